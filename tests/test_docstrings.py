@@ -1,0 +1,123 @@
+"""Public things are documented, their parameters are all named, and their examples run."""
+
+import doctest
+import enum
+import importlib
+import inspect
+import pkgutil
+import re
+
+import pytest
+
+import skdp
+
+MODULES = [
+    skdp,
+    *(importlib.import_module(m.name) for m in pkgutil.walk_packages(skdp.__path__, "skdp.")),
+]
+
+
+def documented_parameters(docstring):
+    """Names in the Parameters section of a numpydoc docstring; None if it has no such section."""
+    lines = inspect.cleandoc(docstring).splitlines()
+    headers = [i for i in range(len(lines) - 1) if re.fullmatch("-{3,}", lines[i + 1])]
+    start = next((i for i in headers if lines[i] == "Parameters"), None)
+    if start is None:
+        return None
+    end = next((i for i in headers if i > start), len(lines))
+    entries = [line.partition(" : ")[0] for line in lines[start + 2 : end] if re.match(r"\S", line)]
+    return [name.strip().lstrip("*") for entry in entries for name in entry.split(",")]
+
+
+def signature_parameters(thing):
+    """Names of the parameters of a function or constructor, without self."""
+    return [name for name in inspect.signature(thing).parameters if name not in ("self", "cls")]
+
+
+def takes_documented_parameters(thing):
+    """Whether constructing it is a user's business: not so for enums and exceptions."""
+    return inspect.isfunction(thing) or not issubclass(thing, enum.Enum | BaseException)
+
+
+def exported(modules):
+    """(label, thing) of the classes and functions in ``__all__``, each once."""
+    things = {}
+    for module in modules:
+        for name in getattr(module, "__all__", ()):
+            thing = getattr(module, name)
+            if inspect.isclass(thing) or inspect.isfunction(thing):
+                things[f"{thing.__module__}.{thing.__qualname__}"] = thing
+    return sorted(things.items())
+
+
+def documented(modules):
+    """Exported things and the public methods that their classes define."""
+    for label, thing in exported(modules):
+        yield label, thing
+        for name, member in vars(thing).items() if inspect.isclass(thing) else ():
+            if inspect.isfunction(member) and not name.startswith("_"):
+                yield f"{label}.{name}", member
+
+
+def pytest_params(pairs):
+    return [pytest.param(thing, id=label) for label, thing in pairs]
+
+
+def own_docstring(thing):
+    """The docstring written for the thing itself, not inherited or made up by dataclass."""
+    text = thing.__doc__ or ""
+    return "" if text.startswith(f"{thing.__name__}(") else text
+
+
+@pytest.mark.parametrize("thing", pytest_params(exported(MODULES)))
+def test_public_thing_has_a_docstring(thing):
+    assert own_docstring(thing)
+
+
+@pytest.mark.parametrize(
+    "thing", pytest_params(exported([m for m in MODULES if hasattr(m, "__path__")]))
+)
+def test_thing_exported_by_a_package_documents_its_parameters(thing):
+    if takes_documented_parameters(thing):
+        assert (documented_parameters(thing.__doc__ or "") or []) == signature_parameters(thing)
+
+
+@pytest.mark.parametrize("thing", pytest_params(documented(MODULES)))
+def test_documented_parameters_match_the_signature(thing):
+    names = documented_parameters(thing.__doc__ or "")
+    assert names is None or names == signature_parameters(thing)
+
+
+@pytest.mark.parametrize("module", MODULES, ids=lambda module: module.__name__)
+def test_examples_run(module):
+    flags = doctest.ELLIPSIS | doctest.NORMALIZE_WHITESPACE
+    assert doctest.testmod(module, optionflags=flags).failed == 0
+
+
+def test_modules_and_public_things_are_found():
+    assert len(MODULES) > 1
+    assert exported([skdp])
+
+
+def planted(first, *rest, key=None):
+    """Do nothing.
+
+    Parameters
+    ----------
+    first, second : int
+        Both are described at once.
+    *rest
+        No type.
+    key : str, default=None
+        A colon: inside the text.
+
+    Returns
+    -------
+    nothing : None
+    """
+
+
+def test_parser_reads_names_and_notices_a_difference():
+    assert documented_parameters(planted.__doc__) == ["first", "second", "rest", "key"]
+    assert signature_parameters(planted) == ["first", "rest", "key"]
+    assert documented_parameters("Summary only.") is None
