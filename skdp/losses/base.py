@@ -1,0 +1,138 @@
+"""What a loss declares, and the clipping of derivatives, written once for all losses."""
+
+from __future__ import annotations
+
+from abc import ABC, abstractmethod
+
+import numpy as np
+
+__all__ = ["Loss"]
+
+_EPS = float(np.finfo(np.float64).eps)
+
+
+class Loss(ABC):
+    """A function of a target y and of the score z that a linear model gives its row.
+
+    A loss is data-free: it knows neither rows nor weights. Privacy rests on ``lipschitz`` and
+    ``smoothness``, so these must hold for every valid target and every score.
+
+    Arrays are in double precision: targets have shape (m,); scores have shape (m,) if
+    ``n_scores`` is 1 and (m, n_scores) otherwise.
+    """
+
+    @property
+    @abstractmethod
+    def n_scores(self) -> int:
+        """Number of scores a row."""
+
+    @property
+    @abstractmethod
+    def lipschitz(self) -> float:
+        """Supremum of the l2 norm of the derivative over valid targets and all scores."""
+
+    @property
+    @abstractmethod
+    def smoothness(self) -> float:
+        """Supremum of the second derivative (spectral norm of the Hessian); inf if not smooth."""
+
+    @property
+    @abstractmethod
+    def convex(self) -> bool:
+        """Whether the loss is convex in z."""
+
+    @property
+    @abstractmethod
+    def targets(self) -> str:
+        """The valid targets in words, for error messages."""
+
+    @abstractmethod
+    def value(self, y: np.ndarray, z: np.ndarray) -> np.ndarray:
+        """Loss of each row, shape (m,)."""
+
+    @abstractmethod
+    def derivative(self, y: np.ndarray, z: np.ndarray) -> np.ndarray:
+        """Derivative in z, in the shape of z; a fresh array that the caller may overwrite."""
+
+    @abstractmethod
+    def _valid(self, y: np.ndarray) -> np.ndarray:
+        """Which of the numeric targets are valid, shape (m,)."""
+
+    def check_targets(self, y: np.ndarray) -> None:
+        """Refuse targets outside the range for which the constants are declared.
+
+        Parameters
+        ----------
+        y : ndarray of shape (m,)
+            Targets.
+
+        Raises
+        ------
+        ValueError
+            If y has another number of dimensions, is not of a numeric type or holds an invalid
+            target. The message never quotes a target.
+        """
+        name = type(self).__name__
+        if y.ndim != 1:
+            raise ValueError(
+                f"{name} needs one target a row, got an array of {y.ndim} dimensions; pass y of "
+                "shape (n_samples,)."
+            )
+        if y.dtype.kind not in "biuf":
+            raise ValueError(
+                f"{name} needs numeric targets, got an array of type {y.dtype}; encode them first."
+            )
+        if not np.all(self._valid(y)):
+            raise ValueError(
+                f"{name} needs targets that are {self.targets}; some of those given are not. "
+                "Encode or clean the targets first."
+            )
+
+    def clipped_derivative(
+        self, y: np.ndarray, z: np.ndarray, bound: float | np.ndarray
+    ) -> np.ndarray:
+        """Derivative, shrunk row by row until its l2 norm is at most ``bound``.
+
+        With one score a row, l' becomes ``min(max(l', -bound), bound)``. If l is convex this is
+        the derivative of a convex function again: l' is non-decreasing, clipping is
+        non-decreasing, so their composition is, and its integral is convex. That integral equals
+        l (up to a constant) where ``|l'| <= bound`` and goes on linearly outside, as Huber's loss
+        does with the squared loss; it is no less smooth than l. With several scores a row the
+        derivative is multiplied by ``min(1, bound / ||l'||)``, which need not be the gradient of
+        any function.
+
+        Parameters
+        ----------
+        y : ndarray of shape (m,)
+            Valid targets.
+        z : ndarray of shape (m,) or (m, n_scores)
+            Scores.
+        bound : float or ndarray of shape (m,)
+            Largest norm, of all rows or of each; non-negative, may be infinite.
+
+        Returns
+        -------
+        clipped : ndarray
+            In the shape of z; a fresh array.
+
+        Guarantees
+        ----------
+        - The norm of each row is at most its bound, also after rounding. With several scores
+          this takes a relative margin of a few units in the last place off the bound.
+        - Rows below the bound (and its margin) are left as they are, to the last bit.
+        - A derivative that is not a number, which only scores that are not finite can bring
+          about, becomes zero; so does one of several entries whose norm is not finite.
+        """
+        with np.errstate(over="ignore", invalid="ignore"):
+            d = self.derivative(y, z)
+            if d.ndim == 1:
+                np.clip(d, -bound, bound, out=d)
+                np.copyto(d, 0.0, where=np.isnan(d))
+                return d
+            # The sum of K squares, its root, the quotient and the product err by K / 2 + 4 half
+            # units in the last place.
+            norms = np.sqrt(np.einsum("ij,ij->i", d, d))
+            largest = np.multiply(bound, 1.0 - (d.shape[1] + 8) * _EPS)
+            d *= np.divide(largest, norms, out=np.ones_like(norms), where=norms > largest)[:, None]
+        d[~np.isfinite(norms)] = 0.0
+        return d

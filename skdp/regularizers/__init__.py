@@ -1,0 +1,9 @@
+"""Penalties on the weights. They carry no data, so solvers see them in the clear."""
+
+from .base import Regularizer
+from .elastic_net import ElasticNet
+from .l1 import L1
+from .l2 import L2
+from .none import NoRegularizer
+
+__all__ = ["L1", "L2", "ElasticNet", "NoRegularizer", "Regularizer"]

@@ -1,0 +1,31 @@
+"""No penalty."""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+from typing import ClassVar, Self
+
+import numpy as np
+
+from .base import Regularizer
+
+__all__ = ["NoRegularizer"]
+
+
+@dataclass(frozen=True)
+class NoRegularizer(Regularizer):
+    """The penalty that is zero everywhere."""
+
+    strong_convexity: ClassVar[float] = 0.0
+
+    def value(self, w: np.ndarray) -> float:
+        """Zero."""
+        return 0.0
+
+    def prox(self, w: np.ndarray, step: float) -> np.ndarray:
+        """A copy of w."""
+        return w.copy()
+
+    def scaled(self, factor: float) -> Self:
+        """Itself."""
+        return self
