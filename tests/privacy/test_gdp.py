@@ -1,0 +1,261 @@
+"""Gaussian DP against high-precision arithmetic, dp-accounting and its own inverse."""
+
+import math
+
+import mpmath
+import pytest
+from hypothesis import given
+from hypothesis import strategies as st
+
+from skdp.privacy import gdp
+
+EPSILONS = [0.0, 1e-4, 1e-2, 1.0, 10.0, 100.0, 1e6, 1e8]
+DELTAS = [1e-300, 1e-100, 1e-20, 1e-5, 1e-2, 0.09, 0.11, 0.5, 0.9, 1 - 1e-10]
+# Levels at which the evaluation changes branch: short interval, long interval, x1 < 0, series.
+LEVELS = [1e-12, 1e-3, 0.49, 0.51, 1.0, 3.0, 30.0]
+
+moderate_epsilon = st.floats(1e-4, 100.0)
+moderate_mu = st.floats(1e-3, 10.0)
+small_delta = st.floats(-300.0, -0.302).map(lambda exponent: 10.0**exponent)
+
+
+def exact_log_delta(mu, epsilon):
+    """The defining formula; digits are enough for the cancellation in every case used here."""
+    with mpmath.workdps(700):
+        mu, epsilon = mpmath.mpf(mu), mpmath.mpf(epsilon)
+
+        def upper_tail(x):
+            return mpmath.erfc(x / mpmath.sqrt(2)) / 2
+
+        middle = epsilon / mu
+        return mpmath.log(
+            upper_tail(middle - mu / 2) - mpmath.exp(epsilon) * upper_tail(middle + mu / 2)
+        )
+
+
+def exact_log(delta):
+    with mpmath.workdps(700):
+        return mpmath.log(mpmath.mpf(delta))
+
+
+def scaled(value, factor):
+    """value * (1 + factor) without rounding to a float."""
+    with mpmath.workdps(700):
+        return mpmath.mpf(value) * (1 + mpmath.mpf(factor))
+
+
+@pytest.mark.parametrize("delta", DELTAS)
+@pytest.mark.parametrize("epsilon", EPSILONS)
+def test_mu_is_safe_and_tight(epsilon, delta):
+    mu = gdp.mu(epsilon, delta)
+    assert exact_log_delta(mu, epsilon) <= exact_log(delta)
+    assert exact_log_delta(scaled(mu, 1e-13), epsilon) > exact_log(delta)
+    assert exact_log_delta(mu * (1 + 1e-6), epsilon) > exact_log(delta)
+
+
+@pytest.mark.parametrize("exponent", range(-295, -95, 20))
+def test_rounding_of_large_logarithms_does_not_reach_mu(exponent):
+    """At epsilon = 0 an error in log(delta) is an equal relative error in mu."""
+    for digits in (1.3, 2.7, 5.9):
+        delta = digits * 10.0**exponent
+        mu = gdp.mu(0.0, delta)
+        assert exact_log_delta(mu, 0.0) <= exact_log(delta)
+        assert exact_log_delta(scaled(mu, 4e-14), 0.0) > exact_log(delta)
+
+
+@pytest.mark.parametrize("delta", DELTAS)
+@pytest.mark.parametrize("mu", LEVELS)
+def test_epsilon_is_safe_and_tight(mu, delta):
+    epsilon = gdp.epsilon(mu, delta)
+    assert exact_log_delta(mu, epsilon) <= exact_log(delta)
+    if epsilon > 0.0:
+        assert exact_log_delta(scaled(mu, 1e-13), epsilon) > exact_log(delta)
+        assert exact_log_delta(mu * (1 + 1e-6), epsilon) > exact_log(delta)
+
+
+def test_a_smaller_epsilon_would_be_false():
+    for mu, delta in [(0.01, 1e-5), (0.25, 1e-5), (1.0, 1e-6), (5.0, 1e-9), (40.0, 1e-100)]:
+        too_small = gdp.epsilon(mu, delta) * (1 - 1e-10)
+        assert exact_log_delta(mu, too_small) > exact_log(delta)
+
+
+@pytest.mark.parametrize("epsilon", [0.0, 1e-8, 1e-4, 0.3, 1.0, 5.0, 40.0, 1e3])
+@pytest.mark.parametrize("mu", LEVELS)
+def test_profile_matches_high_precision(mu, epsilon):
+    with mpmath.workdps(40):
+        # A relative 3e-15 in mu changes log(delta) by d log(delta) / d log(mu) times that.
+        density = mpmath.npdf(mpmath.mpf(epsilon) / mu - mpmath.mpf(mu) / 2)
+        exact = exact_log_delta(mu, epsilon)
+        conditioning = float(mu * density / mpmath.exp(exact))
+        exact = float(exact)
+    tolerance = 3e-15 * (1 + conditioning)
+    assert abs(gdp.log_delta(mu, epsilon) - exact) <= tolerance + 3e-16 * abs(exact)
+    if exact > -700:
+        assert gdp.delta(mu, epsilon) == pytest.approx(math.exp(exact), rel=tolerance + 1e-13)
+
+
+def test_log_delta_stays_finite_where_delta_underflows():
+    assert gdp.delta(0.01, 1.0) == 0.0
+    assert gdp.log_delta(0.01, 1.0) == pytest.approx(float(exact_log_delta(0.01, 1.0)), rel=1e-14)
+    assert gdp.log_delta(1e-3, 1e6) == pytest.approx(-5e17, rel=1e-9)
+
+
+@given(moderate_mu, small_delta)
+def test_mu_inverts_epsilon(mu, delta):
+    epsilon = gdp.epsilon(mu, delta)
+    if epsilon > 0.0:
+        assert gdp.mu(epsilon, delta) == pytest.approx(mu, rel=1e-9)
+    else:
+        assert gdp.mu(0.0, delta) >= mu
+
+
+@given(moderate_epsilon, small_delta)
+def test_epsilon_inverts_mu_and_delta_inverts_both(epsilon, delta):
+    mu = gdp.mu(epsilon, delta)
+    assert gdp.delta(mu, epsilon) <= delta
+    assert gdp.delta(mu, epsilon) == pytest.approx(delta, rel=1e-9)
+    # Near epsilon = 0 only the error relative to mu can be small.
+    assert gdp.epsilon(mu, delta) == pytest.approx(epsilon, rel=1e-10, abs=1e-13 * mu)
+
+
+@given(moderate_epsilon, small_delta, st.floats(1e-6, 1.0))
+def test_more_epsilon_or_delta_allows_more_mu(epsilon, delta, growth):
+    mu = gdp.mu(epsilon, delta)
+    assert gdp.mu(epsilon * (1 + growth), delta) > mu
+    assert gdp.mu(epsilon, min(delta * (1 + growth), 0.9)) > mu
+
+
+@given(moderate_mu, small_delta, st.floats(1e-6, 1.0))
+def test_more_mu_costs_more_epsilon_and_more_delta_less(mu, delta, growth):
+    epsilon = gdp.epsilon(mu, delta)
+    assert gdp.epsilon(mu * (1 + growth), delta) >= epsilon
+    assert gdp.epsilon(mu, min(delta * (1 + growth), 0.9)) <= epsilon
+
+
+@given(moderate_mu)
+def test_delta_at_zero_epsilon_is_the_total_variation_distance(mu):
+    assert gdp.delta(mu, 0.0) == pytest.approx(math.erf(mu / math.sqrt(8.0)), rel=1e-13)
+
+
+@pytest.mark.parametrize("epsilon", [0.0, 0.2, 1.0, 4.0])
+@pytest.mark.parametrize("mu", [0.1, 0.5, 2.0])
+def test_profile_is_the_hockey_stick_divergence(mu, epsilon):
+    """delta = E max(0, 1 - exp(epsilon - loss)), loss = mu^2 / 2 + mu z, z ~ N(0, 1)."""
+    start = mpmath.mpf(epsilon) / mu - mpmath.mpf(mu) / 2
+    scale = 1 / (1 + max(start, 0))
+    integral = mpmath.quad(
+        lambda z: mpmath.npdf(z) * -mpmath.expm1(mu * (start - z)),
+        [start + scale * knot for knot in (0, 1, 3, 8, 20, 50)],
+    )
+    assert gdp.delta(mu, epsilon) == pytest.approx(float(integral), rel=1e-11)
+
+
+def test_limits():
+    assert gdp.epsilon(0.0, 1e-5) == 0.0
+    assert gdp.epsilon(math.inf, 1e-5) == math.inf
+    assert gdp.mu(math.inf, 1e-5) == math.inf
+    assert gdp.delta(0.0, 0.0) == 0.0
+    assert gdp.delta(math.inf, 3.0) == 1.0
+    assert gdp.delta(1.0, math.inf) == 0.0
+    assert gdp.log_delta(0.0, 1.0) == -math.inf
+    # A release so weak that its total variation is below delta needs no epsilon.
+    assert gdp.epsilon(0.9 * gdp.mu(0.0, 1e-3), 1e-3) == 0.0
+    assert gdp.epsilon(1.1 * gdp.mu(0.0, 1e-3), 1e-3) > 0.0
+
+
+@pytest.mark.parametrize("delta", [1e-300, 1e-5, 0.5, 0.9])
+@pytest.mark.parametrize("epsilon", [1.01e12, 1e20, 1e50, 1e150, 1e300, 1.7e308])
+def test_huge_epsilon_is_safe_and_close(epsilon, delta):
+    mu = gdp.mu(epsilon, delta)
+    assert gdp.delta(mu, epsilon) <= delta
+    # From x1 = epsilon/mu - mu/2 in [-8, 38] for these delta.
+    assert abs(mu / math.sqrt(2.0) / math.sqrt(epsilon) - 1) < 40 / math.sqrt(2.0 * epsilon) + 1e-10
+    assert gdp.epsilon(mu, delta) == pytest.approx(epsilon, rel=1e-9)
+
+
+@pytest.mark.parametrize("mu", [5e-324, 1e-300, 1e-100, 1e6, 2e6, 1e154, 1e308])
+@pytest.mark.parametrize("delta", DELTAS)
+def test_no_extreme_level_breaks_the_search(mu, delta):
+    epsilon = gdp.epsilon(mu, delta)
+    assert epsilon >= 0.0
+    if 0.0 < epsilon < math.inf:
+        assert gdp.mu(epsilon, delta) == pytest.approx(mu, rel=1e-9)
+
+
+@pytest.mark.parametrize(
+    ("delta", "mu"),
+    [(1e-3, 0.38840), (1e-5, 0.26805), (1e-6, 0.23670)],
+)
+def test_published_levels_at_epsilon_one(delta, mu):
+    """Roots of the defining formula, to the digits that a table would print."""
+    assert gdp.mu(1.0, delta) == pytest.approx(mu, abs=5.1e-6)
+
+
+def test_hundred_full_batch_steps():
+    """Noise multiplier 40 and 100 steps: mu = sqrt(100) / 40."""
+    assert gdp.epsilon(math.sqrt(100) / 40, 1e-5) == pytest.approx(0.92634, abs=5e-6)
+    assert math.sqrt(100) / gdp.mu(1.0, 1e-5) == pytest.approx(37.3063, abs=5e-5)
+
+
+@pytest.mark.parametrize("delta", [1e-3, 1e-5, 1e-9])
+@pytest.mark.parametrize("mu", [0.05, 0.25, 1.0, 4.0])
+def test_agrees_with_dp_accounting(mu, delta):
+    reference = pytest.importorskip("dp_accounting.gaussian_mechanism")
+    epsilon = gdp.epsilon(mu, delta)
+    assert epsilon == pytest.approx(reference.get_epsilon_gaussian(1 / mu, delta), rel=1e-9)
+    sigma = reference.get_sigma_gaussian(epsilon, delta)
+    assert 1 / gdp.mu(epsilon, delta) == pytest.approx(sigma, rel=1e-9)
+
+
+@pytest.mark.parametrize(("relation", "bound"), [("ADD_OR_REMOVE_ONE", 1), ("REPLACE_ONE", 2)])
+def test_privacy_loss_distributions_bound_it_closely(relation, bound):
+    accounting = pytest.importorskip("dp_accounting")
+    pld = pytest.importorskip("dp_accounting.pld")
+    accountant = pld.PLDAccountant(accounting.NeighboringRelation[relation])
+    accountant.compose(accounting.GaussianDpEvent(2.0))
+    exact = gdp.epsilon(bound / 2.0, 1e-5)
+    assert exact <= accountant.get_epsilon(1e-5) + 1e-9
+    assert accountant.get_epsilon(1e-5) == pytest.approx(exact, rel=1e-3)
+
+
+def test_dp_accounting_still_doubles_in_one_accountant_only():
+    """Under replace-one its Renyi accountant reads the multiplier as given, its PLD doubles.
+
+    Whoever compares with it must know which; this fails as soon as that changes.
+    """
+    accounting = pytest.importorskip("dp_accounting")
+    rdp = pytest.importorskip("dp_accounting.rdp")
+    totals = {}
+    for relation in ("ADD_OR_REMOVE_ONE", "REPLACE_ONE"):
+        accountant = rdp.RdpAccountant(
+            neighboring_relation=accounting.NeighboringRelation[relation]
+        )
+        accountant.compose(accounting.GaussianDpEvent(2.0))
+        totals[relation] = accountant.get_epsilon(1e-5)
+    assert totals["REPLACE_ONE"] == totals["ADD_OR_REMOVE_ONE"]
+    assert totals["REPLACE_ONE"] < gdp.epsilon(1.0, 1e-5)
+
+
+@pytest.mark.parametrize("bad", [-1.0, -1e-300, -math.inf, math.nan])
+def test_refuses_negative_or_missing_levels(bad):
+    with pytest.raises(ValueError, match=r"gdp\.epsilon needs mu in \[0, inf\]; got"):
+        gdp.epsilon(bad, 1e-5)
+    with pytest.raises(ValueError, match=r"gdp\.mu needs epsilon in \[0, inf\]; got"):
+        gdp.mu(bad, 1e-5)
+    for profile in (gdp.delta, gdp.log_delta):
+        with pytest.raises(ValueError, match="needs mu"):
+            profile(bad, 1.0)
+        with pytest.raises(ValueError, match="needs epsilon"):
+            profile(1.0, bad)
+
+
+@pytest.mark.parametrize("bad", [0.0, 1.0, -1e-5, 2.0, 1e-301, math.nan, math.inf])
+def test_refuses_delta_that_is_no_probability_in_between(bad):
+    for function in (gdp.mu, gdp.epsilon):
+        with pytest.raises(ValueError, match="needs delta strictly between 0 and 1"):
+            function(1.0, bad)
+
+
+def test_answers_are_python_floats():
+    answers = [gdp.mu(1, 1e-5), gdp.epsilon(1, 1e-5), gdp.delta(1, 1), gdp.log_delta(1, 1)]
+    assert [type(answer) for answer in answers] == [float] * 4

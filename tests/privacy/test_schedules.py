@@ -1,0 +1,184 @@
+"""Schedules never overspend, and the optimal ones are optimal."""
+
+import math
+
+import numpy as np
+import pytest
+from hypothesis import given
+from hypothesis import strategies as st
+
+from skdp.privacy import schedules
+
+positive = st.floats(1e-300, 1e300)
+EXAMPLES = {
+    "uniform": schedules.uniform(7),
+    "one step": schedules.uniform(1),
+    "long uniform": schedules.uniform(100_003),
+    "exponential": schedules.exponential(200, 0.97),
+    "underflowing exponential": schedules.exponential(5_000, 0.5),
+    "momentum": schedules.momentum(200, 0.97, 0.9),
+    "underflowing momentum": schedules.momentum(5_000, 0.5, 0.3),
+    "from influence": schedules.from_influence([3.0, 1e-8, 5.0]),
+    "custom": schedules.custom([1e308, 5e-324, 2.0]),
+}
+
+
+def momentum_influence(steps, gamma, beta):
+    """The double sum of U_3, read column by column."""
+    influence = np.zeros(steps)
+    for t in range(1, steps + 1):
+        for i in range(1, t + 1):
+            average = (1 - beta) / (1 - beta**t) * beta ** (t - i)
+            influence[i - 1] += gamma ** (steps - t) * average**2
+    return influence
+
+
+def assert_never_overspends(shares):
+    assert math.fsum(shares) <= 1.0
+    for total in (1.0, 0.0718, 3e-7):
+        costs = [total * share for share in shares]
+        assert math.fsum(costs) <= total
+        assert sum(costs) <= total
+        scales = [2.0 / math.sqrt(cost) for cost in costs]
+        assert math.fsum((2.0 / scale) ** 2 for scale in scales) <= total
+
+
+@pytest.mark.parametrize("shares", EXAMPLES.values(), ids=EXAMPLES.keys())
+def test_never_overspends_and_leaves_nothing_worth_having(shares):
+    assert_never_overspends(shares)
+    assert math.fsum(shares) >= 1.0 - 1e-15 * (shares.size + 20)
+
+
+@given(st.lists(positive, min_size=1, max_size=60))
+def test_no_shape_makes_it_overspend(shape):
+    assert_never_overspends(schedules.custom(shape))
+    assert_never_overspends(schedules.from_influence(shape))
+
+
+@pytest.mark.parametrize("shares", EXAMPLES.values(), ids=EXAMPLES.keys())
+def test_every_share_is_positive_with_finite_squared_noise(shares):
+    assert shares.dtype == np.float64
+    assert shares.ndim == 1
+    assert np.all(shares > 0.0)
+    assert np.all(np.isfinite((1e6 / np.sqrt(1e-6 * shares)) ** 2))
+
+
+def test_uniform_shares_are_equal():
+    np.testing.assert_allclose(schedules.uniform(8), 1 / 8, rtol=1e-14)
+
+
+def test_exponential_follows_the_published_noise():
+    """sigma_t^2 = (1/R) sum_i sqrt(q_i / q_t) at R = 1, and share = 1 / sigma_t^2."""
+    steps, gamma = 30, 0.8
+    influence = gamma ** (steps - np.arange(1, steps + 1))
+    variance = [np.sqrt(influence / q).sum() for q in influence]
+    np.testing.assert_allclose(schedules.exponential(steps, gamma), 1 / np.array(variance), 1e-12)
+
+
+def test_exponential_without_contraction_is_uniform():
+    np.testing.assert_array_equal(schedules.exponential(9, 1.0), schedules.uniform(9))
+
+
+def test_long_exponential_keeps_its_last_steps():
+    shares = schedules.exponential(100_000, 0.25)
+    np.testing.assert_allclose(shares[-5:], 0.5 ** np.arange(5, 0, -1), rtol=1e-9)
+
+
+@pytest.mark.parametrize(
+    ("steps", "gamma", "beta"),
+    [(1, 0.9, 0.5), (2, 0.9, 0.5), (40, 0.9, 0.9), (40, 0.5, 0.9), (40, 0.81, 0.9), (40, 1.0, 0.1)],
+)
+def test_momentum_uses_the_coefficients_of_the_double_sum(steps, gamma, beta):
+    expected = np.sqrt(momentum_influence(steps, gamma, beta))
+    np.testing.assert_allclose(
+        schedules.momentum(steps, gamma, beta), expected / expected.sum(), rtol=1e-11
+    )
+
+
+@pytest.mark.parametrize("gamma", [0.5, 0.9, 1.0])
+def test_vanishing_momentum_is_exponential(gamma):
+    plain = schedules.exponential(25, gamma)
+    np.testing.assert_array_equal(schedules.momentum(25, gamma, 0.0), plain)
+    np.testing.assert_allclose(schedules.momentum(25, gamma, 1e-9), plain, rtol=1e-8)
+
+
+def weighted_noise(influence, shares):
+    return float(np.sum(influence / shares))
+
+
+@pytest.mark.parametrize("seed", range(5))
+def test_no_other_schedule_of_the_same_budget_has_less_weighted_noise(seed):
+    rng = np.random.default_rng(seed)
+    influence = np.exp(rng.normal(0.0, 2.0, size=12))
+    best = schedules.from_influence(influence)
+    least = weighted_noise(influence, best)
+    assert least == pytest.approx(np.sqrt(influence).sum() ** 2, rel=1e-12)
+    for _ in range(200):
+        elsewhere = rng.dirichlet(np.ones(12)) + 1e-12
+        nearby = best * np.exp(rng.normal(0.0, 1e-2, size=12))
+        for other in (elsewhere, nearby):
+            assert weighted_noise(influence, other / other.sum()) > least
+
+
+@pytest.mark.parametrize("beta", [0.0, 0.5, 0.9])
+def test_dynamic_shares_beat_uniform_ones(beta):
+    influence = momentum_influence(60, 0.9, beta)
+    dynamic = weighted_noise(influence, schedules.momentum(60, 0.9, beta))
+    assert dynamic < 0.9 * weighted_noise(influence, schedules.uniform(60))
+
+
+@given(st.lists(st.floats(1e-30, 1e30), min_size=1, max_size=20), st.floats(1e-100, 1e100))
+def test_units_do_not_matter(shape, unit):
+    scaled = [unit * value for value in shape]
+    for schedule in (schedules.custom, schedules.from_influence):
+        np.testing.assert_allclose(schedule(scaled), schedule(shape), rtol=1e-12)
+
+
+def test_custom_keeps_proportions():
+    np.testing.assert_allclose(schedules.custom([1, 2, 5]), [0.125, 0.25, 0.625], rtol=1e-14)
+
+
+def test_arguments_are_left_alone():
+    shape = np.array([1.0, 4.0])
+    schedules.custom(shape)
+    schedules.from_influence(shape)
+    np.testing.assert_array_equal(shape, [1.0, 4.0])
+
+
+@pytest.mark.parametrize("steps", [0, -3, 2.5, 3.0, True, "10", None])
+def test_refuses_steps_that_are_no_positive_integer(steps):
+    for schedule in (
+        schedules.uniform,
+        lambda t: schedules.exponential(t, 0.9),
+        lambda t: schedules.momentum(t, 0.9, 0.9),
+    ):
+        with pytest.raises(ValueError, match="needs steps to be a positive integer; got"):
+            schedule(steps)
+
+
+def test_accepts_numpy_integers():
+    assert schedules.exponential(np.int64(4), 0.9).shape == (4,)
+
+
+@pytest.mark.parametrize("gamma", [0.0, -0.5, 1.0001, math.nan, math.inf])
+def test_refuses_contraction_outside_its_range(gamma):
+    with pytest.raises(ValueError, match=r"exponential needs gamma in \(0, 1\]; got"):
+        schedules.exponential(5, gamma)
+    with pytest.raises(ValueError, match=r"momentum needs gamma in \(0, 1\]; got"):
+        schedules.momentum(5, gamma, 0.5)
+
+
+@pytest.mark.parametrize("beta", [1.0, -0.1, math.nan])
+def test_refuses_momentum_outside_its_range(beta):
+    with pytest.raises(ValueError, match=r"momentum needs beta in \[0, 1\); got"):
+        schedules.momentum(5, 0.9, beta)
+
+
+@pytest.mark.parametrize("schedule", [schedules.custom, schedules.from_influence])
+def test_refuses_shapes_that_are_no_positive_vector(schedule):
+    for bad in ([], [[1.0, 2.0]], 3.0):
+        with pytest.raises(ValueError, match="non-empty vector; got shape"):
+            schedule(bad)
+    for bad in ([1.0, 0.0], [1.0, -2.0], [math.nan], [1.0, math.inf]):
+        with pytest.raises(ValueError, match="positive and finite; got"):
+            schedule(bad)
