@@ -1,0 +1,62 @@
+"""Public bounds that rows and targets are brought to before anything is computed from them."""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+from math import hypot
+
+__all__ = ["RowBounds", "TargetBounds"]
+
+
+@dataclass(frozen=True)
+class TargetBounds:
+    """Targets are clipped to [low, high], then mapped linearly into [-1, 1].
+
+    Parameters
+    ----------
+    low, high : float
+        The bounds, low < high.
+    centred : bool, default=True
+        Whether the middle of the interval goes to 0. A model without an intercept needs
+        ``centred=False``: its zero must stay zero.
+    """
+
+    low: float
+    high: float
+    centred: bool = True
+
+    @property
+    def centre(self) -> float:
+        """The target that is mapped to 0."""
+        return 0.5 * self.low + 0.5 * self.high if self.centred else 0.0
+
+    @property
+    def half_width(self) -> float:
+        """Width in target units of one unit after mapping."""
+        if self.centred:
+            return 0.5 * self.high - 0.5 * self.low
+        return max(abs(self.low), abs(self.high))
+
+
+@dataclass(frozen=True)
+class RowBounds:
+    """What every row respects.
+
+    Parameters
+    ----------
+    data_norm : float
+        Rows of larger l2 norm are scaled down to it.
+    intercept_value : float, default=0.0
+        Value of the constant column that is appended to each row; 0 appends none.
+    target : TargetBounds, optional
+        What targets are brought to; None leaves them (class labels).
+    """
+
+    data_norm: float
+    intercept_value: float = 0.0
+    target: TargetBounds | None = None
+
+    @property
+    def row_norm(self) -> float:
+        """Bound on the norm of a row with its intercept entry."""
+        return hypot(self.data_norm, self.intercept_value)

@@ -1,0 +1,115 @@
+"""Rows that do not fit in memory, read chunk by chunk at each pass."""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Iterable
+from typing import Any, ClassVar
+
+import numpy as np
+import scipy.sparse as sp
+from sklearn.utils import check_array, check_consistent_length
+
+from .base import RowStore
+from .blocks import RawBlock
+from .dense import DenseRows
+from .sparse import SparseRows
+
+__all__ = ["ChunkedRows", "Chunks"]
+
+
+class Chunks:
+    """A data set delivered in chunks, to be passed to ``fit`` in place of X (and without y).
+
+    Every pass over the data asks the source for all chunks anew, so at most one chunk is in
+    memory. (A memory-mapped array needs none of this: pass it to ``fit`` as it is.)
+
+    Parameters
+    ----------
+    source : callable or re-iterable
+        Delivers pairs ``(X_chunk, y_chunk)``: a function that returns a fresh iterator, or an
+        object that can be iterated over many times. The same rows in the same order each time.
+
+    Raises
+    ------
+    TypeError
+        If the source is an iterator, which could be read only once.
+
+    Examples
+    --------
+    >>> import numpy as np
+    >>> from skdp import DPLinearRegression
+    >>> from skdp.data import Chunks
+    >>> def read():
+    ...     for seed in range(3):
+    ...         X = np.random.default_rng(seed).uniform(-1, 1, size=(1000, 2))
+    ...         yield X, X @ [1.0, -1.0]
+    >>> model = DPLinearRegression(epsilon=1.0, data_norm=2.0, target_bounds=(-2, 2))
+    >>> model.fit(Chunks(read)).coef_.shape
+    (2,)
+    """
+
+    def __init__(
+        self, source: Callable[[], Iterable[tuple[Any, Any]]] | Iterable[tuple[Any, Any]]
+    ) -> None:
+        if not callable(source) and (not hasattr(source, "__iter__") or iter(source) is source):
+            raise TypeError(
+                "Chunks needs a source that can be read many times, got a "
+                f"{type(source).__name__}; pass a function that returns a fresh iterator."
+            )
+        self._source = source
+
+    def __iter__(self) -> Any:
+        return iter(self._source() if callable(self._source) else self._source)
+
+
+class ChunkedRows(RowStore):
+    """Reads, checks and encodes chunks at each pass.
+
+    Parameters
+    ----------
+    chunks : Chunks
+        The data.
+    encode : callable
+        Turns a chunk's targets (m,) into encoded targets (m,).
+
+    Raises
+    ------
+    ValueError
+        If a chunk is malformed, or a later pass delivers another number of rows.
+    """
+
+    resident: ClassVar[bool] = False
+
+    def __init__(self, chunks: Chunks, encode: Callable[[np.ndarray], np.ndarray]) -> None:
+        self._chunks = chunks
+        self._encode = encode
+        self.n_samples = self.n_features = 0
+        # Reading everything once finds malformed chunks before anything is charged.
+        for X, _ in self._checked():
+            self.n_features = X.shape[1]
+            self.n_samples += X.shape[0]
+        if self.n_samples == 0:
+            raise ValueError("Chunks needs at least one row, got a source without any.")
+
+    def blocks(self) -> Iterable[RawBlock]:
+        """The rows, cut into blocks by public sizes alone."""
+        seen = 0
+        for X, y in self._checked():
+            seen += X.shape[0]
+            yield from (SparseRows(X, y) if sp.issparse(X) else DenseRows(X, y)).blocks()
+        if seen != self.n_samples:
+            raise ValueError(
+                "Chunks needs a source that delivers the same rows at each pass; "
+                "the number of rows has changed."
+            )
+
+    def _checked(self) -> Iterable[tuple[Any, np.ndarray]]:
+        for X, y in self._chunks:
+            X = check_array(X, accept_sparse="csr", dtype=[np.float64, np.float32])
+            if self.n_features not in (0, X.shape[1]):
+                raise ValueError(
+                    f"Chunks needs {self.n_features} features in every chunk, got {X.shape[1]}."
+                )
+            y = self._encode(np.asarray(y))
+            check_consistent_length(X, y)
+            yield X, y

@@ -1,0 +1,54 @@
+"""Rows of a CSR matrix, used where they lie."""
+
+from __future__ import annotations
+
+from collections.abc import Iterable
+from typing import ClassVar
+
+import numpy as np
+import scipy.sparse as sp
+
+from .base import RowStore
+from .blocks import RawBlock
+
+__all__ = ["SparseRows"]
+
+_LEAST_ROWS = 1 << 13
+
+
+class SparseRows(RowStore):
+    """Views of consecutive rows of a CSR matrix.
+
+    Parameters
+    ----------
+    X : csr_array or csr_matrix of shape (n_samples, n_features)
+        Features, float64 or float32. Not copied, unless an entry is stored in several parts:
+        those are summed first, because a norm is not the norm of the parts.
+    y : ndarray of shape (n_samples,)
+        Encoded targets.
+    """
+
+    resident: ClassVar[bool] = True
+
+    def __init__(self, X: sp.csr_array | sp.csr_matrix, y: np.ndarray) -> None:
+        if not X.has_canonical_format:
+            X = X.copy()
+            X.sum_duplicates()
+        self.n_samples, self.n_features = X.shape
+        # Combining the rows of a block writes all d coordinates, so a block should hold more
+        # entries than that.
+        step = max(_LEAST_ROWS, self.n_features // 8)
+        self._blocks = [
+            RawBlock(_rows(X, i, min(i + step, self.n_samples)), y[i : i + step])
+            for i in range(0, self.n_samples, step)
+        ]
+
+    def blocks(self) -> Iterable[RawBlock]:
+        """The rows, cut into blocks by public sizes alone."""
+        return self._blocks
+
+
+def _rows(X: sp.csr_array | sp.csr_matrix, start: int, stop: int) -> sp.csr_array:
+    first, last = X.indptr[start], X.indptr[stop]
+    parts = (X.data[first:last], X.indices[first:last], X.indptr[start : stop + 1] - first)
+    return sp.csr_array(parts, shape=(stop - start, X.shape[1]))

@@ -1,0 +1,93 @@
+"""The two calculi that turn events into a total and a total into (epsilon, delta).
+
+Both count in the same unit, mu^2, so that a share of the budget means the same thing under
+either: a Gaussian release costs (sensitivity / noise)^2, and rho-zCDP counts as mu^2 = 2 rho.
+"""
+
+from __future__ import annotations
+
+from abc import ABC, abstractmethod
+from dataclasses import dataclass
+from math import inf, sqrt
+
+from . import gdp, zcdp
+from .events import Event, ExponentialEvent, GaussianEvent, NonPrivateEvent
+
+__all__ = ["Calculus", "GaussianDP", "ZeroConcentratedDP"]
+
+
+@dataclass(frozen=True)
+class Calculus(ABC):
+    """Reads events; never counts them (that is done in one place, by the ledger)."""
+
+    def cost(self, event: Event) -> float:
+        """Price in mu^2 of a single release of this kind.
+
+        Raises
+        ------
+        TypeError
+            If the calculus has no valid price for the event.
+        """
+        if isinstance(event, NonPrivateEvent):
+            return inf
+        if isinstance(event, GaussianEvent):
+            return (event.sensitivity / event.noise_scale) ** 2 if event.noise_scale else inf
+        return self._cost_of_other(event)
+
+    @abstractmethod
+    def _cost_of_other(self, event: Event) -> float: ...
+
+    @abstractmethod
+    def limit(self, epsilon: float, delta: float) -> float:
+        """Largest total in mu^2 that still implies (epsilon, delta)-DP."""
+
+    @abstractmethod
+    def epsilon(self, total: float, delta: float) -> float:
+        """Smallest epsilon that a total in mu^2 implies at this delta."""
+
+
+@dataclass(frozen=True)
+class GaussianDP(Calculus):
+    """Exact for Gaussian releases, also when they are chosen adaptively.
+
+    The sum of mu^2 is exact under composition and may be used as a filter: noise scales and
+    sensitivities may depend on earlier answers as long as the running sum never exceeds the limit
+    (Dong, Roth and Su, 2022; Smith and Thakurta, 2022; Koskela, Tobaben and Honkela, 2023).
+    """
+
+    def _cost_of_other(self, event: Event) -> float:
+        raise TypeError(
+            f"GaussianDP has no exact price for a {type(event).__name__}; "
+            "open the ledger with ZeroConcentratedDP() to mix it with Gaussian releases."
+        )
+
+    def limit(self, epsilon: float, delta: float) -> float:
+        """Square of the largest mu that implies (epsilon, delta)-DP."""
+        return gdp.mu(epsilon, delta) ** 2
+
+    def epsilon(self, total: float, delta: float) -> float:
+        """Exact epsilon of a sqrt(total)-GDP release at this delta."""
+        return gdp.epsilon(sqrt(total), delta)
+
+
+@dataclass(frozen=True)
+class ZeroConcentratedDP(Calculus):
+    """For mixtures of Gaussian releases and exponential-mechanism choices.
+
+    rho = sum mu^2 / 2 + sum eta^2 / 8, valid as a filter (Whitehouse et al., 2023), converted once
+    by the optimised Renyi conversion (Canonne, Kamath and Steinke, 2020).
+    """
+
+    def _cost_of_other(self, event: Event) -> float:
+        if isinstance(event, ExponentialEvent):
+            eta = event.sensitivity / event.noise_scale if event.noise_scale else inf
+            return eta**2 / 4
+        raise TypeError(f"ZeroConcentratedDP has no price for a {type(event).__name__}.")
+
+    def limit(self, epsilon: float, delta: float) -> float:
+        """Twice the largest rho that implies (epsilon, delta)-DP."""
+        return 2 * zcdp.rho(epsilon, delta)
+
+    def epsilon(self, total: float, delta: float) -> float:
+        """Epsilon that (total / 2)-zCDP implies at this delta."""
+        return zcdp.epsilon(total / 2, delta)

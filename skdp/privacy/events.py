@@ -1,0 +1,89 @@
+"""Privacy events: immutable facts about what was released.
+
+An event says everything an accountant needs and nothing about the data. Events are also the
+records of a receipt (``privacy_ledger_``): from their fields alone anyone can recompute what was
+spent, without this package.
+"""
+
+from __future__ import annotations
+
+from abc import ABC
+from dataclasses import dataclass
+from math import inf, isfinite
+from typing import ClassVar
+
+__all__ = ["Event", "ExponentialEvent", "GaussianEvent", "NonPrivateEvent"]
+
+
+@dataclass(frozen=True, kw_only=True)
+class Event(ABC):
+    """One kind of release, made ``count`` times with the same parameters.
+
+    Parameters
+    ----------
+    query : str
+        Name of the question that was answered.
+    sensitivity : float
+        Most that the exact answer can move between neighbouring data sets, in the norm or range
+        that the mechanism needs, already doubled where the adjacency asks for it.
+    noise_scale : float
+        Scale of the noise, in the units of the answer.
+    count : int, default=1
+        How many such releases.
+    """
+
+    mechanism: ClassVar[str]
+
+    query: str
+    sensitivity: float
+    noise_scale: float
+    count: int = 1
+
+    def __post_init__(self) -> None:
+        if not self.sensitivity > 0:
+            raise ValueError(
+                f"{type(self).__name__} needs a positive sensitivity, got {self.sensitivity}."
+            )
+        if not self.noise_scale >= 0:
+            raise ValueError(
+                f"{type(self).__name__} needs a noise scale >= 0, got {self.noise_scale}."
+            )
+        if self.count < 1:
+            raise ValueError(f"{type(self).__name__} needs a count >= 1, got {self.count}.")
+
+
+@dataclass(frozen=True, kw_only=True)
+class GaussianEvent(Event):
+    """Gaussian noise of standard deviation ``noise_scale`` on an answer of l2 ``sensitivity``.
+
+    Costs ``(sensitivity / noise_scale)**2`` in mu^2 of Gaussian DP (Dong, Roth and Su, 2022).
+    """
+
+    mechanism: ClassVar[str] = "gaussian"
+
+
+@dataclass(frozen=True, kw_only=True)
+class ExponentialEvent(Event):
+    """A choice by the exponential mechanism, or equivalently by Gumbel report-noisy-max.
+
+    ``sensitivity`` is the *range*: the most by which the difference of two candidates' scores can
+    move. ``noise_scale`` is the scale of the Gumbel noise on each score. Their ratio eta makes the
+    choice eta-bounded-range, which is (eta^2 / 8)-zCDP (Cesar and Rogers, 2021).
+    """
+
+    mechanism: ClassVar[str] = "exponential"
+
+
+@dataclass(frozen=True, kw_only=True)
+class NonPrivateEvent(Event):
+    """An exact answer. It makes every total infinite, which is the honest receipt for it."""
+
+    mechanism: ClassVar[str] = "non_private"
+
+    sensitivity: float = inf
+    noise_scale: float = 0.0
+
+    def __post_init__(self) -> None:
+        if isfinite(self.sensitivity) or self.noise_scale != 0:
+            raise ValueError("NonPrivateEvent has no noise; its sensitivity is infinite.")
+        super().__post_init__()

@@ -1,0 +1,176 @@
+"""The ledger: a privacy filter that is charged before rows are read, and its receipt."""
+
+from __future__ import annotations
+
+from collections.abc import Iterable, Sequence
+from dataclasses import dataclass, replace
+from math import fsum, inf, isinf, sqrt
+from typing import NamedTuple
+
+from ..exceptions import BudgetExceededError
+from .calculus import Calculus, GaussianDP
+from .events import Event
+
+__all__ = ["Budget", "Ledger", "PrivacySpent", "Spend"]
+
+
+class PrivacySpent(NamedTuple):
+    """What a fit has spent: it is (epsilon, delta)-differentially private.
+
+    Parameters
+    ----------
+    epsilon : float
+        Bound on the log-likelihood ratio between neighbouring data sets.
+    delta : float
+        Slack with which that bound holds.
+    """
+
+    epsilon: float
+    delta: float
+
+
+@dataclass(frozen=True)
+class Spend:
+    """What one answer may cost, in mu^2. Solvers pass it on; only the oracle looks inside."""
+
+    amount: float
+
+    def __post_init__(self) -> None:
+        if not 0 < self.amount < inf:
+            raise ValueError(f"Spend needs a positive finite amount, got {self.amount}.")
+
+
+@dataclass(frozen=True)
+class Budget:
+    """A public amount of mu^2 that may still be spent; a plan, not an account.
+
+    Splitting a budget reserves nothing: the ledger decides, when it is charged, whether the total
+    still fits.
+    """
+
+    amount: float
+
+    @property
+    def mu(self) -> float:
+        """Gaussian-DP parameter of the whole budget, sqrt(amount)."""
+        return sqrt(self.amount)
+
+    def split(self, shares: int | Sequence[float] | Iterable[float]) -> list[Spend]:
+        """Cut the budget into spends.
+
+        Parameters
+        ----------
+        shares : int or sequence of float
+            A number of equal spends, or positive shares that sum to at most 1.
+        """
+        if isinstance(shares, int):
+            if shares < 1:
+                raise ValueError(f"Budget.split needs at least 1 part, got {shares}.")
+            return [Spend(self.amount / shares)] * shares
+        parts = [float(s) for s in shares]
+        if not parts or min(parts) <= 0 or fsum(parts) > 1 + 1e-12:
+            raise ValueError("Budget.split needs positive shares that sum to at most 1.")
+        return [Spend(self.amount * s) for s in parts]
+
+    def whole(self) -> Spend:
+        """The budget as one spend."""
+        return Spend(self.amount)
+
+    def fraction(self, share: float) -> Budget:
+        """A budget of ``share`` times this one, 0 < share <= 1."""
+        if not 0 < share <= 1:
+            raise ValueError(f"Budget.fraction needs a share in (0, 1], got {share}.")
+        return Budget(self.amount * share)
+
+
+class Ledger:
+    """Adds up events and refuses the one that would exceed the budget.
+
+    Parameters
+    ----------
+    epsilon : float
+        Budget, in (0, inf]. Infinity accepts every event; the receipt then says so.
+    delta : float
+        Budget, in (0, 1).
+    calculus : Calculus, default=GaussianDP()
+        How events are priced and totals converted.
+
+    Guarantees
+    ----------
+    - ``charge`` either records the event or raises and records nothing.
+    - The recorded total never exceeds the limit, so everything charged so far is together
+      (epsilon, delta)-DP, whatever made the choices and whenever they stop.
+    - Nothing can be taken back: a charge stands whatever happens after it.
+    """
+
+    def __init__(self, epsilon: float, delta: float, *, calculus: Calculus | None = None) -> None:
+        self._epsilon = float(epsilon)
+        self._delta = float(delta)
+        self._calculus = GaussianDP() if calculus is None else calculus
+        self._limit = (
+            inf if isinf(self._epsilon) else self._calculus.limit(self._epsilon, self._delta)
+        )
+        self._events: list[Event] = []
+        self._prices: list[float] = []
+
+    @property
+    def delta(self) -> float:
+        """The delta at which the budget was set."""
+        return self._delta
+
+    @property
+    def limit(self) -> float:
+        """Whole budget in mu^2."""
+        return self._limit
+
+    @property
+    def total(self) -> float:
+        """What has been charged, in mu^2."""
+        return fsum(self._prices)
+
+    @property
+    def remaining(self) -> float:
+        """What is left, in mu^2."""
+        return max(0.0, self._limit - self.total) if self._limit < inf else inf
+
+    def charge(self, event: Event) -> None:
+        """Record an event, or refuse it.
+
+        Raises
+        ------
+        BudgetExceededError
+            If the total would exceed the limit. Nothing is recorded.
+        TypeError
+            If the calculus has no price for this kind of event.
+        """
+        events, prices = self._events, self._prices
+        repeats = bool(events) and replace(events[-1], count=event.count) == event
+        if repeats:
+            event = replace(event, count=events[-1].count + event.count)
+        # The one place where counts enter.
+        price = event.count * self._calculus.cost(event)
+        kept = len(events) - repeats
+        if not fsum([*prices[:kept], price]) <= self._limit:
+            added = price - (prices[-1] if repeats else 0.0)
+            raise BudgetExceededError(
+                f"{event.query} would cost mu^2={added:.3g} but {self.remaining:.3g} "
+                f"of {self._limit:.3g} is left. Nothing was read."
+            )
+        events[kept:] = [event]
+        prices[kept:] = [price]
+
+    def spent(self) -> PrivacySpent:
+        """What has been charged so far, as (epsilon, delta) at the budget's delta."""
+        total = self.total
+        if total == 0:
+            return PrivacySpent(0.0, 0.0)
+        if isinf(total):
+            return PrivacySpent(inf, self._delta)
+        # The filter already guarantees the budget itself; rounding in the inversion may not
+        # report more than that.
+        epsilon = min(self._calculus.epsilon(total, self._delta), self._epsilon)
+        return PrivacySpent(epsilon, self._delta)
+
+    def receipt(self) -> tuple[Event, ...]:
+        """The events so far, runs of equal ones folded into one with their count."""
+        return tuple(self._events)

@@ -1,0 +1,1 @@
+"""Mechanisms: how an exact answer becomes a private one."""

@@ -1,0 +1,52 @@
+"""The Gaussian mechanism."""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+from math import isfinite, sqrt
+
+import numpy as np
+
+from ..events import GaussianEvent
+from ..ledger import Spend
+from ..randomness import SecretNoise
+
+__all__ = ["GaussianMechanism"]
+
+# Noise is rounded up by this relative amount, far above the rounding of the few operations between
+# a spend and the price that the ledger computes back from the noise, so that the sum of prices
+# never passes the sum of spends.
+_ROUND_UP = 1 + 1e-12
+
+
+@dataclass(frozen=True)
+class GaussianMechanism:
+    """Adds independent normal noise of standard deviation ``noise_scale`` to each coordinate.
+
+    Guarantees
+    ----------
+    - A query of l2 sensitivity at most ``sensitivity`` becomes (sensitivity / noise_scale)-GDP.
+    """
+
+    sensitivity: float
+    noise_scale: float
+
+    @classmethod
+    def calibrated(cls, sensitivity: float, spend: Spend) -> GaussianMechanism:
+        """The least noise for which the release costs at most ``spend``."""
+        if not (isfinite(sensitivity) and sensitivity > 0):
+            raise ValueError(
+                f"GaussianMechanism needs a positive finite sensitivity, got {sensitivity}; "
+                "bound the contribution of a row, for example with a clip."
+            )
+        return cls(sensitivity, sensitivity / sqrt(spend.amount) * _ROUND_UP)
+
+    def event(self, query: str) -> GaussianEvent:
+        """The fact to charge for one release."""
+        return GaussianEvent(
+            query=query, sensitivity=self.sensitivity, noise_scale=self.noise_scale
+        )
+
+    def randomize(self, value: np.ndarray, noise: SecretNoise) -> np.ndarray:
+        """``value`` plus fresh noise."""
+        return value + self.noise_scale * noise.normal(value.shape)

@@ -1,0 +1,125 @@
+"""The oracle: the only door to rows.
+
+Every answer goes through one method, ``_release``, which prices the question from its own
+sensitivity, charges the ledger, and only then reads rows and adds noise. Who holds an oracle can
+ask the questions below and nothing else.
+"""
+
+from __future__ import annotations
+
+import copy
+from abc import ABC, abstractmethod
+from typing import Self, final
+
+import numpy as np
+
+from ..data.base import RowStore
+from ..problem import Problem
+from .adjacency import Adjacency
+from .ledger import Budget, Ledger, Spend
+from .mechanisms.gaussian import GaussianMechanism
+from .queries.base import Query
+from .queries.gradient import GradientNormQuery, GradientQuery
+from .queries.histogram import Histogrammed, HistogramQuery
+from .randomness import SecretNoise
+
+__all__ = ["Oracle", "PrivateOracle"]
+
+
+class Oracle(ABC):
+    """Turns named questions into queries. Holds no rows.
+
+    Parameters
+    ----------
+    ledger : Ledger
+        Charged for every answer.
+    adjacency : Adjacency
+        Neighbouring relation under which sensitivities are taken.
+    """
+
+    def __init__(self, ledger: Ledger, adjacency: Adjacency) -> None:
+        self._ledger = ledger
+        self._adjacency = adjacency
+        self._problem: Problem | None = None
+
+    @final
+    def for_problem(self, problem: Problem) -> Self:
+        """The same oracle, answering questions about this problem."""
+        other = copy.copy(self)
+        other._problem = problem
+        return other
+
+    @property
+    @final
+    def adjacency(self) -> Adjacency:
+        """Neighbouring relation under which sensitivities are taken."""
+        return self._adjacency
+
+    @property
+    @final
+    def budget(self) -> Budget:
+        """What is left to spend. Public, because charges depend on public facts alone."""
+        return Budget(self._ledger.remaining)
+
+    @final
+    def gradient(self, w: np.ndarray, *, spend: Spend, clip: float | None = None) -> np.ndarray:
+        """Noisy mean gradient of the loss at w, rows clipped to ``clip``; shape of w."""
+        return self._release(GradientQuery(self._current(), w.copy(), clip), spend)
+
+    @final
+    def gradient_norm(self, w: np.ndarray, *, spend: Spend, clip: float | None = None) -> float:
+        """Noisy norm of the mean gradient at w. May be negative."""
+        query = GradientNormQuery(GradientQuery(self._current(), w.copy(), clip))
+        return float(self._release(query, spend))
+
+    @final
+    def histogram(self, of: Histogrammed, edges: np.ndarray, *, spend: Spend) -> np.ndarray:
+        """Noisy counts of rows between increasing edges, below and above included."""
+        return self._release(HistogramQuery(of, np.array(edges, dtype=np.float64)), spend)
+
+    @abstractmethod
+    def _release(self, query: Query, spend: Spend) -> np.ndarray: ...
+
+    @final
+    def _current(self) -> Problem:
+        if self._problem is None:
+            raise RuntimeError(
+                "The oracle needs a problem to ask about gradients; call for_problem first."
+            )
+        return self._problem
+
+
+@final
+class PrivateOracle(Oracle):
+    """Where rows, noise and ledger meet, and nowhere else.
+
+    Parameters
+    ----------
+    rows : RowStore
+        The data.
+    ledger : Ledger
+        Charged before rows are read.
+    adjacency : Adjacency
+        Neighbouring relation.
+    noise : SecretNoise
+        Source of the noise.
+
+    Guarantees
+    ----------
+    - All answers together are (epsilon, delta)-DP with the ledger's epsilon and delta.
+    - A question that the ledger refuses reads nothing.
+    - A failure after the charge leaves the charge standing.
+    - It can be neither pickled nor deep-copied.
+    """
+
+    def __init__(
+        self, rows: RowStore, ledger: Ledger, adjacency: Adjacency, noise: SecretNoise
+    ) -> None:
+        super().__init__(ledger, adjacency)
+        self._rows = rows
+        self._noise = noise
+
+    def _release(self, query: Query, spend: Spend) -> np.ndarray:
+        mechanism = GaussianMechanism.calibrated(query.sensitivity(self._adjacency), spend)
+        self._ledger.charge(mechanism.event(query.name))
+        return mechanism.randomize(query.evaluate(self._rows), self._noise)

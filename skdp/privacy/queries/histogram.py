@@ -1,0 +1,62 @@
+"""Counts of rows by the size of their norm, or by their target."""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+from typing import ClassVar, Literal
+
+import numpy as np
+
+from ...data.base import RowStore
+from ...data.blocks import RawBlock
+from ..adjacency import Adjacency
+from .base import Query
+
+__all__ = ["HistogramQuery", "Histogrammed"]
+
+Histogrammed = Literal["row_norm", "target", "target_size"]
+
+
+@dataclass(frozen=True, eq=False)
+class HistogramQuery(Query):
+    """How many rows fall between public edges.
+
+    Parameters
+    ----------
+    of : {'row_norm', 'target', 'target_size'}
+        What is counted: the l2 norm of the features, the target, or its absolute value; all as
+        they came, before any clipping.
+    edges : ndarray of shape (m,)
+        Increasing. Bin k holds values in ``[edges[k-1], edges[k])``; bin 0 lies below all edges
+        and bin m above, so that every row falls in exactly one of m + 1 bins.
+
+    Guarantees
+    ----------
+    - Replacing a row moves one count down and one up by 1: sqrt(2) in l2. Zeroing it out moves
+      one count: 1.
+    """
+
+    name: ClassVar[str] = "histogram"
+
+    of: Histogrammed
+    edges: np.ndarray
+
+    def sensitivity(self, adjacency: Adjacency) -> float:
+        """``sqrt(2)`` under replace-one, 1 under zero-out."""
+        return adjacency.of_histogram()
+
+    def evaluate(self, rows: RowStore) -> np.ndarray:
+        """The exact counts, floats of shape (m + 1,)."""
+        return rows.sum(self._of_block)
+
+    def public(self) -> tuple[object, ...]:
+        """What is counted, and the edges."""
+        return (self.of, self.edges)
+
+    def _of_block(self, block: RawBlock) -> np.ndarray:
+        if self.of == "row_norm":
+            values = block.norms
+        else:
+            values = block.y if self.of == "target" else np.abs(block.y)
+        bins = np.searchsorted(self.edges, values, side="right")
+        return np.bincount(bins, minlength=self.edges.size + 1).astype(np.float64)

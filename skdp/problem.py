@@ -1,0 +1,114 @@
+"""The learning problem without its rows: loss, penalty, constraint and public bounds."""
+
+from __future__ import annotations
+
+from dataclasses import dataclass, field
+
+import numpy as np
+
+from .bounds import RowBounds
+from .constraints import Constraint, Unconstrained
+from .losses import Loss
+from .regularizers import NoRegularizer, Regularizer
+
+__all__ = ["Problem"]
+
+
+@dataclass(frozen=True)
+class Problem:
+    """Minimise ``mean_i c_i loss(y_i, <w, x~_i>) + regularizer(w') `` over the constraint set.
+
+    ``x~ = [x, intercept_value]`` with ``||x|| <= data_norm``; ``w'`` is w without the intercept
+    row, which is neither penalised nor constrained. ``c_i`` is the public weight of the class of
+    row i. Whoever holds a problem holds no data.
+
+    Parameters
+    ----------
+    loss : Loss
+        Pointwise loss.
+    n_samples : int
+        Number of rows n.
+    n_features : int
+        Number of features d.
+    bounds : RowBounds
+        What rows and targets are brought to, and the value of the constant column.
+    class_weight : tuple of float, optional
+        Weight of each encoded class.
+    regularizer : Regularizer, default=NoRegularizer()
+        Penalty.
+    constraint : Constraint, default=Unconstrained()
+        Feasible set.
+    """
+
+    loss: Loss
+    n_samples: int
+    n_features: int
+    bounds: RowBounds
+    class_weight: tuple[float, ...] | None = None
+    regularizer: Regularizer = field(default_factory=NoRegularizer)
+    constraint: Constraint = field(default_factory=Unconstrained)
+
+    @property
+    def row_norm(self) -> float:
+        """Bound on the l2 norm of a row with its intercept entry."""
+        return self.bounds.row_norm
+
+    @property
+    def n_rows(self) -> int:
+        """Rows of w: the features and, if there is one, the intercept (last)."""
+        return self.n_features + (self.bounds.intercept_value != 0)
+
+    @property
+    def shape(self) -> tuple[int, ...]:
+        """Shape of w: (p,), or (p, K) if the loss takes K scores a row."""
+        k = self.loss.n_scores
+        return (self.n_rows,) if k == 1 else (self.n_rows, k)
+
+    @property
+    def n_parameters(self) -> int:
+        """Number of entries of w."""
+        return self.n_rows * self.loss.n_scores
+
+    @property
+    def max_weight(self) -> float:
+        """Largest weight of a row."""
+        return max(self.class_weight) if self.class_weight else 1.0
+
+    @property
+    def lipschitz(self) -> float:
+        """Bound on the norm of one row's gradient (G; L0 in Menart et al.); may be infinite."""
+        return self.loss.lipschitz * self.row_norm * self.max_weight
+
+    @property
+    def smoothness(self) -> float:
+        """Lipschitz constant of one row's gradient (L; L1 in Menart et al.); may be infinite."""
+        return self.loss.smoothness * self.row_norm**2 * self.max_weight
+
+    @property
+    def strong_convexity(self) -> float:
+        """Of the regularizer; the loss is not counted upon."""
+        return self.regularizer.strong_convexity
+
+    @property
+    def diameter(self) -> float:
+        """Diameter of the feasible set in l2, over the entries that are constrained."""
+        return self.constraint.diameter(self.n_features * self.loss.n_scores)
+
+    def start(self) -> np.ndarray:
+        """A feasible w that depends on nothing but shapes."""
+        w = np.zeros(self.shape)
+        d = self.n_features
+        w[:d] = self.constraint.start(w[:d].shape)
+        return w
+
+    def prox(self, w: np.ndarray, step: float) -> np.ndarray:
+        """argmin_v ``||v - w||^2 / 2 + step * regularizer(v')``; the intercept stays."""
+        out = w.copy()
+        out[: self.n_features] = self.regularizer.prox(w[: self.n_features], step)
+        return out
+
+    def project(self, w: np.ndarray) -> np.ndarray:
+        """The nearest feasible w; the intercept stays."""
+        out = w.copy()
+        out[: self.n_features] = self.constraint.project(w[: self.n_features])
+        return out
