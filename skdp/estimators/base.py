@@ -1,0 +1,200 @@
+"""``fit``, written once: validate, bound, ask, solve, publish."""
+
+from __future__ import annotations
+
+from abc import ABC, abstractmethod
+from collections.abc import Callable
+from numbers import Integral, Real
+from typing import Any, ClassVar, Self, final
+
+import numpy as np
+import scipy.sparse as sp
+from sklearn.base import BaseEstimator
+from sklearn.utils._param_validation import Interval, StrOptions
+from sklearn.utils.validation import check_is_fitted, validate_data
+
+from ..bounds import RowBounds
+from ..constraints import Constraint
+from ..data.base import RowStore
+from ..data.chunked import ChunkedRows, Chunks
+from ..data.dense import DenseRows
+from ..data.sparse import SparseRows
+from ..privacy.adjacency import Adjacency
+from ..privacy.events import Event
+from ..privacy.ledger import Ledger, PrivacySpent
+from ..privacy.oracle import Oracle, PrivateOracle
+from ..privacy.randomness import public_coins, secret_noise
+from ..privacy.range_finding import private_data_norm
+from ..problem import Problem
+from ..solvers import SOLVERS, Solution, Solver, choose
+
+__all__ = ["PrivateLinearModel"]
+
+# Share of mu^2 that is set aside for a bound that the user did not give.
+RANGE_SHARE = 0.04
+
+_ACCEPTED = {"accept_sparse": "csr", "dtype": [np.float64, np.float32]}
+
+
+class PrivateLinearModel(BaseEstimator, ABC):
+    """What all private linear models share.
+
+    A subclass stores its parameters, encodes targets, states its problem and reads the released
+    solution; it never sees a row after encoding, and never a noise source or a ledger.
+    """
+
+    _parameter_constraints: ClassVar[dict[str, list[Any]]] = {
+        "epsilon": [Interval(Real, 0, None, closed="neither")],
+        "delta": [Interval(Real, 0, 1, closed="neither")],
+        "adjacency": [StrOptions({a.value for a in Adjacency})],
+        "data_norm": [None, Interval(Real, 1e-100, 1e100, closed="both")],
+        "fit_intercept": ["boolean"],
+        "intercept_scaling": [Interval(Real, 0, None, closed="neither")],
+        "solver": [StrOptions({"auto", *SOLVERS}), Solver],
+        "constraint": [None, Constraint],
+        "random_state": [None, Interval(Integral, 0, 2**32 - 1, closed="both"), "random_state"],
+    }
+
+    epsilon: float
+    delta: float
+    adjacency: str
+    data_norm: float | None
+    fit_intercept: bool
+    intercept_scaling: float
+    solver: str | Solver
+    constraint: Constraint | None
+    random_state: Any
+
+    n_features_in_: int
+    coef_: np.ndarray
+    privacy_spent_: PrivacySpent
+    privacy_ledger_: tuple[Event, ...]
+
+    @final
+    def fit(self, X: Any, y: Any = None) -> Self:
+        """Fit the model privately.
+
+        Parameters
+        ----------
+        X : array-like or CSR matrix of shape (n_samples, n_features), or Chunks
+            Features. Dense float64 and float32 arrays, memory-mapped ones included, are used
+            where they lie. ``Chunks`` deliver features and targets together.
+        y : array-like of shape (n_samples,), optional
+            Targets; left out only if X is ``Chunks``.
+
+        Returns
+        -------
+        self
+            The fitted model.
+
+        Raises
+        ------
+        ValueError
+            If parameters or data are malformed. Nothing has been spent then.
+        """
+        self._validate_params()
+        rows, dtype = self._open(X, y)
+        ledger = Ledger(self.epsilon, self.delta)
+        noise = secret_noise(self.random_state)
+        oracle = PrivateOracle(rows, ledger, Adjacency(self.adjacency), noise)
+        self._forget()
+        try:
+            problem = self._problem(rows.n_samples, self._row_bounds(oracle, rows))
+            solver = choose(self.solver, problem)
+            coins = public_coins(self.random_state)
+            solution = solver.solve(problem, oracle.for_problem(problem), coins)
+            self._publish(problem, solution, dtype)
+        except BaseException as failure:
+            spent = ledger.spent()
+            failure.add_note(
+                f"{type(self).__name__}.fit stopped after spending epsilon={spent.epsilon:.6g} at "
+                f"delta={spent.delta:.6g}; see privacy_ledger_."
+            )
+            raise
+        finally:
+            self.privacy_ledger_ = ledger.receipt()
+            self.privacy_spent_ = ledger.spent()
+        return self
+
+    @abstractmethod
+    def _prepare_targets(self, y: np.ndarray | None) -> Callable[[np.ndarray], np.ndarray]:
+        """Check what is public about targets and return the function that encodes them.
+
+        ``y`` is None if targets come in chunks.
+        """
+
+    @abstractmethod
+    def _row_bounds(self, oracle: Oracle, rows: RowStore) -> RowBounds:
+        """Given bounds, or private estimates of those that are missing."""
+
+    @abstractmethod
+    def _problem(self, n_samples: int, bounds: RowBounds) -> Problem:
+        """The problem to solve, a function of parameters and public bounds."""
+
+    @abstractmethod
+    def _publish(self, problem: Problem, solution: Solution, dtype: np.dtype) -> None:
+        """Set the public attributes from a released solution."""
+
+    @final
+    def _open(self, X: Any, y: Any) -> tuple[RowStore, np.dtype]:
+        """Validate the data and lay them in a row store."""
+        name = type(self).__name__
+        if isinstance(X, Chunks):
+            if y is not None:
+                raise ValueError(f"{name} needs y=None when X is Chunks, which hold the targets.")
+            rows = ChunkedRows(X, self._prepare_targets(None))
+            self.n_features_in_ = rows.n_features
+            return rows, np.dtype(np.float64)
+        try:
+            X, y = validate_data(self, X, y, multi_output=False, **_ACCEPTED)
+        except ValueError as error:
+            if "could not convert" in str(error):
+                # The original message quotes the entry that could not be read.
+                raise ValueError(
+                    f"{name} needs numeric features; X holds entries that are not numbers. "
+                    "Encode them first, for example with OneHotEncoder(categories=...)."
+                ) from None
+            raise
+        encoded = self._prepare_targets(y)(y)
+        if sp.issparse(X):
+            return SparseRows(X, encoded), X.dtype
+        return DenseRows(X, encoded), X.dtype
+
+    @final
+    def _norm_bound(self, oracle: Oracle, rows: RowStore) -> float:
+        if self.data_norm is not None:
+            return float(self.data_norm)
+        budget = oracle.budget.fraction(RANGE_SHARE)
+        return private_data_norm(oracle, budget, rows.n_samples, rows.n_features)
+
+    @final
+    def _intercept_value(self, data_norm: float) -> float:
+        return self.intercept_scaling * data_norm if self.fit_intercept else 0.0
+
+    @final
+    def _scores(self, X: Any) -> np.ndarray:
+        check_is_fitted(self)
+        X = validate_data(self, X, reset=False, **_ACCEPTED)
+        return X @ self.coef_.T + self.intercept_
+
+    @final
+    def _forget(self) -> None:
+        """Drop what an earlier fit published, so that no old model meets a new receipt."""
+        kept = {"n_features_in_", "feature_names_in_", "classes_"}
+        for name in [a for a in vars(self) if a.endswith("_") and not a.startswith("_")]:
+            if name not in kept:
+                delattr(self, name)
+
+    def __sklearn_is_fitted__(self) -> bool:
+        return hasattr(self, "coef_")
+
+    def __getstate__(self) -> dict[str, Any]:
+        # A seed reproduces the secret noise, so it stays behind when a fitted model travels.
+        state = super().__getstate__()
+        return state | {"random_state": None} if "coef_" in state else state
+
+    def __sklearn_tags__(self) -> Any:
+        tags = super().__sklearn_tags__()
+        tags.input_tags.sparse = True
+        tags.non_deterministic = True
+        return tags

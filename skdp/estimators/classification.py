@@ -1,0 +1,149 @@
+"""What private linear classifiers share: labels, scores and predictions."""
+
+from __future__ import annotations
+
+import warnings
+from abc import ABC
+from collections.abc import Callable
+from typing import Any, ClassVar, final
+
+import numpy as np
+from sklearn.base import ClassifierMixin
+from sklearn.utils.multiclass import check_classification_targets
+
+from ..bounds import RowBounds
+from ..data.base import RowStore
+from ..exceptions import PrivacyLeakWarning
+from ..privacy.oracle import Oracle
+from ..problem import Problem
+from ..solvers import Solution
+from .base import PrivateLinearModel
+
+__all__ = ["PrivateLinearClassifier"]
+
+
+class PrivateLinearClassifier(ClassifierMixin, PrivateLinearModel, ABC):
+    """A classifier whose scores are linear in the features."""
+
+    _parameter_constraints: ClassVar[dict[str, list[Any]]] = {
+        **PrivateLinearModel._parameter_constraints,
+        "classes": [None, "array-like"],
+        "class_weight": [None, dict],
+    }
+
+    classes: Any
+    class_weight: dict[Any, float] | None
+
+    classes_: np.ndarray
+    intercept_: np.ndarray
+    n_iter_: np.ndarray
+
+    @final
+    def decision_function(self, X: Any) -> np.ndarray:
+        """Confidence scores.
+
+        Parameters
+        ----------
+        X : array-like or CSR matrix of shape (n_samples, n_features)
+            Features.
+
+        Returns
+        -------
+        ndarray of shape (n_samples,) or (n_samples, n_classes)
+            Linear scores; with two classes, of the second one.
+        """
+        scores = self._scores(X)
+        return scores.ravel() if scores.shape[1] == 1 else scores
+
+    @final
+    def predict(self, X: Any) -> np.ndarray:
+        """Predicted class labels.
+
+        Parameters
+        ----------
+        X : array-like or CSR matrix of shape (n_samples, n_features)
+            Features.
+
+        Returns
+        -------
+        ndarray of shape (n_samples,)
+            Labels.
+        """
+        scores = self.decision_function(X)
+        chosen = scores.argmax(axis=1) if scores.ndim == 2 else (scores > 0).astype(np.intp)
+        return self.classes_[chosen]
+
+    @final
+    def _prepare_targets(self, y: np.ndarray | None) -> Callable[[np.ndarray], np.ndarray]:
+        name = type(self).__name__
+        if y is not None:
+            check_classification_targets(y)
+        if self.classes is not None:
+            classes = np.unique(np.asarray(self.classes))
+        elif y is None:
+            raise ValueError(f"{name} needs classes=[...] when it is fitted from Chunks.")
+        else:
+            warnings.warn(
+                f"{name} reads the set of classes off y, so a label that only one person has "
+                "becomes public. Pass classes=[...] with the labels that may occur.",
+                PrivacyLeakWarning,
+                stacklevel=4,
+            )
+            classes = np.unique(y)
+        if classes.size < 2:
+            raise ValueError(f"{name} needs at least 2 classes, got 1 class. Pass classes=[...].")
+        self._check_class_weight(classes)
+        self.classes_ = classes
+        return self._encoder(classes)
+
+    @final
+    def _encoder(self, classes: np.ndarray) -> Callable[[np.ndarray], np.ndarray]:
+        binary, name = classes.size == 2, type(self).__name__
+
+        def encode(y: np.ndarray) -> np.ndarray:
+            try:
+                code = np.minimum(np.searchsorted(classes, y), classes.size - 1)
+                known = bool(np.all(classes[code] == y))
+            except TypeError:
+                known = False
+            if not known:
+                raise ValueError(
+                    f"{name} needs labels among the {classes.size} classes; y holds others. "
+                    "Add them to classes=[...] or remove the rows."
+                )
+            return code.astype(np.float64) if binary else code
+
+        return encode
+
+    @final
+    def _check_class_weight(self, classes: np.ndarray) -> None:
+        weights = self.class_weight or {}
+        unknown = [label for label in weights if not np.any(classes == label)]
+        if unknown:
+            raise ValueError(
+                f"{type(self).__name__} needs class_weight for labels in classes, got {unknown}."
+            )
+        if any(not 0 <= float(w) < np.inf for w in weights.values()):
+            raise ValueError(
+                f"{type(self).__name__} needs finite class weights >= 0, got {weights}."
+            )
+
+    @final
+    def _weights(self) -> tuple[float, ...] | None:
+        if self.class_weight is None:
+            return None
+        return tuple(float(self.class_weight.get(label, 1.0)) for label in self.classes_.tolist())
+
+    @final
+    def _row_bounds(self, oracle: Oracle, rows: RowStore) -> RowBounds:
+        data_norm = self._norm_bound(oracle, rows)
+        return RowBounds(data_norm, self._intercept_value(data_norm))
+
+    @final
+    def _publish(self, problem: Problem, solution: Solution, dtype: np.dtype) -> None:
+        d, k = problem.n_features, problem.loss.n_scores
+        w = solution.w.reshape(problem.n_rows, k)
+        intercept = problem.bounds.intercept_value * w[d] if self.fit_intercept else np.zeros(k)
+        self.coef_ = np.ascontiguousarray(w[:d].T, dtype=dtype)
+        self.intercept_ = intercept.astype(dtype)
+        self.n_iter_ = np.array([solution.n_iter], dtype=np.int32)

@@ -1,0 +1,151 @@
+"""Private linear regression, ordinary or ridge."""
+
+from __future__ import annotations
+
+from numbers import Real
+from typing import Any, ClassVar
+
+from sklearn.utils._param_validation import Interval, StrOptions
+
+from ..bounds import RowBounds
+from ..constraints import Constraint, Unconstrained
+from ..losses import Huber, Loss, Squared
+from ..problem import Problem
+from ..regularizers import L2
+from ..solvers import Solver
+from .regression import PrivateLinearRegressor
+
+__all__ = ["DPLinearRegression"]
+
+
+class DPLinearRegression(PrivateLinearRegressor):
+    """Differentially private linear regression.
+
+    A swap-in for :class:`sklearn.linear_model.LinearRegression` and, with ``alpha``, for
+    :class:`sklearn.linear_model.Ridge`. The coefficients, the intercept and everything else that a
+    fitted model publishes are together (epsilon, delta)-differentially private with respect to the
+    rows of the training data. The number of rows, the number of features and all parameters are
+    public.
+
+    Minimises the mean squared error plus ``alpha / n ||w||^2`` by a private solver. Residuals far
+    beyond most others count less, which is what bounds the influence of a row.
+
+    Parameters
+    ----------
+    epsilon : float, default=1.0
+        Privacy budget, > 0. About 1 is a common choice; above 10 promises little.
+    delta : float, default=1e-5
+        Probability-like slack of the guarantee, in (0, 1). Well below 1 / n_samples.
+    alpha : float, default=0.0
+        Strength of the ridge penalty, as in scikit-learn's Ridge.
+    loss : {'squared', 'huber'} or Loss, default='squared'
+        The loss. A configured ``Huber(delta=...)`` takes its threshold in units of half the
+        width of the target bounds.
+    fit_intercept : bool, default=True
+        Whether to fit an intercept. It is neither penalised nor constrained.
+    intercept_scaling : float, default=1.0
+        Value of the constant column behind the intercept, in units of the row norm.
+    target_bounds : tuple of float, optional
+        (low, high), known without looking at y. Targets outside are clipped to it during the fit.
+        If None, up to 4 % of the budget goes to a private estimate.
+    data_norm : float, optional
+        Bound on the l2 norm of the rows of X, known without looking at them. Longer rows are
+        scaled down to it during the fit. If None, 4 % of the budget goes to a private estimate.
+    adjacency : {'replace_one', 'zero_out'}, default='replace_one'
+        What neighbouring data sets are: one row replaced by any other, or one row's contribution
+        removed. Replace-one is the stronger promise.
+    solver : {'auto', 'gd'} or Solver, default='auto'
+        The algorithm. A configured instance such as ``GD(steps=50)`` sets its hyperparameters.
+    constraint : Constraint, optional
+        A set that the coefficients must lie in.
+    random_state : int, RandomState, Generator or None, default=None
+        None draws the secret noise from the operating system. Anything else makes the fit
+        reproducible, for tests, and warns that the guarantee does not hold against whoever knows
+        the seed. Pickles of a fitted model do not contain it.
+
+    Attributes
+    ----------
+    coef_ : ndarray of shape (n_features,)
+        Coefficients.
+    intercept_ : float
+        Intercept.
+    privacy_spent_ : PrivacySpent
+        Named tuple ``(epsilon, delta)`` of what the fit has spent.
+    privacy_ledger_ : tuple of events
+        The receipt. Each has ``mechanism``, ``query``, ``count``, ``sensitivity`` and
+        ``noise_scale``; the spend can be recomputed from these alone.
+    n_iter_ : int
+        Number of iterations.
+    n_features_in_ : int
+        Number of features.
+    feature_names_in_ : ndarray of shape (n_features,)
+        Names of the features, if X had string column names.
+
+    Warns
+    -----
+    SeededNoiseWarning
+        If ``random_state`` is not None.
+
+    Notes
+    -----
+    Each call of ``fit`` spends (epsilon, delta) anew: fits on the same rows add up.
+
+    Examples
+    --------
+    >>> import numpy as np
+    >>> from skdp import DPLinearRegression
+    >>> X = np.random.default_rng(0).uniform(-1, 1, size=(20_000, 2))
+    >>> y = X @ [1.0, -2.0] + 3.0
+    >>> model = DPLinearRegression(epsilon=1.0, data_norm=1.5, target_bounds=(0, 6)).fit(X, y)
+    >>> bool(model.score(X, y) > 0.95)
+    True
+    """
+
+    _parameter_constraints: ClassVar[dict[str, list[Any]]] = {
+        **PrivateLinearRegressor._parameter_constraints,
+        "alpha": [Interval(Real, 0, None, closed="left")],
+        "loss": [StrOptions({"squared", "huber"}), Loss],
+    }
+
+    def __init__(
+        self,
+        epsilon: float = 1.0,
+        delta: float = 1e-5,
+        *,
+        alpha: float = 0.0,
+        loss: str | Loss = "squared",
+        fit_intercept: bool = True,
+        intercept_scaling: float = 1.0,
+        target_bounds: tuple[float, float] | None = None,
+        data_norm: float | None = None,
+        adjacency: str = "replace_one",
+        solver: str | Solver = "auto",
+        constraint: Constraint | None = None,
+        random_state: Any = None,
+    ) -> None:
+        self.epsilon = epsilon
+        self.delta = delta
+        self.alpha = alpha
+        self.loss = loss
+        self.fit_intercept = fit_intercept
+        self.intercept_scaling = intercept_scaling
+        self.target_bounds = target_bounds
+        self.data_norm = data_norm
+        self.adjacency = adjacency
+        self.solver = solver
+        self.constraint = constraint
+        self.random_state = random_state
+
+    def _problem(self, n_samples: int, bounds: RowBounds) -> Problem:
+        # Solvers work with targets in units of half the width of their bounds.
+        assert bounds.target is not None
+        feasible = Unconstrained() if self.constraint is None else self.constraint
+        named: dict[str, Loss] = {"squared": Squared(), "huber": Huber()}
+        return Problem(
+            loss=named[self.loss] if isinstance(self.loss, str) else self.loss,
+            n_samples=n_samples,
+            n_features=self.n_features_in_,
+            bounds=bounds,
+            regularizer=L2(self.alpha / n_samples),
+            constraint=feasible.scaled(1 / bounds.target.half_width),
+        )

@@ -1,0 +1,193 @@
+"""Private logistic regression, binary and multinomial."""
+
+from __future__ import annotations
+
+from numbers import Real
+from typing import Any, ClassVar
+
+import numpy as np
+from scipy.special import log_expit, log_softmax
+from sklearn.utils._param_validation import Interval
+
+from ..bounds import RowBounds
+from ..constraints import Constraint, Unconstrained
+from ..losses import Logistic, Softmax
+from ..problem import Problem
+from ..regularizers import ElasticNet
+from ..solvers import Solver
+from .classification import PrivateLinearClassifier
+
+__all__ = ["DPLogisticRegression"]
+
+
+class DPLogisticRegression(PrivateLinearClassifier):
+    """Differentially private logistic regression.
+
+    A swap-in for :class:`sklearn.linear_model.LogisticRegression`. The coefficients, the intercept
+    and everything else that a fitted model publishes are together (epsilon, delta)-differentially
+    private with respect to the rows of the training data. The number of rows, the number of
+    features, the classes and all parameters are public.
+
+    Minimises the mean logistic loss plus ``||w||^2 / (2 n C)`` (or the elastic net) by a private
+    solver. Two classes take one score, more take one each (softmax) within one budget.
+
+    Parameters
+    ----------
+    epsilon : float, default=1.0
+        Privacy budget, > 0. About 1 is a common choice; above 10 promises little.
+    delta : float, default=1e-5
+        Probability-like slack of the guarantee, in (0, 1). Well below 1 / n_samples.
+    C : float, default=1.0
+        Inverse strength of the penalty, as in scikit-learn.
+    l1_ratio : float, default=0.0
+        Share of the l1 norm in the elastic-net penalty, in [0, 1].
+    fit_intercept : bool, default=True
+        Whether to fit an intercept. It is neither penalised nor constrained.
+    intercept_scaling : float, default=1.0
+        Value of the constant column behind the intercept, in units of the row norm. The larger,
+        the faster the intercept is learned, and the more noise the other coefficients bear.
+    class_weight : dict, optional
+        Weight of each label, 1 where missing. Must not be computed from the data.
+    classes : array-like, optional
+        The labels that may occur, at least two. If None they are read off y, with a
+        ``PrivacyLeakWarning``.
+    data_norm : float, optional
+        Bound on the l2 norm of the rows of X, known without looking at them. Longer rows are
+        scaled down to it during the fit. If None, 4 % of the budget goes to a private estimate.
+    adjacency : {'replace_one', 'zero_out'}, default='replace_one'
+        What neighbouring data sets are: one row replaced by any other, or one row's contribution
+        removed. Replace-one is the stronger promise.
+    solver : {'auto', 'gd'} or Solver, default='auto'
+        The algorithm. A configured instance such as ``GD(steps=50)`` sets its hyperparameters.
+    constraint : Constraint, optional
+        A set that the coefficients must lie in.
+    random_state : int, RandomState, Generator or None, default=None
+        None draws the secret noise from the operating system. Anything else makes the fit
+        reproducible, for tests, and warns that the guarantee does not hold against whoever knows
+        the seed. Pickles of a fitted model do not contain it.
+
+    Attributes
+    ----------
+    coef_ : ndarray of shape (1, n_features) or (n_classes, n_features)
+        Coefficients.
+    intercept_ : ndarray of shape (1,) or (n_classes,)
+        Intercepts.
+    classes_ : ndarray of shape (n_classes,)
+        Labels.
+    privacy_spent_ : PrivacySpent
+        Named tuple ``(epsilon, delta)`` of what the fit has spent.
+    privacy_ledger_ : tuple of events
+        The receipt. Each has ``mechanism``, ``query``, ``count``, ``sensitivity`` and
+        ``noise_scale``; the spend can be recomputed from these alone.
+    n_iter_ : ndarray of shape (1,)
+        Number of iterations.
+    n_features_in_ : int
+        Number of features.
+    feature_names_in_ : ndarray of shape (n_features,)
+        Names of the features, if X had string column names.
+
+    Warns
+    -----
+    PrivacyLeakWarning
+        If ``classes`` is None.
+    SeededNoiseWarning
+        If ``random_state`` is not None.
+
+    Notes
+    -----
+    Each call of ``fit`` spends (epsilon, delta) anew: fits on the same rows add up.
+
+    Examples
+    --------
+    >>> from sklearn.datasets import load_breast_cancer
+    >>> from sklearn.pipeline import make_pipeline
+    >>> from sklearn.preprocessing import Normalizer
+    >>> from skdp import DPLogisticRegression
+    >>> X, y = load_breast_cancer(return_X_y=True)
+    >>> private = DPLogisticRegression(epsilon=1.0, delta=1e-5, data_norm=1.0, classes=[0, 1])
+    >>> model = make_pipeline(Normalizer(), private).fit(X, y)
+    >>> round(private.privacy_spent_.epsilon, 6)
+    1.0
+    """
+
+    _parameter_constraints: ClassVar[dict[str, list[Any]]] = {
+        **PrivateLinearClassifier._parameter_constraints,
+        "C": [Interval(Real, 0, None, closed="right")],
+        "l1_ratio": [Interval(Real, 0, 1, closed="both")],
+    }
+
+    def __init__(
+        self,
+        epsilon: float = 1.0,
+        delta: float = 1e-5,
+        *,
+        C: float = 1.0,
+        l1_ratio: float = 0.0,
+        fit_intercept: bool = True,
+        intercept_scaling: float = 1.0,
+        class_weight: dict[Any, float] | None = None,
+        classes: Any = None,
+        data_norm: float | None = None,
+        adjacency: str = "replace_one",
+        solver: str | Solver = "auto",
+        constraint: Constraint | None = None,
+        random_state: Any = None,
+    ) -> None:
+        self.epsilon = epsilon
+        self.delta = delta
+        self.C = C
+        self.l1_ratio = l1_ratio
+        self.fit_intercept = fit_intercept
+        self.intercept_scaling = intercept_scaling
+        self.class_weight = class_weight
+        self.classes = classes
+        self.data_norm = data_norm
+        self.adjacency = adjacency
+        self.solver = solver
+        self.constraint = constraint
+        self.random_state = random_state
+
+    def predict_log_proba(self, X: Any) -> np.ndarray:
+        """Logarithms of class probabilities.
+
+        Parameters
+        ----------
+        X : array-like or CSR matrix of shape (n_samples, n_features)
+            Features.
+
+        Returns
+        -------
+        ndarray of shape (n_samples, n_classes)
+            Log-probabilities, columns in the order of ``classes_``.
+        """
+        scores = self.decision_function(X)
+        if scores.ndim == 1:
+            return np.column_stack([log_expit(-scores), log_expit(scores)])
+        return log_softmax(scores, axis=1)
+
+    def predict_proba(self, X: Any) -> np.ndarray:
+        """Class probabilities.
+
+        Parameters
+        ----------
+        X : array-like or CSR matrix of shape (n_samples, n_features)
+            Features.
+
+        Returns
+        -------
+        ndarray of shape (n_samples, n_classes)
+            Probabilities, columns in the order of ``classes_``.
+        """
+        return np.exp(self.predict_log_proba(X))
+
+    def _problem(self, n_samples: int, bounds: RowBounds) -> Problem:
+        k = self.classes_.size
+        return Problem(
+            loss=Logistic() if k == 2 else Softmax(k),
+            n_samples=n_samples,
+            n_features=self.n_features_in_,
+            bounds=bounds,
+            class_weight=self._weights(),
+            regularizer=ElasticNet(1.0 / (n_samples * self.C), self.l1_ratio),
+            constraint=Unconstrained() if self.constraint is None else self.constraint,
+        )

@@ -1,0 +1,80 @@
+"""What a solver is: an algorithm that sees a problem and an oracle, never rows."""
+
+from __future__ import annotations
+
+from abc import ABC, abstractmethod
+from dataclasses import dataclass, fields
+from typing import TYPE_CHECKING, Any, Self, final
+
+import numpy as np
+
+from ..problem import Problem
+
+if TYPE_CHECKING:
+    from ..privacy.oracle import Oracle
+
+__all__ = ["Solution", "Solver"]
+
+
+@dataclass(frozen=True, eq=False)
+class Solution:
+    """What a solver returns.
+
+    Parameters
+    ----------
+    w : ndarray
+        The solution, in the shape of the problem.
+    n_iter : int
+        Number of iterations, a function of public facts and released answers.
+    """
+
+    w: np.ndarray
+    n_iter: int
+
+
+@dataclass(frozen=True)
+class Solver(ABC):
+    """A deterministic function of the oracle's answers and of public coins.
+
+    Fields are hyperparameters. A solver asks the oracle questions and says what share of the
+    budget each answer may cost; it never states a sensitivity or a noise scale. Everything it
+    returns is therefore post-processing of paid answers.
+    """
+
+    @abstractmethod
+    def solve(self, problem: Problem, oracle: Oracle, rng: np.random.Generator) -> Solution:
+        """Minimise the problem.
+
+        Parameters
+        ----------
+        problem : Problem
+            Loss, penalty, constraint and public bounds.
+        oracle : Oracle
+            Answers questions about the rows for a share of its budget.
+        rng : Generator
+            Public coins.
+        """
+
+    @classmethod
+    @final
+    def option(cls) -> str:
+        """The string that selects this solver: its module's name."""
+        return cls.__module__.rpartition(".")[2]
+
+    @final
+    def get_params(self, deep: bool = True) -> dict[str, Any]:
+        """Hyperparameters by name, so that a search can reach ``solver__name``."""
+        del deep  # A solver has no nested estimators.
+        return {f.name: getattr(self, f.name) for f in fields(self)}
+
+    @final
+    def set_params(self, **params: Any) -> Self:
+        """Change hyperparameters in place, as scikit-learn's searches do on their own clones."""
+        known = {f.name for f in fields(self)}
+        for name, value in params.items():
+            if name not in known:
+                raise ValueError(
+                    f"{type(self).__name__} has the hyperparameters {sorted(known)}, got {name!r}."
+                )
+            object.__setattr__(self, name, value)
+        return self

@@ -1,0 +1,113 @@
+"""Default hyperparameters of descent methods, functions of public facts alone."""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+from math import ceil, inf, isinf, sqrt
+
+from ..problem import Problem
+
+__all__ = ["DescentRule", "descent_rule"]
+
+
+@dataclass(frozen=True)
+class DescentRule:
+    """Hyperparameters of noisy descent, in units that do not depend on the scale of the rows.
+
+    Parameters
+    ----------
+    steps : int
+        Number of gradients.
+    horizon : float
+        Total step length in units of ``1 / (row_norm**2 * max_weight)``.
+    clip : float
+        Bound on a row's gradient in units of ``row_norm * max_weight``.
+    momentum : float
+        Heavy-ball coefficient.
+    """
+
+    steps: int
+    horizon: float
+    clip: float
+    momentum: float
+
+
+@dataclass(frozen=True)
+class _Family:
+    """Constants for a kind of loss.
+
+    ``score_noise`` bounds the standard deviation that noise puts on the score of a row of full
+    norm, whatever the dimension; ``stride`` is the largest step at momentum 0.9 times 10, in units
+    of the inverse curvature scale, at the default clip and without clipping.
+    """
+
+    steps: int
+    clip: float
+    score_noise: float
+    stride: float
+    stride_unclipped: float
+
+
+_BINARY = _Family(steps=100, clip=0.3, score_noise=3.0, stride=1000.0, stride_unclipped=80.0)
+_SOFTMAX = _Family(steps=50, clip=0.3, score_noise=3.0, stride=1000.0, stride_unclipped=40.0)
+_UNBOUNDED = _Family(steps=200, clip=0.25, score_noise=0.7, stride=20.0, stride_unclipped=20.0)
+
+# Rows times budget from which residuals can be clipped less and less.
+_PLENTY = 1000.0
+
+
+def descent_rule(
+    problem: Problem,
+    mu: float,
+    *,
+    steps: int | None = None,
+    horizon: float | None = None,
+    clip: float | None = None,
+    momentum: float | None = None,
+) -> DescentRule:
+    """The rule for a problem and a budget; what is given is kept and the rest follows it.
+
+    Noise in the score of a row after a total step length tau is at most ``2 clip tau / (n mu)``
+    in the units of :class:`DescentRule`, whatever the dimension: the horizon is what keeps this
+    at a constant, capped by what the steps can cover stably. Small budgets thus stop early, which
+    acts like a ridge. At budgets so large that hardly any privacy is left (mu > 2) the clip tends
+    to the Lipschitz constant and steps grow in number and momentum, towards the solution without
+    privacy.
+
+    Parameters
+    ----------
+    problem : Problem
+        Loss and public sizes.
+    mu : float
+        Gaussian-DP parameter of the budget.
+    steps, horizon, clip, momentum
+        Given hyperparameters, see :class:`DescentRule`.
+    """
+    family = _family(problem)
+    growth = max(1.0, mu / 2)
+    lipschitz = problem.loss.lipschitz
+    evidence = problem.n_samples * mu
+    if clip is None:
+        clip = family.clip * growth
+        if isinf(lipschitz):
+            clip = family.clip * sqrt(max(1.0, evidence / _PLENTY))
+    clip = min(clip, lipschitz)
+    if steps is None:
+        steps = ceil(family.steps * sqrt(growth))
+    if momentum is None:
+        momentum = 1 - 0.1 / sqrt(growth)
+    if horizon is None:
+        share = 0.0
+        if lipschitz > family.clip and not isinf(lipschitz):
+            share = min(1.0, max(0.0, (clip - family.clip) / (lipschitz - family.clip)))
+        stride = family.stride ** (1 - share) * family.stride_unclipped**share
+        covered = 0.1 * stride * steps / (1 - momentum)
+        afforded = family.score_noise * evidence / (2 * clip) if clip < inf else covered
+        horizon = min(covered, afforded)
+    return DescentRule(steps, horizon, clip, momentum)
+
+
+def _family(problem: Problem) -> _Family:
+    if isinf(problem.loss.lipschitz):
+        return _UNBOUNDED
+    return _BINARY if problem.loss.n_scores == 1 else _SOFTMAX

@@ -1,0 +1,93 @@
+"""Recording and replaying a whole ``fit``."""
+
+from __future__ import annotations
+
+from typing import Any
+from unittest.mock import patch
+
+from ..data.base import RowStore
+from ..estimators import base
+from ..privacy.adjacency import Adjacency
+from ..privacy.ledger import Ledger
+from ..privacy.randomness import SecretNoise
+from .oracles import ExactOracle, RecordingOracle, ReplayOracle, Transcript
+
+__all__ = ["exact_fit", "record_fit", "replay_fit"]
+
+
+def record_fit(estimator: Any, X: Any, y: Any) -> Transcript:
+    """Fit the estimator and return all that its oracle was asked and answered.
+
+    Parameters
+    ----------
+    estimator : estimator
+        Fitted in place.
+    X : array-like
+        Features.
+    y : array-like
+        Targets.
+    """
+    transcript = Transcript()
+
+    def oracle(rows: RowStore, ledger: Ledger, adjacency: Adjacency, noise: SecretNoise) -> Any:
+        return RecordingOracle(rows, ledger, adjacency, noise, transcript)
+
+    with patch.object(base, "PrivateOracle", oracle):
+        estimator.fit(X, y)
+    return transcript
+
+
+def replay_fit(estimator: Any, X: Any, y: Any, transcript: Transcript) -> None:
+    """Fit with recorded answers: whatever X and y hold, only their shape can matter.
+
+    Parameters
+    ----------
+    estimator : estimator
+        Fitted in place.
+    X : array-like
+        Features.
+    y : array-like
+        Targets.
+    transcript : Transcript
+        Of an earlier fit with the same parameters.
+
+    Raises
+    ------
+    AssertionError
+        If the estimator asks other questions than were recorded, or fewer.
+    """
+    made: list[ReplayOracle] = []
+
+    def oracle(rows: RowStore, ledger: Ledger, adjacency: Adjacency, noise: SecretNoise) -> Any:
+        del rows, noise
+        made.append(ReplayOracle(ledger, adjacency, transcript))
+        return made[-1]
+
+    with patch.object(base, "PrivateOracle", oracle):
+        estimator.fit(X, y)
+    assert all(replay.finished() for replay in made), "fewer questions than recorded"
+
+
+def exact_fit(estimator: Any, X: Any, y: Any) -> Ledger:
+    """Fit without noise and return the receipt, whose epsilon is infinite.
+
+    Parameters
+    ----------
+    estimator : estimator
+        Fitted in place.
+    X : array-like
+        Features.
+    y : array-like
+        Targets.
+    """
+    receipt = Ledger(float("inf"), estimator.delta)
+
+    def oracle(rows: RowStore, ledger: Ledger, adjacency: Adjacency, noise: SecretNoise) -> Any:
+        del noise
+        return ExactOracle(rows, ledger, adjacency, receipt)
+
+    with patch.object(base, "PrivateOracle", oracle):
+        estimator.fit(X, y)
+    estimator.privacy_spent_ = receipt.spent()
+    estimator.privacy_ledger_ = receipt.receipt()
+    return receipt

@@ -1,0 +1,134 @@
+"""Oracles for tests: one that records, one that replays without rows, one without noise."""
+
+from __future__ import annotations
+
+from dataclasses import dataclass, field
+from typing import final
+
+import numpy as np
+
+from ..data.base import RowStore
+from ..privacy.adjacency import Adjacency
+from ..privacy.events import NonPrivateEvent
+from ..privacy.ledger import Ledger, Spend
+from ..privacy.mechanisms.gaussian import GaussianMechanism
+from ..privacy.oracle import Oracle, PrivateOracle
+from ..privacy.queries.base import Query
+from ..privacy.randomness import SecretNoise
+
+__all__ = ["ExactOracle", "RecordingOracle", "ReplayOracle", "Transcript"]
+
+
+@dataclass
+class Transcript:
+    """Questions with their prices, and the answers they got.
+
+    Parameters
+    ----------
+    entries : list of tuple
+        ``(name, public content, price, answer)`` of each exchange, in order.
+    """
+
+    entries: list[tuple[str, tuple[object, ...], float, np.ndarray]] = field(default_factory=list)
+
+    def add(self, query: Query, spend: Spend, answer: np.ndarray) -> None:
+        """Append one exchange."""
+        self.entries.append((query.name, query.public(), spend.amount, answer.copy()))
+
+
+@final
+class RecordingOracle(Oracle):
+    """A private oracle that writes down what it is asked and what it answers.
+
+    Parameters
+    ----------
+    rows, ledger, adjacency, noise
+        As for :class:`~skdp.privacy.oracle.PrivateOracle`.
+    transcript : Transcript
+        Where exchanges are recorded.
+    """
+
+    def __init__(
+        self,
+        rows: RowStore,
+        ledger: Ledger,
+        adjacency: Adjacency,
+        noise: SecretNoise,
+        transcript: Transcript,
+    ) -> None:
+        super().__init__(ledger, adjacency)
+        self._inner = PrivateOracle(rows, ledger, adjacency, noise)
+        self._transcript = transcript
+
+    def _release(self, query: Query, spend: Spend) -> np.ndarray:
+        answer = self._inner._release(query, spend)
+        self._transcript.add(query, spend, answer)
+        return answer.copy()
+
+
+@final
+class ReplayOracle(Oracle):
+    """Answers from a transcript. It holds no rows at all.
+
+    Parameters
+    ----------
+    ledger : Ledger
+        Charged as in the recorded run.
+    adjacency : Adjacency
+        As in the recorded run.
+    transcript : Transcript
+        The answers, in order.
+
+    Raises
+    ------
+    AssertionError
+        If a question differs from the recorded one in kind, content or price.
+    """
+
+    def __init__(self, ledger: Ledger, adjacency: Adjacency, transcript: Transcript) -> None:
+        super().__init__(ledger, adjacency)
+        self._coming = iter(transcript.entries)
+
+    def finished(self) -> bool:
+        """Whether every recorded answer was asked for."""
+        return next(self._coming, None) is None
+
+    def _release(self, query: Query, spend: Spend) -> np.ndarray:
+        name, public, amount, answer = next(self._coming, ("nothing", (), 0.0, np.empty(0)))
+        assert query.name == name, f"asked for {query.name} where {name} was recorded"
+        assert spend.amount == amount, f"{name} was given another price than recorded"
+        same = all(np.array_equal(a, b) for a, b in zip(query.public(), public, strict=True))  # type: ignore[arg-type]
+        assert same, f"{name} was asked with another content than recorded"
+        mechanism = GaussianMechanism.calibrated(query.sensitivity(self._adjacency), spend)
+        self._ledger.charge(mechanism.event(query.name))
+        return answer.copy()
+
+
+@final
+class ExactOracle(Oracle):
+    """Answers without noise, for debugging, and says so on its receipt.
+
+    Parameters
+    ----------
+    rows : RowStore
+        The data.
+    ledger : Ledger
+        Gives the nominal budget that a solver plans with; charged as if noise were added.
+    adjacency : Adjacency
+        Neighbouring relation.
+    receipt : Ledger
+        A ledger of infinite epsilon, charged with a non-private event for every answer.
+    """
+
+    def __init__(
+        self, rows: RowStore, ledger: Ledger, adjacency: Adjacency, receipt: Ledger
+    ) -> None:
+        super().__init__(ledger, adjacency)
+        self._rows = rows
+        self._receipt = receipt
+
+    def _release(self, query: Query, spend: Spend) -> np.ndarray:
+        mechanism = GaussianMechanism.calibrated(query.sensitivity(self._adjacency), spend)
+        self._ledger.charge(mechanism.event(query.name))
+        self._receipt.charge(NonPrivateEvent(query=query.name))
+        return query.evaluate(self._rows)
