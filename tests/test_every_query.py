@@ -1,0 +1,328 @@
+"""What every question to the oracle has to keep: its declared sensitivity, in every layout of rows.
+
+Add a query to ``EXAMPLES`` and it is tested. An example is a query together with two data sets of
+the same shape: neighbours are made of the first by rows of the second.
+"""
+
+import importlib
+import inspect
+import math
+import pkgutil
+from dataclasses import dataclass
+
+import numpy as np
+import pytest
+from hypothesis import given
+from hypothesis import strategies as st
+
+from skdp.bounds import RowBounds, TargetBounds
+from skdp.losses import Huber, Logistic, Softmax, Squared
+from skdp.privacy import queries
+from skdp.privacy.adjacency import Adjacency
+from skdp.privacy.queries.base import Query
+from skdp.privacy.queries.gradient import GradientNormQuery, GradientQuery
+from skdp.privacy.queries.histogram import HistogramQuery
+from skdp.problem import Problem
+from skdp.testing import check_sensitivity, row_stores
+
+N, D = 6, 3
+REGRESSION = {Squared, Huber}
+LOSSES = [Logistic(), Softmax(2), Softmax(3), Squared(), Huber(0.25)]
+TARGETS = [TargetBounds(-2.0, 6.0), TargetBounds(1.0, 6.0, centred=False)]
+
+
+@dataclass(frozen=True)
+class Example:
+    query: Query
+    X: np.ndarray
+    y: np.ndarray
+    other_X: np.ndarray
+    other_y: np.ndarray
+
+    def check(self, adjacency):
+        return check_sensitivity(
+            self.query, self.X, self.y, self.other_X, self.other_y, adjacency
+        )
+
+
+def problem_for(loss, *, intercept=0.0, weights=None, norm=2.0, target=TARGETS[0]):
+    bounds = RowBounds(norm, intercept, target if type(loss) in REGRESSION else None)
+    return Problem(loss, N, D, bounds, class_weight=weights)
+
+
+def gradient_problems():
+    """Every loss, with and without an intercept; every way of weighting classes."""
+    for loss in LOSSES:
+        for intercept in (0.0, 1.5):
+            yield problem_for(loss, intercept=intercept)
+    yield problem_for(Squared(), intercept=0.7, target=TARGETS[1])
+    yield problem_for(Logistic(), weights=(0.2, 7.0))
+    yield problem_for(Logistic(), weights=(3.0, 0.0), intercept=1.0)
+    yield problem_for(Softmax(3), weights=(5.0, 1e-200, 5.0), intercept=0.1, norm=1e-3)
+
+
+def gradients():
+    for problem in gradient_problems():
+        for clip in (None, 0.3 * problem.row_norm, 1e-6, math.inf):
+            if math.isfinite(min(math.inf if clip is None else clip, problem.lipschitz)):
+                yield problem, clip
+
+
+def encoded_targets(problem, rng):
+    loss = problem.loss
+    if type(loss) in REGRESSION:
+        return 10.0 ** rng.uniform(-2, 3, N) * rng.choice([-1.0, 1.0], N)
+    return rng.integers(0, max(2, loss.n_scores), N).astype(float)
+
+
+def random_rows(rng):
+    """Rows of all sizes, zero, tiny and huge ones among them."""
+    X = rng.normal(size=(N, D)) * 10.0 ** rng.uniform(-3, 3, size=(N, 1))
+    X[rng.random((N, D)) < 0.2] = 0.0
+    special = [0.0, 1e300, 1e-300, 1e160, 1e-170]
+    for i in np.flatnonzero(rng.random(N) < 0.3):
+        X[i] *= special[rng.integers(len(special))]
+    return np.clip(X, -1e305, 1e305)
+
+
+def random_gradients(seed=0):
+    rng = np.random.default_rng(seed)
+    for problem, clip in gradients():
+        w = rng.normal(size=problem.shape) * 10.0 ** rng.uniform(-2, 3)
+        rows = [
+            part for _ in range(2) for part in (random_rows(rng), encoded_targets(problem, rng))
+        ]
+        yield Example(GradientQuery(problem, w, clip), *rows)
+
+
+def crafted_gradients():
+    """Rows on either side of the hyperplane of w, nearly parallel to it, and on the wrong side.
+
+    Their derivatives are at the bound with opposite signs and their directions nearly the same, so
+    swapping one for another moves the sum by the diameter of the ball.
+    """
+    for problem, clip in gradients():
+        weights = problem.class_weight
+        if weights and (clip is None or clip > 0.1) and weights[0] != weights[1]:
+            continue  # The lighter class cannot reach the bound.
+        if weights and min(weights) < 1e-100:
+            labels = (0.0, 2.0) if weights[-1] == weights[0] else None
+        else:
+            labels = (0.0, 1.0)
+        if labels is None:
+            continue
+        norm, tilt = problem.bounds.data_norm, 1e-3
+        w = np.zeros(problem.shape)
+        # Large scores of the right sign, also where the row norm is small.
+        steep = 1e4 / (norm * tilt)
+        if w.ndim == 1:
+            w[0] = steep
+        else:
+            w[0, int(labels[1])], w[0, int(labels[0])] = steep, -steep
+        row = np.array([tilt, math.sqrt(1 - tilt**2), 0.0]) * norm * 3
+        mirrored = row * [-1, 1, 1]
+        X, other_X = np.tile(row, (N, 1)), np.tile(mirrored, (N, 1))
+        y, other_y = np.full(N, labels[0]), np.full(N, labels[1])
+        yield Example(GradientQuery(problem, w, clip), X, y, other_X, other_y)
+
+
+def of_norms(examples):
+    for e in examples:
+        yield Example(GradientNormQuery(e.query), e.X, e.y, e.other_X, e.other_y)
+
+
+def random_histograms():
+    rng = np.random.default_rng(1)
+    edges = [np.array([0.5]), np.geomspace(1e-3, 1e3, 9), np.linspace(-20, 20, 5), np.empty(0)]
+    for of in ("row_norm", "target", "target_size"):
+        for e in edges:
+            rows = [(random_rows(rng), rng.normal(scale=10.0, size=N)) for _ in range(2)]
+            yield Example(HistogramQuery(of, e), *rows[0], *rows[1])
+
+
+def crafted_histograms():
+    below, above = np.full((N, D), 0.5), np.full((N, D), 5.0)
+    for of in ("row_norm", "target", "target_size"):
+        query = HistogramQuery(of, np.array([1.0, 2.0]))
+        yield Example(query, below, below[:, 0], above, above[:, 0])
+
+
+# Query: (random examples, examples that attain the declared sensitivity).
+EXAMPLES = {
+    GradientQuery: (list(random_gradients()), list(crafted_gradients())),
+    GradientNormQuery: (list(of_norms(random_gradients(2))), list(of_norms(crafted_gradients()))),
+    HistogramQuery: (list(random_histograms()), list(crafted_histograms())),
+}
+every_query = pytest.mark.parametrize("kind", EXAMPLES, ids=lambda kind: kind.name)
+both_adjacencies = pytest.mark.parametrize("adjacency", Adjacency)
+
+
+def queries_in_folder():
+    found = set()
+    for module_info in pkgutil.iter_modules(queries.__path__, queries.__name__ + "."):
+        module = importlib.import_module(module_info.name)
+        for _, thing in inspect.getmembers(module, inspect.isclass):
+            if issubclass(thing, Query) and thing.__module__ == module.__name__:
+                found.add(thing)
+    return {thing for thing in found if not inspect.isabstract(thing)}
+
+
+def test_every_query_has_examples():
+    missing = {q.__name__ for q in queries_in_folder()} - {q.__name__ for q in EXAMPLES}
+    assert not missing, f"add examples of {sorted(missing)} to EXAMPLES"
+
+
+@every_query
+@both_adjacencies
+def test_random_neighbours_stay_within_the_declared_sensitivity(kind, adjacency):
+    # The clip leaves random rows little room, so that they come close as well.
+    assert max(example.check(adjacency) for example in EXAMPLES[kind][0]) > 0.5
+
+
+@every_query
+@both_adjacencies
+def test_crafted_neighbours_attain_the_declared_sensitivity(kind, adjacency):
+    for example in EXAMPLES[kind][1]:
+        assert example.check(adjacency) >= 0.999, example.query
+
+
+@every_query
+def test_names_are_distinct_and_public_content_holds_no_rows(kind):
+    assert [q.name for q in EXAMPLES].count(kind.name) == 1
+    for example in EXAMPLES[kind][0]:
+        for content in example.query.public():
+            assert np.size(content) != example.X.size or np.shape(content) == (D, 2)
+
+
+@both_adjacencies
+@given(seed=st.integers(0, 2**32 - 1), scale=st.floats(1e-3, 1e3), clip=st.floats(1e-3, 10.0))
+def test_gradients_at_any_point_stay_within_the_declared_sensitivity(
+    adjacency, seed, scale, clip
+):
+    rng = np.random.default_rng(seed)
+    problem = problem_for(LOSSES[seed % len(LOSSES)], intercept=rng.choice([0.0, 1.0]))
+    query = GradientQuery(problem, scale * rng.normal(size=problem.shape), clip)
+    X, other_X = random_rows(rng), random_rows(rng)
+    y, other_y = encoded_targets(problem, rng), encoded_targets(problem, rng)
+    check_sensitivity(query, X, y, other_X, other_y, adjacency)
+
+
+@pytest.mark.parametrize("value", [math.nan, math.inf, -math.inf, 1e200])
+@pytest.mark.parametrize("loss", LOSSES, ids=str)
+def test_points_without_finite_scores_do_not_loosen_the_bound(loss, value):
+    rng = np.random.default_rng(3)
+    problem = problem_for(loss, intercept=1.0)
+    w = rng.normal(size=problem.shape)
+    w[0] = value
+    rows = [part for _ in range(2) for part in (random_rows(rng), encoded_targets(problem, rng))]
+    query = GradientQuery(problem, w, 0.5)
+    # An untrusted solver may ask at such points; numpy warns, the bound holds.
+    with np.errstate(all="ignore"):
+        check_sensitivity(query, *rows, Adjacency.REPLACE_ONE)
+
+
+def derivative(loss, y, z):
+    """The derivative of one row's loss in its scores, a list, by plain formulas."""
+    if isinstance(loss, Softmax):
+        powers = [math.exp(score - max(z)) for score in z]
+        return [p / math.fsum(powers) - (k == y) for k, p in enumerate(powers)]
+    if isinstance(loss, Logistic):
+        q = math.exp(-abs(z[0]))
+        return [(1 / (1 + q) if z[0] > 0 else q / (1 + q)) - y]
+    residual = z[0] - y
+    return [max(-loss.delta, min(loss.delta, residual)) if isinstance(loss, Huber) else residual]
+
+
+def slow_gradient(query, X, y):
+    """The mean of clipped row gradients, row by row, from rows that are clipped for real."""
+    problem, bounds = query.problem, query.problem.bounds
+    w = query.w.reshape(problem.n_rows, -1)
+    total = np.zeros(w.shape)
+    for row, target in zip(X, y, strict=True):
+        largest = np.abs(row).max()
+        norm = largest * math.hypot(*(row / largest)) if largest else 0.0
+        x = [v / norm * bounds.data_norm if norm > bounds.data_norm else v for v in row.tolist()]
+        if bounds.intercept_value:
+            x.append(bounds.intercept_value)
+        if bounds.target is not None:
+            inside = min(max(target, bounds.target.low), bounds.target.high)
+            target = (inside - bounds.target.centre) / bounds.target.half_width
+        z = [math.fsum(a * b for a, b in zip(x, column, strict=True)) for column in w.T.tolist()]
+        weight = problem.class_weight[int(target)] if problem.class_weight else 1.0
+        slope = derivative(problem.loss, target, z)
+        gradient = weight * np.outer(x, slope)
+        length = math.hypot(*gradient.ravel())
+        total += gradient * min(1.0, query.bound / length) if length else gradient
+    return (total / problem.n_samples).reshape(query.w.shape)
+
+
+@pytest.mark.parametrize("seed", range(3))
+def test_the_gradient_equals_a_sum_over_clipped_rows(seed):
+    for example in random_gradients(seed + 10):
+        query, y = example.query, example.y
+        # Scores of moderate size: a rounding of large ones moves their derivative visibly.
+        query.w[...] /= max(1.0, np.abs(query.w).max())
+        X = np.where(np.abs(example.X) < 1e-150, 0.0, example.X)
+        expected = slow_gradient(query, X, y)
+        for layout, rows in row_stores(X, y).items():
+            if "single" not in layout:
+                np.testing.assert_allclose(
+                    query.evaluate(rows), expected, rtol=0, atol=1e-12 * query.bound, err_msg=layout
+                )
+
+
+@pytest.mark.parametrize("seed", range(3))
+def test_single_precision_rows_are_computed_with_in_double_precision(seed):
+    for example in random_gradients(seed + 20):
+        query, y = example.query, example.y
+        query.w[...] /= max(1.0, np.abs(query.w).max())
+        X = np.clip(example.X, -1e38, 1e38).astype(np.float32).astype(float)
+        X[np.abs(X) < 1e-30] = 0.0
+        stores = row_stores(X, y)
+        expected = slow_gradient(query, X, y)
+        for layout in ("dense, single", "csr, single"):
+            np.testing.assert_allclose(
+                query.evaluate(stores[layout]), expected, rtol=0, atol=1e-12 * query.bound
+            )
+
+
+def test_the_norm_query_is_the_norm_of_the_gradient():
+    for example in random_gradients(30):
+        rows = row_stores(example.X, example.y)["dense"]
+        gradient = example.query.evaluate(rows)
+        answer = GradientNormQuery(example.query).evaluate(rows)
+        assert answer.shape == ()
+        assert math.isclose(answer, math.hypot(*gradient.ravel()), rel_tol=1e-14)
+
+
+@pytest.mark.parametrize("of", ["row_norm", "target", "target_size"])
+def test_the_histogram_counts_each_row_once(of):
+    X = np.array([[0.0, 0.0], [3.0, 4.0], [0.6, 0.8], [1e300, 1e300], [6.0, 8.0]])
+    y = np.array([-10.0, -1.0, 0.0, 5.0, 1e300])
+    edges = np.array([-1.0, 0.5, 5.0, 10.0])
+    expected = {
+        "row_norm": [0, 1, 1, 1, 2],  # 0 | 1 | 5 | 10 and an overflow
+        "target": [1, 2, 0, 1, 1],  # -10 | -1, 0 | 5 | 1e300
+        "target_size": [0, 1, 1, 1, 2],  # 0 | 1 | 5 | 10, 1e300
+    }[of]
+    for layout, rows in row_stores(X, y).items():
+        if "single" not in layout or of != "row_norm":
+            counts = HistogramQuery(of, edges).evaluate(rows)
+            np.testing.assert_array_equal(counts, expected, err_msg=layout)
+
+
+@pytest.mark.parametrize("clip", [0.0, -1.0, math.nan])
+def test_a_clip_that_is_not_positive_has_no_price(clip):
+    from skdp.privacy.ledger import Spend
+    from skdp.privacy.mechanisms.gaussian import GaussianMechanism
+
+    problem = problem_for(Logistic())
+    declared = GradientQuery(problem, problem.start(), clip).sensitivity(Adjacency.REPLACE_ONE)
+    with pytest.raises(ValueError, match="positive finite sensitivity"):
+        GaussianMechanism.calibrated(declared, Spend(1.0))
+
+
+def test_an_unbounded_gradient_has_no_price():
+    problem = problem_for(Squared())
+    query = GradientQuery(problem, problem.start(), None)
+    assert query.sensitivity(Adjacency.REPLACE_ONE) == math.inf
