@@ -19,8 +19,8 @@ EPSILONS = (0.5, 1.0, 4.0)
 
 
 def centred_pixels(X):
-    """From 0..16 to -0.3..0.7: about zero for the average pixel of any handwriting."""
-    return X / 16 - 0.3
+    """From 0..16 to -1..1."""
+    return X / 8 - 1
 
 
 def show(name, baseline, scores, receipts):
@@ -40,9 +40,7 @@ def digits():
         model = make_pipeline(*prepare, private).fit(X_train, y_train)
         scores.append(model.score(X_test, y_test))
         receipts.append(private.privacy_spent_)
-    show(
-        "Digits, 10 classes, accuracy", exact.score(X_test, y_test), scores, receipts
-    )
+    show("Digits, 10 classes, accuracy", exact.score(X_test, y_test), scores, receipts)
     print(f"  the last receipt: {private.privacy_ledger_[0]}")
 
 

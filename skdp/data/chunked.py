@@ -12,6 +12,7 @@ from sklearn.utils import check_array, check_consistent_length
 from .base import RowStore
 from .blocks import RawBlock
 from .dense import DenseRows
+from .reading import unquoted
 from .sparse import SparseRows
 
 __all__ = ["ChunkedRows", "Chunks"]
@@ -104,12 +105,24 @@ class ChunkedRows(RowStore):
             )
 
     def _checked(self) -> Iterable[tuple[Any, np.ndarray]]:
-        for X, y in self._chunks:
-            X = check_array(X, accept_sparse="csr", dtype=[np.float64, np.float32])
+        for chunk in self._chunks:
+            if not isinstance(chunk, tuple | list) or len(chunk) != 2:
+                raise ValueError(
+                    f"Chunks needs pairs (X_chunk, y_chunk), got a {type(chunk).__name__}"
+                    f"{f' of {len(chunk)}' if isinstance(chunk, tuple | list) else ''}."
+                )
+            X, y = chunk
+            X = unquoted(check_array, X, accept_sparse="csr", dtype=[np.float64, np.float32])
             if self.n_features not in (0, X.shape[1]):
                 raise ValueError(
                     f"Chunks needs {self.n_features} features in every chunk, got {X.shape[1]}."
                 )
-            y = self._encode(np.asarray(y))
+            y = np.asarray(y)
+            if y.ndim != 1:
+                raise ValueError(
+                    f"Chunks needs one target a row, got targets of {y.ndim} dimensions; pass "
+                    "y_chunk of shape (n_rows,)."
+                )
+            y = self._encode(y)
             check_consistent_length(X, y)
             yield X, y

@@ -5,6 +5,7 @@ from __future__ import annotations
 import warnings
 from abc import ABC
 from collections.abc import Callable
+from numbers import Real
 from typing import Any, ClassVar, final
 
 import numpy as np
@@ -79,7 +80,7 @@ class PrivateLinearClassifier(ClassifierMixin, PrivateLinearModel, ABC):
         if y is not None:
             check_classification_targets(y)
         if self.classes is not None:
-            classes = np.unique(np.asarray(self.classes))
+            classes = self._given_classes()
         elif y is None:
             raise ValueError(f"{name} needs classes=[...] when it is fitted from Chunks.")
         else:
@@ -95,6 +96,22 @@ class PrivateLinearClassifier(ClassifierMixin, PrivateLinearModel, ABC):
         self._check_class_weight(classes)
         self.classes_ = classes
         return self._encoder(classes)
+
+    @final
+    def _given_classes(self) -> np.ndarray:
+        given = np.asarray(self.classes)
+        try:
+            classes = np.unique(given)
+            # Not a number is not equal to itself, so no row could have that label.
+            usable = given.ndim == 1 and bool(np.all(classes == classes))
+        except TypeError:
+            usable = False
+        if not usable:
+            raise ValueError(
+                f"{type(self).__name__} needs classes to be a list of labels of one kind, numbers "
+                f"or strings, got {self.classes!r}."
+            )
+        return classes
 
     @final
     def _encoder(self, classes: np.ndarray) -> Callable[[np.ndarray], np.ndarray]:
@@ -123,9 +140,16 @@ class PrivateLinearClassifier(ClassifierMixin, PrivateLinearModel, ABC):
             raise ValueError(
                 f"{type(self).__name__} needs class_weight for labels in classes, got {unknown}."
             )
-        if any(not 0 <= float(w) < np.inf for w in weights.values()):
+        numeric = all(isinstance(w, Real) for w in weights.values())
+        if not numeric or any(not (w == 0 or 1e-50 <= w <= 1e50) for w in weights.values()):
             raise ValueError(
-                f"{type(self).__name__} needs finite class weights >= 0, got {weights}."
+                f"{type(self).__name__} needs class weights that are 0 or between 1e-50 and 1e50, "
+                f"got {weights}."
+            )
+        if len(weights) == classes.size and not any(weights.values()):
+            raise ValueError(
+                f"{type(self).__name__} needs a positive weight for at least one class, "
+                f"got {weights}."
             )
 
     @final

@@ -43,7 +43,7 @@ class DPLinearRegression(PrivateLinearRegressor):
         width of the target bounds.
     fit_intercept : bool, default=True
         Whether to fit an intercept. It is neither penalised nor constrained.
-    intercept_scaling : float, default=1.0
+    intercept_scaling : float, default=0.3
         Value of the constant column behind the intercept, in units of the row norm.
     target_bounds : tuple of float, optional
         (low, high), known without looking at y. Targets outside are clipped to it during the fit.
@@ -115,7 +115,7 @@ class DPLinearRegression(PrivateLinearRegressor):
         alpha: float = 0.0,
         loss: str | Loss = "squared",
         fit_intercept: bool = True,
-        intercept_scaling: float = 1.0,
+        intercept_scaling: float = 0.3,
         target_bounds: tuple[float, float] | None = None,
         data_norm: float | None = None,
         adjacency: str = "replace_one",

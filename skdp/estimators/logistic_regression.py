@@ -43,7 +43,7 @@ class DPLogisticRegression(PrivateLinearClassifier):
         Share of the l1 norm in the elastic-net penalty, in [0, 1].
     fit_intercept : bool, default=True
         Whether to fit an intercept. It is neither penalised nor constrained.
-    intercept_scaling : float, default=1.0
+    intercept_scaling : float, default=0.3
         Value of the constant column behind the intercept, in units of the row norm. The larger,
         the faster the intercept is learned, and the more noise the other coefficients bear.
     class_weight : dict, optional
@@ -124,7 +124,7 @@ class DPLogisticRegression(PrivateLinearClassifier):
         C: float = 1.0,
         l1_ratio: float = 0.0,
         fit_intercept: bool = True,
-        intercept_scaling: float = 1.0,
+        intercept_scaling: float = 0.3,
         class_weight: dict[Any, float] | None = None,
         classes: Any = None,
         data_norm: float | None = None,

@@ -60,7 +60,7 @@ class PrivateLinearRegressor(RegressorMixin, PrivateLinearModel, ABC):
         name = type(self).__name__
         try:
             numbers = np.asarray(y).astype(np.float64, copy=False)
-        except (TypeError, ValueError):
+        except (TypeError, ValueError, OverflowError):
             raise ValueError(f"{name} needs numeric targets; y holds other values.") from None
         if not np.all(np.isfinite(numbers)):
             raise ValueError(f"{name} needs finite targets; input y contains NaN or infinity.")

@@ -31,7 +31,9 @@ class Calculus(ABC):
         if isinstance(event, NonPrivateEvent):
             return inf
         if isinstance(event, GaussianEvent):
-            return (event.sensitivity / event.noise_scale) ** 2 if event.noise_scale else inf
+            ratio = event.sensitivity / event.noise_scale if event.noise_scale else inf
+            # A product overflows to infinity, a power to an error.
+            return ratio * ratio
         return self._cost_of_other(event)
 
     @abstractmethod
@@ -81,7 +83,7 @@ class ZeroConcentratedDP(Calculus):
     def _cost_of_other(self, event: Event) -> float:
         if isinstance(event, ExponentialEvent):
             eta = event.sensitivity / event.noise_scale if event.noise_scale else inf
-            return eta**2 / 4
+            return eta * eta / 4
         raise TypeError(f"ZeroConcentratedDP has no price for a {type(event).__name__}.")
 
     def limit(self, epsilon: float, delta: float) -> float:

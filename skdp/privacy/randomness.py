@@ -40,15 +40,16 @@ class SecretNoise(ABC):
 
 
 class SystemNoise(SecretNoise):
-    """Normals from ``os.urandom``: 53-bit uniforms through the inverse normal CDF.
+    """Normals from ``os.urandom``: 52-bit uniforms through the inverse normal CDF.
 
-    Uniforms are (m + 1/2) 2^-53 for m uniform in 0..2^53 - 1, so that none is 0 or 1; the normals
-    reach +-8.3. Bytes are drawn in blocks to pay for few system calls.
+    Uniforms are (m + 1/2) 2^-52 for m uniform in 0..2^52 - 1. All of them are exact in double
+    precision, so that none is 0 or 1; the normals reach +-8.2. Bytes are drawn in blocks to pay
+    for few system calls.
 
     Guarantees
     ----------
     - No state from which earlier or later noise could be computed, besides the few normals
-      drawn ahead, which a forked child throws away.
+      drawn ahead, which a forked child throws away. What was handed out is wiped.
     """
 
     def __init__(self) -> None:
@@ -65,14 +66,14 @@ class SystemNoise(SecretNoise):
             return self._draw(size).reshape(shape)
         if size > self._ahead.size:
             self._ahead = self._draw(_BUFFER)
-        out, self._ahead = self._ahead[:size].copy(), self._ahead[size:]
+        out = self._ahead[:size].copy()
+        self._ahead[:size] = 0.0
+        self._ahead = self._ahead[size:]
         return out.reshape(shape)
 
     @staticmethod
     def _draw(size: int) -> np.ndarray:
-        words = np.frombuffer(os.urandom(8 * size), dtype=np.uint64) >> np.uint64(11)
-        uniform = (words.astype(np.float64) + 0.5) * 2.0**-53
-        return ndtri(uniform, out=uniform)
+        return _normals_of(np.frombuffer(os.urandom(8 * size), dtype=np.uint64))
 
 
 class SeededNoise(SecretNoise):
@@ -122,6 +123,12 @@ def public_coins(random_state: type_of_random_state) -> np.random.Generator:
     if random_state is None:
         return np.random.default_rng()
     return _stream(random_state, _COIN_STREAM)
+
+
+def _normals_of(words: np.ndarray) -> np.ndarray:
+    # With one more bit the largest word would round up to a uniform of 1, an infinite normal.
+    uniform = ((words >> np.uint64(12)).astype(np.float64) + 0.5) * 2.0**-52
+    return ndtri(uniform, out=uniform)
 
 
 def _stream(random_state: type_of_random_state, stream: int) -> np.random.Generator:

@@ -42,6 +42,24 @@ class Solver(ABC):
     """
 
     @abstractmethod
+    def check(self, problem: Problem) -> None:
+        """Refuse hyperparameters that make no sense, or a problem that this solver cannot take.
+
+        Called before anything is asked or paid. The row and target bounds of the problem may be
+        stand-ins for bounds that are yet to be estimated, so the answer must not depend on them.
+
+        Parameters
+        ----------
+        problem : Problem
+            Loss, penalty, constraint and public sizes.
+
+        Raises
+        ------
+        ValueError
+            Naming the hyperparameter, or what the problem lacks, and the way out.
+        """
+
+    @abstractmethod
     def solve(self, problem: Problem, oracle: Oracle, rng: np.random.Generator) -> Solution:
         """Minimise the problem.
 

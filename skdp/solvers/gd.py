@@ -4,10 +4,16 @@ from __future__ import annotations
 
 from collections import deque
 from dataclasses import dataclass
-from math import ceil, inf, isinf
-from typing import TYPE_CHECKING
+from math import ceil, isinf
+from numbers import Integral, Real
+from typing import TYPE_CHECKING, Any
 
 import numpy as np
+from sklearn.utils._param_validation import (
+    Interval,
+    StrOptions,
+    validate_parameter_constraints,
+)
 
 from ..privacy import schedules
 from ..problem import Problem
@@ -18,6 +24,16 @@ if TYPE_CHECKING:
     from ..privacy.oracle import Oracle
 
 __all__ = ["GD"]
+
+_HYPERPARAMETERS: dict[str, list[Any]] = {
+    "steps": [None, Interval(Integral, 1, None, closed="left")],
+    "horizon": [None, Interval(Real, 0, None, closed="neither")],
+    "clip": [None, Interval(Real, 0, None, closed="right")],
+    "momentum": [None, Interval(Real, 0, 1, closed="left")],
+    "average": [Interval(Real, 0, 1, closed="both")],
+    "schedule": [StrOptions({"uniform", "exponential", "momentum"}), tuple, list],
+    "decay": [Interval(Real, 0, 1, closed="right")],
+}
 
 
 @dataclass(frozen=True)
@@ -41,7 +57,7 @@ class GD(Solver):
     Parameters
     ----------
     steps : int, optional
-        Number of gradients T.
+        Number of gradients T; that of the shares if ``schedule`` is a tuple.
     horizon : float, optional
         Total step length, the sum of step sizes divided by 1 - momentum, in units of
         ``1 / (row_norm**2 * max_weight)``.
@@ -81,23 +97,39 @@ class GD(Solver):
     schedule: str | tuple[float, ...] = "uniform"
     decay: float = 0.99
 
+    def check(self, problem: Problem) -> None:
+        """Refuse hyperparameters outside their range, and an unbounded loss without a clip."""
+        validate_parameter_constraints(_HYPERPARAMETERS, self.get_params(), caller_name="GD")
+        if self.clip is not None and isinf(min(self.clip, problem.loss.lipschitz)):
+            raise ValueError(
+                f"GD needs a finite clip for {type(problem.loss).__name__}, whose derivative is "
+                "unbounded, got clip=inf. Leave clip out for a default."
+            )
+        if isinstance(self.schedule, str):
+            return
+        shares = schedules.custom(self.schedule)
+        if self.steps not in (None, shares.size):
+            raise ValueError(
+                f"GD needs one share a step, got steps={self.steps} and {shares.size} shares in "
+                "schedule. Leave steps out."
+            )
+
     def solve(self, problem: Problem, oracle: Oracle, rng: np.random.Generator) -> Solution:
         """Minimise the problem; deterministic given the oracle's answers."""
         del rng
+        self.check(problem)
         rule = self._rule(problem, oracle.budget.mu)
         spends = oracle.budget.split(self._shares(rule))
         scale = problem.row_norm * problem.max_weight
-        clip = None if isinf(rule.clip) else rule.clip * scale
         step = (1 - rule.momentum) * rule.horizon / rule.steps / (problem.row_norm * scale)
-        # Clipping shrinks the loss to about this share of itself.
-        weight_of_penalty = min(1.0, rule.clip / problem.loss.lipschitz) if clip else 1.0
-        if isinf(problem.loss.lipschitz):
-            weight_of_penalty = 1.0
+        # Clipping a bounded derivative shrinks the loss to about this share of itself.
+        lipschitz = problem.loss.lipschitz
+        weight_of_penalty = 1.0 if isinf(lipschitz) else rule.clip / lipschitz
 
         w = before = problem.start()
         tail: deque[np.ndarray] = deque(maxlen=max(1, ceil(self.average * rule.steps)))
         for spend in spends:
-            g = oracle.gradient(w, spend=spend, clip=clip)
+            g = oracle.gradient(w, spend=spend, clip=rule.clip * scale)
             moved = w - step * g + rule.momentum * (w - before)
             before, w = w, problem.project(problem.prox(moved, step * weight_of_penalty))
             tail.append(w)
@@ -109,15 +141,9 @@ class GD(Solver):
             for name in ("steps", "horizon", "clip", "momentum")
             if (value := getattr(self, name)) is not None
         }
-        self._check(given)
+        if not isinstance(self.schedule, str):
+            given["steps"] = len(self.schedule)
         return descent_rule(problem, mu, **given)
-
-    def _check(self, given: dict[str, float]) -> None:
-        allowed = {"steps": (1, inf), "horizon": (0, inf), "clip": (0, inf), "momentum": (0, 1)}
-        for name, value in given.items():
-            low, high = allowed[name]
-            if not low <= value <= high or (name in ("horizon", "clip") and value == 0):
-                raise ValueError(f"GD needs {name} between {low} and {high}, got {value!r}.")
 
     def _shares(self, rule: DescentRule) -> np.ndarray:
         if not isinstance(self.schedule, str):
@@ -126,9 +152,4 @@ class GD(Solver):
             return schedules.uniform(rule.steps)
         if self.schedule == "exponential":
             return schedules.exponential(rule.steps, self.decay)
-        if self.schedule == "momentum":
-            return schedules.momentum(rule.steps, self.decay, rule.momentum)
-        raise ValueError(
-            "GD needs schedule 'uniform', 'exponential', 'momentum' or a tuple of shares, "
-            f"got {self.schedule!r}."
-        )
+        return schedules.momentum(rule.steps, self.decay, rule.momentum)

@@ -49,11 +49,11 @@ class _Family:
 
 
 _BINARY = _Family(steps=100, clip=0.3, score_noise=3.0, stride=1000.0, stride_unclipped=80.0)
-_SOFTMAX = _Family(steps=50, clip=0.3, score_noise=3.0, stride=1000.0, stride_unclipped=40.0)
-_UNBOUNDED = _Family(steps=200, clip=0.25, score_noise=0.7, stride=20.0, stride_unclipped=20.0)
+_SOFTMAX = _Family(steps=100, clip=0.3, score_noise=3.0, stride=1000.0, stride_unclipped=40.0)
+_UNBOUNDED = _Family(steps=200, clip=0.25, score_noise=0.6, stride=20.0, stride_unclipped=20.0)
 
 # Rows times budget from which residuals can be clipped less and less.
-_PLENTY = 1000.0
+_PLENTY = 1500.0
 
 
 def descent_rule(

@@ -1,5 +1,13 @@
-"""Test doubles that catch whoever reads rows behind the oracle's back."""
+"""For tests: doubles that catch reads of rows behind the oracle's back, and checks of claims."""
 
+from .checks import (
+    check_fork,
+    check_noise,
+    check_pays_before_looking,
+    check_seed_stays_behind,
+    check_sensitivity,
+    row_stores,
+)
 from .fits import exact_fit, record_fit, replay_fit
 from .oracles import ExactOracle, RecordingOracle, ReplayOracle, Transcript
 
@@ -8,7 +16,13 @@ __all__ = [
     "RecordingOracle",
     "ReplayOracle",
     "Transcript",
+    "check_fork",
+    "check_noise",
+    "check_pays_before_looking",
+    "check_seed_stays_behind",
+    "check_sensitivity",
     "exact_fit",
     "record_fit",
     "replay_fit",
+    "row_stores",
 ]
