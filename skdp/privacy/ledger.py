@@ -107,9 +107,7 @@ class Ledger:
         self._epsilon = float(epsilon)
         self._delta = float(delta)
         self._calculus = GaussianDP() if calculus is None else calculus
-        self._limit = (
-            inf if isinf(self._epsilon) else self._calculus.limit(self._epsilon, self._delta)
-        )
+        self._limit = self._calculus.limit(self._epsilon, self._delta)
         self._events: list[Event] = []
         self._prices: list[float] = []
 

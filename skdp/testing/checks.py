@@ -92,10 +92,14 @@ def check_sensitivity(
     ----------
     query : Query
         The question.
-    X, other_X : ndarray of shape (n, d)
+    X : ndarray of shape (n, d)
         Features, n at least 2.
-    y, other_y : ndarray of shape (n,)
+    y : ndarray of shape (n,)
         Encoded targets.
+    other_X : ndarray of shape (n, d)
+        Features of the rows that come in.
+    other_y : ndarray of shape (n,)
+        Their targets.
     adjacency : Adjacency
         Neighbouring relation.
 
@@ -165,9 +169,7 @@ def check_noise(
     measured = f"standard deviation {np.sqrt(square / z.size):.4g} times the claimed {scale:.6g}"
     assert tail >= false_alarm / 4, f"noise has {measured}, over {z.size} draws"
     fit = stats.kstest(z, "norm").pvalue
-    assert fit >= false_alarm / 2, (
-        f"noise is not normal around 0 (p={fit:.2g}); it has {measured}"
-    )
+    assert fit >= false_alarm / 2, f"noise is not normal around 0 (p={fit:.2g}); it has {measured}"
 
 
 def check_pays_before_looking(
@@ -200,6 +202,8 @@ def check_pays_before_looking(
         ask(oracle, spend)
     except _ReadError:
         pass
+    except BudgetExceededError as refusal:
+        raise AssertionError(f"half of the budget did not suffice for itself: {refusal}") from None
     else:
         raise AssertionError("the question was answered without reading rows")
     charged = ledger.total / spend.amount

@@ -1,0 +1,63 @@
+"""Calibration of the Gaussian mechanism, and the scale of its noise."""
+
+from math import inf, nan
+
+import numpy as np
+import pytest
+from hypothesis import given
+from hypothesis import strategies as st
+
+from skdp.privacy.calculus import GaussianDP
+from skdp.privacy.ledger import Spend
+from skdp.privacy.mechanisms.gaussian import GaussianMechanism
+from skdp.privacy.randomness import SeededNoise, SystemNoise
+from skdp.testing import check_noise
+
+sizes = st.floats(-100, 100).map(lambda exponent: 10.0**exponent)
+
+
+def noise_of(mechanism, value, source):
+    return lambda: mechanism.randomize(value, source) - value
+
+
+@given(sensitivity=sizes, amount=sizes)
+def test_a_release_costs_no_more_than_its_spend_and_hardly_less(sensitivity, amount):
+    mechanism = GaussianMechanism.calibrated(sensitivity, Spend(amount))
+    cost = GaussianDP().cost(mechanism.event("gradient"))
+    assert cost <= amount
+    assert cost >= amount * (1 - 1e-11)
+
+
+def test_the_event_states_what_was_done():
+    event = GaussianMechanism(0.5, 3.0).event("gradient")
+    assert (event.query, event.sensitivity, event.noise_scale) == ("gradient", 0.5, 3.0)
+    assert event.count == 1
+
+
+@pytest.mark.parametrize("sensitivity", [0.0, -1.0, inf, nan])
+def test_an_unbounded_or_empty_sensitivity_is_refused(sensitivity):
+    with pytest.raises(ValueError, match="positive finite sensitivity"):
+        GaussianMechanism.calibrated(sensitivity, Spend(1.0))
+
+
+@pytest.mark.parametrize(("sensitivity", "amount"), [(1.0, 0.01), (0.02, 4.0), (2.0**0.5, 1e-4)])
+def test_the_noise_has_the_calibrated_scale(sensitivity, amount):
+    mechanism = GaussianMechanism.calibrated(sensitivity, Spend(amount))
+    draw = noise_of(mechanism, np.full((50, 40), 3.0), SystemNoise())
+    check_noise(draw, sensitivity / amount**0.5, repeats=5, false_alarm=1e-9)
+
+
+@pytest.mark.parametrize("factor", [2 / 3, 3 / 2])
+@pytest.mark.parametrize("repeats", [1, 20])
+def test_the_same_check_rejects_noise_that_is_off_by_a_half(factor, repeats):
+    claimed = GaussianMechanism.calibrated(0.02, Spend(4.0))
+    actual = GaussianMechanism(claimed.sensitivity, factor * claimed.noise_scale)
+    draw = noise_of(actual, np.zeros(500), SeededNoise(np.random.default_rng(0)))
+    with pytest.raises(AssertionError, match="standard deviation"):
+        check_noise(draw, claimed.noise_scale, repeats=repeats, false_alarm=1e-9)
+
+
+def test_the_exact_value_is_left_alone():
+    value = np.zeros(3)
+    GaussianMechanism(1.0, 1.0).randomize(value, SystemNoise())
+    np.testing.assert_array_equal(value, 0.0)

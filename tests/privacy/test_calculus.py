@@ -1,0 +1,74 @@
+"""Prices in mu^2 and their conversion, against the definitions and dp-accounting."""
+
+from math import inf
+
+import dp_accounting
+import pytest
+from dp_accounting.pld import PLDAccountant
+from dp_accounting.rdp import RdpAccountant
+
+from skdp.privacy.calculus import GaussianDP, ZeroConcentratedDP
+from skdp.privacy.events import ExponentialEvent, GaussianEvent
+
+BOTH = [GaussianDP(), ZeroConcentratedDP()]
+every_calculus = pytest.mark.parametrize("calculus", BOTH, ids=lambda c: type(c).__name__)
+
+
+@every_calculus
+@pytest.mark.parametrize(("sensitivity", "noise"), [(1.0, 2.0), (0.5, 0.125), (3.0, 3.0)])
+def test_a_gaussian_release_costs_the_squared_ratio(calculus, sensitivity, noise):
+    event = GaussianEvent(query="q", sensitivity=sensitivity, noise_scale=noise)
+    assert calculus.cost(event) == (sensitivity / noise) ** 2
+
+
+def test_a_choice_costs_an_eighth_of_the_squared_range_in_zcdp():
+    event = ExponentialEvent(query="q", sensitivity=0.5, noise_scale=2.0)
+    rho = ZeroConcentratedDP().cost(event) / 2
+    assert rho == (0.5 / 2.0) ** 2 / 8
+
+
+@every_calculus
+@pytest.mark.parametrize("epsilon", [0.01, 0.3, 1.0, 8.0, 100.0])
+@pytest.mark.parametrize("delta", [1e-9, 1e-5, 0.01])
+def test_limit_and_epsilon_are_inverse_and_round_towards_privacy(calculus, epsilon, delta):
+    limit = calculus.limit(epsilon, delta)
+    assert calculus.epsilon(limit, delta) == pytest.approx(epsilon, rel=1e-9)
+    assert calculus.epsilon(limit * (1 + 1e-6), delta) > epsilon
+    assert calculus.limit(calculus.epsilon(1.7, delta), delta) == pytest.approx(1.7, rel=1e-9)
+
+
+@every_calculus
+def test_more_total_never_means_less_epsilon(calculus):
+    totals = [0.0, 1e-12, 1e-4, 0.1, 1.0, 10.0, 1e4]
+    epsilons = [calculus.epsilon(total, 1e-6) for total in totals]
+    assert epsilons == sorted(epsilons)
+    assert epsilons[0] == 0.0
+
+
+@pytest.mark.parametrize("noise", [0.7, 3.0, 20.0])
+def test_gaussian_dp_agrees_with_a_numerical_accountant(noise):
+    steps, delta = 10, 1e-5
+    accountant = PLDAccountant()
+    accountant.compose(dp_accounting.GaussianDpEvent(noise), steps)
+    total = steps * GaussianDP().cost(GaussianEvent(query="q", sensitivity=1, noise_scale=noise))
+    exact = GaussianDP().epsilon(total, delta)
+    assert exact <= accountant.get_epsilon(delta) * (1 + 1e-9)
+    assert exact == pytest.approx(accountant.get_epsilon(delta), rel=2e-3)
+
+
+@pytest.mark.parametrize("noise", [0.7, 3.0, 20.0])
+def test_zcdp_agrees_with_a_renyi_accountant(noise):
+    steps, delta = 10, 1e-5
+    orders = [1 + x / 20 for x in range(1, 4000)]
+    accountant = RdpAccountant(orders)
+    accountant.compose(dp_accounting.GaussianDpEvent(noise), steps)
+    total = steps / noise**2
+    own = ZeroConcentratedDP().epsilon(total, delta)
+    assert own == pytest.approx(accountant.get_epsilon(delta), rel=1e-3)
+    assert own >= GaussianDP().epsilon(total, delta)
+
+
+@every_calculus
+def test_noise_without_end_costs_nothing(calculus):
+    event = GaussianEvent(query="q", sensitivity=1.0, noise_scale=inf)
+    assert calculus.cost(event) == 0.0

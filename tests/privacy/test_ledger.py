@@ -1,0 +1,253 @@
+"""The ledger as a filter, its receipts, and budgets as plans."""
+
+import re
+from math import fsum, inf, sqrt
+
+import numpy as np
+import pytest
+from hypothesis import given
+from hypothesis import strategies as st
+
+from skdp.exceptions import BudgetExceededError
+from skdp.privacy import schedules
+from skdp.privacy.calculus import GaussianDP, ZeroConcentratedDP
+from skdp.privacy.events import ExponentialEvent, GaussianEvent
+from skdp.privacy.ledger import Budget, Ledger, PrivacySpent, Spend
+from skdp.privacy.mechanisms.gaussian import GaussianMechanism
+
+CALCULI = [GaussianDP(), ZeroConcentratedDP()]
+every_calculus = pytest.mark.parametrize("calculus", CALCULI, ids=lambda c: type(c).__name__)
+BUDGETS = [(0.01, 1e-9), (1.0, 1e-5), (50.0, 0.1)]
+GRAMMAR = re.compile(
+    r"^(\w+) would cost mu\^2=(\S+) but (\S+) of (\S+) is left\. Nothing was read\.$"
+)
+
+
+def gaussian(cost, query="gradient"):
+    return GaussianEvent(query=query, sensitivity=sqrt(cost), noise_scale=1.0)
+
+
+def choice(cost):
+    return ExponentialEvent(query="choice", sensitivity=2 * sqrt(cost), noise_scale=1.0)
+
+
+def pay(ledger, spend, sensitivity=0.37):
+    ledger.charge(GaussianMechanism.calibrated(sensitivity, spend).event("gradient"))
+
+
+def every_schedule(steps):
+    rng = np.random.default_rng(steps)
+    return {
+        "uniform": schedules.uniform(steps),
+        "exponential": schedules.exponential(steps, 0.97),
+        "momentum": schedules.momentum(steps, 0.99, 0.9),
+        "custom": schedules.custom(10.0 ** rng.uniform(-6, 6, steps)),
+        "equal parts": steps,
+    }
+
+
+def test_refuses_what_exceeds_the_limit_and_records_nothing():
+    ledger = Ledger(1.0, 1e-5)
+    ledger.charge(gaussian(0.6 * ledger.limit))
+    before = ledger.receipt(), ledger.total, ledger.remaining, ledger.spent()
+    with pytest.raises(BudgetExceededError):
+        ledger.charge(gaussian(0.5 * ledger.limit))
+    assert (ledger.receipt(), ledger.total, ledger.remaining, ledger.spent()) == before
+    ledger.charge(gaussian(0.3 * ledger.limit))
+    assert ledger.total > 0.89 * ledger.limit
+
+
+def test_a_refused_repeat_leaves_the_count():
+    ledger = Ledger(1.0, 1e-5)
+    event = gaussian(0.3 * ledger.limit)
+    for _ in range(3):
+        ledger.charge(event)
+    with pytest.raises(BudgetExceededError):
+        ledger.charge(event)
+    assert [e.count for e in ledger.receipt()] == [3]
+    assert ledger.total == pytest.approx(0.9 * ledger.limit)
+
+
+def test_a_batch_is_refused_as_a_whole():
+    ledger = Ledger(1.0, 1e-5)
+    event = gaussian(0.3 * ledger.limit)
+    with pytest.raises(BudgetExceededError):
+        ledger.charge(GaussianEvent(**{**vars(event), "count": 4}))
+    assert ledger.total == 0
+
+
+@pytest.mark.parametrize("repeat", [False, True])
+def test_the_error_says_what_was_asked_and_what_is_left(repeat):
+    ledger = Ledger(1.0, 1e-5)
+    ledger.charge(gaussian(0.7 * ledger.limit))
+    dear = gaussian((0.7 if repeat else 0.5) * ledger.limit, "gradient" if repeat else "histogram")
+    with pytest.raises(BudgetExceededError) as caught:
+        ledger.charge(dear)
+    query, cost, left, whole = GRAMMAR.match(str(caught.value)).groups()
+    assert query == dear.query
+    assert float(cost) == pytest.approx(dear.sensitivity**2, rel=1e-2)
+    assert float(left) == pytest.approx(0.3 * ledger.limit, rel=1e-2)
+    assert float(whole) == pytest.approx(ledger.limit, rel=1e-2)
+
+
+@pytest.mark.parametrize(("epsilon", "delta"), BUDGETS)
+@pytest.mark.parametrize("steps", [1, 2, 7, 100, 3000])
+def test_no_schedule_is_refused_at_its_last_step_and_all_use_up_the_budget(steps, epsilon, delta):
+    for name, shares in every_schedule(steps).items():
+        ledger = Ledger(epsilon, delta)
+        for spend in Budget(ledger.remaining).split(shares):
+            pay(ledger, spend)
+        assert ledger.total <= ledger.limit, name
+        spent = ledger.spent()
+        assert (1 - 1e-9) * epsilon <= spent.epsilon <= epsilon, name
+        assert spent.delta == delta
+        with pytest.raises(BudgetExceededError):
+            pay(ledger, Spend(1e-6 * ledger.limit))
+
+
+@every_calculus
+@pytest.mark.parametrize(("epsilon", "delta"), BUDGETS)
+def test_an_event_of_exactly_the_limit_fits(calculus, epsilon, delta):
+    ledger = Ledger(epsilon, delta, calculus=calculus)
+    limit = ledger.limit
+    pay(ledger, Budget(limit).whole())
+    assert (1 - 1e-9) * epsilon <= ledger.spent().epsilon <= epsilon
+    # What is left are the roundings in favour of privacy.
+    assert 0 <= ledger.remaining <= 1e-11 * limit
+
+
+@every_calculus
+@given(
+    epsilon=st.floats(1e-3, 100.0),
+    shares=st.lists(st.floats(1e-3, 2.0), min_size=1, max_size=25),
+    kinds=st.lists(st.booleans(), min_size=25, max_size=25),
+)
+def test_adaptive_spending_never_exceeds_the_budget(calculus, epsilon, shares, kinds):
+    """Each charge is chosen in view of what is left, and charging goes on after a refusal."""
+    ledger = Ledger(epsilon, 1e-6, calculus=calculus)
+    accepted = []
+    for share, other in zip(shares, kinds, strict=False):
+        left = ledger.remaining
+        if left <= 1e-6 * ledger.limit:
+            break
+        price = share * left
+        event = choice(price) if other and calculus == ZeroConcentratedDP() else gaussian(price)
+        try:
+            ledger.charge(event)
+        except BudgetExceededError:
+            assert share > 1 - 1e-12
+        else:
+            assert share < 1 + 1e-12
+            accepted.append(calculus.cost(event))
+        assert ledger.total <= ledger.limit
+        assert ledger.total == pytest.approx(fsum(accepted), rel=1e-14)
+        assert ledger.remaining >= 0
+        assert ledger.spent().epsilon <= epsilon
+
+
+@given(units=st.lists(st.integers(1, 2**20), min_size=1, max_size=40))
+def test_many_small_charges_do_not_slip_through_rounding(units):
+    """Charges of 2^-60 beside large ones would vanish in a running sum."""
+    ledger = Ledger(1.0, 1e-5)
+    first = gaussian(ledger.limit * (1 - 2.0**-50))
+    ledger.charge(first)
+    for unit in units:
+        event = gaussian(ledger.limit * unit * 2.0**-60)
+        try:
+            ledger.charge(event)
+        except BudgetExceededError:
+            continue
+    prices = [e.count * GaussianDP().cost(e) for e in ledger.receipt()]
+    assert fsum(prices) <= ledger.limit
+
+
+@every_calculus
+def test_runs_of_equal_events_are_folded(calculus):
+    ledger = Ledger(1.0, 1e-5, calculus=calculus)
+    a, b = gaussian(1e-4), gaussian(2e-4)
+    for event in (a, a, b, a, a, a):
+        ledger.charge(event)
+    assert [(e.sensitivity, e.count) for e in ledger.receipt()] == [
+        (a.sensitivity, 2),
+        (b.sensitivity, 1),
+        (a.sensitivity, 3),
+    ]
+
+
+def test_the_receipt_alone_tells_what_was_spent():
+    ledger = Ledger(1.0, 1e-5)
+    for spend in Budget(ledger.limit).split([0.1] * 5 + [0.2, 0.3]):
+        pay(ledger, spend)
+    total = sum(e.count * (e.sensitivity / e.noise_scale) ** 2 for e in ledger.receipt())
+    assert GaussianDP().epsilon(total, 1e-5) == pytest.approx(ledger.spent().epsilon, rel=1e-12)
+
+
+def test_receipts_are_values():
+    ledger = Ledger(1.0, 1e-5)
+    ledger.charge(gaussian(1e-3))
+    receipt = ledger.receipt()
+    ledger.charge(gaussian(1e-3))
+    assert [e.count for e in receipt] == [1]
+    assert isinstance(receipt, tuple)
+
+
+def test_nothing_charged_is_nothing_spent():
+    assert Ledger(1.0, 1e-5).spent() == PrivacySpent(0.0, 0.0)
+    assert Ledger(1.0, 1e-5).receipt() == ()
+
+
+def test_an_infinite_budget_accepts_everything_and_reports_what_it_was():
+    ledger = Ledger(inf, 1e-5)
+    for _ in range(100):
+        ledger.charge(gaussian(1.0))
+    assert ledger.remaining == inf
+    assert ledger.spent().epsilon == GaussianDP().epsilon(100.0, 1e-5)
+
+
+def test_gaussian_and_exponential_releases_add_up_under_zcdp():
+    ledger = Ledger(1.0, 1e-5, calculus=ZeroConcentratedDP())
+    ledger.charge(gaussian(0.5 * ledger.limit))
+    ledger.charge(choice(0.25 * ledger.limit))
+    assert ledger.total == pytest.approx(0.75 * ledger.limit, rel=1e-14)
+    with pytest.raises(BudgetExceededError):
+        ledger.charge(choice(0.26 * ledger.limit))
+    ledger.charge(gaussian(0.24 * ledger.limit))
+
+
+@pytest.mark.parametrize("epsilon", [-1.0, float("nan")])
+def test_an_impossible_epsilon_is_refused(epsilon):
+    with pytest.raises(ValueError, match="epsilon"):
+        Ledger(epsilon, 1e-5)
+
+
+@pytest.mark.parametrize("delta", [0.0, 1.0, -0.1, float("nan")])
+@pytest.mark.parametrize("epsilon", [1.0, inf])
+def test_an_impossible_delta_is_refused(epsilon, delta):
+    with pytest.raises(ValueError, match="delta"):
+        Ledger(epsilon, delta)
+
+
+@pytest.mark.parametrize("amount", [0.0, -1.0, inf, float("nan")])
+def test_a_spend_is_positive_and_finite(amount):
+    with pytest.raises(ValueError, match="positive finite amount"):
+        Spend(amount)
+
+
+@pytest.mark.parametrize("shares", [0, -1, [], [0.5, 0.6], [0.5, 0.0], [1.2, -0.2]])
+def test_a_budget_is_not_split_into_more_than_itself(shares):
+    with pytest.raises(ValueError, match=r"Budget\.split needs"):
+        Budget(1.0).split(shares)
+
+
+@pytest.mark.parametrize("share", [0.0, -0.5, 1.5, float("nan")])
+def test_a_fraction_is_at_most_the_whole(share):
+    with pytest.raises(ValueError, match=r"Budget\.fraction needs"):
+        Budget(1.0).fraction(share)
+
+
+def test_parts_of_a_budget_keep_their_proportions():
+    budget = Budget(0.04)
+    assert budget.mu == pytest.approx(0.2)
+    assert [s.amount for s in budget.split([0.25, 0.75])] == pytest.approx([0.01, 0.03])
+    assert [s.amount for s in budget.split(4)] == pytest.approx([0.01] * 4)
+    assert budget.fraction(0.5).whole().amount == pytest.approx(0.02)

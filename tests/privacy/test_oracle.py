@@ -1,0 +1,213 @@
+"""The only door to rows: it charges first, adds the noise it charged for, and does not leak."""
+
+import copy
+import dataclasses
+import pickle
+from math import sqrt
+from types import SimpleNamespace
+
+import numpy as np
+import pytest
+
+from skdp.bounds import RowBounds
+from skdp.data.dense import DenseRows
+from skdp.exceptions import BudgetExceededError
+from skdp.losses import Logistic, Squared
+from skdp.privacy.adjacency import Adjacency
+from skdp.privacy.ledger import Ledger, Spend
+from skdp.privacy.oracle import PrivateOracle
+from skdp.privacy.queries.gradient import GradientNormQuery, GradientQuery
+from skdp.privacy.queries.histogram import HistogramQuery
+from skdp.privacy.randomness import SeededNoise, SystemNoise
+from skdp.problem import Problem
+from skdp.testing import check_noise, check_pays_before_looking
+
+N, D = 40, 3
+PROBLEM = Problem(Logistic(), N, D, RowBounds(1.0, 1.0))
+W = np.array([0.5, -1.0, 2.0, 0.1])
+EDGES = np.array([0.5, 1.0, 2.0])
+# Question: (how it is asked, the query it stands for).
+QUESTIONS = {
+    "gradient": (
+        lambda oracle, spend: oracle.gradient(W, spend=spend, clip=0.3),
+        GradientQuery(PROBLEM, W, 0.3),
+    ),
+    "gradient without a clip": (
+        lambda oracle, spend: oracle.gradient(W, spend=spend),
+        GradientQuery(PROBLEM, W, None),
+    ),
+    "gradient_norm": (
+        lambda oracle, spend: oracle.gradient_norm(W, spend=spend, clip=0.3),
+        GradientNormQuery(GradientQuery(PROBLEM, W, 0.3)),
+    ),
+    "histogram": (
+        lambda oracle, spend: oracle.histogram("row_norm", EDGES, spend=spend),
+        HistogramQuery("row_norm", EDGES),
+    ),
+}
+every_question = pytest.mark.parametrize(("ask", "query"), QUESTIONS.values(), ids=QUESTIONS)
+both_adjacencies = pytest.mark.parametrize("adjacency", Adjacency)
+
+
+class Stop(Exception):
+    """Raised by rows that break."""
+
+
+class BreakingRows(DenseRows):
+    """Rows that break when they are read for the first time."""
+
+    def blocks(self):
+        raise Stop
+
+
+def rows(kind=DenseRows):
+    rng = np.random.default_rng(0)
+    return kind(rng.normal(size=(N, D)), rng.integers(0, 2, N).astype(float))
+
+
+def setup(epsilon=1.0, adjacency=Adjacency.REPLACE_ONE, kind=DenseRows, noise=None):
+    ledger = Ledger(epsilon, 1e-5)
+    oracle = PrivateOracle(rows(kind), ledger, adjacency, noise or SystemNoise())
+    return SimpleNamespace(ledger=ledger, oracle=oracle, asked=oracle.for_problem(PROBLEM))
+
+
+@every_question
+@both_adjacencies
+def test_pays_what_was_allowed_before_looking(ask, query, adjacency):
+    check_pays_before_looking(ask, PROBLEM, adjacency)
+
+
+@every_question
+def test_a_failure_after_the_charge_leaves_the_charge(ask, query):
+    s = setup(kind=BreakingRows)
+    spend = Spend(0.3 * s.ledger.limit)
+    for times in (1, 2, 3):
+        with pytest.raises(Stop):
+            ask(s.asked, spend)
+        assert s.ledger.total == pytest.approx(times * spend.amount, rel=1e-9)
+    with pytest.raises(BudgetExceededError):
+        ask(s.asked, spend)
+
+
+@every_question
+@both_adjacencies
+def test_the_event_states_sensitivity_and_noise_of_the_query(ask, query, adjacency):
+    s = setup(adjacency=adjacency)
+    spend = Spend(0.3 * s.ledger.limit)
+    ask(s.asked, spend)
+    (event,) = s.ledger.receipt()
+    assert event.query == query.name
+    assert event.mechanism == "gaussian"
+    assert event.sensitivity == query.sensitivity(adjacency)
+    assert event.noise_scale == pytest.approx(event.sensitivity / sqrt(spend.amount), rel=1e-11)
+
+
+@every_question
+@both_adjacencies
+def test_an_answer_is_the_exact_one_plus_the_noise_on_the_receipt(ask, query, adjacency):
+    s = setup(adjacency=adjacency, noise=SeededNoise(np.random.default_rng(5)))
+    again = np.random.default_rng(5)
+    for _ in range(3):
+        answer = ask(s.asked, Spend(0.1 * s.ledger.limit))
+        exact = query.evaluate(rows())
+        noise = s.ledger.receipt()[-1].noise_scale * again.standard_normal(exact.shape)
+        assert np.shape(answer) == exact.shape
+        np.testing.assert_array_equal(answer, exact + noise)
+
+
+@every_question
+@both_adjacencies
+def test_the_noise_has_the_scale_that_was_paid_for(ask, query, adjacency):
+    """The scale is derived here from the sensitivity, not read off the receipt."""
+    s = setup(epsilon=float("inf"), adjacency=adjacency)
+    spend, exact = Spend(0.01), query.evaluate(rows())
+    scale = query.sensitivity(adjacency) / sqrt(spend.amount)
+    check_noise(
+        lambda: np.asarray(ask(s.asked, spend)) - exact, scale, repeats=600, false_alarm=1e-9
+    )
+
+
+@every_question
+def test_refuses_too_dear_a_question_with_its_name(ask, query):
+    s = setup()
+    with pytest.raises(BudgetExceededError, match=rf"^{query.name} would cost .*Nothing was read"):
+        ask(s.asked, Spend(2 * s.ledger.limit))
+
+
+def test_a_question_without_a_finite_sensitivity_costs_nothing():
+    unbounded = dataclasses.replace(PROBLEM, loss=Squared())
+    s = setup(kind=BreakingRows)
+    with pytest.raises(ValueError, match="clip"):
+        s.oracle.for_problem(unbounded).gradient(W, spend=Spend(0.01))
+    assert s.ledger.receipt() == ()
+
+
+def test_gradients_need_a_problem_and_histograms_do_not():
+    s = setup()
+    spend = Spend(0.1 * s.ledger.limit)
+    for question in (s.oracle.gradient, s.oracle.gradient_norm):
+        with pytest.raises(RuntimeError, match="for_problem"):
+            question(W, spend=spend)
+    assert s.ledger.receipt() == ()
+    assert s.oracle.histogram("target", EDGES, spend=spend).shape == (4,)
+
+
+def test_for_problem_shares_the_account_and_leaves_the_original_without_a_problem():
+    s = setup()
+    other = s.oracle.for_problem(dataclasses.replace(PROBLEM, bounds=RowBounds(5.0, 1.0)))
+    spend = Spend(0.1 * s.ledger.limit)
+    s.asked.gradient(W, spend=spend)
+    other.gradient(W, spend=spend)
+    assert s.oracle.budget == s.asked.budget == other.budget
+    assert s.ledger.total == pytest.approx(2 * spend.amount, rel=1e-9)
+    small, large = (event.sensitivity for event in s.ledger.receipt())
+    assert large == pytest.approx(small * sqrt(26 / 2))
+    with pytest.raises(RuntimeError):
+        s.oracle.gradient(W, spend=spend)
+
+
+def test_the_budget_is_a_view_that_cannot_be_refilled():
+    s = setup()
+    before = s.oracle.budget
+    assert before.amount == s.ledger.limit
+    s.asked.gradient(W, spend=before.fraction(0.25).whole())
+    assert s.oracle.budget.amount == pytest.approx(0.75 * s.ledger.limit, rel=1e-9)
+    assert before.amount == s.ledger.limit
+    with pytest.raises(AttributeError):
+        s.oracle.budget = before
+    with pytest.raises(dataclasses.FrozenInstanceError):
+        s.oracle.budget.amount = 1.0
+    with pytest.raises(BudgetExceededError):
+        s.asked.gradient(W, spend=before.whole())
+
+
+def test_the_question_is_frozen_when_it_is_asked():
+    """A caller that changes w or the edges later does not change what was answered."""
+
+    class Changing(DenseRows):
+        def sum(self, kernel):
+            edges[:] = 0.0
+            return super().sum(kernel)
+
+    edges = EDGES.copy()
+    s = setup(noise=SeededNoise(np.random.default_rng(0)), kind=Changing)
+    still = setup(noise=SeededNoise(np.random.default_rng(0)))
+    spend = Spend(0.1 * s.ledger.limit)
+    np.testing.assert_array_equal(
+        s.oracle.histogram("row_norm", edges, spend=spend),
+        still.oracle.histogram("row_norm", EDGES, spend=spend),
+    )
+    np.testing.assert_array_equal(edges, 0.0)
+
+
+@pytest.mark.parametrize("copier", [copy.deepcopy, pickle.dumps])
+def test_it_can_be_neither_pickled_nor_deep_copied(copier):
+    for oracle in (setup().oracle, setup().asked):
+        with pytest.raises(TypeError, match="cannot be copied or pickled"):
+            copier(oracle)
+
+
+def test_two_oracles_with_system_noise_answer_differently():
+    spend = Spend(1e-3)
+    a, b = (setup().asked.gradient(W, spend=spend) for _ in range(2))
+    assert not np.any(a == b)

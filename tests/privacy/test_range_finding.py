@@ -1,0 +1,235 @@
+"""Private bounds: close for ordinary data, unmoved by outliers, honest when they see nothing."""
+
+import warnings
+from math import sqrt
+
+import numpy as np
+import pytest
+
+from skdp.bounds import TargetBounds
+from skdp.data.dense import DenseRows
+from skdp.privacy.adjacency import Adjacency
+from skdp.privacy.ledger import Budget, Ledger
+from skdp.privacy.oracle import PrivateOracle
+from skdp.privacy.randomness import SeededNoise
+from skdp.privacy.range_finding import private_data_norm, private_target_bounds
+from skdp.testing import RecordingOracle, ReplayOracle, Transcript
+
+SHARE = 0.04
+STEP = 4 ** (1 / 12)
+SEEDS = range(8)
+
+
+def seeded(seed):
+    return SeededNoise(np.random.default_rng(seed))
+
+
+def norm_of(X, seed=0, epsilon=1.0, adjacency=Adjacency.REPLACE_ONE):
+    ledger = Ledger(epsilon, 1e-5)
+    rows = DenseRows(np.asarray(X, dtype=float), np.zeros(len(X)))
+    oracle = PrivateOracle(rows, ledger, adjacency, seeded(seed))
+    return private_data_norm(oracle, Budget(SHARE * ledger.limit), *rows._blocks[0].X.shape)
+
+
+def bounds_of(y, seed=0, epsilon=1.0, centred=True):
+    ledger = Ledger(epsilon, 1e-5)
+    rows = DenseRows(np.ones((len(y), 1)), np.asarray(y, dtype=float))
+    oracle = PrivateOracle(rows, ledger, Adjacency.REPLACE_ONE, seeded(seed))
+    return private_target_bounds(oracle, Budget(SHARE * ledger.limit), len(y), centred=centred)
+
+
+def rows(n, d=20, seed=0):
+    return np.random.default_rng(seed).normal(size=(n, d))
+
+
+def clipped(y, bounds):
+    return np.mean((y < bounds.low) | (y > bounds.high))
+
+
+ROWS = {
+    "normal": lambda rng, n: rng.normal(size=(n, 10)),
+    "unit rows": lambda rng, n: np.tile([0.6, 0.8], (n, 1)),
+    "heavy tails": lambda rng, n: rng.standard_t(2, size=(n, 5)),
+    "skewed": lambda rng, n: np.exp(rng.normal(size=(n, 1))),
+    "counts": lambda rng, n: rng.poisson(0.1, size=(n, 50)),
+    "pixels": lambda rng, n: rng.uniform(0, 255, size=(n, 16)),
+    "half of the rows zero": lambda rng, n: np.where(rng.random((n, 1)) < 0.5, 0.0, 7.0),
+    "columns of zeros": lambda rng, n: np.pad(rng.normal(size=(n, 3)), ((0, 0), (0, 9))),
+}
+TARGETS = {
+    "normal": lambda rng, n: rng.normal(size=n),
+    "wide": lambda rng, n: rng.normal(scale=1e4, size=n),
+    "a year": lambda rng, n: rng.uniform(1995, 2005, size=n),
+    "negative": lambda rng, n: -rng.uniform(3, 4, size=n),
+    "skewed": lambda rng, n: np.exp(rng.normal(size=n)),
+    "prices": lambda rng, n: 2e5 * np.exp(0.5 * rng.normal(size=n)),
+    "zero or one": lambda rng, n: rng.integers(0, 2, size=n).astype(float),
+}
+
+
+@pytest.mark.parametrize("seed", SEEDS)
+@pytest.mark.parametrize("make", ROWS.values(), ids=ROWS)
+def test_the_norm_is_near_the_95_percent_quantile(make, seed):
+    X = make(np.random.default_rng(seed), 20_000)
+    ratio = norm_of(X, seed) / np.quantile(np.linalg.norm(X, axis=1), 0.95)
+    assert 1 / STEP <= ratio <= STEP**2
+
+
+@pytest.mark.parametrize("seed", SEEDS)
+@pytest.mark.parametrize("make", TARGETS.values(), ids=TARGETS)
+def test_the_interval_is_short_and_holds_nearly_all_targets(make, seed):
+    y = make(np.random.default_rng(seed), 50_000)
+    bounds = bounds_of(y, seed)
+    assert clipped(y, bounds) <= 0.03
+    assert bounds.high - bounds.low <= 2.5 * np.subtract(*np.quantile(y, [0.99, 0.01]))
+
+
+@pytest.mark.parametrize("seed", SEEDS)
+def test_few_rows_give_a_rough_norm(seed):
+    X = rows(500)
+    ratio = norm_of(X, seed) / np.quantile(np.linalg.norm(X, axis=1), 0.95)
+    assert 0.5 <= ratio <= 4
+
+
+def test_few_rows_give_a_rough_interval():
+    """Most of the time: at n = 500 the noise of a count is about a tenth of all rows."""
+    y = np.random.default_rng(0).uniform(1995, 2005, size=500)
+    found = [bounds_of(y, seed) for seed in range(20)]
+    good = [b for b in found if clipped(y, b) < 0.4 and b.high - b.low < 50]
+    assert len(good) >= 14
+
+
+@pytest.mark.parametrize("huge", [1e12, 1e300])
+@pytest.mark.parametrize("seed", SEEDS)
+def test_a_few_huge_rows_change_nothing(huge, seed):
+    X, y = rows(5000), np.random.default_rng(0).normal(size=5000)
+    spoilt_X, spoilt_y = X.copy(), y.copy()
+    spoilt_X[:5], spoilt_y[:5] = huge, huge
+    assert norm_of(X, seed) / STEP <= norm_of(spoilt_X, seed) <= STEP * norm_of(X, seed)
+    clean, spoilt = bounds_of(y, seed), bounds_of(spoilt_y, seed)
+    width = clean.high - clean.low
+    assert abs(spoilt.low - clean.low) <= 0.5 * width
+    assert abs(spoilt.high - clean.high) <= 0.5 * width
+
+
+@pytest.mark.parametrize("budget", [1.0, 1e6])
+def test_a_few_huge_rows_change_nothing_although_they_are_visible(budget):
+    X = rows(1000)
+    X[:5] = 1e12
+    assert norm_of(X, epsilon=budget) < 10
+
+
+def test_rows_of_zeros_give_the_public_norm_without_a_complaint():
+    assert norm_of(np.zeros((5000, 9))) == 3.0
+    assert bounds_of(np.zeros(5000)) == TargetBounds(-1.0, 1.0)
+
+
+@pytest.mark.parametrize("constant", [42.0, -1e-6, 1e9])
+def test_a_constant_target_lies_inside_an_interval(constant):
+    for seed in SEEDS:
+        bounds = bounds_of(np.full(20_000, constant), seed)
+        assert bounds.low <= constant <= bounds.high
+        assert 0 < bounds.half_width <= 0.1 * abs(constant)
+
+
+@pytest.mark.parametrize("size", [1e-40, 1e-29, 1e29, 1e40, 1e200])
+def test_sizes_at_and_beyond_the_ends_of_the_grid_give_valid_bounds(size):
+    assert 0 < norm_of(np.full((2000, 1), size)) < np.inf
+    for sign in (-1, 1):
+        bounds = bounds_of(np.full(2000, sign * size))
+        assert -np.inf < bounds.low < bounds.high < np.inf
+
+
+@pytest.mark.parametrize("n", [1, 2, 30])
+def test_too_few_rows_warn_and_give_the_public_fallback(n):
+    with pytest.warns(UserWarning, match="Pass data_norm"):
+        assert norm_of(np.full((n, 4), 1e6)) == 2.0
+    with pytest.warns(UserWarning, match="Pass target_bounds"):
+        assert bounds_of(np.full(n, 1e6)) == TargetBounds(-1.0, 1.0)
+
+
+def test_noise_alone_is_not_taken_for_rows():
+    """The threshold lets noise alone pass less often than once in 300 looks."""
+    with warnings.catch_warnings(record=True) as caught:
+        warnings.simplefilter("always")
+        for seed in range(200):
+            norm_of(np.ones((1, 4)), seed)
+    # More than 5 false alarms among 200 have a chance below 1e-4.
+    assert len(caught) >= 195
+
+
+@pytest.mark.parametrize("seed", SEEDS)
+def test_one_row_is_enough_if_noise_is_no_object(seed):
+    found = norm_of([[3.0, 4.0]], seed, epsilon=1e7)
+    assert 5 <= found <= 5 * STEP
+    bounds = bounds_of([7.0], seed, epsilon=1e7)
+    assert bounds.low <= 7 <= bounds.high
+    assert bounds.high - bounds.low < 0.2
+
+
+@pytest.mark.parametrize("factor", [1000.0, 1e-3, 4.0**6])
+@pytest.mark.parametrize("seed", SEEDS)
+def test_the_norm_scales_with_the_data(factor, seed):
+    X = rows(20_000, d=5)
+    ratio = norm_of(factor * X, seed) / norm_of(X, seed) / factor
+    assert 1 / STEP - 1e-9 <= ratio <= STEP + 1e-9
+
+
+@pytest.mark.parametrize("seed", SEEDS)
+def test_the_interval_scales_with_the_data(seed):
+    y = np.random.default_rng(1).normal(size=50_000)
+    small, large = bounds_of(y, seed), bounds_of(1000 * y, seed)
+    ratio = (large.high - large.low) / (small.high - small.low) / 1000
+    assert 0.5 <= ratio <= 2
+
+
+def test_the_interval_of_negated_targets_is_about_the_negated_interval():
+    y = np.random.default_rng(1).uniform(2, 3, size=50_000)
+    one, other = bounds_of(y), bounds_of(-y)
+    assert one.low == pytest.approx(-other.high, abs=0.5)
+    assert one.high == pytest.approx(-other.low, abs=0.5)
+
+
+def test_more_noise_under_replace_one_than_under_zero_out():
+    """What the functions know of the noise follows the adjacency, so both find the same."""
+    X = rows(20_000)
+    zero_out = norm_of(X, adjacency=Adjacency.ZERO_OUT)
+    assert 1 / STEP <= zero_out / norm_of(X) <= STEP
+
+
+@pytest.mark.parametrize("centred", [True, False])
+def test_the_request_for_centring_is_passed_on(centred):
+    assert bounds_of(np.ones(5000), centred=centred).centred is centred
+    with pytest.warns(UserWarning, match="Pass target_bounds"):
+        assert bounds_of(np.ones(5), centred=centred).centred is centred
+
+
+@pytest.mark.parametrize("n", [1, 500, 20_000])
+@pytest.mark.parametrize("amount", [1e-6, 1e-3, 1.0])
+def test_no_more_than_the_budget_is_spent_and_results_depend_on_answers_alone(n, amount):
+    X, y = rows(n, d=4), 2000 + rows(n, d=1)[:, 0]
+
+    def find(oracle):
+        return (
+            private_data_norm(oracle, Budget(amount), n, 4),
+            private_target_bounds(oracle, Budget(amount), n, centred=True),
+        )
+
+    transcript, first, second = Transcript(), Ledger(30.0, 1e-5), Ledger(30.0, 1e-5)
+    with warnings.catch_warnings():
+        warnings.simplefilter("ignore", UserWarning)
+        found = find(
+            RecordingOracle(DenseRows(X, y), first, Adjacency.REPLACE_ONE, seeded(0), transcript)
+        )
+        replay = ReplayOracle(second, Adjacency.REPLACE_ONE, transcript)
+        assert find(replay) == found
+    assert replay.finished()
+    assert 0 < first.total <= 2 * amount
+    assert first.receipt() == second.receipt()
+    assert {event.query for event in first.receipt()} == {"histogram"}
+
+
+@pytest.mark.parametrize("d", [1, 7])
+def test_a_warning_names_the_fallback(d):
+    with pytest.warns(UserWarning, match=f"square root of the number of features, {d}"):
+        assert norm_of(np.ones((3, d))) == sqrt(d)

@@ -1,0 +1,199 @@
+"""What every kind of event has to keep, whoever counts it.
+
+Add a kind of event to ``EXAMPLES`` and it is tested.
+"""
+
+import dataclasses
+import inspect
+import itertools
+from math import inf, isinf
+
+import pytest
+
+from skdp.exceptions import BudgetExceededError
+from skdp.privacy import events
+from skdp.privacy.calculus import Calculus, GaussianDP, ZeroConcentratedDP
+from skdp.privacy.events import Event, ExponentialEvent, GaussianEvent, NonPrivateEvent
+from skdp.privacy.ledger import Ledger
+
+EXAMPLES = {
+    ExponentialEvent: [
+        ExponentialEvent(query="choice", sensitivity=0.1, noise_scale=0.7),
+        ExponentialEvent(query="choice", sensitivity=3.0, noise_scale=60.0),
+    ],
+    GaussianEvent: [
+        GaussianEvent(query="gradient", sensitivity=0.02, noise_scale=0.3),
+        GaussianEvent(query="histogram", sensitivity=2.0**0.5, noise_scale=44.0),
+    ],
+    NonPrivateEvent: [NonPrivateEvent(query="mean")],
+}
+CALCULI = [GaussianDP(), ZeroConcentratedDP()]
+COUNTS = [1, 2, 3, 7, 1000]
+
+
+class Unheard(Event):
+    """An event that no calculus knows."""
+
+    mechanism = "unheard"
+
+
+def priced(event, calculus):
+    """Whether the calculus has a price for it at all; a test elsewhere says which have none."""
+    try:
+        calculus.cost(event)
+    except TypeError:
+        return False
+    return True
+
+
+ALL = [event for kind in EXAMPLES.values() for event in kind]
+every_event = pytest.mark.parametrize("event", ALL, ids=str)
+every_calculus = pytest.mark.parametrize("calculus", CALCULI, ids=lambda c: type(c).__name__)
+every_price = pytest.mark.parametrize(
+    ("event", "calculus"), [(e, c) for e in ALL for c in CALCULI if priced(e, c)], ids=str
+)
+every_noisy_price = pytest.mark.parametrize(
+    ("event", "calculus"),
+    [
+        (kind[0], c)
+        for kind in EXAMPLES.values()
+        for c in CALCULI
+        if priced(kind[0], c) and not isinstance(kind[0], NonPrivateEvent)
+    ],
+    ids=str,
+)
+
+
+def ledger_for(calculus, epsilon=inf):
+    return Ledger(epsilon, 1e-5, calculus=calculus)
+
+
+def charged(calculus, events):
+    ledger = ledger_for(calculus)
+    for event in events:
+        ledger.charge(event)
+    return ledger
+
+
+def test_every_kind_of_event_has_examples():
+    found = {
+        thing
+        for _, thing in inspect.getmembers(events, inspect.isclass)
+        if issubclass(thing, Event) and thing is not Event
+    }
+    assert found == set(EXAMPLES)
+    assert {calculus.__class__ for calculus in CALCULI} == set(Calculus.__subclasses__())
+
+
+def test_mechanisms_have_distinct_names():
+    assert len({kind.mechanism for kind in EXAMPLES}) == len(EXAMPLES)
+
+
+@every_event
+def test_no_field_can_be_changed(event):
+    for field in dataclasses.fields(event):
+        with pytest.raises(dataclasses.FrozenInstanceError):
+            setattr(event, field.name, getattr(event, field.name))
+    with pytest.raises((dataclasses.FrozenInstanceError, AttributeError, TypeError)):
+        event.mechanism = "other"
+
+
+@every_event
+@pytest.mark.parametrize(
+    "wrong",
+    [{"sensitivity": v} for v in (0.0, -1.0, float("nan"))]
+    + [{"noise_scale": v} for v in (-1.0, float("nan"))]
+    + [{"count": v} for v in (0, -3)],
+    ids=str,
+)
+def test_impossible_facts_are_refused(event, wrong):
+    with pytest.raises(ValueError, match=f"^{type(event).__name__} (needs|has)"):
+        dataclasses.replace(event, **wrong)
+
+
+@every_event
+def test_equal_facts_are_equal_events_and_the_kind_is_part_of_the_facts(event):
+    assert dataclasses.replace(event) == event
+    assert hash(dataclasses.replace(event)) == hash(event)
+    for other in EXAMPLES:
+        if other not in (type(event), NonPrivateEvent) and not isinf(event.sensitivity):
+            assert other(**dataclasses.asdict(event)) != event
+
+
+@every_price
+@pytest.mark.parametrize("n", COUNTS)
+def test_n_at_once_equal_n_one_by_one(event, calculus, n):
+    at_once = charged(calculus, [dataclasses.replace(event, count=n)])
+    one_by_one = charged(calculus, [event] * n)
+    assert one_by_one.total == at_once.total
+    assert one_by_one.spent() == at_once.spent()
+    assert one_by_one.receipt() == at_once.receipt()
+    price = calculus.cost(event)
+    assert at_once.total == (inf if isinf(price) else pytest.approx(n * price, rel=1e-15))
+
+
+@every_price
+def test_the_price_of_one_does_not_look_at_the_count(event, calculus):
+    assert calculus.cost(dataclasses.replace(event, count=5)) == calculus.cost(event)
+
+
+@every_calculus
+def test_order_does_not_matter(calculus):
+    known = [e for kind in EXAMPLES.values() for e in kind if priced(e, calculus)]
+    finite = [e for e in known if calculus.cost(e) < inf]
+    assert len(finite) >= 2
+    for batch in (known, finite + [dataclasses.replace(e, count=3) for e in finite]):
+        ledgers = [charged(calculus, order) for order in itertools.permutations(batch)]
+        assert len({ledger.total for ledger in ledgers}) == 1
+        assert len({ledger.spent() for ledger in ledgers}) == 1
+
+
+@every_calculus
+def test_non_private_means_infinite_epsilon(calculus):
+    ledger = charged(calculus, [NonPrivateEvent(query="mean")])
+    assert ledger.spent() == (inf, 1e-5)
+
+
+@every_noisy_price
+def test_no_noise_is_as_good_as_not_private(event, calculus):
+    event = dataclasses.replace(event, noise_scale=0.0)
+    assert calculus.cost(event) == inf
+    with pytest.raises(BudgetExceededError):
+        ledger_for(calculus, epsilon=100.0).charge(event)
+
+
+@every_noisy_price
+@pytest.mark.parametrize(("sensitivity", "noise"), [(1e300, 1e-300), (1.0, 1e-200), (inf, 1.0)])
+def test_extreme_ratios_are_refused_and_not_an_arithmetic_error(
+    event, calculus, sensitivity, noise
+):
+    event = dataclasses.replace(event, sensitivity=sensitivity, noise_scale=noise)
+    with pytest.raises(BudgetExceededError):
+        ledger_for(calculus, epsilon=100.0).charge(event)
+
+
+@every_calculus
+@pytest.mark.parametrize("epsilon", [1.0, inf])
+def test_a_price_that_is_not_a_number_is_refused(calculus, epsilon):
+    event = GaussianEvent(query="sum", sensitivity=inf, noise_scale=inf)
+    ledger = ledger_for(calculus, epsilon)
+    with pytest.raises(BudgetExceededError):
+        ledger.charge(event)
+    assert ledger.receipt() == ()
+
+
+@every_calculus
+def test_an_unknown_event_is_refused_and_not_recorded(calculus):
+    ledger = ledger_for(calculus)
+    with pytest.raises(TypeError, match=f"^{type(calculus).__name__} .*price for a Unheard"):
+        ledger.charge(Unheard(query="x", sensitivity=1.0, noise_scale=1.0))
+    assert ledger.receipt() == ()
+    assert ledger.total == 0
+
+
+@pytest.mark.parametrize("event", EXAMPLES[ExponentialEvent], ids=str)
+def test_gaussian_dp_refuses_the_exponential_mechanism_and_names_the_way_out(event):
+    ledger = Ledger(1.0, 1e-5)
+    with pytest.raises(TypeError, match=r"ZeroConcentratedDP\(\)"):
+        ledger.charge(event)
+    assert ledger.receipt() == ()
