@@ -2,18 +2,22 @@
 
 from __future__ import annotations
 
+from copy import copy
 from dataclasses import dataclass
 from functools import cached_property
-from typing import TypeAlias
+from math import ceil
+from typing import Any, TypeAlias, TypeVar
 
 import numpy as np
 import scipy.sparse as sp
+from sklearn.utils.extmath import row_norms
 
 from ..bounds import RowBounds
 
-__all__ = ["Block", "RawBlock", "Rows"]
+__all__ = ["Block", "RawBlock", "Rows", "compressed", "cut"]
 
 Rows: TypeAlias = np.ndarray | sp.csr_array | sp.csr_matrix
+Sparse = TypeVar("Sparse", sp.csr_array, sp.csc_array)
 
 # Norms up to this can be computed and used in double precision without overflow.
 _LARGEST_NORM = 1e150
@@ -31,12 +35,7 @@ class RawBlock:
     def norms(self) -> np.ndarray:
         """Norms (l2) of the rows in double precision; inf where the squares overflow."""
         with np.errstate(over="ignore"):
-            if isinstance(self.X, np.ndarray):
-                X = self.X.astype(np.float64, copy=False)
-                return np.sqrt(np.einsum("ij,ij->i", X, X))
-            squares = np.square(self.X.data.astype(np.float64, copy=False))
-            summed = sp.csr_array((squares, self.X.indices, self.X.indptr), shape=self.X.shape)
-            return np.sqrt(summed.sum(axis=1))
+            return row_norms(_in_double(self.X))
 
 
 class Block:
@@ -52,10 +51,11 @@ class Block:
     def __init__(self, raw: RawBlock, bounds: RowBounds) -> None:
         norms, limit = raw.norms, bounds.data_norm
         largest = norms.max(initial=0.0)
-        self._X = raw.X
+        self._X, self._limit = raw.X, limit
+        self._huge: np.ndarray | None = None
         if largest > _LARGEST_NORM:
-            self._X = _tamed(raw.X, norms > _LARGEST_NORM, limit)
-            norms = np.where(norms > _LARGEST_NORM, limit, norms)
+            self._huge = norms > _LARGEST_NORM
+            norms = np.where(self._huge, limit, norms)
         self._factor = limit / np.maximum(norms, limit) if largest > limit else None
         self._constant = bounds.intercept_value
         # Positive, so that a bound on a row's contribution can be divided by it.
@@ -65,14 +65,18 @@ class Block:
             self.y = (np.clip(raw.y, target.low, target.high) - target.centre) / target.half_width
 
     def loaded(self) -> Block:
-        """Itself, or for single precision rows a copy in double precision that lives for one use.
+        """Itself if its rows can be used where they lie, else a copy that lives for one use.
 
-        A block is small, so the conversion happens in cache and X as a whole is never copied.
+        Single precision rows are brought to double precision, huge ones to a norm that can be
+        computed with. A block is small, so this happens in cache and X as a whole is not copied.
         """
-        if self._X.dtype == np.float64:
+        if self._huge is None and self._X.dtype == np.float64:
             return self
-        other = object.__new__(Block)
-        other.__dict__.update(self.__dict__, _X=self._X.astype(np.float64))
+        other = copy(self)
+        if self._huge is None:
+            other._X = _in_double(self._X)
+        else:
+            other._X, other._huge = _tamed(self._X, self._huge, self._limit), None
         return other
 
     def scores(self, w: np.ndarray) -> np.ndarray:
@@ -86,7 +90,7 @@ class Block:
     def combine(self, r: np.ndarray) -> np.ndarray:
         """Sum of the rows weighted by r, (m,) or (m, K); has the shape of w. Overwrites r."""
         last = self._constant * r.sum(axis=0, keepdims=True) if self._constant else None
-        g = self._X.T @ self._scaled(r)
+        g = _transposed(self._X) @ self._scaled(r)
         return g if last is None else np.concatenate([g, last])
 
     def _scaled(self, values: np.ndarray) -> np.ndarray:
@@ -95,11 +99,76 @@ class Block:
         return values
 
 
+def cut(n_samples: int, rows: int) -> list[tuple[int, int]]:
+    """Ends of blocks of nearly equal size that hold about this number of rows.
+
+    Parameters
+    ----------
+    n_samples : int
+        Number of rows to cut, at least 1.
+    rows : int
+        Rows a block; a block may be half as large again.
+
+    Returns
+    -------
+    list of (int, int)
+        First row and last row plus one of each block.
+    """
+    step = ceil(n_samples / max(1, round(n_samples / rows)))
+    return [(i, min(i + step, n_samples)) for i in range(0, n_samples, step)]
+
+
+def compressed(
+    kind: type[Sparse], shape: tuple[int, int], data: Any, indices: Any, indptr: Any
+) -> Sparse:
+    """A sparse array of these parts, which may be views.
+
+    The constructor of scipy would copy views of much larger arrays.
+
+    Parameters
+    ----------
+    kind : type
+        csr_array or csc_array.
+    shape : (int, int)
+        Its shape.
+    data, indices, indptr : ndarray
+        Its parts, used where they lie.
+
+    Returns
+    -------
+    csr_array or csc_array
+        In agreement with its parts only if they agree with each other.
+    """
+    out = kind(shape, dtype=data.dtype)
+    out.data, out.indices, out.indptr = data, indices, indptr
+    return out
+
+
+def _in_double(X: Rows) -> Rows:
+    if X.dtype == np.float64:
+        return X
+    if isinstance(X, np.ndarray):
+        return X.astype(np.float64)
+    return compressed(sp.csr_array, X.shape, X.data.astype(np.float64), X.indices, X.indptr)
+
+
+def _transposed(X: Rows) -> np.ndarray | sp.csc_array:
+    if isinstance(X, np.ndarray):
+        return X.T
+    return compressed(sp.csc_array, X.shape[::-1], X.data, X.indices, X.indptr)
+
+
 def _tamed(X: Rows, huge: np.ndarray, limit: float) -> Rows:
     """A copy of X in which the huge rows have norm ``limit``."""
-    out = X.astype(np.float64, copy=True)
-    for i in np.flatnonzero(huge):
-        row = out[i] if isinstance(out, np.ndarray) else out.data[out.indptr[i] : out.indptr[i + 1]]
+    # Single precision cannot hold huge rows, so X is in double precision.
+    out: Rows
+    if isinstance(X, np.ndarray):
+        out = X.copy()
+        rows = (out[i] for i in np.flatnonzero(huge))
+    else:
+        out = compressed(sp.csr_array, X.shape, X.data.copy(), X.indices, X.indptr)
+        rows = (out.data[X.indptr[i] : X.indptr[i + 1]] for i in np.flatnonzero(huge))
+    for row in rows:
         # In two steps: the norm itself may be beyond the largest float.
         row /= np.abs(row).max()
         row *= limit / np.sqrt(row @ row)

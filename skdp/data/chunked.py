@@ -112,7 +112,13 @@ class ChunkedRows(RowStore):
                     f"{f' of {len(chunk)}' if isinstance(chunk, tuple | list) else ''}."
                 )
             X, y = chunk
-            X = unquoted(check_array, X, accept_sparse="csr", dtype=[np.float64, np.float32])
+            X = unquoted(
+                check_array,
+                X,
+                accept_sparse="csr",
+                dtype=[np.float64, np.float32],
+                input_name="X",
+            )
             if self.n_features not in (0, X.shape[1]):
                 raise ValueError(
                     f"Chunks needs {self.n_features} features in every chunk, got {X.shape[1]}."

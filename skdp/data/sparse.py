@@ -9,11 +9,12 @@ import numpy as np
 import scipy.sparse as sp
 
 from .base import RowStore
-from .blocks import RawBlock
+from .blocks import RawBlock, compressed, cut
 
 __all__ = ["SparseRows"]
 
-_LEAST_ROWS = 1 << 13
+# Sparse products gain little from the cache, and each call has a price.
+_LEAST_ROWS = 1 << 15
 
 
 class SparseRows(RowStore):
@@ -22,8 +23,9 @@ class SparseRows(RowStore):
     Parameters
     ----------
     X : csr_array or csr_matrix of shape (n_samples, n_features)
-        Features, float64 or float32. Not copied, unless an entry is stored in several parts:
-        those are summed first, because a norm is not the norm of the parts.
+        Features, float64 or float32. Not copied, unless columns are out of order or an entry is
+        stored in several parts: those are summed first, because a norm is not the norm of the
+        parts.
     y : ndarray of shape (n_samples,)
         Encoded targets.
     """
@@ -35,13 +37,10 @@ class SparseRows(RowStore):
             X = X.copy()
             X.sum_duplicates()
         self.n_samples, self.n_features = X.shape
-        # Combining the rows of a block writes all d coordinates, so a block should hold more
-        # entries than that.
-        step = max(_LEAST_ROWS, self.n_features // 8)
-        self._blocks = [
-            RawBlock(_rows(X, i, min(i + step, self.n_samples)), y[i : i + step])
-            for i in range(0, self.n_samples, step)
-        ]
+        # Combining the rows of a block writes all features, so a block should hold several times
+        # as many entries.
+        rows = max(_LEAST_ROWS, self.n_features // 4)
+        self._blocks = [RawBlock(_rows(X, i, j), y[i:j]) for i, j in cut(self.n_samples, rows)]
 
     def blocks(self) -> Iterable[RawBlock]:
         """The rows, cut into blocks by public sizes alone."""
@@ -51,4 +50,4 @@ class SparseRows(RowStore):
 def _rows(X: sp.csr_array | sp.csr_matrix, start: int, stop: int) -> sp.csr_array:
     first, last = X.indptr[start], X.indptr[stop]
     parts = (X.data[first:last], X.indices[first:last], X.indptr[start : stop + 1] - first)
-    return sp.csr_array(parts, shape=(stop - start, X.shape[1]))
+    return compressed(sp.csr_array, (stop - start, X.shape[1]), *parts)

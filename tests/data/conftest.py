@@ -1,0 +1,40 @@
+"""Fixtures for row stores: the gradient of one problem, and peak memory."""
+
+import tracemalloc
+
+import numpy as np
+import pytest
+
+from skdp.bounds import RowBounds
+from skdp.losses import Logistic, Softmax
+from skdp.privacy.queries.gradient import GradientQuery
+from skdp.problem import Problem
+
+
+@pytest.fixture
+def gradient():
+    """``gradient(rows)``: exact mean gradient at a fixed w, with clipping in every place."""
+
+    def gradient(rows, data_norm=1.0, intercept=1.0, n_classes=2):
+        loss = Logistic() if n_classes == 2 else Softmax(n_classes)
+        bounds = RowBounds(data_norm, intercept)
+        problem = Problem(loss, rows.n_samples, rows.n_features, bounds)
+        w = np.random.default_rng(7).standard_normal(problem.shape) / data_norm
+        return GradientQuery(problem, w, clip=0.5 * problem.row_norm).evaluate(rows)
+
+    return gradient
+
+
+@pytest.fixture
+def peak_bytes():
+    """``peak_bytes(function)``: most memory that numpy and Python held at once on top of before."""
+
+    def peak_bytes(function):
+        tracemalloc.start()
+        try:
+            function()
+            return tracemalloc.get_traced_memory()[1]
+        finally:
+            tracemalloc.stop()
+
+    return peak_bytes

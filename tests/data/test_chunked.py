@@ -1,0 +1,207 @@
+import numpy as np
+import pytest
+import scipy.sparse as sp
+
+from skdp import DPLogisticRegression
+from skdp.data import Chunks
+from skdp.data.chunked import ChunkedRows
+from skdp.data.dense import DenseRows
+from skdp.solvers import GD
+from skdp.testing import exact_fit
+
+
+def data(n=1000, d=6):
+    """Features, half of them longer than 1, and targets."""
+    rng = np.random.default_rng(0)
+    return rng.standard_normal((n, d)) / np.sqrt(d), rng.integers(0, 2, n).astype(np.float64)
+
+
+def pieces(X, y, size, kind=np.asarray):
+    return [(kind(X[i : i + size]), y[i : i + size]) for i in range(0, len(X), size)]
+
+
+def chunked(source):
+    return ChunkedRows(Chunks(source), lambda y: y)
+
+
+def same(answer, reference):
+    np.testing.assert_allclose(answer, reference, rtol=1e-12, atol=1e-14)
+
+
+@pytest.mark.parametrize("size", [1, 300, 1000])
+def test_a_list_of_pairs_has_the_gradient_of_the_whole_array(gradient, size):
+    X, y = data()
+    rows = chunked(pieces(X, y, size))
+    assert (rows.n_samples, rows.n_features) == X.shape
+    same(gradient(rows), gradient(DenseRows(X, y)))
+
+
+def test_a_function_that_returns_a_generator_is_asked_for_a_fresh_one_at_each_pass(gradient):
+    X, y = data()
+    passes = []
+
+    def read():
+        passes.append("begun")
+        yield from pieces(X, y, 10)
+        passes[-1] = "finished"
+
+    rows = chunked(read)
+    first = gradient(rows)
+    same(first, gradient(DenseRows(X, y)))
+    np.testing.assert_array_equal(gradient(rows), first)
+    assert passes == ["finished"] * 3
+
+
+KINDS = {
+    "float32": lambda X: X.astype(np.float32),
+    "F": np.asfortranarray,
+    "list": lambda X: X.tolist(),
+    "csr_array": sp.csr_array,
+    "csr_matrix": sp.csr_matrix,
+    "csc": sp.csc_array,
+    "coo": sp.coo_array,
+}
+
+
+@pytest.mark.parametrize("kind", KINDS.values(), ids=KINDS)
+def test_chunks_may_come_in_any_layout(gradient, kind):
+    X, y = data()
+    X = X.astype(np.float32).astype(np.float64)
+    same(gradient(chunked(pieces(X, y, 300, kind))), gradient(DenseRows(X, y)))
+
+
+def test_dense_and_sparse_chunks_may_be_mixed(gradient):
+    X, y = data()
+    mixed = pieces(X[:500], y[:500], 100) + pieces(X[500:], y[500:], 200, sp.csr_array)
+    same(gradient(chunked(mixed)), gradient(DenseRows(X, y)))
+
+
+def test_huge_rows_in_a_chunk_are_bounded(gradient):
+    X, y = data()
+    X[::97] = 1.7e308
+    answer = gradient(chunked(pieces(X, y, 300)))
+    assert np.all(np.isfinite(answer))
+    same(answer, gradient(DenseRows(X, y)))
+
+
+@pytest.mark.parametrize("seen", ["whole", "in chunks"])
+def test_chunks_are_left_alone(gradient, seen):
+    X, y = data()
+    X[5] = 1e300
+    before = X.copy(), y.copy()
+    X.flags.writeable = y.flags.writeable = False
+    gradient(chunked(pieces(X, y, 1000 if seen == "whole" else 10)))
+    np.testing.assert_array_equal(X, before[0])
+    np.testing.assert_array_equal(y, before[1])
+
+
+def test_fit_on_chunks_equals_fit_on_the_whole_array():
+    X, y = data()
+    options = {"data_norm": 1.0, "classes": [0, 1], "solver": GD(steps=5)}
+    whole, in_chunks = DPLogisticRegression(**options), DPLogisticRegression(**options)
+    exact_fit(whole, X, y)
+    exact_fit(in_chunks, Chunks(pieces(X, y, 300)), None)
+    same(in_chunks.coef_, whole.coef_)
+    same(in_chunks.intercept_, whole.intercept_)
+    assert in_chunks.n_features_in_ == X.shape[1]
+
+
+def test_memory_is_that_of_one_chunk_however_many_there_are(gradient, peak_bytes):
+    n_chunks, shape = 50, (5000, 50)
+
+    def read():
+        for seed in range(n_chunks):
+            X = np.random.default_rng(seed).random(shape)
+            yield X, (X[:, 0] > 0.5).astype(np.float64)
+
+    size = 8 * shape[0] * shape[1]
+    # The chunk in use, the one that replaces it, and a few numbers a row.
+    peak = peak_bytes(lambda: gradient(chunked(read), data_norm=3.0))
+    assert peak <= 2.5 * size < 0.1 * n_chunks * size
+
+
+def test_fit_takes_less_memory_than_the_data(peak_bytes):
+    n_chunks, shape = 40, (5000, 50)
+
+    def read():
+        for seed in range(n_chunks):
+            X = np.random.default_rng(seed).random(shape)
+            yield X, X[:, 0] > 0.5
+
+    model = DPLogisticRegression(data_norm=3.0, classes=[False, True], solver=GD(steps=2))
+    peak = peak_bytes(lambda: model.fit(Chunks(read)))
+    assert model.coef_.shape == (1, 50)
+    assert peak <= 0.1 * n_chunks * 8 * shape[0] * shape[1]
+
+
+@pytest.mark.parametrize("source", [iter([]), (pair for pair in []), zip([], [], strict=True)])
+def test_a_source_that_can_be_read_only_once_is_refused(source):
+    with pytest.raises(TypeError, match="Chunks needs a source that can be read many times"):
+        Chunks(source)
+
+
+def test_a_source_that_cannot_be_read_is_refused():
+    with pytest.raises(TypeError, match="got a int"):
+        Chunks(3)
+
+
+@pytest.mark.parametrize("source", [[], list])
+def test_an_empty_source_is_refused(source):
+    with pytest.raises(ValueError, match="at least one row"):
+        chunked(source)
+
+
+def test_another_number_of_features_is_refused():
+    X, y = data()
+    with pytest.raises(ValueError, match="Chunks needs 6 features in every chunk, got 5"):
+        chunked([(X, y), (X[:, :5], y)])
+
+
+@pytest.mark.parametrize("bad", [np.nan, np.inf])
+@pytest.mark.parametrize("kind", [np.asarray, sp.csr_array])
+def test_a_feature_that_is_not_finite_is_refused_in_any_chunk(bad, kind):
+    X, y = data()
+    X[-1, 2] = bad
+    with pytest.raises(ValueError, match=r"contains (NaN|infinity)"):
+        chunked(pieces(X, y, 300, kind))
+
+
+def test_a_feature_that_is_not_finite_at_a_later_pass_is_refused(gradient):
+    X, y = data()
+    rows = chunked(lambda: iter([(X, y)]))
+    X[3, 3] = np.nan
+    with pytest.raises(ValueError, match="contains NaN"):
+        gradient(rows)
+
+
+@pytest.mark.parametrize("later", [slice(0, 900), slice(0, 1100)], ids=["fewer", "more"])
+def test_a_source_that_changes_its_number_of_rows_is_refused(gradient, later):
+    X, y = data(n=1100)
+    parts = [slice(0, 1000), later]
+    rows = chunked(lambda: iter([(X[parts[0]], y[parts.pop(0)])]))
+    with pytest.raises(ValueError, match="the number of rows has changed"):
+        gradient(rows)
+
+
+def test_chunks_without_one_target_a_row_are_refused():
+    X, y = data()
+    with pytest.raises(ValueError, match="inconsistent numbers of samples"):
+        chunked([(X, y[:-1])])
+    with pytest.raises(ValueError, match="one target a row"):
+        chunked([(X, y[:, None])])
+
+
+@pytest.mark.parametrize("chunk", [np.zeros((5, 2)), (np.zeros((5, 2)),), "ab", None], ids=str)
+def test_chunks_that_are_not_pairs_are_refused(chunk):
+    with pytest.raises(ValueError, match="Chunks needs pairs"):
+        chunked([chunk])
+
+
+def test_malformed_chunks_are_refused_before_anything_is_spent():
+    X, y = data()
+    X[-1] = np.nan
+    model = DPLogisticRegression(data_norm=1.0, classes=[0, 1])
+    with pytest.raises(ValueError, match="contains NaN") as refused:
+        model.fit(Chunks(pieces(X, y, 300)))
+    assert not getattr(refused.value, "__notes__", [])
+    assert not hasattr(model, "privacy_ledger_")

@@ -1,0 +1,159 @@
+import numpy as np
+import pytest
+import scipy.sparse as sp
+
+from skdp import DPLogisticRegression
+from skdp.data import sparse
+from skdp.data.dense import DenseRows
+from skdp.data.sparse import SparseRows
+from skdp.solvers import GD
+
+KINDS = [sp.csr_array, sp.csr_matrix]
+
+
+def data(n=500, d=40, density=0.2, dtype=np.float64):
+    """A dense array with many zeros, rows without entries and rows longer than 1; targets."""
+    rng = np.random.default_rng(0)
+    X = rng.standard_normal((n, d)) * (rng.random((n, d)) < density) / np.sqrt(density * d)
+    X[::50] = 0.0
+    return X.astype(dtype), rng.integers(0, 2, n).astype(np.float64)
+
+
+def large(dtype):
+    """400,000 rows of 32 entries each, out of 1,024 features."""
+    n, k = 400_000, 32
+    rng = np.random.default_rng(0)
+    indices = rng.integers(0, 32, (n, k), dtype=np.int32) + 32 * np.arange(k, dtype=np.int32)
+    indptr = np.arange(0, n * k + 1, k, dtype=np.int32)
+    X = sp.csr_array((rng.random(n * k, dtype=dtype), indices.ravel(), indptr), shape=(n, 1024))
+    return X, np.arange(n) % 2.0
+
+
+def in_parts(X):
+    """The same matrix with each entry stored as two unequal parts, columns in descending order."""
+    n, d = X.shape
+    columns = np.tile(np.arange(d)[::-1].repeat(2), n)
+    parts = np.multiply.outer(X[:, ::-1], [0.25, 0.75]).ravel()
+    return sp.csr_array((parts, columns, 2 * d * np.arange(n + 1)), shape=(n, d))
+
+
+def same(answer, reference):
+    np.testing.assert_allclose(answer, reference, rtol=1e-12, atol=1e-14)
+
+
+@pytest.mark.parametrize("kind", KINDS)
+def test_blocks_are_views_that_cover_the_rows_in_order(monkeypatch, kind):
+    monkeypatch.setattr(sparse, "_LEAST_ROWS", 7)
+    X, y = data()
+    stored = kind(X)
+    blocks = SparseRows(stored, y).blocks()
+    assert len(blocks) > 10
+    filled = [block for block in blocks if block.X.nnz]
+    assert all(np.shares_memory(block.X.data, stored.data) for block in filled)
+    assert all(np.shares_memory(block.X.indices, stored.indices) for block in filled)
+    np.testing.assert_array_equal(np.concatenate([block.X.toarray() for block in blocks]), X)
+    np.testing.assert_array_equal(np.concatenate([block.y for block in blocks]), y)
+
+
+@pytest.mark.parametrize("dtype", [np.float64, np.float32])
+def test_a_gradient_takes_a_tenth_of_the_memory_of_the_data(gradient, peak_bytes, dtype):
+    X, y = large(dtype)
+    peak = peak_bytes(lambda: gradient(SparseRows(X, y), data_norm=3.0))
+    assert peak <= 0.1 * (X.data.nbytes + X.indices.nbytes) + 5 * y.nbytes
+
+
+def test_fit_takes_a_fraction_of_the_memory_of_the_data(peak_bytes):
+    X, y = large(np.float64)
+    model = DPLogisticRegression(data_norm=3.0, classes=[0, 1], solver=GD(steps=2))
+    peak = peak_bytes(lambda: model.fit(X, y))
+    assert peak <= 0.1 * (X.data.nbytes + X.indices.nbytes) + 8 * y.nbytes
+
+
+@pytest.mark.parametrize("kind", KINDS)
+@pytest.mark.parametrize("dtype", [np.float64, np.float32])
+@pytest.mark.parametrize("index", [np.int32, np.int64])
+def test_gradient_is_that_of_the_dense_rows(gradient, kind, dtype, index):
+    X, y = data(dtype=np.float32)
+    stored = kind(X.astype(dtype))
+    stored.indices, stored.indptr = stored.indices.astype(index), stored.indptr.astype(index)
+    same(gradient(SparseRows(stored, y)), gradient(DenseRows(X.astype(np.float64), y)))
+
+
+@pytest.mark.parametrize("rows", [1, 7, 333, 1 << 20])
+@pytest.mark.parametrize("n_classes", [2, 4])
+def test_gradient_does_not_depend_on_block_sizes(monkeypatch, gradient, rows, n_classes):
+    X, y = data(d=4, density=0.7)
+    X[::97] *= 1e200
+    reference = gradient(SparseRows(sp.csr_array(X), y), n_classes=n_classes)
+    monkeypatch.setattr(sparse, "_LEAST_ROWS", rows)
+    same(gradient(SparseRows(sp.csr_array(X), y), n_classes=n_classes), reference)
+
+
+def test_gradient_does_not_depend_on_the_order_of_rows(monkeypatch, gradient):
+    monkeypatch.setattr(sparse, "_LEAST_ROWS", 64)
+    X, y = data()
+    i = np.random.default_rng(1).permutation(len(X))
+    reference = gradient(SparseRows(sp.csr_array(X), y))
+    same(gradient(SparseRows(sp.csr_array(X[i]), y[i])), reference)
+
+
+def test_gradient_of_the_same_matrix_is_identical_each_time(monkeypatch, gradient):
+    monkeypatch.setattr(sparse, "_LEAST_ROWS", 64)
+    X, y = data()
+    stored = sp.csr_array(X)
+    rows = SparseRows(stored, y)
+    first = gradient(rows)
+    np.testing.assert_array_equal(gradient(rows), first)
+    np.testing.assert_array_equal(gradient(SparseRows(stored, y)), first)
+
+
+@pytest.mark.parametrize("kind", KINDS)
+def test_entries_stored_in_parts_count_once_and_the_matrix_given_is_left_alone(gradient, kind):
+    X, y = data()
+    stored = kind(in_parts(X))
+    before = stored.data.copy(), stored.indices.copy(), stored.indptr.copy()
+    same(gradient(SparseRows(stored, y)), gradient(DenseRows(X, y)))
+    for array, copy in zip((stored.data, stored.indices, stored.indptr), before, strict=True):
+        np.testing.assert_array_equal(array, copy)
+
+
+def test_parts_that_are_longer_than_the_bound_but_cancel_are_not_scaled(gradient):
+    X, y = data()
+    stored = in_parts(X)
+    stored.data *= np.tile([400.0, -396 / 3], X.size)
+    # The parts are now 100 x and -99 x.
+    same(
+        gradient(SparseRows(stored, y)),
+        gradient(SparseRows(sp.csr_array(X * (0.25 * 400 - 0.75 * 396 / 3)), y)),
+    )
+
+
+def test_unsorted_columns_do_not_matter(gradient):
+    X, y = data()
+    stored = sp.csr_array(X)
+    for start, stop in zip(stored.indptr[:-1], stored.indptr[1:], strict=True):
+        stored.indices[start:stop] = stored.indices[start:stop][::-1]
+        stored.data[start:stop] = stored.data[start:stop][::-1]
+    same(gradient(SparseRows(stored, y)), gradient(DenseRows(X, y)))
+
+
+def test_zeros_that_are_stored_do_not_matter(gradient):
+    X, y = data()
+    stored = sp.csr_array(np.where(X == 0, 1.0, X))
+    stored.data[(X == 0).ravel()] = 0.0
+    assert stored.nnz == X.size
+    same(gradient(SparseRows(stored, y)), gradient(DenseRows(X, y)))
+
+
+def test_rows_without_entries_count_for_the_intercept_alone(gradient):
+    _, y = data()
+    answer = gradient(SparseRows(sp.csr_array((500, 40)), y))
+    np.testing.assert_array_equal(answer[:-1], 0.0)
+    same(answer, gradient(DenseRows(np.zeros((500, 40)), y)))
+
+
+@pytest.mark.parametrize(("n", "d"), [(1, 1), (1, 50), (50, 1), (3, 20_000)])
+def test_few_rows_and_wide_data_have_the_gradient_of_the_dense_rows(gradient, n, d):
+    X, y = data(n=n, d=d)
+    X[-1, -1] = 0.5
+    same(gradient(SparseRows(sp.csr_array(X), y)), gradient(DenseRows(X, y)))
