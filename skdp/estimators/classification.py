@@ -171,3 +171,10 @@ class PrivateLinearClassifier(ClassifierMixin, PrivateLinearModel, ABC):
         self.coef_ = np.ascontiguousarray(w[:d].T, dtype=dtype)
         self.intercept_ = intercept.astype(dtype)
         self.n_iter_ = np.array([solution.n_iter], dtype=np.int32)
+
+    def __sklearn_tags__(self) -> Any:
+        tags = super().__sklearn_tags__()
+        # Scikit-learn's checks measure accuracy also on 50 rows of unknown scale under weights of
+        # 1000 to 0.0001. At the default budget no private classifier sees these through the noise.
+        tags.classifier_tags.poor_score = True
+        return tags

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 from abc import ABC
 from collections.abc import Callable
+from contextlib import suppress
 from numbers import Real
 from typing import Any, ClassVar, final
 
@@ -58,10 +59,12 @@ class PrivateLinearRegressor(RegressorMixin, PrivateLinearModel, ABC):
     @final
     def _as_numbers(self, y: np.ndarray) -> np.ndarray:
         name = type(self).__name__
-        try:
+        numbers = None
+        with suppress(TypeError, ValueError, OverflowError):
             numbers = np.asarray(y).astype(np.float64, copy=False)
-        except (TypeError, ValueError, OverflowError):
-            raise ValueError(f"{name} needs numeric targets; y holds other values.") from None
+        # Raised here and not on the way, where it would carry an error that quotes a target.
+        if numbers is None:
+            raise ValueError(f"{name} needs numeric targets; y holds other values.")
         if not np.all(np.isfinite(numbers)):
             raise ValueError(f"{name} needs finite targets; input y contains NaN or infinity.")
         return numbers

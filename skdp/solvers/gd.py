@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-from collections import deque
 from dataclasses import dataclass
 from math import ceil, isinf
 from numbers import Integral, Real
@@ -127,13 +126,14 @@ class GD(Solver):
         weight_of_penalty = 1.0 if isinf(lipschitz) else rule.clip / lipschitz
 
         w = before = problem.start()
-        tail: deque[np.ndarray] = deque(maxlen=max(1, ceil(self.average * rule.steps)))
-        for spend in spends:
+        mean, averaged = np.zeros_like(w), max(1, ceil(self.average * rule.steps))
+        for t, spend in enumerate(spends):
             g = oracle.gradient(w, spend=spend, clip=rule.clip * scale)
             moved = w - step * g + rule.momentum * (w - before)
             before, w = w, problem.project(problem.prox(moved, step * weight_of_penalty))
-            tail.append(w)
-        return Solution(np.mean(tail, axis=0), n_iter=rule.steps)
+            if t >= rule.steps - averaged:
+                mean += w / averaged
+        return Solution(mean, n_iter=rule.steps)
 
     def _rule(self, problem: Problem, mu: float) -> DescentRule:
         given = {

@@ -1,0 +1,331 @@
+"""Bad parameters and data are refused in a good sentence that quotes no row, or handled."""
+
+import re
+
+import numpy as np
+import pandas as pd
+import pytest
+import scipy.sparse as sp
+
+from skdp import DPLinearRegression, DPLogisticRegression
+from skdp.data import Chunks
+from skdp.solvers import GD
+
+pytestmark = pytest.mark.filterwarnings("ignore::skdp.SeededNoiseWarning")
+
+N, D = 60, 3
+SECRET = "Ada-Lovelace"
+NUMBER = 1234.5678
+
+
+def make_data():
+    rng = np.random.default_rng(0)
+    X = rng.normal(size=(N, D))
+    return X, (X[:, 0] > 0).astype(int)
+
+
+X, Y = make_data()
+
+
+def classifier(**options):
+    return DPLogisticRegression(
+        **{"data_norm": 3.0, "classes": [0, 1], "random_state": 0} | options
+    )
+
+
+def regressor(**options):
+    return DPLinearRegression(
+        **{"data_norm": 3.0, "target_bounds": (0.0, 1.0), "random_state": 0} | options
+    )
+
+
+both = pytest.mark.parametrize("make", [classifier, regressor])
+
+
+def with_entry(value, dtype=float):
+    rows = X.astype(dtype)
+    rows[5, 1] = value
+    return rows
+
+
+def refused(call, *complaints, error=ValueError):
+    """The call is refused with these words, and neither it nor an error behind it quotes data."""
+    with pytest.raises(error) as caught:
+        call()
+    for complaint in complaints:
+        assert complaint in str(caught.value)
+    quoted = [SECRET, str(NUMBER), str(X[5, 0])[:6], str(X[0, 0])[:6]]
+    reason = caught.value
+    while reason is not None:
+        assert not [word for word in quoted if word in str(reason)]
+        reason = reason.__context__
+
+
+STRINGS = with_entry(SECRET, object)
+BAD_ROWS = {
+    "nan": (with_entry(np.nan), "X contains NaN"),
+    "infinite": (with_entry(np.inf), "X contains infinity"),
+    "one-dimensional": (X[:, 0], "Expected 2D array, got 1D array instead. Reshape your data"),
+    "scalar": (NUMBER, "Expected 2D array, got scalar array instead. Reshape your data"),
+    "three-dimensional": (X[None], "Found array with dim 3"),
+    "no rows": (X[:0], "Found array with 0 sample(s)"),
+    "no features": (X[:, :0], "Found array with 0 feature(s)"),
+    "fewer rows than targets": (X[1:], "inconsistent numbers of samples: [59, 60]"),
+    "strings": (STRINGS, "X holds entries that are not numbers"),
+    "data frame with strings": (pd.DataFrame(STRINGS), "X holds entries that are not numbers"),
+    "categories": (
+        pd.DataFrame({"name": pd.Categorical([SECRET] * N)}),
+        "X holds entries that are not numbers",
+    ),
+    "complex": (with_entry(NUMBER * 1j, complex), "Complex data not supported"),
+    "integer beyond double precision": (with_entry(10**400, object), "some integers are too large"),
+    "sparse with nan": (sp.csr_array(with_entry(np.nan)), "X contains NaN"),
+}
+
+
+@pytest.mark.parametrize(("rows", "complaint"), BAD_ROWS.values(), ids=BAD_ROWS)
+@both
+def test_bad_rows_are_refused(make, rows, complaint):
+    refused(lambda: make().fit(rows, Y), complaint)
+
+
+@pytest.mark.parametrize("kind", ["strings", "complex", "one-dimensional", "nan"])
+@both
+def test_bad_rows_are_refused_at_prediction_too(make, kind):
+    model = make().fit(X, Y)
+    rows, complaint = BAD_ROWS[kind]
+    refused(lambda: model.predict(rows), complaint)
+
+
+@both
+def test_other_number_of_features_is_refused_at_prediction(make):
+    refused(lambda: make().fit(X, Y).predict(X[:, :2]), "X has 2 features", "expecting 3 features")
+
+
+@both
+def test_prediction_before_fit_is_refused(make):
+    refused(lambda: make().predict(X), "not fitted yet")
+
+
+def target_with(value, dtype=object):
+    y = Y.astype(dtype)
+    y[5] = value
+    return y
+
+
+BAD_TARGETS = {
+    "missing": (None, "requires y to be passed"),
+    "two columns": (np.c_[Y, Y], "y should be a 1d array"),
+    "nan": (target_with(np.nan, float), "y contains NaN"),
+    "infinite": (target_with(np.inf, float), "y contains infinity"),
+    "complex": (target_with(NUMBER * 1j, complex), "Complex data not supported"),
+    "shorter": (Y[:-1], "inconsistent numbers of samples: [60, 59]"),
+}
+
+
+@pytest.mark.parametrize(("y", "complaint"), BAD_TARGETS.values(), ids=BAD_TARGETS)
+@both
+def test_bad_targets_are_refused(make, y, complaint):
+    refused(lambda: make().fit(X, y), complaint)
+
+
+@pytest.mark.parametrize("y", [np.array([SECRET] * N), np.array([SECRET] * N, dtype=object)])
+def test_unknown_labels_are_refused_without_naming_them(y):
+    refused(lambda: classifier().fit(X, y), "needs labels among the 2 classes; y holds others")
+    refused(lambda: classifier(classes=["a", "b"]).fit(X, y), "y holds others")
+    refused(lambda: classifier().fit(X, Y + 1), "y holds others")
+
+
+def test_continuous_labels_are_refused():
+    refused(lambda: classifier().fit(X, Y + NUMBER), "Unknown label type")
+
+
+def test_labels_of_two_kinds_are_refused():
+    refused(lambda: classifier().fit(X, target_with(SECRET)), error=(TypeError, ValueError))
+
+
+@pytest.mark.filterwarnings("ignore::skdp.PrivacyLeakWarning")
+def test_one_class_is_refused():
+    refused(lambda: classifier(classes=None).fit(X, 0 * Y), "at least 2 classes, got 1 class")
+
+
+@pytest.mark.parametrize(
+    "y",
+    [np.array([SECRET] * N), target_with(SECRET), target_with(10**400)],
+    ids=["all", "one", "big"],
+)
+def test_targets_of_a_regression_have_to_be_numbers(y):
+    refused(lambda: regressor().fit(X, y), "needs numeric targets; y holds other values")
+
+
+BAD_PARAMETERS = [
+    *[({"epsilon": value}, "'epsilon' parameter") for value in (0, -1, np.inf, np.nan, "1", None)],
+    *[({"delta": value}, "'delta' parameter") for value in (0, 1, -0.1, np.nan, "1", None)],
+    *[({"data_norm": value}, "'data_norm' parameter") for value in (0, -1, np.inf, np.nan, "1")],
+    *[({"intercept_scaling": v}, "'intercept_scaling' parameter") for v in (0, -1, 1e300, None)],
+    ({"delta": 1e-310}, "delta strictly between 0 and 1 (at least 1e-300)"),
+    ({"adjacency": "add_remove"}, "'adjacency' parameter"),
+    ({"fit_intercept": "yes"}, "'fit_intercept' parameter"),
+    ({"solver": "unheard_of"}, "'solver' parameter"),
+    ({"solver": GD}, "'solver' parameter"),
+    ({"solver": GD(steps=0)}, "'steps' parameter of GD"),
+    ({"constraint": 1.0}, "'constraint' parameter"),
+    ({"random_state": -1}, "'random_state' parameter"),
+    ({"random_state": "seed"}, "'random_state' parameter"),
+]
+BAD_CLASSIFIER_PARAMETERS = [
+    *[({"C": value}, "'C' parameter") for value in (0, -1, np.nan, "1")],
+    *[({"l1_ratio": value}, "'l1_ratio' parameter") for value in (-0.1, 1.1, None)],
+    *[({"classes": value}, "'classes' parameter") for value in (5, "ab")],
+    *[({"classes": value}, "at least 2 classes, got 1 class") for value in ([0], [0, 0])],
+    *[
+        ({"classes": value}, "classes to be a list of labels of one kind")
+        for value in ([0, np.nan, 1], [[0, 1]], [None, 1])
+    ],
+    ({"classes": [0, "a"]}, "y holds others"),
+    ({"class_weight": "balanced"}, "'class_weight' parameter"),
+    ({"class_weight": {2: 1.0}}, "class_weight for labels in classes, got [2]"),
+    ({"class_weight": {"a": 1.0}}, "class_weight for labels in classes, got ['a']"),
+    *[
+        ({"class_weight": {0: value}}, "class weights that are 0 or between 1e-50 and 1e50")
+        for value in (-1.0, np.nan, np.inf, 1e300, 1e-300, "1", None)
+    ],
+    ({"class_weight": {0: 0, 1: 0}}, "a positive weight for at least one class"),
+]
+BAD_REGRESSOR_PARAMETERS = [
+    *[({"alpha": value}, "'alpha' parameter") for value in (-1, np.inf, np.nan, "1", None)],
+    *[({"loss": value}, "'loss' parameter") for value in ("absolute", None)],
+    *[
+        ({"target_bounds": value}, "'target_bounds' parameter")
+        for value in (
+            (1, 0),
+            (0, 0),
+            (0,),
+            (0, 1, 2),
+            ("a", "b"),
+            (0, np.inf),
+            (np.nan, 1),
+            (None, 1),
+            5,
+            "ab",
+            {0, 1},
+        )
+    ],
+    ({"solver": GD(clip=np.inf)}, "GD needs a finite clip for Squared"),
+]
+
+
+@pytest.mark.parametrize(
+    ("make", "options", "complaint"),
+    [
+        *[(make, *case) for make in (classifier, regressor) for case in BAD_PARAMETERS],
+        *[(classifier, *case) for case in BAD_CLASSIFIER_PARAMETERS],
+        *[(regressor, *case) for case in BAD_REGRESSOR_PARAMETERS],
+    ],
+    ids=lambda value: getattr(value, "__name__", str(value)),
+)
+def test_bad_parameters_are_refused_before_anything_is_charged(make, options, complaint):
+    model = make(**{"data_norm": None} | options)
+    with pytest.raises(ValueError, match=re.escape(complaint)):
+        model.fit(X, Y)
+    assert not hasattr(model, "privacy_ledger_")
+
+
+CHUNKS = {
+    "strings": ([(STRINGS, Y)], "X holds entries that are not numbers"),
+    "one-dimensional": ([(X[:, 0], Y)], "Expected 2D array, got 1D array instead."),
+    "nan": ([(with_entry(np.nan), Y)], "X contains NaN"),
+    "triples": ([(X, Y, Y)], "Chunks needs pairs (X_chunk, y_chunk), got a tuple of 3"),
+    "rows alone": ([X], "Chunks needs pairs (X_chunk, y_chunk), got a ndarray"),
+    "no targets": ([(X, None)], "one target a row, got targets of 0 dimensions"),
+    "two columns of targets": ([(X, np.c_[Y, Y])], "got targets of 2 dimensions"),
+    "too few targets": ([(X, Y[1:])], "inconsistent numbers of samples: [60, 59]"),
+    "changing features": ([(X, Y), (X[:, :2], Y)], "3 features in every chunk, got 2"),
+    "empty chunk": ([(X, Y), (X[:0], Y[:0])], "0 sample(s)"),
+    "nothing": ([], "at least one row, got a source without any"),
+}
+
+
+@pytest.mark.parametrize(("chunks", "complaint"), CHUNKS.values(), ids=CHUNKS)
+@both
+def test_bad_chunks_are_refused_before_anything_is_charged(make, chunks, complaint):
+    model = make()
+    refused(lambda: model.fit(Chunks(chunks)), complaint)
+    assert not hasattr(model, "privacy_ledger_")
+
+
+@both
+def test_chunks_come_with_their_targets_and_classes_are_given(make):
+    refused(lambda: make().fit(Chunks([(X, Y)]), Y), "needs y=None when X is Chunks")
+    refused(lambda: classifier(classes=None).fit(Chunks([(X, Y)])), "needs classes=[...]")
+    labels = np.array([SECRET] * N)
+    refused(lambda: classifier().fit(Chunks([(X, labels)])), "y holds others")
+    refused(lambda: regressor().fit(Chunks([(X, labels)])), "y holds other values")
+
+
+def test_sources_that_can_be_read_only_once_are_refused():
+    for source in (iter([(X, Y)]), ((X, Y) for _ in range(1)), 5):
+        with pytest.raises(TypeError, match="Chunks needs a source that can be read many times"):
+            Chunks(source)
+
+
+@both
+def test_source_that_changes_its_number_of_rows_is_found_out(make):
+    passes = []
+
+    def source():
+        passes.append(1)
+        yield X[len(passes) // 3 :], Y[len(passes) // 3 :]
+
+    model = make()
+    refused(lambda: model.fit(Chunks(source)), "the number of rows has changed")
+    assert model.privacy_spent_.epsilon > 0
+
+
+HARMLESS = {
+    "zero rows": 0 * X,
+    "one huge entry": with_entry(1e300),
+    "all huge": 1e300 * X,
+    "tiny": 1e-300 * X,
+    "large integers": with_entry(2**70, object),
+    "largest 64-bit integers": np.full((N, D), np.iinfo(np.int64).max),
+    "numbers as strings": X.astype(str),
+    "sparse zeros": sp.csr_array((N, D)),
+}
+
+
+@pytest.mark.parametrize("options", [{}, {"fit_intercept": False}, {"data_norm": None}], ids=str)
+@pytest.mark.parametrize("rows", HARMLESS.values(), ids=HARMLESS)
+@pytest.mark.filterwarnings("ignore:The share of the budget set aside:UserWarning")
+@both
+def test_extreme_rows_give_a_finite_model(make, rows, options):
+    model = make(epsilon=20.0, **options).fit(rows, Y)
+    assert np.isfinite(model.coef_).all()
+    assert np.isfinite(model.intercept_).all()
+
+
+@pytest.mark.parametrize("target_bounds", [(-1.0, 1.0), None], ids=str)
+@pytest.mark.parametrize("value", [1e300, -1e300, 2**70, 1e-300])
+@pytest.mark.filterwarnings("ignore:The share of the budget set aside:UserWarning")
+def test_extreme_targets_give_a_finite_model(value, target_bounds):
+    for y in (target_with(value, float), np.full(N, float(value)), target_with(value)):
+        model = regressor(target_bounds=target_bounds, epsilon=20.0).fit(X, y)
+        assert np.isfinite(model.coef_).all()
+        assert np.isfinite(model.intercept_)
+
+
+@pytest.mark.filterwarnings("ignore:The share of the budget set aside:UserWarning")
+@both
+def test_one_row_is_enough(make):
+    for options in ({}, {"data_norm": None}):
+        assert np.isfinite(make(**options).fit(X[:1], Y[:1]).coef_).all()
+
+
+@pytest.mark.parametrize(
+    ("epsilon", "delta"), [(1e-12, 1e-5), (1e9, 1e-5), (1.0, 1e-300), (1.0, 0.999)]
+)
+@both
+def test_extreme_budgets_give_a_finite_model(make, epsilon, delta):
+    model = make(epsilon=epsilon, delta=delta, solver=GD(steps=20)).fit(X, Y)
+    assert np.isfinite(model.coef_).all()
+    assert model.privacy_spent_.epsilon <= epsilon

@@ -1,0 +1,315 @@
+"""The estimators behave like scikit-learn's: shapes, searches, pipelines, layouts of the data."""
+
+from functools import partial
+
+import numpy as np
+import pandas as pd
+import pytest
+import scipy.sparse as sp
+from joblib import Parallel, delayed
+from scipy.special import expit, log_softmax
+from sklearn.base import clone
+from sklearn.linear_model import LogisticRegression, Ridge
+from sklearn.model_selection import GridSearchCV, cross_val_score
+from sklearn.pipeline import make_pipeline
+from sklearn.preprocessing import Normalizer
+
+from skdp import DPLinearRegression, DPLogisticRegression
+from skdp.constraints import Box, L1Ball, L2Ball, Simplex, Unconstrained
+from skdp.data import Chunks
+from skdp.losses import Huber
+from skdp.solvers import GD
+
+pytestmark = pytest.mark.filterwarnings("ignore::skdp.SeededNoiseWarning")
+
+N, D = 150, 4
+
+
+def make_data():
+    rng = np.random.default_rng(0)
+    X = rng.normal(size=(N, D))
+    y = (X[:, 0] + 0.3 * rng.normal(size=N) > 0).astype(int)
+    return X, y, y + (X[:, 1] > 0.5), X @ [1.0, -2.0, 0.0, 0.5] + 4
+
+
+X, BINARY, SEVERAL, REAL = make_data()
+
+
+def classifier(**options):
+    return DPLogisticRegression(
+        **{"data_norm": 3.0, "classes": [0, 1], "random_state": 0, "epsilon": 5.0} | options
+    )
+
+
+def regressor(**options):
+    return DPLinearRegression(
+        **{"data_norm": 3.0, "target_bounds": (-4, 12), "random_state": 0, "epsilon": 5.0} | options
+    )
+
+
+@pytest.mark.parametrize("fit_intercept", [True, False])
+@pytest.mark.parametrize("y", [BINARY, SEVERAL], ids=["binary", "several"])
+@pytest.mark.parametrize("dtype", [np.float64, np.float32])
+def test_classifier_attributes_have_the_shapes_and_types_of_scikit_learn(y, fit_intercept, dtype):
+    rows = X.astype(dtype)
+    ours = classifier(classes=np.unique(y), fit_intercept=fit_intercept).fit(rows, y)
+    theirs = LogisticRegression(fit_intercept=fit_intercept).fit(rows, y)
+    for name in ("coef_", "intercept_", "classes_", "n_iter_"):
+        a, b = getattr(ours, name), getattr(theirs, name)
+        assert a.shape == b.shape, name
+    assert ours.n_features_in_ == theirs.n_features_in_
+    assert ours.coef_.dtype == ours.intercept_.dtype == dtype
+    assert ours.classes_.dtype == theirs.classes_.dtype
+    assert ours.n_iter_.dtype == theirs.n_iter_.dtype
+    assert fit_intercept or not ours.intercept_.any()
+    for method in ("predict", "decision_function", "predict_proba", "predict_log_proba"):
+        assert getattr(ours, method)(rows).shape == getattr(theirs, method)(rows).shape
+
+
+@pytest.mark.parametrize("fit_intercept", [True, False])
+@pytest.mark.parametrize("dtype", [np.float64, np.float32])
+def test_regressor_attributes_have_the_shapes_and_types_of_scikit_learn(fit_intercept, dtype):
+    rows, y = X.astype(dtype), REAL.astype(dtype)
+    ours = regressor(fit_intercept=fit_intercept).fit(rows, y)
+    theirs = Ridge(fit_intercept=fit_intercept).fit(rows, y)
+    assert ours.coef_.shape == theirs.coef_.shape
+    assert ours.coef_.dtype == theirs.coef_.dtype == dtype
+    assert isinstance(ours.intercept_, float)
+    assert fit_intercept or ours.intercept_ == 0.0
+    assert ours.n_features_in_ == theirs.n_features_in_
+    assert ours.predict(rows).shape == theirs.predict(rows).shape
+    assert isinstance(ours.n_iter_, int)
+
+
+def test_binary_probabilities_are_those_of_the_scores():
+    model = classifier().fit(X, BINARY)
+    scores, proba = model.decision_function(X), model.predict_proba(X)
+    np.testing.assert_allclose(scores, X @ model.coef_[0] + model.intercept_[0], rtol=1e-12)
+    np.testing.assert_allclose(proba.sum(axis=1), 1, rtol=1e-12)
+    np.testing.assert_allclose(proba[:, 1], expit(scores), rtol=1e-12)
+    order = np.argsort(scores)
+    assert np.all(np.diff(proba[order, 1]) >= 0)
+    np.testing.assert_allclose(np.exp(model.predict_log_proba(X)), proba, rtol=1e-12)
+    np.testing.assert_array_equal(model.predict(X), model.classes_[(proba[:, 1] > 0.5).astype(int)])
+
+
+def test_multinomial_probabilities_are_those_of_the_scores():
+    model = classifier(classes=[0, 1, 2]).fit(X, SEVERAL)
+    scores, proba = model.decision_function(X), model.predict_proba(X)
+    np.testing.assert_allclose(proba.sum(axis=1), 1, rtol=1e-12)
+    np.testing.assert_allclose(np.log(proba), log_softmax(scores, axis=1), rtol=1e-9)
+    np.testing.assert_allclose(model.predict_log_proba(X), log_softmax(scores, axis=1), rtol=1e-12)
+    np.testing.assert_array_equal(model.predict(X), proba.argmax(axis=1))
+
+
+def test_confident_predictions_keep_the_logarithm_of_the_unlikely_class():
+    model = classifier().fit(X, BINARY)
+    model.coef_ *= 1e4
+    log_proba = model.predict_log_proba(X)
+    assert np.isfinite(log_proba).all()
+    assert log_proba.min() < -1000
+
+
+def test_labels_of_any_one_kind_come_back_from_predict():
+    for labels in (["no", "yes"], [-1, 1], [False, True], [1.0, 2.0], ["b", "a"]):
+        y = np.array(labels)[BINARY]
+        model = classifier(classes=labels).fit(X, y)
+        assert set(model.predict(X)) <= set(labels)
+        assert model.score(X, y) > 0.8
+        np.testing.assert_array_equal(model.classes_, np.unique(y))
+
+
+def test_labels_that_never_occur_are_classes_all_the_same():
+    model = classifier(classes=[0, 1, 7]).fit(X, BINARY)
+    assert model.predict_proba(X).shape == (N, 3)
+    np.testing.assert_array_equal(model.classes_, [0, 1, 7])
+    repeated = classifier(classes=[1, 0, 1]).fit(X, BINARY)
+    np.testing.assert_array_equal(repeated.classes_, [0, 1])
+
+
+def test_float_and_boolean_labels_mean_the_same_as_integers():
+    expected = classifier().fit(X, BINARY).coef_
+    for y in (BINARY.astype(float), BINARY.astype(bool), list(BINARY)):
+        np.testing.assert_array_equal(classifier().fit(X, y).coef_, expected)
+
+
+def test_classes_read_off_the_labels_are_warned_of():
+    with pytest.warns(UserWarning, match="reads the set of classes off y"):
+        model = classifier(classes=None).fit(X, SEVERAL)
+    np.testing.assert_array_equal(model.classes_, [0, 1, 2])
+
+
+def chunked(X, y, _):
+    """Two chunks, one dense and one sparse."""
+    half = len(X) // 2
+
+    def read():
+        yield X[:half], y[:half]
+        yield sp.csr_array(X[half:]), y[half:]
+
+    return Chunks(read), None
+
+
+def mapped(X, y, folder):
+    np.save(folder / "rows.npy", X)
+    return np.load(folder / "rows.npy", mmap_mode="r"), y
+
+
+def with_explicit_zeros(X, y, _):
+    columns = np.tile(np.arange(D), N)
+    return sp.csr_array((X.ravel(), columns, np.arange(0, N * D + 1, D))), y
+
+
+# The same rows laid out differently, as arguments of fit.
+LAYOUTS = {
+    "Fortran order": lambda X, y, _: (np.asfortranarray(X), y),
+    "strided": lambda X, y, _: (np.repeat(X, 2, axis=1)[:, ::2], y),
+    "memory-mapped": mapped,
+    "list": lambda X, y, _: (X.tolist(), y.tolist()),
+    "CSR array": lambda X, y, _: (sp.csr_array(X), y),
+    "CSR matrix": lambda X, y, _: (sp.csr_matrix(X), y),
+    "CSR with explicit zeros": with_explicit_zeros,
+    "CSC": lambda X, y, _: (sp.csc_matrix(X), y),
+    "COO": lambda X, y, _: (sp.coo_array(X), y),
+    "data frame": lambda X, y, _: (pd.DataFrame(X), pd.Series(y)),
+    "chunks": chunked,
+}
+
+
+@pytest.mark.parametrize("data_norm", [1.5, None])
+@pytest.mark.parametrize("layout", LAYOUTS.values(), ids=LAYOUTS)
+@pytest.mark.parametrize(
+    ("make", "y"),
+    [(classifier, BINARY), (partial(classifier, classes=[0, 1, 2]), SEVERAL), (regressor, REAL)],
+    ids=["binary", "several", "regression"],
+)
+def test_layout_of_the_rows_does_not_change_the_model(make, y, layout, data_norm, tmp_path):
+    rows = np.where(X > 0.1, X, 0.0)
+    expected = make(data_norm=data_norm, epsilon=20.0).fit(rows, y)
+    model = make(data_norm=data_norm, epsilon=20.0).fit(*layout(rows, y, tmp_path))
+    scale = np.abs(expected.coef_).max()
+    np.testing.assert_allclose(model.coef_, expected.coef_, rtol=1e-10, atol=1e-10 * scale)
+    np.testing.assert_allclose(model.intercept_, expected.intercept_, rtol=1e-10, atol=1e-10)
+    dense, sparse = model.predict(rows), model.predict(sp.csr_array(rows))
+    np.testing.assert_allclose(sparse, dense, rtol=1e-10)
+
+
+def test_boolean_and_integer_features_are_numbers():
+    flags = X > 0
+    expected = classifier().fit(flags.astype(float), BINARY).coef_
+    for rows in (flags, flags.astype(int), flags.astype(np.uint8), sp.csr_array(flags)):
+        np.testing.assert_allclose(classifier().fit(rows, BINARY).coef_, expected, rtol=1e-10)
+
+
+def test_rows_beyond_the_bound_are_scaled_down_to_it():
+    long = X * 1e3 / np.linalg.norm(X, axis=1, keepdims=True)
+    expected = classifier(data_norm=1.0).fit(long / 1e3, BINARY).coef_
+    np.testing.assert_allclose(
+        classifier(data_norm=1.0).fit(long, BINARY).coef_, expected, rtol=1e-9
+    )
+
+
+def test_fit_leaves_its_arguments_as_they_are():
+    rows, y = 5 * X, BINARY.copy()
+    kept = rows.copy()
+    rows.flags.writeable = y.flags.writeable = False
+    model = classifier(data_norm=1.0)
+    params = str(model.get_params())
+    model.fit(rows, y)
+    np.testing.assert_array_equal(rows, kept)
+    assert str(model.get_params()) == params
+
+
+def test_data_frame_with_other_columns_is_refused_at_prediction():
+    frame = pd.DataFrame(X, columns=list("abcd"))
+    model = classifier().fit(frame, BINARY)
+    np.testing.assert_array_equal(model.feature_names_in_, list("abcd"))
+    np.testing.assert_array_equal(model.predict(frame), classifier().fit(X, BINARY).predict(X))
+    with pytest.raises(ValueError, match="feature names should match"):
+        model.predict(frame.rename(columns={"a": "z"}))
+    with pytest.warns(UserWarning, match="does not have valid feature names"):
+        model.predict(X)
+
+
+CONSTRAINTS = [Box(-0.1, 0.2), L1Ball(0.3), L2Ball(0.2), Simplex(0.5), Unconstrained()]
+
+
+@pytest.mark.parametrize("constraint", CONSTRAINTS, ids=lambda c: type(c).__name__)
+@pytest.mark.parametrize("epsilon", [0.01, 1.0, 1e5])
+def test_coefficients_are_feasible_in_their_own_units(constraint, epsilon):
+    model = classifier(constraint=constraint, epsilon=epsilon).fit(X, BINARY)
+    assert constraint.contains(model.coef_)
+    model = regressor(constraint=constraint, epsilon=epsilon).fit(X, REAL)
+    assert constraint.contains(model.coef_)
+    if epsilon == 1e5:
+        # The intercept is not constrained: it is about the mean of the targets.
+        assert abs(model.intercept_ - REAL.mean()) < 0.5
+
+
+def test_stronger_penalties_give_smaller_coefficients():
+    def sizes(models, y):
+        return [np.abs(model.fit(X, y).coef_).sum() for model in models]
+
+    strong = np.array(sizes([classifier(C=C, epsilon=1e4) for C in (1e-4, 1e-2, 1.0)], BINARY))
+    assert np.all(np.diff(strong) > 0)
+    assert strong[0] < 0.05 * strong[-1]
+    ridge = np.array(sizes([regressor(alpha=a, epsilon=1e4) for a in (1e4, 100.0, 0.0)], REAL))
+    assert np.all(np.diff(ridge) > 0)
+    assert ridge[0] < 0.05 * ridge[-1]
+
+
+def test_loss_can_be_named_or_given():
+    named = regressor(loss="huber").fit(X, REAL)
+    given = regressor(loss=Huber()).fit(X, REAL)
+    np.testing.assert_array_equal(named.coef_, given.coef_)
+    other = regressor(loss=Huber(0.1)).fit(X, REAL)
+    assert not np.array_equal(other.coef_, given.coef_)
+
+
+def test_seed_decides_everything_and_no_seed_nothing():
+    same = [classifier(random_state=3).fit(X, BINARY).coef_ for _ in range(2)]
+    np.testing.assert_array_equal(*same)
+    assert not np.array_equal(same[0], classifier(random_state=4).fit(X, BINARY).coef_)
+    fresh = [classifier(random_state=None).fit(X, BINARY).coef_ for _ in range(2)]
+    assert not np.array_equal(*fresh)
+
+
+@pytest.mark.parametrize("kind", [np.random.default_rng, np.random.RandomState])
+def test_generator_goes_on_from_fit_to_fit(kind):
+    model = classifier(random_state=kind(0))
+    first, second = model.fit(X, BINARY).coef_, model.fit(X, BINARY).coef_
+    assert not np.array_equal(first, second)
+    again = classifier(random_state=kind(0)).fit(X, BINARY).coef_
+    np.testing.assert_array_equal(again, first)
+
+
+def fitted_coefficients(model):
+    return model.fit(X, BINARY).coef_
+
+
+@pytest.mark.parametrize("n_jobs", [1, 2])
+def test_no_two_fits_share_their_noise(n_jobs):
+    # Forked workers start from the same memory; threads share it.
+    for backend in ("loky", "threading"):
+        model = classifier(random_state=None)
+        coefs = Parallel(n_jobs=n_jobs, backend=backend)(
+            delayed(fitted_coefficients)(clone(model)) for _ in range(6)
+        )
+        assert len({coef.tobytes() for coef in coefs}) == 6
+
+
+def test_grid_search_reaches_the_solver():
+    grid = {"solver__steps": [3, 30], "C": [0.1, 1.0]}
+    search = GridSearchCV(classifier(solver=GD()), grid, cv=3, error_score="raise")
+    search.fit(X, BINARY)
+    assert search.best_estimator_.solver.steps in (3, 30)
+    assert search.best_estimator_.n_iter_ == search.best_params_["solver__steps"]
+    assert search.estimator.solver == GD()
+
+
+def test_cross_validation_and_pipelines_run():
+    pipeline = make_pipeline(Normalizer(), classifier(data_norm=1.0, epsilon=50.0))
+    scores = cross_val_score(pipeline, X, BINARY, cv=3, n_jobs=2, error_score="raise")
+    assert scores.mean() > 0.8
+    pipeline = make_pipeline(Normalizer(), regressor(data_norm=1.0, epsilon=50.0))
+    assert cross_val_score(pipeline, X, REAL, cv=3, error_score="raise").mean() > 0.3

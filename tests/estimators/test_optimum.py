@@ -1,0 +1,126 @@
+"""Without noise the estimators are scikit-learn's: parameters keep their meaning and units."""
+
+from inspect import signature
+
+import numpy as np
+import pytest
+from sklearn.linear_model import HuberRegressor, LinearRegression, LogisticRegression, Ridge
+
+from skdp import DPLinearRegression, DPLogisticRegression
+from skdp.solvers import GD
+
+pytestmark = pytest.mark.filterwarnings("ignore::skdp.SeededNoiseWarning")
+
+N, D = 200, 3
+NO_NOISE = {"epsilon": 1e12, "random_state": 0}
+# Many stable steps without clipping.
+SOLVER = GD(steps=2000, horizon=10_000.0, clip=4.0, momentum=0.9, average=0.05)
+# Up to scikit-learn 1.7 the penalty is named, since then l1_ratio says it all.
+_PENALTY = signature(LogisticRegression).parameters.get("penalty")
+NAMED = {"penalty": "elasticnet"} if _PENALTY is not None and _PENALTY.default == "l2" else {}
+
+
+def make_data():
+    rng = np.random.default_rng(0)
+    X = rng.normal(size=(N, D))
+    z = X @ [1.0, -0.5, 0.2] + 0.7
+    several = (X @ rng.normal(size=(D, 3)) + rng.gumbel(size=(N, 3))).argmax(axis=1)
+    return X, (z + rng.logistic(size=N) > 0).astype(int), several, 3 * z + rng.normal(size=N)
+
+
+X, BINARY, SEVERAL, REAL = make_data()
+LONGEST = float(np.linalg.norm(X, axis=1).max())
+
+
+def assert_same(ours, theirs, tol=2e-4):
+    scale = np.abs(theirs.coef_).max()
+    np.testing.assert_allclose(ours.coef_, theirs.coef_, atol=tol * scale)
+    np.testing.assert_allclose(ours.intercept_, theirs.intercept_, atol=tol * scale)
+
+
+@pytest.mark.parametrize(
+    "options",
+    [
+        {},
+        {"C": 0.01},
+        {"C": 1e6},
+        {"fit_intercept": False},
+        {"class_weight": {0: 0.5, 1: 2.0}},
+        {"class_weight": {1: 0.2}, "C": 0.1},
+        {"l1_ratio": 0.5, "C": 0.1},
+        {"l1_ratio": 1.0, "C": 0.1},
+    ],
+    ids=str,
+)
+@pytest.mark.parametrize("y", [BINARY, SEVERAL], ids=["binary", "several"])
+def test_logistic_regression(y, options):
+    elastic = {"solver": "saga", "random_state": 0} | NAMED if "l1_ratio" in options else {}
+    theirs = LogisticRegression(**options, **elastic, tol=1e-10, max_iter=50_000).fit(X, y)
+    ours = DPLogisticRegression(
+        data_norm=LONGEST, classes=np.unique(y), solver=SOLVER, **NO_NOISE, **options
+    ).fit(X, y)
+    if y is SEVERAL:
+        # Softmax does not see a constant that is added to all intercepts.
+        theirs.intercept_ -= theirs.intercept_.mean()
+        ours.intercept_ -= ours.intercept_.mean()
+    assert_same(ours, theirs)
+
+
+@pytest.mark.parametrize(
+    "options", [{}, {"alpha": 1.0}, {"alpha": 50.0}, {"fit_intercept": False}], ids=str
+)
+@pytest.mark.parametrize("target_bounds", [(-20.0, 20.0), (-15.0, 30.0)], ids=str)
+def test_linear_regression(options, target_bounds):
+    ours = DPLinearRegression(
+        data_norm=LONGEST, target_bounds=target_bounds, solver=SOLVER, **NO_NOISE, **options
+    ).fit(X, REAL)
+    theirs = Ridge(**{"alpha": 0.0} | options).fit(X, REAL)
+    assert_same(ours, theirs)
+    if not options:
+        assert_same(ours, LinearRegression().fit(X, REAL))
+
+
+def test_intercept_scaling_and_data_norm_are_no_part_of_the_solution():
+    expected = Ridge(alpha=1.0).fit(X, REAL)
+    for options in ({"intercept_scaling": 0.3}, {"intercept_scaling": 2.0}, {"data_norm": 8.0}):
+        ours = DPLinearRegression(
+            **{"data_norm": LONGEST, "target_bounds": (-20.0, 20.0), "alpha": 1.0}
+            | options
+            | NO_NOISE,
+            solver=SOLVER,
+        ).fit(X, REAL)
+        assert_same(ours, expected, tol=1e-3)
+
+
+def test_targets_beyond_their_bounds_count_as_the_bounds():
+    y = np.where(np.arange(N) % 10 == 0, 1e6, REAL)
+    ours = DPLinearRegression(
+        data_norm=LONGEST, target_bounds=(-5.0, 5.0), solver=SOLVER, **NO_NOISE
+    ).fit(X, y)
+    assert_same(ours, LinearRegression().fit(X, np.clip(y, -5.0, 5.0)))
+
+
+def test_huber_loss_resists_outliers():
+    y = np.where(np.arange(N) % 20 == 0, 60.0, REAL)
+    robust = HuberRegressor(alpha=0.0).fit(X, REAL)
+    bounds = {"data_norm": LONGEST, "target_bounds": (-60.0, 60.0)}
+    ours = {
+        clip: DPLinearRegression(
+            **bounds, **NO_NOISE, solver=GD(steps=2000, horizon=20_000.0, clip=clip, momentum=0.9)
+        ).fit(X, y)
+        for clip in (0.02, 4.0)
+    }
+    assert np.abs(ours[0.02].coef_ - robust.coef_).max() < 0.25
+    assert abs(ours[0.02].intercept_ - robust.intercept_) < 0.5
+    assert abs(ours[4.0].intercept_ - robust.intercept_) > 2.0
+
+
+def test_defaults_come_close_at_a_huge_budget():
+    # With epsilon = 1e6 there is hardly any noise; what is left is how far the default number of
+    # steps gets. Found: within 0.1 % of the largest coefficient.
+    logistic = DPLogisticRegression(epsilon=1e6, data_norm=LONGEST, classes=[0, 1], random_state=0)
+    assert_same(logistic.fit(X, BINARY), LogisticRegression(tol=1e-10).fit(X, BINARY), tol=0.01)
+    linear = DPLinearRegression(
+        epsilon=1e6, data_norm=LONGEST, target_bounds=(-20, 20), random_state=0
+    )
+    assert_same(linear.fit(X, REAL), LinearRegression().fit(X, REAL), tol=0.01)

@@ -1,0 +1,397 @@
+"""What every solver has to keep: it replays without rows, stays within its budget, and converges.
+
+The battery walks ``skdp.solvers.SOLVERS``, so a new solver joins by itself, with its default
+hyperparameters. ``PRECISE`` may name settings that come closer to the optimum than the defaults.
+"""
+
+import importlib
+import inspect
+import pkgutil
+from dataclasses import dataclass, fields, replace
+from functools import cache
+from inspect import signature
+
+import numpy as np
+import pytest
+from scipy.special import logsumexp
+from sklearn.base import clone
+from sklearn.linear_model import LogisticRegression, Ridge
+
+from skdp import BudgetExceededError, solvers
+from skdp.bounds import RowBounds, TargetBounds
+from skdp.constraints import Box, L1Ball, L2Ball, Simplex
+from skdp.data.base import RowStore
+from skdp.data.blocks import RawBlock
+from skdp.data.dense import DenseRows
+from skdp.losses import Huber, Logistic, Softmax, Squared
+from skdp.privacy.adjacency import Adjacency
+from skdp.privacy.ledger import Ledger
+from skdp.privacy.oracle import PrivateOracle
+from skdp.privacy.randomness import SeededNoise
+from skdp.problem import Problem
+from skdp.regularizers import L2, ElasticNet
+from skdp.solvers import GD, SOLVERS, Solution, Solver, choose
+from skdp.testing import RecordingOracle, ReplayOracle, Transcript
+
+DELTA = 1e-5
+N, D = 300, 4
+# Settings for many stable steps that clip nothing.
+PRECISE = {"gd": GD(steps=2000, horizon=20_000.0, clip=4.0, momentum=0.9, average=0.05)}
+
+
+@dataclass(frozen=True, eq=False)
+class Task:
+    name: str
+    problem: Problem
+    X: np.ndarray
+    y: np.ndarray
+
+    def __str__(self):
+        return self.name
+
+    def rows(self):
+        return DenseRows(self.X, self.y)
+
+    def objective(self, w):
+        """Written from the definitions, in the open."""
+        problem = self.problem
+        constant = np.full((N, 1), problem.bounds.intercept_value)
+        rows = np.hstack([self.X, constant]) if constant.any() else self.X
+        z, y = rows @ w, self.y
+        values = {
+            Logistic: lambda: np.logaddexp(0, z) - y * z,
+            Softmax: lambda: logsumexp(z, axis=-1) - z[np.arange(N), y],
+            Squared: lambda: (z - y) ** 2 / 2,
+            Huber: lambda: np.where(np.abs(z - y) < 1, (z - y) ** 2 / 2, np.abs(z - y) - 0.5),
+        }[type(problem.loss)]()
+        return values.mean() + problem.regularizer.value(w[:D])
+
+
+def make_tasks():
+    """One task a loss; rows within the unit ball, targets within [-1, 1]."""
+    rng = np.random.default_rng(1)
+    X = rng.normal(size=(N, D))
+    X /= np.linalg.norm(X, axis=1).max()
+    z = X @ [6.0, -4.0, 2.0, 0.0] + 0.5
+    binary = (rng.uniform(size=N) < 1 / (1 + np.exp(-z))).astype(float)
+    several = (X @ rng.normal(size=(D, 3)) * 6 + rng.gumbel(size=(N, 3))).argmax(axis=1)
+    real = np.clip(0.1 * z + 0.05 * rng.normal(size=N), -1, 1)
+    plain = RowBounds(1.0, 1.0)
+    shared = {"n_samples": N, "n_features": D}
+    ridge, net = L2(1 / N), ElasticNet(1 / N, 0.5)
+    regression = RowBounds(1.0, 1.0, TargetBounds(-1.0, 1.0))
+    return {
+        "logistic": Task("logistic", Problem(Logistic(), **shared, bounds=plain), X, binary),
+        "logistic, net": Task(
+            "logistic, net", Problem(Logistic(), **shared, bounds=plain, regularizer=net), X, binary
+        ),
+        "softmax": Task(
+            "softmax", Problem(Softmax(3), **shared, bounds=plain, regularizer=ridge), X, several
+        ),
+        "squared": Task(
+            "squared", Problem(Squared(), **shared, bounds=regression, regularizer=ridge), X, real
+        ),
+        "huber": Task("huber", Problem(Huber(), **shared, bounds=RowBounds(1.0)), X, real),
+    }
+
+
+TASKS = make_tasks()
+every_solver = pytest.mark.parametrize("option", sorted(SOLVERS))
+every_task = pytest.mark.parametrize("task", TASKS.values(), ids=str)
+
+
+def declined(solver, problem):
+    """Why the solver does not take the problem; None if it does."""
+    try:
+        solver.check(problem)
+    except ValueError as refusal:
+        return str(refusal)
+    return None
+
+
+def taken(solver, problem):
+    """Skip if the solver declines the problem, which it must do with a sentence of its own."""
+    refusal = declined(solver, problem)
+    if refusal is None:
+        return solver
+    assert type(solver).__name__ in refusal
+    return pytest.skip(refusal)
+
+
+def coins():
+    return np.random.default_rng(7)
+
+
+def noise(seed=0):
+    return SeededNoise(np.random.default_rng(seed))
+
+
+def run(solver, task, epsilon=1.0, seed=0, rows=None, ledger=None):
+    """Solve through a private oracle; returns the solution and the ledger."""
+    ledger = ledger or Ledger(epsilon, DELTA)
+    oracle = PrivateOracle(rows or task.rows(), ledger, Adjacency.REPLACE_ONE, noise(seed))
+    return solver.solve(task.problem, oracle.for_problem(task.problem), coins()), ledger
+
+
+def check_replay(solver, task):
+    """Record, overwrite the rows with garbage, replay without rows: nothing may change."""
+    ledgers, transcript = (Ledger(1.0, DELTA), Ledger(1.0, DELTA)), Transcript()
+    recording = RecordingOracle(
+        task.rows(), ledgers[0], Adjacency.REPLACE_ONE, noise(), transcript
+    ).for_problem(task.problem)
+    first = solver.solve(task.problem, recording, coins())
+    task.X[:] = np.random.default_rng(3).normal(size=task.X.shape)
+    task.y[:] = 0
+    replay = ReplayOracle(ledgers[1], Adjacency.REPLACE_ONE, transcript)
+    second = solver.solve(task.problem, replay.for_problem(task.problem), coins())
+    assert replay.finished(), "fewer questions than recorded"
+    assert ledgers[0].receipt() == ledgers[1].receipt()
+    np.testing.assert_array_equal(second.w, first.w)
+    assert second.n_iter == first.n_iter
+
+
+@cache
+def optimum(name):
+    """Scikit-learn's solution of a task, in the shape of w."""
+    task = TASKS[name]
+    if name == "squared":
+        model = Ridge(alpha=1.0).fit(task.X, task.y)
+        return np.append(model.coef_, model.intercept_)
+    options = {"tol": 1e-12, "max_iter": 100_000, "C": 1.0}
+    if name == "logistic":
+        options["C"] = np.inf
+    if name == "logistic, net":
+        # Up to scikit-learn 1.7 the penalty is named, since then l1_ratio says it all.
+        named = signature(LogisticRegression).parameters.get("penalty")
+        if named is not None and named.default == "l2":
+            options["penalty"] = "elasticnet"
+        options |= {"solver": "saga", "l1_ratio": 0.5, "random_state": 0}
+    model = LogisticRegression(**options).fit(task.X, task.y)
+    w = np.vstack([model.coef_.T, model.intercept_])
+    return w if name == "softmax" else w[:, 0]
+
+
+def assert_optimal(w, task, objective, relative):
+    """Objective within an absolute and coefficients within a relative distance of the optimum."""
+    best = optimum(task.name)
+    if w.ndim == 2:
+        # Softmax does not see a constant that is added to all intercepts.
+        w, best = w.copy(), best.copy()
+        w[-1] -= w[-1].mean()
+        best[-1] -= best[-1].mean()
+    assert task.objective(w) - task.objective(best) <= objective
+    assert np.abs(w - best).max() <= relative * np.abs(best).max()
+
+
+def test_explicit_list_equals_the_folder():
+    found = set()
+    for info in pkgutil.iter_modules(solvers.__path__):
+        module = importlib.import_module(f"{solvers.__name__}.{info.name}")
+        found |= {
+            thing
+            for _, thing in inspect.getmembers(module, inspect.isclass)
+            if issubclass(thing, Solver)
+            and thing.__module__ == module.__name__
+            and not inspect.isabstract(thing)
+        }
+    assert set(SOLVERS.values()) == found
+    assert list(SOLVERS) == sorted(SOLVERS)
+    besides = {"SOLVERS", "Solution", "Solver", "choose"}
+    assert {solver.__name__ for solver in found} | besides == set(solvers.__all__)
+
+
+@every_solver
+def test_option_is_the_file_name_and_the_class_name(option):
+    solver = SOLVERS[option]
+    assert solver.option() == option == solver.__module__.rpartition(".")[2]
+    assert solver.__name__.lower() == option.replace("_", "")
+
+
+@every_solver
+def test_option_and_instance_are_both_chosen(option):
+    problem = TASKS["logistic"].problem
+    assert choose(option, problem) == SOLVERS[option]()
+    configured = SOLVERS[option]()
+    assert choose(configured, problem) is configured
+    assert type(choose("auto", problem)) in SOLVERS.values()
+
+
+@every_solver
+def test_takes_at_least_one_task(option):
+    solver = SOLVERS[option]()
+    assert any(declined(solver, task.problem) is None for task in TASKS.values())
+
+
+@every_task
+@every_solver
+def test_replays_bitwise_without_rows(option, task):
+    solver = taken(SOLVERS[option](), task.problem)
+    check_replay(solver, replace(task, X=task.X.copy(), y=task.y.copy()))
+
+
+@dataclass(frozen=True)
+class Peeking(Solver):
+    """Mixes a trace of the rows into one of the places where a leak could hide."""
+
+    inner: Solver
+    X: np.ndarray
+    where: str
+
+    def check(self, problem):
+        self.inner.check(problem)
+
+    def solve(self, problem, oracle, rng):
+        trace = 1e-6 * self.X.mean()
+        if self.where == "question":
+            w = problem.start() + trace
+            oracle.gradient(w, spend=oracle.budget.fraction(0.1).whole())
+        if self.where == "price":
+            share = 0.1 + trace
+            oracle.gradient(problem.start(), spend=oracle.budget.fraction(share).whole())
+        solution = self.inner.solve(problem, oracle, rng)
+        if self.where == "answer":
+            return Solution(solution.w + trace, solution.n_iter)
+        if self.where == "n_iter":
+            return Solution(solution.w, solution.n_iter + round(1e9 * abs(trace)))
+        return solution
+
+
+@pytest.mark.parametrize("where", ["answer", "question", "price", "n_iter", "nowhere"])
+@every_solver
+def test_replay_catches_a_solver_that_peeks(option, where):
+    task = TASKS["logistic"]
+    task = replace(task, X=task.X.copy(), y=task.y.copy())
+    solver = Peeking(taken(SOLVERS[option](), task.problem), task.X, where)
+    if where == "nowhere":
+        check_replay(solver, task)
+    else:
+        with pytest.raises(AssertionError):
+            check_replay(solver, task)
+
+
+@pytest.mark.parametrize("epsilon", [1e-3, 1.0, 1e3])
+@every_task
+@every_solver
+def test_uses_nearly_all_of_the_budget_and_never_more(option, task, epsilon):
+    solver = taken(SOLVERS[option](), task.problem)
+    _, ledger = run(solver, task, epsilon)
+    assert 0.999 * ledger.limit <= ledger.total <= ledger.limit
+    assert ledger.spent().epsilon <= epsilon
+
+
+class CountedRows(RowStore):
+    """Counts how often rows are read."""
+
+    resident = False
+
+    def __init__(self, X, y):
+        self.n_samples, self.n_features = X.shape
+        self.block, self.reads = RawBlock(X, y), 0
+
+    def blocks(self):
+        self.reads += 1
+        yield self.block
+
+
+class Overstated(Ledger):
+    """Tells solvers that there is more left than it will pay for."""
+
+    factor = 1.0
+
+    @property
+    def remaining(self):
+        return self.factor * super().remaining
+
+
+@pytest.mark.parametrize("factor", [2.0, 1e9])
+@every_solver
+def test_refuses_before_looking(option, factor):
+    task = TASKS["logistic"]
+    solver = taken(SOLVERS[option](), task.problem)
+    rows, ledger = CountedRows(task.X, task.y), Overstated(1.0, DELTA)
+    ledger.factor = factor
+    with pytest.raises(BudgetExceededError, match="Nothing was read"):
+        run(solver, task, rows=rows, ledger=ledger)
+    assert rows.reads == sum(event.count for event in ledger.receipt())
+    assert ledger.total <= ledger.limit
+    if factor == 1e9:
+        assert rows.reads == 0
+
+
+@pytest.mark.parametrize("name", ["logistic", "logistic, net", "softmax", "squared"])
+@every_solver
+def test_defaults_at_a_huge_budget_come_close_to_scikit_learn(option, name):
+    # With epsilon = 1e6 there is hardly any noise; what is left is how far the default number of
+    # steps gets. Found for gd: objectives within 4e-7, coefficients within 0.3 % of the largest.
+    task = TASKS[name]
+    solution, _ = run(taken(SOLVERS[option](), task.problem), task, 1e6)
+    assert_optimal(solution.w, task, objective=2e-6, relative=0.01)
+
+
+@pytest.mark.parametrize("name", ["logistic", "logistic, net", "softmax", "squared"])
+@pytest.mark.parametrize("option", sorted(PRECISE))
+def test_precise_settings_without_noise_reach_scikit_learn(option, name):
+    task = TASKS[name]
+    solution, _ = run(PRECISE[option], task, 1e12)
+    assert_optimal(solution.w, task, objective=1e-11, relative=2e-5)
+
+
+@every_solver
+def test_more_budget_is_not_worse_on_average(option):
+    task = TASKS["logistic"]
+    solver = taken(SOLVERS[option](), task.problem)
+    best = task.objective(optimum("logistic"))
+    excess = np.array(
+        [
+            [task.objective(run(solver, task, eps, seed)[0].w) - best for seed in range(20)]
+            for eps in (0.1, 1.0, 10.0, 1e4)
+        ]
+    )
+    means, errors = excess.mean(axis=1), excess.std(axis=1) / np.sqrt(20)
+    # Three standard errors of a difference: a false alarm in about 1 of 700 for each step.
+    assert np.all(np.diff(means) <= 3 * np.hypot(errors[1:], errors[:-1]))
+    assert means[-1] < 0.1 * means[0]
+
+
+CONSTRAINTS = [Box(-0.4, 0.3), L1Ball(0.8), L2Ball(0.5), Simplex(0.7)]
+
+
+@pytest.mark.parametrize("constraint", CONSTRAINTS, ids=lambda c: type(c).__name__)
+@pytest.mark.parametrize("name", ["logistic", "softmax", "squared"])
+@every_solver
+def test_result_is_feasible_and_the_intercept_is_free(option, name, constraint):
+    task = TASKS[name]
+    task = replace(task, problem=replace(task.problem, constraint=constraint))
+    solver = taken(SOLVERS[option](), task.problem)
+    for epsilon in (0.1, 1e6):
+        solution, _ = run(solver, task, epsilon)
+        assert solution.w.shape == task.problem.shape
+        assert constraint.contains(solution.w[:D])
+
+
+@pytest.mark.parametrize("constraint", CONSTRAINTS, ids=lambda c: type(c).__name__)
+@pytest.mark.parametrize("option", sorted(PRECISE))
+def test_constrained_result_is_a_fixed_point_of_the_projected_gradient(option, constraint):
+    problem = replace(TASKS["logistic"].problem, constraint=constraint)
+    task = replace(TASKS["logistic"], problem=problem)
+    w = run(PRECISE[option], task, 1e12)[0].w
+    z = task.X @ w[:D] + w[D]
+    gradient = np.hstack([task.X, np.ones((N, 1))]).T @ (1 / (1 + np.exp(-z)) - task.y) / N
+    np.testing.assert_allclose(problem.project(w - gradient), w, atol=1e-5)
+
+
+@every_solver
+def test_hyperparameters_are_readable_settable_and_survive_a_clone(option):
+    solver = SOLVERS[option]()
+    params = solver.get_params()
+    assert list(params) == [f.name for f in fields(solver)]
+    assert SOLVERS[option](**params) == solver == clone(solver)
+    assert clone(solver) is not solver
+    for name, value in params.items():
+        assert solver.set_params(**{name: value}) is solver
+    with pytest.raises(ValueError, match=rf"{type(solver).__name__} has .* got 'unheard_of'"):
+        solver.set_params(unheard_of=1)
+    for name in params:
+        assert f"{name}=" in repr(solver)
+    with pytest.raises(AttributeError):
+        solver.unheard_of = 1

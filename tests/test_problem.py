@@ -1,0 +1,130 @@
+"""Constants of a whole problem follow from its parts, and the intercept stays out of penalties."""
+
+from dataclasses import FrozenInstanceError
+from math import hypot, inf, sqrt
+
+import numpy as np
+import pytest
+
+from skdp.bounds import RowBounds, TargetBounds
+from skdp.constraints import Box, L2Ball, Simplex
+from skdp.losses import Huber, Logistic, Softmax, Squared
+from skdp.problem import Problem
+from skdp.regularizers import L1, L2
+
+
+def make(loss=None, n_features=3, intercept_value=2.0, **options):
+    bounds = RowBounds(1.5, intercept_value)
+    return Problem(loss or Logistic(), 10, n_features, bounds, **options)
+
+
+@pytest.mark.parametrize(
+    ("loss", "intercept_value", "shape"),
+    [
+        (Logistic(), 0.0, (3,)),
+        (Logistic(), 2.0, (4,)),
+        (Softmax(5), 0.0, (3, 5)),
+        (Softmax(5), 2.0, (4, 5)),
+    ],
+)
+def test_weights_have_a_row_a_feature_one_for_the_intercept_and_a_column_a_score(
+    loss, intercept_value, shape
+):
+    problem = make(loss, intercept_value=intercept_value)
+    assert problem.shape == shape
+    assert problem.n_rows == shape[0]
+    assert problem.n_parameters == np.prod(shape)
+    assert problem.start().shape == shape
+
+
+def largest_gradient(problem, spread):
+    """Norm of the gradient of extreme rows: full norm, largest weight, scores of all sizes."""
+    loss, row = problem.loss, np.append([1.5, 0.0, 0.0], 2.0)
+    z = np.linspace(-spread, spread, 201)
+    y = np.zeros(201)
+    if loss.n_scores > 1:
+        z, y = np.stack([-z, z, *[-z] * (loss.n_scores - 2)], axis=1), y.astype(int)
+    slopes = loss.derivative(y, z).reshape(201, -1)
+    return problem.max_weight * np.linalg.norm(slopes, axis=1).max() * np.linalg.norm(row)
+
+
+@pytest.mark.parametrize("class_weight", [None, (0.5, 3.0), (4.0, 1.0)])
+@pytest.mark.parametrize("loss", [Logistic(), Huber(0.5), Softmax(3)], ids=str)
+def test_lipschitz_is_the_norm_of_the_largest_gradient_of_a_row(loss, class_weight):
+    problem = make(loss, class_weight=class_weight)
+    largest = largest_gradient(problem, 50.0)
+    assert 0.99 * problem.lipschitz <= largest <= problem.lipschitz * (1 + 1e-12)
+
+
+def test_constants_scale_with_rows_and_weights():
+    problem = make(class_weight=(0.5, 3.0))
+    assert problem.row_norm == hypot(1.5, 2.0)
+    assert problem.max_weight == 3.0
+    assert problem.lipschitz == pytest.approx(3.0 * 2.5)
+    assert problem.smoothness == pytest.approx(3.0 * 0.25 * 2.5**2)
+    assert make().max_weight == 1.0
+    assert make(intercept_value=0.0).row_norm == 1.5
+
+
+def test_unbounded_derivative_makes_an_infinite_constant():
+    problem = make(Squared())
+    assert problem.lipschitz == inf
+    assert problem.smoothness == pytest.approx(2.5**2)
+
+
+def test_strong_convexity_is_that_of_the_penalty():
+    assert make(regularizer=L2(0.3)).strong_convexity == 0.3
+    assert make(regularizer=L1(0.3)).strong_convexity == 0.0
+    assert make().strong_convexity == 0.0
+
+
+def test_diameter_is_that_of_the_constrained_entries():
+    assert make().diameter == inf
+    assert make(constraint=L2Ball(2.0)).diameter == 4.0
+    assert make(constraint=Box(0.0, 1.0)).diameter == pytest.approx(sqrt(3))
+    assert make(Softmax(5), constraint=Box(0.0, 1.0)).diameter == pytest.approx(sqrt(15))
+
+
+@pytest.mark.parametrize("loss", [Logistic(), Softmax(4)], ids=str)
+@pytest.mark.parametrize("constraint", [Box(0.5, 1.0), L2Ball(1.0), Simplex(2.0)], ids=str)
+def test_start_is_feasible_and_its_intercept_zero(loss, constraint):
+    problem = make(loss, constraint=constraint)
+    w = problem.start()
+    assert constraint.contains(w[:3])
+    assert not np.any(w[3])
+    np.testing.assert_array_equal(problem.project(w), w)
+
+
+@pytest.mark.parametrize("intercept_value", [0.0, 2.0])
+@pytest.mark.parametrize("loss", [Logistic(), Softmax(4)], ids=str)
+def test_prox_and_projection_are_those_of_the_parts_and_leave_the_intercept(loss, intercept_value):
+    penalty, constraint = L1(0.5), L2Ball(0.7)
+    problem = make(
+        loss, intercept_value=intercept_value, regularizer=penalty, constraint=constraint
+    )
+    w = np.random.default_rng(0).normal(size=problem.shape)
+    kept = w.copy()
+    near, feasible = problem.prox(w, 0.4), problem.project(w)
+    np.testing.assert_array_equal(near[:3], penalty.prox(w[:3], 0.4))
+    np.testing.assert_array_equal(feasible[:3], constraint.project(w[:3]))
+    np.testing.assert_array_equal(near[3:], w[3:])
+    np.testing.assert_array_equal(feasible[3:], w[3:])
+    np.testing.assert_array_equal(w, kept)
+    near[:] = feasible[:] = 0.0
+    np.testing.assert_array_equal(w, kept)
+
+
+def test_problem_is_immutable_and_compares_by_value():
+    assert make() == make()
+    assert make() != make(regularizer=L2(1.0))
+    with pytest.raises(FrozenInstanceError):
+        make().n_samples = 5
+
+
+def test_target_bounds_map_their_ends_to_one():
+    bounds = TargetBounds(2.0, 10.0)
+    assert (bounds.centre, bounds.half_width) == (6.0, 4.0)
+    through_zero = TargetBounds(2.0, 10.0, centred=False)
+    assert (through_zero.centre, through_zero.half_width) == (0.0, 10.0)
+    huge = TargetBounds(-1e308, 1e308)
+    assert (huge.centre, huge.half_width) == (0.0, 1e308)
