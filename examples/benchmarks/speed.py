@@ -1,0 +1,250 @@
+"""Time and memory of fitting, against the least that the same work could cost.
+
+Times are medians of interleaved repetitions in one process, so ratios hold whatever the machine.
+A *bare pass* is what one gradient needs and no more: ``X @ w``, sigmoid or softmax, ``X.T @ r``
+on whole arrays in the precision of X, without bounds, clipping or blocks.
+
+Covertype and newsgroups are read as in ``datasets.py``; without them, synthetic data of the same
+size take their place, and the table says so.
+
+    python examples/benchmarks/speed.py [--quick]
+"""
+
+from __future__ import annotations
+
+import argparse
+import platform
+import subprocess
+import sys
+import time
+import tracemalloc
+import warnings
+from functools import cache
+
+import datasets
+import numpy as np
+import scipy.sparse as sp
+import scipy.sparse.linalg
+from scipy.special import expit, softmax
+from sklearn.exceptions import ConvergenceWarning
+from sklearn.linear_model import LogisticRegression
+from threadpoolctl import threadpool_info
+
+from skdp import DPLogisticRegression
+from skdp.bounds import RowBounds
+from skdp.data.dense import DenseRows
+from skdp.data.sparse import SparseRows
+from skdp.losses import Logistic, Softmax
+from skdp.privacy import gdp
+from skdp.privacy.queries.gradient import GradientQuery
+from skdp.privacy.randomness import SystemNoise
+from skdp.problem import Problem
+
+
+def medians(repeats, *functions):
+    """Median seconds of each function, called in turns after one warm-up."""
+    seconds = np.empty((repeats, len(functions)))
+    for function in functions:
+        function()
+    for row in seconds:
+        for k, function in enumerate(functions):
+            begin = time.perf_counter()
+            function()
+            row[k] = time.perf_counter() - begin
+    return np.median(seconds, axis=0)
+
+
+def bare_pass(X, y, w):
+    r = X @ w
+    if w.ndim == 1:
+        expit(r, out=r)
+        r -= y
+    else:
+        r = softmax(r, axis=1)
+        r[np.arange(len(y)), y] -= 1
+    return X.T @ r
+
+
+@cache
+def covertype(n, d):
+    """Covertype, or uniform noise of the same size; a column of ones makes the 55th feature."""
+    rng = np.random.default_rng(0)
+    try:
+        data = datasets.covertype()
+        rows = rng.permutation(len(data.X))[:n]
+        X, y, kind = data.X[rows], data.y[rows], "covertype"
+    except FileNotFoundError:
+        X = datasets.unit_rows(rng.uniform(-1, 1, (n, 54)))
+        y, kind = (X[:, 0] + 0.1 * rng.standard_normal(n) > 0).astype(int), "synthetic"
+    X = np.column_stack([X, np.ones((n, d - 54))])
+    return X.astype(np.float64), y, kind
+
+
+def newsgroups():
+    """Newsgroups, training part, rows of norm 1; or random words, as many a document."""
+    n, d = 11_314, 44_924
+    rng = np.random.default_rng(0)
+    try:
+        X, y, extras = datasets._load("newsgroups")
+        train = ~extras["is_test"].astype(bool)
+        X, y, kind = sp.csr_array(X)[train], y[train].astype(int), "newsgroups"
+    except FileNotFoundError:
+        words = (rng.integers(0, d, 131 * n), np.arange(0, 131 * n + 1, 131))
+        X = sp.csr_array((rng.random(131 * n), *words), shape=(n, d))
+        X.sum_duplicates()
+        y, kind = rng.integers(0, 20, n), "synthetic"
+    norms = scipy.sparse.linalg.norm(X, axis=1)
+    X.data /= np.repeat(norms, np.diff(X.indptr))
+    return X, y, kind
+
+
+def whole_fits(sizes, repeats):
+    print("\nWhole fits, defaults, epsilon = 1: seconds, and ratios to ours")
+    print(f"{'data':32}{'skdp':>8}{'sklearn':>9}{'T passes':>10}{'skdp/sk':>9}{'skdp/T':>8}   T")
+    for n, d in sizes:
+        X, y, kind = covertype(n, d)
+        for dtype in (np.float64, np.float32):
+            Xt = X.astype(dtype, copy=False)
+            norm = float(np.sqrt(d - 53))
+            model = DPLogisticRegression(epsilon=1.0, data_norm=norm, classes=[0, 1]).fit(Xt, y)
+            T, w, target = int(model.n_iter_[0]), model.coef_[0], y.astype(dtype)
+
+            def passes(X=Xt, y=target, w=w, T=T):
+                for _ in range(T):
+                    bare_pass(X, y, w)
+
+            ours, theirs, bare = medians(
+                repeats,
+                lambda model=model, X=Xt, y=y: model.fit(X, y),
+                lambda X=Xt, y=y: LogisticRegression().fit(X, y),
+                passes,
+            )
+            name = f"{kind} {n:,} x {d} {np.dtype(dtype).name}"
+            print(
+                f"{name:32}{ours:8.2f}{theirs:9.2f}{bare:10.2f}{ours / theirs:9.2f}"
+                f"{ours / bare:8.2f}{T:4d}",
+                flush=True,
+            )
+
+
+def gradient(X, y, n_classes, data_norm):
+    """One gradient in our way, and a bare pass."""
+    loss = Logistic() if n_classes == 2 else Softmax(n_classes)
+    problem = Problem(loss, *X.shape, RowBounds(data_norm, data_norm))
+    w = 0.01 * np.random.default_rng(1).standard_normal(problem.shape)
+    query = GradientQuery(problem, w, clip=0.3 * problem.row_norm)
+    rows = (SparseRows if sp.issparse(X) else DenseRows)(X, y.astype(np.float64))
+    bare_w = w[:-1].astype(X.dtype)
+    bare_y = y.astype(X.dtype if n_classes == 2 else np.intp)
+    return lambda: query.evaluate(rows), lambda: bare_pass(X, bare_y, bare_w)
+
+
+def dense_passes(shapes, repeats):
+    print("\nOne dense gradient: milliseconds")
+    print(f"{'data':40}{'skdp':>8}{'bare':>8}{'ratio':>7}")
+    for n, d, n_classes in shapes:
+        rng = np.random.default_rng(0)
+        X = rng.standard_normal((n, d), dtype=np.float32)
+        y = rng.integers(0, n_classes, n)
+        for dtype in (np.float64, np.float32):
+            for order in "CF":
+                Xt = np.asarray(X, dtype=dtype, order=order)
+                # Half of the rows are longer than this.
+                ours, bare = medians(repeats, *gradient(Xt, y, n_classes, float(np.sqrt(d))))
+                name = f"{n:,} x {d}, {n_classes} classes, {np.dtype(dtype).name} {order}"
+                print(
+                    f"{name:40}{1e3 * ours:8.1f}{1e3 * bare:8.1f}{ours / bare:7.2f}",
+                    flush=True,
+                )
+
+
+def sparse_passes(repeats):
+    X, y, kind = newsgroups()
+    n, d = X.shape
+    print(f"\nOne sparse gradient ({kind} {n:,} x {d:,}, {X.nnz / n:.0f} entries a row)")
+    print(f"{'':16}{'ms':>8}{'bare':>8}{'ratio':>7}{'ns per (nnz + d) output':>26}")
+    for dtype in (np.float64, np.float32):
+        for n_classes in (2, 20):
+            Xt, target = X.astype(dtype), y if n_classes == 20 else y % 2
+            ours, bare = medians(repeats, *gradient(Xt, target, n_classes, 1.0))
+            outputs = 1 if n_classes == 2 else n_classes
+            each = 1e9 * ours / ((X.nnz + d) * outputs)
+            name = f"{np.dtype(dtype).name} x {outputs}"
+            print(f"{name:16}{1e3 * ours:8.1f}{1e3 * bare:8.1f}{ours / bare:7.2f}{each:26.2f}")
+
+
+def memory(sizes):
+    print("\nPeak memory of a whole fit beyond X, from tracemalloc")
+    cases = []
+    for n, d in sizes:
+        X, y, kind = covertype(n, d)
+        cases += [(X, y, f"{kind} {n:,} x {d}"), (X.astype(np.float32), y, f"{kind} {n:,} x {d}")]
+        cases.append((np.asfortranarray(X), y, f"{kind} {n:,} x {d} F"))
+    X, y, kind = newsgroups()
+    cases += [(X, y % 2, kind), (X, y, f"{kind}, 20 classes")]
+    for X, y, name in cases:
+        size = X.data.nbytes + X.indices.nbytes if sp.issparse(X) else X.nbytes
+        model = DPLogisticRegression(data_norm=1.5, classes=np.unique(y))
+        tracemalloc.start()
+        model.fit(X, y)
+        peak = tracemalloc.get_traced_memory()[1]
+        tracemalloc.stop()
+        n, p = len(y), model.coef_.size
+        print(
+            f"{name + ' ' + X.dtype.name:40}{size / 2**20:8.1f} MB of X,{peak / 2**20:7.1f} MB"
+            f" beyond ({peak / size:.0%}; {8 * n / 2**20:.1f} MB a number a row,"
+            f" {8 * p / 2**20:.1f} MB a model)",
+            flush=True,
+        )
+
+
+def imports(repeats):
+    def fresh(module):
+        return lambda: subprocess.run([sys.executable, "-c", f"import {module}"], check=True)
+
+    base, theirs, ours = medians(
+        repeats, fresh("sys"), fresh("sklearn.linear_model"), fresh("skdp")
+    )
+    print(
+        f"\nImport: skdp {ours:.2f} s, sklearn.linear_model {theirs:.2f} s, Python alone "
+        f"{base:.2f} s; skdp / sklearn.linear_model = {ours / theirs:.2f}"
+    )
+
+
+def small_parts(repeats):
+    noise, calls, size = SystemNoise(), 1000, 10**6
+
+    def many(function):
+        return lambda: [function(epsilon, 1e-6) for epsilon in np.linspace(0.1, 8.0, calls)]
+
+    calibrate, evaluate, draw = medians(
+        repeats, many(gdp.mu), many(gdp.epsilon), lambda: noise.normal(size)
+    )
+    print(
+        f"Accountant: (epsilon, delta) to mu {1e6 * calibrate / calls:.0f} us, "
+        f"back {1e6 * evaluate / calls:.0f} us"
+    )
+    print(f"Noise: {size / draw / 1e6:.0f} million normals a second from the operating system")
+
+
+def main():
+    parser = argparse.ArgumentParser(description=__doc__.partition("\n")[0])
+    parser.add_argument("--quick", action="store_true", help="smaller data, fewer repetitions")
+    quick = parser.parse_args().quick
+    warnings.simplefilter("ignore", ConvergenceWarning)
+    threads = {pool["num_threads"] for pool in threadpool_info()}
+    print(f"Python {platform.python_version()}, numpy {np.__version__}, threads {threads}")
+
+    sizes = [(20_000, 54)] if quick else [(200_000, 54), (465_000, 55)]
+    shapes = [(n, d, 2) for n, d in sizes] + [(6_000 if quick else 60_000, 784, 10)]
+    repeats = 3 if quick else 7
+    imports(3 if quick else 7)
+    small_parts(repeats)
+    dense_passes(shapes, repeats)
+    sparse_passes(repeats)
+    memory(sizes)
+    whole_fits(sizes, 3)
+
+
+if __name__ == "__main__":
+    main()
