@@ -59,7 +59,7 @@ def digits():
 
 
 def adult():
-    X, y, extras = _load("adult")
+    X, y, extras = load("adult")
     ranges = {
         "age": (17, 90),
         "education-num": (1, 16),
@@ -80,7 +80,7 @@ def adult():
 
 
 def covertype():
-    X, y, _ = _load("covertype")
+    X, y, _ = load("covertype")
     low = [1859, 0, 0, 0, -173, 0, 0, 0, 0, 0]
     high = [3858, 360, 66, 1397, 601, 7117, 255, 255, 255, 7173]
     X[:, :10] = scaled(X[:, :10], low, high)
@@ -90,12 +90,12 @@ def covertype():
 
 
 def mnist():
-    X, y, _ = _load("mnist")
+    X, y, _ = load("mnist")
     return Dataset(unit_rows(X / 255), y, "pixels 0..255 by format, to [0, 1]; unit rows")
 
 
 def california():
-    X, y, _ = _load("california")
+    X, y, _ = load("california")
     X[:, 2:6] = np.log1p(X[:, 2:6])
     X = scaled(X, X.min(axis=0), X.max(axis=0))
     return Dataset(
@@ -107,7 +107,7 @@ def california():
 
 
 def bike():
-    X, y, _ = _load("bike")
+    X, y, _ = load("bike")
     return Dataset(
         X / 3,
         y,
@@ -132,7 +132,8 @@ CLASSIFICATION: dict[str, Callable[[], Dataset]] = {
 REGRESSION: dict[str, Callable[[], Dataset]] = {f.__name__: f for f in (california, bike, diabetes)}
 
 
-def _load(name):
+def load(name):
+    """Features, targets and other arrays of a stored data set, as they are."""
     beside = Path(__file__).resolve().parents[3] / "shared" / "data"
     folder = Path(os.environ.get("SKDP_DATA") or beside)
     if not (folder / "load.py").is_file():

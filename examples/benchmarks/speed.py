@@ -85,7 +85,7 @@ def newsgroups():
     n, d = 11_314, 44_924
     rng = np.random.default_rng(0)
     try:
-        X, y, extras = datasets._load("newsgroups")
+        X, y, extras = datasets.load("newsgroups")
         train = ~extras["is_test"].astype(bool)
         X, y, kind = sp.csr_array(X)[train], y[train].astype(int), "newsgroups"
     except FileNotFoundError:

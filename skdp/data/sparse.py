@@ -33,9 +33,7 @@ class SparseRows(RowStore):
     resident: ClassVar[bool] = True
 
     def __init__(self, X: sp.csr_array | sp.csr_matrix, y: np.ndarray) -> None:
-        if not X.has_canonical_format:
-            X = X.copy()
-            X.sum_duplicates()
+        X = _canonical(X)
         self.n_samples, self.n_features = X.shape
         # Combining the rows of a block writes all features, so a block should hold several times
         # as many entries.
@@ -45,6 +43,16 @@ class SparseRows(RowStore):
     def blocks(self) -> Iterable[RawBlock]:
         """The rows, cut into blocks by public sizes alone."""
         return self._blocks
+
+
+def _canonical(X: sp.csr_array | sp.csr_matrix) -> sp.csr_array:
+    """X with each entry in one part, columns in order."""
+    # A fresh view: the flag that X carries may be older than its entries.
+    X = sp.csr_array((X.data, X.indices, X.indptr), shape=X.shape)
+    if not X.has_canonical_format:
+        X = X.copy()
+        X.sum_duplicates()
+    return X
 
 
 def _rows(X: sp.csr_array | sp.csr_matrix, start: int, stop: int) -> sp.csr_array:

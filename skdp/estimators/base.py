@@ -109,12 +109,12 @@ class PrivateLinearModel(BaseEstimator, ABC):
             outline = self._problem(rows.n_samples, bounds)
             solver = choose(self.solver, outline)
             solver.check(outline)
+            ledger = Ledger(self.epsilon, self.delta)
+            noise = secret_noise(self.random_state)
         except BaseException:
             self.__dict__.clear()
             self.__dict__.update(before)
             raise
-        ledger = Ledger(self.epsilon, self.delta)
-        noise = secret_noise(self.random_state)
         oracle = PrivateOracle(rows, ledger, Adjacency(self.adjacency), noise)
         self._forget()
         try:

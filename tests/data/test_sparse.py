@@ -157,3 +157,11 @@ def test_few_rows_and_wide_data_have_the_gradient_of_the_dense_rows(gradient, n,
     X, y = data(n=n, d=d)
     X[-1, -1] = 0.5
     same(gradient(SparseRows(sp.csr_array(X), y)), gradient(DenseRows(X, y)))
+
+
+def test_flag_of_canonical_format_is_not_trusted():
+    X, y = data()
+    stale = in_parts(X)
+    stale.has_canonical_format = True  # as after an edit of its arrays in place
+    moments = SparseRows(stale, y).sum(lambda block: np.sort(block.norms))
+    assert moments.max() == pytest.approx(np.linalg.norm(X, axis=1).max(), rel=1e-12)

@@ -198,6 +198,7 @@ def test_rows_that_cannot_be_read_any_more_leave_what_was_paid(make):
 INVALID = [
     ({"epsilon": -1.0}, X, Y, "'epsilon' parameter"),
     ({"solver": GD(steps=0)}, X, Y, "'steps' parameter of GD"),
+    ({"delta": 1e-310}, X, Y, "delta strictly between 0 and 1"),
     ({}, np.full_like(X, np.nan), Y, "X contains NaN"),
     ({}, X[:, :2], Y[:-1], "inconsistent numbers of samples"),
 ]
