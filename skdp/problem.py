@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from dataclasses import dataclass, field
+from math import isfinite
 
 import numpy as np
 
@@ -13,6 +14,9 @@ from .regularizers import NoRegularizer, Regularizer
 
 __all__ = ["Problem"]
 
+# Largest class weights within this range leave products of weights and norms in double precision.
+_LEAST_WEIGHT, _LARGEST_WEIGHT = 1e-50, 1e50
+
 
 @dataclass(frozen=True)
 class Problem:
@@ -20,7 +24,8 @@ class Problem:
 
     ``x~ = [x, intercept_value]`` with ``||x|| <= data_norm``; ``w'`` is w without the intercept
     row, which is neither penalised nor constrained. ``c_i`` is the public weight of the class of
-    row i. Whoever holds a problem holds no data.
+    row i. Whoever holds a problem holds no data: all of it is public content, and sensitivities are
+    derived from it.
 
     Parameters
     ----------
@@ -33,11 +38,17 @@ class Problem:
     bounds : RowBounds
         What rows and targets are brought to, and the value of the constant column.
     class_weight : tuple of float, optional
-        Weight of each encoded class.
+        Weight of each encoded class, two for a loss with one score a row and otherwise one a
+        score; finite and non-negative, the largest between 1e-50 and 1e50.
     regularizer : Regularizer, default=NoRegularizer()
         Penalty.
     constraint : Constraint, default=Unconstrained()
         Feasible set.
+
+    Raises
+    ------
+    ValueError
+        If there is no row or no feature, or if the class weights are not as above.
     """
 
     loss: Loss
@@ -47,6 +58,33 @@ class Problem:
     class_weight: tuple[float, ...] | None = None
     regularizer: Regularizer = field(default_factory=NoRegularizer)
     constraint: Constraint = field(default_factory=Unconstrained)
+
+    def __post_init__(self) -> None:
+        for name in ("n_samples", "n_features"):
+            number = getattr(self, name)
+            if not (isinstance(number, int | np.integer) and number >= 1):
+                raise ValueError(
+                    f"Problem needs a whole number of at least 1 as {name}, got {number!r}; "
+                    "pass the shape of the data."
+                )
+        if self.class_weight is not None:
+            object.__setattr__(self, "class_weight", self._checked(self.class_weight))
+
+    def _checked(self, class_weight: tuple[float, ...]) -> tuple[float, ...]:
+        weights = tuple(float(c) for c in class_weight)
+        n_classes = max(2, self.loss.n_scores)
+        if len(weights) != n_classes:
+            raise ValueError(
+                f"Problem needs {n_classes} class weights for {type(self.loss).__name__}, got "
+                f"{len(weights)}; give each class a weight."
+            )
+        sound = all(isfinite(c) and c >= 0 for c in weights)
+        if not (sound and _LEAST_WEIGHT <= max(weights) <= _LARGEST_WEIGHT):
+            raise ValueError(
+                "Problem needs finite non-negative class weights, the largest between "
+                f"{_LEAST_WEIGHT} and {_LARGEST_WEIGHT}, got {weights}; rescale them."
+            )
+        return weights
 
     @property
     def row_norm(self) -> float:

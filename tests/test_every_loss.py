@@ -114,6 +114,20 @@ def check_derivative(example):
         np.testing.assert_allclose(d if d.ndim == 1 else d[:, j], slope, rtol=1e-5, atol=1e-5)
 
 
+def check_pointwise(example):
+    """Other rows, more rows and fewer rows leave the derivative of a row as it is, to the bit."""
+    loss, rng = example.loss, np.random.default_rng(RNG_SEED)
+    y, z = pairs(example, (-40.0, -1.0, 0.0, 0.3), extra=50)
+    d = loss.derivative(y, z.copy())
+    order = rng.permutation(len(y))
+    np.testing.assert_array_equal(loss.derivative(y[order], z[order]), d[order])
+    for i in range(0, len(y), 7):
+        others_y, others_z = y[order], 1e3 * z[order]
+        others_y[i], others_z[i] = y[i], z[i]
+        np.testing.assert_array_equal(loss.derivative(others_y, others_z)[i], d[i])
+        np.testing.assert_array_equal(loss.derivative(y[i : i + 1], z[i : i + 1])[0], d[i])
+
+
 def altered(example, **attributes):
     """The same example with a loss that lies about itself."""
     loss = object.__new__(type("Altered", (type(example.loss),), attributes))
@@ -297,6 +311,26 @@ def test_clipped_convex_loss_with_one_score_is_convex_and_no_less_smooth(example
         steps = np.diff(slope)
         assert steps.min() >= 0
         assert steps.max() <= example.loss.smoothness * np.diff(z).max() * (1 + 1e-9)
+
+
+@every_loss
+def test_derivative_of_a_row_depends_on_that_row_alone(example):
+    check_pointwise(example)
+
+
+@every_loss
+def test_a_loss_that_mixes_rows_is_caught(example):
+    honest = type(example.loss).derivative
+
+    def mixed(self, y, z):
+        return honest(self, y, z - z.mean(axis=0))
+
+    def reversed_rows(self, y, z):
+        return honest(self, y, z)[::-1].copy()
+
+    for mix in (mixed, reversed_rows):
+        with pytest.raises(AssertionError):
+            check_pointwise(altered(example, derivative=mix))
 
 
 @every_loss

@@ -99,28 +99,28 @@ def crafted_gradients():
     """Rows on either side of the hyperplane of w, nearly parallel to it, and on the wrong side.
 
     Their derivatives are at the bound with opposite signs and their directions nearly the same, so
-    swapping one for another moves the sum by the diameter of the ball.
+    swapping one for another moves the sum by the diameter of the ball. If one class alone is the
+    heaviest, its derivatives have one sign, and rows of opposite directions are swapped instead.
     """
     for problem, clip in gradients():
         query = GradientQuery(problem, np.zeros(problem.shape), clip)
-        # Both labels must be able to reach the bound, for which a light class needs a small clip.
-        reach = problem.loss.lipschitz * problem.row_norm
+        # Only the heaviest classes reach the bound.
         weights = problem.class_weight or (1.0, 1.0)
-        able = [float(k) for k, c in enumerate(weights) if c * reach >= query.bound]
-        if len(able) < 2:
+        labels = [float(k) for k, c in enumerate(weights) if c == max(weights)][:2]
+        alone = len(labels) == 1
+        if alone and problem.bounds.intercept_value:
             continue
-        labels = able[:2]
         norm, tilt = problem.bounds.data_norm, 1e-3
         # Large scores of the right sign, also where the row norm is small.
         steep = 1e4 / (norm * tilt)
         if query.w.ndim == 1:
-            query.w[0] = steep
+            query.w[0] = -steep if alone and labels == [1.0] else steep
         else:
             query.w[0, [int(k) for k in labels]] = -steep, steep
         row = np.array([tilt, math.sqrt(1 - tilt**2), 0.0]) * norm * 3
-        mirrored = row * [-1, 1, 1]
-        X, other_X = np.tile(row, (N, 1)), np.tile(mirrored, (N, 1))
-        y, other_y = np.full(N, labels[0]), np.full(N, labels[1])
+        other_row = row * ([1, -1, 1] if alone else [-1, 1, 1])
+        X, other_X = np.tile(row, (N, 1)), np.tile(other_row, (N, 1))
+        y, other_y = np.full(N, labels[0]), np.full(N, labels[-1])
         yield Example(query, X, y, other_X, other_y)
 
 
@@ -173,7 +173,7 @@ def test_every_query_has_examples():
 def test_every_loss_and_every_weighting_is_among_the_crafted_gradients():
     problems = [example.query.problem for example in EXAMPLES[GradientQuery][1]]
     assert {type(p.loss) for p in problems} == {type(loss) for loss in LOSSES}
-    # A class without weight has no neighbour on the other side of the ball.
+    # One class without weight, and the other side of the ball is out of reach of the intercept.
     two_sided = [p for p in gradient_problems() if 0.0 not in (p.class_weight or ())]
     assert set(map(repr, problems)) == set(map(repr, two_sided))
 
@@ -251,9 +251,9 @@ def slow_gradient(query, X, y):
         z = [math.fsum(a * b for a, b in zip(x, column, strict=True)) for column in w.T.tolist()]
         weight = problem.class_weight[int(target)] if problem.class_weight else 1.0
         slope = derivative(problem.loss, target, z)
-        gradient = weight * np.outer(x, slope)
-        length = math.hypot(*gradient.ravel())
-        total += gradient * min(1.0, query.bound / length) if length else gradient
+        gradient = np.outer(x, slope)
+        longest = problem.max_weight * math.hypot(*gradient.ravel())
+        total += weight * gradient * (min(1.0, query.bound / longest) if longest else 1.0)
     return (total / problem.n_samples).reshape(query.w.shape)
 
 

@@ -24,7 +24,6 @@ from skdp.data.dense import DenseRows
 from skdp.estimators.base import PrivateLinearModel
 from skdp.exceptions import SeededNoiseWarning
 from skdp.losses import Logistic, Loss, Softmax, Squared
-from skdp.privacy import randomness
 from skdp.privacy.adjacency import Adjacency
 from skdp.privacy.ledger import Ledger, Spend
 from skdp.privacy.mechanisms.gaussian import GaussianMechanism
@@ -355,8 +354,10 @@ def test_a_ledger_that_records_what_it_refuses_is_caught(plant):
 
 @pytest.mark.skipif(not hasattr(os, "fork"), reason="needs a system that can fork")
 def test_noise_that_is_shared_after_a_fork_is_caught(plant):
-    here = os.getpid()
-    plant.caught(randomness.os, "getpid", lambda: here, lambda: check_fork(SystemNoise()), "alike")
+    noise = SystemNoise()
+    plant.caught(
+        SystemNoise, "_start_afresh", lambda self: None, lambda: check_fork(noise), "alike"
+    )
 
 
 def fitted(seed):

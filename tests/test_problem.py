@@ -1,6 +1,6 @@
 """Constants of a whole problem follow from its parts, and the intercept stays out of penalties."""
 
-from dataclasses import FrozenInstanceError
+from dataclasses import FrozenInstanceError, replace
 from math import hypot, inf, sqrt
 
 import numpy as np
@@ -48,10 +48,11 @@ def largest_gradient(problem, spread):
     return problem.max_weight * np.linalg.norm(slopes, axis=1).max() * np.linalg.norm(row)
 
 
-@pytest.mark.parametrize("class_weight", [None, (0.5, 3.0), (4.0, 1.0)])
+@pytest.mark.parametrize("class_weight", [None, (0.5, 3.0, 2.0), (4.0, 1.0, 0.0)])
 @pytest.mark.parametrize("loss", [Logistic(), Huber(0.5), Softmax(3)], ids=str)
 def test_lipschitz_is_the_norm_of_the_largest_gradient_of_a_row(loss, class_weight):
-    problem = make(loss, class_weight=class_weight)
+    weights = class_weight and class_weight[: max(2, loss.n_scores)]
+    problem = make(loss, class_weight=weights)
     largest = largest_gradient(problem, 50.0)
     assert 0.99 * problem.lipschitz <= largest <= problem.lipschitz * (1 + 1e-12)
 
@@ -119,6 +120,49 @@ def test_problem_is_immutable_and_compares_by_value():
     assert make() != make(regularizer=L2(1.0))
     with pytest.raises(FrozenInstanceError):
         make().n_samples = 5
+
+
+@pytest.mark.parametrize("name", ["n_samples", "n_features"])
+@pytest.mark.parametrize("number", [0, -1, 2.0, np.nan, "3", None])
+def test_a_problem_without_rows_or_features_is_refused(name, number):
+    with pytest.raises(ValueError, match=f"Problem needs a whole number of at least 1 as {name}"):
+        replace(make(), **{name: number})
+
+
+@pytest.mark.parametrize(
+    "weights",
+    [
+        (-1000.0, 1.0),
+        (0.0, 0.0),
+        (-0.5, -0.5),
+        (np.nan, 1.0),
+        (1.0, np.nan),
+        (1.0, np.inf),
+        (1.0, 1e51),
+        (0.0, 1e-51),
+    ],
+)
+def test_class_weights_that_are_no_weights_are_refused(weights):
+    with pytest.raises(ValueError, match="Problem needs finite non-negative class weights"):
+        make(class_weight=weights)
+
+
+@pytest.mark.parametrize(
+    ("loss", "n_classes"), [(Logistic(), 2), (Huber(), 2), (Softmax(2), 2), (Softmax(3), 3)]
+)
+def test_each_class_needs_a_weight(loss, n_classes):
+    for given in {0, 1, 2, 3, 4} - {n_classes}:
+        with pytest.raises(ValueError, match=f"Problem needs {n_classes} class weights"):
+            make(loss, class_weight=(1.0,) * given)
+
+
+def test_class_weights_are_kept_as_numbers_that_nobody_can_change():
+    given = [1, 3]
+    problem = make(class_weight=given)
+    given[0] = 100
+    assert problem == make(class_weight=(1.0, 3.0))
+    assert {type(c) for c in problem.class_weight} == {float}
+    assert make(class_weight=(1e50, 0.0)).max_weight == 1e50
 
 
 def test_target_bounds_map_their_ends_to_one():

@@ -33,9 +33,11 @@ class RawBlock:
 
     @cached_property
     def norms(self) -> np.ndarray:
-        """Norms (l2) of the rows in double precision; inf where the squares overflow."""
-        with np.errstate(over="ignore"):
-            return row_norms(_in_double(self.X))
+        """Norms (l2) of the rows in double precision; inf where they are not finite."""
+        with np.errstate(over="ignore", invalid="ignore"):
+            norms = row_norms(_in_double(self.X))
+        norms[np.isnan(norms)] = np.inf
+        return norms
 
 
 class Block:
@@ -44,7 +46,8 @@ class Block:
     Guarantees
     ----------
     - ``norms`` bounds the norm of every row that ``scores`` and ``combine`` work with, and is at
-      most ``bounds.row_norm``, up to rounding of a few units in the last place.
+      most ``bounds.row_norm``, up to rounding of a few units in the last place. This holds for
+      any entries: a row that is not finite counts as zero.
     - Computations are in double precision whatever the type of X.
     """
 
@@ -56,7 +59,7 @@ class Block:
         if largest > _LARGEST_NORM:
             self._huge = norms > _LARGEST_NORM
             norms = np.where(self._huge, limit, norms)
-        self._factor = limit / np.maximum(norms, limit) if largest > limit else None
+        self._factor = limit / np.maximum(norms, limit) if not largest <= limit else None
         self._constant = bounds.intercept_value
         # Positive, so that a bound on a row's contribution can be divided by it.
         self.norms = np.maximum(np.hypot(np.minimum(norms, limit), self._constant), _LEAST_NORM)
@@ -76,7 +79,7 @@ class Block:
         if self._huge is None:
             other._X = _in_double(self._X)
         else:
-            other._X, other._huge = _tamed(self._X, self._huge, self._limit), None
+            other._X, other._huge = _tamed(_in_double(self._X), self._huge, self._limit), None
         return other
 
     def scores(self, w: np.ndarray) -> np.ndarray:
@@ -159,8 +162,10 @@ def _transposed(X: Rows) -> np.ndarray | sp.csc_array:
 
 
 def _tamed(X: Rows, huge: np.ndarray, limit: float) -> Rows:
-    """A copy of X in which the huge rows have norm ``limit``."""
-    # Single precision cannot hold huge rows, so X is in double precision.
+    """A copy of X, in double precision, in which the huge rows have norm ``limit``.
+
+    Those of them that are not finite become zero.
+    """
     out: Rows
     if isinstance(X, np.ndarray):
         out = X.copy()
@@ -169,6 +174,9 @@ def _tamed(X: Rows, huge: np.ndarray, limit: float) -> Rows:
         out = compressed(sp.csr_array, X.shape, X.data.copy(), X.indices, X.indptr)
         rows = (out.data[X.indptr[i] : X.indptr[i + 1]] for i in np.flatnonzero(huge))
     for row in rows:
+        if not np.isfinite(row).all():
+            row[:] = 0.0
+            continue
         # In two steps: the norm itself may be beyond the largest float.
         row /= np.abs(row).max()
         row *= limit / np.sqrt(row @ row)

@@ -8,11 +8,12 @@ from typing import Any, ClassVar
 import numpy as np
 import scipy.sparse as sp
 from sklearn.utils import check_array, check_consistent_length
+from sklearn.utils.validation import _get_feature_names
 
 from .base import RowStore
 from .blocks import RawBlock
 from .dense import DenseRows
-from .reading import unquoted
+from .reading import unquoted, vigilant
 from .sparse import SparseRows
 
 __all__ = ["ChunkedRows", "Chunks"]
@@ -73,10 +74,16 @@ class ChunkedRows(RowStore):
     encode : callable
         Turns a chunk's targets (m,) into encoded targets (m,).
 
+    Attributes
+    ----------
+    feature_names : list of str or None
+        String column names that all chunks share, if they have any.
+
     Raises
     ------
     ValueError
-        If a chunk is malformed, or a later pass delivers another number of rows.
+        If a chunk is malformed, columns change their names from chunk to chunk, or a later pass
+        delivers another number of rows.
     """
 
     resident: ClassVar[bool] = False
@@ -85,9 +92,10 @@ class ChunkedRows(RowStore):
         self._chunks = chunks
         self._encode = encode
         self.n_samples = self.n_features = 0
+        self.feature_names: list[str] | None = None
         # Reading everything once finds malformed chunks before anything is charged.
-        for X, _ in self._checked():
-            self.n_features = X.shape[1]
+        for X, _, names in self._checked():
+            self.n_features, self.feature_names = X.shape[1], names
             self.n_samples += X.shape[0]
         if self.n_samples == 0:
             raise ValueError("Chunks needs at least one row, got a source without any.")
@@ -95,7 +103,7 @@ class ChunkedRows(RowStore):
     def blocks(self) -> Iterable[RawBlock]:
         """The rows, cut into blocks by public sizes alone."""
         seen = 0
-        for X, y in self._checked():
+        for X, y, _ in self._checked():
             seen += X.shape[0]
             yield from (SparseRows(X, y) if sp.issparse(X) else DenseRows(X, y)).blocks()
         if seen != self.n_samples:
@@ -104,7 +112,7 @@ class ChunkedRows(RowStore):
                 "the number of rows has changed."
             )
 
-    def _checked(self) -> Iterable[tuple[Any, np.ndarray]]:
+    def _checked(self) -> Iterable[tuple[Any, np.ndarray, list[str] | None]]:
         for chunk in self._chunks:
             if not isinstance(chunk, tuple | list) or len(chunk) != 2:
                 raise ValueError(
@@ -112,6 +120,8 @@ class ChunkedRows(RowStore):
                     f"{f' of {len(chunk)}' if isinstance(chunk, tuple | list) else ''}."
                 )
             X, y = chunk
+            columns = _get_feature_names(X)
+            names = None if columns is None else list(columns)
             X = unquoted(
                 check_array,
                 X,
@@ -123,12 +133,18 @@ class ChunkedRows(RowStore):
                 raise ValueError(
                     f"Chunks needs {self.n_features} features in every chunk, got {X.shape[1]}."
                 )
+            if self.n_features and names != self.feature_names:
+                raise ValueError(
+                    "Chunks needs the same column names in the same order in every chunk; they "
+                    "have changed. Select the columns by name before they are delivered."
+                )
             y = np.asarray(y)
             if y.ndim != 1:
                 raise ValueError(
                     f"Chunks needs one target a row, got targets of {y.ndim} dimensions; pass "
                     "y_chunk of shape (n_rows,)."
                 )
-            y = self._encode(y)
+            with vigilant():
+                y = self._encode(y)
             check_consistent_length(X, y)
-            yield X, y
+            yield X, y, names

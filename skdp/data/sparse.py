@@ -52,6 +52,8 @@ def _canonical(X: sp.csr_array | sp.csr_matrix) -> sp.csr_array:
     if not X.has_canonical_format:
         X = X.copy()
         X.sum_duplicates()
+        # A sum of finite parts may be beyond the largest float.
+        np.nan_to_num(X.data, copy=False)
     return X
 
 

@@ -18,12 +18,13 @@ from ..constraints import Constraint
 from ..data.base import RowStore
 from ..data.chunked import ChunkedRows, Chunks
 from ..data.dense import DenseRows
-from ..data.reading import unquoted
+from ..data.reading import unquoted, vigilant
 from ..data.sparse import SparseRows
 from ..privacy.adjacency import Adjacency
 from ..privacy.events import Event
 from ..privacy.ledger import Ledger, PrivacySpent
-from ..privacy.oracle import Oracle, PrivateOracle
+from ..privacy.opening import open_oracle
+from ..privacy.oracle import Oracle
 from ..privacy.randomness import public_coins, secret_noise
 from ..privacy.range_finding import private_data_norm
 from ..problem import Problem
@@ -45,7 +46,7 @@ class PrivateLinearModel(BaseEstimator, ABC):
     """
 
     _parameter_constraints: ClassVar[dict[str, list[Any]]] = {
-        "epsilon": [Interval(Real, 0, None, closed="neither")],
+        "epsilon": [Interval(Real, 1e-10, 1e9, closed="both")],
         "delta": [Interval(Real, 0, 1, closed="neither")],
         "adjacency": [StrOptions({a.value for a in Adjacency})],
         "data_norm": [None, Interval(Real, 1e-100, 1e100, closed="both")],
@@ -67,7 +68,9 @@ class PrivateLinearModel(BaseEstimator, ABC):
     random_state: Any
 
     n_features_in_: int
+    feature_names_in_: np.ndarray
     coef_: np.ndarray
+    data_norm_: float
     privacy_spent_: PrivacySpent
     privacy_ledger_: tuple[Event, ...]
 
@@ -115,13 +118,14 @@ class PrivateLinearModel(BaseEstimator, ABC):
             self.__dict__.clear()
             self.__dict__.update(before)
             raise
-        oracle = PrivateOracle(rows, ledger, Adjacency(self.adjacency), noise)
+        oracle = open_oracle(rows, ledger, Adjacency(self.adjacency), noise)
         self._forget()
         try:
             problem = self._problem(rows.n_samples, self._row_bounds(oracle, rows))
             coins = public_coins(self.random_state)
             solution = solver.solve(problem, oracle.for_problem(problem), coins)
             self._publish(problem, solution, dtype)
+            self.data_norm_ = problem.bounds.data_norm
         except BaseException as failure:
             spent = ledger.spent()
             failure.add_note(
@@ -162,9 +166,13 @@ class PrivateLinearModel(BaseEstimator, ABC):
                 raise ValueError(f"{name} needs y=None when X is Chunks, which hold the targets.")
             rows = ChunkedRows(X, self._prepare_targets(None))
             self.n_features_in_ = rows.n_features
+            self.__dict__.pop("feature_names_in_", None)
+            if rows.feature_names is not None:
+                self.feature_names_in_ = np.array(rows.feature_names, dtype=object)
             return rows, np.dtype(np.float64)
         X, y = unquoted(validate_data, self, X, y, multi_output=False, **_ACCEPTED)
-        encoded = self._prepare_targets(y)(y)
+        with vigilant():
+            encoded = self._prepare_targets(y)(y)
         if sp.issparse(X):
             return SparseRows(X, encoded), X.dtype
         return DenseRows(X, encoded), X.dtype

@@ -77,13 +77,14 @@ class PrivateLinearClassifier(ClassifierMixin, PrivateLinearModel, ABC):
     @final
     def _prepare_targets(self, y: np.ndarray | None) -> Callable[[np.ndarray], np.ndarray]:
         name = type(self).__name__
-        if y is not None:
-            check_classification_targets(y)
+        # Scikit-learn's check of the targets tells how many labels there are, so it has to be left
+        # out where the encoder says all that is needed.
         if self.classes is not None:
             classes = self._given_classes()
         elif y is None:
             raise ValueError(f"{name} needs classes=[...] when it is fitted from Chunks.")
         else:
+            check_classification_targets(y)
             warnings.warn(
                 f"{name} reads the set of classes off y, so a label that only one person has "
                 "becomes public. Pass classes=[...] with the labels that may occur.",
@@ -126,7 +127,8 @@ class PrivateLinearClassifier(ClassifierMixin, PrivateLinearModel, ABC):
             if not known:
                 raise ValueError(
                     f"{name} needs labels among the {classes.size} classes; y holds others. "
-                    "Add them to classes=[...] or remove the rows."
+                    "Add them to classes=[...] or remove the rows. (Inside VotingClassifier, "
+                    "BaggingClassifier or OneVsRestClassifier labels are 0..k-1.)"
                 )
             return code.astype(np.float64) if binary else code
 

@@ -5,6 +5,7 @@ from __future__ import annotations
 from numbers import Real
 from typing import Any, ClassVar
 
+import numpy as np
 from sklearn.utils._param_validation import Interval, StrOptions
 
 from ..bounds import RowBounds
@@ -33,7 +34,7 @@ class DPLinearRegression(PrivateLinearRegressor):
     Parameters
     ----------
     epsilon : float, default=1.0
-        Privacy budget, > 0. About 1 is a common choice; above 10 promises little.
+        Privacy budget, in [1e-10, 1e9]. About 1 is a common choice; above 10 promises little.
     delta : float, default=1e-5
         Probability-like slack of the guarantee, in (0, 1). Well below 1 / n_samples.
     alpha : float, default=0.0
@@ -69,6 +70,10 @@ class DPLinearRegression(PrivateLinearRegressor):
         Coefficients.
     intercept_ : float
         Intercept.
+    data_norm_ : float
+        The bound on the norms of rows that the fit has used, given or privately found.
+    target_bounds_ : tuple of float
+        The target bounds (low, high) that the fit has used, given or privately found.
     privacy_spent_ : PrivacySpent
         Named tuple ``(epsilon, delta)`` of what the fit has spent.
     privacy_ledger_ : tuple of events
@@ -140,12 +145,27 @@ class DPLinearRegression(PrivateLinearRegressor):
         # Solvers work with targets in units of half the width of their bounds.
         assert bounds.target is not None
         feasible = Unconstrained() if self.constraint is None else self.constraint
-        named: dict[str, Loss] = {"squared": Squared(), "huber": Huber()}
         return Problem(
-            loss=named[self.loss] if isinstance(self.loss, str) else self.loss,
+            loss=self._loss(),
             n_samples=n_samples,
             n_features=self.n_features_in_,
             bounds=bounds,
             regularizer=L2(self.alpha / n_samples),
             constraint=feasible.scaled(1 / bounds.target.half_width),
         )
+
+    def _loss(self) -> Loss:
+        named: dict[str, Loss] = {"squared": Squared(), "huber": Huber()}
+        loss = named[self.loss] if isinstance(self.loss, str) else self.loss
+        usable = loss.n_scores == 1
+        if usable:
+            try:
+                loss.check_targets(np.array([-1.0, 0.5, 1.0]))
+            except ValueError:
+                usable = False
+        if not usable:
+            raise ValueError(
+                f"{type(self).__name__} needs a loss for numeric targets with one score a row, "
+                f"got {type(loss).__name__}; pass one such as Squared() or Huber()."
+            )
+        return loss

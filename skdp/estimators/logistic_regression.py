@@ -34,7 +34,7 @@ class DPLogisticRegression(PrivateLinearClassifier):
     Parameters
     ----------
     epsilon : float, default=1.0
-        Privacy budget, > 0. About 1 is a common choice; above 10 promises little.
+        Privacy budget, in [1e-10, 1e9]. About 1 is a common choice; above 10 promises little.
     delta : float, default=1e-5
         Probability-like slack of the guarantee, in (0, 1). Well below 1 / n_samples.
     C : float, default=1.0
@@ -74,6 +74,8 @@ class DPLogisticRegression(PrivateLinearClassifier):
         Intercepts.
     classes_ : ndarray of shape (n_classes,)
         Labels.
+    data_norm_ : float
+        The bound on the norms of rows that the fit has used, given or privately found.
     privacy_spent_ : PrivacySpent
         Named tuple ``(epsilon, delta)`` of what the fit has spent.
     privacy_ledger_ : tuple of events
@@ -96,6 +98,11 @@ class DPLogisticRegression(PrivateLinearClassifier):
     Notes
     -----
     Each call of ``fit`` spends (epsilon, delta) anew: fits on the same rows add up.
+
+    Up to about epsilon = 10 the default solver clips the gradient of each row well below its
+    largest possible value. Coefficients then tend to come out too large and ``predict_proba`` too
+    sure of itself, however many rows there are. ``solver=GD(clip=1.0)`` avoids this at the price
+    of more noise.
 
     Examples
     --------

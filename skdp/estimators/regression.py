@@ -33,6 +33,7 @@ class PrivateLinearRegressor(RegressorMixin, PrivateLinearModel, ABC):
     target_bounds: tuple[float, float] | None
 
     intercept_: float
+    target_bounds_: tuple[float, float]
     n_iter_: int
 
     @final
@@ -74,13 +75,17 @@ class PrivateLinearRegressor(RegressorMixin, PrivateLinearModel, ABC):
         if self.target_bounds is None:
             return None
         bounds = list(self.target_bounds)
-        numeric = all(isinstance(b, Real) and np.isfinite(float(b)) for b in bounds)
-        if len(bounds) != 2 or not numeric or not bounds[0] < bounds[1]:
-            raise ValueError(
-                f"The 'target_bounds' parameter of {type(self).__name__} must be a pair of finite "
-                f"numbers (low, high) with low < high. Got {self.target_bounds!r} instead."
-            )
-        return TargetBounds(float(bounds[0]), float(bounds[1]), centred=self.fit_intercept)
+        if len(bounds) == 2 and all(isinstance(b, Real) for b in bounds):
+            with suppress(OverflowError):
+                target = TargetBounds(float(bounds[0]), float(bounds[1]), self.fit_intercept)
+                # Half the width is a unit that is divided by, so floats have to hold its inverse.
+                if target.low < target.high and 1e-100 <= target.half_width <= 1e100:
+                    return target
+        raise ValueError(
+            f"The 'target_bounds' parameter of {type(self).__name__} must be a pair of finite "
+            "numbers (low, high) with low < high, also as floats, and between 1e-100 and 1e100 "
+            f"in half their distance. Got {self.target_bounds!r} instead."
+        )
 
     @final
     def _row_bounds(self, oracle: Oracle, rows: RowStore) -> RowBounds:
@@ -103,4 +108,5 @@ class PrivateLinearRegressor(RegressorMixin, PrivateLinearModel, ABC):
         if self.fit_intercept:
             last = bounds.intercept_value * float(solution.w[d])
             self.intercept_ = unit * last + bounds.target.centre
+        self.target_bounds_ = (bounds.target.low, bounds.target.high)
         self.n_iter_ = solution.n_iter

@@ -1,4 +1,4 @@
-"""Pointwise losses: of a target and its score, never of the rows behind the score."""
+"""Pointwise losses: of a target and its score, never of the features behind the score."""
 
 from .base import Loss
 from .huber import Huber

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from abc import ABC, abstractmethod
+from typing import final
 
 import numpy as np
 
@@ -14,8 +15,11 @@ _EPS = float(np.finfo(np.float64).eps)
 class Loss(ABC):
     """A function of a target y and of the score z that a linear model gives its row.
 
-    A loss is data-free: it knows neither rows nor weights. Privacy rests on ``lipschitz`` and
-    ``smoothness``, so these must hold for every valid target and every score.
+    A loss is pointwise: what it says of a row depends on the target and the score of that row
+    alone. It holds no data, but it is handed targets and scores of rows, and privacy rests on its
+    being pointwise. This cannot be enforced, so losses belong to the code that has to be trusted.
+    ``lipschitz`` and ``smoothness`` must hold for every valid target and every score; solvers plan
+    with them.
 
     Arrays are in double precision: targets have shape (m,); scores have shape (m,) if
     ``n_scores`` is 1 and (m, n_scores) otherwise.
@@ -52,7 +56,13 @@ class Loss(ABC):
 
     @abstractmethod
     def derivative(self, y: np.ndarray, z: np.ndarray) -> np.ndarray:
-        """Derivative in z, in the shape of z; a fresh array that the caller may overwrite."""
+        """Derivative in z, in the shape of z; a fresh array that the caller may overwrite.
+
+        It must be pointwise: row i of the answer is a function of ``y[i]`` and ``z[i]`` alone, not
+        of other rows, of their number, or of earlier calls, and y and z stay as they are. The
+        sensitivity of gradients rests on this, which makes it part of the trusted base: a loss
+        that mixes rows voids the guarantee.
+        """
 
     @abstractmethod
     def _valid(self, y: np.ndarray) -> np.ndarray:
@@ -88,6 +98,7 @@ class Loss(ABC):
                 "Encode or clean the targets first."
             )
 
+    @final
     def clipped_derivative(
         self, y: np.ndarray, z: np.ndarray, bound: float | np.ndarray
     ) -> np.ndarray:
@@ -108,12 +119,18 @@ class Loss(ABC):
         z : ndarray of shape (m,) or (m, n_scores)
             Scores.
         bound : float or ndarray of shape (m,)
-            Largest norm, of all rows or of each; non-negative, may be infinite.
+            Largest norm, of all rows or of each; zero, or at least 1e-140, or infinite. (Squares
+            of anything smaller are lost, and with them the norm of several scores.)
 
         Returns
         -------
         clipped : ndarray
             In the shape of z; a fresh array.
+
+        Raises
+        ------
+        ValueError
+            If the derivative is not an array of real floats in the shape of z.
 
         Guarantees
         ----------
@@ -124,7 +141,7 @@ class Loss(ABC):
           about, becomes zero; so does one of several entries whose norm is not finite.
         """
         with np.errstate(over="ignore", invalid="ignore"):
-            d = self.derivative(y, z)
+            d = self._checked(np.asarray(self.derivative(y, z)), z)
             if d.ndim == 1:
                 np.clip(d, -bound, bound, out=d)
                 np.copyto(d, 0.0, where=np.isnan(d))
@@ -136,3 +153,11 @@ class Loss(ABC):
             d *= np.divide(largest, norms, out=np.ones_like(norms), where=norms > largest)[:, None]
         d[~np.isfinite(norms)] = 0.0
         return d
+
+    def _checked(self, d: np.ndarray, z: np.ndarray) -> np.ndarray:
+        if d.shape != z.shape or d.dtype.kind != "f":
+            raise ValueError(
+                f"{type(self).__name__} needs a derivative of real floats in the shape {z.shape} "
+                f"of the scores, got {d.dtype} of shape {d.shape}; make its derivative pointwise."
+            )
+        return np.asarray(d, dtype=np.float64)

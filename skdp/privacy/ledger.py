@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Iterable, Sequence
 from dataclasses import dataclass, replace
-from math import fsum, inf, isinf, sqrt
+from math import fsum, inf, isinf, nan, sqrt
 from typing import NamedTuple
 
 from ..exceptions import BudgetExceededError
@@ -12,6 +12,9 @@ from .calculus import Calculus, GaussianDP
 from .events import Event
 
 __all__ = ["Budget", "Ledger", "PrivacySpent", "Spend"]
+
+# Shares of such limits, and noise for them, neither underflow nor overflow.
+_SMALLEST_LIMIT, _LARGEST_LIMIT = 1e-250, 1e250
 
 
 class PrivacySpent(NamedTuple):
@@ -95,6 +98,12 @@ class Ledger:
     calculus : Calculus, default=GaussianDP()
         How events are priced and totals converted.
 
+    Raises
+    ------
+    ValueError
+        If epsilon or delta is outside its range, or so extreme that the budget in mu^2 leaves no
+        room in double precision to be shared out.
+
     Guarantees
     ----------
     - ``charge`` either records the event or raises and records nothing.
@@ -107,7 +116,7 @@ class Ledger:
         self._epsilon = float(epsilon)
         self._delta = float(delta)
         self._calculus = GaussianDP() if calculus is None else calculus
-        self._limit = self._calculus.limit(self._epsilon, self._delta)
+        self._limit = self._affordable()
         self._events: list[Event] = []
         self._prices: list[float] = []
 
@@ -164,11 +173,26 @@ class Ledger:
             return PrivacySpent(0.0, 0.0)
         if isinf(total):
             return PrivacySpent(inf, self._delta)
-        # The filter already guarantees the budget itself; rounding in the inversion may not
-        # report more than that.
-        epsilon = min(self._calculus.epsilon(total, self._delta), self._epsilon)
+        epsilon = self._calculus.epsilon(total, self._delta)
+        # The filter guarantees the budget itself, so what is the budget but for rounding is
+        # reported as the budget.
+        if epsilon > self._epsilon * (1 - 1e-9):
+            epsilon = self._epsilon
         return PrivacySpent(epsilon, self._delta)
 
     def receipt(self) -> tuple[Event, ...]:
         """The events so far, runs of equal ones folded into one with their count."""
         return tuple(self._events)
+
+    def _affordable(self) -> float:
+        try:
+            limit = self._calculus.limit(self._epsilon, self._delta)
+        except ArithmeticError:
+            limit = nan
+        if isinf(self._epsilon) or _SMALLEST_LIMIT <= limit <= _LARGEST_LIMIT:
+            return limit
+        raise ValueError(
+            f"Ledger needs epsilon and delta whose budget in mu^2 lies in [{_SMALLEST_LIMIT:g}, "
+            f"{_LARGEST_LIMIT:g}], got epsilon={self._epsilon:g} and delta={self._delta:g}. Choose "
+            "a less extreme epsilon, or epsilon=inf for no privacy."
+        )

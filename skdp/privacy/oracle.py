@@ -44,7 +44,13 @@ class Oracle(ABC):
 
     @final
     def for_problem(self, problem: Problem) -> Self:
-        """The same oracle, answering questions about this problem."""
+        """The same oracle, answering questions about this problem.
+
+        A problem is public content: loss, bounds, weights and the number of rows to divide by are
+        part of the question. Sensitivities are derived from the very problem that is asked about,
+        so that a solver may ask about another one than it was given, at the price of that one. It
+        must not depend on rows, and its loss must be pointwise.
+        """
         other = copy.copy(self)
         other._problem = problem
         return other
@@ -64,12 +70,12 @@ class Oracle(ABC):
     @final
     def gradient(self, w: np.ndarray, *, spend: Spend, clip: float | None = None) -> np.ndarray:
         """Noisy mean gradient of the loss at w, rows clipped to ``clip``; shape of w."""
-        return self._release(GradientQuery(self._current(), w.copy(), clip), spend)
+        return self._release(GradientQuery(self._current(), w, clip), spend)
 
     @final
     def gradient_norm(self, w: np.ndarray, *, spend: Spend, clip: float | None = None) -> float:
         """Noisy norm of the mean gradient at w. May be negative."""
-        query = GradientNormQuery(GradientQuery(self._current(), w.copy(), clip))
+        query = GradientNormQuery(GradientQuery(self._current(), w, clip))
         return float(self._release(query, spend))
 
     @final
@@ -109,6 +115,9 @@ class PrivateOracle(Oracle):
     - All answers together are (epsilon, delta)-DP with the ledger's epsilon and delta.
     - A question that the ledger refuses reads nothing.
     - A failure after the charge leaves the charge standing.
+    - Numerical accidents in single rows neither raise nor warn, whatever ``numpy.seterr`` says.
+    - What noise is added to is a plain array of real numbers in double precision, so that nothing
+      rides along beside the noise.
     - It can be neither pickled nor deep-copied.
     """
 
@@ -122,4 +131,16 @@ class PrivateOracle(Oracle):
     def _release(self, query: Query, spend: Spend) -> np.ndarray:
         mechanism = GaussianMechanism.calibrated(query.sensitivity(self._adjacency), spend)
         self._ledger.charge(mechanism.event(query.name))
-        return mechanism.randomize(query.evaluate(self._rows), self._noise)
+        # A warning or an exception about one row would tell of it outside the answer.
+        with np.errstate(all="ignore"):
+            return mechanism.randomize(_plain(query.evaluate(self._rows)), self._noise)
+
+
+def _plain(exact: object) -> np.ndarray:
+    if type(exact) is not np.ndarray or exact.dtype != np.float64:
+        raise TypeError(
+            "PrivateOracle needs exact answers that are plain arrays of float64, got "
+            f"{getattr(exact, 'dtype', 'no dtype')} in {type(exact).__name__}; convert them in the "
+            "query."
+        )
+    return exact

@@ -11,7 +11,9 @@ import os
 import warnings
 from abc import ABC, abstractmethod
 from math import prod
+from threading import Lock
 from typing import NoReturn
+from weakref import WeakSet
 
 import numpy as np
 from scipy.special import ndtri
@@ -23,6 +25,10 @@ __all__ = ["SecretNoise", "SeededNoise", "SystemNoise", "public_coins", "secret_
 type_of_random_state = int | np.random.RandomState | np.random.Generator | None
 
 _BUFFER = 1 << 15
+# Integers from here on fill the mantissa of a double.
+_RESOLVED = 1 << 52
+# The double before 2^63.
+_LARGEST = 2.0**63 - 2.0**10
 _NOISE_STREAM, _COIN_STREAM = 0, 1
 
 
@@ -40,40 +46,62 @@ class SecretNoise(ABC):
 
 
 class SystemNoise(SecretNoise):
-    """Normals from ``os.urandom``: 52-bit uniforms through the inverse normal CDF.
+    """Normals from ``os.urandom`` through the inverse normal CDF.
 
-    Uniforms are (m + 1/2) 2^-52 for m uniform in 0..2^52 - 1. All of them are exact in double
-    precision, so that none is 0 or 1; the normals reach +-8.2. Bytes are drawn in blocks to pay
-    for few system calls.
+    One bit of a word of 64 is the sign, the others a magnitude u in (0, 1) with
+    ``|z| = -ndtri(u / 2)``. Where 63 bits resolve u less finely than double precision can, which
+    happens to one word in 2048, another word continues the binary expansion of u. So |z| has the
+    resolution of double precision far out in the tails, where a coarse grid would tell apart
+    answers that must look alike; it is cut off at 13, where the normal law has a tail of 2^-128.
+    Bytes are drawn in blocks to pay for few system calls.
 
     Guarantees
     ----------
+    - No normal is zero or infinite.
+    - Threads that share a source, and a forked child and its parent, never draw the same normals.
     - No state from which earlier or later noise could be computed, besides the few normals
-      drawn ahead, which a forked child throws away. What was handed out is wiped.
+      drawn ahead, which a forked child throws away at once. What was handed out is wiped.
     """
 
     def __init__(self) -> None:
+        self._lock = Lock()
         self._ahead = np.empty(0)
         self._process = os.getpid()
+        _alive.add(self)
 
     def normal(self, shape: int | tuple[int, ...]) -> np.ndarray:
         """Fresh standard normals, an array of float64 of this shape."""
         size = shape if isinstance(shape, int) else prod(shape)
-        if self._process != os.getpid():
-            self._ahead = np.empty(0)
-            self._process = os.getpid()
         if size > _BUFFER:
-            return self._draw(size).reshape(shape)
-        if size > self._ahead.size:
-            self._ahead = self._draw(_BUFFER)
-        out = self._ahead[:size].copy()
-        self._ahead[:size] = 0.0
-        self._ahead = self._ahead[size:]
+            return _normals_of(_fresh_words(size)).reshape(shape)
+        with self._lock:
+            # Notices forks that bypass Python's hook as well.
+            if self._process != os.getpid():
+                self._start_afresh()
+            if size > self._ahead.size:
+                self._ahead = _normals_of(_fresh_words(_BUFFER))
+            out = self._ahead[:size].copy()
+            self._ahead[:size] = 0.0
+            self._ahead = self._ahead[size:]
         return out.reshape(shape)
 
-    @staticmethod
-    def _draw(size: int) -> np.ndarray:
-        return _normals_of(np.frombuffer(os.urandom(8 * size), dtype=np.uint64))
+    def _start_afresh(self) -> None:
+        self._ahead = np.empty(0)
+        self._process = os.getpid()
+
+
+_alive: WeakSet[SystemNoise] = WeakSet()
+
+
+def _start_all_afresh() -> None:
+    for noise in _alive:
+        # A thread that held the lock does not live on in the child to release it.
+        noise._lock = Lock()
+        noise._start_afresh()
+
+
+if hasattr(os, "register_at_fork"):
+    os.register_at_fork(after_in_child=_start_all_afresh)
 
 
 class SeededNoise(SecretNoise):
@@ -113,7 +141,8 @@ def secret_noise(random_state: type_of_random_state) -> SecretNoise:
         "random_state is set: the noise can be recomputed, so the privacy guarantee does not hold "
         "against anyone who knows the seed. Use random_state=None outside tests.",
         SeededNoiseWarning,
-        stacklevel=2,
+        # To the caller of fit, which calls this.
+        stacklevel=3,
     )
     return SeededNoise(_stream(random_state, _NOISE_STREAM))
 
@@ -125,10 +154,23 @@ def public_coins(random_state: type_of_random_state) -> np.random.Generator:
     return _stream(random_state, _COIN_STREAM)
 
 
+def _fresh_words(size: int) -> np.ndarray:
+    return np.frombuffer(os.urandom(8 * size), dtype=np.uint64)
+
+
 def _normals_of(words: np.ndarray) -> np.ndarray:
-    # With one more bit the largest word would round up to a uniform of 1, an infinite normal.
-    uniform = ((words >> np.uint64(12)).astype(np.float64) + 0.5) * 2.0**-52
-    return ndtri(uniform, out=uniform)
+    leading = (words >> np.uint64(1)).view(np.int64)
+    scaled = leading.astype(np.float64)
+    coarse = np.flatnonzero(leading < _RESOLVED)
+    if coarse.size:
+        scaled[coarse] += (_fresh_words(coarse.size).astype(np.float64) + 0.5) * 2.0**-64
+    # The largest words round up to a magnitude of 1, a normal of zero.
+    np.minimum(scaled, _LARGEST, out=scaled)
+    scaled *= 2.0**-64
+    z = ndtri(scaled, out=scaled)
+    bits = z.view(np.uint64)
+    bits ^= words << np.uint64(63)
+    return z
 
 
 def _stream(random_state: type_of_random_state, stream: int) -> np.random.Generator:

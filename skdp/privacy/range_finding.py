@@ -57,7 +57,7 @@ def private_data_norm(oracle: Oracle, budget: Budget, n_samples: int, n_features
     coarse, fine = budget.split([_COARSE_SHARE, 1 - _COARSE_SHARE])
     top = _size(oracle, "row_norm", coarse, _NORM_TAIL * n_samples)
     if top is None:
-        _warn_unseen("data_norm", f"the square root of the number of features, {n_features}")
+        _warn_unseen("data_norm", f"the square root of the number of features, {n_features}", 3)
     if not top:
         return sqrt(n_features)
     edges = top * 4.0 ** (np.arange(-_NORM_STEPS, 1) / _NORM_STEPS)
@@ -96,7 +96,7 @@ def private_target_bounds(
     coarse, *zooms = budget.split([_COARSE_SHARE] + [share] * _ZOOMS)
     top = _size(oracle, "target_size", coarse, _TARGET_TAIL * n_samples)
     if top is None:
-        _warn_unseen("target_bounds", "(-1, 1)")
+        _warn_unseen("target_bounds", "(-1, 1)", 2)
     if not top:
         return TargetBounds(-1.0, 1.0, centred)
     # The next size may be well filled and still hidden in noise.
@@ -118,8 +118,9 @@ def _size(oracle: Oracle, of: Histogrammed, spend: Spend, tail: float) -> float 
     None if nothing is visible.
     """
     counts = oracle.histogram(of, _SIZES, spend=spend)
-    # The largest of m normals is about sqrt(2 ln m); one more makes a false alarm rare.
-    visible = counts > _noise_scale(oracle, spend) * (sqrt(2 * log(counts.size)) + 1)
+    # The largest of m normals is about sqrt(2 ln m). A false alarm gives a bound that is off by
+    # many powers of ten; two more make its probability 3e-5 for these sizes.
+    visible = counts > _noise_scale(oracle, spend) * (sqrt(2 * log(counts.size)) + 2)
     if not visible.any():
         return None
     seen = np.where(visible, counts, 0.0)
@@ -152,10 +153,11 @@ def _leeway(oracle: Oracle, spend: Spend, counts: np.ndarray) -> float:
     return _LEEWAY * _noise_scale(oracle, spend) * sqrt(counts.size) / 2
 
 
-def _warn_unseen(parameter: str, instead: str) -> None:
+def _warn_unseen(parameter: str, instead: str, calls_from_fit: int) -> None:
     warnings.warn(
         f"The share of the budget set aside to find {parameter} privately is too small for this "
         f"number of rows; {instead} is used. Pass {parameter} if you know a bound.",
         UserWarning,
-        stacklevel=2,
+        # To the caller of fit, past fit itself and this function.
+        stacklevel=calls_from_fit + 3,
     )

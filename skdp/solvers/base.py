@@ -87,7 +87,11 @@ class Solver(ABC):
 
     @final
     def set_params(self, **params: Any) -> Self:
-        """Change hyperparameters in place, as scikit-learn's searches do on their own clones."""
+        """Change hyperparameters in place, as scikit-learn's searches do on their own clones.
+
+        As with nested estimators, a solver that was passed to two estimators is one object: setting
+        ``solver__name`` on either of them changes both. Pass each its own, or a clone.
+        """
         known = {f.name for f in fields(self)}
         for name, value in params.items():
             if name not in known:

@@ -27,7 +27,7 @@ __all__ = ["GD"]
 _HYPERPARAMETERS: dict[str, list[Any]] = {
     "steps": [None, Interval(Integral, 1, None, closed="left")],
     "horizon": [None, Interval(Real, 0, None, closed="neither")],
-    "clip": [None, Interval(Real, 0, None, closed="right")],
+    "clip": [None, Interval(Real, 1e-50, None, closed="both")],
     "momentum": [None, Interval(Real, 0, 1, closed="left")],
     "average": [Interval(Real, 0, 1, closed="both")],
     "schedule": [StrOptions({"uniform", "exponential", "momentum"}), tuple, list],
@@ -62,9 +62,9 @@ class GD(Solver):
         ``1 / (row_norm**2 * max_weight)``.
     clip : float, optional
         Bound on the norm of the derivative of the loss of one row of full norm, that is, on the
-        row's gradient in units of ``row_norm * max_weight``. ``inf`` stands for the Lipschitz
-        constant of the loss. Below it, the penalty is scaled down alike, so that clipping does not
-        change the balance between loss and penalty.
+        row's gradient in units of ``row_norm * max_weight``; at least 1e-50. ``inf`` stands for the
+        Lipschitz constant of the loss. Below it, the penalty is scaled down alike, so that clipping
+        does not change the balance between loss and penalty.
     momentum : float, optional
         Heavy-ball coefficient beta, in [0, 1).
     average : float, default=0.5

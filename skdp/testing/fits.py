@@ -3,12 +3,11 @@
 from __future__ import annotations
 
 from typing import Any
-from unittest.mock import patch
 
 from ..data.base import RowStore
-from ..estimators import base
 from ..privacy.adjacency import Adjacency
 from ..privacy.ledger import Ledger
+from ..privacy.opening import opened_by
 from ..privacy.randomness import SecretNoise
 from .oracles import ExactOracle, RecordingOracle, ReplayOracle, Transcript
 
@@ -32,7 +31,7 @@ def record_fit(estimator: Any, X: Any, y: Any) -> Transcript:
     def oracle(rows: RowStore, ledger: Ledger, adjacency: Adjacency, noise: SecretNoise) -> Any:
         return RecordingOracle(rows, ledger, adjacency, noise, transcript)
 
-    with patch.object(base, "PrivateOracle", oracle):
+    with opened_by(oracle):
         estimator.fit(X, y)
     return transcript
 
@@ -63,13 +62,16 @@ def replay_fit(estimator: Any, X: Any, y: Any, transcript: Transcript) -> None:
         made.append(ReplayOracle(ledger, adjacency, transcript))
         return made[-1]
 
-    with patch.object(base, "PrivateOracle", oracle):
+    with opened_by(oracle):
         estimator.fit(X, y)
     assert all(replay.finished() for replay in made), "fewer questions than recorded"
 
 
 def exact_fit(estimator: Any, X: Any, y: Any) -> Ledger:
     """Fit without noise and return the receipt, whose epsilon is infinite.
+
+    The estimator gets this receipt too, also if the fit fails after an answer. Fits in other
+    threads keep their noise.
 
     Parameters
     ----------
@@ -86,8 +88,12 @@ def exact_fit(estimator: Any, X: Any, y: Any) -> Ledger:
         del noise
         return ExactOracle(rows, ledger, adjacency, receipt)
 
-    with patch.object(base, "PrivateOracle", oracle):
-        estimator.fit(X, y)
-    estimator.privacy_spent_ = receipt.spent()
-    estimator.privacy_ledger_ = receipt.receipt()
+    try:
+        with opened_by(oracle):
+            estimator.fit(X, y)
+    finally:
+        # A fit that was refused at once keeps the results, and the receipt, of an earlier one.
+        if receipt.total:
+            estimator.privacy_spent_ = receipt.spent()
+            estimator.privacy_ledger_ = receipt.receipt()
     return receipt

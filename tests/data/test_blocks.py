@@ -198,3 +198,15 @@ def test_cut_covers_every_row_once_in_blocks_of_nearly_equal_size(n, rows):
     assert 1 <= sizes.max() <= 1.5 * rows + 1
     assert np.all(sizes[:-1] == sizes[0])
     assert 1 <= sizes[-1] <= sizes[0]
+
+
+@pytest.mark.parametrize("dtype", [np.float64, np.float32])
+@pytest.mark.parametrize("bad", [np.nan, np.inf, -np.inf])
+def test_rows_that_are_not_finite_count_as_zero_and_leave_the_others_bounded(layout, bad, dtype):
+    X = mixed().astype(dtype)
+    X[4, 2] = bad
+    zeroed = X.copy()
+    zeroed[4] = 0.0
+    rows = bounded_rows(layout(X), RowBounds(NORM))
+    np.testing.assert_allclose(rows, bounded_rows(layout(zeroed), RowBounds(NORM)), rtol=ROUNDING)
+    assert RawBlock(layout(X), np.zeros(12)).norms[4] == np.inf

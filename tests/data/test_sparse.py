@@ -165,3 +165,12 @@ def test_flag_of_canonical_format_is_not_trusted():
     stale.has_canonical_format = True  # as after an edit of its arrays in place
     moments = SparseRows(stale, y).sum(lambda block: np.sort(block.norms))
     assert moments.max() == pytest.approx(np.linalg.norm(X, axis=1).max(), rel=1e-12)
+
+
+@pytest.mark.parametrize("dtype", [np.float64, np.float32])
+def test_parts_whose_sum_overflows_make_the_largest_float(dtype):
+    largest = np.finfo(dtype).max
+    parts = np.array([largest, largest, -largest, -largest], dtype=dtype)
+    rows = SparseRows(sp.csr_array((parts, [0, 0, 1, 1], [0, 2, 4]), shape=(2, 2)), np.zeros(2))
+    (block,) = rows.blocks()
+    np.testing.assert_array_equal(block.X.toarray(), [[largest, 0], [0, -largest]])

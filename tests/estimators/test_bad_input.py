@@ -9,6 +9,7 @@ import scipy.sparse as sp
 
 from skdp import DPLinearRegression, DPLogisticRegression
 from skdp.data import Chunks
+from skdp.losses import Logistic, Softmax
 from skdp.solvers import GD
 
 pytestmark = pytest.mark.filterwarnings("ignore::skdp.SeededNoiseWarning")
@@ -137,7 +138,8 @@ def test_unknown_labels_are_refused_without_naming_them(y):
 
 
 def test_continuous_labels_are_refused():
-    refused(lambda: classifier().fit(X, Y + NUMBER), "Unknown label type")
+    refused(lambda: classifier().fit(X, Y + NUMBER), "needs labels among the 2 classes")
+    refused(lambda: classifier(classes=None).fit(X, Y + X[:, 0]), "Unknown label type")
 
 
 def test_labels_of_two_kinds_are_refused():
@@ -158,8 +160,9 @@ def test_targets_of_a_regression_have_to_be_numbers(y):
     refused(lambda: regressor().fit(X, y), "needs numeric targets; y holds other values")
 
 
+EPSILONS = (0, -1, 1e-11, 1.1e9, 1e300, np.inf, np.nan, "1", None)
 BAD_PARAMETERS = [
-    *[({"epsilon": value}, "'epsilon' parameter") for value in (0, -1, np.inf, np.nan, "1", None)],
+    *[({"epsilon": value}, "'epsilon' parameter") for value in EPSILONS],
     *[({"delta": value}, "'delta' parameter") for value in (0, 1, -0.1, np.nan, "1", None)],
     *[({"data_norm": value}, "'data_norm' parameter") for value in (0, -1, np.inf, np.nan, "1")],
     *[({"intercept_scaling": v}, "'intercept_scaling' parameter") for v in (0, -1, 1e300, None)],
@@ -196,6 +199,13 @@ BAD_REGRESSOR_PARAMETERS = [
     *[({"alpha": value}, "'alpha' parameter") for value in (-1, np.inf, np.nan, "1", None)],
     *[({"loss": value}, "'loss' parameter") for value in ("absolute", None)],
     *[
+        (
+            {"loss": loss},
+            f"loss for numeric targets with one score a row, got {type(loss).__name__}",
+        )
+        for loss in (Softmax(3), Logistic())
+    ],
+    *[
         ({"target_bounds": value}, "'target_bounds' parameter")
         for value in (
             (1, 0),
@@ -209,6 +219,10 @@ BAD_REGRESSOR_PARAMETERS = [
             5,
             "ab",
             {0, 1},
+            (2**60, 2**60 + 1),
+            (0, 5e-324),
+            (0, 10**400),
+            (0, 1e300),
         )
     ],
     ({"solver": GD(clip=np.inf)}, "GD needs a finite clip for Squared"),
@@ -231,6 +245,7 @@ def test_bad_parameters_are_refused_before_anything_is_charged(make, options, co
     assert not hasattr(model, "privacy_ledger_")
 
 
+FRAME = pd.DataFrame(X, columns=["a", "b", "c"])
 CHUNKS = {
     "strings": ([(STRINGS, Y)], "X holds entries that are not numbers"),
     "one-dimensional": ([(X[:, 0], Y)], "Expected 2D array, got 1D array instead."),
@@ -240,6 +255,9 @@ CHUNKS = {
     "no targets": ([(X, None)], "one target a row, got targets of 0 dimensions"),
     "two columns of targets": ([(X, np.c_[Y, Y])], "got targets of 2 dimensions"),
     "too few targets": ([(X, Y[1:])], "inconsistent numbers of samples: [60, 59]"),
+    "changing names": ([(FRAME, Y), (FRAME[["b", "a", "c"]], Y)], "the same column names"),
+    "names that come late": ([(X, Y), (FRAME, Y)], "the same column names"),
+    "names that go missing": ([(FRAME, Y), (X, Y)], "the same column names"),
     "changing features": ([(X, Y), (X[:, :2], Y)], "3 features in every chunk, got 2"),
     "empty chunk": ([(X, Y), (X[:0], Y[:0])], "0 sample(s)"),
     "nothing": ([], "at least one row, got a source without any"),
@@ -322,10 +340,29 @@ def test_one_row_is_enough(make):
 
 
 @pytest.mark.parametrize(
-    ("epsilon", "delta"), [(1e-12, 1e-5), (1e9, 1e-5), (1.0, 1e-300), (1.0, 0.999)]
+    ("epsilon", "delta"), [(1e-10, 1e-5), (1e9, 1e-5), (1.0, 1e-300), (1.0, 0.999)]
 )
 @both
 def test_extreme_budgets_give_a_finite_model(make, epsilon, delta):
     model = make(epsilon=epsilon, delta=delta, solver=GD(steps=20)).fit(X, Y)
     assert np.isfinite(model.coef_).all()
     assert model.privacy_spent_.epsilon <= epsilon
+
+
+@both
+def test_largest_budget_gives_a_finite_model_in_few_steps(make):
+    model = make(epsilon=1e9).fit(X, Y)
+    assert np.isfinite(model.coef_).all()
+    assert np.max(model.n_iter_) < 50_000
+
+
+@both
+def test_missing_values_call_for_a_constant_and_not_for_the_mean(make):
+    with pytest.raises(ValueError, match="Input X contains NaN") as caught:
+        make().fit(with_entry(np.nan), Y)
+    assert "SimpleImputer(strategy='constant')" in str(caught.value)
+    assert "HistGradientBoosting" not in str(caught.value)
+
+
+def test_message_about_labels_names_the_estimators_that_recode_them():
+    refused(lambda: classifier().fit(X, Y + 1), "Inside VotingClassifier, BaggingClassifier or")

@@ -135,11 +135,13 @@ def test_no_attribute_has_as_many_entries_as_there_are_rows(model):
     assert set(vars(fitted)) - set(fitted.get_params(deep=False)) <= {
         "classes_",
         "coef_",
+        "data_norm_",
         "intercept_",
         "n_features_in_",
         "n_iter_",
         "privacy_ledger_",
         "privacy_spent_",
+        "target_bounds_",
     }
 
 

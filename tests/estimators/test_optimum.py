@@ -8,11 +8,11 @@ from sklearn.linear_model import HuberRegressor, LinearRegression, LogisticRegre
 
 from skdp import DPLinearRegression, DPLogisticRegression
 from skdp.solvers import GD
+from skdp.testing import exact_fit
 
 pytestmark = pytest.mark.filterwarnings("ignore::skdp.SeededNoiseWarning")
 
 N, D = 200, 3
-NO_NOISE = {"epsilon": 1e12, "random_state": 0}
 # Many stable steps without clipping.
 SOLVER = GD(steps=2000, horizon=10_000.0, clip=4.0, momentum=0.9, average=0.05)
 # Up to scikit-learn 1.7 the penalty is named, since then l1_ratio says it all.
@@ -30,6 +30,11 @@ def make_data():
 
 X, BINARY, SEVERAL, REAL = make_data()
 LONGEST = float(np.linalg.norm(X, axis=1).max())
+
+
+def without_noise(model, y):
+    exact_fit(model, X, y)
+    return model
 
 
 def assert_same(ours, theirs, tol=2e-4):
@@ -56,9 +61,10 @@ def assert_same(ours, theirs, tol=2e-4):
 def test_logistic_regression(y, options):
     elastic = {"solver": "saga", "random_state": 0} | NAMED if "l1_ratio" in options else {}
     theirs = LogisticRegression(**options, **elastic, tol=1e-10, max_iter=50_000).fit(X, y)
-    ours = DPLogisticRegression(
-        data_norm=LONGEST, classes=np.unique(y), solver=SOLVER, **NO_NOISE, **options
-    ).fit(X, y)
+    ours = without_noise(
+        DPLogisticRegression(data_norm=LONGEST, classes=np.unique(y), solver=SOLVER, **options),
+        y,
+    )
     if y is SEVERAL:
         # Softmax does not see a constant that is added to all intercepts.
         theirs.intercept_ -= theirs.intercept_.mean()
@@ -71,9 +77,12 @@ def test_logistic_regression(y, options):
 )
 @pytest.mark.parametrize("target_bounds", [(-20.0, 20.0), (-15.0, 30.0)], ids=str)
 def test_linear_regression(options, target_bounds):
-    ours = DPLinearRegression(
-        data_norm=LONGEST, target_bounds=target_bounds, solver=SOLVER, **NO_NOISE, **options
-    ).fit(X, REAL)
+    ours = without_noise(
+        DPLinearRegression(
+            data_norm=LONGEST, target_bounds=target_bounds, solver=SOLVER, **options
+        ),
+        REAL,
+    )
     theirs = Ridge(**{"alpha": 0.0} | options).fit(X, REAL)
     assert_same(ours, theirs)
     if not options:
@@ -83,20 +92,16 @@ def test_linear_regression(options, target_bounds):
 def test_intercept_scaling_and_data_norm_are_no_part_of_the_solution():
     expected = Ridge(alpha=1.0).fit(X, REAL)
     for options in ({"intercept_scaling": 0.3}, {"intercept_scaling": 2.0}, {"data_norm": 8.0}):
-        ours = DPLinearRegression(
-            **{"data_norm": LONGEST, "target_bounds": (-20.0, 20.0), "alpha": 1.0}
-            | options
-            | NO_NOISE,
-            solver=SOLVER,
-        ).fit(X, REAL)
+        given = {"data_norm": LONGEST, "target_bounds": (-20.0, 20.0), "alpha": 1.0} | options
+        ours = without_noise(DPLinearRegression(**given, solver=SOLVER), REAL)
         assert_same(ours, expected, tol=1e-3)
 
 
 def test_targets_beyond_their_bounds_count_as_the_bounds():
     y = np.where(np.arange(N) % 10 == 0, 1e6, REAL)
-    ours = DPLinearRegression(
-        data_norm=LONGEST, target_bounds=(-5.0, 5.0), solver=SOLVER, **NO_NOISE
-    ).fit(X, y)
+    ours = without_noise(
+        DPLinearRegression(data_norm=LONGEST, target_bounds=(-5.0, 5.0), solver=SOLVER), y
+    )
     assert_same(ours, LinearRegression().fit(X, np.clip(y, -5.0, 5.0)))
 
 
@@ -105,9 +110,12 @@ def test_huber_loss_resists_outliers():
     robust = HuberRegressor(alpha=0.0).fit(X, REAL)
     bounds = {"data_norm": LONGEST, "target_bounds": (-60.0, 60.0)}
     ours = {
-        clip: DPLinearRegression(
-            **bounds, **NO_NOISE, solver=GD(steps=2000, horizon=20_000.0, clip=clip, momentum=0.9)
-        ).fit(X, y)
+        clip: without_noise(
+            DPLinearRegression(
+                **bounds, solver=GD(steps=2000, horizon=20_000.0, clip=clip, momentum=0.9)
+            ),
+            y,
+        )
         for clip in (0.02, 4.0)
     }
     assert np.abs(ours[0.02].coef_ - robust.coef_).max() < 0.25

@@ -1,4 +1,4 @@
-"""The clip of a loss with several scores whose derivative is unbounded."""
+"""The clip of losses: unbounded derivatives of several scores, and what is no derivative."""
 
 from dataclasses import dataclass
 from typing import ClassVar
@@ -55,3 +55,40 @@ def test_loss_without_its_constants_cannot_be_made():
 
     with pytest.raises(TypeError, match="lipschitz"):
         Incomplete()
+
+
+@pytest.mark.parametrize(
+    "wrong",
+    [
+        lambda z: z[:, :1],
+        lambda z: z[:-1],
+        lambda z: z.T,
+        lambda z: z.sum(axis=1),
+        lambda z: z[None],
+        lambda z: z + 1j,
+        lambda z: z.astype(int),
+        lambda z: z.astype(object),
+        lambda z: 0.0,
+    ],
+)
+def test_derivative_that_has_no_entry_a_score_is_refused_without_quoting_it(wrong):
+    class Wrong(HalfSquaredNorm):
+        def derivative(self, y, z):
+            return wrong(z)
+
+    z = np.full((4, 3), 73.25)
+    with pytest.raises(ValueError, match=r"^Wrong needs a derivative .* shape \(4, 3\)") as caught:
+        Wrong().clipped_derivative(np.zeros(4), z, 1.0)
+    assert "73" not in str(caught.value)
+
+
+def test_derivative_in_single_precision_is_clipped_in_double_precision():
+    class Single(HalfSquaredNorm):
+        n_scores: ClassVar[int] = 1
+
+        def derivative(self, y, z):
+            return z.astype(np.float32)
+
+    clipped = Single().clipped_derivative(np.zeros(2), np.array([5.0, -5.0]), 0.1)
+    assert clipped.dtype == np.float64
+    np.testing.assert_array_equal(clipped, [0.1, -0.1])

@@ -178,8 +178,18 @@ def test_the_receipt_alone_tells_what_was_spent():
     ledger = Ledger(1.0, 1e-5)
     for spend in Budget(ledger.limit).split([0.1] * 5 + [0.2, 0.3]):
         pay(ledger, spend)
-    total = sum(e.count * (e.sensitivity / e.noise_scale) ** 2 for e in ledger.receipt())
-    assert GaussianDP().epsilon(total, 1e-5) == pytest.approx(ledger.spent().epsilon, rel=1e-12)
+        total = sum(e.count * (e.sensitivity / e.noise_scale) ** 2 for e in ledger.receipt())
+        told = GaussianDP().epsilon(total, 1e-5)
+        assert told == pytest.approx(ledger.spent().epsilon, rel=1e-9)
+        # What is reported is never less than what was spent.
+        assert ledger.spent().epsilon >= told
+
+
+def test_a_budget_that_is_used_up_is_reported_as_it_was_given():
+    ledger = Ledger(0.3, 1e-5)
+    for spend in Budget(ledger.limit).split(7):
+        pay(ledger, spend)
+    assert ledger.spent() == PrivacySpent(0.3, 1e-5)
 
 
 def test_receipts_are_values():
@@ -251,3 +261,24 @@ def test_parts_of_a_budget_keep_their_proportions():
     assert [s.amount for s in budget.split([0.25, 0.75])] == pytest.approx([0.01, 0.03])
     assert [s.amount for s in budget.split(4)] == pytest.approx([0.01] * 4)
     assert budget.fraction(0.5).whole().amount == pytest.approx(0.02)
+
+
+@every_calculus
+@pytest.mark.parametrize(
+    ("epsilon", "delta"), [(1e300, 1e-5), (1.7e308, 1e-300), (1e308, 0.5), (1e-320, 1e-300)]
+)
+def test_a_budget_beyond_double_precision_is_refused_and_quoted(calculus, epsilon, delta):
+    given = re.escape(f"got epsilon={epsilon:g} and delta={delta:g}. Choose")
+    with pytest.raises(ValueError, match=f"^Ledger needs .*, {given}"):
+        Ledger(epsilon, delta, calculus=calculus)
+
+
+@every_calculus
+@pytest.mark.parametrize(
+    ("epsilon", "delta"), [(1e200, 1e-5), (1e200, 1e-300), (1e-100, 1e-120), (1e-300, 1e-100)]
+)
+def test_extreme_budgets_that_are_accepted_can_be_shared_out(calculus, epsilon, delta):
+    ledger = Ledger(epsilon, delta, calculus=calculus)
+    for spend in Budget(ledger.limit).split([1e-9, 0.1, 0.8]):
+        pay(ledger, spend)
+    assert 0 <= ledger.spent().epsilon <= epsilon

@@ -200,6 +200,63 @@ def test_the_question_is_frozen_when_it_is_asked():
     np.testing.assert_array_equal(edges, 0.0)
 
 
+@pytest.mark.parametrize(
+    "w",
+    [
+        W[:, None],
+        W[None],
+        W[:-1],
+        np.append(W, 0.0),
+        0.0,
+        W + 0j,
+        W.astype(object),
+        W.astype(str),
+        W > 0,
+        [None] * 4,
+    ],
+    ids=lambda w: f"{np.asarray(w).dtype}{np.shape(w)}",
+)
+def test_points_of_another_kind_or_shape_are_refused_before_anything_is_charged(w):
+    s = setup(kind=BreakingRows)
+    for question in (s.asked.gradient, s.asked.gradient_norm):
+        with pytest.raises(ValueError, match=r"needs a w of real numbers and of shape \(4,\), got"):
+            question(w, spend=Spend(0.01), clip=0.3)
+    assert s.ledger.receipt() == ()
+
+
+@pytest.mark.parametrize("kind", [np.float32, np.int64, np.longdouble, list, np.ma.array])
+def test_points_are_brought_to_plain_double_precision(kind):
+    given = np.array([1, -1, 2, 0])
+    w = kind(given) if kind in (list, np.ma.array) else given.astype(kind)
+    query = GradientQuery(PROBLEM, w, np.float32(0.5))
+    assert type(query.w) is np.ndarray
+    assert query.w.dtype == np.float64
+    assert type(query.clip) is float
+    np.testing.assert_array_equal(query.w, given)
+    if isinstance(w, np.ndarray):
+        assert not np.shares_memory(w, query.w)
+
+
+@pytest.mark.parametrize(
+    "ride",
+    [
+        lambda g: g + 1j * g,
+        lambda g: g.astype(np.float32),
+        lambda g: g.astype(object),
+        lambda g: g.tolist(),
+        lambda g: g.view(np.recarray),
+        lambda g: np.ma.array(g),
+    ],
+)
+def test_an_exact_answer_that_is_no_plain_array_gets_no_noise_and_does_not_leave(ride, monkeypatch):
+    honest = GradientQuery.evaluate
+    monkeypatch.setattr(GradientQuery, "evaluate", lambda self, rows: ride(honest(self, rows)))
+    s = setup()
+    with pytest.raises(TypeError, match="plain arrays of float64"):
+        s.asked.gradient(W, spend=Spend(0.01))
+    assert len(s.ledger.receipt()) == 1
+
+
 @pytest.mark.parametrize("copier", [copy.deepcopy, pickle.dumps])
 def test_it_can_be_neither_pickled_nor_deep_copied(copier):
     for oracle in (setup().oracle, setup().asked):

@@ -1,11 +1,14 @@
 """Recording, replaying and un-noising whole fits."""
 
 from math import inf
+from threading import Event, Thread
 
 import numpy as np
 import pytest
 
 from skdp import DPLinearRegression, DPLogisticRegression
+from skdp.privacy.opening import opened_by
+from skdp.privacy.oracle import PrivateOracle
 from skdp.solvers import GD
 from skdp.testing import exact_fit, record_fit, replay_fit
 
@@ -73,3 +76,96 @@ def test_exact_fit_has_no_noise_and_an_infinite_receipt(data_norm):
         assert regressor.privacy_ledger_ == receipt.receipt()
         assert {event.mechanism for event in receipt.receipt()} == {"non_private"}
     np.testing.assert_array_equal(*coefs)
+
+
+class Failing(GD):
+    """Asks as usual and then fails."""
+
+    def solve(self, problem, oracle, rng):
+        super().solve(problem, oracle, rng)
+        raise RuntimeError("planned")
+
+
+def test_exact_fit_that_fails_has_an_infinite_receipt():
+    failed = model(solver=Failing(steps=4))
+    with pytest.raises(RuntimeError, match="planned"):
+        exact_fit(failed, X, Y)
+    assert failed.privacy_spent_.epsilon == inf
+    assert {event.mechanism for event in failed.privacy_ledger_} == {"non_private"}
+
+
+def test_exact_fit_that_is_refused_keeps_an_earlier_receipt():
+    fitted = model().fit(X, Y)
+    before = fitted.privacy_spent_, fitted.privacy_ledger_
+    with pytest.raises(ValueError, match="epsilon"):
+        exact_fit(fitted.set_params(epsilon=-1.0), X, Y)
+    assert (fitted.privacy_spent_, fitted.privacy_ledger_) == before
+
+
+class Waiting(GD):
+    """Lets another thread work while this fit is under way."""
+
+    def solve(self, problem, oracle, rng):
+        UNDER_WAY.set()
+        assert GO_ON.wait(60)
+        return super().solve(problem, oracle, rng)
+
+
+UNDER_WAY, GO_ON = Event(), Event()
+
+
+@pytest.mark.parametrize("start", [exact_fit, record_fit])
+def test_fits_in_other_threads_are_left_alone(start):
+    UNDER_WAY.clear()
+    GO_ON.clear()
+    other = model(solver=Waiting(steps=4))
+    result = []
+    thread = Thread(target=lambda: result.append(start(other, X, Y)))
+    thread.start()
+    try:
+        assert UNDER_WAY.wait(60)
+        one, two = model().fit(X, Y), model().fit(X, Y)
+    finally:
+        GO_ON.set()
+        thread.join()
+    assert not np.array_equal(one.coef_, two.coef_)
+    assert {event.mechanism for event in one.privacy_ledger_} == {"gaussian"}
+    if start is record_fit:
+        assert len(result[0].entries) == 4
+    else:
+        assert other.privacy_spent_.epsilon == inf
+
+
+def test_threads_started_within_get_a_private_oracle():
+    models = [model(), model()]
+
+    class Starting(GD):
+        def solve(self, problem, oracle, rng):
+            for m in models:
+                thread = Thread(target=m.fit, args=(X, Y))
+                thread.start()
+                thread.join()
+            return super().solve(problem, oracle, rng)
+
+    exact_fit(model(solver=Starting(steps=4)), X, Y)
+    assert not np.array_equal(*(m.coef_ for m in models))
+
+
+def test_nothing_is_left_behind_by_a_fit_that_fails():
+    with pytest.raises(RuntimeError, match="planned"):
+        exact_fit(model(solver=Failing(steps=4)), X, Y)
+    assert not np.array_equal(*(model().fit(X, Y).coef_ for _ in range(2)))
+
+
+def test_nested_fits_return_to_the_oracle_before():
+    made = []
+
+    def factory(*args):
+        made.append(PrivateOracle(*args))
+        return made[-1]
+
+    with opened_by(factory):
+        exact_fit(model(), X, Y)
+        assert not made
+        model().fit(X, Y)
+    assert len(made) == 1

@@ -3,19 +3,23 @@
 from __future__ import annotations
 
 from dataclasses import dataclass
+from math import inf
 from typing import ClassVar
 
 import numpy as np
 
 from ...data.base import RowStore
 from ...data.blocks import Block
+from ...losses import Loss
 from ...problem import Problem
 from ..adjacency import Adjacency
 from .base import Query
 
 __all__ = ["GradientNormQuery", "GradientQuery"]
 
-_LEAST_WEIGHT = 1e-150
+# Squares of derivatives below this are lost, and sums above that overflow.
+_LEAST_BOUND = 1e-140
+_LARGEST_SUM = 1e300
 
 
 @dataclass(frozen=True, eq=False)
@@ -23,25 +27,36 @@ class GradientQuery(Query):
     """Mean over the rows of the gradient of the weighted loss at w, each row clipped.
 
     The gradient of row i is ``c_i l'(y_i, <w, x~_i>) x~_i^T`` with l2 (Frobenius) norm
-    ``c_i ||l'|| ||x~_i||``; ``l'`` is shrunk until this norm is at most ``clip``, in closed form.
+    ``c_i ||l'|| ||x~_i||``. In closed form ``l'`` is shrunk until ``max(c) ||l'|| ||x~_i||`` is at
+    most ``clip``, for rows of all classes alike, so that clipping does not undo their weights.
 
     Parameters
     ----------
     problem : Problem
         Loss and public bounds.
     w : ndarray
-        Where; public.
+        Where; public. Real numbers in the shape of the problem; copied to double precision.
     clip : float or None
         Bound on the norm of one row's gradient; None stands for the Lipschitz constant of the
         problem, with which clipping changes nothing.
 
+    Raises
+    ------
+    ValueError
+        If w is not an array of real numbers in the shape of the problem.
+
     Guarantees
     ----------
     - Under replace-one the exact answer moves by at most ``2 min(clip, lipschitz) / n`` in l2,
-      under zero-out by half of it: the sum has one vector of norm at most that bound a row
-      (see ``Adjacency.of_sum``), and n is public. Both are attained.
+      under zero-out by half of it: the sum has one vector a row (see ``Adjacency.of_sum``), and n
+      is public. Proof that it has at most that norm: after clipping,
+      ``||l'|| <= bound / (max(c) ||x~_i||)``, hence
+      ``c_i ||l'|| ||x~_i|| <= bound c_i / max(c) <= bound``. Both are attained.
     - The bound holds whatever the rows, the targets and w, even if the loss declared a wrong
-      Lipschitz constant, because the clip is applied in any case.
+      Lipschitz constant, because the clip is applied in any case. It does presume that the loss is
+      pointwise (see ``Loss.derivative``).
+    - Bounds so extreme that double precision could not keep them have an infinite sensitivity,
+      with which the question is refused.
     """
 
     name: ClassVar[str] = "gradient"
@@ -50,6 +65,17 @@ class GradientQuery(Query):
     w: np.ndarray
     clip: float | None = None
 
+    def __post_init__(self) -> None:
+        w, shape = np.asarray(self.w), self.problem.shape
+        if w.dtype.kind not in "iuf" or w.shape != shape:
+            raise ValueError(
+                f"GradientQuery needs a w of real numbers and of shape {shape}, got {w.dtype} of "
+                f"shape {w.shape}; ask at arrays like problem.start()."
+            )
+        object.__setattr__(self, "w", np.array(w, dtype=np.float64))
+        if self.clip is not None:
+            object.__setattr__(self, "clip", float(self.clip))
+
     @property
     def bound(self) -> float:
         """Bound on the norm of one row's gradient."""
@@ -57,8 +83,16 @@ class GradientQuery(Query):
         return lipschitz if self.clip is None else min(self.clip, lipschitz)
 
     def sensitivity(self, adjacency: Adjacency) -> float:
-        """``2 bound / n`` under replace-one."""
-        return adjacency.of_sum(self.bound) / self.problem.n_samples
+        """``2 bound / n`` under replace-one; infinite unless double precision keeps the bound.
+
+        That is the case if both the bound and its share ``bound / (row_norm max(c))`` on the
+        derivative are at least 1e-140, and ``bound * n`` is at most 1e300.
+        """
+        problem, bound = self.problem, self.bound
+        least = _LEAST_BOUND * max(1.0, problem.row_norm * problem.max_weight)
+        if not (least <= bound and bound * problem.n_samples <= _LARGEST_SUM):
+            return inf
+        return adjacency.of_sum(bound) / problem.n_samples
 
     def evaluate(self, rows: RowStore) -> np.ndarray:
         """The exact mean of clipped gradients, in the shape of w."""
@@ -71,13 +105,19 @@ class GradientQuery(Query):
         return (self.w, self.bound)
 
     def _of_block(self, block: Block) -> np.ndarray:
-        loss, z = self.problem.loss, block.scores(self.w)
-        if self.problem.class_weight is None:
-            return block.combine(loss.clipped_derivative(block.y, z, self.bound / block.norms))
-        weight = np.take(self.problem.class_weight, block.y.astype(np.intp))
-        limit = self.bound / (block.norms * np.maximum(weight, _LEAST_WEIGHT))
-        r = loss.clipped_derivative(block.y, z, limit)
-        return block.combine(r * (weight if r.ndim == 1 else weight[:, None]))
+        problem = self.problem
+        # Negative weights are refused by the problem; the bound holds in spite of them.
+        weights = np.abs(problem.class_weight or (1.0,))
+        heaviest = weights.max()
+        # The derivative at an infinite score must not outlive a bound that overflows.
+        most = _LARGEST_SUM / problem.n_samples / max(1.0, heaviest)
+        limit = np.minimum(self.bound / (block.norms * heaviest), most)
+        # As a function of the base class: no loss can bring a clip of its own.
+        r = Loss.clipped_derivative(problem.loss, block.y, block.scores(self.w), limit)
+        if problem.class_weight is not None:
+            weight = np.take(weights, block.y.astype(np.intp), mode="clip")
+            r *= weight if r.ndim == 1 else weight[:, None]
+        return block.combine(r)
 
 
 @dataclass(frozen=True, eq=False)
@@ -104,7 +144,9 @@ class GradientNormQuery(Query):
 
     def evaluate(self, rows: RowStore) -> np.ndarray:
         """The exact norm."""
-        return np.asarray(np.linalg.norm(self.gradient.evaluate(rows)))
+        # In units of the bound, because squares of what is far from 1 overflow or underflow.
+        unit = self.gradient.bound
+        return np.asarray(unit * np.linalg.norm(self.gradient.evaluate(rows) / unit))
 
     def public(self) -> tuple[object, ...]:
         """w and the bound."""

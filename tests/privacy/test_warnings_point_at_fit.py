@@ -1,0 +1,30 @@
+"""Warnings name the line that called ``fit``, which is where they can be acted on."""
+
+import warnings
+
+import numpy as np
+import pytest
+
+from skdp import DPLinearRegression, DPLogisticRegression
+
+X = np.ones((30, 2))
+Y = np.arange(30) % 2
+
+
+@pytest.mark.parametrize(
+    ("model", "start"),
+    [
+        (DPLogisticRegression(data_norm=2.0, classes=[0, 1], random_state=0), "random_state"),
+        (DPLogisticRegression(classes=[0, 1]), "The share of the budget"),
+        (DPLinearRegression(data_norm=2.0), "The share of the budget"),
+        (DPLinearRegression(target_bounds=(0, 1)), "The share of the budget"),
+        (DPLinearRegression(), "The share of the budget"),
+    ],
+)
+def test_a_warning_points_at_the_caller_of_fit(model, start):
+    with warnings.catch_warnings(record=True) as caught:
+        warnings.simplefilter("always")
+        model.fit(X, Y)
+    found = [w for w in caught if str(w.message).startswith(start)]
+    assert found
+    assert {w.filename for w in found} == {__file__}
