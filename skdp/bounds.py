@@ -5,7 +5,13 @@ from __future__ import annotations
 from dataclasses import dataclass
 from math import hypot
 
+import numpy as np
+
+from .row_map import RowMap
+
 __all__ = ["RowBounds", "TargetBounds"]
+
+_FARTHEST = 1e150
 
 
 @dataclass(frozen=True)
@@ -50,13 +56,29 @@ class RowBounds:
         Value of the constant column that is appended to each row; 0 appends none.
     target : TargetBounds, optional
         What targets are brought to; None leaves them (class labels).
+    row_map : RowMap, optional
+        Public coordinates in which the bounded rows are used, without the intercept entry.
     """
 
     data_norm: float
     intercept_value: float = 0.0
     target: TargetBounds | None = None
+    row_map: RowMap | None = None
+
+    def __post_init__(self) -> None:
+        if self.row_map is None:
+            return
+        # Beyond this, squares of lengths overflow and rows could become NaN, depending on them.
+        reach = self.data_norm * self.row_map.reach()
+        shift = float(np.abs(self.row_map.shift).max(initial=0.0))
+        if not (reach <= _FARTHEST and shift <= _FARTHEST and self.row_map.norm > 0):
+            raise ValueError(
+                f"RowBounds needs a finite row map that takes rows no further than {_FARTHEST:g} "
+                f"and a positive norm, got {reach:g}, {shift:g} and {self.row_map.norm:g}."
+            )
 
     @property
     def row_norm(self) -> float:
         """Bound on the norm of a row with its intercept entry."""
-        return hypot(self.data_norm, self.intercept_value)
+        norm = self.data_norm if self.row_map is None else self.row_map.norm
+        return hypot(norm, self.intercept_value)

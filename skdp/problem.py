@@ -10,7 +10,7 @@ import numpy as np
 from .bounds import RowBounds
 from .constraints import Constraint, Unconstrained
 from .losses import Loss
-from .regularizers import NoRegularizer, Regularizer
+from .regularizers import L2, ElasticNet, NoRegularizer, Regularizer
 
 __all__ = ["Problem"]
 
@@ -40,6 +40,8 @@ class Problem:
     class_weight : tuple of float, optional
         Weight of each encoded class, two for a loss with one score a row and otherwise one a
         score; finite and non-negative, the largest between 1e-50 and 1e50.
+    sparse : bool, default=False
+        Whether the rows are stored sparsely.
     regularizer : Regularizer, default=NoRegularizer()
         Penalty.
     constraint : Constraint, default=Unconstrained()
@@ -56,6 +58,7 @@ class Problem:
     n_features: int
     bounds: RowBounds
     class_weight: tuple[float, ...] | None = None
+    sparse: bool = False
     regularizer: Regularizer = field(default_factory=NoRegularizer)
     constraint: Constraint = field(default_factory=Unconstrained)
 
@@ -123,6 +126,14 @@ class Problem:
         return self.loss.smoothness * self.row_norm**2 * self.max_weight
 
     @property
+    def tied_to_coordinates(self) -> bool:
+        """Whether penalty or constraint mean something in the user's coordinates only."""
+        l2 = isinstance(self.regularizer, NoRegularizer | L2) or (
+            isinstance(self.regularizer, ElasticNet) and self.regularizer.l1_ratio == 0
+        )
+        return not (l2 and isinstance(self.constraint, Unconstrained))
+
+    @property
     def strong_convexity(self) -> float:
         """Of the regularizer; the loss is not counted upon."""
         return self.regularizer.strong_convexity
@@ -131,6 +142,28 @@ class Problem:
     def diameter(self) -> float:
         """Diameter of the feasible set in l2, over the entries that are constrained."""
         return self.constraint.diameter(self.n_features * self.loss.n_scores)
+
+    def in_user_coordinates(self, w: np.ndarray) -> tuple[np.ndarray, np.ndarray]:
+        """Coefficients of the features as they came, and the intercept, of a solution w.
+
+        Parameters
+        ----------
+        w : ndarray of shape (p, K)
+            A solution.
+
+        Returns
+        -------
+        coef : ndarray of shape (d, K)
+            Coefficients.
+        intercept : ndarray of shape (K,)
+            Intercepts.
+        """
+        constant, row_map = self.bounds.intercept_value, self.bounds.row_map
+        v = w[:-1] if constant else w
+        intercept = constant * w[-1] if constant else np.zeros(w.shape[1])
+        if row_map is None:
+            return v, intercept
+        return row_map.pull_back(v), intercept - row_map.shift @ v
 
     def start(self) -> np.ndarray:
         """A feasible w that depends on nothing but shapes."""

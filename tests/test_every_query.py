@@ -23,8 +23,11 @@ from skdp.privacy.ledger import Spend
 from skdp.privacy.mechanisms.gaussian import GaussianMechanism
 from skdp.privacy.queries.base import Query
 from skdp.privacy.queries.gradient import GradientNormQuery, GradientQuery
+from skdp.privacy.queries.gradient_sizes import GradientAndShareQuery, GradientSizesQuery
 from skdp.privacy.queries.histogram import HistogramQuery
+from skdp.privacy.queries.moments import MomentsQuery
 from skdp.problem import Problem
+from skdp.row_map import RowMap
 from skdp.testing import check_sensitivity, row_stores
 
 N, D = 6, 3
@@ -145,11 +148,80 @@ def crafted_histograms():
         yield Example(query, below, below[:, 0], above, above[:, 0])
 
 
+def random_sizes():
+    rng = np.random.default_rng(4)
+    for example in random_gradients(5):
+        query = GradientSizesQuery(example.query.problem, example.query.w, np.geomspace(0.1, 10, 7))
+        yield Example(query, random_rows(rng), example.y, example.other_X, example.other_y)
+
+
+def crafted_sizes():
+    """Zero rows, whose gradients are zero, against rows whose gradients are not."""
+    for problem in gradient_problems():
+        if not problem.bounds.intercept_value and problem.class_weight is None:
+            query = GradientSizesQuery(problem, np.zeros(problem.shape), np.array([1e-3]))
+            X, y = np.zeros((N, D)), np.zeros(N)
+            yield Example(query, X, y, np.ones((N, D)), y)
+
+
+def random_shares(seed=6):
+    for k, e in enumerate(random_gradients(seed)):
+        query = GradientAndShareQuery(e.query, e.query.bound * 10.0 ** (k % 3 - 1))
+        yield Example(query, e.X, e.y, e.other_X, e.other_y)
+
+
+def crafted_shares():
+    """A row just below the clip against one beyond it, on the other side of the ball."""
+    for intercept in (0.0, 0.5):
+        problem = Problem(Squared(), N, D, RowBounds(2.0, intercept, TargetBounds(-1.0, 1.0)))
+        tilted = np.array([math.sqrt(4 - 1e-6), 1e-3, 0.0])
+        X, y = np.tile(tilted, (N, 1)), np.full(N, 0.5 * (1 - 1e-9))
+        query = GradientQuery(problem, np.zeros(problem.shape), 0.5 * problem.row_norm)
+        for weight in (0.1, 1.0, 10.0):
+            yield Example(GradientAndShareQuery(query, weight), X, y, X, -np.ones(N))
+
+
+def moments_bounds():
+    """With and without an intercept, as they come and mapped; a map that lengthens rows."""
+    rng = np.random.default_rng(7)
+    matrix, shift = 10 * rng.normal(size=(D, D + 1)), rng.normal(size=D + 1)
+    yield RowBounds(2.0)
+    yield RowBounds(2.0, 1.5)
+    for constant in (0.0, 0.7):
+        yield RowBounds(2.0, constant, row_map=RowMap(np.ones(D), matrix, shift, 3.0))
+        yield RowBounds(2.0, constant, row_map=RowMap(np.full(D, 5.0), None, np.zeros(D), 3.0))
+
+
+def moments(bounds, full):
+    k = D if bounds.row_map is None else bounds.row_map.n_features
+    return MomentsQuery(bounds, N, k + bool(bounds.intercept_value), full)
+
+
+def random_moments():
+    rng = np.random.default_rng(8)
+    for bounds in moments_bounds():
+        for full in (True, False):
+            query, y = moments(bounds, full), np.zeros(N)
+            yield Example(query, random_rows(rng), y, random_rows(rng), y)
+
+
+def crafted_moments():
+    """Rows along one axis against rows along another, without an intercept."""
+    along, across = 9 * np.eye(D)[np.zeros(N, int)], 9 * np.eye(D)[np.ones(N, int)]
+    stretched = RowMap(np.full(D, 5.0), None, np.zeros(D), 3.0)
+    for bounds in (RowBounds(2.0), RowBounds(2.0, row_map=stretched)):
+        for full in (True, False):
+            yield Example(moments(bounds, full), along, np.zeros(N), across, np.zeros(N))
+
+
 # Query: (random examples, examples that attain the declared sensitivity).
 EXAMPLES = {
     GradientQuery: (list(random_gradients()), list(crafted_gradients())),
     GradientNormQuery: (list(of_norms(random_gradients(2))), list(of_norms(crafted_gradients()))),
+    GradientAndShareQuery: (list(random_shares()), list(crafted_shares())),
+    GradientSizesQuery: (list(random_sizes()), list(crafted_sizes())),
     HistogramQuery: (list(random_histograms()), list(crafted_histograms())),
+    MomentsQuery: (list(random_moments()), list(crafted_moments())),
 }
 every_query = pytest.mark.parametrize("kind", EXAMPLES, ids=lambda kind: kind.name)
 both_adjacencies = pytest.mark.parametrize("adjacency", Adjacency)

@@ -230,15 +230,13 @@ def test_an_intercept_outside_the_norm_bound_is_caught(plant):
 
 
 def test_a_class_weight_outside_the_clip_is_caught(plant):
-    def bug(self, block):
+    def bug(self, block, z):
         weight = np.take(self.problem.class_weight, block.y.astype(np.intp))
-        slope = self.problem.loss.clipped_derivative(
-            block.y, block.scores(self.w), self.bound / block.norms
-        )
+        slope = self.problem.loss.clipped_derivative(block.y, z, self.bound / block.norms)
         return block.combine(slope * weight)
 
     weighted = replace(PROBLEM, class_weight=(3.0, 3.0))
-    plant.caught(GradientQuery, "_of_block", bug, sensitivity(weighted, clip=0.5), TOO_FAR)
+    plant.caught(GradientQuery, "of_block", bug, sensitivity(weighted, clip=0.5), TOO_FAR)
 
 
 @pytest.mark.parametrize("layout", ["dense", "csr"])

@@ -110,12 +110,12 @@ def test_a_clip_that_a_loss_brings_itself_is_not_used(monkeypatch):
     query = GradientQuery(replace(PROBLEM, loss=OwnClip()), np.array([1e6, 0.0, 0.0]), 0.1)
     assert check(query, opposites()) >= 0.99
 
-    def bug(self, block):
+    def bug(self, block, z):
         limit = self.bound / block.norms
         loss = self.problem.loss
-        return block.combine(loss.clipped_derivative(block.y, block.scores(self.w), limit))
+        return block.combine(loss.clipped_derivative(block.y, z, limit))
 
-    monkeypatch.setattr(GradientQuery, "_of_block", bug)
+    monkeypatch.setattr(GradientQuery, "of_block", bug)
     with pytest.raises(AssertionError, match=TOO_FAR):
         check(query, opposites())
 
@@ -134,12 +134,12 @@ def test_weights_of_either_sign_stay_within_the_bound(weights, monkeypatch):
     query = GradientQuery(problem, np.array([(1 - 2 * heavy) * 1e6, 0.0, 0.0]), 0.5)
     assert check(query, [X, y, other_X, y]) >= 0.99
 
-    def bug(self, block):
+    def bug(self, block, z):
         limit = self.bound / block.norms
-        r = Loss.clipped_derivative(problem.loss, block.y, block.scores(self.w), limit)
+        r = Loss.clipped_derivative(problem.loss, block.y, z, limit)
         return block.combine(r * np.take(weights, block.y.astype(int)))
 
-    monkeypatch.setattr(GradientQuery, "_of_block", bug)
+    monkeypatch.setattr(GradientQuery, "of_block", bug)
     with pytest.raises(AssertionError, match=TOO_FAR):
         check(query, [X, y, other_X, y])
 
@@ -238,12 +238,12 @@ def test_infinite_scores_of_tiny_rows_do_not_outlive_a_bound_that_overflows(monk
     parts = [1e-200 * X, y, 1e-200 * other_X, y]
     check(query, parts)
 
-    def bug(self, block):
+    def bug(self, block, z):
         limit = self.bound / block.norms
-        r = Loss.clipped_derivative(self.problem.loss, block.y, block.scores(self.w), limit)
+        r = Loss.clipped_derivative(self.problem.loss, block.y, z, limit)
         return np.nan_to_num(block.combine(r))
 
-    monkeypatch.setattr(GradientQuery, "_of_block", bug)
+    monkeypatch.setattr(GradientQuery, "of_block", bug)
     with pytest.raises(AssertionError, match=TOO_FAR):
         check(query, [parts[0], y, np.zeros_like(X), y])
 
@@ -269,12 +269,12 @@ def test_clipping_does_not_undo_class_weights(monkeypatch):
 
     fair = distance()
 
-    def bug(self, block):
+    def bug(self, block, z):
         weight = np.take(self.problem.class_weight, block.y.astype(int))
         limit = self.bound / (block.norms * weight)
-        r = Loss.clipped_derivative(self.problem.loss, block.y, block.scores(self.w), limit)
+        r = Loss.clipped_derivative(self.problem.loss, block.y, z, limit)
         return block.combine(r * weight)
 
-    monkeypatch.setattr(GradientQuery, "_of_block", bug)
+    monkeypatch.setattr(GradientQuery, "of_block", bug)
     weakened = distance()
     assert fair < 0.5 * weakened, (fair, weakened, exact)

@@ -13,7 +13,8 @@ from typing import ClassVar
 import numpy as np
 
 from ..bounds import RowBounds
-from .blocks import Block, RawBlock
+from .blocks import Block, BoundedBlock, RawBlock
+from .mapped import MappedBlock
 
 __all__ = ["BoundedRows", "RowStore"]
 
@@ -27,6 +28,8 @@ class RowStore(ABC):
         Number of rows, public.
     n_features : int
         Number of features, public.
+    sparse : bool
+        Whether the rows are stored sparsely, public.
     resident : bool
         Whether the blocks stay in memory, so that what is derived from them may be kept.
     """
@@ -34,6 +37,7 @@ class RowStore(ABC):
     resident: ClassVar[bool]
     n_samples: int
     n_features: int
+    sparse: bool
     _view: BoundedRows | None = None
 
     @abstractmethod
@@ -65,13 +69,14 @@ class BoundedRows:
     def __init__(self, store: RowStore, bounds: RowBounds) -> None:
         self.bounds = bounds
         self._store = store
-        self._kept = [Block(raw, bounds) for raw in store.blocks()] if store.resident else None
+        self._block: type[Block | MappedBlock] = Block if bounds.row_map is None else MappedBlock
+        self._kept = [self._block(r, bounds) for r in store.blocks()] if store.resident else None
 
-    def sum(self, kernel: Callable[[Block], np.ndarray]) -> np.ndarray:
+    def sum(self, kernel: Callable[[BoundedBlock], np.ndarray]) -> np.ndarray:
         """Sum of ``kernel`` over all blocks, in a fixed order."""
         if self._kept is not None:
             return _total(kernel(block.loaded()) for block in self._kept)
-        return self._store.sum(lambda raw: kernel(Block(raw, self.bounds).loaded()))
+        return self._store.sum(lambda raw: kernel(self._block(raw, self.bounds).loaded()))
 
 
 def _total(parts: Iterable[np.ndarray]) -> np.ndarray:

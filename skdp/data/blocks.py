@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from abc import ABC, abstractmethod
 from copy import copy
 from dataclasses import dataclass
 from functools import cached_property
@@ -14,7 +15,7 @@ from sklearn.utils.extmath import row_norms
 
 from ..bounds import RowBounds
 
-__all__ = ["Block", "RawBlock", "Rows", "compressed", "cut"]
+__all__ = ["Block", "BoundedBlock", "RawBlock", "Rows", "compressed", "cut"]
 
 Rows: TypeAlias = np.ndarray | sp.csr_array | sp.csr_matrix
 Sparse = TypeVar("Sparse", sp.csr_array, sp.csc_array)
@@ -40,7 +41,38 @@ class RawBlock:
         return norms
 
 
-class Block:
+class BoundedBlock(ABC):
+    """A run of rows that respect public bounds.
+
+    Attributes
+    ----------
+    y : ndarray of shape (m,)
+        Bounded targets.
+    norms : ndarray of shape (m,)
+        Positive bounds on the norms of the rows.
+    """
+
+    y: np.ndarray
+    norms: np.ndarray
+
+    @abstractmethod
+    def loaded(self) -> BoundedBlock:
+        """Itself if its rows can be used where they lie, else a copy that lives for one use."""
+
+    @abstractmethod
+    def scores(self, w: np.ndarray) -> np.ndarray:
+        """Inner products of the rows with w; shape (m,) or (m, K)."""
+
+    @abstractmethod
+    def combine(self, r: np.ndarray) -> np.ndarray:
+        """Sum of the rows weighted by r, (m,) or (m, K); has the shape of w. Overwrites r."""
+
+    @abstractmethod
+    def rows(self) -> np.ndarray:
+        """The rows themselves, dense (m, p)."""
+
+
+class Block(BoundedBlock):
     """A run of bounded rows ``[f_i x_i, intercept_value]`` with ``f_i = min(1, R / ||x_i||)``.
 
     Guarantees
@@ -89,6 +121,15 @@ class Block:
         z = self._scaled(self._X @ w[:-1])
         z += self._constant * w[-1]
         return z
+
+    def rows(self) -> np.ndarray:
+        """The rows themselves, dense (m, p)."""
+        dense = np.array(self._X) if isinstance(self._X, np.ndarray) else self._X.toarray()
+        if self._factor is not None:
+            dense *= self._factor[:, None]
+        if not self._constant:
+            return dense
+        return np.column_stack([dense, np.full(len(dense), self._constant)])
 
     def combine(self, r: np.ndarray) -> np.ndarray:
         """Sum of the rows weighted by r, (m,) or (m, K); has the shape of w. Overwrites r."""

@@ -92,11 +92,13 @@ class ChunkedRows(RowStore):
         self._chunks = chunks
         self._encode = encode
         self.n_samples = self.n_features = 0
+        self.sparse = False
         self.feature_names: list[str] | None = None
         # Reading everything once finds malformed chunks before anything is charged.
         for X, _, names in self._checked():
             self.n_features, self.feature_names = X.shape[1], names
             self.n_samples += X.shape[0]
+            self.sparse |= sp.issparse(X)
         if self.n_samples == 0:
             raise ValueError("Chunks needs at least one row, got a source without any.")
 

@@ -30,6 +30,7 @@ class DenseRows(RowStore):
     """
 
     resident: ClassVar[bool] = True
+    sparse = False
 
     def __init__(self, X: np.ndarray, y: np.ndarray) -> None:
         self.n_samples, self.n_features = X.shape

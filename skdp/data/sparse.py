@@ -31,6 +31,7 @@ class SparseRows(RowStore):
     """
 
     resident: ClassVar[bool] = True
+    sparse = True
 
     def __init__(self, X: sp.csr_array | sp.csr_matrix, y: np.ndarray) -> None:
         X = _canonical(X)

@@ -9,7 +9,8 @@ from __future__ import annotations
 
 import copy
 from abc import ABC, abstractmethod
-from typing import Self, final
+from math import sqrt
+from typing import NamedTuple, Self, final
 
 import numpy as np
 
@@ -20,10 +21,19 @@ from .ledger import Budget, Ledger, Spend
 from .mechanisms.gaussian import GaussianMechanism
 from .queries.base import Query
 from .queries.gradient import GradientNormQuery, GradientQuery
+from .queries.gradient_sizes import GradientAndShareQuery, GradientSizesQuery
 from .queries.histogram import Histogrammed, HistogramQuery
+from .queries.moments import MomentsQuery
 from .randomness import SecretNoise
 
 __all__ = ["Oracle", "PrivateOracle"]
+
+
+class Noisy(NamedTuple):
+    """An answer and the standard deviation of its noise."""
+
+    value: np.ndarray
+    scale: float
 
 
 class Oracle(ABC):
@@ -79,9 +89,43 @@ class Oracle(ABC):
         return float(self._release(query, spend))
 
     @final
+    def gradient_and_share(
+        self, w: np.ndarray, *, spend: Spend, clip: float, of_share: float
+    ) -> tuple[np.ndarray, Noisy]:
+        """Noisy mean of gradients clipped to ``clip``, and the share of rows not clipped.
+
+        ``of_share``, between 0 and 1, is the part of the spend that goes to the share.
+        """
+        gradient = GradientQuery(self._current(), w.copy(), clip)
+        weight = self._adjacency.of_sum(gradient.bound) * sqrt(of_share / (1 - of_share))
+        query = GradientAndShareQuery(gradient, weight)
+        answer = self._release(query, spend)
+        scale = query.sensitivity(self._adjacency) / (weight * sqrt(spend.amount))
+        return answer[:-1].reshape(w.shape), Noisy(answer[-1] / weight, scale)
+
+    @final
+    def gradient_sizes(self, w: np.ndarray, edges: np.ndarray, *, spend: Spend) -> Noisy:
+        """Noisy counts of rows by the norm of their gradient at w, between increasing edges."""
+        query = GradientSizesQuery(self._current(), w.copy(), np.array(edges, dtype=np.float64))
+        scale = query.sensitivity(self._adjacency) / sqrt(spend.amount)
+        return Noisy(self._release(query, spend), scale)
+
+    @final
     def histogram(self, of: Histogrammed, edges: np.ndarray, *, spend: Spend) -> np.ndarray:
         """Noisy counts of rows between increasing edges, below and above included."""
         return self._release(HistogramQuery(of, np.array(edges, dtype=np.float64)), spend)
+
+    @final
+    def second_moments(self, *, full: bool, spend: Spend) -> Noisy:
+        """Noisy ``mean_i v_i v_i'`` of the bounded rows, shape (p, p).
+
+        Without ``full`` only its diagonal and its last row and column are asked for; the rest is
+        zero. The scale is that of the diagonal; off it the noise is smaller by sqrt(2).
+        """
+        problem = self._current()
+        query = MomentsQuery(problem.bounds, problem.n_samples, problem.n_rows, full)
+        scale = query.sensitivity(self._adjacency) / sqrt(spend.amount)
+        return Noisy(query.matrix(self._release(query, spend)), scale)
 
     @abstractmethod
     def _release(self, query: Query, spend: Spend) -> np.ndarray: ...

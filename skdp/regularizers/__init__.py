@@ -5,5 +5,6 @@ from .elastic_net import ElasticNet
 from .l1 import L1
 from .l2 import L2
 from .none import NoRegularizer
+from .tikhonov import Tikhonov
 
-__all__ = ["L1", "L2", "ElasticNet", "NoRegularizer", "Regularizer"]
+__all__ = ["L1", "L2", "ElasticNet", "NoRegularizer", "Regularizer", "Tikhonov"]

@@ -17,6 +17,7 @@ from skdp.privacy.adjacency import Adjacency
 from skdp.privacy.ledger import Ledger, Spend
 from skdp.privacy.oracle import PrivateOracle
 from skdp.privacy.queries.gradient import GradientNormQuery, GradientQuery
+from skdp.privacy.queries.gradient_sizes import GradientAndShareQuery, GradientSizesQuery
 from skdp.privacy.queries.histogram import HistogramQuery
 from skdp.privacy.randomness import SeededNoise, SystemNoise
 from skdp.problem import Problem
@@ -26,6 +27,17 @@ N, D = 40, 3
 PROBLEM = Problem(Logistic(), N, D, RowBounds(1.0, 1.0))
 W = np.array([0.5, -1.0, 2.0, 0.1])
 EDGES = np.array([0.5, 1.0, 2.0])
+WEIGHT = 0.6
+
+
+def ask_gradient_and_share(oracle, spend):
+    """With the parts of the spend for which the share has the weight above."""
+    of_gradient = oracle.adjacency.of_sum(0.3)
+    of_share = WEIGHT**2 / (of_gradient**2 + WEIGHT**2)
+    gradient, share = oracle.gradient_and_share(W, spend=spend, clip=0.3, of_share=of_share)
+    return np.append(gradient, WEIGHT * share.value)
+
+
 # Question: (how it is asked, the query it stands for).
 QUESTIONS = {
     "gradient": (
@@ -39,6 +51,14 @@ QUESTIONS = {
     "gradient_norm": (
         lambda oracle, spend: oracle.gradient_norm(W, spend=spend, clip=0.3),
         GradientNormQuery(GradientQuery(PROBLEM, W, 0.3)),
+    ),
+    "gradient_and_share": (
+        ask_gradient_and_share,
+        GradientAndShareQuery(GradientQuery(PROBLEM, W, 0.3), WEIGHT),
+    ),
+    "gradient_sizes": (
+        lambda oracle, spend: oracle.gradient_sizes(W, EDGES, spend=spend).value,
+        GradientSizesQuery(PROBLEM, W, EDGES),
     ),
     "histogram": (
         lambda oracle, spend: oracle.histogram("row_norm", EDGES, spend=spend),
@@ -112,7 +132,7 @@ def test_an_answer_is_the_exact_one_plus_the_noise_on_the_receipt(ask, query, ad
         exact = query.evaluate(rows())
         noise = s.ledger.receipt()[-1].noise_scale * again.standard_normal(exact.shape)
         assert np.shape(answer) == exact.shape
-        np.testing.assert_array_equal(answer, exact + noise)
+        np.testing.assert_allclose(answer, exact + noise, rtol=1e-15)
 
 
 @every_question

@@ -9,7 +9,7 @@ from typing import ClassVar
 import numpy as np
 
 from ...data.base import RowStore
-from ...data.blocks import Block
+from ...data.blocks import BoundedBlock
 from ...losses import Loss
 from ...problem import Problem
 from ..adjacency import Adjacency
@@ -96,7 +96,7 @@ class GradientQuery(Query):
 
     def evaluate(self, rows: RowStore) -> np.ndarray:
         """The exact mean of clipped gradients, in the shape of w."""
-        total = rows.bounded(self.problem.bounds).sum(self._of_block)
+        total = rows.bounded(self.problem.bounds).sum(lambda b: self.of_block(b, b.scores(self.w)))
         total /= self.problem.n_samples
         return total
 
@@ -104,7 +104,8 @@ class GradientQuery(Query):
         """w and the bound."""
         return (self.w, self.bound)
 
-    def _of_block(self, block: Block) -> np.ndarray:
+    def of_block(self, block: BoundedBlock, z: np.ndarray) -> np.ndarray:
+        """Sum of the clipped gradients of some rows with scores z."""
         problem = self.problem
         # Negative weights are refused by the problem; the bound holds in spite of them.
         weights = np.abs(problem.class_weight or (1.0,))
@@ -113,7 +114,7 @@ class GradientQuery(Query):
         most = _LARGEST_SUM / problem.n_samples / max(1.0, heaviest)
         limit = np.minimum(self.bound / (block.norms * heaviest), most)
         # As a function of the base class: no loss can bring a clip of its own.
-        r = Loss.clipped_derivative(problem.loss, block.y, block.scores(self.w), limit)
+        r = Loss.clipped_derivative(problem.loss, block.y, z, limit)
         if problem.class_weight is not None:
             weight = np.take(weights, block.y.astype(np.intp), mode="clip")
             r *= weight if r.ndim == 1 else weight[:, None]

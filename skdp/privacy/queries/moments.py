@@ -1,0 +1,95 @@
+"""Second moments of the bounded rows."""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+from math import inf, sqrt
+from typing import ClassVar
+
+import numpy as np
+
+from ...bounds import RowBounds
+from ...data.base import RowStore
+from ..adjacency import Adjacency
+from .base import Query
+
+__all__ = ["MomentsQuery"]
+
+_LARGEST_NORM, _LEAST_SQUARE, _LARGEST_SUM = 1e150, 1e-280, 1e300
+
+
+@dataclass(frozen=True, eq=False)
+class MomentsQuery(Query):
+    r"""Second moments ``mean_i v_i v_i^T`` of the bounded rows, or their diagonal and last column.
+
+    ``v_i`` is the row with its intercept entry, so with an intercept the last column holds the
+    mean of the features.
+
+    The symmetric matrix is answered as the vector of its diagonal and of sqrt(2) times its upper
+    triangle. Its l2 norm is the Frobenius norm of the matrix, so equal noise on the vector is
+    isotropic noise on symmetric matrices.
+
+    Parameters
+    ----------
+    bounds : RowBounds
+        What rows are brought to.
+    n_samples, n_rows : int
+        Number of rows n, length p of each.
+    full : bool
+        Whether all entries are asked for.
+
+    Guarantees
+    ----------
+    - Replacing a row moves the answer by at most ``sqrt(2) R^2 / n`` with R the bound on a row's
+      norm: ``||v v' - u u'||_F^2 = |v|^4 + |u|^4 - 2 <u, v>^2 <= 2 R^4``, attained by orthogonal
+      rows. Zeroing a row out moves it by at most ``R^2 / n``. A part of the vector moves no more.
+    """
+
+    name: ClassVar[str] = "second_moments"
+
+    bounds: RowBounds
+    n_samples: int
+    n_rows: int
+    full: bool
+
+    def sensitivity(self, adjacency: Adjacency) -> float:
+        """``sqrt(2) R^2 / n`` under replace-one; infinite where double precision is left."""
+        square = self.bounds.row_norm**2 if self.bounds.row_norm < _LARGEST_NORM else inf
+        if not _LEAST_SQUARE <= square <= _LARGEST_SUM / self.n_samples:
+            return inf
+        return (sqrt(2.0) if adjacency is Adjacency.REPLACE_ONE else 1.0) * square / self.n_samples
+
+    def evaluate(self, rows: RowStore) -> np.ndarray:
+        """The exact moments as a vector."""
+        bounded = rows.bounded(self.bounds)
+        if self.full:
+            total = bounded.sum(lambda block: _gram(block.rows()))
+            return _vector(total) / self.n_samples
+        return bounded.sum(lambda block: _edges(block.rows())) / self.n_samples
+
+    def public(self) -> tuple[object, ...]:
+        """The norm bound and which part is asked for."""
+        return (self.bounds.row_norm, self.full)
+
+    def matrix(self, answer: np.ndarray) -> np.ndarray:
+        """The symmetric matrix (p, p) of an answer; zero where nothing was asked."""
+        p = self.n_rows
+        out = np.zeros((p, p))
+        out[np.triu_indices(p, 1) if self.full else (np.arange(p - 1), p - 1)] = answer[p:]
+        out += out.T
+        out /= sqrt(2.0)
+        out[np.diag_indices(p)] = answer[:p]
+        return out
+
+
+def _gram(V: np.ndarray) -> np.ndarray:
+    return V.T @ V
+
+
+def _vector(S: np.ndarray) -> np.ndarray:
+    return np.concatenate([np.diag(S), sqrt(2.0) * S[np.triu_indices(len(S), 1)]])
+
+
+def _edges(V: np.ndarray) -> np.ndarray:
+    """Diagonal, then sqrt(2) times the last column above the diagonal."""
+    return np.concatenate([np.einsum("ij,ij->j", V, V), sqrt(2.0) * (V[:, -1] @ V[:, :-1])])

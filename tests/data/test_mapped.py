@@ -1,0 +1,124 @@
+import numpy as np
+import pytest
+
+from skdp.bounds import RowBounds, TargetBounds
+from skdp.data.blocks import RawBlock
+from skdp.data.mapped import MappedBlock
+from skdp.losses import Logistic, Softmax, Squared
+from skdp.privacy.adjacency import Adjacency
+from skdp.privacy.queries.gradient import GradientQuery
+from skdp.problem import Problem
+from skdp.row_map import RowMap
+from skdp.testing import check_sensitivity, row_stores
+
+D, K = 5, 3
+
+
+def row_map(norm=1.3, matrix=True, seed=0):
+    rng = np.random.default_rng(seed)
+    k = K if matrix else D
+    return RowMap(
+        rng.uniform(0.1, 3.0, D),
+        rng.normal(size=(D, K)) if matrix else None,
+        rng.normal(size=k),
+        norm,
+    )
+
+
+def rows(n=40, seed=1):
+    rng = np.random.default_rng(seed)
+    X = rng.normal(size=(n, D)) * 10.0 ** rng.uniform(-3, 3, size=(n, 1))
+    X[3], X[4] = 0.0, 1e200
+    return X, rng.normal(size=n)
+
+
+def written_out(X, bounds):
+    """Mapped rows one by one, clipped before the map and after it."""
+    m, out = bounds.row_map, []
+    for x in X:
+        size = np.abs(x).max()
+        length = size * np.linalg.norm(x / size) if size else 0.0
+        x = x / length * bounds.data_norm if length > bounds.data_norm else x
+        z = x * m.scale
+        z = (z if m.matrix is None else z @ m.matrix) - m.shift
+        z = z * min(1.0, m.norm / np.linalg.norm(z))
+        out.append(np.append(z, bounds.intercept_value) if bounds.intercept_value else z)
+    return np.array(out)
+
+
+@pytest.mark.parametrize("matrix", [True, False])
+@pytest.mark.parametrize("intercept", [0.0, 0.4])
+@pytest.mark.parametrize("norm", [0.7, np.inf])
+def test_products_are_those_of_rows_written_out(matrix, intercept, norm):
+    X, y = rows()
+    bounds = RowBounds(2.0, intercept, row_map=row_map(norm, matrix))
+    block = MappedBlock(RawBlock(X, y), bounds).loaded()
+    U = written_out(X, bounds)
+    rng = np.random.default_rng(2)
+    np.testing.assert_allclose(block.rows(), U, rtol=1e-12, atol=1e-12)
+    np.testing.assert_allclose(block.norms, np.linalg.norm(U, axis=1), rtol=1e-12)
+    for shape in ((), (4,)):
+        w, r = rng.normal(size=(U.shape[1], *shape)), rng.normal(size=(len(U), *shape))
+        np.testing.assert_allclose(block.scores(w), U @ w, rtol=1e-11, atol=1e-11)
+        np.testing.assert_allclose(block.combine(r.copy()), U.T @ r, rtol=1e-11, atol=1e-11)
+
+
+def test_rows_respect_the_norm_whatever_the_data():
+    X, y = rows()
+    bounds = RowBounds(2.0, 0.4, row_map=row_map(0.7))
+    for layout, store in row_stores(X, y).items():
+        gram = store.bounded(bounds).sum(lambda b: np.array([np.square(b.rows()).sum(1).max()]))
+        assert gram[0] <= len(list(store.blocks())) * bounds.row_norm**2 * (1 + 1e-12), layout
+
+
+def test_every_layout_gives_the_same_gradient_sum():
+    X, y = rows()
+    X[4] = 30.0  # within the range of single precision
+    bounds = RowBounds(2.0, 0.4, TargetBounds(-1.0, 1.0), row_map())
+    r = np.random.default_rng(3).normal(size=K + 1)
+    sums = {
+        layout: store.bounded(bounds).sum(lambda b: b.combine(b.scores(r) - b.y))
+        for layout, store in row_stores(X, y).items()
+    }
+    for layout, answer in sums.items():
+        exact = "single" not in layout
+        np.testing.assert_allclose(answer, sums["dense"], rtol=1e-10 if exact else 1e-4)
+
+
+@pytest.mark.parametrize("loss", [Logistic(), Softmax(3), Squared()], ids=str)
+@pytest.mark.parametrize("adjacency", Adjacency)
+@pytest.mark.parametrize("matrix", [True, False])
+def test_gradients_in_mapped_coordinates_stay_within_their_sensitivity(loss, adjacency, matrix):
+    rng = np.random.default_rng(4)
+    target = TargetBounds(-1.0, 1.0) if isinstance(loss, Squared) else None
+    bounds = RowBounds(2.0, 0.4, target, row_map(0.7, matrix))
+    problem = Problem(loss, 6, bounds.row_map.n_features, bounds)
+    query = GradientQuery(problem, 30 * rng.normal(size=problem.shape), 0.2)
+    (X, _), (other_X, _) = rows(6, seed=5), rows(6, seed=6)
+    y, other_y = (rng.integers(0, 2, 6).astype(float) for _ in range(2))
+    assert check_sensitivity(query, X, y, other_X, other_y, adjacency) > 0.2
+
+
+def test_a_forgotten_clip_after_the_map_is_caught(monkeypatch):
+    bounds = RowBounds(2.0, row_map=RowMap(np.full(2, 50.0), None, np.zeros(2), 1.0))
+    problem = Problem(Logistic(), 4, 2, bounds)
+    query = GradientQuery(problem, np.zeros(2), None)
+    X, y = np.full((4, 2), 9.0), np.zeros(4)
+
+    def check():
+        check_sensitivity(query, X, y, -X, y, Adjacency.REPLACE_ONE)
+
+    check()
+    monkeypatch.setattr(MappedBlock, "_scaled", lambda self, values: values)
+    with pytest.raises(AssertionError):
+        check()
+
+
+@pytest.mark.parametrize("size", [np.nan, np.inf, 1e160])
+@pytest.mark.parametrize("part", ["scale", "matrix", "shift"])
+def test_maps_that_could_turn_rows_into_nan_are_refused(size, part):
+    parts = {"scale": np.ones(D), "matrix": np.eye(D), "shift": np.zeros(D)}
+    parts[part] = parts[part] * 1.0
+    parts[part].flat[0] = size
+    with pytest.raises(ValueError, match="RowBounds needs a finite row map"):
+        RowBounds(1.0, row_map=RowMap(**parts, norm=1.0))
