@@ -25,20 +25,32 @@ FORBIDDEN = {
     "skdp.estimators": ("skdp.testing",),
     # A tool of tests: it may look at everything, and nothing may look at it.
     "skdp.testing": (),
-    "skdp.solvers": (*UPWARDS, *BEHIND_THE_ORACLE),
+    "skdp.solvers": (*UPWARDS, *BEHIND_THE_ORACLE, "skdp.conditioning"),
+    "skdp.conditioning": (*UPWARDS, *BEHIND_THE_ORACLE, "skdp.solvers"),
+    "skdp.bounds": (*UPWARDS, *BEHIND_THE_ORACLE, "skdp.solvers", "skdp.problem"),
+    "skdp.row_map": (*UPWARDS, *BEHIND_THE_ORACLE, "skdp.solvers", "skdp.problem"),
     "skdp.problem": (*UPWARDS, *BEHIND_THE_ORACLE, "skdp.solvers"),
     "skdp.losses": (*UPWARDS, *BEHIND_THE_ORACLE, "skdp.solvers", "skdp.problem"),
     "skdp.regularizers": (*UPWARDS, *BEHIND_THE_ORACLE, "skdp.solvers", "skdp.problem"),
     "skdp.constraints": (*UPWARDS, *BEHIND_THE_ORACLE, "skdp.solvers", "skdp.problem"),
-    "skdp.privacy": (*UPWARDS, "skdp.solvers"),
-    "skdp.data": (*UPWARDS, "skdp.privacy", "skdp.solvers"),
+    "skdp.privacy": (*UPWARDS, "skdp.solvers", "skdp.conditioning"),
+    "skdp.data": (*UPWARDS, "skdp.privacy", "skdp.solvers", "skdp.conditioning"),
 }
 ALLOWED = {"skdp.solvers": ("skdp.privacy.schedules",)}
 SUBMODULES = {module.split(".")[1] for module in FORBIDDEN if "." in module} | {
     p.stem for p in (REPOSITORY / "skdp").iterdir() if p.name != "__init__.py"
 }
 # Layers that must not hold rows or noise: what they return has to be post-processing.
-PURE = ("skdp.solvers", "skdp.losses", "skdp.regularizers", "skdp.constraints", "skdp.problem")
+PURE = (
+    "skdp.solvers",
+    "skdp.conditioning",
+    "skdp.losses",
+    "skdp.regularizers",
+    "skdp.constraints",
+    "skdp.problem",
+    "skdp.bounds",
+    "skdp.row_map",
+)
 RANDOM = ("numpy.random", "random", "secrets", "os.urandom", "sklearn.utils.check_random_state")
 # Special names that lead to no hidden state.
 HARMLESS = {"__init__", "__post_init__", "__setattr__", "__name__", "__qualname__", "__class__"}

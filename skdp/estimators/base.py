@@ -4,6 +4,7 @@ from __future__ import annotations
 
 from abc import ABC, abstractmethod
 from collections.abc import Callable
+from dataclasses import replace
 from numbers import Real
 from typing import Any, ClassVar, Self, final
 
@@ -14,6 +15,7 @@ from sklearn.utils._param_validation import Interval, StrOptions
 from sklearn.utils.validation import check_is_fitted, validate_data
 
 from ..bounds import RowBounds, TargetBounds
+from ..conditioning import OPTIONS, Conditioner
 from ..constraints import Constraint
 from ..data.base import RowStore
 from ..data.chunked import ChunkedRows, Chunks
@@ -54,6 +56,7 @@ class PrivateLinearModel(BaseEstimator, ABC):
         "intercept_scaling": [Interval(Real, 1e-20, 1e20, closed="both")],
         "solver": [StrOptions({"auto", *SOLVERS}), Solver],
         "constraint": [None, Constraint],
+        "precondition": [None, StrOptions(set(OPTIONS)), Conditioner],
         "random_state": ["random_state", np.random.Generator],
     }
 
@@ -65,6 +68,7 @@ class PrivateLinearModel(BaseEstimator, ABC):
     intercept_scaling: float
     solver: str | Solver
     constraint: Constraint | None
+    precondition: str | Conditioner | None
     random_state: Any
 
     n_features_in_: int
@@ -109,7 +113,10 @@ class PrivateLinearModel(BaseEstimator, ABC):
             # Bounds may have to be paid for; whether the problem can be taken does not depend on
             # them, so others stand in.
             bounds = RowBounds(1.0, self._intercept_value(1.0), TargetBounds(-1.0, 1.0))
-            outline = self._problem(rows.n_samples, bounds)
+            outline = replace(self._problem(rows.n_samples, bounds), sparse=rows.sparse)
+            conditioner = self._conditioner(outline)
+            if conditioner is not None:
+                conditioner.check(outline)
             solver = choose(self.solver, outline)
             solver.check(outline)
             ledger = Ledger(self.epsilon, self.delta)
@@ -123,6 +130,10 @@ class PrivateLinearModel(BaseEstimator, ABC):
         try:
             problem = self._problem(rows.n_samples, self._row_bounds(oracle, rows))
             coins = public_coins(self.random_state)
+            if conditioner is not None:
+                problem = conditioner.prepare(problem, oracle.for_problem(problem), coins)
+                # Which solver suits may depend on the coordinates, too.
+                solver = choose(self.solver, problem)
             solution = solver.solve(problem, oracle.for_problem(problem), coins)
             self._publish(problem, solution, dtype)
             self.data_norm_ = problem.bounds.data_norm
@@ -144,6 +155,10 @@ class PrivateLinearModel(BaseEstimator, ABC):
 
         ``y`` is None if targets come in chunks.
         """
+
+    @abstractmethod
+    def _conditioner(self, problem: Problem) -> Conditioner | None:
+        """The stage before the solver, by parameters and public facts."""
 
     @abstractmethod
     def _row_bounds(self, oracle: Oracle, rows: RowStore) -> RowBounds:

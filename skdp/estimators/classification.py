@@ -13,6 +13,7 @@ from sklearn.base import ClassifierMixin
 from sklearn.utils.multiclass import check_classification_targets
 
 from ..bounds import RowBounds
+from ..conditioning import Conditioner, choose_conditioner
 from ..data.base import RowStore
 from ..exceptions import PrivacyLeakWarning
 from ..privacy.oracle import Oracle
@@ -161,16 +162,19 @@ class PrivateLinearClassifier(ClassifierMixin, PrivateLinearModel, ABC):
         return tuple(float(self.class_weight.get(label, 1.0)) for label in self.classes_.tolist())
 
     @final
+    def _conditioner(self, problem: Problem) -> Conditioner | None:
+        return choose_conditioner(self.precondition, problem)
+
+    @final
     def _row_bounds(self, oracle: Oracle, rows: RowStore) -> RowBounds:
         data_norm = self._norm_bound(oracle, rows)
         return RowBounds(data_norm, self._intercept_value(data_norm))
 
     @final
     def _publish(self, problem: Problem, solution: Solution, dtype: np.dtype) -> None:
-        d, k = problem.n_features, problem.loss.n_scores
-        w = solution.w.reshape(problem.n_rows, k)
-        intercept = problem.bounds.intercept_value * w[d] if self.fit_intercept else np.zeros(k)
-        self.coef_ = np.ascontiguousarray(w[:d].T, dtype=dtype)
+        k = problem.loss.n_scores
+        coef, intercept = problem.in_user_coordinates(solution.w.reshape(problem.n_rows, k))
+        self.coef_ = np.ascontiguousarray(coef.T, dtype=dtype)
         self.intercept_ = intercept.astype(dtype)
         self.n_iter_ = np.array([solution.n_iter], dtype=np.int32)
 

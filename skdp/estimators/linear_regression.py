@@ -9,6 +9,7 @@ import numpy as np
 from sklearn.utils._param_validation import Interval, StrOptions
 
 from ..bounds import RowBounds
+from ..conditioning.looks import Looks
 from ..constraints import Constraint, Unconstrained
 from ..losses import Huber, Loss, Squared
 from ..problem import Problem
@@ -55,10 +56,20 @@ class DPLinearRegression(PrivateLinearRegressor):
     adjacency : {'replace_one', 'zero_out'}, default='replace_one'
         What neighbouring data sets are: one row replaced by any other, or one row's contribution
         removed. Replace-one is the stronger promise.
-    solver : {'auto', 'gd'} or Solver, default='auto'
-        The algorithm. A configured instance such as ``GD(steps=50)`` sets its hyperparameters.
+    solver : {'auto', 'gd', 'tracked_gd'} or Solver, default='auto'
+        The algorithm. A configured instance such as ``TrackedGD(steps=50)`` sets its
+        hyperparameters. ``'auto'`` is ``'tracked_gd'`` for preconditioned rows, else ``'gd'``.
     constraint : Constraint, optional
         A set that the coefficients must lie in.
+    precondition : {'auto', 'full'}, Looks or None, default=None
+        Whether to spend a part of the budget on finding coordinates in which the features,
+        constant column included, are about white; see :class:`skdp.conditioning.Looks`. It is what
+        learns directions in which the features vary little. ``'auto'`` does so unless the rows are
+        sparse or few, there is a constraint, or another solver is asked for; ``'full'`` always
+        does. The meaning of ``alpha`` and of the published coefficients stays the same.
+    clip_predictions : bool, default=True
+        Whether ``predict`` clips to ``target_bounds_``. The fit clips residuals, hence hardly sees
+        the few rows for which a linear model leaves the bounds. This costs no privacy.
     random_state : int, RandomState, Generator or None, default=None
         None draws the secret noise from the operating system. Anything else makes the fit
         reproducible, for tests, and warns that the guarantee does not hold against whoever knows
@@ -126,6 +137,8 @@ class DPLinearRegression(PrivateLinearRegressor):
         adjacency: str = "replace_one",
         solver: str | Solver = "auto",
         constraint: Constraint | None = None,
+        precondition: str | Looks | None = None,
+        clip_predictions: bool = True,
         random_state: Any = None,
     ) -> None:
         self.epsilon = epsilon
@@ -139,6 +152,8 @@ class DPLinearRegression(PrivateLinearRegressor):
         self.adjacency = adjacency
         self.solver = solver
         self.constraint = constraint
+        self.precondition = precondition
+        self.clip_predictions = clip_predictions
         self.random_state = random_state
 
     def _problem(self, n_samples: int, bounds: RowBounds) -> Problem:

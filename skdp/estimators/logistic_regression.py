@@ -10,6 +10,7 @@ from scipy.special import log_expit, log_softmax
 from sklearn.utils._param_validation import Interval
 
 from ..bounds import RowBounds
+from ..conditioning import Conditioner
 from ..constraints import Constraint, Unconstrained
 from ..losses import Logistic, Softmax
 from ..problem import Problem
@@ -61,6 +62,12 @@ class DPLogisticRegression(PrivateLinearClassifier):
         The algorithm. A configured instance such as ``GD(steps=50)`` sets its hyperparameters.
     constraint : Constraint, optional
         A set that the coefficients must lie in.
+    precondition : {'auto', 'diagonal', 'full'}, Whitening or None, default=None
+        Whether a tenth of the budget goes to bringing the rows to coordinates in which noise hurts
+        less: centred and scaled (``'diagonal'``), also whitened (``'full'``), or left as they are
+        (None). ``'auto'`` conditions dense rows, the cheaper way where n or the budget is small,
+        unless there is an l1 penalty or a constraint. The model stays linear in X, and penalties
+        keep their meaning: they are about ``coef_``.
     random_state : int, RandomState, Generator or None, default=None
         None draws the secret noise from the operating system. Anything else makes the fit
         reproducible, for tests, and warns that the guarantee does not hold against whoever knows
@@ -138,6 +145,7 @@ class DPLogisticRegression(PrivateLinearClassifier):
         adjacency: str = "replace_one",
         solver: str | Solver = "auto",
         constraint: Constraint | None = None,
+        precondition: str | Conditioner | None = None,
         random_state: Any = None,
     ) -> None:
         self.epsilon = epsilon
@@ -152,6 +160,7 @@ class DPLogisticRegression(PrivateLinearClassifier):
         self.adjacency = adjacency
         self.solver = solver
         self.constraint = constraint
+        self.precondition = precondition
         self.random_state = random_state
 
     def predict_log_proba(self, X: Any) -> np.ndarray:

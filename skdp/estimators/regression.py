@@ -10,13 +10,16 @@ from typing import Any, ClassVar, final
 
 import numpy as np
 from sklearn.base import RegressorMixin
+from sklearn.utils._param_validation import StrOptions
 
 from ..bounds import RowBounds, TargetBounds
+from ..conditioning import Conditioner
+from ..conditioning.looks import Looks
 from ..data.base import RowStore
 from ..privacy.oracle import Oracle
 from ..privacy.range_finding import private_target_bounds
 from ..problem import Problem
-from ..solvers import Solution
+from ..solvers import Solution, TrackedGD
 from .base import RANGE_SHARE, PrivateLinearModel
 
 __all__ = ["PrivateLinearRegressor"]
@@ -28,9 +31,13 @@ class PrivateLinearRegressor(RegressorMixin, PrivateLinearModel, ABC):
     _parameter_constraints: ClassVar[dict[str, list[Any]]] = {
         **PrivateLinearModel._parameter_constraints,
         "target_bounds": [None, tuple, list, np.ndarray],
+        "precondition": [None, StrOptions({"auto", "full"}), Looks],
+        "clip_predictions": ["boolean"],
     }
 
     target_bounds: tuple[float, float] | None
+    clip_predictions: bool
+    precondition: Any
 
     intercept_: float
     target_bounds_: tuple[float, float]
@@ -38,7 +45,7 @@ class PrivateLinearRegressor(RegressorMixin, PrivateLinearModel, ABC):
 
     @final
     def predict(self, X: Any) -> np.ndarray:
-        """Predicted targets.
+        """Predicted targets, ``X @ coef_ + intercept_``, clipped if ``clip_predictions``.
 
         Parameters
         ----------
@@ -50,7 +57,8 @@ class PrivateLinearRegressor(RegressorMixin, PrivateLinearModel, ABC):
         ndarray of shape (n_samples,)
             Predictions, in the units of the target.
         """
-        return self._scores(X)
+        scores = self._scores(X)
+        return np.clip(scores, *self.target_bounds_) if self.clip_predictions else scores
 
     @final
     def _prepare_targets(self, y: np.ndarray | None) -> Callable[[np.ndarray], np.ndarray]:
@@ -88,6 +96,16 @@ class PrivateLinearRegressor(RegressorMixin, PrivateLinearModel, ABC):
         )
 
     @final
+    def _conditioner(self, problem: Problem) -> Conditioner | None:
+        if self.precondition == "full":
+            return Looks(least=0.0)
+        if self.precondition != "auto":
+            return self.precondition
+        # Another solver than the one made for it has no use for it.
+        wanted = self.solver in ("auto", TrackedGD.option()) or isinstance(self.solver, TrackedGD)
+        return Looks() if wanted and not (problem.sparse or problem.tied_to_coordinates) else None
+
+    @final
     def _row_bounds(self, oracle: Oracle, rows: RowStore) -> RowBounds:
         reserve = oracle.budget.fraction(RANGE_SHARE)
         data_norm = self._norm_bound(oracle, rows)
@@ -100,13 +118,11 @@ class PrivateLinearRegressor(RegressorMixin, PrivateLinearModel, ABC):
 
     @final
     def _publish(self, problem: Problem, solution: Solution, dtype: np.dtype) -> None:
-        bounds, d = problem.bounds, problem.n_features
-        assert bounds.target is not None
-        unit = bounds.target.half_width
-        self.coef_ = (unit * solution.w[:d]).astype(dtype)
-        self.intercept_ = 0.0
-        if self.fit_intercept:
-            last = bounds.intercept_value * float(solution.w[d])
-            self.intercept_ = unit * last + bounds.target.centre
-        self.target_bounds_ = (bounds.target.low, bounds.target.high)
+        target = problem.bounds.target
+        assert target is not None
+        unit = target.half_width
+        coef, intercept = problem.in_user_coordinates(solution.w.reshape(problem.n_rows, 1))
+        self.coef_ = np.ascontiguousarray(unit * coef[:, 0], dtype=dtype)
+        self.intercept_ = unit * float(intercept[0]) + target.centre if self.fit_intercept else 0.0
+        self.target_bounds_ = (target.low, target.high)
         self.n_iter_ = solution.n_iter

@@ -3,10 +3,11 @@
 from ..problem import Problem
 from .base import Solution, Solver
 from .gd import GD
+from .tracked_gd import TrackedGD
 
-__all__ = ["GD", "SOLVERS", "Solution", "Solver", "choose"]
+__all__ = ["GD", "SOLVERS", "Solution", "Solver", "TrackedGD", "choose"]
 
-SOLVERS: dict[str, type[Solver]] = {solver.option(): solver for solver in (GD,)}
+SOLVERS: dict[str, type[Solver]] = {solver.option(): solver for solver in (GD, TrackedGD)}
 
 
 def choose(solver: str | Solver, problem: Problem) -> Solver:
@@ -15,12 +16,14 @@ def choose(solver: str | Solver, problem: Problem) -> Solver:
     Parameters
     ----------
     solver : str or Solver
-        An option string, a configured solver, or ``'auto'``, which decides by public facts: noisy
-        gradient descent for every problem, as long as there is no other.
+        An option string, a configured solver, or ``'auto'``, which decides by public facts:
+        ``'tracked_gd'`` for regression in conditioned coordinates, ``'gd'`` for all else.
     problem : Problem
         What is to be solved.
     """
-    del problem  # The only solver takes all problems.
     if isinstance(solver, Solver):
         return solver
-    return SOLVERS["gd" if solver == "auto" else solver]()
+    if solver == "auto":
+        tracked = problem.bounds.target is not None and problem.bounds.row_map is not None
+        solver = "tracked_gd" if tracked else "gd"
+    return SOLVERS[solver]()

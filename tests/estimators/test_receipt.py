@@ -86,8 +86,7 @@ def test_recomputed_spend_is_the_requested_one(make, epsilon, delta, adjacency):
 @pytest.mark.filterwarnings("ignore:The share of the budget set aside:UserWarning")
 def test_bounds_found_privately_are_on_the_receipt(model, epsilon):
     model.set_params(epsilon=epsilon).fit(X, Y)
-    queries = {event.query for event in model.privacy_ledger_}
-    assert queries == {"gradient", "histogram"}
+    assert "histogram" in {event.query for event in model.privacy_ledger_}
     recomputed = epsilon_of(model.privacy_ledger_, model.delta)
     assert 0.99 * epsilon <= recomputed <= epsilon * (1 + 1e-9)
     histograms = [e for e in model.privacy_ledger_ if e.query == "histogram"]

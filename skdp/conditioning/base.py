@@ -1,0 +1,84 @@
+"""What a conditioner is: a stage before the solver that chooses public coordinates for rows."""
+
+from __future__ import annotations
+
+from abc import ABC, abstractmethod
+from dataclasses import dataclass, replace
+from math import sqrt
+from typing import TYPE_CHECKING, final
+
+import numpy as np
+
+from ..bounds import RowBounds
+from ..problem import Problem
+from ..regularizers import Tikhonov
+from ..row_map import RowMap
+
+if TYPE_CHECKING:
+    from ..privacy.oracle import Oracle
+
+__all__ = ["Conditioner", "mapped"]
+
+
+@dataclass(frozen=True)
+class Conditioner(ABC):
+    """Spends a share of the budget to state the same problem in better coordinates.
+
+    Like a solver it is a deterministic function of the oracle's answers and of public coins.
+    """
+
+    @final
+    def check(self, problem: Problem) -> None:
+        """Refuse a problem that cannot be conditioned, before anything is charged.
+
+        Parameters
+        ----------
+        problem : Problem
+            As for ``prepare``.
+
+        Raises
+        ------
+        ValueError
+            If the rows are sparse, or penalty or constraint mean something in the user's
+            coordinates only.
+        """
+        name = type(self).__name__
+        if problem.sparse:
+            raise ValueError(
+                f"{name} needs dense rows, which it can rotate, got sparse ones. "
+                "Pass precondition=None."
+            )
+        if problem.tied_to_coordinates:
+            raise ValueError(
+                f"{name} needs a ridge penalty or none, and no constraint, got "
+                f"{problem.regularizer} and {problem.constraint}. Pass precondition=None."
+            )
+
+    @abstractmethod
+    def prepare(self, problem: Problem, oracle: Oracle, rng: np.random.Generator) -> Problem:
+        """The problem with rows in public coordinates.
+
+        Parameters
+        ----------
+        problem : Problem
+            In the user's coordinates.
+        oracle : Oracle
+            Answers questions about the rows.
+        rng : Generator
+            Public coins.
+        """
+
+
+def mapped(problem: Problem, row_map: RowMap) -> Problem:
+    """The problem with rows in the coordinates of the map, its ridge still on the user's.
+
+    The constant column keeps its size in units of the norm of rows.
+    """
+    old = problem.bounds
+    constant = old.intercept_value / old.data_norm * row_map.norm
+    root = sqrt(problem.strong_convexity)
+    return replace(
+        problem,
+        bounds=RowBounds(old.data_norm, constant, old.target, row_map),
+        regularizer=Tikhonov(root * row_map.jacobian()) if root else problem.regularizer,
+    )

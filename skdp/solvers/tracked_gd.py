@@ -1,0 +1,138 @@
+"""Noisy gradient descent for regression with a clip that follows the residuals."""
+
+from __future__ import annotations
+
+from collections import deque
+from dataclasses import dataclass
+from math import ceil, exp, sqrt
+from numbers import Integral, Real
+from typing import TYPE_CHECKING, Any
+
+import numpy as np
+from sklearn.utils._param_validation import Interval, validate_parameter_constraints
+
+from ..losses import Huber, Squared
+from ..problem import Problem
+from .base import Solution, Solver
+
+if TYPE_CHECKING:
+    from ..privacy.oracle import Oracle
+
+__all__ = ["TrackedGD"]
+
+_HYPERPARAMETERS: dict[str, list[Any]] = {
+    "steps": [None, Interval(Integral, 1, None, closed="left")],
+    "whole": [None, Interval(Real, 0, 1, closed="neither")],
+    "average": [Interval(Real, 0, 1, closed="both")],
+}
+
+# Shares of mu^2: of the whole for the first clip, of each step for following it.
+_START_SHARE = 0.01
+_FOLLOW_SHARE = 0.0236
+# Where the first clip is sought, in units of the norm of a typical row, and where it is if noise
+# hides the counts.
+_OCTAVES = 2.0 ** np.arange(-10, 3)
+_BLIND_CLIP = 0.1
+# Largest noise of a count, as a share of the rows, at which counts are used.
+_VISIBLE = 1 / 12
+_RATE = 0.1
+
+
+@dataclass(frozen=True)
+class TrackedGD(Solver):
+    r"""Noisy gradient descent whose clip tracks a quantile of the rows' gradient norms.
+
+    .. math:: w_{t+1} = \mathrm{prox}_{\eta_t r}(w_t - \eta_t g_t), \qquad
+              C_{t+1} = C_t \exp\bigl(-0.1\,[(f_t - q) / (1 - q)]_{-1}^{1}\bigr)
+
+    where ``g_t`` is the noisy mean of gradients clipped to ``C_t``, ``f_t`` the noisy share of
+    rows that the clip left whole, and q the share to aim at. Residuals shrink as the fit improves,
+    and noise, which is proportional to the clip, shrinks with them. The first clip is read off a
+    noisy histogram of gradient norms over octaves. Both cost 3.4 % of the budget together. Where
+    noise hides the counts, the clip starts at a constant and hardly moves. The answer is the mean
+    of the last iterates.
+
+    Made for coordinates in which second moments are about 1, see
+    :class:`skdp.conditioning.Looks`, where one step size suits all directions.
+
+    Parameters
+    ----------
+    steps : int, optional
+        Number of gradients T; 200 by default, more at budgets beyond mu = 2.
+    whole : float, optional
+        Share q of the rows that the clip should leave whole, in (0, 1). By default between 0.5
+        and 0.97, growing with the number of rows times the budget for each coordinate, and
+        towards 1 at budgets beyond mu = 2.
+    average : float, default=0.5
+        Share of the last iterates that are averaged, in [0, 1]; 0 returns the last one.
+
+    References
+    ----------
+    Andrew, Thakkar, McMahan and Ramaswamy (2021) for following a quantile by noisy counts.
+
+    Examples
+    --------
+    >>> from skdp.solvers import TrackedGD
+    >>> TrackedGD(steps=50).get_params()["steps"]
+    50
+    """
+
+    steps: int | None = None
+    whole: float | None = None
+    average: float = 0.5
+
+    def check(self, problem: Problem) -> None:
+        """Refuse hyperparameters outside their range, and losses of classification."""
+        validate_parameter_constraints(_HYPERPARAMETERS, self.get_params(), caller_name="TrackedGD")
+        if not isinstance(problem.loss, Squared | Huber):
+            raise ValueError(
+                "TrackedGD needs the squared loss or Huber's, whose gradients are residuals, got "
+                f"{type(problem.loss).__name__}. Use the solver 'gd'."
+            )
+
+    def solve(self, problem: Problem, oracle: Oracle, rng: np.random.Generator) -> Solution:
+        """Minimise the problem; deterministic given the oracle's answers."""
+        del rng
+        self.check(problem)
+        budget, p = oracle.budget, problem.n_rows
+        evidence = problem.n_samples * budget.mu / p
+        growth = max(1.0, budget.mu / 2)
+        steps = ceil(200 * sqrt(growth)) if self.steps is None else self.steps
+        whole = self.whole
+        if whole is None:
+            whole = 1 - min(0.5, max(0.03, 0.02 + 3.9 / evidence)) / growth
+        # Length of a typical row, and largest second moment in a direction.
+        length, curvature = problem.row_norm, problem.row_norm**2
+        if problem.bounds.row_map is not None:
+            length, curvature = min(length, sqrt(p)), min(curvature, 1.0)
+
+        w = problem.start()
+        looking = budget.fraction(_START_SHARE).whole()
+        counts = oracle.gradient_sizes(w, length * _OCTAVES, spend=looking)
+        clip = length * _first_clip(counts.value, counts.scale, whole, problem.n_samples)
+        tail: deque[np.ndarray] = deque(maxlen=max(1, ceil(self.average * steps)))
+        for spend in budget.fraction(1 - _START_SHARE).split(steps):
+            g, share = oracle.gradient_and_share(w, spend=spend, clip=clip, of_share=_FOLLOW_SHARE)
+            # Beyond this total step length noise, not data, would lengthen w.
+            horizon = 0.65 * evidence * sqrt(p * curvature) / clip
+            step = min(1.0, horizon / steps) / curvature
+            w = problem.project(problem.prox(w - step * g, step))
+            tail.append(w)
+            # Noise larger than the share of clipped rows would make the clip a random walk.
+            rate = _RATE * min(1.0, (1 - whole) / share.scale)
+            excess = (float(share.value) - whole) / (1 - whole)
+            clip *= exp(-rate * min(1.0, max(-1.0, excess)))
+        return Solution(np.mean(tail, axis=0), n_iter=steps)
+
+
+def _first_clip(counts: np.ndarray, scale: float, whole: float, n_samples: int) -> float:
+    """First octave below which there are enough rows, in units of the norm of a typical row."""
+    if scale > _VISIBLE * n_samples:
+        return _BLIND_CLIP
+    # Each share is known from both ends, less precisely the more counts it sums.
+    bins = np.arange(1, counts.size)
+    below = np.cumsum(counts)[:-1]
+    not_above = n_samples - np.cumsum(counts[::-1])[-2::-1]
+    rows = (below * bins[::-1] + not_above * bins) / counts.size
+    enough = np.flatnonzero(rows >= whole * n_samples)
+    return float(_OCTAVES[enough[0] if enough.size else -1])

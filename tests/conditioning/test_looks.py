@@ -1,0 +1,154 @@
+"""Whitening in several looks: what is asked, what it costs, and what the problem becomes."""
+
+from dataclasses import replace
+from math import sqrt
+
+import numpy as np
+import pytest
+
+from skdp.bounds import RowBounds, TargetBounds
+from skdp.conditioning.looks import Looks
+from skdp.data.dense import DenseRows
+from skdp.losses import Squared
+from skdp.privacy.adjacency import Adjacency
+from skdp.privacy.ledger import Ledger
+from skdp.privacy.oracle import PrivateOracle
+from skdp.privacy.randomness import SeededNoise
+from skdp.problem import Problem
+from skdp.regularizers import L2, NoRegularizer
+from skdp.testing import RecordingOracle, ReplayOracle, Transcript
+
+N, D, CONSTANT = 4000, 3, 0.3
+DELTA = 1e-5
+NO_NOISE = 1e12
+
+
+def make_rows(n=N):
+    """Correlated features of different sizes and means, rows of norm at most 1."""
+    rng = np.random.default_rng(0)
+    mix = np.array([[1.0, 0.9, 0.0], [0.0, 0.4, 0.01], [0.0, 0.0, 0.02]])
+    X = rng.uniform(-1, 1, size=(n, D)) @ mix + [0.0, 0.5, 0.1]
+    return X / np.linalg.norm(X, axis=1).max()
+
+
+X = make_rows()
+PROBLEM = Problem(Squared(), N, D, RowBounds(1.0, CONSTANT, TargetBounds(-1.0, 1.0)))
+COINS = np.random.default_rng(0)
+
+
+def prepared(looks=None, problem=PROBLEM, epsilon=NO_NOISE, rows=X, seed=0):
+    """The problem in new coordinates, and the events charged for it."""
+    ledger, noise = Ledger(epsilon, DELTA), SeededNoise(np.random.default_rng(seed))
+    oracle = PrivateOracle(
+        DenseRows(rows, np.zeros(len(rows))), ledger, Adjacency.REPLACE_ONE, noise
+    )
+    done = (looks or Looks()).prepare(problem, oracle.for_problem(problem), COINS)
+    return done, ledger
+
+
+def mapped_rows(problem, rows=X):
+    """The rows in the coordinates of a problem, from the definition of its map."""
+    row_map = problem.bounds.row_map
+    return rows @ row_map.jacobian() - row_map.shift
+
+
+def test_without_noise_the_rows_and_the_constant_become_white():
+    done, _ = prepared()
+    Z = mapped_rows(done)
+    assert Z.shape == (N, D + 1)
+    assert done.n_features == D + 1
+    assert done.bounds.intercept_value == 0.0
+    np.testing.assert_allclose(Z.T @ Z / N, np.eye(D + 1), atol=1e-4)
+
+
+def test_no_row_is_scaled_down_in_the_end():
+    done, _ = prepared(epsilon=1.0)
+    lengths = np.linalg.norm(mapped_rows(done), axis=1)
+    assert lengths.max() <= done.bounds.row_map.norm
+    # Nor would any other row within the user's bounds be, not even the longest possible.
+    B, shift = done.bounds.row_map.jacobian(), done.bounds.row_map.shift
+    directions = np.random.default_rng(0).normal(size=(500, D))
+    directions /= np.linalg.norm(directions, axis=1, keepdims=True)
+    assert np.linalg.norm(directions @ B - shift, axis=1).max() <= done.bounds.row_map.norm
+
+
+@pytest.mark.parametrize("constant", [0.0, CONSTANT])
+def test_a_linear_model_after_the_map_is_one_before_it(constant):
+    problem = replace(PROBLEM, bounds=replace(PROBLEM.bounds, intercept_value=constant))
+    done, _ = prepared(problem=problem, epsilon=1.0)
+    w = np.random.default_rng(1).normal(size=(done.n_rows, 1))
+    coef, intercept = done.in_user_coordinates(w)
+    np.testing.assert_allclose(mapped_rows(done) @ w, X @ coef + intercept, atol=1e-9)
+    if not constant:
+        assert intercept == 0.0
+
+
+def test_the_ridge_stays_on_the_coefficients_of_the_user():
+    done, _ = prepared(problem=replace(PROBLEM, regularizer=L2(0.7)), epsilon=1.0)
+    w = np.random.default_rng(1).normal(size=done.n_rows)
+    coef, _ = done.in_user_coordinates(w[:, None])
+    assert done.regularizer.value(w) == pytest.approx(L2(0.7).value(coef))
+
+
+def test_no_penalty_stays_none():
+    assert prepared()[0].regularizer == NoRegularizer()
+
+
+@pytest.mark.parametrize("share", [0.1, 0.4])
+def test_all_looks_together_cost_their_share(share):
+    _, ledger = prepared(Looks(share=share))
+    assert sum(event.count for event in ledger.receipt()) == 3
+    assert {event.query for event in ledger.receipt()} == {"second_moments"}
+    assert ledger.total == pytest.approx(share * ledger.limit, rel=1e-9)
+
+
+def test_the_declared_sensitivity_is_that_of_the_norm_in_the_coordinates_of_each_look():
+    first, *later = prepared()[1].receipt()
+    assert first.sensitivity == pytest.approx(sqrt(2) * (1 + CONSTANT**2) / N)
+    # Without noise all D + 1 directions stand out, so rows are clipped to 2 sqrt(D + 1).
+    for event in later:
+        assert event.sensitivity == pytest.approx(sqrt(2) * 4 * (D + 1) / N, rel=1e-3)
+
+
+def test_looks_that_noise_would_drown_are_left_out_and_cost_nothing():
+    # Rows of a second look have norms up to 2 at least. With n = 60 its ridge would exceed 1 / 2.
+    few = make_rows(60)
+    problem = replace(PROBLEM, n_samples=60)
+    _, ledger = prepared(Looks(least=0.0), problem, epsilon=1.0, rows=few)
+    assert [event.count for event in ledger.receipt()] == [1]
+    assert ledger.total == pytest.approx(0.4 / 3 * ledger.limit, rel=1e-9)
+
+
+def test_few_rows_or_little_budget_leave_the_problem_as_it_is():
+    same, ledger = prepared(epsilon=0.01)
+    assert same is PROBLEM
+    assert ledger.receipt() == ()
+
+
+def test_a_second_look_resolves_what_the_first_one_cannot():
+    # The least curvature that is left, 1 if all directions are white. The third feature varies so
+    # little that its variance is far below the ridge of the first look.
+    def curvatures(looks):
+        worst = []
+        for seed in range(5):
+            done, _ = prepared(Looks(looks=looks), epsilon=4.0, seed=seed)
+            Z = mapped_rows(done)
+            worst.append(np.linalg.eigvalsh(Z.T @ Z / N)[0])
+        return np.mean(worst)
+
+    assert curvatures(3) > 1.5 * curvatures(1)
+
+
+def test_replays_without_rows():
+    ledgers, transcript = (Ledger(1.0, DELTA), Ledger(1.0, DELTA)), Transcript()
+    noise = SeededNoise(np.random.default_rng(0))
+    recording = RecordingOracle(
+        DenseRows(X, np.zeros(N)), ledgers[0], Adjacency.REPLACE_ONE, noise, transcript
+    )
+    first = Looks().prepare(PROBLEM, recording.for_problem(PROBLEM), COINS)
+    replay = ReplayOracle(ledgers[1], Adjacency.REPLACE_ONE, transcript)
+    second = Looks().prepare(PROBLEM, replay.for_problem(PROBLEM), COINS)
+    assert replay.finished()
+    assert ledgers[0].receipt() == ledgers[1].receipt()
+    np.testing.assert_array_equal(first.bounds.row_map.jacobian(), second.bounds.row_map.jacobian())
+    assert first.bounds.row_map.norm == second.bounds.row_map.norm

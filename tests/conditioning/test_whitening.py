@@ -1,0 +1,133 @@
+"""Whitening: what it costs, what it learns, and that the model keeps its meaning."""
+
+import numpy as np
+import pytest
+from sklearn.linear_model import LogisticRegression
+
+from skdp import DPLogisticRegression
+from skdp.conditioning import OPTIONS, Whitening
+from skdp.constraints import L2Ball
+from skdp.testing import record_fit, replay_fit
+
+pytestmark = pytest.mark.filterwarnings("ignore::skdp.SeededNoiseWarning")
+
+
+def badly_scaled(n=4000, seed=0):
+    """Columns of sizes 1 to 1/100 with a common mean, each carrying the same signal; rows <= 1."""
+    rng = np.random.default_rng(seed)
+    sizes = np.geomspace(1, 0.01, 8)
+    Z = rng.uniform(-1, 1, size=(n, 8))
+    y = (Z.sum(axis=1) + 0.3 * rng.normal(size=n) > 0).astype(int)
+    X = (0.5 + 0.5 * Z) * sizes
+    return X / np.linalg.norm(sizes), y
+
+
+def model(epsilon=1.0, **parameters):
+    given = {"data_norm": 1.0, "classes": [0, 1], "random_state": 0, "precondition": "auto"}
+    return DPLogisticRegression(epsilon, 1e-6, **(given | parameters))
+
+
+@pytest.mark.parametrize("precondition", ["diagonal", "full", "auto", Whitening(0.3)])
+def test_the_look_is_on_the_receipt_and_within_the_budget(precondition):
+    fitted = model(precondition=precondition).fit(*badly_scaled())
+    look, *rest = fitted.privacy_ledger_
+    share = 0.3 if isinstance(precondition, Whitening) else 0.1
+    prices = [e.count * (e.sensitivity / e.noise_scale) ** 2 for e in (look, *rest)]
+    assert look.query == "second_moments"
+    assert prices[0] / sum(prices) == pytest.approx(share, rel=1e-9)
+    assert fitted.privacy_spent_.epsilon == pytest.approx(1.0, rel=1e-6)
+    # [x, R] has norm sqrt(2) R, and two orthogonal ones differ by sqrt(2) times its square.
+    assert look.sensitivity == pytest.approx(np.sqrt(2) * 2 * 1.0**2 / 4000, rel=1e-12)
+
+
+@pytest.mark.parametrize("precondition", ["diagonal", "full"])
+def test_columns_of_different_size_are_learned(precondition):
+    X, y = badly_scaled(40_000)
+    X, X_test, y, y_test = X[:30_000], X[30_000:], y[:30_000], y[30_000:]
+    plain = [model(random_state=s, precondition=None).fit(X, y) for s in range(3)]
+    better = [model(random_state=s, precondition=precondition).fit(X, y) for s in range(3)]
+    gains = [
+        b.score(X_test, y_test) - p.score(X_test, y_test)
+        for b, p in zip(better, plain, strict=True)
+    ]
+    # Seeds differ by 0.003.
+    assert np.mean(gains) > 0.02
+
+
+@pytest.mark.parametrize("dtype", [np.float64, np.float32])
+def test_the_model_is_linear_in_the_features_as_they_came(dtype):
+    X, y = badly_scaled()
+    fitted = model(precondition="full").fit(X.astype(dtype), y)
+    scores = X.astype(dtype) @ fitted.coef_.T + fitted.intercept_
+    np.testing.assert_array_equal(fitted.decision_function(X.astype(dtype)), scores.ravel())
+    assert fitted.coef_.dtype == dtype
+    assert fitted.coef_.shape == (1, 8)
+
+
+@pytest.mark.parametrize("C", [0.01, 1.0])
+@pytest.mark.parametrize("precondition", ["diagonal", "full"])
+def test_the_penalty_is_about_the_coefficients_as_they_are_published(C, precondition):
+    X, y = badly_scaled(2000)
+    exact = LogisticRegression(C=C, tol=1e-10, max_iter=10_000).fit(X, y)
+    fitted = model(1e8, C=C, precondition=precondition).fit(X, y)
+    np.testing.assert_allclose(fitted.coef_, exact.coef_, rtol=0.02, atol=2e-3)
+    np.testing.assert_allclose(fitted.intercept_, exact.intercept_, rtol=0.02, atol=2e-3)
+
+
+def test_several_classes_and_no_intercept():
+    rng = np.random.default_rng(1)
+    X = rng.uniform(-1, 1, size=(3000, 4)) * [1, 0.1, 0.1, 0.1] / 2
+    y = np.argmax(X / [1, 0.1, 0.1, 0.1] @ rng.normal(size=(4, 3)), axis=1)
+    fitted = model(2.0, classes=range(3), fit_intercept=False).fit(X, y)
+    assert fitted.coef_.shape == (3, 4)
+    np.testing.assert_array_equal(fitted.intercept_, np.zeros(3))
+    assert fitted.score(X, y) > 0.7
+
+
+@pytest.mark.parametrize(
+    "tied", [{"l1_ratio": 0.5}, {"constraint": L2Ball(1.0)}], ids=["l1", "constraint"]
+)
+def test_what_is_tied_to_coordinates_is_not_conditioned(tied):
+    X, y = badly_scaled(200)
+    fitted = model(**tied).fit(X, y)
+    assert {event.query for event in fitted.privacy_ledger_} == {"gradient"}
+    refused = model(precondition="full", **tied)
+    with pytest.raises(ValueError, match="Whitening needs a ridge penalty or none"):
+        refused.fit(X, y)
+    assert not hasattr(refused, "privacy_ledger_")
+
+
+def test_sparse_rows_are_not_made_dense():
+    from scipy.sparse import csr_array
+
+    X, y = badly_scaled(200)
+    fitted = model().fit(csr_array(X), y)
+    assert {event.query for event in fitted.privacy_ledger_} == {"gradient"}
+    with pytest.raises(ValueError, match="Whitening needs dense rows"):
+        model(precondition="diagonal").fit(csr_array(X), y)
+
+
+@pytest.mark.parametrize("precondition", ["diagonal", "full"])
+def test_replay_on_garbage_gives_the_same_model(precondition):
+    X, y = badly_scaled(300)
+    first = model(precondition=precondition)
+    transcript = record_fit(first, X, y)
+    second = model(precondition=precondition)
+    replay_fit(second, np.full_like(X, 7.0), 1 - y, transcript)
+    np.testing.assert_array_equal(first.coef_, second.coef_)
+    np.testing.assert_array_equal(first.intercept_, second.intercept_)
+
+
+def test_the_full_look_is_taken_only_where_eigenvalues_stand_out():
+    few, many = badly_scaled(300), badly_scaled(60_000)
+    asked = []
+    for X, y in (few, many):
+        transcript = record_fit(model(), X, y)
+        asked.append(transcript.entries[0][1][1])
+    assert asked == [False, True]
+
+
+def test_options_are_refused_by_name():
+    with pytest.raises(ValueError, match="The 'precondition' parameter"):
+        model(precondition="whiten").fit(*badly_scaled(50))
+    assert "auto" in OPTIONS

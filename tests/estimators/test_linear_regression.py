@@ -1,0 +1,140 @@
+"""Preconditioned linear regression: units, penalties, fallbacks and clipped predictions."""
+
+import numpy as np
+import pytest
+import scipy.sparse as sp
+from sklearn.linear_model import Ridge
+
+from skdp import DPLinearRegression
+from skdp.conditioning.looks import Looks
+from skdp.constraints import L2Ball
+from skdp.solvers import GD, TrackedGD
+from skdp.testing import record_fit, replay_fit
+
+pytestmark = pytest.mark.filterwarnings("ignore::skdp.SeededNoiseWarning")
+
+N = 2000
+CONDITIONED = {"second_moments", "gradient_sizes", "gradient_and_share"}
+
+
+def make_data():
+    """Features of different sizes, one of them nearly a copy of another, and a constant far off."""
+    rng = np.random.default_rng(0)
+    X = rng.uniform(-1, 1, size=(N, 4)) * [1.0, 1.0, 0.1, 0.3]
+    X[:, 1] = X[:, 0] + 0.1 * X[:, 1]
+    return X, X @ [1.0, -2.0, 5.0, 0.0] + 20.0 + 0.3 * rng.normal(size=N)
+
+
+X, Y = make_data()
+BOUNDS = (15.0, 25.0)
+
+
+def regression(**options):
+    given = {"data_norm": 2.0, "target_bounds": BOUNDS, "random_state": 0, "precondition": "auto"}
+    return DPLinearRegression(**(given | options))
+
+
+def queries(model):
+    return {event.query for event in model.privacy_ledger_}
+
+
+@pytest.mark.parametrize("fit_intercept", [True, False])
+@pytest.mark.parametrize("alpha", [0.0, 10.0, 1000.0])
+def test_alpha_means_what_it_does_in_ridge(alpha, fit_intercept):
+    y = Y if fit_intercept else Y - 20.0
+    bounds = BOUNDS if fit_intercept else (-5.0, 5.0)
+    model = regression(
+        epsilon=1e6, alpha=alpha, fit_intercept=fit_intercept, target_bounds=bounds
+    ).fit(X, y)
+    exact = Ridge(alpha, fit_intercept=fit_intercept).fit(X, y)
+    assert queries(model) == CONDITIONED
+    np.testing.assert_allclose(model.coef_, exact.coef_, atol=2e-3)
+    np.testing.assert_allclose(model.intercept_, exact.intercept_, atol=1e-3)
+
+
+def test_unclipped_predictions_are_linear_in_the_features_as_they_came():
+    model = regression(clip_predictions=False).fit(X, Y)
+    far = 100 * X
+    np.testing.assert_array_equal(model.predict(far), far @ model.coef_ + model.intercept_)
+    assert model.predict(far).max() > BOUNDS[1]
+
+
+@pytest.mark.parametrize("given", [BOUNDS, None])
+def test_predictions_are_clipped_to_the_bounds_of_targets(given):
+    model = regression(target_bounds=given, epsilon=4.0).fit(X, Y)
+    low, high = model.target_bounds_
+    assert low < high
+    assert given is None or (low, high) == given
+    predicted = model.predict(100 * X)
+    assert predicted.min() == low
+    assert predicted.max() == high
+    linear = X @ model.coef_ + model.intercept_
+    np.testing.assert_array_equal(model.predict(X), np.clip(linear, low, high))
+
+
+def test_it_learns_what_descent_in_the_coordinates_given_does_not():
+    plain = regression(precondition=None).fit(X, Y)
+    assert queries(plain) == {"gradient"}
+    assert regression().fit(X, Y).score(X, Y) > plain.score(X, Y) + 0.1
+
+
+@pytest.mark.parametrize(
+    ("options", "rows"),
+    [
+        ({"constraint": L2Ball(10.0)}, X),
+        ({}, sp.csr_array(X)),
+        ({"epsilon": 0.05}, X),
+        ({"solver": "gd"}, X),
+        ({"solver": GD(steps=10)}, X),
+    ],
+    ids=["constraint", "sparse", "little budget", "gd", "configured gd"],
+)
+def test_auto_leaves_the_coordinates_alone_where_others_would_not_help(options, rows):
+    assert queries(regression(**options).fit(rows, Y)) == {"gradient"}
+
+
+def test_full_conditions_whatever_the_budget_and_the_solver():
+    assert queries(regression(precondition="full", epsilon=0.05).fit(X, Y)) == CONDITIONED
+    model = regression(precondition="full", solver=GD(steps=10)).fit(X, Y)
+    assert queries(model) == {"second_moments", "gradient"}
+
+
+@pytest.mark.parametrize(
+    ("options", "rows", "complaint"),
+    [
+        ({"constraint": L2Ball(10.0)}, X, "Looks needs a ridge penalty or none"),
+        ({}, sp.csr_array(X), "Looks needs dense rows"),
+    ],
+    ids=["constraint", "sparse"],
+)
+def test_full_refuses_what_it_cannot_condition(options, rows, complaint):
+    model = regression(precondition="full", **options)
+    with pytest.raises(ValueError, match=complaint):
+        model.fit(rows, Y)
+    assert not hasattr(model, "privacy_ledger_")
+
+
+def test_looks_and_solver_take_hyperparameters():
+    model = regression(precondition=Looks(looks=1), solver=TrackedGD(steps=30)).fit(X, Y)
+    counts = dict.fromkeys(CONDITIONED, 0)
+    for event in model.privacy_ledger_:
+        counts[event.query] += event.count
+    assert counts == {"second_moments": 1, "gradient_sizes": 1, "gradient_and_share": 30}
+    assert model.n_iter_ == 30
+
+
+@pytest.mark.parametrize("adjacency", ["replace_one", "zero_out"])
+def test_the_receipt_adds_up_to_the_budget(adjacency):
+    model = regression(adjacency=adjacency).fit(X, Y)
+    assert model.privacy_spent_.epsilon == pytest.approx(1.0, rel=1e-6)
+    assert model.privacy_spent_.epsilon <= 1.0
+
+
+def test_everything_published_replays_without_rows():
+    model = regression(target_bounds=None, data_norm=None, epsilon=4.0)
+    transcript = record_fit(model, X, Y)
+    first = {k: v for k, v in vars(model).items() if k.endswith("_")}
+    replay_fit(model, 1e3 * X[::-1], -(Y**3), transcript)
+    for name, value in first.items():
+        np.testing.assert_array_equal(getattr(model, name), value, err_msg=name)
+    assert queries(model) == CONDITIONED | {"histogram"}

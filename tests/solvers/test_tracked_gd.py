@@ -1,0 +1,159 @@
+"""Noisy gradient descent with a clip that follows the residuals."""
+
+from dataclasses import replace
+from math import exp, sqrt
+
+import numpy as np
+import pytest
+
+from skdp.bounds import RowBounds, TargetBounds
+from skdp.data.dense import DenseRows
+from skdp.losses import Huber, Logistic, Squared
+from skdp.privacy.adjacency import Adjacency
+from skdp.privacy.ledger import Ledger
+from skdp.privacy.oracle import PrivateOracle
+from skdp.privacy.randomness import SeededNoise
+from skdp.problem import Problem
+from skdp.regularizers import L2
+from skdp.row_map import RowMap
+from skdp.solvers import TrackedGD, choose
+from skdp.testing import RecordingOracle, Transcript
+
+DELTA = 1e-5
+N, D = 5000, 3
+COINS = np.random.default_rng(0)
+
+
+def white_problem(loss=None, **fields):
+    """White features, a target with 20 % noise, and the identity as a map."""
+    rng = np.random.default_rng(0)
+    X = rng.uniform(-sqrt(3), sqrt(3), size=(N, D))
+    y = X @ [0.2, -0.1, 0.05] + 0.05 * rng.normal(size=N)
+    row_map = RowMap(np.ones(D), None, np.zeros(D), 3.0)
+    bounds = RowBounds(3.0, 0.0, TargetBounds(-1.0, 1.0), row_map)
+    return Problem(loss or Squared(), N, D, bounds, **fields), X, y
+
+
+def solve(solver, problem, X, y, epsilon=1.0, seed=0):
+    """The solution, and all that was asked on the way."""
+    transcript, ledger = Transcript(), Ledger(epsilon, DELTA)
+    noise = SeededNoise(np.random.default_rng(seed))
+    oracle = RecordingOracle(DenseRows(X, y), ledger, Adjacency.REPLACE_ONE, noise, transcript)
+    solution = solver.solve(problem, oracle.for_problem(problem), COINS)
+    return solution.w, transcript.entries, ledger
+
+
+def clips(entries):
+    """The clips in force, and the noisy shares of rows that they left whole."""
+    asked = [e for e in entries if e[0] == "gradient_and_share"]
+    return (
+        np.array([public[1] for _, public, _, _ in asked]),
+        np.array([answer[-1] / public[2] for _, public, _, answer in asked]),
+    )
+
+
+@pytest.mark.parametrize(
+    ("given", "complaint"),
+    [
+        ({"steps": 0}, "'steps' parameter of TrackedGD"),
+        ({"whole": 0.0}, "'whole' parameter of TrackedGD"),
+        ({"whole": 1.0}, "'whole' parameter of TrackedGD"),
+        ({"average": 2}, "'average' parameter of TrackedGD"),
+    ],
+)
+def test_refuses_hyperparameters_out_of_range(given, complaint):
+    with pytest.raises(ValueError, match=complaint):
+        TrackedGD(**given).check(white_problem()[0])
+
+
+def test_refuses_losses_of_classification():
+    problem = replace(white_problem()[0], loss=Logistic())
+    with pytest.raises(ValueError, match=r"got Logistic\. Use the solver 'gd'"):
+        TrackedGD().check(problem)
+
+
+def test_is_chosen_for_regression_in_conditioned_coordinates():
+    problem, _, _ = white_problem()
+    unmapped = replace(problem, bounds=RowBounds(3.0, 0.0, problem.bounds.target))
+    assert isinstance(choose("auto", problem), TrackedGD)
+    assert not isinstance(choose("auto", unmapped), TrackedGD)
+
+
+@pytest.mark.parametrize("loss", [Squared(), Huber(0.5)], ids=str)
+def test_learns_both_losses(loss):
+    w, _, _ = solve(TrackedGD(), *white_problem(loss))
+    np.testing.assert_allclose(w, [0.2, -0.1, 0.05], atol=0.01)
+
+
+def test_a_huge_budget_gives_the_ridge_solution():
+    problem, X, y = white_problem(regularizer=L2(0.3))
+    w, _, _ = solve(TrackedGD(), problem, X, y, epsilon=1e6)
+    exact = np.linalg.solve(X.T @ X / N + 0.3 * np.eye(D), X.T @ y / N)
+    np.testing.assert_allclose(w, exact, atol=1e-4)
+
+
+def test_the_first_clip_leaves_at_least_the_wanted_share_whole():
+    problem, X, y = white_problem()
+    _, entries, _ = solve(TrackedGD(whole=0.9), problem, X, y, epsilon=1e6)
+    sizes = np.abs(y) * np.linalg.norm(X, axis=1)
+    first = clips(entries)[0][0]
+    assert np.mean(sizes < first) >= 0.9
+    assert np.mean(sizes < first / 2) < 0.9
+
+
+def test_the_clip_comes_to_leave_the_wanted_share_whole():
+    _, entries, _ = solve(TrackedGD(whole=0.7), *white_problem(), epsilon=4.0)
+    size, share = clips(entries)
+    assert share[100:].mean() == pytest.approx(0.7, abs=0.03)
+    # Residuals have shrunk, and the clip with them.
+    assert size[-1] < 0.5 * size[0]
+
+
+def test_a_single_step_of_the_clip_is_bounded():
+    for epsilon in (0.1, 1.0, 100.0):
+        size, _ = clips(solve(TrackedGD(), *white_problem(), epsilon=epsilon)[1])
+        assert np.abs(np.diff(np.log(size))).max() <= 0.1 + 1e-12
+
+
+def test_where_noise_hides_the_counts_the_clip_hardly_moves():
+    # At n mu below 10 the noise of a count is many times n. The first clip is the constant, and
+    # each step moves it by at most 0.1 (1 - whole) / noise, which over 200 steps is little.
+    problem, X, y = white_problem()
+    starts = set()
+    for seed in range(3):
+        size, _ = clips(solve(TrackedGD(), problem, X, y, epsilon=0.002, seed=seed)[1])
+        starts.add(float(size[0]))
+        assert np.abs(np.log(size / size[0])).max() < 0.5
+    assert starts == {0.1 * sqrt(D)}
+
+
+def test_the_step_stays_within_the_horizon():
+    # One step from 0 moves w by the horizon, which is short here, times the answer.
+    problem, X, y = white_problem()
+    w, entries, ledger = solve(TrackedGD(steps=1, average=0), problem, X, y, epsilon=1e-6)
+    ((_, public, _, answer),) = [e for e in entries if e[0] == "gradient_and_share"]
+    horizon = 0.65 * N * sqrt(ledger.limit) / (sqrt(D) * public[1])
+    assert horizon < 1
+    np.testing.assert_allclose(w, -horizon * answer[:-1])
+
+
+@pytest.mark.parametrize("adjacency", Adjacency)
+def test_charges_add_up_to_the_whole_budget(adjacency):
+    problem, X, y = white_problem()
+    ledger = Ledger(1.0, DELTA)
+    oracle = PrivateOracle(DenseRows(X, y), ledger, adjacency, SeededNoise(COINS))
+    TrackedGD(steps=50).solve(problem, oracle.for_problem(problem), COINS)
+    counts = {"gradient_sizes": 0, "gradient_and_share": 0}
+    for event in ledger.receipt():
+        counts[event.query] += event.count
+    assert counts == {"gradient_sizes": 1, "gradient_and_share": 50}
+    assert ledger.total == pytest.approx(ledger.limit, rel=1e-9)
+
+
+def test_clip_follows_the_formula():
+    _, entries, _ = solve(TrackedGD(whole=0.7), *white_problem(), epsilon=100.0)
+    size, share = clips(entries)
+    excess = np.clip((share - 0.7) / 0.3, -1, 1)
+    # The noise of the share is small here, so the rate is the full 0.1.
+    expected = size[:-1] * np.array([exp(-0.1 * e) for e in excess[:-1]])
+    np.testing.assert_allclose(size[1:], expected)
