@@ -28,13 +28,14 @@ import numpy as np
 from scipy.optimize import brentq
 from scipy.special import erfcx, erfinv, ndtr, ndtri
 
+from .arguments import check_delta, check_non_negative
+
 __all__ = ["delta", "epsilon", "log_delta", "mu"]
 
 # Against 60-digit arithmetic the answers were never off by more than 2e-15 in mu.
 _MARGIN = 2e-14
 # Widens brackets derived on paper, whose ends are themselves rounded.
 _SLACK = 1e-11
-_SMALLEST_DELTA = 1e-300
 _SQRT2 = math.sqrt(2.0)
 _SQRT_HALF_PI = math.sqrt(0.5 * math.pi)
 _DENSITY_AT_ZERO = 1.0 / math.sqrt(2.0 * math.pi)
@@ -65,8 +66,8 @@ def log_delta(mu: float, epsilon: float) -> float:
     ValueError
         If mu or epsilon is negative or not a number.
     """
-    _check_non_negative("gdp.log_delta", "mu", mu)
-    _check_non_negative("gdp.log_delta", "epsilon", epsilon)
+    check_non_negative("gdp.log_delta", "mu", mu)
+    check_non_negative("gdp.log_delta", "epsilon", epsilon)
     exponent, factor = _profile(float(mu), float(epsilon))
     return exponent + math.log(factor)
 
@@ -94,8 +95,8 @@ def delta(mu: float, epsilon: float) -> float:
     ValueError
         If mu or epsilon is negative or not a number.
     """
-    _check_non_negative("gdp.delta", "mu", mu)
-    _check_non_negative("gdp.delta", "epsilon", epsilon)
+    check_non_negative("gdp.delta", "mu", mu)
+    check_non_negative("gdp.delta", "epsilon", epsilon)
     exponent, factor = _profile(float(mu), float(epsilon))
     return math.exp(exponent) * factor
 
@@ -126,8 +127,8 @@ def mu(epsilon: float, delta: float) -> float:
     ValueError
         If epsilon is negative or not a number, or delta is outside [1e-300, 1).
     """
-    _check_non_negative("gdp.mu", "epsilon", epsilon)
-    _check_probability("gdp.mu", delta)
+    check_non_negative("gdp.mu", "epsilon", epsilon)
+    check_delta("gdp.mu", delta)
     if math.isinf(epsilon):
         return math.inf
     epsilon = float(epsilon)
@@ -170,8 +171,8 @@ def epsilon(mu: float, delta: float) -> float:
     ValueError
         If mu is negative or not a number, or delta is outside [1e-300, 1).
     """
-    _check_non_negative("gdp.epsilon", "mu", mu)
-    _check_probability("gdp.epsilon", delta)
+    check_non_negative("gdp.epsilon", "mu", mu)
+    check_delta("gdp.epsilon", delta)
     level = float(mu) * (1.0 + _MARGIN)
     if _log_excess(level, 0.0, delta) <= 0.0:
         return 0.0
@@ -243,18 +244,3 @@ def _short_mills_drop(length: float, centre: float) -> float:
 def _mu_at_zero_epsilon(delta: float) -> float:
     # At epsilon = 0 the profile is the total variation distance erf(mu / sqrt(8)).
     return 2.0 * _SQRT2 * float(erfinv(delta))
-
-
-def _check_non_negative(who: str, name: str, value: float) -> None:
-    if not value >= 0.0:
-        raise ValueError(
-            f"{who} needs {name} in [0, inf]; got {value}. Pass a non-negative {name}."
-        )
-
-
-def _check_probability(who: str, delta: float) -> None:
-    if not _SMALLEST_DELTA <= delta < 1.0:
-        raise ValueError(
-            f"{who} needs delta strictly between 0 and 1 (at least 1e-300); got {delta}. "
-            "Choose delta well below one over the number of rows."
-        )

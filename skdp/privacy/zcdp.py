@@ -33,13 +33,14 @@ from collections.abc import Callable
 
 from scipy.optimize import brentq
 
+from .arguments import check_delta, check_non_negative
+
 __all__ = ["delta", "epsilon", "rho"]
 
 # Rounding, expressed as a relative change of rho, stays below 1e-13 down to the smallest delta.
 _MARGIN = 1e-12
 # Widens brackets derived on paper, whose ends are themselves rounded.
 _SLACK = 1e-9
-_SMALLEST_DELTA = 1e-300
 
 
 def epsilon(rho: float, delta: float) -> float:
@@ -62,8 +63,8 @@ def epsilon(rho: float, delta: float) -> float:
     ValueError
         If rho is negative or not a number, or delta is outside [1e-300, 1).
     """
-    _check_non_negative("zcdp.epsilon", "rho", rho)
-    _check_probability("zcdp.epsilon", delta)
+    check_non_negative("zcdp.epsilon", "rho", rho)
+    check_delta("zcdp.epsilon", delta)
     if rho == 0.0 or math.isinf(rho):
         return float(rho)
     level = float(rho) * (1.0 + _MARGIN)
@@ -108,8 +109,8 @@ def rho(epsilon: float, delta: float) -> float:
     ValueError
         If epsilon is negative or not a number, or delta is outside [1e-300, 1).
     """
-    _check_non_negative("zcdp.rho", "epsilon", epsilon)
-    _check_probability("zcdp.rho", delta)
+    check_non_negative("zcdp.rho", "epsilon", epsilon)
+    check_delta("zcdp.rho", delta)
     if math.isinf(epsilon):
         return math.inf
     epsilon, budget = float(epsilon), -math.log(delta)
@@ -153,8 +154,8 @@ def delta(rho: float, epsilon: float) -> float:
     ValueError
         If rho or epsilon is negative or not a number.
     """
-    _check_non_negative("zcdp.delta", "rho", rho)
-    _check_non_negative("zcdp.delta", "epsilon", epsilon)
+    check_non_negative("zcdp.delta", "rho", rho)
+    check_non_negative("zcdp.delta", "epsilon", epsilon)
     if rho == 0.0 or math.isinf(epsilon):
         return 0.0
     if math.isinf(rho):
@@ -193,18 +194,3 @@ def _softplus(x: float) -> float:
 
 def _log_expm1(x: float) -> float:
     return x + math.log(-math.expm1(-x))
-
-
-def _check_non_negative(who: str, name: str, value: float) -> None:
-    if not value >= 0.0:
-        raise ValueError(
-            f"{who} needs {name} in [0, inf]; got {value}. Pass a non-negative {name}."
-        )
-
-
-def _check_probability(who: str, delta: float) -> None:
-    if not _SMALLEST_DELTA <= delta < 1.0:
-        raise ValueError(
-            f"{who} needs delta strictly between 0 and 1 (at least 1e-300); got {delta}. "
-            "Choose delta well below one over the number of rows."
-        )
