@@ -46,11 +46,15 @@ class Problem:
         Penalty.
     constraint : Constraint, default=Unconstrained()
         Feasible set.
+    initial : ndarray, optional
+        Where solvers start, in the shape of w: public, for example an earlier solution that was
+        released. None starts at a point that depends on nothing but shapes.
 
     Raises
     ------
     ValueError
-        If there is no row or no feature, or if the class weights are not as above.
+        If there is no row or no feature, or if the class weights or the initial point are not as
+        above.
     """
 
     loss: Loss
@@ -61,6 +65,8 @@ class Problem:
     sparse: bool = False
     regularizer: Regularizer = field(default_factory=NoRegularizer)
     constraint: Constraint = field(default_factory=Unconstrained)
+    # Where one starts is not part of what is to be solved.
+    initial: np.ndarray | None = field(default=None, compare=False)
 
     def __post_init__(self) -> None:
         for name in ("n_samples", "n_features"):
@@ -72,6 +78,10 @@ class Problem:
                 )
         if self.class_weight is not None:
             object.__setattr__(self, "class_weight", self._checked(self.class_weight))
+        if self.initial is not None and self.initial.shape != self.shape:
+            raise ValueError(
+                f"Problem needs an initial point of shape {self.shape}, got {self.initial.shape}."
+            )
 
     def _checked(self, class_weight: tuple[float, ...]) -> tuple[float, ...]:
         weights = tuple(float(c) for c in class_weight)
@@ -166,7 +176,9 @@ class Problem:
         return row_map.pull_back(v), intercept - row_map.shift @ v
 
     def start(self) -> np.ndarray:
-        """A feasible w that depends on nothing but shapes."""
+        """A feasible w: the initial one, or one that depends on nothing but shapes."""
+        if self.initial is not None:
+            return self.project(self.initial)
         w = np.zeros(self.shape)
         d = self.n_features
         w[:d] = self.constraint.start(w[:d].shape)

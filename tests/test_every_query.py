@@ -1,21 +1,27 @@
 """What every question to the oracle has to keep: its declared sensitivity, in every layout of rows.
 
-Add a query to ``EXAMPLES`` and it is tested. An example is a query together with two data sets of
-the same shape: neighbours are made of the first by rows of the second.
+Add a query to ``EXAMPLES`` in ``examples_of_queries.py`` and it is tested.
 """
 
 import importlib
 import inspect
 import math
 import pkgutil
-from dataclasses import dataclass
 
 import numpy as np
 import pytest
+from examples_of_queries import (
+    EXAMPLES,
+    LOSSES,
+    encoded_targets,
+    gradient_problems,
+    problem_for,
+    random_gradients,
+    random_rows,
+)
 from hypothesis import given, settings
 from hypothesis import strategies as st
 
-from skdp.bounds import RowBounds, TargetBounds
 from skdp.losses import Huber, Logistic, Softmax, Squared
 from skdp.privacy import queries
 from skdp.privacy.adjacency import Adjacency
@@ -23,206 +29,9 @@ from skdp.privacy.ledger import Spend
 from skdp.privacy.mechanisms.gaussian import GaussianMechanism
 from skdp.privacy.queries.base import Query
 from skdp.privacy.queries.gradient import GradientNormQuery, GradientQuery
-from skdp.privacy.queries.gradient_sizes import GradientAndShareQuery, GradientSizesQuery
 from skdp.privacy.queries.histogram import HistogramQuery
-from skdp.privacy.queries.moments import MomentsQuery
-from skdp.problem import Problem
-from skdp.row_map import RowMap
 from skdp.testing import check_sensitivity, row_stores
 
-N, D = 6, 3
-REGRESSION = {Squared, Huber}
-LOSSES = [Logistic(), Softmax(2), Softmax(3), Squared(), Huber(0.25)]
-TARGETS = [TargetBounds(-2.0, 6.0), TargetBounds(1.0, 6.0, centred=False)]
-
-
-@dataclass(frozen=True)
-class Example:
-    query: Query
-    X: np.ndarray
-    y: np.ndarray
-    other_X: np.ndarray
-    other_y: np.ndarray
-
-    def check(self, adjacency):
-        return check_sensitivity(self.query, self.X, self.y, self.other_X, self.other_y, adjacency)
-
-
-def problem_for(loss, *, intercept=0.0, weights=None, norm=2.0, target=TARGETS[0]):
-    bounds = RowBounds(norm, intercept, target if type(loss) in REGRESSION else None)
-    return Problem(loss, N, D, bounds, class_weight=weights)
-
-
-def gradient_problems():
-    """Every loss, with and without an intercept; every way of weighting classes."""
-    for loss in LOSSES:
-        for intercept in (0.0, 1.5):
-            yield problem_for(loss, intercept=intercept)
-    yield problem_for(Squared(), intercept=0.7, target=TARGETS[1])
-    yield problem_for(Logistic(), weights=(0.2, 7.0))
-    yield problem_for(Logistic(), weights=(3.0, 0.0), intercept=1.0)
-    yield problem_for(Softmax(3), weights=(5.0, 1e-200, 5.0), intercept=0.1, norm=1e-3)
-
-
-def gradients():
-    for problem in gradient_problems():
-        for clip in (None, 0.3 * problem.row_norm, 1e-6, math.inf):
-            if math.isfinite(min(math.inf if clip is None else clip, problem.lipschitz)):
-                yield problem, clip
-
-
-def encoded_targets(problem, rng):
-    loss = problem.loss
-    if type(loss) in REGRESSION:
-        return 10.0 ** rng.uniform(-2, 3, N) * rng.choice([-1.0, 1.0], N)
-    return rng.integers(0, max(2, loss.n_scores), N).astype(float)
-
-
-def random_rows(rng):
-    """Rows of all sizes, zero, tiny and huge ones among them."""
-    X = rng.normal(size=(N, D)) * 10.0 ** rng.uniform(-3, 3, size=(N, 1))
-    X[rng.random((N, D)) < 0.2] = 0.0
-    special = [0.0, 1e300, 1e-300, 1e160, 1e-170]
-    for i in np.flatnonzero(rng.random(N) < 0.3):
-        X[i] *= special[rng.integers(len(special))]
-    return np.clip(X, -1e305, 1e305)
-
-
-def random_gradients(seed=0):
-    rng = np.random.default_rng(seed)
-    for problem, clip in gradients():
-        w = rng.normal(size=problem.shape) * 10.0 ** rng.uniform(-2, 3)
-        rows = [
-            part for _ in range(2) for part in (random_rows(rng), encoded_targets(problem, rng))
-        ]
-        yield Example(GradientQuery(problem, w, clip), *rows)
-
-
-def crafted_gradients():
-    """Rows on either side of the hyperplane of w, nearly parallel to it, and on the wrong side.
-
-    Their derivatives are at the bound with opposite signs and their directions nearly the same, so
-    swapping one for another moves the sum by the diameter of the ball. If one class alone is the
-    heaviest, its derivatives have one sign, and rows of opposite directions are swapped instead.
-    """
-    for problem, clip in gradients():
-        query = GradientQuery(problem, np.zeros(problem.shape), clip)
-        # Only the heaviest classes reach the bound.
-        weights = problem.class_weight or (1.0, 1.0)
-        labels = [float(k) for k, c in enumerate(weights) if c == max(weights)][:2]
-        alone = len(labels) == 1
-        if alone and problem.bounds.intercept_value:
-            continue
-        norm, tilt = problem.bounds.data_norm, 1e-3
-        # Large scores of the right sign, also where the row norm is small.
-        steep = 1e4 / (norm * tilt)
-        if query.w.ndim == 1:
-            query.w[0] = -steep if alone and labels == [1.0] else steep
-        else:
-            query.w[0, [int(k) for k in labels]] = -steep, steep
-        row = np.array([tilt, math.sqrt(1 - tilt**2), 0.0]) * norm * 3
-        other_row = row * ([1, -1, 1] if alone else [-1, 1, 1])
-        X, other_X = np.tile(row, (N, 1)), np.tile(other_row, (N, 1))
-        y, other_y = np.full(N, labels[0]), np.full(N, labels[-1])
-        yield Example(query, X, y, other_X, other_y)
-
-
-def of_norms(examples):
-    for e in examples:
-        yield Example(GradientNormQuery(e.query), e.X, e.y, e.other_X, e.other_y)
-
-
-def random_histograms():
-    rng = np.random.default_rng(1)
-    edges = [np.array([0.5]), np.geomspace(1e-3, 1e3, 9), np.linspace(-20, 20, 5), np.empty(0)]
-    for of in ("row_norm", "target", "target_size"):
-        for e in edges:
-            rows = [(random_rows(rng), rng.normal(scale=10.0, size=N)) for _ in range(2)]
-            yield Example(HistogramQuery(of, e), *rows[0], *rows[1])
-
-
-def crafted_histograms():
-    below, above = np.full((N, D), 0.5), np.full((N, D), 5.0)
-    for of in ("row_norm", "target", "target_size"):
-        query = HistogramQuery(of, np.array([1.0, 2.0]))
-        yield Example(query, below, below[:, 0], above, above[:, 0])
-
-
-def random_sizes():
-    rng = np.random.default_rng(4)
-    for example in random_gradients(5):
-        query = GradientSizesQuery(example.query.problem, example.query.w, np.geomspace(0.1, 10, 7))
-        yield Example(query, random_rows(rng), example.y, example.other_X, example.other_y)
-
-
-def crafted_sizes():
-    """Zero rows, whose gradients are zero, against rows whose gradients are not."""
-    for problem in gradient_problems():
-        if not problem.bounds.intercept_value and problem.class_weight is None:
-            query = GradientSizesQuery(problem, np.zeros(problem.shape), np.array([1e-3]))
-            X, y = np.zeros((N, D)), np.zeros(N)
-            yield Example(query, X, y, np.ones((N, D)), y)
-
-
-def random_shares(seed=6):
-    for k, e in enumerate(random_gradients(seed)):
-        query = GradientAndShareQuery(e.query, e.query.bound * 10.0 ** (k % 3 - 1))
-        yield Example(query, e.X, e.y, e.other_X, e.other_y)
-
-
-def crafted_shares():
-    """A row just below the clip against one beyond it, on the other side of the ball."""
-    for intercept in (0.0, 0.5):
-        problem = Problem(Squared(), N, D, RowBounds(2.0, intercept, TargetBounds(-1.0, 1.0)))
-        tilted = np.array([math.sqrt(4 - 1e-6), 1e-3, 0.0])
-        X, y = np.tile(tilted, (N, 1)), np.full(N, 0.5 * (1 - 1e-9))
-        query = GradientQuery(problem, np.zeros(problem.shape), 0.5 * problem.row_norm)
-        for weight in (0.1, 1.0, 10.0):
-            yield Example(GradientAndShareQuery(query, weight), X, y, X, -np.ones(N))
-
-
-def moments_bounds():
-    """With and without an intercept, as they come and mapped; a map that lengthens rows."""
-    rng = np.random.default_rng(7)
-    matrix, shift = 10 * rng.normal(size=(D, D + 1)), rng.normal(size=D + 1)
-    yield RowBounds(2.0)
-    yield RowBounds(2.0, 1.5)
-    for constant in (0.0, 0.7):
-        yield RowBounds(2.0, constant, row_map=RowMap(np.ones(D), matrix, shift, 3.0))
-        yield RowBounds(2.0, constant, row_map=RowMap(np.full(D, 5.0), None, np.zeros(D), 3.0))
-
-
-def moments(bounds, full):
-    k = D if bounds.row_map is None else bounds.row_map.n_features
-    return MomentsQuery(bounds, N, k + bool(bounds.intercept_value), full)
-
-
-def random_moments():
-    rng = np.random.default_rng(8)
-    for bounds in moments_bounds():
-        for full in (True, False):
-            query, y = moments(bounds, full), np.zeros(N)
-            yield Example(query, random_rows(rng), y, random_rows(rng), y)
-
-
-def crafted_moments():
-    """Rows along one axis against rows along another, without an intercept."""
-    along, across = 9 * np.eye(D)[np.zeros(N, int)], 9 * np.eye(D)[np.ones(N, int)]
-    stretched = RowMap(np.full(D, 5.0), None, np.zeros(D), 3.0)
-    for bounds in (RowBounds(2.0), RowBounds(2.0, row_map=stretched)):
-        for full in (True, False):
-            yield Example(moments(bounds, full), along, np.zeros(N), across, np.zeros(N))
-
-
-# Query: (random examples, examples that attain the declared sensitivity).
-EXAMPLES = {
-    GradientQuery: (list(random_gradients()), list(crafted_gradients())),
-    GradientNormQuery: (list(of_norms(random_gradients(2))), list(of_norms(crafted_gradients()))),
-    GradientAndShareQuery: (list(random_shares()), list(crafted_shares())),
-    GradientSizesQuery: (list(random_sizes()), list(crafted_sizes())),
-    HistogramQuery: (list(random_histograms()), list(crafted_histograms())),
-    MomentsQuery: (list(random_moments()), list(crafted_moments())),
-}
 every_query = pytest.mark.parametrize("kind", EXAMPLES, ids=lambda kind: kind.name)
 both_adjacencies = pytest.mark.parametrize("adjacency", Adjacency)
 

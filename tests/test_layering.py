@@ -36,7 +36,7 @@ FORBIDDEN = {
     "skdp.privacy": (*UPWARDS, "skdp.solvers", "skdp.conditioning"),
     "skdp.data": (*UPWARDS, "skdp.privacy", "skdp.solvers", "skdp.conditioning"),
 }
-ALLOWED = {"skdp.solvers": ("skdp.privacy.schedules",)}
+ALLOWED = {"skdp.solvers": ("skdp.privacy.schedules", "skdp.privacy.calculus")}
 SUBMODULES = {module.split(".")[1] for module in FORBIDDEN if "." in module} | {
     p.stem for p in (REPOSITORY / "skdp").iterdir() if p.name != "__init__.py"
 }

@@ -172,3 +172,13 @@ def test_target_bounds_map_their_ends_to_one():
     assert (through_zero.centre, through_zero.half_width) == (0.0, 10.0)
     huge = TargetBounds(-1e308, 1e308)
     assert (huge.centre, huge.half_width) == (0.0, 1e308)
+
+
+def test_a_given_initial_point_is_where_solvers_start_once_it_is_feasible():
+    shared = {"loss": Logistic(), "n_samples": 9, "n_features": 2, "bounds": RowBounds(1.0, 1.0)}
+    given = np.array([3.0, 4.0, 7.0])
+    np.testing.assert_array_equal(Problem(**shared, initial=given).start(), given)
+    inside = Problem(**shared, initial=given, constraint=L2Ball(1.0)).start()
+    np.testing.assert_allclose(inside, [0.6, 0.8, 7.0])
+    with pytest.raises(ValueError, match=r"initial point of shape \(3,\), got \(2,\)"):
+        Problem(**shared, initial=given[:2])

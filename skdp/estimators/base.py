@@ -119,7 +119,7 @@ class PrivateLinearModel(BaseEstimator, ABC):
                 conditioner.check(outline)
             solver = choose(self.solver, outline)
             solver.check(outline)
-            ledger = Ledger(self.epsilon, self.delta)
+            ledger = Ledger(self.epsilon, self.delta, calculus=solver.calculus)
             noise = secret_noise(self.random_state)
         except BaseException:
             self.__dict__.clear()

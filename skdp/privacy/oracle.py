@@ -18,7 +18,6 @@ from ..data.base import RowStore
 from ..problem import Problem
 from .adjacency import Adjacency
 from .ledger import Budget, Ledger, Spend
-from .mechanisms.gaussian import GaussianMechanism
 from .queries.base import Query
 from .queries.gradient import GradientNormQuery, GradientQuery
 from .queries.gradient_sizes import GradientAndShareQuery, GradientSizesQuery
@@ -173,7 +172,7 @@ class PrivateOracle(Oracle):
         self._noise = noise
 
     def _release(self, query: Query, spend: Spend) -> np.ndarray:
-        mechanism = GaussianMechanism.calibrated(query.sensitivity(self._adjacency), spend)
+        mechanism = query.mechanism(self._adjacency, spend)
         self._ledger.charge(mechanism.event(query.name))
         # A warning or an exception about one row would tell of it outside the answer.
         with np.errstate(all="ignore"):

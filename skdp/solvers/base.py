@@ -4,10 +4,11 @@ from __future__ import annotations
 
 from abc import ABC, abstractmethod
 from dataclasses import dataclass, fields
-from typing import TYPE_CHECKING, Any, Self, final
+from typing import TYPE_CHECKING, Any, ClassVar, Self, final
 
 import numpy as np
 
+from ..privacy.calculus import Calculus, GaussianDP
 from ..problem import Problem
 
 if TYPE_CHECKING:
@@ -39,7 +40,12 @@ class Solver(ABC):
     Fields are hyperparameters. A solver asks the oracle questions and says what share of the
     budget each answer may cost; it never states a sensitivity or a noise scale. Everything it
     returns is therefore post-processing of paid answers.
+
+    ``calculus`` says how the ledger has to add up what the solver asks for: exactly if all of it is
+    answered with Gaussian noise, and otherwise by a calculus that prices mixtures.
     """
+
+    calculus: ClassVar[Calculus] = GaussianDP()
 
     @abstractmethod
     def check(self, problem: Problem) -> None:

@@ -11,7 +11,6 @@ from ..data.base import RowStore
 from ..privacy.adjacency import Adjacency
 from ..privacy.events import NonPrivateEvent
 from ..privacy.ledger import Ledger, Spend
-from ..privacy.mechanisms.gaussian import GaussianMechanism
 from ..privacy.oracle import Oracle, PrivateOracle
 from ..privacy.queries.base import Query
 from ..privacy.randomness import SecretNoise
@@ -99,7 +98,7 @@ class ReplayOracle(Oracle):
         assert spend.amount == amount, f"{name} was given another price than recorded"
         same = all(np.array_equal(a, b) for a, b in zip(query.public(), public, strict=True))  # type: ignore[arg-type]
         assert same, f"{name} was asked with another content than recorded"
-        mechanism = GaussianMechanism.calibrated(query.sensitivity(self._adjacency), spend)
+        mechanism = query.mechanism(self._adjacency, spend)
         self._ledger.charge(mechanism.event(query.name))
         return answer.copy()
 
@@ -128,7 +127,7 @@ class ExactOracle(Oracle):
         self._receipt = receipt
 
     def _release(self, query: Query, spend: Spend) -> np.ndarray:
-        mechanism = GaussianMechanism.calibrated(query.sensitivity(self._adjacency), spend)
+        mechanism = query.mechanism(self._adjacency, spend)
         self._ledger.charge(mechanism.event(query.name))
         self._receipt.charge(NonPrivateEvent(query=query.name))
         return query.evaluate(self._rows)

@@ -10,6 +10,7 @@ import numpy as np
 from ..events import GaussianEvent
 from ..ledger import Spend
 from ..randomness import SecretNoise
+from .base import Mechanism
 
 __all__ = ["GaussianMechanism"]
 
@@ -20,7 +21,7 @@ _ROUND_UP = 1 + 1e-12
 
 
 @dataclass(frozen=True)
-class GaussianMechanism:
+class GaussianMechanism(Mechanism):
     """Adds independent normal noise of standard deviation ``noise_scale`` to each coordinate.
 
     Guarantees

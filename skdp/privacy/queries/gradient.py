@@ -13,7 +13,7 @@ from ...data.blocks import BoundedBlock
 from ...losses import Loss
 from ...problem import Problem
 from ..adjacency import Adjacency
-from .base import Query
+from .base import GaussianQuery
 
 __all__ = ["GradientNormQuery", "GradientQuery"]
 
@@ -23,7 +23,7 @@ _LARGEST_SUM = 1e300
 
 
 @dataclass(frozen=True, eq=False)
-class GradientQuery(Query):
+class GradientQuery(GaussianQuery):
     """Mean over the rows of the gradient of the weighted loss at w, each row clipped.
 
     The gradient of row i is ``c_i l'(y_i, <w, x~_i>) x~_i^T`` with l2 (Frobenius) norm
@@ -122,7 +122,7 @@ class GradientQuery(Query):
 
 
 @dataclass(frozen=True, eq=False)
-class GradientNormQuery(Query):
+class GradientNormQuery(GaussianQuery):
     """Norm (l2) of the mean of clipped gradients, a number (array of shape ()).
 
     Parameters

@@ -13,14 +13,14 @@ from ...data.blocks import BoundedBlock
 from ...losses import Loss
 from ...problem import Problem
 from ..adjacency import Adjacency
-from .base import Query
+from .base import GaussianQuery
 from .gradient import GradientQuery
 
 __all__ = ["GradientAndShareQuery", "GradientSizesQuery"]
 
 
 @dataclass(frozen=True, eq=False)
-class GradientSizesQuery(Query):
+class GradientSizesQuery(GaussianQuery):
     """How many rows have a gradient whose norm lies between public edges.
 
     The norm is ``c_i ||l'(y_i, <w, x~_i>)|| ||x~_i||`` before any clipping of gradients.
@@ -66,7 +66,7 @@ class GradientSizesQuery(Query):
 
 
 @dataclass(frozen=True, eq=False)
-class GradientAndShareQuery(Query):
+class GradientAndShareQuery(GaussianQuery):
     r"""The mean of clipped gradients and, after it, ``weight`` times the share of rows left whole.
 
     A row is whole if the norm of its gradient is at most the clip. One pass answers both, and the

@@ -10,7 +10,7 @@ import numpy as np
 from ...data.base import RowStore
 from ...data.blocks import RawBlock
 from ..adjacency import Adjacency
-from .base import Query
+from .base import GaussianQuery
 
 __all__ = ["HistogramQuery", "Histogrammed"]
 
@@ -18,7 +18,7 @@ Histogrammed = Literal["row_norm", "target", "target_size"]
 
 
 @dataclass(frozen=True, eq=False)
-class HistogramQuery(Query):
+class HistogramQuery(GaussianQuery):
     """How many rows fall between public edges.
 
     Parameters

@@ -11,7 +11,7 @@ import numpy as np
 from ...bounds import RowBounds
 from ...data.base import RowStore
 from ..adjacency import Adjacency
-from .base import Query
+from .base import GaussianQuery
 
 __all__ = ["MomentsQuery"]
 
@@ -19,7 +19,7 @@ _LARGEST_NORM, _LEAST_SQUARE, _LARGEST_SUM = 1e150, 1e-280, 1e300
 
 
 @dataclass(frozen=True, eq=False)
-class MomentsQuery(Query):
+class MomentsQuery(GaussianQuery):
     r"""Second moments ``mean_i v_i v_i^T`` of the bounded rows, or their diagonal and last column.
 
     ``v_i`` is the row with its intercept entry, so with an intercept the last column holds the

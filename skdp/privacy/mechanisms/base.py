@@ -1,0 +1,26 @@
+"""What a mechanism is."""
+
+from __future__ import annotations
+
+from abc import ABC, abstractmethod
+from dataclasses import dataclass
+
+import numpy as np
+
+from ..events import Event
+from ..randomness import SecretNoise
+
+__all__ = ["Mechanism"]
+
+
+@dataclass(frozen=True)
+class Mechanism(ABC):
+    """Turns an exact answer into one that may be published, at the price of its event."""
+
+    @abstractmethod
+    def event(self, query: str) -> Event:
+        """The fact to charge for one answer to the question of this name."""
+
+    @abstractmethod
+    def randomize(self, value: np.ndarray, noise: SecretNoise) -> np.ndarray:
+        """The answer to publish, with fresh noise."""
