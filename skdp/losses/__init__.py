@@ -1,9 +1,27 @@
 """Pointwise losses: of a target and its score, never of the features behind the score."""
 
 from .base import Loss
+from .hinge import Hinge
 from .huber import Huber
+from .huberised_hinge import HuberisedHinge
 from .logistic import Logistic
+from .one_vs_rest import OneVsRest
+from .sigmoid import Sigmoid
 from .softmax import Softmax
 from .squared import Squared
+from .squared_hinge import SquaredHinge
+from .tukey import Tukey
 
-__all__ = ["Huber", "Logistic", "Loss", "Softmax", "Squared"]
+__all__ = [
+    "Hinge",
+    "Huber",
+    "HuberisedHinge",
+    "Logistic",
+    "Loss",
+    "OneVsRest",
+    "Sigmoid",
+    "Softmax",
+    "Squared",
+    "SquaredHinge",
+    "Tukey",
+]
