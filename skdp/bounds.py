@@ -58,12 +58,23 @@ class RowBounds:
         What targets are brought to; None leaves them (class labels).
     row_map : RowMap, optional
         Public coordinates in which the bounded rows are used, without the intercept entry.
+    feature_bound : float, optional
+        Bound on the size of each entry. Questions about single features clip entries to it; others
+        do without.
+    columns : tuple of int, optional
+        Features that are kept, in this order; rows are cut to them before their norm is taken.
+        None keeps all.
+    nonnegative : bool, default=False
+        Whether negative features count as zero.
     """
 
     data_norm: float
     intercept_value: float = 0.0
     target: TargetBounds | None = None
     row_map: RowMap | None = None
+    feature_bound: float | None = None
+    columns: tuple[int, ...] | None = None
+    nonnegative: bool = False
 
     def __post_init__(self) -> None:
         if self.row_map is None:

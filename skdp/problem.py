@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from dataclasses import dataclass, field
+from dataclasses import dataclass, field, replace
 from math import isfinite
 
 import numpy as np
@@ -16,6 +16,10 @@ __all__ = ["Problem"]
 
 # Largest class weights within this range leave products of weights and norms in double precision.
 _LEAST_WEIGHT, _LARGEST_WEIGHT = 1e-50, 1e50
+# Sparse rows with more than these are taken for text.
+_FEW_FEATURES = 1000
+# So that no row is shortened by rounding.
+_LONGER = 1 + 1e-9
 
 
 @dataclass(frozen=True)
@@ -136,6 +140,11 @@ class Problem:
         return self.loss.smoothness * self.row_norm**2 * self.max_weight
 
     @property
+    def wide(self) -> bool:
+        """Whether rows are sparse with more than a thousand features, as those of text are."""
+        return self.sparse and self.n_features > _FEW_FEATURES
+
+    @property
     def tied_to_coordinates(self) -> bool:
         """Whether penalty or constraint mean something in the user's coordinates only."""
         l2 = isinstance(self.regularizer, NoRegularizer | L2) or (
@@ -174,6 +183,20 @@ class Problem:
         if row_map is None:
             return v, intercept
         return row_map.pull_back(v), intercept - row_map.shift @ v
+
+    def unshortened(self) -> Problem:
+        """The same problem, with rows in other coordinates left as long as they are there.
+
+        For solvers that clip gradients, which bounds what a row contributes by itself: a row's
+        scores are then those that the published model gives it. Bounds on gradients that are not
+        clipped become very large.
+        """
+        row_map, data_norm = self.bounds.row_map, self.bounds.data_norm
+        if row_map is None:
+            return self
+        longest = max(row_map.norm, _LONGER * row_map.longest(data_norm))
+        bounds = replace(self.bounds, row_map=replace(row_map, norm=longest))
+        return replace(self, bounds=bounds)
 
     def start(self) -> np.ndarray:
         """A feasible w: the initial one, or one that depends on nothing but shapes."""

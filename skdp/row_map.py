@@ -41,13 +41,29 @@ class RowMap:
             factors *= float(np.abs(self.matrix).max(initial=0.0)) * self.scale.size
         return factors
 
+    def longest(self, data_norm: float) -> float:
+        """A bound on the norm of the map of any row whose norm is at most ``data_norm``."""
+        factor = float(np.abs(self.scale).max(initial=0.0))
+        if self.matrix is not None:
+            factor = float(np.linalg.norm(self.scale[:, None] * self.matrix))
+        return data_norm * factor + float(np.linalg.norm(self.shift))
+
     @property
     def n_features(self) -> int:
         """Number of coordinates k after the map."""
         return self.shift.size
 
+    def apply(self, rows: np.ndarray) -> np.ndarray:
+        """Rows (m, d) in these coordinates, (m, k), none of them scaled down. Overwrites rows."""
+        Z = rows
+        Z *= self.scale
+        if self.matrix is not None:
+            Z = Z @ self.matrix
+        Z -= self.shift
+        return Z
+
     def jacobian(self) -> np.ndarray:
-        """The matrix B (d, k) of the linear part: ``z = x @ B - shift``."""
+        """The matrix B (d, k) of the linear part, written out: ``z = x @ B - shift``."""
         return np.diag(self.scale) if self.matrix is None else self.scale[:, None] * self.matrix
 
     def pull_back(self, v: np.ndarray) -> np.ndarray:

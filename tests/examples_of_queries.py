@@ -6,37 +6,27 @@ dictionary ``EXAMPLES`` below takes in.
 """
 
 import math
-from dataclasses import dataclass
 
 import numpy as np
+from example_of_a_query import Example
+from examples_of_gradient_differences import EXAMPLES as DIFFERENCES
+from examples_of_one_shots import EXAMPLES as ONE_SHOTS
+from examples_of_row_means import EXAMPLES as ROW_MEANS
+from examples_of_selections import EXAMPLES as SELECTIONS
 
 from skdp.bounds import RowBounds, TargetBounds
 from skdp.losses import Huber, Logistic, Softmax, Squared
-from skdp.privacy.queries.base import Query
 from skdp.privacy.queries.gradient import GradientNormQuery, GradientQuery
 from skdp.privacy.queries.gradient_sizes import GradientAndShareQuery, GradientSizesQuery
 from skdp.privacy.queries.histogram import HistogramQuery
 from skdp.privacy.queries.moments import MomentsQuery
 from skdp.problem import Problem
 from skdp.row_map import RowMap
-from skdp.testing import check_sensitivity
 
 N, D = 6, 3
 REGRESSION = {Squared, Huber}
 LOSSES = [Logistic(), Softmax(2), Softmax(3), Squared(), Huber(0.25)]
 TARGETS = [TargetBounds(-2.0, 6.0), TargetBounds(1.0, 6.0, centred=False)]
-
-
-@dataclass(frozen=True)
-class Example:
-    query: Query
-    X: np.ndarray
-    y: np.ndarray
-    other_X: np.ndarray
-    other_y: np.ndarray
-
-    def check(self, adjacency):
-        return check_sensitivity(self.query, self.X, self.y, self.other_X, self.other_y, adjacency)
 
 
 def problem_for(loss, *, intercept=0.0, weights=None, norm=2.0, target=TARGETS[0]):
@@ -213,4 +203,8 @@ EXAMPLES = {
     GradientSizesQuery: (list(random_sizes()), list(crafted_sizes())),
     HistogramQuery: (list(random_histograms()), list(crafted_histograms())),
     MomentsQuery: (list(random_moments()), list(crafted_moments())),
+    **DIFFERENCES,
+    **ONE_SHOTS,
+    **ROW_MEANS,
+    **SELECTIONS,
 }

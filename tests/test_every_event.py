@@ -12,8 +12,19 @@ import pytest
 
 from skdp.exceptions import BudgetExceededError
 from skdp.privacy import events
-from skdp.privacy.calculus import Calculus, GaussianDP, ZeroConcentratedDP
-from skdp.privacy.events import Event, ExponentialEvent, GaussianEvent, NonPrivateEvent
+from skdp.privacy.calculus import (
+    Calculus,
+    GaussianDP,
+    PerturbedGaussianDP,
+    ZeroConcentratedDP,
+)
+from skdp.privacy.events import (
+    Event,
+    ExponentialEvent,
+    GaussianEvent,
+    NonPrivateEvent,
+    ObjectivePerturbationEvent,
+)
 from skdp.privacy.ledger import Ledger
 
 EXAMPLES = {
@@ -26,8 +37,18 @@ EXAMPLES = {
         GaussianEvent(query="histogram", sensitivity=2.0**0.5, noise_scale=44.0),
     ],
     NonPrivateEvent: [NonPrivateEvent(query="mean")],
+    ObjectivePerturbationEvent: [
+        ObjectivePerturbationEvent(
+            query="perturbed_minimum",
+            sensitivity=2.0,
+            noise_scale=3.0,
+            jacobian=0.1,
+            output_sensitivity=1e-6,
+            output_noise_scale=1e-4,
+        )
+    ],
 }
-CALCULI = [GaussianDP(), ZeroConcentratedDP()]
+CALCULI = [GaussianDP(), PerturbedGaussianDP(), ZeroConcentratedDP()]
 COUNTS = [1, 2, 3, 7, 1000]
 
 
@@ -51,6 +72,17 @@ every_event = pytest.mark.parametrize("event", ALL, ids=str)
 every_calculus = pytest.mark.parametrize("calculus", CALCULI, ids=lambda c: type(c).__name__)
 every_price = pytest.mark.parametrize(
     ("event", "calculus"), [(e, c) for e in ALL for c in CALCULI if priced(e, c)], ids=str
+)
+# Events that have to be most of what a ledger holds occur once.
+repeatable = pytest.mark.parametrize(
+    ("event", "calculus"),
+    [(e, c) for e in ALL for c in CALCULI if priced(e, c) and e.least_share <= 0.5],
+    ids=str,
+)
+dominant = pytest.mark.parametrize(
+    ("event", "calculus"),
+    [(e, c) for e in ALL for c in CALCULI if priced(e, c) and e.least_share > 0.5],
+    ids=str,
 )
 every_noisy_price = pytest.mark.parametrize(
     ("event", "calculus"),
@@ -115,12 +147,13 @@ def test_impossible_facts_are_refused(event, wrong):
 def test_equal_facts_are_equal_events_and_the_kind_is_part_of_the_facts(event):
     assert dataclasses.replace(event) == event
     assert hash(dataclasses.replace(event)) == hash(event)
-    for other in EXAMPLES:
-        if other not in (type(event), NonPrivateEvent) and not isinf(event.sensitivity):
-            assert other(**dataclasses.asdict(event)) != event
+    facts = {f.name: getattr(event, f.name) for f in dataclasses.fields(Event)}
+    for kind, (other, *_) in EXAMPLES.items():
+        if kind not in (type(event), NonPrivateEvent) and not isinf(event.sensitivity):
+            assert dataclasses.replace(other, **facts) != event
 
 
-@every_price
+@repeatable
 @pytest.mark.parametrize("n", COUNTS)
 def test_n_at_once_equal_n_one_by_one(event, calculus, n):
     at_once = charged(calculus, [dataclasses.replace(event, count=n)])
@@ -130,6 +163,36 @@ def test_n_at_once_equal_n_one_by_one(event, calculus, n):
     assert one_by_one.receipt() == at_once.receipt()
     price = calculus.cost(event)
     assert at_once.total == (inf if isinf(price) else pytest.approx(n * price, rel=1e-15))
+
+
+@dominant
+@pytest.mark.parametrize("epsilon", [1e6, inf])
+def test_an_event_that_has_to_dominate_occurs_once(event, calculus, epsilon):
+    twice = dataclasses.replace(event, count=2)
+    elsewhere = dataclasses.replace(event, query="another")
+    for first, second in [(event, event), (event, elsewhere), (None, twice)]:
+        ledger = ledger_for(calculus, epsilon)
+        if first is not None:
+            ledger.charge(first)
+        before = ledger.receipt(), ledger.total
+        with pytest.raises(BudgetExceededError, match=r"at least 51% .* Nothing was read"):
+            ledger.charge(second)
+        assert (ledger.receipt(), ledger.total) == before
+
+
+@dominant
+@pytest.mark.parametrize("first", [True, False])
+def test_an_event_that_has_to_dominate_does(event, calculus, first):
+    def gaussian(share):
+        price = calculus.cost(event) * share / (1 - share)
+        return GaussianEvent(query="gradient", sensitivity=price**0.5, noise_scale=1.0)
+
+    def order(share):
+        return (event, gaussian(share)) if first else (gaussian(share), event)
+
+    charged(calculus, order(1 - 1.001 * event.least_share))
+    with pytest.raises(BudgetExceededError, match="has to be at least"):
+        charged(calculus, order(1 - 0.999 * event.least_share))
 
 
 @every_price
@@ -142,7 +205,8 @@ def test_order_does_not_matter(calculus):
     known = [e for kind in EXAMPLES.values() for e in kind if priced(e, calculus)]
     finite = [e for e in known if calculus.cost(e) < inf]
     assert len(finite) >= 2
-    for batch in (known, finite + [dataclasses.replace(e, count=3) for e in finite]):
+    more = [dataclasses.replace(e, count=3) for e in finite if not e.least_share]
+    for batch in (known, finite + more):
         ledgers = [charged(calculus, order) for order in itertools.permutations(batch)]
         assert len({ledger.total for ledger in ledgers}) == 1
         assert len({ledger.spent() for ledger in ledgers}) == 1

@@ -69,14 +69,19 @@ class BoundedRows:
     def __init__(self, store: RowStore, bounds: RowBounds) -> None:
         self.bounds = bounds
         self._store = store
-        self._block: type[Block | MappedBlock] = Block if bounds.row_map is None else MappedBlock
-        self._kept = [self._block(r, bounds) for r in store.blocks()] if store.resident else None
+        self._kept = [self._block(raw) for raw in store.blocks()] if store.resident else None
 
     def sum(self, kernel: Callable[[BoundedBlock], np.ndarray]) -> np.ndarray:
         """Sum of ``kernel`` over all blocks, in a fixed order."""
         if self._kept is not None:
             return _total(kernel(block.loaded()) for block in self._kept)
-        return self._store.sum(lambda raw: kernel(self._block(raw, self.bounds).loaded()))
+        return self._store.sum(lambda raw: kernel(self._block(raw).loaded()))
+
+    def _block(self, raw: RawBlock) -> BoundedBlock:
+        if self.bounds.columns is not None:
+            raw = raw.cut_to(self.bounds.columns)
+        kind = Block if self.bounds.row_map is None else MappedBlock
+        return kind(raw, self.bounds)
 
 
 def _total(parts: Iterable[np.ndarray]) -> np.ndarray:

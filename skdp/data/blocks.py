@@ -40,6 +40,11 @@ class RawBlock:
         norms[np.isnan(norms)] = np.inf
         return norms
 
+    def cut_to(self, columns: tuple[int, ...]) -> RawBlock:
+        """The same rows with these features alone, dense."""
+        X = self.X[:, list(columns)]
+        return RawBlock(X if isinstance(X, np.ndarray) else X.toarray(), self.y)
+
 
 class BoundedBlock(ABC):
     """A run of rows that respect public bounds.
@@ -68,6 +73,13 @@ class BoundedBlock(ABC):
         """Sum of the rows weighted by r, (m,) or (m, K); has the shape of w. Overwrites r."""
 
     @abstractmethod
+    def combine_within(self, r: np.ndarray, bound: float) -> np.ndarray:
+        """Sum of the rows, entries clipped to [-bound, bound], weighted by r, shape (m,).
+
+        The intercept entry is left out.
+        """
+
+    @abstractmethod
     def rows(self) -> np.ndarray:
         """The rows themselves, dense (m, p)."""
 
@@ -93,6 +105,8 @@ class Block(BoundedBlock):
             norms = np.where(self._huge, limit, norms)
         self._factor = limit / np.maximum(norms, limit) if not largest <= limit else None
         self._constant = bounds.intercept_value
+        # Written so that entries that are not numbers count as negative.
+        self._signed = bounds.nonnegative and not _entries(raw.X).min(initial=0.0) >= 0
         # Positive, so that a bound on a row's contribution can be divided by it.
         self.norms = np.maximum(np.hypot(np.minimum(norms, limit), self._constant), _LEAST_NORM)
         self.y = raw.y
@@ -103,16 +117,30 @@ class Block(BoundedBlock):
         """Itself if its rows can be used where they lie, else a copy that lives for one use.
 
         Single precision rows are brought to double precision, huge ones to a norm that can be
-        computed with. A block is small, so this happens in cache and X as a whole is not copied.
+        computed with, and negative features to zero if they count as that. A block is small, so
+        this happens in cache and X as a whole is not copied.
         """
-        if self._huge is None and self._X.dtype == np.float64:
+        if self._huge is None and not self._signed and self._X.dtype == np.float64:
             return self
         other = copy(self)
         if self._huge is None:
             other._X = _in_double(self._X)
         else:
             other._X, other._huge = _tamed(_in_double(self._X), self._huge, self._limit), None
+        if self._signed:
+            other._X, other._signed = _without_negatives(other._X), False
         return other
+
+    def squared_lengths(self, scale: np.ndarray) -> np.ndarray:
+        """Squared norms of the rows times ``scale``, intercept entry left out; shape (m,)."""
+        X = self._X
+        if isinstance(X, np.ndarray):
+            squares = row_norms(X * scale, squared=True)
+        else:
+            scaled = X.data * scale[X.indices]
+            scaled_X = compressed(sp.csr_array, X.shape, scaled, X.indices, X.indptr)
+            squares = row_norms(scaled_X, squared=True)
+        return squares if self._factor is None else squares * self._factor**2
 
     def scores(self, w: np.ndarray) -> np.ndarray:
         """Inner products of the rows with w; shape (m,) or (m, K)."""
@@ -124,18 +152,29 @@ class Block(BoundedBlock):
 
     def rows(self) -> np.ndarray:
         """The rows themselves, dense (m, p)."""
-        dense = np.array(self._X) if isinstance(self._X, np.ndarray) else self._X.toarray()
-        if self._factor is not None:
-            dense *= self._factor[:, None]
-        if not self._constant:
-            return dense
-        return np.column_stack([dense, np.full(len(dense), self._constant)])
+        m, d = self._X.shape
+        out = np.empty((m, d + bool(self._constant)))
+        out[:, d:] = self._constant
+        dense = self._X if isinstance(self._X, np.ndarray) else self._X.toarray()
+        factor = 1.0 if self._factor is None else self._factor[:, None]
+        np.multiply(dense, factor, out=out[:, :d])
+        return out
 
     def combine(self, r: np.ndarray) -> np.ndarray:
         """Sum of the rows weighted by r, (m,) or (m, K); has the shape of w. Overwrites r."""
         last = self._constant * r.sum(axis=0, keepdims=True) if self._constant else None
         g = _transposed(self._X) @ self._scaled(r)
         return g if last is None else np.concatenate([g, last])
+
+    def combine_within(self, r: np.ndarray, bound: float) -> np.ndarray:
+        """Sum of the rows, entries clipped to [-bound, bound], weighted by r, shape (m,)."""
+        X, f = self._X, self._factor
+        if isinstance(X, np.ndarray):
+            clipped = np.clip(X if f is None else X * f[:, None], -bound, bound)
+            return clipped.T @ r
+        entries = X.data if f is None else X.data * np.repeat(f, np.diff(X.indptr))
+        entries = np.clip(entries, -bound, bound)
+        return compressed(sp.csc_array, X.shape[::-1], entries, X.indices, X.indptr) @ r
 
     def _scaled(self, values: np.ndarray) -> np.ndarray:
         if self._factor is not None:
@@ -186,6 +225,16 @@ def compressed(
     out = kind(shape, dtype=data.dtype)
     out.data, out.indices, out.indptr = data, indices, indptr
     return out
+
+
+def _entries(X: Rows) -> np.ndarray:
+    return X if isinstance(X, np.ndarray) else X.data
+
+
+def _without_negatives(X: Rows) -> Rows:
+    if isinstance(X, np.ndarray):
+        return np.maximum(X, 0.0)
+    return compressed(sp.csr_array, X.shape, np.maximum(X.data, 0.0), X.indices, X.indptr)
 
 
 def _in_double(X: Rows) -> Rows:

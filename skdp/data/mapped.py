@@ -8,6 +8,7 @@ import numpy as np
 
 from ..bounds import RowBounds
 from .blocks import Block, BoundedBlock, RawBlock
+from .mapped_sparse import LEAST_LENGTH, sparse_lengths
 
 __all__ = ["MappedBlock"]
 
@@ -35,11 +36,20 @@ class MappedBlock(BoundedBlock):
         assert bounds.row_map is not None
         self._map = bounds.row_map
         self._constant = bounds.intercept_value
-        self._inner = Block(raw, RowBounds(bounds.data_norm, target=bounds.target))
-        Z = self._mapped(self._inner.loaded())
-        lengths = np.sqrt(np.einsum("ij,ij->i", Z, Z))
+        inner = RowBounds(bounds.data_norm, target=bounds.target, nonnegative=bounds.nonnegative)
+        self._inner = Block(raw, inner)
+        if isinstance(raw.X, np.ndarray) or self._map.matrix is not None:
+            Z = self._map.apply(self._inner.loaded().rows())
+            lengths = np.sqrt(np.einsum("ij,ij->i", Z, Z))
+            # A row that nearly cancels with the shift does so in sums as well, up to rounding,
+            # which must not be blown up by a bound that is divided by a tiny length.
+            shift = float(np.linalg.norm(self._map.shift))
+            lengths = np.maximum(lengths, LEAST_LENGTH * shift)
+        else:
+            lengths = sparse_lengths(self._inner.loaded(), self._map)
         longest = self._map.norm
-        self._factor = longest / np.maximum(lengths, longest) if longest < np.inf else None
+        all_within = lengths.max(initial=0.0) <= longest
+        self._factor = None if all_within else longest / np.maximum(lengths, longest)
         clipped = np.minimum(lengths, longest)
         # Positive, so that a bound on a row's contribution can be divided by it.
         self.norms = np.maximum(np.hypot(clipped, self._constant), 1e-150)
@@ -74,19 +84,16 @@ class MappedBlock(BoundedBlock):
         g -= shift * total if r.ndim == 1 else np.outer(shift, total)
         return g if last is None else np.concatenate([g, last])
 
+    def combine_within(self, r: np.ndarray, bound: float) -> np.ndarray:
+        """Sum of the rows, entries clipped to [-bound, bound], weighted by r, shape (m,)."""
+        return np.clip(self.rows()[:, : self._map.n_features], -bound, bound).T @ r
+
     def rows(self) -> np.ndarray:
         """The rows themselves, dense (m, p)."""
-        Z = self._mapped(self._inner)
+        Z = self._map.apply(self._inner.rows())
         if self._factor is not None:
             Z *= self._factor[:, None]
         return Z if not self._constant else np.column_stack([Z, np.full(len(Z), self._constant)])
-
-    def _mapped(self, inner: Block) -> np.ndarray:
-        Z = inner.rows() * self._map.scale
-        if self._map.matrix is not None:
-            Z = Z @ self._map.matrix
-        Z -= self._map.shift
-        return Z
 
     def _scaled(self, values: np.ndarray) -> np.ndarray:
         if self._factor is not None:

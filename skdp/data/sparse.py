@@ -15,6 +15,9 @@ __all__ = ["SparseRows"]
 
 # Sparse products gain little from the cache, and each call has a price.
 _LEAST_ROWS = 1 << 15
+# Rows of few features may be asked about in coordinates that mix them, where a block at a time is
+# written out densely, with this many entries at most.
+_FEW_FEATURES, _DENSE_ENTRIES = 1000, 1 << 22
 
 
 class SparseRows(RowStore):
@@ -39,6 +42,8 @@ class SparseRows(RowStore):
         # Combining the rows of a block writes all features, so a block should hold several times
         # as many entries.
         rows = max(_LEAST_ROWS, self.n_features // 4)
+        if self.n_features <= _FEW_FEATURES:
+            rows = min(rows, _DENSE_ENTRIES // self.n_features)
         self._blocks = [RawBlock(_rows(X, i, j), y[i:j]) for i, j in cut(self.n_samples, rows)]
 
     def blocks(self) -> Iterable[RawBlock]:

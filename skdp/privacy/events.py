@@ -12,12 +12,21 @@ from dataclasses import dataclass
 from math import inf, isfinite
 from typing import ClassVar
 
-__all__ = ["Event", "ExponentialEvent", "GaussianEvent", "NonPrivateEvent"]
+__all__ = [
+    "Event",
+    "ExponentialEvent",
+    "GaussianEvent",
+    "NonPrivateEvent",
+    "ObjectivePerturbationEvent",
+]
 
 
 @dataclass(frozen=True, kw_only=True)
 class Event(ABC):
     """One kind of release, made ``count`` times with the same parameters.
+
+    ``least_share`` is what a single release has to be, at least, of the total of the ledger that
+    holds it; above a half it says that there can be one only, and that it outweighs all others.
 
     Parameters
     ----------
@@ -33,6 +42,7 @@ class Event(ABC):
     """
 
     mechanism: ClassVar[str]
+    least_share: ClassVar[float] = 0.0
 
     query: str
     sensitivity: float
@@ -87,3 +97,46 @@ class NonPrivateEvent(Event):
         if isfinite(self.sensitivity) or self.noise_scale != 0:
             raise ValueError("NonPrivateEvent has no noise; its sensitivity is infinite.")
         super().__post_init__()
+
+
+@dataclass(frozen=True, kw_only=True)
+class ObjectivePerturbationEvent(Event):
+    """The minimiser of an objective to which a random linear function was added.
+
+    ``sensitivity`` is the most by which the gradient of the objective can move at one point, and
+    ``noise_scale`` the standard deviation of the random slope. A release of this kind has to be
+    more than half of what its ledger holds. See :mod:`skdp.privacy.perturbation`.
+
+    Parameters
+    ----------
+    query : str
+        Name of the question that was answered.
+    sensitivity : float
+        See above.
+    noise_scale : float
+        See above.
+    count : int, default=1
+        Ledgers take no other.
+    jacobian : float
+        Bound on the logarithm of the ratio of the two Jacobian determinants.
+    output_sensitivity : float
+        Most by which the computed minimisers of neighbours, both for slopes with the same exact
+        minimiser, can be apart.
+    output_noise_scale : float
+        Standard deviation of the Gaussian noise on the computed minimiser.
+    """
+
+    mechanism: ClassVar[str] = "objective_perturbation"
+    least_share: ClassVar[float] = 0.51
+
+    jacobian: float
+    output_sensitivity: float
+    output_noise_scale: float
+
+    def __post_init__(self) -> None:
+        super().__post_init__()
+        for name in ("jacobian", "output_sensitivity", "output_noise_scale"):
+            if not getattr(self, name) >= 0:
+                raise ValueError(
+                    f"{type(self).__name__} needs a {name} >= 0, got {getattr(self, name)}."
+                )

@@ -119,6 +119,7 @@ class Ledger:
         self._limit = self._affordable()
         self._events: list[Event] = []
         self._prices: list[float] = []
+        self._demanding = False
 
     @property
     def delta(self) -> float:
@@ -146,7 +147,8 @@ class Ledger:
         Raises
         ------
         BudgetExceededError
-            If the total would exceed the limit. Nothing is recorded.
+            If the total would exceed the limit, or if an event that has to be a certain share of
+            the total would be less. Nothing is recorded.
         TypeError
             If the calculus has no price for this kind of event.
         """
@@ -163,8 +165,13 @@ class Ledger:
                 f"{event.query} would cost mu^2={added:.3g} but {self.remaining:.3g} "
                 f"of {self._limit:.3g} is left. Nothing was read."
             )
+        # Looking through all events at each charge would take time in proportion to its square.
+        demanding = self._demanding or event.least_share > 0
+        if demanding:
+            self._check_shares([*events[:kept], event], [*prices[:kept], price])
         events[kept:] = [event]
         prices[kept:] = [price]
+        self._demanding = demanding
 
     def spent(self) -> PrivacySpent:
         """What has been charged so far, as (epsilon, delta) at the budget's delta."""
@@ -183,6 +190,20 @@ class Ledger:
     def receipt(self) -> tuple[Event, ...]:
         """The events so far, runs of equal ones folded into one with their count."""
         return tuple(self._events)
+
+    def _check_shares(self, events: Sequence[Event], prices: Sequence[float]) -> None:
+        demanding = [k for k, event in enumerate(events) if event.least_share]
+        total = fsum(prices) if demanding else inf
+        if isinf(total):
+            return
+        for k in demanding:
+            event, price = events[k], prices[k] / events[k].count
+            if price < event.least_share * total:
+                raise BudgetExceededError(
+                    f"{event.query} has to be at least {event.least_share:.0%} of all that is "
+                    f"charged but would be one of mu^2={price:.3g} in {total:.3g}; give it a "
+                    "larger share, and ask it once. Nothing was read."
+                )
 
     def _affordable(self) -> float:
         try:

@@ -9,8 +9,8 @@ from __future__ import annotations
 
 import copy
 from abc import ABC, abstractmethod
-from math import sqrt
-from typing import NamedTuple, Self, final
+from math import inf, sqrt
+from typing import NamedTuple, Self, cast, final
 
 import numpy as np
 
@@ -18,11 +18,18 @@ from ..data.base import RowStore
 from ..problem import Problem
 from .adjacency import Adjacency
 from .ledger import Budget, Ledger, Spend
-from .queries.base import Query
+from .mechanisms.base import Mechanism, PerturbingMechanism
+from .queries.base import PerturbedQuery, Query
 from .queries.gradient import GradientNormQuery, GradientQuery
+from .queries.gradient_difference import GradientDifferenceQuery
 from .queries.gradient_sizes import GradientAndShareQuery, GradientSizesQuery
 from .queries.histogram import Histogrammed, HistogramQuery
 from .queries.moments import MomentsQuery
+from .queries.normal_equations import NormalEquationsQuery
+from .queries.perturbed_minimum import PerturbedMinimumQuery
+from .queries.residual_quantile import ResidualQuantileQuery
+from .queries.row_means import RowMeansQuery
+from .queries.selection import SelectionQuery
 from .randomness import SecretNoise
 
 __all__ = ["Oracle", "PrivateOracle"]
@@ -50,6 +57,7 @@ class Oracle(ABC):
         self._ledger = ledger
         self._adjacency = adjacency
         self._problem: Problem | None = None
+        self._ceiling = inf
 
     @final
     def for_problem(self, problem: Problem) -> Self:
@@ -64,6 +72,17 @@ class Oracle(ABC):
         other._problem = problem
         return other
 
+    @final
+    def within(self, budget: Budget) -> Self:
+        """The same oracle, whose budget shows no more than this, less what is spent from now on.
+
+        For handing a part of the work to a method that spends all it sees. Like any budget it is a
+        plan: what is charged is for the ledger to accept.
+        """
+        other = copy.copy(self)
+        other._ceiling = self._ledger.total + budget.amount
+        return other
+
     @property
     @final
     def adjacency(self) -> Adjacency:
@@ -74,7 +93,11 @@ class Oracle(ABC):
     @final
     def budget(self) -> Budget:
         """What is left to spend. Public, because charges depend on public facts alone."""
-        return Budget(self._ledger.remaining)
+        left = self._ledger.remaining
+        # What has no ceiling may also have no limit.
+        if self._ceiling < inf:
+            left = min(left, max(0.0, self._ceiling - self._ledger.total))
+        return Budget(left)
 
     @final
     def gradient(self, w: np.ndarray, *, spend: Spend, clip: float | None = None) -> np.ndarray:
@@ -86,6 +109,29 @@ class Oracle(ABC):
         """Noisy norm of the mean gradient at w. May be negative."""
         query = GradientNormQuery(GradientQuery(self._current(), w, clip))
         return float(self._release(query, spend))
+
+    @final
+    def gradient_difference(
+        self, w: np.ndarray, w0: np.ndarray, *, spend: Spend, clip: float | None = None
+    ) -> np.ndarray:
+        """Noisy mean gradient at w less that at w0; its noise is in proportion to their distance.
+
+        Where the two are so far apart that it would not pay, it costs what two gradients cost.
+        """
+        gradient = GradientQuery(self._current(), w, clip)
+        return self._release(GradientDifferenceQuery(gradient, w0), spend)
+
+    @final
+    def gradient_scale(self, *, spend: Spend, clip: float | None = None) -> float:
+        """Standard deviation of the noise of such gradients, and of their norms; costs nothing.
+
+        It depends on public facts alone: the sensitivity of the question and the spend. A solver
+        that wants noise of a certain size can find the spend for it, since the scale falls with the
+        root of the spend.
+        """
+        problem = self._current()
+        query = GradientQuery(problem, np.zeros(problem.shape), clip)
+        return query.sensitivity(self._adjacency) / sqrt(spend.amount)
 
     @final
     def gradient_and_share(
@@ -115,16 +161,83 @@ class Oracle(ABC):
         return self._release(HistogramQuery(of, np.array(edges, dtype=np.float64)), spend)
 
     @final
+    def row_means(self, *, by_class: bool, spend: Spend) -> Noisy:
+        """Noisy mean of the bounded rows, (p,), or its parts from each class, (p, K).
+
+        Bounds that call for non-negative rows make it cheaper by sqrt(2).
+        """
+        problem = self._current()
+        n_classes = max(2, problem.loss.n_scores) if by_class else 1
+        query = RowMeansQuery(problem.bounds, problem.n_samples, n_classes)
+        scale = query.sensitivity(self._adjacency) / sqrt(spend.amount)
+        return Noisy(self._release(query, spend), scale)
+
+    @final
     def second_moments(self, *, full: bool, spend: Spend) -> Noisy:
         """Noisy ``mean_i v_i v_i'`` of the bounded rows, shape (p, p).
 
-        Without ``full`` only its diagonal and its last row and column are asked for; the rest is
-        zero. The scale is that of the diagonal; off it the noise is smaller by sqrt(2).
+        Without ``full`` only its diagonal and its last column are asked for, shape (2, p), which
+        takes no more memory than a few rows. The scale is that of the diagonal; off it the noise
+        is smaller by sqrt(2).
         """
         problem = self._current()
         query = MomentsQuery(problem.bounds, problem.n_samples, problem.n_rows, full)
         scale = query.sensitivity(self._adjacency) / sqrt(spend.amount)
         return Noisy(query.matrix(self._release(query, spend)), scale)
+
+    @final
+    def select(
+        self,
+        w: np.ndarray,
+        candidates: np.ndarray,
+        k: int,
+        *,
+        clip: float,
+        spend: Spend,
+        signed: bool = False,
+    ) -> np.ndarray:
+        """The k candidates that go along best with residuals clipped to ``clip``, noisily.
+
+        See :class:`SelectionQuery` for their scores. Best first; all if there are fewer than k.
+        """
+        query = SelectionQuery(self._current(), w.copy(), clip, candidates.copy(), k, signed)
+        return query.candidates[self._release(query, spend)]
+
+    @final
+    def residual_quantile(
+        self, w: np.ndarray, edges: np.ndarray, share: float, *, sizes: bool, spend: Spend
+    ) -> float:
+        """The edge below which about this share of the residuals, or of their sizes, lies."""
+        edges = np.array(edges, dtype=np.float64)
+        query = ResidualQuantileQuery(self._current(), w.copy(), edges, share, sizes)
+        return float(edges[int(self._release(query, spend)[0])])
+
+    @final
+    def normal_equations(self, *, spend: Spend, balance: float) -> tuple[Noisy, np.ndarray]:
+        """Noisy ``mean_i v_i v_i'``, shape (p, p), and ``mean_i y_i v_i`` of the bounded rows.
+
+        The scale is that of the diagonal; off it the noise is smaller by sqrt(2). The larger the
+        balance, in (0, 1], the less noise the second has and the more the first.
+        """
+        problem = self._current()
+        query = NormalEquationsQuery(problem.bounds, problem.n_samples, problem.n_rows, balance)
+        matrix, vector = query.parts(self._release(query, spend))
+        return Noisy(matrix, query.sensitivity(self._adjacency) / sqrt(spend.amount)), vector
+
+    @final
+    def perturbed_minimum(
+        self, *, spend: Spend, clip: float | None = None, strength: float = 0.0
+    ) -> np.ndarray:
+        """Minimiser of the objective with a random slope, rows clipped to ``clip``; shape of w.
+
+        The quadratic part of the objective, as a sum over rows, is made at least ``strength``
+        strong, and as strong as privacy asks for. It has to be more than half of all that the
+        ledger ever holds, and ``PerturbedGaussianDP`` has to be its calculus.
+        """
+        query = PerturbedMinimumQuery.planned(
+            self._current(), clip, strength, self._adjacency, spend
+        )
+        return self._release(query, spend)
 
     @abstractmethod
     def _release(self, query: Query, spend: Spend) -> np.ndarray: ...
@@ -176,7 +289,13 @@ class PrivateOracle(Oracle):
         self._ledger.charge(mechanism.event(query.name))
         # A warning or an exception about one row would tell of it outside the answer.
         with np.errstate(all="ignore"):
-            return mechanism.randomize(_plain(query.evaluate(self._rows)), self._noise)
+            return mechanism.randomize(_plain(self._evaluate(query, mechanism)), self._noise)
+
+    def _evaluate(self, query: Query, mechanism: Mechanism) -> np.ndarray:
+        if not isinstance(query, PerturbedQuery):
+            return query.evaluate(self._rows)
+        perturbing = cast(PerturbingMechanism, mechanism)
+        return query.evaluate_under(self._rows, perturbing.perturbation(self._noise))
 
 
 def _plain(exact: object) -> np.ndarray:

@@ -33,11 +33,15 @@ _NOISE_STREAM, _COIN_STREAM = 0, 1
 
 
 class SecretNoise(ABC):
-    """A source of independent standard normal variables that must not be copied."""
+    """A source of independent standard random variables that must not be copied."""
 
     @abstractmethod
     def normal(self, shape: int | tuple[int, ...]) -> np.ndarray:
         """Fresh standard normals, an array of float64 of this shape."""
+
+    @abstractmethod
+    def gumbel(self, shape: int | tuple[int, ...]) -> np.ndarray:
+        """Fresh standard Gumbel variables ``-log(E)``, E exponential; an array of this shape."""
 
     def __reduce__(self) -> NoReturn:
         raise TypeError(
@@ -46,13 +50,16 @@ class SecretNoise(ABC):
 
 
 class SystemNoise(SecretNoise):
-    """Normals from ``os.urandom`` through the inverse normal CDF.
+    """Normals and Gumbel variables from ``os.urandom`` through their inverse CDF.
 
     One bit of a word of 64 is the sign, the others a magnitude u in (0, 1) with
     ``|z| = -ndtri(u / 2)``. Where 63 bits resolve u less finely than double precision can, which
     happens to one word in 2048, another word continues the binary expansion of u. So |z| has the
     resolution of double precision far out in the tails, where a coarse grid would tell apart
     answers that must look alike; it is cut off at 13, where the normal law has a tail of 2^-128.
+    Gumbel variables take both tails of a uniform from the same magnitudes: the bit that is a sign
+    there says here which tail u / 2 is, so that the upper one, which decides what noisy selection
+    selects, has the same resolution; it is cut off at 88, the other at -4.5.
     Bytes are drawn in blocks to pay for few system calls.
 
     Guarantees
@@ -85,6 +92,11 @@ class SystemNoise(SecretNoise):
             self._ahead = self._ahead[size:]
         return out.reshape(shape)
 
+    def gumbel(self, shape: int | tuple[int, ...]) -> np.ndarray:
+        """Fresh standard Gumbel variables, an array of float64 of this shape."""
+        size = shape if isinstance(shape, int) else prod(shape)
+        return _gumbels_of(_fresh_words(size)).reshape(shape)
+
     def _start_afresh(self) -> None:
         self._ahead = np.empty(0)
         self._process = os.getpid()
@@ -105,12 +117,12 @@ if hasattr(os, "register_at_fork"):
 
 
 class SeededNoise(SecretNoise):
-    """Reproducible normals, for tests only.
+    """Reproducible noise, for tests only.
 
     Parameters
     ----------
     generator : numpy.random.Generator
-        Where the normals come from.
+        Where it comes from.
     """
 
     def __init__(self, generator: np.random.Generator) -> None:
@@ -119,6 +131,10 @@ class SeededNoise(SecretNoise):
     def normal(self, shape: int | tuple[int, ...]) -> np.ndarray:
         """Standard normals, an array of float64 of this shape."""
         return self._generator.standard_normal(shape)
+
+    def gumbel(self, shape: int | tuple[int, ...]) -> np.ndarray:
+        """Standard Gumbel variables, an array of float64 of this shape."""
+        return self._generator.gumbel(size=shape)
 
 
 def secret_noise(random_state: type_of_random_state) -> SecretNoise:
@@ -158,7 +174,8 @@ def _fresh_words(size: int) -> np.ndarray:
     return np.frombuffer(os.urandom(8 * size), dtype=np.uint64)
 
 
-def _normals_of(words: np.ndarray) -> np.ndarray:
+def _halves_of(words: np.ndarray) -> np.ndarray:
+    """Half of the magnitude u of each word: uniform in (0, 1/2), finely resolved near 0."""
     leading = (words >> np.uint64(1)).view(np.int64)
     scaled = leading.astype(np.float64)
     coarse = np.flatnonzero(leading < _RESOLVED)
@@ -167,10 +184,23 @@ def _normals_of(words: np.ndarray) -> np.ndarray:
     # The largest words round up to a magnitude of 1, a normal of zero.
     np.minimum(scaled, _LARGEST, out=scaled)
     scaled *= 2.0**-64
-    z = ndtri(scaled, out=scaled)
+    return scaled
+
+
+def _normals_of(words: np.ndarray) -> np.ndarray:
+    halves = _halves_of(words)
+    z = ndtri(halves, out=halves)
     bits = z.view(np.uint64)
     bits ^= words << np.uint64(63)
     return z
+
+
+def _gumbels_of(words: np.ndarray) -> np.ndarray:
+    halves = _halves_of(words)
+    # E has the tail exp(-E) above it: the half itself, or one minus it.
+    upper = (words & np.uint64(1)).astype(bool)
+    exponential = np.where(upper, -np.log1p(-halves), -np.log(halves))
+    return -np.log(exponential)
 
 
 def _stream(random_state: type_of_random_state, stream: int) -> np.random.Generator:

@@ -23,9 +23,10 @@ from ..data.dense import DenseRows
 from ..data.sparse import SparseRows
 from ..exceptions import BudgetExceededError
 from ..privacy.adjacency import Adjacency
+from ..privacy.calculus import Calculus
 from ..privacy.ledger import Ledger, Spend
 from ..privacy.oracle import Oracle, PrivateOracle
-from ..privacy.queries.base import Query
+from ..privacy.queries.base import GumbelQuery, Query
 from ..privacy.randomness import SecretNoise, SystemNoise
 from ..problem import Problem
 
@@ -85,6 +86,9 @@ def check_sensitivity(
 ) -> float:
     """Compare exact answers on data sets that differ in one row, in every layout.
 
+    Answers move in l2; the scores of a choice with Gumbel noise move by the range of their changes,
+    which is the most by which the difference of two of them changes.
+
     Under replace-one, row i of X gives way to row i of ``other_X``, for each i in turn; under
     zero-out it is left out, while the query goes on dividing by its public number of rows.
 
@@ -117,6 +121,7 @@ def check_sensitivity(
     declared = query.sensitivity(adjacency)
     assert isfinite(declared), f"{query.name} declares no finite sensitivity"
     assert declared > 0, f"{query.name} declares the sensitivity {declared}"
+    measure = np.ptp if isinstance(query, GumbelQuery) else np.linalg.norm
     answers = _answers(query, X, y)
     largest = 0.0
     for i in range(len(X)):
@@ -126,7 +131,8 @@ def check_sensitivity(
         else:
             X_near, y_near = np.delete(X, i, axis=0), np.delete(y, i)
         for layout, answer in _answers(query, X_near, y_near).items():
-            move = float(np.linalg.norm(answer - answers[layout])) / declared
+            change = answer - answers[layout]
+            move = float(measure(change)) / declared
             assert move <= 1 + _ROUNDING, (
                 f"{query.name} moved by {move:.15g} times its declared sensitivity {declared:.6g} "
                 f"under {adjacency.value} ({layout}, row {i})"
@@ -173,7 +179,11 @@ def check_noise(
 
 
 def check_pays_before_looking(
-    ask: Callable[[Oracle, Spend], object], problem: Problem, adjacency: Adjacency
+    ask: Callable[[Oracle, Spend], object],
+    problem: Problem,
+    adjacency: Adjacency,
+    *,
+    calculus: Calculus | None = None,
 ) -> None:
     """Check that one question is charged what was allowed, and before rows are read.
 
@@ -187,6 +197,8 @@ def check_pays_before_looking(
         Public facts.
     adjacency : Adjacency
         Neighbouring relation.
+    calculus : Calculus, default=GaussianDP()
+        How the charge is counted.
 
     Raises
     ------
@@ -195,7 +207,7 @@ def check_pays_before_looking(
         taken back; or if a question that is too dear is answered, recorded or reads rows.
     """
     rows = _UnreadableRows(problem)
-    ledger = Ledger(1.0, 1e-5)
+    ledger = Ledger(1.0, 1e-5, calculus=calculus)
     oracle = PrivateOracle(rows, ledger, adjacency, SystemNoise()).for_problem(problem)
     spend = Spend(ledger.limit / 2)
     try:

@@ -130,4 +130,14 @@ class ExactOracle(Oracle):
         mechanism = query.mechanism(self._adjacency, spend)
         self._ledger.charge(mechanism.event(query.name))
         self._receipt.charge(NonPrivateEvent(query=query.name))
-        return query.evaluate(self._rows)
+        return mechanism.randomize(query.evaluate(self._rows), _Silence())
+
+
+class _Silence(SecretNoise):
+    """No noise: what a mechanism publishes is then the exact answer."""
+
+    def normal(self, shape: int | tuple[int, ...]) -> np.ndarray:
+        return np.zeros(shape)
+
+    def gumbel(self, shape: int | tuple[int, ...]) -> np.ndarray:
+        return np.zeros(shape)

@@ -53,8 +53,13 @@ def test_huge_rows_do_not_cost_a_copy_of_the_data(gradient, peak_bytes):
 @pytest.mark.parametrize("dtype", [np.float64, np.float32])
 def test_fit_takes_a_fraction_of_the_memory_of_the_data(peak_bytes, dtype):
     X, y = large(dtype, "C")
-    model = DPLogisticRegression(data_norm=5.0, classes=[0, 1], solver=GD(steps=2))
+    model = DPLogisticRegression(
+        data_norm=5.0, classes=[0, 1], solver=GD(steps=2), precondition=None
+    )
     assert peak_bytes(lambda: model.fit(X, y)) <= 0.1 * X.nbytes + 8 * y.nbytes
+    # In other coordinates a block is written out, once at a time and in double precision.
+    model.set_params(precondition="full")
+    assert peak_bytes(lambda: model.fit(X, y)) <= 0.1 * 8 * X.size + 8 * y.nbytes
 
 
 @pytest.mark.parametrize(("dtype", "order"), ORDERS)

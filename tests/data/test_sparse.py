@@ -174,3 +174,10 @@ def test_parts_whose_sum_overflows_make_the_largest_float(dtype):
     rows = SparseRows(sp.csr_array((parts, [0, 0, 1, 1], [0, 2, 4]), shape=(2, 2)), np.zeros(2))
     (block,) = rows.blocks()
     np.testing.assert_array_equal(block.X.toarray(), [[largest, 0], [0, -largest]])
+
+
+@pytest.mark.parametrize(("d", "most"), [(10, 1 << 15), (1000, (1 << 22) // 1000 * 1.5)])
+def test_blocks_of_few_features_can_be_written_out_densely(d, most):
+    rows = SparseRows(sp.csr_array((100_000, d)), np.zeros(100_000))
+    assert max(block.X.shape[0] for block in rows.blocks()) <= 1.5 * most
+    assert sum(block.X.shape[0] for block in rows.blocks()) == 100_000

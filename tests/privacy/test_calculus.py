@@ -7,11 +7,11 @@ import pytest
 from dp_accounting.pld import PLDAccountant
 from dp_accounting.rdp import RdpAccountant
 
-from skdp.privacy.calculus import GaussianDP, ZeroConcentratedDP
+from skdp.privacy.calculus import GaussianDP, PerturbedGaussianDP, ZeroConcentratedDP
 from skdp.privacy.events import ExponentialEvent, GaussianEvent
 
-BOTH = [GaussianDP(), ZeroConcentratedDP()]
-every_calculus = pytest.mark.parametrize("calculus", BOTH, ids=lambda c: type(c).__name__)
+ALL = [GaussianDP(), PerturbedGaussianDP(), ZeroConcentratedDP()]
+every_calculus = pytest.mark.parametrize("calculus", ALL, ids=lambda c: type(c).__name__)
 
 
 @every_calculus

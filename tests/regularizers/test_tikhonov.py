@@ -50,3 +50,16 @@ def test_prox_leaves_its_argument_alone():
     w = np.ones(4)
     Tikhonov(FACTOR).prox(w, 0.5)
     np.testing.assert_array_equal(w, np.ones(4))
+
+
+@pytest.mark.parametrize("shape", [(4,), (4, 2)])
+def test_a_diagonal_factor_is_the_matrix_it_stands_for(shape):
+    diagonal = np.array([2.0, 0.1, 1.0, 3.0])
+    short, long = Tikhonov(diagonal), Tikhonov(np.diag(diagonal))
+    w = np.random.default_rng(1).normal(size=shape)
+    assert short.diagonal
+    assert not long.diagonal
+    assert short.value(w) == pytest.approx(long.value(w))
+    assert short.strong_convexity == pytest.approx(long.strong_convexity)
+    np.testing.assert_allclose(short.prox(w, 0.7), long.prox(w, 0.7), atol=1e-14)
+    np.testing.assert_allclose(short.scaled(2.0).prox(w, 0.7), long.prox(w, 1.4), atol=1e-14)

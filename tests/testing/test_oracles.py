@@ -79,7 +79,7 @@ def test_replay_gives_the_same_answers_and_charges():
 
 def test_replay_holds_no_rows():
     replay, _ = replaying(recorded()[0])
-    assert set(vars(replay)) == {"_ledger", "_adjacency", "_problem", "_coming"}
+    assert set(vars(replay)) == {"_ledger", "_adjacency", "_problem", "_ceiling", "_coming"}
 
 
 def test_transcript_is_not_changed_through_answers():

@@ -10,7 +10,7 @@ import numpy as np
 from ..events import Event
 from ..randomness import SecretNoise
 
-__all__ = ["Mechanism"]
+__all__ = ["Mechanism", "PerturbingMechanism"]
 
 
 @dataclass(frozen=True)
@@ -24,3 +24,12 @@ class Mechanism(ABC):
     @abstractmethod
     def randomize(self, value: np.ndarray, noise: SecretNoise) -> np.ndarray:
         """The answer to publish, with fresh noise."""
+
+
+@dataclass(frozen=True)
+class PerturbingMechanism(Mechanism):
+    """A mechanism part of whose noise goes into the computation, before there is an answer."""
+
+    @abstractmethod
+    def perturbation(self, noise: SecretNoise) -> np.ndarray:
+        """Fresh noise for one computation. Secret."""

@@ -11,10 +11,11 @@ import numpy as np
 from ...data.base import RowStore
 from ..adjacency import Adjacency
 from ..ledger import Spend
-from ..mechanisms.base import Mechanism
+from ..mechanisms.base import Mechanism, PerturbingMechanism
 from ..mechanisms.gaussian import GaussianMechanism
+from ..mechanisms.gumbel import GumbelMechanism
 
-__all__ = ["GaussianQuery", "Query"]
+__all__ = ["GaussianQuery", "GumbelQuery", "PerturbedQuery", "Query"]
 
 
 @dataclass(frozen=True, eq=False)
@@ -54,3 +55,38 @@ class GaussianQuery(Query):
     def mechanism(self, adjacency: Adjacency, spend: Spend) -> GaussianMechanism:
         """The least Gaussian noise for the spend."""
         return GaussianMechanism.calibrated(self.sensitivity(adjacency), spend)
+
+
+@dataclass(frozen=True, eq=False)
+class GumbelQuery(Query):
+    """A question for the best candidates; the exact answer is a score for each.
+
+    Its sensitivity is a range: the most that the difference of two candidates' scores can move.
+    """
+
+    @property
+    @abstractmethod
+    def choices(self) -> int:
+        """How many candidates are chosen."""
+
+    @final
+    def mechanism(self, adjacency: Adjacency, spend: Spend) -> GumbelMechanism:
+        """The least Gumbel noise for the spend."""
+        return GumbelMechanism.calibrated(self.sensitivity(adjacency), self.choices, spend)
+
+
+@dataclass(frozen=True, eq=False)
+class PerturbedQuery(Query):
+    """A question that is private because noise enters its computation.
+
+    The oracle lets the mechanism draw the noise and hands it to ``evaluate_under`` together with
+    the rows; both stay behind the oracle. ``evaluate`` is the answer without noise.
+    """
+
+    @abstractmethod
+    def mechanism(self, adjacency: Adjacency, spend: Spend) -> PerturbingMechanism:
+        """What draws the noise, and makes the answer private for at most this spend."""
+
+    @abstractmethod
+    def evaluate_under(self, rows: RowStore, perturbation: np.ndarray) -> np.ndarray:
+        """The answer under this noise. Secret until the mechanism has randomized it."""

@@ -106,19 +106,28 @@ class GradientQuery(GaussianQuery):
 
     def of_block(self, block: BoundedBlock, z: np.ndarray) -> np.ndarray:
         """Sum of the clipped gradients of some rows with scores z."""
-        problem = self.problem
-        # Negative weights are refused by the problem; the bound holds in spite of them.
-        weights = np.abs(problem.class_weight or (1.0,))
-        heaviest = weights.max()
+        return block.combine(self.weighted(block, self.slopes(block, z)))
+
+    def slopes(self, block: BoundedBlock, z: np.ndarray) -> np.ndarray:
+        """Clipped derivatives of some rows with scores z, before class weights."""
+        problem, heaviest = self.problem, self._weights.max()
         # The derivative at an infinite score must not outlive a bound that overflows.
         most = _LARGEST_SUM / problem.n_samples / max(1.0, heaviest)
         limit = np.minimum(self.bound / (block.norms * heaviest), most)
         # As a function of the base class: no loss can bring a clip of its own.
-        r = Loss.clipped_derivative(problem.loss, block.y, z, limit)
-        if problem.class_weight is not None:
-            weight = np.take(weights, block.y.astype(np.intp), mode="clip")
+        return Loss.clipped_derivative(problem.loss, block.y, z, limit)
+
+    def weighted(self, block: BoundedBlock, r: np.ndarray) -> np.ndarray:
+        """Derivatives of some rows times the weights of their classes; overwrites r."""
+        if self.problem.class_weight is not None:
+            weight = np.take(self._weights, block.y.astype(np.intp), mode="clip")
             r *= weight if r.ndim == 1 else weight[:, None]
-        return block.combine(r)
+        return r
+
+    @property
+    def _weights(self) -> np.ndarray:
+        # Negative weights are refused by the problem; the bound holds in spite of them.
+        return np.abs(self.problem.class_weight or (1.0,))
 
 
 @dataclass(frozen=True, eq=False)

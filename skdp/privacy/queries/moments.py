@@ -72,10 +72,12 @@ class MomentsQuery(GaussianQuery):
         return (self.bounds.row_norm, self.full)
 
     def matrix(self, answer: np.ndarray) -> np.ndarray:
-        """The symmetric matrix (p, p) of an answer; zero where nothing was asked."""
+        """The symmetric matrix (p, p) of an answer, or its diagonal and last column (2, p)."""
         p = self.n_rows
+        if not self.full:
+            return np.stack([answer[:p], np.append(answer[p:] / sqrt(2.0), answer[p - 1])])
         out = np.zeros((p, p))
-        out[np.triu_indices(p, 1) if self.full else (np.arange(p - 1), p - 1)] = answer[p:]
+        out[np.triu_indices(p, 1)] = answer[p:]
         out += out.T
         out /= sqrt(2.0)
         out[np.diag_indices(p)] = answer[:p]

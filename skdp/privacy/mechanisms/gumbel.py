@@ -1,0 +1,98 @@
+"""Noisy selection: the largest scores after Gumbel noise."""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+from math import isfinite, sqrt
+
+import numpy as np
+
+from ..events import ExponentialEvent
+from ..ledger import Spend
+from ..randomness import SecretNoise
+from .base import Mechanism
+
+__all__ = ["GumbelMechanism"]
+
+# Noise is rounded up by this relative amount, far above the rounding of the few operations between
+# a spend and the price that the ledger computes back from the noise.
+_ROUND_UP = 1 + 1e-12
+
+
+@dataclass(frozen=True)
+class GumbelMechanism(Mechanism):
+    r"""Adds independent Gumbel noise to every score and publishes the order of the largest.
+
+    Publishing the ``choices`` largest noisy scores' indices, in order, is a sequence of exponential
+    mechanisms, each choosing among the candidates that are left (Durfee and Rogers, 2019, lemma
+    4.2). Proof: with scores ``u_j``, scale b and standard Gumbel ``G_j``, the noisy score
+    ``u_j / b + G_j`` is minus the logarithm of an exponential variable of rate ``exp(u_j / b)``.
+    The order of independent exponential variables is a race: the first is j with probability
+    ``exp(u_j / b) / sum_l exp(u_l / b)`` and, as they have no memory, the race among the others
+    then starts anew. Hence
+
+    .. math:: P(j_1, \dots, j_k)
+              = \prod_{i=1}^{k} \frac{\exp(u_{j_i} / b)}{\sum_{l \notin \{j_1..j_{i-1}\}}
+                \exp(u_l / b)}.
+
+    Parameters
+    ----------
+    sensitivity : float
+        The most by which the difference of two candidates' scores can move.
+    noise_scale : float
+        Scale b of the Gumbel noise.
+    choices : int
+        How many are published, at least 1; all of them if there are fewer.
+
+    Guarantees
+    ----------
+    - With ``eta = sensitivity / noise_scale`` each choice is eta-bounded-range, so it is
+      (eta^2 / 8)-zCDP (Cesar and Rogers, 2021), and all are together ``choices`` times that.
+    """
+
+    sensitivity: float
+    noise_scale: float
+    choices: int
+
+    @classmethod
+    def calibrated(cls, sensitivity: float, choices: int, spend: Spend) -> GumbelMechanism:
+        """The least noise for which all choices together cost at most ``spend``.
+
+        Parameters
+        ----------
+        sensitivity : float
+            Range of the scores.
+        choices : int
+            How many candidates are chosen.
+        spend : Spend
+            Price in mu^2, which is twice the zCDP parameter.
+
+        Raises
+        ------
+        ValueError
+            If the sensitivity is not positive and finite, or there is nothing to choose.
+        """
+        if not (isfinite(sensitivity) and sensitivity > 0):
+            raise ValueError(
+                f"GumbelMechanism needs a positive finite sensitivity, got {sensitivity}; "
+                "bound the contribution of a row, for example with a clip."
+            )
+        if choices < 1:
+            raise ValueError(f"GumbelMechanism needs at least 1 choice, got {choices}.")
+        eta = sqrt(4 * spend.amount / choices)
+        return cls(sensitivity, sensitivity / eta * _ROUND_UP, choices)
+
+    def event(self, query: str) -> ExponentialEvent:
+        """The fact to charge: one exponential mechanism for each choice."""
+        return ExponentialEvent(
+            query=query,
+            sensitivity=self.sensitivity,
+            noise_scale=self.noise_scale,
+            count=self.choices,
+        )
+
+    def randomize(self, value: np.ndarray, noise: SecretNoise) -> np.ndarray:
+        """Indices of the largest noisy scores, largest first."""
+        # In units of the noise, where nothing overflows that did not before.
+        noisy = value / self.noise_scale + noise.gumbel(value.shape)
+        return np.argsort(-noisy, kind="stable")[: self.choices]

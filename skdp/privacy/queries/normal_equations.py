@@ -1,0 +1,115 @@
+"""Both sides of the normal equations of least squares, in one answer."""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+from math import inf, sqrt
+from typing import ClassVar
+
+import numpy as np
+
+from ...bounds import RowBounds
+from ...data.base import RowStore
+from ...data.blocks import BoundedBlock
+from ..adjacency import Adjacency
+from .base import GaussianQuery
+
+__all__ = ["NormalEquationsQuery"]
+
+_LARGEST_NORM, _LEAST_SQUARE, _LARGEST_SUM = 1e150, 1e-280, 1e300
+
+
+@dataclass(frozen=True, eq=False)
+class NormalEquationsQuery(GaussianQuery):
+    r"""Moments ``mean_i v_i v_i'`` of the rows and ``mean_i y_i v_i`` with their targets.
+
+    ``v_i`` is the row with its intercept entry and ``y_i`` in [-1, 1] the bounded target. The
+    symmetric matrix is answered as the vector of its diagonal and of sqrt(2) times its upper
+    triangle, whose norm is the Frobenius norm of the matrix; then comes the other moment, times
+    ``R sqrt(2 balance)``, with R the bound on a row's norm.
+
+    Parameters
+    ----------
+    bounds : RowBounds
+        What rows and targets are brought to.
+    n_samples, n_rows : int
+        Number of rows n, length p of each.
+    balance : float
+        Weight c of the moments with the targets, in (0, 1].
+
+    Raises
+    ------
+    ValueError
+        If the balance is outside its range, or targets are not bounded.
+
+    Guarantees
+    ----------
+    - Replacing a row moves the answer by at most ``sqrt(2) R^2 (1 + c) / n``, which is less than
+      two questions with the same noise would cost, whose squares sum to
+      ``2 R^4 (1 + 4 c) / n^2``. Proof: let rows of norms ``a R <= b R <= R`` and angle of cosine g
+      be swapped. The square of the move, times ``n^2 / R^4``, is largest for targets of size 1 that
+      make the products of rows and targets point apart, and then it is
+
+          a^4 + b^4 - 2 a^2 b^2 g^2 + 2 c (a^2 + b^2 + 2 a b g),    g in [0, 1].
+
+      Both parts are non-negative and grow when a and b grow in proportion, so let b = 1. Where
+      ``a >= c`` it is largest for ``g = c / a``, where it is ``a^4 + 1 + 2 c (a^2 + 1) + 2 c^2``,
+      at most ``2 (1 + c)^2`` by taking a = 1. Where ``a < c`` it is largest for g = 1, where it is
+      ``(1 + a)^2 ((1 - a)^2 + 2 c)``, increasing in a as ``c >= a (1 - a)``, and so less than its
+      value at a = c, which the other case covers. The largest is attained.
+    - Zeroing a row out moves it by at most ``R^2 sqrt(1 + 2 c) / n``.
+    """
+
+    name: ClassVar[str] = "normal_equations"
+
+    bounds: RowBounds
+    n_samples: int
+    n_rows: int
+    balance: float
+
+    def __post_init__(self) -> None:
+        if not (0 < self.balance <= 1 and self.bounds.target is not None):
+            raise ValueError(
+                "NormalEquationsQuery needs a balance in (0, 1] and bounded targets, got "
+                f"balance={self.balance} and {self.bounds.target}."
+            )
+
+    def sensitivity(self, adjacency: Adjacency) -> float:
+        """``sqrt(2) R^2 (1 + c) / n`` under replace-one; infinite where double precision ends."""
+        square = self.bounds.row_norm**2 if self.bounds.row_norm < _LARGEST_NORM else inf
+        if not _LEAST_SQUARE <= square <= _LARGEST_SUM / self.n_samples:
+            return inf
+        c = self.balance
+        factor = sqrt(1 + 2 * c) if adjacency is Adjacency.ZERO_OUT else sqrt(2.0) * (1 + c)
+        return factor * square / self.n_samples
+
+    def evaluate(self, rows: RowStore) -> np.ndarray:
+        """The exact moments as a vector."""
+        p = self.n_rows
+        total = rows.bounded(self.bounds).sum(_of_block) / self.n_samples
+        matrix = total[:, :p]
+        upper = matrix[np.triu_indices(p, 1)]
+        return np.concatenate([np.diag(matrix), sqrt(2.0) * upper, self.weight * total[:, p]])
+
+    def public(self) -> tuple[object, ...]:
+        """The norm bound and the balance."""
+        return (self.bounds.row_norm, self.balance)
+
+    @property
+    def weight(self) -> float:
+        """Factor of the moments with the targets, ``R sqrt(2 c)``."""
+        return self.bounds.row_norm * sqrt(2 * self.balance)
+
+    def parts(self, answer: np.ndarray) -> tuple[np.ndarray, np.ndarray]:
+        """The symmetric matrix (p, p) and the vector (p,) of an answer."""
+        p = self.n_rows
+        matrix = np.zeros((p, p))
+        matrix[np.triu_indices(p, 1)] = answer[p:-p] / sqrt(2.0)
+        matrix += matrix.T
+        matrix[np.diag_indices(p)] = answer[:p]
+        return matrix, answer[-p:] / self.weight
+
+
+def _of_block(block: BoundedBlock) -> np.ndarray:
+    V = block.rows()
+    return V.T @ np.column_stack([V, block.y])

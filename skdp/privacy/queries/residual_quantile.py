@@ -1,0 +1,82 @@
+"""A quantile of the residuals, or of their sizes."""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+from typing import ClassVar
+
+import numpy as np
+
+from ...data.base import RowStore
+from ...data.blocks import BoundedBlock
+from ...problem import Problem
+from ..adjacency import Adjacency
+from .base import GumbelQuery
+
+__all__ = ["ResidualQuantileQuery"]
+
+
+@dataclass(frozen=True, eq=False)
+class ResidualQuantileQuery(GumbelQuery):
+    r"""The edge that has the share q of the residuals, or of their sizes, below it.
+
+    Edge e has the score ``-|sum_i ([v_i < e] - q)|``, in rows, where ``v_i`` is the residual
+    ``y_i - <w, x~_i>`` or its absolute value. One edge is chosen by the exponential mechanism
+    (Smith, 2011): with m edges the share below the choice is off by a few times ``log(m)`` in units
+    of the noise.
+
+    Parameters
+    ----------
+    problem : Problem
+        Public bounds.
+    w : ndarray
+        Where the residuals are taken, in the shape of the problem; public.
+    edges : ndarray
+        Increasing.
+    share : float
+        q, in (0, 1).
+    sizes : bool
+        Whether absolute values are meant.
+
+    Guarantees
+    ----------
+    - Replacing a row moves each sum by at most 1, up or down, so that the difference of two scores
+      moves by at most 2; attained where edges on either side of the quantile lie between the two
+      residuals. Zeroing it out moves a sum by q, or down by 1 - q, and the difference of two scores
+      by at most ``2 max(q, 1 - q)``.
+    """
+
+    name: ClassVar[str] = "residual_quantile"
+
+    problem: Problem
+    w: np.ndarray
+    edges: np.ndarray
+    share: float
+    sizes: bool
+
+    @property
+    def choices(self) -> int:
+        """One edge."""
+        return 1
+
+    def sensitivity(self, adjacency: Adjacency) -> float:
+        """2 under replace-one, ``2 max(q, 1 - q)`` under zero-out."""
+        if adjacency is Adjacency.REPLACE_ONE:
+            return 2.0
+        return 2.0 * max(self.share, 1.0 - self.share)
+
+    def evaluate(self, rows: RowStore) -> np.ndarray:
+        """The exact score of every edge."""
+        return -np.abs(rows.bounded(self.problem.bounds).sum(self._of_block))
+
+    def public(self) -> tuple[object, ...]:
+        """All that the question says."""
+        return (self.w, self.edges, self.share, self.sizes)
+
+    def _of_block(self, block: BoundedBlock) -> np.ndarray:
+        v = block.y - block.scores(self.w)
+        # Not a number would sort last.
+        v[np.isnan(v)] = 0.0
+        v = np.sort(np.abs(v) if self.sizes else v)
+        below = np.searchsorted(v, self.edges, side="left").astype(np.float64)
+        return below - self.share * v.size

@@ -1,0 +1,91 @@
+"""Mean of the bounded rows, all together or split by class."""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+from math import inf, sqrt
+from typing import ClassVar
+
+import numpy as np
+
+from ...bounds import RowBounds
+from ...data.base import RowStore
+from ...data.blocks import BoundedBlock
+from ..adjacency import Adjacency
+from .base import GaussianQuery
+
+__all__ = ["RowMeansQuery"]
+
+_LEAST_NORM, _LARGEST_SUM = 1e-140, 1e300
+
+
+@dataclass(frozen=True, eq=False)
+class RowMeansQuery(GaussianQuery):
+    r"""``1/n sum_i v_i e_{y_i}^T``: the sum of the bounded rows of each class, divided by n.
+
+    ``v_i`` is the row with its intercept entry, so with an intercept the last row of the answer
+    holds the shares of the classes. With one class it is the mean of all rows.
+
+    Parameters
+    ----------
+    bounds : RowBounds
+        What rows are brought to. Where it calls for non-negative rows, negative features count as
+        zero, whatever the data.
+    n_samples : int
+        Number of rows n to divide by.
+    n_classes : int, default=1
+        Number of classes K, encoded 0, ..., K - 1; targets outside count towards the nearest one.
+        1 takes no notice of targets.
+
+    Guarantees
+    ----------
+    - Let R be the bound on a row's norm. Replacing a row ``(v, y)`` by ``(u, t)`` moves the answer
+      by ``|v - u| / n`` if y = t and by ``sqrt(|v|^2 + |u|^2) / n <= sqrt(2) R / n`` if not. In
+      general ``|v - u| <= 2 R``, attained by opposite rows, hence ``2 R / n``.
+    - Rows whose entries are never negative satisfy ``<u, v> >= 0``, so that
+      ``|v - u|^2 = |v|^2 + |u|^2 - 2 <u, v> <= 2 R^2``: the answer moves by at most
+      ``sqrt(2) R / n``, attained by orthogonal rows. That is the case if the bounds make negative
+      features zero and their map, if any, keeps signs: scales >= 0, no matrix, no shift.
+    - Zeroing a row out moves the answer by at most ``R / n``.
+    """
+
+    name: ClassVar[str] = "row_means"
+
+    bounds: RowBounds
+    n_samples: int
+    n_classes: int = 1
+
+    @property
+    def one_sided(self) -> bool:
+        """Whether no entry of a row can be negative."""
+        row_map = self.bounds.row_map
+        keeps_signs = row_map is None or (
+            row_map.matrix is None
+            and bool(np.all(row_map.scale >= 0) and np.all(row_map.shift == 0))
+        )
+        return self.bounds.nonnegative and self.bounds.intercept_value >= 0 and keeps_signs
+
+    def sensitivity(self, adjacency: Adjacency) -> float:
+        """``sqrt(2) R / n`` or ``2 R / n``; infinite where double precision is left."""
+        norm = self.bounds.row_norm
+        if not (norm >= _LEAST_NORM and norm * self.n_samples <= _LARGEST_SUM):
+            return inf
+        if adjacency is Adjacency.REPLACE_ONE and self.one_sided:
+            return sqrt(2.0) * norm / self.n_samples
+        return adjacency.of_sum(norm) / self.n_samples
+
+    def evaluate(self, rows: RowStore) -> np.ndarray:
+        """The exact answer, of shape (p, K), or (p,) for one class."""
+        return rows.bounded(self.bounds).sum(self._of_block) / self.n_samples
+
+    def public(self) -> tuple[object, ...]:
+        """The norm bound, whether rows are one-sided, and the number of classes."""
+        return (self.bounds.row_norm, self.one_sided, self.n_classes)
+
+    def _of_block(self, block: BoundedBlock) -> np.ndarray:
+        m, k = block.y.size, self.n_classes
+        if k == 1:
+            return block.combine(np.ones(m))
+        members = np.zeros((m, k))
+        members[np.arange(m), np.clip(block.y, 0, k - 1).astype(np.intp)] = 1.0
+        return block.combine(members)

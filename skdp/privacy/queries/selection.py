@@ -1,0 +1,107 @@
+"""Which features go along with the residuals."""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+from math import inf, sqrt
+from typing import ClassVar
+
+import numpy as np
+
+from ...data.base import RowStore
+from ...data.blocks import BoundedBlock
+from ...problem import Problem
+from ..adjacency import Adjacency
+from .base import GumbelQuery
+
+__all__ = ["SelectionQuery"]
+
+_LEAST_PRODUCT, _LARGEST_SUM = 1e-280, 1e300
+
+
+@dataclass(frozen=True, eq=False)
+class SelectionQuery(GumbelQuery):
+    r"""The features with the largest clipped correlation with the residuals at w.
+
+    Feature j has the score
+
+    .. math:: \frac{1}{n} \Bigl|\sum_i [x_{ij}]_{-b}^{b}\, [y_i - \langle w, \tilde x_i \rangle]
+              _{-c}^{c} \Bigr|
+
+    or, if ``signed``, the same without the absolute value. Rows are first scaled down to the
+    bound on their norm. A small c leaves hardly more than the sign of the residuals: noise falls
+    with it and the correlation of the signs stays.
+
+    Parameters
+    ----------
+    problem : Problem
+        Public bounds: R on the norm of rows, the feature bound b (else infinite), targets.
+    w : ndarray
+        Where the residuals are taken, in the shape of the problem; public.
+    clip : float
+        Bound c on a residual, in the units of bounded targets.
+    candidates : ndarray of int
+        Features to choose from; public.
+    k : int
+        How many to choose; all if there are fewer.
+    signed : bool, default=False
+        Whether only positive correlations count.
+
+    Guarantees
+    ----------
+    - With ``e = min(b, R / sqrt(2))`` the difference of two scores moves by at most ``4 c e / n``
+      under replace-one and ``2 c e / n`` under zero-out. Proof: let a row contribute
+      ``a_j = [x_j] [r]`` to the sums, a vector with ``|a_j| <= c b`` and norm at most ``c R``, so
+      that ``|a_j| + |a_k| <= c min(2 b, sqrt(2) R) = 2 c e`` for any two features. A score moves
+      by no more than its sum does, the absolute value being 1-Lipschitz, so the difference of two
+      moves by at most ``|a_j| + |a_k|`` when the row is taken out, and by twice that if another
+      one comes in. Both are attained: the sums of j and k have the same sign, and the row that
+      comes in pushes one out and the other in, with entries of size e.
+    - The bound holds whatever the rows, the targets and w; residuals that are not numbers count
+      as zero.
+    """
+
+    name: ClassVar[str] = "selection"
+
+    problem: Problem
+    w: np.ndarray
+    clip: float
+    candidates: np.ndarray
+    k: int
+    signed: bool = False
+
+    @property
+    def choices(self) -> int:
+        """As many as there are candidates, at most k."""
+        return min(self.k, self.candidates.size)
+
+    @property
+    def entry(self) -> float:
+        """The bound e on entries."""
+        bounds = self.problem.bounds
+        largest = bounds.data_norm if bounds.row_map is None else bounds.row_map.norm
+        own = inf if bounds.feature_bound is None else bounds.feature_bound
+        return min(own, largest / sqrt(2.0))
+
+    def sensitivity(self, adjacency: Adjacency) -> float:
+        """``4 c e / n`` under replace-one; infinite where double precision is left."""
+        n, product = self.problem.n_samples, self.clip * self.entry
+        if not (product >= _LEAST_PRODUCT and 4 * product * n <= _LARGEST_SUM):
+            return inf
+        return adjacency.of_sum(2 * product) / n
+
+    def evaluate(self, rows: RowStore) -> np.ndarray:
+        """The exact scores of the candidates."""
+        sums = rows.bounded(self.problem.bounds).sum(self._of_block)[self.candidates]
+        sums /= self.problem.n_samples
+        return sums if self.signed else np.abs(sums)
+
+    def public(self) -> tuple[object, ...]:
+        """All that the question says."""
+        return (self.w, self.clip, self.entry, self.candidates, self.k, self.signed)
+
+    def _of_block(self, block: BoundedBlock) -> np.ndarray:
+        r = np.clip(block.y - block.scores(self.w), -self.clip, self.clip)
+        r[np.isnan(r)] = 0.0
+        feature_bound = self.problem.bounds.feature_bound
+        return block.combine_within(r, inf if feature_bound is None else feature_bound)

@@ -1,0 +1,23 @@
+"""What an example of a question is."""
+
+from dataclasses import dataclass
+
+import numpy as np
+
+from skdp.privacy.queries.base import Query
+from skdp.testing import check_sensitivity
+
+
+@dataclass(frozen=True)
+class Example:
+    """A question, and two data sets of the same shape of which neighbours are made."""
+
+    query: Query
+    X: np.ndarray
+    y: np.ndarray
+    other_X: np.ndarray
+    other_y: np.ndarray
+
+    def check(self, adjacency):
+        """Largest move as a share of the declared sensitivity."""
+        return check_sensitivity(self.query, self.X, self.y, self.other_X, self.other_y, adjacency)

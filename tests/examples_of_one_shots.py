@@ -1,0 +1,144 @@
+"""Examples of the questions that answer a problem in one shot."""
+
+from dataclasses import dataclass
+from math import isfinite, sqrt
+from typing import ClassVar
+
+import numpy as np
+from example_of_a_query import Example
+
+from skdp.bounds import RowBounds, TargetBounds
+from skdp.losses import HuberisedHinge, Logistic, SquaredHinge
+from skdp.privacy.queries.base import Query
+from skdp.privacy.queries.normal_equations import NormalEquationsQuery
+from skdp.privacy.queries.perturbed_minimum import PerturbedMinimumQuery
+from skdp.problem import Problem
+from skdp.row_map import RowMap
+from skdp.testing import check_sensitivity
+
+N, D = 6, 3
+# Too weak for the rounding of its part in a slope to be seen.
+WEAK = 1e-30
+
+
+@dataclass(frozen=True, eq=False)
+class SlopeAt(Query):
+    """The slope for which a point is the minimiser: what the mechanism's noise has to hide."""
+
+    name: ClassVar[str] = "slope"
+
+    query: PerturbedMinimumQuery
+    w: np.ndarray
+
+    def sensitivity(self, adjacency):
+        return self.query.sensitivity(adjacency)
+
+    def mechanism(self, adjacency, spend):
+        raise NotImplementedError
+
+    def evaluate(self, rows):
+        return self.query.slope_at(rows, self.w)
+
+    def public(self):
+        return (self.w,)
+
+
+@dataclass(frozen=True)
+class SlopeExample(Example):
+    """Noise enters the slope, so the sensitivity is that of the slope, at any one point."""
+
+    w: np.ndarray
+
+    def check(self, adjacency):
+        asked = SlopeAt(self.query, self.w)
+        return check_sensitivity(asked, self.X, self.y, self.other_X, self.other_y, adjacency)
+
+
+def slope_problems():
+    """Every loss, with and without intercept, weights and a map."""
+    rng = np.random.default_rng(9)
+    stretched = RowMap(5 * rng.normal(size=D), None, rng.normal(size=D), 3.0)
+    for loss in (Logistic(), HuberisedHinge(0.3), SquaredHinge()):
+        for bounds in (RowBounds(2.0), RowBounds(2.0, 1.5), RowBounds(2.0, row_map=stretched)):
+            for weights in (None, (0.2, 7.0)):
+                yield Problem(loss, N, D, bounds, class_weight=weights)
+
+
+def slopes():
+    for problem in slope_problems():
+        for clip in (None, 0.3 * problem.row_norm, 1e-6):
+            if isfinite(problem.lipschitz if clip is None else clip):
+                yield problem, clip
+
+
+def rows_of_all_sizes(rng):
+    X = rng.normal(size=(N, D)) * 10.0 ** rng.uniform(-3, 3, size=(N, 1))
+    X[rng.random((N, D)) < 0.2] = 0.0
+    X[0] *= rng.choice([0.0, 1e300, 1e-300, 1e160])
+    return np.clip(X, -1e305, 1e305)
+
+
+def random_slopes():
+    rng = np.random.default_rng(10)
+    for problem, clip in slopes():
+        w = rng.normal(size=problem.shape) * 10.0 ** rng.uniform(-2, 3)
+        parts = [part for _ in range(2) for part in (rows_of_all_sizes(rng), labels(rng))]
+        yield SlopeExample(PerturbedMinimumQuery(problem, clip, WEAK, 1.0), *parts, w)
+
+
+def labels(rng):
+    return rng.integers(0, 2, N).astype(float)
+
+
+def crafted_slopes():
+    """Rows on either side of a hyperplane, nearly parallel to it, and on the wrong side of it."""
+    for problem, clip in slopes():
+        if problem.class_weight or problem.bounds.row_map is not None:
+            continue
+        norm, tilt = problem.bounds.data_norm, 1e-3
+        w = np.zeros(problem.shape)
+        w[0] = 1e4 / (norm * tilt)
+        row = np.array([tilt, sqrt(1 - tilt**2), 0.0]) * norm * 3
+        X, other_X = np.tile(row, (N, 1)), np.tile(row * [-1, 1, 1], (N, 1))
+        query = PerturbedMinimumQuery(problem, clip, WEAK, 1.0)
+        yield SlopeExample(query, X, np.zeros(N), other_X, np.ones(N), w)
+
+
+def equations(bounds, balance):
+    k = D if bounds.row_map is None else bounds.row_map.n_features
+    return NormalEquationsQuery(bounds, N, k + bool(bounds.intercept_value), balance)
+
+
+def random_equations():
+    rng = np.random.default_rng(11)
+    stretched = RowMap(np.full(D, 5.0), None, np.zeros(D), 3.0)
+    uncentred = TargetBounds(1.0, 6.0, centred=False)
+    for target in (TargetBounds(-1.0, 1.0), uncentred):
+        for bounds in (
+            RowBounds(2.0, 0.0, target),
+            RowBounds(2.0, 1.5, target),
+            RowBounds(2.0, 0.0, target, stretched),
+        ):
+            for balance in (0.01, 0.4, 1.0):
+                parts = [
+                    part
+                    for _ in range(2)
+                    for part in (rows_of_all_sizes(rng), rng.normal(size=N) * 5)
+                ]
+                yield Example(equations(bounds, balance), *parts)
+
+
+def crafted_equations():
+    """Rows at the angle for which the proof says that the bound is attained."""
+    target = TargetBounds(-1.0, 1.0)
+    for balance in (0.01, 0.4, 1.0):
+        one, other = [1.0, 0.0, 0.0], [balance, sqrt(1 - balance**2), 0.0]
+        X, other_X = np.tile(one, (N, 1)) * 9, np.tile(other, (N, 1)) * 9
+        query = equations(RowBounds(2.0, 0.0, target), balance)
+        yield Example(query, X, np.full(N, 5.0), other_X, np.full(N, -5.0))
+
+
+EXAMPLES = {
+    NormalEquationsQuery: (list(random_equations()), list(crafted_equations())),
+    PerturbedMinimumQuery: (list(random_slopes()), list(crafted_slopes())),
+}

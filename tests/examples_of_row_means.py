@@ -1,0 +1,63 @@
+"""Examples of the question for means of rows, for the battery in ``test_every_query.py``."""
+
+import numpy as np
+from example_of_a_query import Example
+
+from skdp.bounds import RowBounds
+from skdp.privacy.queries.row_means import RowMeansQuery
+from skdp.row_map import RowMap
+
+N, D = 6, 3
+
+
+def bounds():
+    """One-sided rows and others; as they come, damped, shifted, rotated; with an intercept."""
+    rng = np.random.default_rng(9)
+    damped = RowMap(np.array([0.2, 1.0, 0.5]), None, np.zeros(D), 0.7)
+    shifted = RowMap(damped.scale, None, np.array([0.3, 0.0, 0.1]), 0.7)
+    flipped = RowMap(np.array([0.2, -1.0, 0.5]), None, np.zeros(D), 0.7)
+    rotated = RowMap(np.ones(D), rng.normal(size=(D, D)), np.zeros(D), 0.7)
+    for nonnegative in (True, False):
+        for row_map in (None, damped, shifted, flipped, rotated):
+            for constant in (0.0, 0.4):
+                yield RowBounds(2.0, constant, row_map=row_map, nonnegative=nonnegative)
+
+
+def rows_of_all_sizes(rng):
+    X = rng.normal(size=(N, D)) * 10.0 ** rng.uniform(-3, 3, size=(N, 1))
+    X[rng.random((N, D)) < 0.2] = 0.0
+    X[rng.integers(N)] *= rng.choice([0.0, 1e300, 1e160, -1e160, 1e-300])
+    return np.clip(X, -1e305, 1e305)
+
+
+def random_means():
+    rng = np.random.default_rng(10)
+    for bound in bounds():
+        for k in (1, 3):
+            rows = [
+                part
+                for _ in range(2)
+                for part in (rows_of_all_sizes(rng), rng.integers(0, k, N).astype(float))
+            ]
+            yield Example(RowMeansQuery(bound, N, k), *rows)
+
+
+def crafted_means():
+    """Opposite rows; if rows are one-sided, orthogonal ones or those of different classes."""
+    along, across = 9 * np.eye(D)[np.zeros(N, int)], 9 * np.eye(D)[np.ones(N, int)]
+    first, last = np.zeros(N), np.ones(N)
+    stretched = RowMap(np.full(D, 5.0), None, np.zeros(D), 3.0)
+    for row_map in (None, stretched):
+        signed = RowBounds(2.0, row_map=row_map)
+        one_sided = RowBounds(2.0, row_map=row_map, nonnegative=True)
+        for k in (1, 3):
+            yield Example(RowMeansQuery(signed, N, k), along, first, -along, first)
+            yield Example(RowMeansQuery(one_sided, N, k), along, first, across, first)
+        yield Example(RowMeansQuery(one_sided, N, 3), along, first, along, last)
+    # The intercept entry is part of a row; different classes do not share it.
+    yield Example(
+        RowMeansQuery(RowBounds(2.0, 1.5, nonnegative=True), N, 2), along, first, along, last
+    )
+
+
+EXAMPLES = {RowMeansQuery: (list(random_means()), list(crafted_means()))}

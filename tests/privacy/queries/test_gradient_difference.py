@@ -1,0 +1,232 @@
+"""The difference of two gradients: its value, and bounds that hold whatever a loss declares."""
+
+from dataclasses import dataclass
+from math import inf, isinf, nan
+
+import numpy as np
+import pytest
+from hypothesis import given, settings
+from hypothesis import strategies as st
+
+from skdp.bounds import RowBounds, TargetBounds
+from skdp.losses import Huber, Logistic, Softmax, Squared
+from skdp.privacy.adjacency import Adjacency
+from skdp.privacy.ledger import Spend
+from skdp.privacy.mechanisms.gaussian import GaussianMechanism
+from skdp.privacy.queries.gradient import GradientQuery
+from skdp.privacy.queries.gradient_difference import GradientDifferenceQuery, _around_both
+from skdp.problem import Problem
+from skdp.row_map import RowMap
+from skdp.testing import check_sensitivity, row_stores
+
+N, D = 12, 3
+LOSSES = [Logistic(), Softmax(3), Squared(), Huber(0.25)]
+every_loss = pytest.mark.parametrize("loss", LOSSES, ids=str)
+
+
+def problem_for(loss, row_map=None, **fields):
+    target = TargetBounds(-1.0, 1.0) if isinstance(loss, Squared | Huber) else None
+    return Problem(loss, N, D, RowBounds(2.0, 0.5, target, row_map), **fields)
+
+
+def difference(problem, w, w0, clip=None):
+    return GradientDifferenceQuery(GradientQuery(problem, w, clip), w0)
+
+
+def parts(problem, seed=0, size=1.0):
+    rng = np.random.default_rng(seed)
+    out = []
+    for _ in range(2):
+        y = rng.integers(0, max(2, problem.loss.n_scores), N).astype(float)
+        out += [size * rng.normal(size=(N, D)), y]
+    return out
+
+
+def points(problem, seed=0, length=1.0):
+    w0, delta = np.random.default_rng(seed).normal(size=(2, *problem.shape))
+    return w0 + length * delta, w0
+
+
+@pytest.mark.parametrize("clip", [None, 0.3])
+@pytest.mark.parametrize("weights", [False, True])
+@every_loss
+def test_it_is_the_difference_of_two_gradients(loss, weights, clip):
+    if isinstance(loss, Squared) and clip is None:
+        clip = 1e6
+    if isinstance(loss, Softmax) and clip:
+        pytest.skip("several scores and a clip are the subject of the next test")
+    k = max(2, loss.n_scores)
+    weighted = weights and not isinstance(loss, Squared | Huber)
+    problem = problem_for(loss, class_weight=tuple(range(1, k + 1)) if weighted else None)
+    for seed, length in enumerate((1e-3, 1.0, 100.0)):
+        w, w0 = points(problem, seed, length)
+        query = difference(problem, w, w0, clip)
+        X, y, *_ = parts(problem, seed)
+        for layout, rows in row_stores(X, y).items():
+            two = GradientQuery(problem, w, clip).evaluate(rows)
+            two -= GradientQuery(problem, w0, clip).evaluate(rows)
+            np.testing.assert_allclose(query.evaluate(rows), two, atol=1e-11, err_msg=layout)
+
+
+def test_several_scores_that_are_clipped_hardly_leave_their_ball():
+    """At a clip of 0.3 of the norm of a row projecting changes less than 2 % of the distance."""
+    problem = problem_for(Softmax(3))
+    clip, changed = 0.3 * problem.row_norm, 0.0
+    for seed in range(30):
+        w, w0 = points(problem, seed, 10.0 ** (seed % 4 - 2))
+        X, y, *_ = parts(problem, seed, size=3.0)
+        rows = row_stores(X, y)["dense"]
+        two = GradientQuery(problem, w, clip).evaluate(rows)
+        two -= GradientQuery(problem, w0, clip).evaluate(rows)
+        query = difference(problem, w, w0, clip)
+        off = np.linalg.norm(query.evaluate(rows) - two)
+        changed = max(changed, off)
+        assert off <= 0.02 * problem.smoothness * np.linalg.norm(w - w0)
+    assert changed > 0
+
+
+@every_loss
+@pytest.mark.parametrize("adjacency", Adjacency)
+def test_mapped_rows_keep_the_bound(loss, adjacency):
+    rng = np.random.default_rng(5)
+    row_map = RowMap(np.full(D, 2.0), rng.normal(size=(D, D)), rng.normal(size=D), 3.0)
+    problem = problem_for(loss, row_map)
+    for seed in range(3):
+        w, w0 = points(problem, seed, 10.0 ** (seed - 1))
+        check_sensitivity(difference(problem, w, w0, 0.3), *parts(problem, seed), adjacency)
+
+
+def test_sensitivity_of_short_steps_is_smoothness_times_distance():
+    problem = problem_for(Logistic())
+    w, w0 = points(problem, length=1e-2)
+    bound = problem.smoothness * np.linalg.norm(w - w0) / N
+    query = difference(problem, w, w0)
+    assert query.sensitivity(Adjacency.REPLACE_ONE) == pytest.approx(bound)
+    assert query.sensitivity(Adjacency.ZERO_OUT) == pytest.approx(bound / 2)
+
+
+@pytest.mark.parametrize("loss", [Logistic(), Softmax(3), Huber()], ids=str)
+@settings(max_examples=30)
+@given(length=st.floats(1e-8, 1e8), clip=st.floats(1e-6, 10.0))
+def test_never_more_than_two_gradients(loss, length, clip):
+    problem = problem_for(loss)
+    w, w0 = points(problem, length=length)
+    gradient = GradientQuery(problem, w, clip).sensitivity(Adjacency.REPLACE_ONE)
+    assert difference(problem, w, w0, clip).sensitivity(Adjacency.REPLACE_ONE) <= 2 * gradient
+
+
+def test_a_loss_without_a_lipschitz_constant_has_a_price_without_a_clip():
+    problem = problem_for(Squared())
+    w, w0 = points(problem)
+    query = difference(problem, w, w0)
+    bound = problem.smoothness * np.linalg.norm(w - w0) / N
+    assert query.sensitivity(Adjacency.REPLACE_ONE) == pytest.approx(bound)
+    check_sensitivity(query, *parts(problem, size=1e3), Adjacency.REPLACE_ONE)
+
+
+@dataclass(frozen=True)
+class Sudden(Huber):
+    """A loss that is not smooth, and says so or does not."""
+
+    declared: float = inf
+
+    @property
+    def smoothness(self):
+        return self.declared
+
+    def derivative(self, y, z):
+        return np.sign(z - y)
+
+
+@dataclass(frozen=True)
+class Flattered(Logistic):
+    """Claims to be much smoother than it is."""
+
+    smoothness = 1e-3
+
+
+@dataclass(frozen=True)
+class Wavy(Huber):
+    """Claims to be convex and is not."""
+
+    def derivative(self, y, z):
+        return np.sin(z - y)
+
+
+@pytest.mark.parametrize("adjacency", Adjacency)
+@pytest.mark.parametrize(
+    "loss", [Sudden(), Sudden(declared=1.0), Flattered(), Wavy()], ids=lambda x: type(x).__name__
+)
+def test_the_bound_holds_whatever_the_loss_declares(loss, adjacency):
+    problem = problem_for(loss)
+    for seed in range(4):
+        w, w0 = points(problem, seed, 10.0 ** (seed - 2))
+        check_sensitivity(difference(problem, w, w0, 0.3), *parts(problem, seed), adjacency)
+
+
+def test_without_smoothness_the_clip_is_the_bound():
+    problem = problem_for(Sudden(delta=1.0))
+    assert difference(problem, *points(problem), 0.3).radius == pytest.approx(0.6)
+
+
+def test_without_a_clip_a_step_too_long_for_double_precision_has_no_price():
+    problem = problem_for(Squared())
+    far = difference(problem, *points(problem, length=1e200))
+    assert isinf(far.sensitivity(Adjacency.REPLACE_ONE))
+    with pytest.raises(ValueError, match="positive finite sensitivity, got inf"):
+        GaussianMechanism.calibrated(far.sensitivity(Adjacency.REPLACE_ONE), Spend(1.0))
+
+
+@pytest.mark.parametrize("value", [nan, inf, -inf, 1e200])
+@every_loss
+def test_points_without_finite_scores_do_not_loosen_the_bound(loss, value):
+    problem = problem_for(loss)
+    for at in (0, 1):
+        both = points(problem)
+        both[at][0] = value
+        query = difference(problem, *both, 0.3)
+        assert query.sensitivity(Adjacency.REPLACE_ONE) <= 4 * 0.3 / N * (1 + 1e-12)
+        with np.errstate(all="ignore"):
+            check_sensitivity(query, *parts(problem), Adjacency.REPLACE_ONE)
+
+
+def test_points_that_are_no_points_are_refused():
+    problem = problem_for(Logistic())
+    w, w0 = points(problem)
+    with pytest.raises(ValueError, match="two points that differ"):
+        difference(problem, w, w.copy())
+    with pytest.raises(ValueError, match="of shape"):
+        difference(problem, w, w0[:-1])
+    with pytest.raises(ValueError, match="complex128"):
+        difference(problem, w, w0 + 1j)
+
+
+def test_later_changes_of_the_arrays_do_not_change_the_question():
+    problem = problem_for(Logistic())
+    w, w0 = points(problem)
+    query = difference(problem, w, w0)
+    before = query.radius
+    w += 1.0
+    w0 -= 1.0
+    assert difference(problem, query.gradient.w, query.w0).radius == before
+    assert not np.array_equal(query.w0, w0)
+
+
+@settings(max_examples=100)
+@given(
+    centre=st.floats(0, 2),
+    radius=st.floats(0.01, 2),
+    reach=st.floats(0.01, 5),
+    seed=st.integers(0, 2**32 - 1),
+)
+def test_the_smallest_ball_holds_what_both_balls_hold(centre, radius, reach, seed):
+    if centre > radius:
+        centre = radius
+    middle, least = _around_both(centre, radius, reach)
+    assert least <= min(radius, reach) * (1 + 1e-12)
+    rng = np.random.default_rng(seed)
+    angle = rng.uniform(0, 2 * np.pi, 4000)
+    size = radius * np.sqrt(rng.uniform(0, 1, 4000))
+    x, y = centre + size * np.cos(angle), size * np.sin(angle)
+    inside = np.hypot(x, y) <= reach
+    assert np.all(np.hypot(x[inside] - middle, y[inside]) <= least * (1 + 1e-9))

@@ -1,0 +1,62 @@
+"""Both sides of the normal equations, as defined, in every layout."""
+
+import numpy as np
+import pytest
+from examples_of_one_shots import equations
+
+from skdp.bounds import RowBounds, TargetBounds
+from skdp.losses import Squared
+from skdp.privacy.adjacency import Adjacency
+from skdp.privacy.queries.gradient import GradientQuery
+from skdp.privacy.queries.moments import MomentsQuery
+from skdp.problem import Problem
+from skdp.testing import check_pays_before_looking, row_stores
+
+N, D = 6, 3
+TARGET = TargetBounds(-4.0, 4.0)
+
+
+@pytest.mark.parametrize("constant", [0.0, 0.7])
+def test_it_answers_both_moments(constant):
+    rng = np.random.default_rng(1)
+    X, y = rng.normal(size=(N, D)), rng.normal(size=N)
+    query = equations(RowBounds(100.0, constant, TARGET), 0.3)
+    V = np.column_stack([X, np.full(N, constant)]) if constant else X
+    for layout, rows in row_stores(X, y).items():
+        matrix, vector = query.parts(query.evaluate(rows))
+        exact = {"rtol": 1e-6 if "single" in layout else 1e-12, "atol": 1e-7, "err_msg": layout}
+        np.testing.assert_allclose(matrix, V.T @ V / N, **exact)
+        np.testing.assert_allclose(vector, V.T @ (y / 4.0) / N, **exact)
+
+
+@pytest.mark.parametrize("balance", [0.1, 0.5, 1.0])
+def test_together_they_cost_less_than_apart(balance):
+    bounds = RowBounds(2.0, 0.0, TARGET)
+    query, replace_one = equations(bounds, balance), Adjacency.REPLACE_ONE
+    moments = MomentsQuery(bounds, N, D, full=True).sensitivity(replace_one)
+    problem = Problem(Squared(), N, D, bounds)
+    gradient = GradientQuery(problem, np.zeros(D), clip=2.0).sensitivity(replace_one)
+    assert query.sensitivity(replace_one) < 0.95 * np.hypot(moments, query.weight * gradient)
+
+
+def test_it_pays_before_looking():
+    problem = Problem(Squared(), N, D, RowBounds(2.0, 0.0, TARGET))
+
+    def ask(oracle, spend):
+        oracle.normal_equations(spend=spend, balance=0.5)
+
+    check_pays_before_looking(ask, problem, Adjacency.REPLACE_ONE)
+
+
+@pytest.mark.parametrize(
+    ("balance", "target"), [(0.0, TARGET), (1.5, TARGET), (np.nan, TARGET), (0.5, None)]
+)
+def test_what_it_is_not_proved_for_is_refused(balance, target):
+    with pytest.raises(ValueError, match=r"^NormalEquationsQuery needs a balance"):
+        equations(RowBounds(2.0, 0.0, target), balance)
+
+
+def test_bounds_beyond_double_precision_have_no_price():
+    for norm in (1e200, 1e-200):
+        query = equations(RowBounds(norm, 0.0, TARGET), 0.5)
+        assert query.sensitivity(Adjacency.REPLACE_ONE) == np.inf

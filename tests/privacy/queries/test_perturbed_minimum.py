@@ -1,0 +1,173 @@
+"""The perturbed minimiser: it is the minimiser, in every layout, and says nothing else."""
+
+from dataclasses import replace
+from math import inf, log1p
+
+import numpy as np
+import pytest
+from examples_of_one_shots import labels, rows_of_all_sizes, slope_problems
+from scipy.optimize import minimize as scipy_minimize
+
+from skdp.bounds import RowBounds
+from skdp.data.dense import DenseRows
+from skdp.losses import Hinge, HuberisedHinge, Logistic, Softmax
+from skdp.privacy.adjacency import Adjacency
+from skdp.privacy.calculus import PerturbedGaussianDP
+from skdp.privacy.ledger import Ledger, Spend
+from skdp.privacy.mechanisms.perturbation import ObjectivePerturbation, largest_jacobian
+from skdp.privacy.oracle import PrivateOracle
+from skdp.privacy.queries import perturbed_minimum
+from skdp.privacy.queries.perturbed_minimum import PerturbedMinimumQuery
+from skdp.privacy.randomness import SeededNoise
+from skdp.problem import Problem
+from skdp.regularizers import L1, L2, Tikhonov
+from skdp.testing import check_noise, check_pays_before_looking, row_stores
+
+N, D = 40, 3
+REPLACE = Adjacency.REPLACE_ONE
+
+
+def planned(problem, mu=1.0, clip=None, strength=0.0, adjacency=REPLACE):
+    clip = problem.row_norm if clip is None else clip
+    return PerturbedMinimumQuery.planned(problem, clip, strength, adjacency, Spend(mu**2))
+
+
+@pytest.mark.parametrize("problem", list(slope_problems()), ids=lambda p: type(p.loss).__name__)
+def test_the_slope_at_the_minimiser_is_the_slope_that_was_drawn(problem):
+    rng = np.random.default_rng(1)
+    query = planned(problem)
+    X, y = rows_of_all_sizes(rng), labels(rng)
+    slope = query.mechanism(REPLACE, Spend(1.0)).noise_scale * rng.normal(size=problem.shape)
+    for layout, rows in row_stores(X, y).items():
+        if problem.bounds.row_map is not None and "csr" in layout:
+            continue
+        with np.errstate(all="ignore"):
+            w = query.evaluate_under(rows, slope)
+            off = np.linalg.norm(query.slope_at(rows, w) - slope)
+        assert off <= query.tolerance, layout
+
+
+@pytest.mark.parametrize("penalty", [L2(0.3), Tikhonov(np.diag([3.0, 0.1, 0.0]))], ids=str)
+def test_it_minimises_the_objective_that_is_written_down(penalty):
+    rng = np.random.default_rng(2)
+    X, y = rng.normal(size=(N, D)) / 3, rng.integers(0, 2, N).astype(float)
+    problem = Problem(Logistic(), N, D, RowBounds(2.0, 0.7), regularizer=penalty)
+    query, slope = planned(problem, strength=2.0), rng.normal(size=D + 1)
+    factor = penalty.factor if isinstance(penalty, Tikhonov) else np.sqrt(0.3) * np.eye(D)
+    strength = np.diag([*np.maximum(N * np.diag(factor) ** 2, query.strength), query.strength])
+
+    def objective(w):
+        z = X @ w[:D] + 0.7 * w[D]
+        return (np.logaddexp(0, z) - y * z).sum() + 0.5 * w @ strength @ w + slope @ w
+
+    expected = scipy_minimize(objective, np.zeros(D + 1), tol=1e-14).x
+    w = query.evaluate_under(DenseRows(X, y), slope)
+    np.testing.assert_allclose(w, expected, atol=1e-5)
+
+
+@pytest.mark.parametrize("most_columns", [1000, 0])
+def test_many_columns_are_solved_for_without_a_matrix(most_columns, monkeypatch):
+    monkeypatch.setattr(perturbed_minimum, "_MOST_COLUMNS", most_columns)
+    rng = np.random.default_rng(3)
+    problem = Problem(Logistic(), N, D, RowBounds(2.0))
+    query, rows = planned(problem), DenseRows(rng.normal(size=(N, D)), (np.arange(N) % 2) * 1.0)
+    w = query.evaluate(rows)
+    assert np.linalg.norm(query.slope_at(rows, w)) <= query.tolerance
+
+
+@pytest.mark.parametrize("mu", [1e-4, 0.3, 3.0, 1e3, 1e6])
+@pytest.mark.parametrize("n", [5, 10**7])
+def test_plans_fit_their_spend_and_leave_room_for_rounding(mu, n):
+    problem = Problem(Logistic(), n, 20, RowBounds(1.0))
+    query = planned(problem, mu)
+    mechanism = query.mechanism(REPLACE, Spend(mu**2))
+    cost = PerturbedGaussianDP().cost(mechanism.event("q"))
+    assert cost <= mu**2
+    assert cost >= mu**2 * (1 - 1e-9)
+    assert query.jacobian <= largest_jacobian(Spend(mu**2))
+    assert query.jacobian == log1p(query.curvature / query.strength)
+    # The noise that hides the tolerance is small beside that of the slope in every direction.
+    flattest = mechanism.noise_scale / query.strength
+    assert mechanism.output_noise_scale <= 0.6 * flattest
+    assert query.tolerance >= 1e-15 * n * problem.row_norm
+
+
+@pytest.mark.parametrize(("clip", "slope"), [(None, 0.25), (0.5, 0.25), (0.1, 0.09)])
+def test_the_curvature_of_a_clipped_loss_is_attained(clip, slope):
+    problem = Problem(Logistic(), 1, 1, RowBounds(1.0))
+    query = replace(planned(problem, clip=clip), strength=1e-30)
+    assert query.curvature == pytest.approx(slope)
+    rows = DenseRows(np.array([[1.0]]), np.array([0.0]))
+    w = np.linspace(-6, 6, 20001)
+    slopes = [query.slope_at(rows, np.array([v]))[0] for v in w]
+    assert -np.min(np.diff(slopes)) / (w[1] - w[0]) == pytest.approx(slope, rel=1e-3)
+
+
+def test_too_large_a_jacobian_is_refused():
+    problem = Problem(Logistic(), N, D, RowBounds(1.0))
+    query = PerturbedMinimumQuery(problem, None, 1e-3, 1.0)
+    with pytest.raises(ValueError, match=r"^ObjectivePerturbation needs a Jacobian"):
+        query.mechanism(REPLACE, Spend(1.0))
+
+
+@pytest.mark.parametrize(
+    ("loss", "penalty"),
+    [(Softmax(3), L2(1.0)), (Hinge(), L2(1.0)), (Logistic(), L1(1.0))],
+    ids=str,
+)
+def test_what_it_is_not_proved_for_is_refused(loss, penalty):
+    problem = Problem(loss, N, D, RowBounds(1.0), regularizer=penalty)
+    with pytest.raises(ValueError, match=r"^PerturbedMinimumQuery needs"):
+        PerturbedMinimumQuery(problem, None, 1.0, 1.0)
+
+
+@pytest.mark.parametrize("bad", [0.0, -1.0, inf, np.nan])
+def test_a_sensitivity_without_bound_is_refused(bad):
+    with pytest.raises(ValueError, match="positive finite sensitivities"):
+        ObjectivePerturbation.calibrated((D,), bad, 0.0, 1.0, Spend(1.0))
+
+
+def test_it_pays_before_looking():
+    problem = Problem(Logistic(), N, D, RowBounds(1.0))
+
+    def ask(oracle, spend):
+        oracle.perturbed_minimum(spend=spend)
+
+    check_pays_before_looking(ask, problem, REPLACE, calculus=PerturbedGaussianDP())
+
+
+def slopes_of_answers(draws=300):
+    """Slopes for which answers of an oracle are the minimisers, in standard deviations."""
+    problem = Problem(HuberisedHinge(), 4, 2, RowBounds(1.0, 1.0))
+    rows = DenseRows(np.eye(4)[:, :2], np.array([0.0, 1.0, 1.0, 0.0]))
+    mu, noise = 0.5, SeededNoise(np.random.default_rng(4))
+    query = planned(problem, mu, clip=problem.lipschitz)
+    out = []
+    for _ in range(draws):
+        ledger = Ledger(10.0, 1e-5, calculus=PerturbedGaussianDP())
+        oracle = PrivateOracle(rows, ledger, REPLACE, noise).for_problem(problem)
+        out.append(query.slope_at(rows, oracle.perturbed_minimum(spend=Spend(mu**2))))
+    return np.array(out), query, query.mechanism(REPLACE, Spend(mu**2))
+
+
+def check_slopes():
+    slopes, query, mechanism = slopes_of_answers()
+    # What the noise on the answer adds to its slope, at most.
+    smear = (4 * query.curvature + query.strength) * mechanism.output_noise_scale
+    assert smear < 0.1 * mechanism.noise_scale
+    check_noise(lambda: slopes, mechanism.noise_scale)
+
+
+def check_output_noise():
+    mechanism = ObjectivePerturbation((500,), 1.0, 2.0, 0.1, 1e-3, 0.25)
+    value = np.linspace(0, 1, 500)
+    noise = SeededNoise(np.random.default_rng(5))
+    check_noise(lambda: mechanism.randomize(value, noise) - value, 0.25, repeats=4)
+
+
+def test_the_slope_is_drawn_with_the_scale_that_was_charged():
+    check_slopes()
+
+
+def test_the_answer_is_noised_with_the_scale_that_was_charged():
+    check_output_noise()
