@@ -19,6 +19,8 @@ from skdp.constraints import (
     Constraint,
     L1Ball,
     L2Ball,
+    LpBall,
+    NonNegative,
     Polytope,
     Simplex,
     Unconstrained,
@@ -54,6 +56,14 @@ def in_l1_ball(radius):
     return Example(L1Ball(radius), lambda w: np.abs(w).sum() - radius, draw)
 
 
+def in_lp_ball(radius, p):
+    def draw(rng, d):
+        v = rng.normal(size=d)
+        return radius * rng.uniform() * v / np.sum(np.abs(v) ** p) ** (1 / p)
+
+    return Example(LpBall(radius, p), lambda w: np.sum(np.abs(w) ** p) ** (1 / p) - radius, draw)
+
+
 def in_simplex(radius):
     return Example(
         Simplex(radius),
@@ -78,8 +88,12 @@ EXAMPLES = [
     in_l1_ball(0.3),
     in_l2_ball(1.0),
     in_l2_ball(2.5),
+    in_lp_ball(1.0, 1.5),
+    in_lp_ball(0.7, 1.05),
+    in_lp_ball(2.0, 3.0),
     in_simplex(1.0),
     in_simplex(4.0),
+    Example(NonNegative(), lambda w: -w.min(), lambda rng, d: 10 * rng.exponential(size=d)),
     Example(Unconstrained(), lambda w: 0.0, lambda rng, d: 10 * rng.normal(size=d)),
 ]
 every_constraint = pytest.mark.parametrize("example", EXAMPLES, ids=str)
@@ -140,7 +154,9 @@ def check_diameter(example, d):
     """No two feasible points are further apart, and two extreme points are that far."""
     declared = example.constraint.diameter(d)
     extreme = [
-        example.constraint.linear_minimizer(sign * g) for g in points(d, 20) for sign in (1, -1)
+        example.constraint.linear_minimizer(sign * g)
+        for g in [*points(d, 20), *np.eye(d)]
+        for sign in (1, -1)
     ]
     found = np.array([*extreme, *feasible(example, d, 50)])
     largest = np.linalg.norm(found[:, None] - found[None], axis=-1).max()

@@ -1,0 +1,51 @@
+"""The Euclidean geometry on any set that can be projected on."""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+from math import sqrt
+
+import numpy as np
+
+from ..constraints import Constraint, L1Ball, L2Ball, LpBall
+from .base import MirrorMap
+
+__all__ = ["Euclidean"]
+
+
+@dataclass(frozen=True)
+class Euclidean(MirrorMap):
+    """``psi(w) = ||w||_2^2 / 2``; coming back from the dual is projecting.
+
+    Parameters
+    ----------
+    constraint : Constraint
+        The set.
+    """
+
+    constraint: Constraint
+
+    def norm(self, w: np.ndarray) -> float:
+        """The l2 norm."""
+        return float(np.linalg.norm(w))
+
+    def value(self, w: np.ndarray) -> float:
+        """Half the squared l2 norm."""
+        return 0.5 * float(np.vdot(w, w))
+
+    def dual(self, w: np.ndarray) -> np.ndarray:
+        """The point itself."""
+        return w.copy()
+
+    def primal(self, dual: np.ndarray) -> np.ndarray:
+        """The projection."""
+        return self.constraint.project(dual)
+
+    def reach(self, n_features: int) -> float:
+        """Half the squared radius of a ball; of other sets, half the squared diameter."""
+        centred = isinstance(self.constraint, L1Ball | L2Ball | LpBall)
+        return (0.125 if centred else 0.5) * self.constraint.diameter(n_features) ** 2
+
+    def width(self, n_features: int) -> float:
+        """Root of the number of entries."""
+        return sqrt(n_features)
