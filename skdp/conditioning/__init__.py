@@ -4,10 +4,20 @@ from __future__ import annotations
 
 from ..problem import Problem
 from .base import Conditioner
+from .class_prior import balancing_offset, with_class_prior
+from .damping import Damping
 from .looks import Looks
 from .whitening import Whitening
 
-__all__ = ["Conditioner", "Looks", "Whitening", "choose_conditioner"]
+__all__ = [
+    "Conditioner",
+    "Damping",
+    "Looks",
+    "Whitening",
+    "balancing_offset",
+    "choose_conditioner",
+    "with_class_prior",
+]
 
 _NAMED = {"diagonal": Whitening(full=False), "full": Whitening(full=True)}
 OPTIONS = ("auto", *_NAMED)
@@ -21,7 +31,8 @@ def choose_conditioner(
     Parameters
     ----------
     precondition : {'auto', 'diagonal', 'full'}, Conditioner or None
-        What the user asked for. ``'auto'`` conditions dense rows, unless a penalty or constraint
+        What the user asked for. ``'auto'`` whitens rows, or damps frequent features if rows are
+        sparse and have more than a thousand; it leaves them as they are if a penalty or constraint
         is tied to the user's coordinates.
     problem : Problem
         What is to be solved.
@@ -30,4 +41,6 @@ def choose_conditioner(
         return precondition
     if precondition != "auto":
         return _NAMED[precondition]
-    return None if problem.tied_to_coordinates or problem.sparse else Whitening()
+    if problem.tied_to_coordinates:
+        return None
+    return Damping() if problem.wide else Whitening()

@@ -5,11 +5,10 @@ from __future__ import annotations
 from abc import ABC, abstractmethod
 from dataclasses import dataclass, replace
 from math import sqrt
-from typing import TYPE_CHECKING, final
+from typing import TYPE_CHECKING, ClassVar, final
 
 import numpy as np
 
-from ..bounds import RowBounds
 from ..problem import Problem
 from ..regularizers import Tikhonov
 from ..row_map import RowMap
@@ -25,7 +24,10 @@ class Conditioner(ABC):
     """Spends a share of the budget to state the same problem in better coordinates.
 
     Like a solver it is a deterministic function of the oracle's answers and of public coins.
+    ``takes_wide`` says whether it can take sparse rows of many features.
     """
+
+    takes_wide: ClassVar[bool] = False
 
     @final
     def check(self, problem: Problem) -> None:
@@ -39,14 +41,15 @@ class Conditioner(ABC):
         Raises
         ------
         ValueError
-            If the rows are sparse, or penalty or constraint mean something in the user's
-            coordinates only.
+            If it would make sparse rows of many features dense, or penalty or constraint mean
+            something in the user's coordinates only.
         """
         name = type(self).__name__
-        if problem.sparse:
+        if problem.wide and not self.takes_wide:
             raise ValueError(
-                f"{name} needs dense rows, which it can rotate, got sparse ones. "
-                "Pass precondition=None."
+                f"{name} mixes features and so needs dense rows, or sparse ones of up to 1000 "
+                f"features, got sparse rows of {problem.n_features}. Pass precondition='auto' or "
+                "None."
             )
         if problem.tied_to_coordinates:
             raise ValueError(
@@ -77,8 +80,9 @@ def mapped(problem: Problem, row_map: RowMap) -> Problem:
     old = problem.bounds
     constant = old.intercept_value / old.data_norm * row_map.norm
     root = sqrt(problem.strong_convexity)
+    factor = row_map.scale if row_map.matrix is None else row_map.jacobian()
     return replace(
         problem,
-        bounds=RowBounds(old.data_norm, constant, old.target, row_map),
-        regularizer=Tikhonov(root * row_map.jacobian()) if root else problem.regularizer,
+        bounds=replace(old, intercept_value=constant, row_map=row_map),
+        regularizer=Tikhonov(root * factor) if root else problem.regularizer,
     )

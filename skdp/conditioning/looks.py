@@ -8,7 +8,6 @@ from typing import TYPE_CHECKING
 
 import numpy as np
 
-from ..bounds import RowBounds
 from ..problem import Problem
 from ..regularizers import Tikhonov
 from ..row_map import RowMap
@@ -90,7 +89,7 @@ class Looks(Conditioner):
         if bounds.intercept_value:
             shift = -bounds.intercept_value * matrix[-1]
         row_map = RowMap(np.ones(d), matrix[:d], shift, norm)
-        mapped = RowBounds(bounds.data_norm, 0.0, bounds.target, row_map)
+        mapped = replace(bounds, intercept_value=0.0, row_map=row_map)
         return replace(problem, n_features=len(matrix), bounds=mapped)
 
 

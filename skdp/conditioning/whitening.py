@@ -8,7 +8,6 @@ from typing import TYPE_CHECKING
 
 import numpy as np
 
-from ..bounds import RowBounds
 from ..problem import Problem
 from ..row_map import RowMap
 from .base import Conditioner, mapped
@@ -19,8 +18,10 @@ if TYPE_CHECKING:
 __all__ = ["Whitening"]
 
 # Eigenvalues stand out of the noise where n mu exceeds this many sqrt(d).
-_RESOLVED = 50.0
-_MOST_FEATURES = 1000
+_RESOLVED = 100.0
+_MOST_FEATURES = 500
+# Below this many sqrt(d) the noise of the mean is longer than the rows themselves.
+_LEAST = 2.0
 
 
 @dataclass(frozen=True)
@@ -38,8 +39,10 @@ class Whitening(Conditioner):
     share : float, default=0.1
         Share of mu^2 for the look.
     full : bool, optional
-        Whether to use the full covariance, or only to centre and scale. By default full where
-        its eigenvalues are resolved: ``n mu >= 50 sqrt(d)`` for the mu of the look, d <= 1000.
+        Whether to use the full covariance, or only to centre and scale, which takes memory for a
+        few rows only. By default full where its eigenvalues are resolved: ``n mu >= 100 sqrt(d)``
+        for the mu of the look, d <= 500. Then also neither, at no cost, where not even the mean
+        is resolved: ``n mu < 2 sqrt(d)``.
     """
 
     share: float = 0.1
@@ -52,17 +55,21 @@ class Whitening(Conditioner):
         n, d, R = problem.n_samples, problem.n_features, problem.bounds.data_norm
         full = self.full
         if full is None:
+            if n * look.mu < _LEAST * sqrt(d):
+                return problem
             full = d <= _MOST_FEATURES and n * look.mu >= _RESOLVED * sqrt(d)
         # [x, R]: the last column of its second moments is R times the mean.
-        asked = replace(problem, bounds=RowBounds(R, R))
+        asked = replace(problem, bounds=replace(problem.bounds, intercept_value=R))
         moments, sd = oracle.for_problem(asked).second_moments(full=full, spend=look.whole())
-        mean, mean_sd = moments[d, :d] / R, sd / (sqrt(2.0) * R)
+        squares, mean = (np.diag(moments), moments[d]) if full else moments
+        squares, mean = squares[:d], mean[:d] / R
         length = float(mean @ mean)
         # James and Stein: a mean that is all noise is no mean. Without an intercept nothing could
         # make up for a shift.
-        centred = problem.bounds.intercept_value > 0 and length > 0
-        mean = mean * max(0.0, 1 - d * mean_sd**2 / length) if centred else np.zeros(d)
-        variances = np.diag(moments)[:d] - mean**2
+        noise = d * sd**2 / (2 * R**2)
+        centred = problem.bounds.intercept_value > 0 and length > noise
+        mean = mean * (1 - noise / length) if centred else np.zeros(d)
+        variances = squares - mean**2
         scale = 1 / np.sqrt(np.maximum(variances, 2 * sd) + 1e-4 * R**2 / d)
         matrix = None
         spread = np.maximum(variances * scale**2, 0.0)

@@ -1,12 +1,16 @@
 """Whitening: what it costs, what it learns, and that the model keeps its meaning."""
 
+import tracemalloc
+
 import numpy as np
 import pytest
+from scipy.sparse import csr_array
 from sklearn.linear_model import LogisticRegression
 
 from skdp import DPLogisticRegression
 from skdp.conditioning import OPTIONS, Whitening
 from skdp.constraints import L2Ball
+from skdp.solvers import GD
 from skdp.testing import record_fit, replay_fit
 
 pytestmark = pytest.mark.filterwarnings("ignore::skdp.SeededNoiseWarning")
@@ -55,9 +59,10 @@ def test_columns_of_different_size_are_learned(precondition):
 
 
 @pytest.mark.parametrize("dtype", [np.float64, np.float32])
-def test_the_model_is_linear_in_the_features_as_they_came(dtype):
+@pytest.mark.parametrize("precondition", ["diagonal", "full", "auto"])
+def test_the_model_is_linear_in_the_features_as_they_came(precondition, dtype):
     X, y = badly_scaled()
-    fitted = model(precondition="full").fit(X.astype(dtype), y)
+    fitted = model(precondition=precondition).fit(X.astype(dtype), y)
     scores = X.astype(dtype) @ fitted.coef_.T + fitted.intercept_
     np.testing.assert_array_equal(fitted.decision_function(X.astype(dtype)), scores.ravel())
     assert fitted.coef_.dtype == dtype
@@ -90,21 +95,21 @@ def test_several_classes_and_no_intercept():
 def test_what_is_tied_to_coordinates_is_not_conditioned(tied):
     X, y = badly_scaled(200)
     fitted = model(**tied).fit(X, y)
-    assert {event.query for event in fitted.privacy_ledger_} == {"gradient"}
+    assert "second_moments" not in {event.query for event in fitted.privacy_ledger_}
     refused = model(precondition="full", **tied)
     with pytest.raises(ValueError, match="Whitening needs a ridge penalty or none"):
         refused.fit(X, y)
     assert not hasattr(refused, "privacy_ledger_")
 
 
-def test_sparse_rows_are_not_made_dense():
-    from scipy.sparse import csr_array
-
+def test_sparse_rows_are_taken_if_they_have_few_features():
     X, y = badly_scaled(200)
-    fitted = model().fit(csr_array(X), y)
-    assert {event.query for event in fitted.privacy_ledger_} == {"gradient"}
-    with pytest.raises(ValueError, match="Whitening needs dense rows"):
-        model(precondition="diagonal").fit(csr_array(X), y)
+    for rows in (X, csr_array(X)):
+        fitted = model(random_state=0).fit(rows, y)
+        assert "second_moments" in {event.query for event in fitted.privacy_ledger_}
+    wide = csr_array((200, 1001))
+    with pytest.raises(ValueError, match=r"sparse ones of up to 1000 features, got .* of 1001"):
+        model(precondition="diagonal").fit(wide, y)
 
 
 @pytest.mark.parametrize("precondition", ["diagonal", "full"])
@@ -118,13 +123,50 @@ def test_replay_on_garbage_gives_the_same_model(precondition):
     np.testing.assert_array_equal(first.intercept_, second.intercept_)
 
 
-def test_the_full_look_is_taken_only_where_eigenvalues_stand_out():
-    few, many = badly_scaled(300), badly_scaled(60_000)
-    asked = []
-    for X, y in (few, many):
-        transcript = record_fit(model(), X, y)
-        asked.append(transcript.entries[0][1][1])
-    assert asked == [False, True]
+@pytest.mark.parametrize("classes", [2, 3])
+def test_several_sizes_of_data_get_no_look_a_narrow_one_or_a_full_one(classes):
+    # The mean is longer than its noise from n mu = 2 sqrt(8) on, for the mu of the look.
+    looks = []
+    for n in (40, 300, 60_000):
+        X, y = badly_scaled(n)
+        y = y + (np.arange(n) % classes == 2)
+        transcript = record_fit(model(classes=range(classes)), X, y)
+        name, content, *_ = transcript.entries[0]
+        looks.append(content[1] if name == "second_moments" else None)
+    assert looks == [None, False, True]
+
+
+def test_the_unconditioned_fit_has_the_whole_budget():
+    X, y = badly_scaled(40)
+    fitted = model().fit(X, y)
+    assert {event.query for event in fitted.privacy_ledger_} == {"gradient"}
+    assert fitted.privacy_spent_.epsilon == pytest.approx(1.0, rel=1e-6)
+
+
+def test_scaling_alone_takes_memory_for_a_few_rows_however_many_features():
+    rng = np.random.default_rng(0)
+    d = 20_000
+    X = rng.normal(size=(60, d)) / np.sqrt(d)
+    y = np.arange(60) % 2
+    tracemalloc.start()
+    fitted = model(epsilon=100.0, precondition="diagonal", solver=GD(steps=3)).fit(X, y)
+    peak = tracemalloc.get_traced_memory()[1]
+    tracemalloc.stop()
+    assert "second_moments" in {event.query for event in fitted.privacy_ledger_}
+    # A matrix with a row and a column for each feature would take 50 times as much.
+    assert peak < 8 * X.nbytes < 8 * d * d / 40
+
+
+def test_long_rows_are_left_as_they_are_and_their_gradients_are_clipped():
+    X, y = badly_scaled(2000)
+    fitted = model(solver=GD(clip=0.5)).fit(X, y)
+    (event,) = [e for e in fitted.privacy_ledger_ if e.query == "gradient"]
+    transcript = record_fit(model(solver=GD(clip=0.5)), X, y)
+    _, content, *_ = transcript.entries[-1]
+    # The bound on a gradient is the typical length times the clip, not what a row may be long.
+    assert event.sensitivity == pytest.approx(2 * content[1] / 2000, rel=1e-12)
+    typical = content[1] / 0.5
+    assert 0.5 < typical / np.sqrt(8) < 1.5
 
 
 def test_options_are_refused_by_name():
