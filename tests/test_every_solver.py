@@ -128,14 +128,15 @@ def noise(seed=0):
 
 def run(solver, task, epsilon=1.0, seed=0, rows=None, ledger=None):
     """Solve through a private oracle; returns the solution and the ledger."""
-    ledger = ledger or Ledger(epsilon, DELTA)
+    ledger = ledger or Ledger(epsilon, DELTA, calculus=solver.calculus)
     oracle = PrivateOracle(rows or task.rows(), ledger, Adjacency.REPLACE_ONE, noise(seed))
     return solver.solve(task.problem, oracle.for_problem(task.problem), coins()), ledger
 
 
 def check_replay(solver, task):
     """Record, overwrite the rows with garbage, replay without rows: nothing may change."""
-    ledgers, transcript = (Ledger(1.0, DELTA), Ledger(1.0, DELTA)), Transcript()
+    ledgers = [Ledger(1.0, DELTA, calculus=solver.calculus) for _ in range(2)]
+    transcript = Transcript()
     recording = RecordingOracle(
         task.rows(), ledgers[0], Adjacency.REPLACE_ONE, noise(), transcript
     ).for_problem(task.problem)
@@ -237,6 +238,8 @@ class Peeking(Solver):
     X: np.ndarray
     where: str
 
+    calculus = property(lambda self: self.inner.calculus)
+
     def check(self, problem):
         self.inner.check(problem)
 
@@ -308,7 +311,7 @@ class Overstated(Ledger):
 def test_refuses_before_looking(option, factor):
     task = TASKS["logistic"]
     solver = taken(SOLVERS[option](), task.problem)
-    rows, ledger = CountedRows(task.X, task.y), Overstated(1.0, DELTA)
+    rows, ledger = CountedRows(task.X, task.y), Overstated(1.0, DELTA, calculus=solver.calculus)
     ledger.factor = factor
     with pytest.raises(BudgetExceededError, match="Nothing was read"):
         run(solver, task, rows=rows, ledger=ledger)

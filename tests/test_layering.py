@@ -25,12 +25,16 @@ FORBIDDEN = {
     "skdp.estimators": ("skdp.testing",),
     # A tool of tests: it may look at everything, and nothing may look at it.
     "skdp.testing": (),
-    "skdp.solvers": (*UPWARDS, *BEHIND_THE_ORACLE, "skdp.conditioning"),
+    # A solver may condition a smaller problem that it makes; conditioning knows no solver.
+    "skdp.solvers": (*UPWARDS, *BEHIND_THE_ORACLE),
     "skdp.conditioning": (*UPWARDS, *BEHIND_THE_ORACLE, "skdp.solvers"),
     "skdp.bounds": (*UPWARDS, *BEHIND_THE_ORACLE, "skdp.solvers", "skdp.problem"),
     "skdp.row_map": (*UPWARDS, *BEHIND_THE_ORACLE, "skdp.solvers", "skdp.problem"),
+    # It speaks before there are data.
+    "skdp.planning": (*UPWARDS, "skdp.data", "skdp.privacy.oracle", "skdp.solvers"),
     "skdp.problem": (*UPWARDS, *BEHIND_THE_ORACLE, "skdp.solvers"),
     "skdp.losses": (*UPWARDS, *BEHIND_THE_ORACLE, "skdp.solvers", "skdp.problem"),
+    "skdp.mirror_maps": (*UPWARDS, *BEHIND_THE_ORACLE, "skdp.solvers", "skdp.problem"),
     "skdp.regularizers": (*UPWARDS, *BEHIND_THE_ORACLE, "skdp.solvers", "skdp.problem"),
     "skdp.constraints": (*UPWARDS, *BEHIND_THE_ORACLE, "skdp.solvers", "skdp.problem"),
     "skdp.privacy": (*UPWARDS, "skdp.solvers", "skdp.conditioning"),
@@ -47,6 +51,7 @@ PURE = (
     "skdp.losses",
     "skdp.regularizers",
     "skdp.constraints",
+    "skdp.mirror_maps",
     "skdp.problem",
     "skdp.bounds",
     "skdp.row_map",

@@ -63,8 +63,9 @@ class GD(Solver):
     clip : float, optional
         Bound on the norm of the derivative of the loss of one row of full norm, that is, on the
         row's gradient in units of ``row_norm * max_weight``; at least 1e-50. ``inf`` stands for the
-        Lipschitz constant of the loss. Below it, the penalty is scaled down alike, so that clipping
-        does not change the balance between loss and penalty.
+        Lipschitz constant of the loss. In other coordinates a row of full norm is one of typical
+        length, and gradients of longer rows are clipped all the same. Below it, the penalty is
+        scaled down alike, so that clipping does not change the balance between loss and penalty.
     momentum : float, optional
         Heavy-ball coefficient beta, in [0, 1).
     average : float, default=0.5
@@ -125,6 +126,8 @@ class GD(Solver):
         lipschitz = problem.loss.lipschitz
         weight_of_penalty = 1.0 if isinf(lipschitz) else rule.clip / lipschitz
 
+        # Long rows in other coordinates need not be shortened: their gradients are.
+        oracle = oracle.for_problem(problem.unshortened())
         w = before = problem.start()
         mean, averaged = np.zeros_like(w), max(1, ceil(self.average * rule.steps))
         for t, spend in enumerate(spends):

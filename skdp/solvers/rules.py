@@ -5,6 +5,7 @@ from __future__ import annotations
 from dataclasses import dataclass
 from math import ceil, inf, isinf, sqrt
 
+from ..losses import Hinge, HuberisedHinge, OneVsRest, SquaredHinge
 from ..problem import Problem
 
 __all__ = ["DescentRule", "descent_rule"]
@@ -38,7 +39,8 @@ class _Family:
 
     ``score_noise`` bounds the standard deviation that noise puts on the score of a row of full
     norm, whatever the dimension; ``stride`` is the largest step at momentum 0.9 times 10, in units
-    of the inverse curvature scale, at the default clip and without clipping.
+    of the inverse curvature scale, at the default clip and without clipping. Where a derivative is
+    unbounded, hardly any row has one beyond ``reach``.
     """
 
     steps: int
@@ -46,11 +48,17 @@ class _Family:
     score_noise: float
     stride: float
     stride_unclipped: float
+    reach: float = inf
 
 
 _BINARY = _Family(steps=100, clip=0.3, score_noise=3.0, stride=1000.0, stride_unclipped=80.0)
-_SOFTMAX = _Family(steps=100, clip=0.3, score_noise=3.0, stride=1000.0, stride_unclipped=40.0)
-_UNBOUNDED = _Family(steps=200, clip=0.25, score_noise=0.6, stride=20.0, stride_unclipped=20.0)
+_SOFTMAX = _Family(steps=100, clip=0.1, score_noise=3.0, stride=3000.0, stride_unclipped=40.0)
+# Margins are 1, which is less than the scale of logits, so less noise is borne.
+_HINGE = _Family(steps=100, clip=0.5, score_noise=1.0, stride=600.0, stride_unclipped=20.0)
+_SQUARED_HINGE = _Family(
+    steps=100, clip=1.0, score_noise=1.0, stride=300.0, stride_unclipped=10.0, reach=4.0
+)
+_RESIDUAL = _Family(steps=200, clip=0.25, score_noise=0.6, stride=20.0, stride_unclipped=20.0)
 
 # Rows times budget from which residuals can be clipped less and less.
 _PLENTY = 1500.0
@@ -89,7 +97,9 @@ def descent_rule(
     evidence = problem.n_samples * mu
     if clip is None:
         clip = family.clip * growth
-        if isinf(lipschitz):
+        if clip > family.reach:
+            clip = sqrt(clip * family.reach)
+        if family is _RESIDUAL:
             clip = family.clip * sqrt(max(1.0, evidence / _PLENTY))
     clip = min(clip, lipschitz)
     if steps is None:
@@ -97,9 +107,9 @@ def descent_rule(
     if momentum is None:
         momentum = 1 - 0.1 / sqrt(growth)
     if horizon is None:
-        share = 0.0
-        if lipschitz > family.clip and not isinf(lipschitz):
-            share = min(1.0, max(0.0, (clip - family.clip) / (lipschitz - family.clip)))
+        share, reach = 0.0, min(lipschitz, family.reach)
+        if reach > family.clip:
+            share = min(1.0, max(0.0, (clip - family.clip) / (reach - family.clip)))
         stride = family.stride ** (1 - share) * family.stride_unclipped**share
         covered = 0.1 * stride * steps / (1 - momentum)
         afforded = family.score_noise * evidence / (2 * clip) if clip < inf else covered
@@ -108,6 +118,12 @@ def descent_rule(
 
 
 def _family(problem: Problem) -> _Family:
-    if isinf(problem.loss.lipschitz):
-        return _UNBOUNDED
+    loss = problem.loss.loss if isinstance(problem.loss, OneVsRest) else problem.loss
+    if isinstance(loss, Hinge | HuberisedHinge):
+        return _HINGE
+    if isinstance(loss, SquaredHinge):
+        return _SQUARED_HINGE
+    # Of residuals, whose curvature does not fade as scores grow, bounded or not.
+    if problem.bounds.target is not None or isinf(problem.loss.lipschitz):
+        return _RESIDUAL
     return _BINARY if problem.loss.n_scores == 1 else _SOFTMAX

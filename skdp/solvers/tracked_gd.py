@@ -6,12 +6,12 @@ from collections import deque
 from dataclasses import dataclass
 from math import ceil, exp, sqrt
 from numbers import Integral, Real
-from typing import TYPE_CHECKING, Any
+from typing import TYPE_CHECKING, Any, ClassVar
 
 import numpy as np
 from sklearn.utils._param_validation import Interval, validate_parameter_constraints
 
-from ..losses import Huber, Squared
+from ..losses import Huber, Loss, Squared, Tukey
 from ..problem import Problem
 from .base import Solution, Solver
 
@@ -77,6 +77,9 @@ class TrackedGD(Solver):
     50
     """
 
+    # Of residuals, whose size a clip can follow.
+    losses: ClassVar[tuple[type[Loss], ...]] = (Squared, Huber, Tukey)
+
     steps: int | None = None
     whole: float | None = None
     average: float = 0.5
@@ -84,9 +87,9 @@ class TrackedGD(Solver):
     def check(self, problem: Problem) -> None:
         """Refuse hyperparameters outside their range, and losses of classification."""
         validate_parameter_constraints(_HYPERPARAMETERS, self.get_params(), caller_name="TrackedGD")
-        if not isinstance(problem.loss, Squared | Huber):
+        if not isinstance(problem.loss, self.losses):
             raise ValueError(
-                "TrackedGD needs the squared loss or Huber's, whose gradients are residuals, got "
+                "TrackedGD needs the squared loss, Huber's or Tukey's, which are of residuals, got "
                 f"{type(problem.loss).__name__}. Use the solver 'gd'."
             )
 

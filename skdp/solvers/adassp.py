@@ -1,0 +1,111 @@
+"""One shot for least squares: noisy normal equations, solved with as much ridge as noise needs."""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+from math import sqrt
+from numbers import Real
+from typing import TYPE_CHECKING, Any
+
+import numpy as np
+from sklearn.utils._param_validation import Interval, validate_parameter_constraints
+
+from ..constraints import Unconstrained
+from ..losses import Squared
+from ..problem import Problem
+from ..regularizers import L2, ElasticNet, NoRegularizer, Tikhonov
+from .base import Solution, Solver
+
+if TYPE_CHECKING:
+    from ..privacy.oracle import Oracle
+
+__all__ = ["AdaSSP"]
+
+_HYPERPARAMETERS: dict[str, list[Any]] = {
+    "floor": [Interval(Real, 0, 1e6, closed="right")],
+    "balance": [Interval(Real, 0, 1, closed="right")],
+}
+
+
+@dataclass(frozen=True)
+class AdaSSP(Solver):
+    r"""Least squares from noisy sufficient statistics, with ridge where there is only noise.
+
+    .. math:: w = U\,\mathrm{diag}\bigl(1 / \max(\lambda_j, k s \sqrt{2 p})\bigr)\, U' \hat v,
+              \qquad \hat M + P = U\,\mathrm{diag}(\lambda_j)\, U'
+
+    where ``M^`` and ``v^`` are the noisy ``mean x x'`` and ``mean y x``, answered together, P is
+    the Hessian of the ridge penalty, and ``s sqrt(2 p)`` is about the spectral norm of the noise in
+    ``M^`` with the standard deviation s on its diagonal.
+
+    In Wang's algorithm the noise level of the matrix less its smallest eigenvalue, for which a
+    third of the budget is spent, is added to all eigenvalues alike. Here the spectrum is read off
+    ``M^``, which costs nothing more and by Weyl's inequality is right up to the noise level, and
+    only the eigenvalues below the level are raised: directions that stand out of the noise are not
+    shrunk.
+
+    A baseline: no steps, one pass over the rows, noise that depends on the number of features only
+    through the norm of rows. Its noise is in proportion to ``row_norm**2``, whatever the residuals
+    are, so it needs many rows for the number of features. The loss is squared, and targets are
+    clipped; residuals are not. Works with p by p matrices.
+
+    Parameters
+    ----------
+    floor : float, default=0.75
+        Least eigenvalue k in units of the noise level.
+    balance : float, default=0.5
+        Weight of ``mean y x`` beside ``mean x x'``, in (0, 1]: the more the less noise it has.
+
+    References
+    ----------
+    Wang (2018), algorithm 2, AdaSSP.
+
+    Examples
+    --------
+    >>> from skdp.solvers import AdaSSP
+    >>> AdaSSP().get_params()
+    {'floor': 0.75, 'balance': 0.5}
+    """
+
+    floor: float = 0.75
+    balance: float = 0.5
+
+    def check(self, problem: Problem) -> None:
+        """Refuse hyperparameters outside their range, and what has no normal equations."""
+        name = type(self).__name__
+        validate_parameter_constraints(_HYPERPARAMETERS, self.get_params(), caller_name=name)
+        penalty = problem.regularizer
+        ridge = isinstance(penalty, NoRegularizer | L2 | Tikhonov) or (
+            isinstance(penalty, ElasticNet) and penalty.l1_ratio == 0
+        )
+        if not (isinstance(problem.loss, Squared) and problem.bounds.target is not None):
+            raise ValueError(
+                f"{name} needs the squared loss and bounded targets, got "
+                f"{type(problem.loss).__name__}. Use the solver 'gd'."
+            )
+        if not (ridge and isinstance(problem.constraint, Unconstrained)):
+            raise ValueError(
+                f"{name} needs a ridge penalty or none and no constraint, got {penalty} and "
+                f"{problem.constraint}. Use the solver 'gd'."
+            )
+
+    def solve(self, problem: Problem, oracle: Oracle, rng: np.random.Generator) -> Solution:
+        """Solve the normal equations; all of the budget goes to one question."""
+        del rng
+        self.check(problem)
+        moments, cross = oracle.normal_equations(balance=self.balance, spend=oracle.budget.whole())
+        values, vectors = np.linalg.eigh(moments.value + _penalty(problem))
+        level = self.floor * moments.scale * sqrt(2 * problem.n_rows)
+        w = vectors @ (vectors.T @ cross / np.maximum(values, level))
+        return Solution(w, n_iter=1)
+
+
+def _penalty(problem: Problem) -> np.ndarray:
+    """Hessian of the penalty, zero for the intercept."""
+    d, penalty = problem.n_features, problem.regularizer
+    out = np.zeros((problem.n_rows, problem.n_rows))
+    if isinstance(penalty, Tikhonov):
+        out[:d, :d] = penalty.factor.T @ penalty.factor
+    else:
+        out[np.diag_indices(d)] = penalty.strong_convexity
+    return out

@@ -1,0 +1,81 @@
+"""The part of descent that needs no rows: steps, momentum, prox, projection, averaging."""
+
+from __future__ import annotations
+
+from collections import deque
+from math import ceil, inf, isinf
+
+import numpy as np
+
+from ..problem import Problem
+from .rules import DescentRule
+
+__all__ = ["Descent"]
+
+
+class Descent:
+    """Iterates of heavy-ball descent along estimates of the gradient of the clipped loss.
+
+    Parameters
+    ----------
+    problem : Problem
+        Penalty, constraint and public bounds.
+    rule : DescentRule
+        Step size, as the horizon over the number of steps, momentum and clip.
+    average : float
+        Share of the planned steps whose iterates, the last ones, are averaged.
+
+    Attributes
+    ----------
+    w : ndarray
+        The current iterate.
+    clip : float
+        Bound on a row's gradient, for questions.
+    step : float
+        Step size without momentum.
+    stride : float
+        Step size with what the momentum adds to it in the end.
+    n_steps : int
+        Steps taken so far.
+    """
+
+    def __init__(self, problem: Problem, rule: DescentRule, average: float) -> None:
+        scale = problem.row_norm * problem.max_weight
+        lipschitz = problem.loss.lipschitz
+        self.clip = rule.clip * scale
+        self.step = (1 - rule.momentum) * rule.horizon / rule.steps / (problem.row_norm * scale)
+        self.stride = self.step / (1 - rule.momentum)
+        self.w = problem.start()
+        self.n_steps = 0
+        self._problem, self._momentum = problem, rule.momentum
+        # Clipping a bounded derivative shrinks the loss to about this share of itself.
+        self._weight_of_penalty = 1.0 if isinf(lipschitz) else rule.clip / lipschitz
+        self._pace = np.zeros_like(self.w)
+        self._last: deque[np.ndarray] = deque(maxlen=max(1, ceil(average * rule.steps)))
+
+    def move(self, v: np.ndarray, longest: float = inf) -> None:
+        """One step against v and on with the momentum, no further than ``longest``."""
+        w = self._after(self._momentum * self._pace - self.step * v)
+        length = float(np.linalg.norm(w - self.w))
+        if length > longest:
+            # Part of the way to a feasible point is feasible.
+            w = self.w + longest / length * (w - self.w)
+        self._pace, self.w = w - self.w, w
+        self.n_steps += 1
+        self._last.append(w)
+
+    def gradient_map(self, v: np.ndarray) -> float:
+        """Norm of what penalty and constraint leave of the gradient v at the current iterate."""
+        return float(np.linalg.norm(self.w - self._after(-self.step * v))) / self.step
+
+    def restart(self, w: np.ndarray) -> None:
+        """Go on from another feasible point, at rest."""
+        self.w, self._pace = w, np.zeros_like(w)
+
+    def mean(self) -> np.ndarray:
+        """Mean of the last iterates."""
+        return np.mean(self._last, axis=0)
+
+    def _after(self, move: np.ndarray) -> np.ndarray:
+        step = self.step * self._weight_of_penalty
+        return self._problem.project(self._problem.prox(self.w + move, step))

@@ -1,0 +1,211 @@
+"""Dual averaging with a soft threshold at the known noise level, for more features than rows."""
+
+from __future__ import annotations
+
+from collections import deque
+from dataclasses import dataclass, replace
+from math import ceil, sqrt
+from numbers import Integral, Real
+from typing import TYPE_CHECKING, Any
+
+import numpy as np
+from scipy.special import softmax
+from sklearn.utils._param_validation import Interval, validate_parameter_constraints
+
+from ..losses import Logistic, Softmax
+from ..problem import Problem
+from .base import Solution, Solver
+
+if TYPE_CHECKING:
+    from ..privacy.oracle import Oracle
+
+__all__ = ["DualAveraging"]
+
+_HYPERPARAMETERS: dict[str, list[Any]] = {
+    "steps": [None, Interval(Integral, 1, None, closed="left")],
+    "clip": [None, Interval(Real, 1e-50, None, closed="neither")],
+    "opening": [None, Interval(Real, 0, 1, closed="left")],
+    "threshold": [None, Interval(Real, 0, None, closed="left")],
+    "average": [Interval(Real, 0, 1, closed="both")],
+}
+
+_STEPS, _MOST_STEPS = 10, 2000
+_CLIP = 0.1
+# Step at that clip, in units of the inverse of row_norm**2 max_weight.
+_STRIDE = 3000.0
+# Standard deviation that noise may put on the score of a row of full norm, with one score a row
+# and with several.
+_SCORE_NOISE, _SCORE_NOISE_OF_SEVERAL = 3.0, 1.0
+# Advantage over other classes that opening and steps give a typical row at most, in log-odds.
+_ADVANTAGE = 4.0
+
+
+@dataclass(frozen=True)
+class DualAveraging(Solver):
+    r"""Noisy gradients are summed, and weights are the sum beyond what noise alone would reach.
+
+    .. math:: V_{t+1} = V_t - \eta g_t, \qquad
+              w_t = w_0 + \mathrm{soft}(V_t, \theta\,\mathrm{sd}(V_t)), \qquad
+              \mathrm{soft}(v, c) = \mathrm{sign}(v) \max(|v| - c, 0)
+
+    The standard deviation of the noise in the sum is known, so thresholding is post-processing and
+    free. With many more features than rows most entries of the sum are noise; they stay at their
+    start, while a threshold on single gradients would also drop weak but lasting signals. The
+    intercept is not thresholded. The answer is the mean of the last iterates.
+
+    With several classes a part of the budget goes to an opening: the first gradient is linear in
+    the sums of rows by class, and those of non-negative rows take less noise than gradients by
+    sqrt(2), because rows of different classes add to different sums and rows of one class are at
+    most sqrt(2) norms apart. In the opening negative features count as zero.
+
+    Penalties act through their proximal map and constraints by projection after each step, and what
+    they change is carried over to V. At budgets beyond mu = 2 the threshold and the opening fade,
+    the clip tends to the Lipschitz constant, steps grow in number and gain heavy-ball momentum,
+    which makes this proximal gradient descent.
+
+    Made for the coordinates of :class:`skdp.conditioning.Damping`.
+
+    Parameters
+    ----------
+    steps : int, optional
+        Number of gradients; 10 by default, more at budgets beyond mu = 2.
+    clip : float, optional
+        Bound on the norm of the derivative of the loss of one row of full norm. 0.1 by default,
+        more at budgets beyond mu = 2. Below the Lipschitz constant of the loss the penalty is
+        scaled down alike.
+    opening : float, optional
+        Share of the budget for sums by class, in [0, 1). By default ``1 / (1 + mu / 2)`` for sparse
+        rows with several classes and 0 otherwise. It is left out where the start already weighs
+        features or where the rows are rotated.
+    threshold : float, optional
+        The factor theta; 1 by default, less at budgets beyond mu = 2.
+    average : float, default=0.5
+        Share of the last iterates that are averaged, in [0, 1]; 0 returns the last one.
+
+    References
+    ----------
+    Nesterov (2009) and Xiao (2010) for dual averaging and its thresholded form; Donoho and
+    Johnstone (1994) for soft thresholding at the noise level.
+
+    Examples
+    --------
+    >>> from skdp.solvers import DualAveraging
+    >>> DualAveraging(steps=20).get_params()["steps"]
+    20
+    """
+
+    steps: int | None = None
+    clip: float | None = None
+    opening: float | None = None
+    threshold: float | None = None
+    average: float = 0.5
+
+    def check(self, problem: Problem) -> None:
+        """Refuse hyperparameters outside their range, and losses that are not log-odds."""
+        name = type(self).__name__
+        validate_parameter_constraints(_HYPERPARAMETERS, self.get_params(), caller_name=name)
+        if not isinstance(problem.loss, Logistic | Softmax):
+            raise ValueError(
+                f"{name} needs the logistic loss or softmax, got {type(problem.loss).__name__}. "
+                "Use the solver 'gd'."
+            )
+        if self.opening and problem.loss.n_scores == 1:
+            raise ValueError(
+                f"{name} needs several scores a row for an opening, with one it gains nothing, got "
+                f"opening={self.opening}. Leave opening out."
+            )
+
+    def solve(self, problem: Problem, oracle: Oracle, rng: np.random.Generator) -> Solution:
+        """Minimise the problem; deterministic given the oracle's answers."""
+        del rng
+        self.check(problem)
+        budget, d = oracle.budget, problem.n_features
+        growth = max(1.0, budget.mu / 2)
+        threshold = 1 / growth if self.threshold is None else self.threshold
+        start = problem.start()
+        V: np.ndarray = np.zeros_like(start)
+        variance: np.ndarray = np.zeros(problem.loss.n_scores)
+        share = self._share_of_opening(problem, start, budget.mu)
+        if share > 0:
+            V[:d], noise = _opening(problem, oracle.for_problem(problem), start, share, threshold)
+            variance = noise**2
+        rest = oracle.budget
+
+        steps = self.steps
+        if steps is None:
+            steps = min(_MOST_STEPS, ceil(_STEPS * growth**0.75))
+        lipschitz = problem.loss.lipschitz
+        clip = min(lipschitz, _CLIP * growth if self.clip is None else self.clip)
+        scale = problem.row_norm * problem.max_weight
+        momentum = 1 - 1 / sqrt(growth)
+        # From the stride at the default clip to that of the loss itself.
+        whole = max(0.0, clip - _CLIP) / (lipschitz - _CLIP)
+        stride = _STRIDE ** (1 - whole) * (1 / problem.loss.smoothness) ** whole
+        score_noise = _SCORE_NOISE if problem.loss.n_scores == 1 else _SCORE_NOISE_OF_SEVERAL
+        afforded = (1 - momentum) * score_noise * problem.n_samples * rest.mu / (2 * clip) / steps
+        step = min(stride, afforded) / (problem.row_norm * scale)
+        weight_of_penalty = clip / lipschitz
+
+        def beyond_noise() -> np.ndarray:
+            out = start + V
+            out[:d] = start[:d] + _soft(V[:d], threshold * np.sqrt(variance))
+            return out
+
+        tail: deque[np.ndarray] = deque(maxlen=max(1, ceil(self.average * steps)))
+        moved = beyond_noise()
+        before = w = problem.project(moved)
+        for spend in rest.split(steps):
+            g = oracle.gradient(w, spend=spend, clip=clip * scale)
+            sd = oracle.gradient_scale(spend=spend, clip=clip * scale)
+            # Rows are told apart by ``eta |gradient|^2 / clip`` a step, noise taken off.
+            agreement = float(np.vdot(g, g)) - g.size * sd**2
+            eta = step
+            if step * agreement > _ADVANTAGE * clip:
+                eta = _ADVANTAGE * clip / agreement
+            # What penalty and constraint changed is part of where the next step starts.
+            V += (w - moved) - eta * g + momentum * (w - before)
+            variance = variance + (eta * sd / (1 - momentum)) ** 2
+            moved, before = beyond_noise(), w
+            w = problem.project(problem.prox(moved, eta * weight_of_penalty))
+            tail.append(w)
+        return Solution(np.mean(tail, axis=0), n_iter=steps)
+
+    def _share_of_opening(self, problem: Problem, start: np.ndarray, mu: float) -> float:
+        row_map = problem.bounds.row_map
+        rotated = row_map is not None and row_map.matrix is not None
+        if problem.loss.n_scores == 1 or rotated or start[: problem.n_features].any():
+            return 0.0
+        if self.opening is not None:
+            return self.opening
+        return 1 / (1 + mu / 2) if problem.sparse else 0.0
+
+
+def _opening(
+    problem: Problem, oracle: Oracle, start: np.ndarray, share: float, threshold: float
+) -> tuple[np.ndarray, np.ndarray]:
+    """Minus the gradient at the start, times a length, without the intercept; and its noise."""
+    bounds, row_map, k = problem.bounds, problem.bounds.row_map, problem.loss.n_scores
+    if row_map is not None:
+        # The shift cancels: what a class has more of, the others have less of.
+        row_map = replace(row_map, shift=np.zeros_like(row_map.shift))
+    asked = replace(problem, bounds=replace(bounds, row_map=row_map, nonnegative=True))
+    spend = oracle.budget.fraction(share).whole()
+    sums, sd = oracle.for_problem(asked).row_means(by_class=True, spend=spend)
+    constant = bounds.intercept_value
+    expected = softmax(constant * start[-1]) if constant else np.full(k, 1 / k)
+    weights = np.array(problem.class_weight or np.ones(k))
+    contrast = np.diag(weights) - np.outer(weights, expected)
+    G = sums[: problem.n_features] @ contrast
+    noise = sd * np.linalg.norm(contrast, axis=0)
+    kept = _soft(G, threshold * noise)
+    # By how much a row's class is ahead on average for weights ``kept``; noise that passed the
+    # threshold agrees with itself and is taken off.
+    agreement = float(np.vdot(kept, G)) - float(((kept != 0) * noise**2).sum())
+    afforded = _SCORE_NOISE / (problem.row_norm * float(noise.max()))
+    length = afforded if agreement * afforded <= _ADVANTAGE else _ADVANTAGE / agreement
+    return length * G, length * noise
+
+
+def _soft(v: np.ndarray, level: np.ndarray) -> np.ndarray:
+    """v, moved towards zero by the level of its column."""
+    return np.sign(v) * np.maximum(np.abs(v) - level, 0.0)

@@ -1,0 +1,236 @@
+"""Noisy selection of features and a private fit on those alone, for sparse regression."""
+
+from __future__ import annotations
+
+from dataclasses import dataclass, replace
+from math import ceil, sqrt
+from numbers import Integral, Real
+from typing import TYPE_CHECKING, Any, ClassVar
+
+import numpy as np
+from sklearn.utils._param_validation import Interval, validate_parameter_constraints
+
+from ..bounds import RowBounds
+from ..conditioning.looks import Looks
+from ..constraints import Box, NonNegative, Unconstrained
+from ..losses import Squared
+from ..privacy.calculus import Calculus, ZeroConcentratedDP
+from ..problem import Problem
+from ..regularizers import NoRegularizer, Tikhonov
+from .base import Solution, Solver
+from .gd import GD
+from .quadratic import minimise_model
+from .tracked_gd import TrackedGD
+
+if TYPE_CHECKING:
+    from ..privacy.oracle import Oracle
+
+__all__ = ["Screening"]
+
+_HYPERPARAMETERS: dict[str, list[Any]] = {
+    "k": [None, Interval(Integral, 1, None, closed="left")],
+    "rounds": [Interval(Integral, 1, None, closed="left")],
+    "share": [Interval(Real, 0, 1, closed="neither")],
+}
+
+# The fit works with matrices of this size.
+_MOST_SELECTED = 1000
+# With little evidence, up to this many times k features are fitted without selecting.
+_FEW = 4
+# Shares of what a selection costs: for the centre of the residuals, and for their size.
+_CENTRE_SHARE, _SIZE_SHARE = 0.02, 0.02
+_CENTRES = np.linspace(-2, 2, 4001)
+_SIZES = np.geomspace(2.0**-14, 2.0, 31)
+# Quantile of the residuals at which they are clipped for selection.
+_QUANTILE = 0.3
+# Value of a constant column, in units of the bound on rows, that adds nothing to their norm.
+_HARDLY = 1e-3
+# Standard deviation of a Gumbel variable.
+_GUMBEL_SD = 1.2825
+
+
+@dataclass(frozen=True)
+class Screening(Solver):
+    r"""Select a few features by noisy correlations, fit on them, select some more, fit again.
+
+    Noise in all d directions drowns a sparse signal. Choosing k features costs noise that grows
+    with log(d) only, and a fit on k features is free of the noise in the others. In each round
+
+    1. the median of the residuals, and then a quantile c of their sizes, are found privately;
+    2. the features j outside the selection with the largest
+       :math:`|\sum_i [x_{ij}]_{-b}^{b} [r_i]_{-c}^{c}|` join it. A small c costs little noise,
+       while the signs of the residuals tell nearly as much as the residuals. The answer has Gumbel
+       noise (:class:`skdp.privacy.queries.selection.SelectionQuery`) or, where no good bound b on
+       single entries is known, Gaussian noise on the whole vector of sums;
+    3. the coefficients of the selected features are fitted anew by
+       :class:`skdp.conditioning.Looks` and :class:`skdp.solvers.TrackedGD`, with rows cut to these
+       features and hence as short as ``b sqrt(k)``.
+
+    Penalty and constraint are applied last, without further cost, to the quadratic function whose
+    minimum is the fit and whose curvature is the moment matrix that the looks have released. If
+    all features can be selected there is no selection; nor if there are up to ``4 k`` and n mu is
+    below 100, too little for looks: then :class:`skdp.solvers.GD` fits them all. A starting point
+    is not used.
+
+    It does badly where many features matter a little.
+
+    Parameters
+    ----------
+    k : int, optional
+        How many features are selected in all. By default ``0.6 sqrt(n mu)``, at most 1000.
+    rounds : int, default=2
+        Number of selections, each followed by a fit.
+    share : float, default=0.5
+        Share of the budget for selecting, in (0, 1); the rest goes to the fits.
+
+    References
+    ----------
+    Durfee and Rogers (2019) for choosing k at once.
+
+    Examples
+    --------
+    >>> from skdp.solvers import Screening
+    >>> Screening(k=20).get_params()["k"]
+    20
+    """
+
+    k: int | None = None
+    rounds: int = 2
+    share: float = 0.5
+
+    calculus: ClassVar[Calculus] = ZeroConcentratedDP()
+
+    def check(self, problem: Problem) -> None:
+        """Refuse hyperparameters outside their range, and problems without such a shape."""
+        validate_parameter_constraints(_HYPERPARAMETERS, self.get_params(), caller_name="Screening")
+        name = type(problem.loss).__name__
+        if not isinstance(problem.loss, Squared):
+            raise ValueError(f"Screening needs the squared loss, got {name}. Use the solver 'gd'.")
+        box = problem.constraint
+        around_zero = isinstance(box, Box) and box.low <= 0 <= box.high
+        if not (around_zero or isinstance(box, NonNegative | Unconstrained)):
+            raise ValueError(
+                "Screening needs a constraint on each coefficient alone that allows zero, such as "
+                f"NonNegative(), or none, got {box}. Use the solver 'gd'."
+            )
+        if problem.bounds.row_map is not None or isinstance(problem.regularizer, Tikhonov):
+            raise ValueError(
+                "Screening needs the user's features, which it selects, got rows in other "
+                "coordinates. Pass precondition=None."
+            )
+
+    def solve(self, problem: Problem, oracle: Oracle, rng: np.random.Generator) -> Solution:
+        """Minimise the problem; deterministic given the oracle's answers and public coins."""
+        self.check(problem)
+        budget, d = oracle.budget, problem.n_features
+        k = 2 * ceil(0.3 * sqrt(problem.n_samples * budget.mu)) if self.k is None else self.k
+        k = min(k, d, _MOST_SELECTED)
+        selected, w, n_iter = np.arange(d), np.zeros(problem.n_rows), 0
+        if problem.n_samples * budget.mu < Looks().least and d <= _FEW * k:
+            return GD().solve(problem, oracle, rng)
+        if k == d:
+            return self._fitted(problem, oracle, rng, selected)
+        selected = selected[:0]
+        rounds = min(self.rounds, k)
+        ends = [ceil(k * (t + 1) / rounds) for t in range(rounds)]
+        for end in ends:
+            part = oracle.within(budget.fraction(self.share / rounds))
+            more = _more_features(problem, part, w, selected, end - selected.size)
+            selected = np.sort(np.append(selected, more))
+            fit = oracle if end == k else oracle.within(budget.fraction((1 - self.share) / rounds))
+            solution = self._fitted(problem, fit, rng, selected)
+            w, n_iter = solution.w, n_iter + solution.n_iter
+        return Solution(w, n_iter)
+
+    @staticmethod
+    def _fitted(
+        problem: Problem, oracle: Oracle, rng: np.random.Generator, selected: np.ndarray
+    ) -> Solution:
+        """The fit on some features alone, as a w of the whole problem."""
+        k, constant = selected.size, problem.bounds.intercept_value
+        penalised = _restricted(problem, selected)
+        plain = replace(penalised, regularizer=NoRegularizer(), constraint=Unconstrained())
+        conditioned = Looks().prepare(plain, oracle.for_problem(plain), rng)
+        row_map = conditioned.bounds.row_map
+        # Without looks the penalty is met on the way.
+        final = penalised if row_map is None else conditioned
+        solution = TrackedGD().solve(final, oracle.for_problem(final), rng)
+        v = solution.w
+        if row_map is not None:
+            matrix = row_map.jacobian()
+            if constant:
+                last = -row_map.shift / plain.bounds.intercept_value
+                matrix = np.vstack([matrix, last])
+            v = minimise_model(penalised, matrix @ v, matrix)
+        w = np.zeros(problem.n_rows)
+        w[selected] = v[:k]
+        if constant:
+            w[-1] = plain.bounds.intercept_value / constant * v[-1]
+        return Solution(w, solution.n_iter)
+
+
+def _restricted(problem: Problem, selected: np.ndarray) -> Problem:
+    """The problem on some features alone."""
+    bounds, k = problem.bounds, selected.size
+    norm = bounds.data_norm
+    if bounds.feature_bound is not None:
+        norm = min(norm, bounds.feature_bound * sqrt(k))
+    all_of_them = k == problem.n_features and not problem.sparse
+    return replace(
+        problem,
+        n_features=k,
+        sparse=False,
+        initial=None,
+        bounds=RowBounds(
+            norm,
+            bounds.intercept_value / bounds.data_norm * norm,
+            bounds.target,
+            columns=None if all_of_them else tuple(selected.tolist()),
+        ),
+    )
+
+
+def _more_features(
+    problem: Problem, oracle: Oracle, w: np.ndarray, selected: np.ndarray, k: int
+) -> np.ndarray:
+    """Features beside the selected ones that go along with the residuals at w."""
+    oracle, budget = oracle.for_problem(problem), oracle.budget
+    constant, signed = problem.bounds.intercept_value, _rises_only(problem)
+    if constant:
+        # Residuals on one side would select the features with the largest means.
+        spend = budget.fraction(_CENTRE_SHARE).whole()
+        centre = oracle.residual_quantile(w, _CENTRES, 0.5, sizes=False, spend=spend)
+        w = w.copy()
+        w[-1] += centre / constant
+    candidates = np.setdiff1d(np.arange(problem.n_features), selected)
+    share = 1 - (1 - _QUANTILE) / max(1.0, budget.mu / 2)
+    spend = budget.fraction(_SIZE_SHARE).whole()
+    bounds = problem.bounds
+    entry = bounds.data_norm / sqrt(2)
+    if bounds.feature_bound is not None:
+        entry = min(entry, bounds.feature_bound)
+    if _GUMBEL_SD * entry * sqrt(k) <= bounds.data_norm:
+        clip = oracle.residual_quantile(w, _SIZES, share, sizes=True, spend=spend)
+        rest = oracle.budget.whole()
+        return oracle.select(w, candidates, k, clip=clip, spend=rest, signed=signed)
+    if constant:
+        # Nearly the same rows and the same residuals, without an intercept to spend noise on.
+        small = _HARDLY * bounds.data_norm
+        asked = replace(problem, bounds=replace(bounds, intercept_value=small))
+        oracle = oracle.for_problem(asked)
+        w[-1] *= constant / small
+    # Gradients are rows times residuals, and few reach the clip if rows are shorter than they may.
+    edges = bounds.data_norm * _SIZES
+    counts = np.cumsum(oracle.gradient_sizes(w, edges, spend=spend).value)[:-1]
+    enough = np.flatnonzero(counts >= share * problem.n_samples)
+    clip = float(edges[enough[0] if enough.size else -1])
+    scores = -oracle.gradient(w, clip=clip, spend=oracle.budget.whole())[candidates]
+    if not signed:
+        scores = np.abs(scores)
+    return candidates[np.argsort(-scores, kind="stable")[:k]]
+
+
+def _rises_only(problem: Problem) -> bool:
+    """Whether no coefficient may be negative."""
+    allowed = problem.constraint
+    return isinstance(allowed, NonNegative) or (isinstance(allowed, Box) and allowed.low == 0)

@@ -1,0 +1,93 @@
+"""What is particular to AdaSSP."""
+
+import warnings
+
+import numpy as np
+import pytest
+from sklearn.linear_model import Ridge
+
+from skdp import DPLinearRegression
+from skdp.bounds import RowBounds, TargetBounds
+from skdp.constraints import Box
+from skdp.losses import Huber, Logistic, Squared
+from skdp.problem import Problem
+from skdp.regularizers import L1, L2, Tikhonov
+from skdp.solvers import AdaSSP
+
+N, D = 3000, 4
+PLAIN = {"n_samples": N, "n_features": D, "bounds": RowBounds(1.0, 1.0, TargetBounds(-1.0, 1.0))}
+
+
+def data():
+    rng = np.random.default_rng(1)
+    X = rng.normal(size=(N, D)) * [1.0, 1.0, 0.3, 0.01]
+    X /= np.linalg.norm(X, axis=1).max()
+    return X, np.clip(X @ [1.0, -0.5, 0.8, 0.0] + 0.05 * rng.normal(size=N), -1, 1)
+
+
+def fitted(epsilon, solver="adassp", seed=0, **options):
+    settings = {"data_norm": 1.0, "target_bounds": (-1.0, 1.0), "random_state": seed}
+    return DPLinearRegression(epsilon, solver=solver, **settings | options).fit(*data())
+
+
+@pytest.fixture(autouse=True)
+def _seeds_are_meant():
+    with warnings.catch_warnings():
+        warnings.simplefilter("ignore")
+        yield
+
+
+@pytest.mark.parametrize("precondition", [None, "auto"])
+@pytest.mark.parametrize("fit_intercept", [True, False])
+def test_without_noise_it_is_ridge_regression(precondition, fit_intercept):
+    model = fitted(1e9, alpha=5.0, fit_intercept=fit_intercept, precondition=precondition)
+    expected = Ridge(alpha=5.0, fit_intercept=fit_intercept).fit(*data())
+    np.testing.assert_allclose(model.coef_, expected.coef_, atol=1e-4)
+    np.testing.assert_allclose(model.intercept_, expected.intercept_, atol=1e-4)
+
+
+def test_one_question_takes_all_of_the_budget():
+    (event,) = fitted(1.0, precondition=None).privacy_ledger_
+    assert (event.query, event.count) == ("normal_equations", 1)
+
+
+def test_directions_that_are_all_noise_are_shrunk():
+    sizes = [np.abs(fitted(0.2, seed=k, precondition=None).coef_).max() for k in range(20)]
+    careless = AdaSSP(floor=1e-6)
+    wild = [np.abs(fitted(0.2, careless, k, precondition=None).coef_).max() for k in range(20)]
+    assert np.median(sizes) < 3
+    assert np.max(wild) > 10 * np.max(sizes)
+
+
+def test_directions_that_stand_out_are_not_shrunk():
+    errors = [fitted(4.0, seed=k, precondition=None).coef_[:2] - [1.0, -0.5] for k in range(20)]
+    assert np.abs(np.mean(errors, axis=0)).max() < 0.05
+
+
+def test_the_penalty_may_be_in_other_coordinates():
+    problem = Problem(Squared(), **PLAIN, regularizer=Tikhonov(np.eye(D)))
+    AdaSSP().check(problem)
+
+
+@pytest.mark.parametrize(
+    "problem",
+    [
+        Problem(Huber(), **PLAIN),
+        Problem(Logistic(), **PLAIN),
+        Problem(Squared(), N, D, RowBounds(1.0)),
+        Problem(Squared(), **PLAIN, regularizer=L1(1.0)),
+        Problem(Squared(), **PLAIN, regularizer=L2(1.0), constraint=Box(-1.0, 1.0)),
+    ],
+    ids=str,
+)
+def test_what_has_no_normal_equations_is_declined(problem):
+    with pytest.raises(ValueError, match=r"^AdaSSP needs .* Use the solver 'gd'"):
+        AdaSSP().check(problem)
+
+
+@pytest.mark.parametrize(
+    "wrong", [{"floor": 0.0}, {"floor": -1.0}, {"balance": 0.0}, {"balance": 2}]
+)
+def test_hyperparameters_outside_their_range_are_refused(wrong):
+    with pytest.raises(ValueError, match=next(iter(wrong))):
+        AdaSSP(**wrong).check(Problem(Squared(), **PLAIN))

@@ -1,0 +1,159 @@
+"""Dual averaging: what is particular to it, beside the battery for all solvers."""
+
+from dataclasses import replace
+
+import numpy as np
+import pytest
+import scipy.sparse as sp
+from scipy.special import expit, softmax
+
+from skdp.bounds import RowBounds
+from skdp.data.sparse import SparseRows
+from skdp.losses import Logistic, Softmax, Squared
+from skdp.privacy.adjacency import Adjacency
+from skdp.privacy.ledger import Ledger
+from skdp.privacy.oracle import PrivateOracle
+from skdp.privacy.randomness import SeededNoise
+from skdp.problem import Problem
+from skdp.row_map import RowMap
+from skdp.solvers import DualAveraging, choose
+
+N, D, K = 1500, 2000, 3
+
+
+def text(k=K, seed=0):
+    """Rows of a few features each, half of them among ten that tell the class."""
+    rng = np.random.default_rng(seed)
+    y = rng.integers(0, k, N)
+    rows = np.repeat(np.arange(N), 12)
+    columns = rng.integers(100, D, (N, 12))
+    columns[:, :6] = 10 * y[:, None] + rng.integers(0, 10, (N, 6))
+    X = sp.csr_array((np.ones(12 * N), (rows, columns.ravel())), shape=(N, D))
+    X.data = np.ones_like(X.data)
+    return X / np.sqrt(12), y.astype(float if k == 2 else int)
+
+
+def problem(k=K, **changes):
+    loss = Logistic() if k == 2 else Softmax(k)
+    return replace(Problem(loss, N, D, RowBounds(1.0, 0.1), sparse=True), **changes)
+
+
+def run(solver, task, X, y, epsilon=1.0, seed=0):
+    ledger = Ledger(epsilon, 1e-5)
+    noise = SeededNoise(np.random.default_rng(seed))
+    oracle = PrivateOracle(SparseRows(X, y), ledger, Adjacency.REPLACE_ONE, noise)
+    return solver.solve(task, oracle.for_problem(task), np.random.default_rng(1)).w, ledger
+
+
+def accuracy(w, X, y):
+    scores = X @ w[:-1] + 0.1 * w[-1]
+    return np.mean((scores > 0 if scores.ndim == 1 else scores.argmax(axis=1)) == y)
+
+
+@pytest.mark.parametrize("k", [2, 3])
+def test_noise_stays_below_the_threshold_and_signal_does_not(k):
+    X, y = text(k)
+    w, _ = run(DualAveraging(), problem(k), X, y, epsilon=4.0)
+    used = w[:D] != 0 if k == 2 else (w[:D] != 0).any(axis=1)
+    telling = np.zeros(D, dtype=bool)
+    telling[: 10 * k] = True
+    assert used[telling].mean() > 0.9
+    plain, _ = run(DualAveraging(threshold=0.0), problem(k), X, y, epsilon=4.0)
+    noisy = [np.linalg.norm(v[:D][~telling]) / np.linalg.norm(v[:D][telling]) for v in (w, plain)]
+    assert noisy[0] < 0.6 * noisy[1]
+
+
+def test_the_threshold_makes_text_of_many_features_learnable_from_less():
+    X, y = text(2)
+    rates = [
+        [
+            accuracy(run(DualAveraging(threshold=c), problem(2), X, y, 0.1, s)[0], X, y)
+            for s in range(5)
+        ]
+        for c in (0.0, 1.0)
+    ]
+    assert np.mean(rates[1]) > np.mean(rates[0]) + 0.01
+
+
+def test_the_opening_makes_several_classes_learnable_from_less():
+    X, y = text(10)
+    task = problem(10)
+    rates = [
+        [accuracy(run(solver, task, X, y, 0.3, s)[0], X, y) for s in range(3)]
+        for solver in (DualAveraging(opening=0.0), DualAveraging())
+    ]
+    assert np.mean(rates[1]) > np.mean(rates[0]) + 0.03
+
+
+def test_one_step_without_noise_is_a_step_along_the_clipped_gradient():
+    X, y = text(2)
+    task = problem(2)
+    w, _ = run(DualAveraging(steps=1, clip=0.2, threshold=0.0), task, X, y, epsilon=1e9)
+    rows = np.hstack([X.toarray(), np.full((N, 1), 0.1)])
+    gradient = rows.T @ np.clip(expit(np.zeros(N)) - y, -0.2, 0.2) / N
+    cosine = -(w @ gradient) / np.linalg.norm(w) / np.linalg.norm(gradient)
+    assert cosine == pytest.approx(1.0, abs=1e-4)
+
+
+@pytest.mark.parametrize("shift", [0.0, 0.02])
+@pytest.mark.parametrize("weights", [None, (1.0, 0.5, 2.0)])
+def test_the_opening_is_the_direction_of_the_first_gradient(shift, weights):
+    X, y = text()
+    row_map = RowMap(np.ones(D), None, np.full(D, shift), 10.0)
+    bounds = RowBounds(1.0, 0.1, row_map=row_map)
+    task = problem(bounds=bounds, class_weight=weights)
+    shares = np.bincount(y, np.take(weights or np.ones(K), y), minlength=K)
+    shares /= shares.sum()
+    start = task.start()
+    start[-1] = np.log(shares) / 0.1
+    task = replace(task, initial=start)
+    # Nearly all of it opens, and the one step that is left is far too short to matter.
+    solver = DualAveraging(steps=1, clip=1e-12, opening=0.999, threshold=0.0)
+    moved = (run(solver, task, X, y, epsilon=1e9)[0] - start)[:D]
+    r = np.eye(K)[y] - softmax(0.1 * start[-1])
+    r *= np.take(weights or np.ones(K), y)[:, None]
+    gradient = (X.toarray() - shift).T @ r
+    np.testing.assert_allclose(
+        moved / np.linalg.norm(moved), gradient / np.linalg.norm(gradient), atol=1e-5
+    )
+
+
+def test_the_opening_costs_its_share_at_the_price_of_one_sided_rows():
+    X, y = text()
+    _, ledger = run(DualAveraging(opening=0.25), problem(), X, y)
+    first, *others = ledger.receipt()
+    assert (first.query, {event.query for event in others}) == ("row_means", {"gradient"})
+    assert (first.sensitivity / first.noise_scale) ** 2 == pytest.approx(0.25 * ledger.limit)
+    assert first.sensitivity == pytest.approx(np.sqrt(2) * np.hypot(1.0, 0.1) / N)
+
+
+@pytest.mark.parametrize("change", ["dense", "rotated", "started"])
+def test_there_is_no_opening_where_it_would_not_be_the_first_gradient(change):
+    X, y = text()
+    task = problem()
+    if change == "dense":
+        task = replace(task, sparse=False)
+    if change == "rotated":
+        rotated = RowMap(np.ones(D), np.eye(D)[:, :5], np.zeros(5), 1.0)
+        task = replace(task, n_features=5, bounds=RowBounds(1.0, 0.1, row_map=rotated))
+    if change == "started":
+        task = replace(task, initial=np.ones(task.shape))
+    _, ledger = run(DualAveraging(), task, X, y)
+    assert {event.query for event in ledger.receipt()} == {"gradient"}
+
+
+def test_it_is_the_default_for_classification_of_sparse_rows_in_public_coordinates():
+    mapped = RowBounds(1.0, 0.1, row_map=RowMap(np.ones(D), None, np.zeros(D), 1.0))
+    assert type(choose("auto", problem(bounds=mapped))) is DualAveraging
+    assert type(choose("auto", problem())) is not DualAveraging
+    assert type(choose("auto", problem(bounds=mapped, sparse=False))) is not DualAveraging
+    assert type(choose("auto", problem(bounds=mapped, n_features=1000))) is not DualAveraging
+
+
+def test_other_losses_and_an_opening_of_one_score_are_refused():
+    with pytest.raises(
+        ValueError, match="DualAveraging needs the logistic loss or softmax, got Sq"
+    ):
+        DualAveraging().check(problem(loss=Squared()))
+    with pytest.raises(ValueError, match="DualAveraging needs several scores a row for an opening"):
+        DualAveraging(opening=0.5).check(problem(2))

@@ -1,0 +1,153 @@
+"""What is particular to objective perturbation as a solver."""
+
+import warnings
+
+import numpy as np
+import pytest
+import scipy.sparse as sp
+from sklearn.linear_model import LogisticRegression
+from sklearn.metrics import log_loss
+
+from skdp import BudgetExceededError, DPLogisticRegression
+from skdp.bounds import RowBounds
+from skdp.conditioning import Whitening
+from skdp.constraints import Box
+from skdp.data import Chunks
+from skdp.losses import Logistic, Softmax, Squared
+from skdp.privacy.calculus import PerturbedGaussianDP
+from skdp.problem import Problem
+from skdp.regularizers import L1
+from skdp.solvers import GD, ObjectivePerturbation
+from skdp.testing import exact_fit, record_fit, replay_fit
+
+N, D = 4000, 5
+
+
+@pytest.fixture(autouse=True)
+def _seeds_are_meant():
+    with warnings.catch_warnings():
+        warnings.simplefilter("ignore")
+        yield
+
+
+def data(n=N, seed=1):
+    rng = np.random.default_rng(seed)
+    X = rng.normal(size=(n, D)) * [1.0, 1.0, 0.5, 0.5, 0.2]
+    X /= np.maximum(1.0, np.linalg.norm(X, axis=1, keepdims=True) / 2)
+    z = X @ [2.0, -1.0, 1.0, 0.0, 3.0] - 0.5
+    return X, (rng.uniform(size=n) < 1 / (1 + np.exp(-z))).astype(int)
+
+
+def model(epsilon=1.0, seed=0, **options):
+    plain = {"data_norm": 2.0, "classes": [0, 1], "solver": "objective_perturbation"}
+    return DPLogisticRegression(epsilon, random_state=seed, **plain | options)
+
+
+@pytest.mark.parametrize("precondition", [None, "diagonal", "full"])
+def test_without_noise_it_is_logistic_regression(precondition):
+    fitted = model(1e9, precondition=precondition, C=0.1).fit(*data())
+    expected = LogisticRegression(C=0.1, tol=1e-10).fit(*data())
+    np.testing.assert_allclose(fitted.coef_, expected.coef_, atol=2e-3)
+    np.testing.assert_allclose(fitted.intercept_, expected.intercept_, atol=2e-3)
+
+
+@pytest.mark.parametrize("precondition", [None, "diagonal", "full"])
+def test_the_receipt_says_what_was_spent(precondition):
+    fitted = model(precondition=precondition, data_norm=None).fit(*data())
+    assert fitted.privacy_spent_ == (pytest.approx(1.0), 1e-5)
+    calculus, receipt = PerturbedGaussianDP(), fitted.privacy_ledger_
+    total = sum(event.count * calculus.cost(event) for event in receipt)
+    assert calculus.epsilon(total, 1e-5) == pytest.approx(1.0)
+    assert receipt[-1].query == "perturbed_minimum"
+    assert calculus.cost(receipt[-1]) > 0.51 * total
+
+
+def test_a_perturbation_with_less_than_half_of_the_budget_is_refused_before_rows_are_read():
+    with pytest.raises(BudgetExceededError, match="Nothing was read") as failure:
+        model(precondition=Whitening(share=0.6)).fit(*data())
+    assert "stopped after spending" in failure.value.__notes__[0]
+
+
+@pytest.mark.parametrize("precondition", [None, "full"])
+def test_it_replays_without_rows(precondition):
+    first, second = model(precondition=precondition), model(precondition=precondition)
+    transcript = record_fit(first, *data())
+    X, y = data(seed=9)
+    replay_fit(second, -X, 1 - y, transcript)
+    np.testing.assert_array_equal(first.coef_, second.coef_)
+    assert first.n_iter_ == second.n_iter_ == 1
+
+
+def test_without_its_noise_it_is_the_minimiser_at_its_strength():
+    exact = model(1.0, precondition=None)
+    assert exact_fit(exact, *data()).spent().epsilon == np.inf
+    X, y = data()
+    # Ridge of the strength on features and intercept.
+    strength = 0.25 * (4 + 0.36) / np.expm1(0.4 * 0.24)
+    constant = np.full((N, 1), 0.6)
+    rough = LogisticRegression(C=1 / strength, fit_intercept=False).fit(np.hstack([X, constant]), y)
+    np.testing.assert_allclose(exact.coef_[0], rough.coef_[0, :D], atol=0.05)
+
+
+def test_all_layouts_of_rows_give_the_same_minimiser():
+    X, y = data()
+    sparse, dense = sp.csr_array(X), model(precondition=None).fit(X, y)
+    chunks = Chunks([(X[:1000], y[:1000]), (X[1000:], y[1000:])])
+    for fitted in (
+        model(precondition=None).fit(sparse, y),
+        model(precondition=None).fit(chunks),
+        model(precondition=None).fit(np.asfortranarray(X), y),
+    ):
+        np.testing.assert_allclose(fitted.coef_, dense.coef_, atol=1e-6)
+
+
+def test_probabilities_are_better_calibrated_than_those_of_gradient_descent():
+    X, y = data(20_000)
+    unseen = data(5_000, seed=2)
+
+    def excess(solver):
+        losses = [
+            log_loss(
+                unseen[1],
+                model(0.5, k, solver=solver, precondition=None).fit(X, y).predict_proba(unseen[0]),
+            )
+            for k in range(5)
+        ]
+        return np.mean(losses) - log_loss(
+            unseen[1], LogisticRegression().fit(X, y).predict_proba(unseen[0])
+        )
+
+    assert excess("objective_perturbation") < 0.5 * excess(GD())
+
+
+@pytest.mark.parametrize("clip", [0.05, 0.3, None])
+def test_weights_of_classes_and_clips_are_taken(clip):
+    solver = ObjectivePerturbation(clip=clip, strength=1.0)
+    weighted = model(1e4, solver=solver, class_weight={1: 5.0}, precondition=None).fit(*data())
+    plain = model(1e4, solver=solver, precondition=None).fit(*data())
+    X, _ = data()
+    assert weighted.predict(X).mean() > plain.predict(X).mean() + 0.1
+
+
+PLAIN = {"n_samples": N, "n_features": D, "bounds": RowBounds(1.0, 1.0)}
+
+
+@pytest.mark.parametrize(
+    ("problem", "way_out"),
+    [
+        (Problem(Softmax(3), **PLAIN), "'gd', or one model for each class"),
+        (Problem(Squared(), **PLAIN), "'gd'"),
+        (Problem(Logistic(), **PLAIN, regularizer=L1(1.0)), "'gd'"),
+        (Problem(Logistic(), **PLAIN, constraint=Box(-1.0, 1.0)), "'gd'"),
+    ],
+    ids=str,
+)
+def test_what_it_is_not_proved_for_is_declined(problem, way_out):
+    with pytest.raises(ValueError, match=rf"^ObjectivePerturbation needs .*{way_out}"):
+        ObjectivePerturbation().check(problem)
+
+
+@pytest.mark.parametrize("wrong", [{"clip": 0.0}, {"clip": np.inf}, {"strength": -1.0}])
+def test_hyperparameters_outside_their_range_are_refused(wrong):
+    with pytest.raises(ValueError, match=next(iter(wrong))):
+        ObjectivePerturbation(**wrong).check(Problem(Logistic(), **PLAIN))

@@ -1,0 +1,188 @@
+"""Variance-reduced gradients: what epochs ask, what they cost, and when they end."""
+
+from dataclasses import dataclass, replace
+from math import inf
+
+import numpy as np
+import pytest
+
+from skdp.bounds import RowBounds, TargetBounds
+from skdp.data.dense import DenseRows
+from skdp.losses import Huber, Logistic, Softmax, Squared
+from skdp.privacy.adjacency import Adjacency
+from skdp.privacy.ledger import Ledger
+from skdp.privacy.oracle import PrivateOracle
+from skdp.privacy.randomness import SeededNoise
+from skdp.problem import Problem
+from skdp.regularizers import L2
+from skdp.solvers import GD, SVRG
+from skdp.testing import ExactOracle, RecordingOracle, Transcript
+
+DELTA, N, D = 1e-5, 2000, 3
+COINS = np.random.default_rng(0)
+PAPER = SVRG(
+    steps=40, horizon=40.0, inner=5, growth=1, longest=5, reach=inf, momentum=0.0,
+    snapshot="average", clip=1.0,
+)  # fmt: skip
+
+
+def make_problem(loss=None, **fields):
+    rng = np.random.default_rng(1)
+    X = rng.normal(size=(N, D))
+    X /= np.linalg.norm(X, axis=1, keepdims=True)
+    loss = loss or Logistic()
+    target = TargetBounds(-1.0, 1.0) if isinstance(loss, Squared | Huber) else None
+    z = X @ [3.0, -2.0, 0.5]
+    y = 0.2 * z if target else (rng.random(N) < 1 / (1 + np.exp(-z))).astype(float)
+    return Problem(loss, N, D, RowBounds(1.0, 0.0, target), **fields), X, y
+
+
+def solve(solver, problem, X, y, epsilon=1.0, seed=0):
+    transcript, ledger = Transcript(), Ledger(epsilon, DELTA)
+    noise = SeededNoise(np.random.default_rng(seed))
+    oracle = RecordingOracle(DenseRows(X, y), ledger, Adjacency.REPLACE_ONE, noise, transcript)
+    solution = solver.solve(problem, oracle.for_problem(problem), COINS)
+    return solution, transcript.entries, ledger
+
+
+def epochs(entries):
+    """How many differences follow each snapshot."""
+    lengths = []
+    for name, *_ in entries:
+        if name == "gradient":
+            lengths.append(0)
+        else:
+            lengths[-1] += 1
+    return lengths
+
+
+@pytest.mark.parametrize(
+    ("given", "complaint"),
+    [
+        ({"steps": 0}, "'steps' parameter of SVRG"),
+        ({"growth": 0.5}, "'growth' parameter of SVRG"),
+        ({"share": 1.0}, "'share' parameter of SVRG"),
+        ({"snapshot": "first"}, "'snapshot' parameter of SVRG"),
+    ],
+)
+def test_refuses_hyperparameters_out_of_range(given, complaint):
+    with pytest.raises(ValueError, match=complaint):
+        SVRG(**given).check(make_problem()[0])
+
+
+@dataclass(frozen=True)
+class Rough(Huber):
+    smoothness = inf
+
+
+def test_refuses_losses_that_are_not_smooth_and_clips_that_bound_nothing():
+    with pytest.raises(ValueError, match=r"SVRG needs a smooth loss.*got Rough. Use .* 'gd'"):
+        SVRG().check(make_problem(Rough())[0])
+    with pytest.raises(ValueError, match="SVRG needs a finite clip for Squared"):
+        SVRG(clip=inf).check(make_problem(Squared())[0])
+
+
+@pytest.mark.parametrize("adjacency", Adjacency)
+def test_noise_of_differences_is_in_proportion_to_the_distance_from_the_snapshot(adjacency):
+    problem, X, y = make_problem()
+    transcript, ledger = Transcript(), Ledger(1.0, DELTA)
+    oracle = RecordingOracle(DenseRows(X, y), ledger, adjacency, SeededNoise(COINS), transcript)
+    PAPER.solve(problem, oracle.for_problem(problem), COINS)
+    asked = iter(transcript.entries)
+    ratios, distances = [], []
+    for event in ledger.receipt():
+        for _ in range(event.count):
+            name, public, *_ = next(asked)
+            if name == "gradient_difference":
+                distances.append(np.linalg.norm(public[0] - public[1]))
+                ratios.append(event.noise_scale / distances[-1])
+    assert len(ratios) == 32
+    assert max(distances) > 2 * min(distances)
+    np.testing.assert_allclose(ratios, ratios[0], rtol=1e-6)
+
+
+def test_noise_falls_as_iterates_settle():
+    problem, X, y = make_problem(regularizer=L2(0.1))
+    solver = replace(PAPER, steps=60, horizon=600.0)
+    _, _, ledger = solve(solver, problem, X, y, epsilon=1e4)
+    noise = [e.noise_scale for e in ledger.receipt() if e.query == "gradient_difference"]
+    assert noise[-1] < 0.05 * noise[0]
+
+
+def test_epochs_of_one_length_ask_once_for_a_gradient():
+    _, entries, _ = solve(PAPER, *make_problem())
+    assert epochs(entries) == [4] * 8
+
+
+def test_epochs_grow_up_to_the_longest():
+    solver = SVRG(steps=40, horizon=1.0, growth=2, longest=8, reach=inf)
+    _, entries, _ = solve(solver, *make_problem())
+    assert epochs(entries) == [0, 1, 3, 7, 7, 7, 7, 0]
+
+
+def test_the_carried_iterate_needs_a_difference_at_once():
+    # The snapshot is at the mean of the iterates and the next step at the last one.
+    _, entries, _ = solve(replace(PAPER, growth=2.0), *make_problem())
+    assert epochs(entries) == [4] + [5] * 7
+    _, entries, _ = solve(replace(PAPER, growth=2.0, longest=100), *make_problem())
+    assert epochs(entries) == [4, 10, 20, 5]
+
+
+def test_an_epoch_ends_where_differences_are_no_cheaper_than_gradients():
+    problem, X, y = make_problem()
+    fast = SVRG(steps=100, horizon=1e6, momentum=0.0, reach=0.5, clip=0.3)
+    _, entries, _ = solve(fast, problem, X, y)
+    far = 0.5 * 2 * 0.3 / problem.smoothness
+    for name, public, *_ in entries:
+        if name == "gradient_difference":
+            assert np.linalg.norm(public[0] - public[1]) <= far
+    assert epochs(entries).count(0) > 60
+
+
+@pytest.mark.parametrize("adjacency", Adjacency)
+@pytest.mark.parametrize("solver", [SVRG(), PAPER, replace(PAPER, growth=2.0)], ids=["", "1", "2"])
+def test_charges_add_up_to_the_whole_budget(adjacency, solver):
+    problem, X, y = make_problem()
+    ledger = Ledger(1.0, DELTA)
+    oracle = PrivateOracle(DenseRows(X, y), ledger, adjacency, SeededNoise(COINS))
+    solver.solve(problem, oracle.for_problem(problem), COINS)
+    assert ledger.total == pytest.approx(ledger.limit, rel=1e-9)
+    spent = {"gradient": 0.0, "gradient_difference": 0.0}
+    for event in ledger.receipt():
+        spent[event.query] += event.count * (event.sensitivity / event.noise_scale) ** 2
+    assert 0 < spent["gradient_difference"] < spent["gradient"]
+
+
+def test_without_noise_it_takes_the_steps_of_gradient_descent():
+    # The difference makes up for the distance exactly, whatever the epochs.
+    problem, X, y = make_problem()
+    solutions = []
+    for solver in (SVRG(steps=30), GD(steps=30)):
+        oracle = ExactOracle(
+            DenseRows(X, y), Ledger(1.0, DELTA), Adjacency.REPLACE_ONE, Ledger(inf, DELTA)
+        )
+        solutions.append(solver.solve(problem, oracle.for_problem(problem), COINS).w)
+    np.testing.assert_allclose(*solutions, rtol=1e-9)
+
+
+@pytest.mark.parametrize("loss", [Logistic(), Softmax(2), Squared(), Huber(0.5)], ids=str)
+def test_learns_as_well_as_gradient_descent_in_the_mean(loss):
+    problem, X, y = make_problem(loss)
+
+    def error(solver):
+        value = []
+        for seed in range(8):
+            w = solve(solver, problem, X, y, seed=seed)[0].w
+            value.append(loss.value(y, X @ w).mean())
+        return np.mean(value)
+
+    start = loss.value(y, X @ problem.start()).mean()
+    assert start - error(SVRG()) > 0.8 * (start - error(GD()))
+
+
+def test_the_paper_setting_solves_a_ridge_at_a_huge_budget():
+    problem, X, y = make_problem(Squared(), regularizer=L2(0.1))
+    solver = replace(PAPER, steps=400, horizon=400.0, clip=2.0)
+    w = solve(solver, problem, X, y, epsilon=1e6)[0].w
+    exact = np.linalg.solve(X.T @ X / N + 0.1 * np.eye(D), X.T @ y / N)
+    np.testing.assert_allclose(w, exact, atol=5e-5)
