@@ -13,7 +13,7 @@ from sklearn.utils.estimator_checks import (
 )
 
 import skdp
-from skdp import DPLinearRegression, DPLogisticRegression
+from skdp import DPLinearRegression, DPLogisticRegression, DPSVMClassifier
 from skdp.estimators.base import PrivateLinearModel
 
 # The checks fit on data with labels and bounds that they do not tell, and they set seeds.
@@ -77,6 +77,19 @@ def test_poor_score_is_due_to_few_rows_and_a_small_budget():
     check_class_weight_classifiers("DPLogisticRegression", Accurate(epsilon=100.0))
     with pytest.raises(AssertionError):
         check_class_weight_classifiers("DPLogisticRegression", Accurate())
+
+
+class AccurateMachine(DPSVMClassifier):
+    """The same for the support vector machine."""
+
+    def __sklearn_tags__(self):
+        tags = super().__sklearn_tags__()
+        tags.classifier_tags.poor_score = False
+        return tags
+
+
+def test_support_vector_machine_is_accurate_on_enough_rows():
+    check_classifiers_train("DPSVMClassifier", AccurateMachine())
 
 
 @pytest.mark.parametrize("estimator", EVERY_ESTIMATOR)

@@ -128,12 +128,14 @@ class PrivateLinearModel(BaseEstimator, ABC):
         oracle = open_oracle(rows, ledger, Adjacency(self.adjacency), noise)
         self._forget()
         try:
-            problem = self._problem(rows.n_samples, self._row_bounds(oracle, rows))
+            stated = self._problem(rows.n_samples, self._row_bounds(oracle, rows))
+            problem = replace(stated, sparse=rows.sparse)
             coins = public_coins(self.random_state)
             if conditioner is not None:
                 problem = conditioner.prepare(problem, oracle.for_problem(problem), coins)
                 # Which solver suits may depend on the coordinates, too.
                 solver = choose(self.solver, problem)
+            problem = self._with_prior(problem, oracle, solver)
             solution = solver.solve(problem, oracle.for_problem(problem), coins)
             self._publish(problem, solution, dtype)
             self.data_norm_ = problem.bounds.data_norm
@@ -167,6 +169,10 @@ class PrivateLinearModel(BaseEstimator, ABC):
     @abstractmethod
     def _problem(self, n_samples: int, bounds: RowBounds) -> Problem:
         """The problem to solve, a function of parameters and public bounds."""
+
+    @abstractmethod
+    def _with_prior(self, problem: Problem, oracle: Oracle, solver: Solver) -> Problem:
+        """The problem with what the targets alone say about it, in its final coordinates."""
 
     @abstractmethod
     def _publish(self, problem: Problem, solution: Solution, dtype: np.dtype) -> None:

@@ -10,18 +10,27 @@ from typing import Any, ClassVar, final
 
 import numpy as np
 from sklearn.base import ClassifierMixin
+from sklearn.utils._param_validation import StrOptions
 from sklearn.utils.multiclass import check_classification_targets
 
 from ..bounds import RowBounds
-from ..conditioning import Conditioner, choose_conditioner
+from ..conditioning import (
+    Conditioner,
+    balancing_offset,
+    choose_conditioner,
+    with_class_prior,
+)
 from ..data.base import RowStore
 from ..exceptions import PrivacyLeakWarning
 from ..privacy.oracle import Oracle
 from ..problem import Problem
-from ..solvers import Solution
+from ..solvers import GD, SVRG, DualAveraging, Solution, Solver, Spider
 from .base import PrivateLinearModel
 
 __all__ = ["PrivateLinearClassifier"]
+
+# Solvers that start where they are told, clip gradients, and move by them.
+_DESCENDING = (GD, DualAveraging, SVRG, Spider)
 
 
 class PrivateLinearClassifier(ClassifierMixin, PrivateLinearModel, ABC):
@@ -30,11 +39,11 @@ class PrivateLinearClassifier(ClassifierMixin, PrivateLinearModel, ABC):
     _parameter_constraints: ClassVar[dict[str, list[Any]]] = {
         **PrivateLinearModel._parameter_constraints,
         "classes": [None, "array-like"],
-        "class_weight": [None, dict],
+        "class_weight": [None, dict, StrOptions({"balanced"})],
     }
 
     classes: Any
-    class_weight: dict[Any, float] | None
+    class_weight: dict[Any, float] | str | None
 
     classes_: np.ndarray
     intercept_: np.ndarray
@@ -137,7 +146,7 @@ class PrivateLinearClassifier(ClassifierMixin, PrivateLinearModel, ABC):
 
     @final
     def _check_class_weight(self, classes: np.ndarray) -> None:
-        weights = self.class_weight or {}
+        weights = self.class_weight if isinstance(self.class_weight, dict) else {}
         unknown = [label for label in weights if not np.any(classes == label)]
         if unknown:
             raise ValueError(
@@ -157,13 +166,26 @@ class PrivateLinearClassifier(ClassifierMixin, PrivateLinearModel, ABC):
 
     @final
     def _weights(self) -> tuple[float, ...] | None:
-        if self.class_weight is None:
+        if not isinstance(self.class_weight, dict):
             return None
         return tuple(float(self.class_weight.get(label, 1.0)) for label in self.classes_.tolist())
 
     @final
     def _conditioner(self, problem: Problem) -> Conditioner | None:
+        # Coordinates pay where gradients, not rows, are clipped in them.
+        named = ("auto", *(solver.option() for solver in _DESCENDING))
+        descends = self.solver in named or isinstance(self.solver, _DESCENDING)
+        if self.precondition == "auto" and not descends:
+            return None
         return choose_conditioner(self.precondition, problem)
+
+    @final
+    def _with_prior(self, problem: Problem, oracle: Oracle, solver: Solver) -> Problem:
+        balanced = self.class_weight == "balanced"
+        # Others do not start at the point that they are given, or leave it at once.
+        if not (balanced or isinstance(solver, _DESCENDING)):
+            return problem
+        return with_class_prior(problem, oracle, balanced=balanced)
 
     @final
     def _row_bounds(self, oracle: Oracle, rows: RowStore) -> RowBounds:
@@ -174,6 +196,8 @@ class PrivateLinearClassifier(ClassifierMixin, PrivateLinearModel, ABC):
     def _publish(self, problem: Problem, solution: Solution, dtype: np.dtype) -> None:
         k = problem.loss.n_scores
         coef, intercept = problem.in_user_coordinates(solution.w.reshape(problem.n_rows, k))
+        if self.class_weight == "balanced":
+            intercept = intercept + balancing_offset(problem)
         self.coef_ = np.ascontiguousarray(coef.T, dtype=dtype)
         self.intercept_ = intercept.astype(dtype)
         self.n_iter_ = np.array([solution.n_iter], dtype=np.int32)

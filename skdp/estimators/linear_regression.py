@@ -56,17 +56,18 @@ class DPLinearRegression(PrivateLinearRegressor):
     adjacency : {'replace_one', 'zero_out'}, default='replace_one'
         What neighbouring data sets are: one row replaced by any other, or one row's contribution
         removed. Replace-one is the stronger promise.
-    solver : {'auto', 'gd', 'tracked_gd'} or Solver, default='auto'
+    solver : {'auto', 'adassp', 'gd', 'tracked_gd'} or Solver, default='auto'
         The algorithm. A configured instance such as ``TrackedGD(steps=50)`` sets its
         hyperparameters. ``'auto'`` is ``'tracked_gd'`` for preconditioned rows, else ``'gd'``.
     constraint : Constraint, optional
         A set that the coefficients must lie in.
-    precondition : {'auto', 'full'}, Looks or None, default=None
+    precondition : {'auto', 'full'}, Looks or None, default='auto'
         Whether to spend a part of the budget on finding coordinates in which the features,
         constant column included, are about white; see :class:`skdp.conditioning.Looks`. It is what
         learns directions in which the features vary little. ``'auto'`` does so unless the rows are
-        sparse or few, there is a constraint, or another solver is asked for; ``'full'`` always
-        does. The meaning of ``alpha`` and of the published coefficients stays the same.
+        few, there are more than 2,000 features, or 1,000 in sparse rows, there is a constraint, or
+        another solver is asked for; ``'full'`` always does. The meaning of ``alpha`` and of the
+        published coefficients stays the same.
     clip_predictions : bool, default=True
         Whether ``predict`` clips to ``target_bounds_``. The fit clips residuals, hence hardly sees
         the few rows for which a linear model leaves the bounds. This costs no privacy.
@@ -137,7 +138,7 @@ class DPLinearRegression(PrivateLinearRegressor):
         adjacency: str = "replace_one",
         solver: str | Solver = "auto",
         constraint: Constraint | None = None,
-        precondition: str | Looks | None = None,
+        precondition: str | Looks | None = "auto",
         clip_predictions: bool = True,
         random_state: Any = None,
     ) -> None:

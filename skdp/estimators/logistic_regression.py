@@ -47,8 +47,13 @@ class DPLogisticRegression(PrivateLinearClassifier):
     intercept_scaling : float, default=0.3
         Value of the constant column behind the intercept, in units of the row norm. The larger,
         the faster the intercept is learned, and the more noise the other coefficients bear.
-    class_weight : dict, optional
-        Weight of each label, 1 where missing. Must not be computed from the data.
+    class_weight : dict or 'balanced', optional
+        Weight of each label, 1 where missing; must not be computed from the data. ``'balanced'``
+        predicts as if all classes were equally frequent, like scikit-learn, but from noisy counts
+        (2 % of the budget) and with less noise: weights are the frequencies to the power -3/4,
+        and the intercepts published make up for the rest. Where clipping bends the log-odds
+        (up to about epsilon = 10), predictions are a little short of balanced. Where counts
+        would be drowned in noise, all weights are 1 and a warning says so.
     classes : array-like, optional
         The labels that may occur, at least two. If None they are read off y, with a
         ``PrivacyLeakWarning``.
@@ -58,16 +63,18 @@ class DPLogisticRegression(PrivateLinearClassifier):
     adjacency : {'replace_one', 'zero_out'}, default='replace_one'
         What neighbouring data sets are: one row replaced by any other, or one row's contribution
         removed. Replace-one is the stronger promise.
-    solver : {'auto', 'gd'} or Solver, default='auto'
-        The algorithm. A configured instance such as ``GD(steps=50)`` sets its hyperparameters.
+    solver : {'auto', 'gd', 'objective_perturbation'} or Solver, default='auto'
+        The algorithm, one of :mod:`skdp.solvers`. A configured instance such as ``GD(steps=50)``
+        sets its hyperparameters.
     constraint : Constraint, optional
         A set that the coefficients must lie in.
-    precondition : {'auto', 'diagonal', 'full'}, Whitening or None, default=None
+    precondition : {'auto', 'diagonal', 'full'}, Conditioner or None, default='auto'
         Whether a tenth of the budget goes to bringing the rows to coordinates in which noise hurts
         less: centred and scaled (``'diagonal'``), also whitened (``'full'``), or left as they are
-        (None). ``'auto'`` conditions dense rows, the cheaper way where n or the budget is small,
-        unless there is an l1 penalty or a constraint. The model stays linear in X, and penalties
-        keep their meaning: they are about ``coef_``.
+        (None). ``'auto'`` decides by n, d and budget for dense rows and damps frequent features of
+        sparse ones if they have more than 1000, unless there is an l1 penalty, a constraint or a
+        solver that does without. The model stays linear in X, and penalties keep their meaning:
+        they are about ``coef_``.
     random_state : int, RandomState, Generator or None, default=None
         None draws the secret noise from the operating system. Anything else makes the fit
         reproducible, for tests, and warns that the guarantee does not hold against whoever knows
@@ -106,6 +113,11 @@ class DPLogisticRegression(PrivateLinearClassifier):
     -----
     Each call of ``fit`` spends (epsilon, delta) anew: fits on the same rows add up.
 
+    By default a fit releases second moments of the rows, counts of the classes and about 100
+    gradients. The counts cost 2 % of what the moments leave, and are left out, like the moments,
+    where noise would drown them. They tell the solver where to start: at the log-odds of the
+    classes, so that a rare class is known to be rare from the first step on.
+
     Up to about epsilon = 10 the default solver clips the gradient of each row well below its
     largest possible value. Coefficients then tend to come out too large and ``predict_proba`` too
     sure of itself, however many rows there are. ``solver=GD(clip=1.0)`` avoids this at the price
@@ -139,13 +151,13 @@ class DPLogisticRegression(PrivateLinearClassifier):
         l1_ratio: float = 0.0,
         fit_intercept: bool = True,
         intercept_scaling: float = 0.3,
-        class_weight: dict[Any, float] | None = None,
+        class_weight: dict[Any, float] | str | None = None,
         classes: Any = None,
         data_norm: float | None = None,
         adjacency: str = "replace_one",
         solver: str | Solver = "auto",
         constraint: Constraint | None = None,
-        precondition: str | Conditioner | None = None,
+        precondition: str | Conditioner | None = "auto",
         random_state: Any = None,
     ) -> None:
         self.epsilon = epsilon

@@ -5,6 +5,7 @@ from __future__ import annotations
 from abc import ABC
 from collections.abc import Callable
 from contextlib import suppress
+from math import sqrt
 from numbers import Real
 from typing import Any, ClassVar, final
 
@@ -19,10 +20,13 @@ from ..data.base import RowStore
 from ..privacy.oracle import Oracle
 from ..privacy.range_finding import private_target_bounds
 from ..problem import Problem
-from ..solvers import Solution, TrackedGD
+from ..solvers import Screening, Solution, Solver, TrackedGD
 from .base import RANGE_SHARE, PrivateLinearModel
 
 __all__ = ["PrivateLinearRegressor"]
+
+# Beyond, matrices of that many rows and columns take longer than all else.
+_MOST_ROWS_OF_W = 2000
 
 
 class PrivateLinearRegressor(RegressorMixin, PrivateLinearModel, ABC):
@@ -38,6 +42,7 @@ class PrivateLinearRegressor(RegressorMixin, PrivateLinearModel, ABC):
     target_bounds: tuple[float, float] | None
     clip_predictions: bool
     precondition: Any
+    feature_bound: float | None = None
 
     intercept_: float
     target_bounds_: tuple[float, float]
@@ -97,24 +102,41 @@ class PrivateLinearRegressor(RegressorMixin, PrivateLinearModel, ABC):
 
     @final
     def _conditioner(self, problem: Problem) -> Conditioner | None:
+        screened = self.solver == Screening.option() or isinstance(self.solver, Screening)
+        if screened and self.precondition not in (None, "auto"):
+            raise ValueError(
+                f"{type(self).__name__} needs precondition=None with the solver 'screening', which "
+                f"conditions the features that it selects, got precondition={self.precondition!r}."
+            )
         if self.precondition == "full":
             return Looks(least=0.0)
         if self.precondition != "auto":
             return self.precondition
         # Another solver than the one made for it has no use for it.
         wanted = self.solver in ("auto", TrackedGD.option()) or isinstance(self.solver, TrackedGD)
-        return Looks() if wanted and not (problem.sparse or problem.tied_to_coordinates) else None
+        possible = not (problem.wide or problem.tied_to_coordinates)
+        possible &= problem.n_rows <= _MOST_ROWS_OF_W and isinstance(problem.loss, TrackedGD.losses)
+        return Looks() if wanted and possible else None
 
     @final
     def _row_bounds(self, oracle: Oracle, rows: RowStore) -> RowBounds:
         reserve = oracle.budget.fraction(RANGE_SHARE)
-        data_norm = self._norm_bound(oracle, rows)
+        if self.data_norm is None and self.feature_bound is not None:
+            data_norm = self.feature_bound * sqrt(rows.n_features)
+        else:
+            data_norm = self._norm_bound(oracle, rows)
         target = self._given_target_bounds()
         if target is None:
             target = private_target_bounds(
                 oracle, reserve, rows.n_samples, centred=self.fit_intercept
             )
-        return RowBounds(data_norm, self._intercept_value(data_norm), target)
+        constant = self._intercept_value(data_norm)
+        return RowBounds(data_norm, constant, target, feature_bound=self.feature_bound)
+
+    @final
+    def _with_prior(self, problem: Problem, oracle: Oracle, solver: Solver) -> Problem:
+        del oracle, solver
+        return problem
 
     @final
     def _publish(self, problem: Problem, solution: Solution, dtype: np.dtype) -> None:

@@ -7,9 +7,9 @@ import pandas as pd
 import pytest
 import scipy.sparse as sp
 
-from skdp import DPLinearRegression, DPLogisticRegression
+from skdp import DPLinearRegression, DPLogisticRegression, DPSVMClassifier
 from skdp.data import Chunks
-from skdp.losses import Logistic, Softmax
+from skdp.losses import Hinge, Logistic, OneVsRest, Softmax, Squared
 from skdp.solvers import GD
 
 pytestmark = pytest.mark.filterwarnings("ignore::skdp.SeededNoiseWarning")
@@ -40,7 +40,11 @@ def regressor(**options):
     )
 
 
-both = pytest.mark.parametrize("make", [classifier, regressor])
+def machine(**options):
+    return DPSVMClassifier(**{"data_norm": 3.0, "classes": [0, 1], "random_state": 0} | options)
+
+
+both = pytest.mark.parametrize("make", [classifier, machine, regressor])
 
 
 def with_entry(value, dtype=float):
@@ -195,6 +199,17 @@ BAD_CLASSIFIER_PARAMETERS = [
     ],
     ({"class_weight": {0: 0, 1: 0}}, "a positive weight for at least one class"),
 ]
+BAD_MACHINE_PARAMETERS = [
+    *[({"C": value}, "'C' parameter") for value in (0, -1, np.nan, "1")],
+    *[({"penalty": value}, "'penalty' parameter") for value in ("elasticnet", None)],
+    *[({"loss": value}, "'loss' parameter") for value in ("log", None, Hinge)],
+    *[
+        ({"loss": loss}, f"a loss for two classes with one score a row, got {type(loss).__name__}")
+        for loss in (Softmax(2), OneVsRest(Hinge(), 2), Squared())
+    ],
+    ({"solver": GD(clip=np.inf)}, "GD needs a finite clip for SquaredHinge"),
+    ({"classes": [0]}, "at least 2 classes, got 1 class"),
+]
 BAD_REGRESSOR_PARAMETERS = [
     *[({"alpha": value}, "'alpha' parameter") for value in (-1, np.inf, np.nan, "1", None)],
     *[({"loss": value}, "'loss' parameter") for value in ("absolute", None)],
@@ -232,8 +247,9 @@ BAD_REGRESSOR_PARAMETERS = [
 @pytest.mark.parametrize(
     ("make", "options", "complaint"),
     [
-        *[(make, *case) for make in (classifier, regressor) for case in BAD_PARAMETERS],
+        *[(make, *case) for make in (classifier, machine, regressor) for case in BAD_PARAMETERS],
         *[(classifier, *case) for case in BAD_CLASSIFIER_PARAMETERS],
+        *[(machine, *case) for case in BAD_MACHINE_PARAMETERS],
         *[(regressor, *case) for case in BAD_REGRESSOR_PARAMETERS],
     ],
     ids=lambda value: getattr(value, "__name__", str(value)),

@@ -9,7 +9,7 @@ import numpy as np
 import pytest
 from sklearn.base import clone
 
-from skdp import DPLinearRegression, DPLogisticRegression
+from skdp import DPLinearRegression, DPLogisticRegression, DPSVMClassifier
 from skdp.constraints import L2Ball
 from skdp.solvers import GD
 
@@ -42,6 +42,7 @@ MODELS = [
     ),
     DPLinearRegression(data_norm=3.0, target_bounds=(0, 1), random_state=SEED),
     DPLinearRegression(epsilon=30.0, random_state=SEED),
+    DPSVMClassifier(data_norm=3.0, classes=[0, 1, 2], random_state=SEED),
 ]
 WAYS = {
     "pickle": lambda model: pickle.loads(pickle.dumps(model)),

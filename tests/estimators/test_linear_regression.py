@@ -82,12 +82,12 @@ def test_it_learns_what_descent_in_the_coordinates_given_does_not():
     ("options", "rows"),
     [
         ({"constraint": L2Ball(10.0)}, X),
-        ({}, sp.csr_array(X)),
+        ({}, sp.csr_array((N, 1001))),
         ({"epsilon": 0.05}, X),
         ({"solver": "gd"}, X),
         ({"solver": GD(steps=10)}, X),
     ],
-    ids=["constraint", "sparse", "little budget", "gd", "configured gd"],
+    ids=["constraint", "wide", "little budget", "gd", "configured gd"],
 )
 def test_auto_leaves_the_coordinates_alone_where_others_would_not_help(options, rows):
     assert queries(regression(**options).fit(rows, Y)) == {"gradient"}
@@ -103,9 +103,9 @@ def test_full_conditions_whatever_the_budget_and_the_solver():
     ("options", "rows", "complaint"),
     [
         ({"constraint": L2Ball(10.0)}, X, "Looks needs a ridge penalty or none"),
-        ({}, sp.csr_array(X), "Looks needs dense rows"),
+        ({}, sp.csr_array((N, 1001)), "Looks mixes features and so needs dense rows, or sparse"),
     ],
-    ids=["constraint", "sparse"],
+    ids=["constraint", "wide"],
 )
 def test_full_refuses_what_it_cannot_condition(options, rows, complaint):
     model = regression(precondition="full", **options)

@@ -4,7 +4,7 @@ import numpy as np
 import pandas as pd
 import pytest
 
-from skdp import DPLinearRegression, DPLogisticRegression
+from skdp import DPLinearRegression, DPLogisticRegression, DPSVMClassifier
 from skdp.data import Chunks
 from skdp.solvers import GD
 
@@ -29,7 +29,11 @@ def regressor(**options):
     return DPLinearRegression(**{"data_norm": 3, "target_bounds": (0, 1)} | options)
 
 
-both = pytest.mark.parametrize("make", [classifier, regressor])
+def machine(**options):
+    return DPSVMClassifier(**{"data_norm": 3, "classes": [0, 1], "precondition": None} | options)
+
+
+both = pytest.mark.parametrize("make", [classifier, machine, regressor])
 
 
 @both
@@ -44,7 +48,8 @@ def test_given_bounds_are_published_as_floats(make):
 @both
 def test_found_bounds_are_published_and_give_the_receipt_of_a_fit_to_which_they_are_told(make):
     # The clip is set, because the default one depends on what is left of the budget.
-    options = {"epsilon": 50.0, "solver": GD(steps=5, clip=1.0)}
+    # In other coordinates it is in units of what has been released about them.
+    options = {"epsilon": 50.0, "solver": GD(steps=5, clip=1.0), "precondition": None}
     found = make(data_norm=None, **options).fit(X, Y)
     assert type(found.data_norm_) is float
     told = make(data_norm=found.data_norm_, **options).fit(X, Y)

@@ -6,7 +6,13 @@ from math import erfc, exp, sqrt
 import numpy as np
 import pytest
 
-from skdp import BudgetExceededError, DPLinearRegression, DPLogisticRegression, PrivacySpent
+from skdp import (
+    BudgetExceededError,
+    DPLinearRegression,
+    DPLogisticRegression,
+    DPSVMClassifier,
+    PrivacySpent,
+)
 from skdp.data import Chunks
 from skdp.solvers import GD, Solver
 
@@ -36,7 +42,11 @@ def regressor(**options):
     )
 
 
-both = pytest.mark.parametrize("make", [classifier, regressor])
+def machine(**options):
+    return DPSVMClassifier(**{"data_norm": 3.0, "classes": [0, 1], "random_state": 0} | options)
+
+
+both = pytest.mark.parametrize("make", [classifier, machine, regressor])
 
 
 def epsilon_of(receipt, delta):
@@ -95,11 +105,17 @@ def test_bounds_found_privately_are_on_the_receipt(model, epsilon):
     assert share <= 0.0801 * whole
 
 
+def of_gradients(model):
+    """The one record of gradients on the receipt of a fit."""
+    (event,) = [event for event in model.privacy_ledger_ if event.query == "gradient"]
+    return event
+
+
 @pytest.mark.parametrize("scaling", [0.5, 1.0])
 def test_sensitivity_is_doubled_under_replace_one(scaling):
-    model = classifier(solver=GD(clip=0.5), intercept_scaling=scaling)
-    (replaced,) = model.fit(X, Y).privacy_ledger_
-    (removed,) = model.set_params(adjacency="zero_out").fit(X, Y).privacy_ledger_
+    model = classifier(solver=GD(clip=0.5), intercept_scaling=scaling, precondition=None)
+    replaced = of_gradients(model.fit(X, Y))
+    removed = of_gradients(model.set_params(adjacency="zero_out").fit(X, Y))
     assert replaced.sensitivity == 2 * removed.sensitivity
     # The constant column behind the intercept makes rows longer.
     assert removed.sensitivity == pytest.approx(0.5 * 3 * sqrt(1 + scaling**2) / N)
@@ -107,13 +123,14 @@ def test_sensitivity_is_doubled_under_replace_one(scaling):
 
 
 def test_largest_class_weight_enters_the_sensitivity():
-    (plain,) = classifier().fit(X, Y).privacy_ledger_
-    (weighted,) = classifier(class_weight={0: 0.5, 1: 7.0}).fit(X, Y).privacy_ledger_
+    plain = of_gradients(classifier(precondition=None).fit(X, Y))
+    weights = {0: 0.5, 1: 7.0}
+    weighted = of_gradients(classifier(precondition=None, class_weight=weights).fit(X, Y))
     assert weighted.sensitivity == pytest.approx(7 * plain.sensitivity)
 
 
 def test_receipt_is_immutable_and_names_what_was_done():
-    (event,) = classifier().fit(X, Y).privacy_ledger_
+    event = of_gradients(classifier().fit(X, Y))
     assert (event.mechanism, event.query) == ("gaussian", "gradient")
     with pytest.raises(AttributeError):
         event.noise_scale = 1.0

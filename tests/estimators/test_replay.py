@@ -10,7 +10,7 @@ import numpy as np
 import pytest
 import scipy.sparse as sp
 
-from skdp import DPLinearRegression, DPLogisticRegression
+from skdp import DPLinearRegression, DPLogisticRegression, DPSVMClassifier
 from skdp.bounds import RowBounds, TargetBounds
 from skdp.constraints import L2Ball
 from skdp.data import Chunks
@@ -84,6 +84,14 @@ def check_replay(model, X, y, other=None):
         (DPLinearRegression(epsilon=20.0), real_data),
         (DPLinearRegression(epsilon=20.0, fit_intercept=False, loss="huber"), real_data),
         (DPLinearRegression(epsilon=20.0, alpha=3.0, solver=GD(steps=9)), real_data),
+        (DPSVMClassifier(classes=[0, 1], data_norm=3.0), binary_data),
+        (DPSVMClassifier(classes=[0, 1], epsilon=20.0, loss="hinge", penalty="l1"), binary_data),
+        (
+            DPSVMClassifier(
+                classes=[0, 1, 2], epsilon=20.0, loss="huberised_hinge", class_weight={1: 3.0}
+            ),
+            several_data,
+        ),
     ],
     ids=lambda value: getattr(value, "__name__", str(value)),
 )
@@ -105,7 +113,8 @@ def test_budget_too_small_to_find_bounds_is_handled_by_public_facts(model):
 def test_layout_of_the_garbage_does_not_matter():
     X, y = binary_data()
     X_other, y_other = garbage(y)
-    model = DPLogisticRegression(classes=[0, 1], data_norm=3.0, random_state=0)
+    # Whether rows are sparse is public, and decides how they are conditioned.
+    model = DPLogisticRegression(classes=[0, 1], data_norm=3.0, random_state=0, precondition=None)
     check_replay(model, X, y, (sp.csr_array(X_other), y_other))
     check_replay(model, X, y, (np.asfortranarray(X_other), y_other))
     check_replay(

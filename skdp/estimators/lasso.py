@@ -1,0 +1,196 @@
+"""Private sparse linear regression."""
+
+from __future__ import annotations
+
+from numbers import Real
+from typing import Any, ClassVar
+
+import numpy as np
+import scipy.sparse as sp
+from sklearn.utils._param_validation import Interval
+
+from ..bounds import RowBounds
+from ..constraints import NonNegative, Unconstrained
+from ..losses import Squared
+from ..problem import Problem
+from ..regularizers import L1
+from ..solvers import Solver
+from .regression import PrivateLinearRegressor
+
+__all__ = ["DPLassoRegressor"]
+
+
+class DPLassoRegressor(PrivateLinearRegressor):
+    r"""Differentially private linear regression with few coefficients that are not zero.
+
+    A swap-in for :class:`sklearn.linear_model.Lasso`, for many features of which few matter. The
+    coefficients, which of them are zero, the intercept and everything else that a fitted model
+    publishes are together (epsilon, delta)-differentially private with respect to the rows of the
+    training data. The number of rows, the number of features and all parameters are public.
+
+    Minimises
+
+    .. math:: \frac{1}{2n} \lVert y - Xw - b \rVert_2^2 + \alpha \lVert w \rVert_1
+
+    by a private solver. By default it selects about ``0.6 sqrt(n mu)`` features (40 or so for
+    20,000 rows and epsilon=1), so that it is sparse without any penalty; alpha shrinks what was
+    selected and makes it sparser still.
+
+    Parameters
+    ----------
+    epsilon : float, default=1.0
+        Privacy budget, in [1e-10, 1e9]. About 1 is a common choice; above 10 promises little.
+    delta : float, default=1e-5
+        Probability-like slack of the guarantee, in (0, 1). Well below 1 / n_samples.
+    alpha : float, default=0.0
+        Strength of the l1 penalty, in the user's units as in scikit-learn's Lasso, whose default
+        of 1.0 suits standardised features. 0 leaves sparsity to the selection.
+    fit_intercept : bool, default=True
+        Whether to fit an intercept. It is neither penalised nor constrained.
+    intercept_scaling : float, default=0.3
+        Value of the constant column behind the intercept, in units of the row norm.
+    positive : bool, default=False
+        Whether coefficients may not be negative. Features are then selected by positive
+        correlation.
+    target_bounds : tuple of float, optional
+        (low, high), known without looking at y. Targets outside are clipped to it during the fit.
+        If None, up to 4 % of the budget goes to a private estimate.
+    data_norm : float, optional
+        Bound on the l2 norm of the rows of X, known without looking at them. Longer rows are
+        scaled down to it during the fit. If None, it follows from ``feature_bound``, or 4 % of the
+        budget goes to a private estimate.
+    feature_bound : float, optional
+        Bound on the size of every entry of X, known without looking at them. Entries beyond it are
+        clipped to it where features are selected. If None, entries are only known to be within
+        ``data_norm``, and selecting costs up to ``data_norm / (feature_bound sqrt(k))`` times as
+        much noise as with a bound, for k features at once. Bring features to one range first: the
+        noise is the same for all, so small ones are not found.
+    adjacency : {'replace_one', 'zero_out'}, default='replace_one'
+        What neighbouring data sets are: one row replaced by any other, or one row's contribution
+        removed. Replace-one is the stronger promise.
+    solver : {'auto', 'gd', 'screening', 'tracked_gd'} or Solver, default='auto'
+        The algorithm. A configured instance such as ``Screening(k=20)`` sets its hyperparameters.
+        ``'auto'`` is ``'screening'``, noisy selection and a fit on what was selected, unless there
+        are fewer than 400 rows and at most 20 features. ``'gd'`` takes proximal gradients in all
+        features at once.
+    clip_predictions : bool, default=True
+        Whether ``predict`` clips to ``target_bounds_``. The fit clips residuals, hence hardly sees
+        the few rows for which a linear model leaves the bounds. This costs no privacy.
+    random_state : int, RandomState, Generator or None, default=None
+        None draws the secret noise from the operating system. Anything else makes the fit
+        reproducible, for tests, and warns that the guarantee does not hold against whoever knows
+        the seed. Pickles of a fitted model do not contain it.
+
+    Attributes
+    ----------
+    coef_ : ndarray of shape (n_features,)
+        Coefficients; those of features that were not selected are exactly zero.
+    sparse_coef_ : csr_array of shape (1, n_features)
+        The same, stored sparsely.
+    intercept_ : float
+        Intercept.
+    data_norm_ : float
+        The bound on the norms of rows that the fit has used, given or privately found.
+    target_bounds_ : tuple of float
+        The target bounds (low, high) that the fit has used, given or privately found.
+    privacy_spent_ : PrivacySpent
+        Named tuple ``(epsilon, delta)`` of what the fit has spent.
+    privacy_ledger_ : tuple of events
+        The receipt. Each has ``mechanism``, ``query``, ``count``, ``sensitivity`` and
+        ``noise_scale``; the spend can be recomputed from these alone.
+    n_iter_ : int
+        Number of iterations.
+    n_features_in_ : int
+        Number of features.
+    feature_names_in_ : ndarray of shape (n_features,)
+        Names of the features, if X had string column names.
+
+    Warns
+    -----
+    SeededNoiseWarning
+        If ``random_state`` is not None.
+
+    Notes
+    -----
+    Each call of ``fit`` spends (epsilon, delta) anew: fits on the same rows add up.
+
+    With ``'screening'`` noisy choices and Gaussian answers are added up as zero-concentrated
+    differential privacy: the sum of ``count * (sensitivity / noise_scale)**2``, over 2 for
+    Gaussian and over 8 for exponential events, is the rho of the fit. There is no
+    ``precondition``: the fit on selected features finds its own coordinates, and in others an l1
+    penalty would mean something else.
+
+    Examples
+    --------
+    >>> import numpy as np
+    >>> from skdp import DPLassoRegressor
+    >>> X = np.random.default_rng(0).uniform(-1, 1, size=(20_000, 300))
+    >>> y = X[:, 7] - 2 * X[:, 30] + 3
+    >>> model = DPLassoRegressor(epsilon=1.0, feature_bound=1.0, target_bounds=(0, 6)).fit(X, y)
+    >>> bool(model.coef_[7] > 0.9 and model.coef_[30] < -1.8)
+    True
+    >>> model.sparse_coef_.nnz < 50
+    True
+    """
+
+    _parameter_constraints: ClassVar[dict[str, list[Any]]] = {
+        **{
+            name: allowed
+            for name, allowed in PrivateLinearRegressor._parameter_constraints.items()
+            if name not in ("constraint", "precondition")
+        },
+        "alpha": [Interval(Real, 0, None, closed="left")],
+        "positive": ["boolean"],
+        "feature_bound": [None, Interval(Real, 1e-100, 1e100, closed="both")],
+    }
+
+    precondition: None = None
+
+    def __init__(
+        self,
+        epsilon: float = 1.0,
+        delta: float = 1e-5,
+        *,
+        alpha: float = 0.0,
+        fit_intercept: bool = True,
+        intercept_scaling: float = 0.3,
+        positive: bool = False,
+        target_bounds: tuple[float, float] | None = None,
+        data_norm: float | None = None,
+        feature_bound: float | None = None,
+        adjacency: str = "replace_one",
+        solver: str | Solver = "auto",
+        clip_predictions: bool = True,
+        random_state: Any = None,
+    ) -> None:
+        self.epsilon = epsilon
+        self.delta = delta
+        self.alpha = alpha
+        self.fit_intercept = fit_intercept
+        self.intercept_scaling = intercept_scaling
+        self.positive = positive
+        self.target_bounds = target_bounds
+        self.data_norm = data_norm
+        self.feature_bound = feature_bound
+        self.adjacency = adjacency
+        self.solver = solver
+        self.clip_predictions = clip_predictions
+        self.random_state = random_state
+
+    @property
+    def sparse_coef_(self) -> sp.csr_array:
+        """Coefficients, stored sparsely, of shape (1, n_features)."""
+        return sp.csr_array(np.atleast_2d(self.coef_))
+
+    def _problem(self, n_samples: int, bounds: RowBounds) -> Problem:
+        # Solvers work with targets, hence with coefficients, in units of half the width of the
+        # target bounds. The squared loss shrinks with the square of the unit, the penalty with it.
+        assert bounds.target is not None
+        return Problem(
+            loss=Squared(),
+            n_samples=n_samples,
+            n_features=self.n_features_in_,
+            bounds=bounds,
+            regularizer=L1(self.alpha / bounds.target.half_width),
+            constraint=NonNegative() if self.positive else Unconstrained(),
+        )

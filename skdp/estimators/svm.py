@@ -1,0 +1,221 @@
+"""Private linear support vector machine, binary and one-vs-rest."""
+
+from __future__ import annotations
+
+from numbers import Real
+from typing import Any, ClassVar
+
+import numpy as np
+from sklearn.utils._param_validation import Interval, StrOptions
+
+from ..bounds import RowBounds
+from ..conditioning import Conditioner
+from ..constraints import Constraint, Unconstrained
+from ..losses import Hinge, HuberisedHinge, Loss, OneVsRest, SquaredHinge
+from ..problem import Problem
+from ..regularizers import ElasticNet
+from ..solvers import Solver
+from .classification import PrivateLinearClassifier
+
+__all__ = ["DPSVMClassifier"]
+
+_LOSSES: dict[str, Loss] = {
+    "hinge": Hinge(),
+    "huberised_hinge": HuberisedHinge(),
+    "squared_hinge": SquaredHinge(),
+}
+
+
+class DPSVMClassifier(PrivateLinearClassifier):
+    """Differentially private linear support vector machine.
+
+    A swap-in for :class:`sklearn.svm.LinearSVC`. The coefficients, the intercept and everything
+    else that a fitted model publishes are together (epsilon, delta)-differentially private with
+    respect to the rows of the training data. The number of rows, the number of features, the
+    classes and all parameters are public.
+
+    Minimises the mean loss plus ``||w||^2 / (2 n C)``, or ``||w||_1 / (n C)``, by a private solver.
+    Two classes take one score, more take one each, every class against the rest. All are learned
+    together within one budget: a row belongs to the data of all of them, so its gradients are
+    clipped as one.
+
+    Parameters
+    ----------
+    epsilon : float, default=1.0
+        Privacy budget, in [1e-10, 1e9]. About 1 is a common choice; above 10 promises little.
+    delta : float, default=1e-5
+        Probability-like slack of the guarantee, in (0, 1). Well below 1 / n_samples.
+    C : float, default=1.0
+        Inverse strength of the penalty, as in scikit-learn.
+    penalty : {'l2', 'l1'}, default='l2'
+        Half the squared l2 norm of the coefficients, or their l1 norm.
+    loss : {'squared_hinge', 'hinge', 'huberised_hinge'} or Loss, default='squared_hinge'
+        What a row costs by its margin. The squared hinge is unbounded, so the fit replaces it by
+        one that is linear far on the wrong side. ``'huberised_hinge'`` is the hinge loss with its
+        corner rounded off, for solvers that need a smooth loss; a configured
+        ``HuberisedHinge(width=...)`` says how far. Any loss for two classes with one score a row
+        can be given.
+    fit_intercept : bool, default=True
+        Whether to fit an intercept. Unlike LinearSVC's it is neither penalised nor constrained.
+    intercept_scaling : float, default=0.3
+        Value of the constant column behind the intercept, in units of the row norm. The larger,
+        the faster the intercept is learned, and the more noise the other coefficients bear.
+    class_weight : dict or 'balanced', optional
+        Weight of each label, 1 where missing; a dict must not be computed from the data.
+        ``'balanced'`` spends 2 % of the budget on counts of the labels, and weighs each by the
+        inverse of its own. A row has the weight of its own label against every class (with more
+        than two classes LinearSVC weighs only the rows of the class compared with the rest).
+    classes : array-like, optional
+        The labels that may occur, at least two. If None they are read off y, with a
+        ``PrivacyLeakWarning``.
+    data_norm : float, optional
+        Bound on the l2 norm of the rows of X, known without looking at them. Longer rows are
+        scaled down to it during the fit. If None, 4 % of the budget goes to a private estimate.
+    adjacency : {'replace_one', 'zero_out'}, default='replace_one'
+        What neighbouring data sets are: one row replaced by any other, or one row's contribution
+        removed. Replace-one is the stronger promise.
+    solver : str or Solver, default='auto'
+        The algorithm: ``'auto'``, which is ``'gd'``, or another of :mod:`skdp.solvers`. A
+        configured instance such as ``GD(steps=50)`` sets its hyperparameters. One that asks for
+        more than the loss offers, such as a bounded second derivative, refuses before anything is
+        spent.
+    constraint : Constraint, optional
+        A set that the coefficients must lie in.
+    precondition : {'auto', 'diagonal', 'full'}, Whitening or None, default='auto'
+        Whether a tenth of the budget goes to bringing the rows to coordinates in which noise hurts
+        less: centred and scaled (``'diagonal'``), also whitened (``'full'``), or left as they are
+        (None). ``'auto'`` conditions dense rows, the cheaper way where n or the budget is small,
+        unless there is an l1 penalty or a constraint. The model stays linear in X, and penalties
+        keep their meaning: they are about ``coef_``.
+    random_state : int, RandomState, Generator or None, default=None
+        None draws the secret noise from the operating system. Anything else makes the fit
+        reproducible, for tests, and warns that the guarantee does not hold against whoever knows
+        the seed. Pickles of a fitted model do not contain it.
+
+    Attributes
+    ----------
+    coef_ : ndarray of shape (1, n_features) or (n_classes, n_features)
+        Coefficients.
+    intercept_ : ndarray of shape (1,) or (n_classes,)
+        Intercepts.
+    classes_ : ndarray of shape (n_classes,)
+        Labels.
+    data_norm_ : float
+        The bound on the norms of rows that the fit has used, given or privately found.
+    privacy_spent_ : PrivacySpent
+        Named tuple ``(epsilon, delta)`` of what the fit has spent.
+    privacy_ledger_ : tuple of events
+        The receipt. Each has ``mechanism``, ``query``, ``count``, ``sensitivity`` and
+        ``noise_scale``; the spend can be recomputed from these alone.
+    n_iter_ : ndarray of shape (1,)
+        Number of iterations.
+    n_features_in_ : int
+        Number of features.
+    feature_names_in_ : ndarray of shape (n_features,)
+        Names of the features, if X had string column names.
+
+    Warns
+    -----
+    PrivacyLeakWarning
+        If ``classes`` is None.
+    SeededNoiseWarning
+        If ``random_state`` is not None.
+
+    Notes
+    -----
+    Each call of ``fit`` spends (epsilon, delta) anew: fits on the same rows add up.
+
+    There is no ``predict_proba``: margins are no probabilities, and ``CalibratedClassifierCV``
+    turns them into such by a fit without privacy, so calibrate on public rows only, or use
+    :class:`DPLogisticRegression`.
+
+    Up to about epsilon = 10 the default solver clips the gradient of each row well below its
+    largest possible value, which brings any of the losses close to a multiple of the hinge loss.
+
+    References
+    ----------
+    Chaudhuri, Monteleoni and Sarwate (2011) for private support vector machines.
+
+    Examples
+    --------
+    >>> from sklearn.datasets import load_breast_cancer
+    >>> from sklearn.pipeline import make_pipeline
+    >>> from sklearn.preprocessing import Normalizer
+    >>> from skdp import DPSVMClassifier
+    >>> X, y = load_breast_cancer(return_X_y=True)
+    >>> private = DPSVMClassifier(epsilon=1.0, delta=1e-5, data_norm=1.0, classes=[0, 1])
+    >>> model = make_pipeline(Normalizer(), private).fit(X, y)
+    >>> round(private.privacy_spent_.epsilon, 6)
+    1.0
+    """
+
+    _parameter_constraints: ClassVar[dict[str, list[Any]]] = {
+        **PrivateLinearClassifier._parameter_constraints,
+        "C": [Interval(Real, 0, None, closed="right")],
+        "penalty": [StrOptions({"l1", "l2"})],
+        "loss": [StrOptions(set(_LOSSES)), Loss],
+    }
+
+    def __init__(
+        self,
+        epsilon: float = 1.0,
+        delta: float = 1e-5,
+        *,
+        C: float = 1.0,
+        penalty: str = "l2",
+        loss: str | Loss = "squared_hinge",
+        fit_intercept: bool = True,
+        intercept_scaling: float = 0.3,
+        class_weight: dict[Any, float] | str | None = None,
+        classes: Any = None,
+        data_norm: float | None = None,
+        adjacency: str = "replace_one",
+        solver: str | Solver = "auto",
+        constraint: Constraint | None = None,
+        precondition: str | Conditioner | None = "auto",
+        random_state: Any = None,
+    ) -> None:
+        self.epsilon = epsilon
+        self.delta = delta
+        self.C = C
+        self.penalty = penalty
+        self.loss = loss
+        self.fit_intercept = fit_intercept
+        self.intercept_scaling = intercept_scaling
+        self.class_weight = class_weight
+        self.classes = classes
+        self.data_norm = data_norm
+        self.adjacency = adjacency
+        self.solver = solver
+        self.constraint = constraint
+        self.precondition = precondition
+        self.random_state = random_state
+
+    def _problem(self, n_samples: int, bounds: RowBounds) -> Problem:
+        k, loss = self.classes_.size, self._loss()
+        return Problem(
+            loss=loss if k == 2 else OneVsRest(loss, k),
+            n_samples=n_samples,
+            n_features=self.n_features_in_,
+            bounds=bounds,
+            class_weight=self._weights(),
+            regularizer=ElasticNet(1.0 / (n_samples * self.C), float(self.penalty == "l1")),
+            constraint=Unconstrained() if self.constraint is None else self.constraint,
+        )
+
+    def _loss(self) -> Loss:
+        loss = _LOSSES[self.loss] if isinstance(self.loss, str) else self.loss
+        if not (loss.n_scores == 1 and _takes(loss, 0.0, 1.0) and not _takes(loss, 0.5)):
+            raise ValueError(
+                f"{type(self).__name__} needs a loss for two classes with one score a row, got "
+                f"{type(loss).__name__}; pass one such as Hinge() or HuberisedHinge()."
+            )
+        return loss
+
+
+def _takes(loss: Loss, *targets: float) -> bool:
+    try:
+        loss.check_targets(np.array(targets))
+    except ValueError:
+        return False
+    return True

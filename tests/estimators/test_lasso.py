@@ -1,0 +1,199 @@
+"""The private lasso: the objective in the user's units, sparsity, bounds, and the receipt."""
+
+from math import sqrt
+
+import numpy as np
+import pytest
+import scipy.sparse as sp
+from sklearn.linear_model import Lasso
+
+from skdp import DPLassoRegressor, DPLinearRegression
+from skdp.conditioning import Looks
+from skdp.privacy import zcdp
+from skdp.solvers import GD, Screening
+from skdp.testing import exact_fit, record_fit, replay_fit
+
+N, D = 2000, 60
+
+
+def data(seed=0, n=N, d=D, unit=1.0, shift=0.0):
+    """Features in [-1, 1], of which three matter; targets of any unit."""
+    rng = np.random.default_rng(seed)
+    X = rng.uniform(-1, 1, size=(n, d))
+    y = X[:, [1, 5, 7]] @ [1.0, -0.8, 0.6] + 0.2 * rng.normal(size=n)
+    return X, unit * y + shift
+
+
+def bounds(y):
+    """As wide as the targets need, and not symmetric about their mean."""
+    return float(np.floor(y.min())), float(np.ceil(y.max())) + 1.0
+
+
+# So many stable steps that they reach the optimum, without clipping.
+PRECISE = GD(steps=1500, horizon=15_000.0, clip=40.0, momentum=0.9, average=0.05)
+
+
+@pytest.mark.parametrize("solver", [PRECISE, "auto"], ids=["gd", "auto"])
+@pytest.mark.parametrize(("unit", "shift"), [(1.0, 0.0), (30.0, -70.0)])
+@pytest.mark.parametrize("positive", [False, True])
+@pytest.mark.parametrize("fit_intercept", [False, True])
+def test_a_huge_budget_gives_the_solution_of_scikit_learn(
+    solver, unit, shift, positive, fit_intercept
+):
+    X, y = data(unit=unit, shift=shift if fit_intercept else 0.0, d=8)
+    alpha = 0.05 * unit
+    shared = {"alpha": alpha, "positive": positive, "fit_intercept": fit_intercept}
+    # The default takes more steps the larger the budget.
+    epsilon = 1e9 if solver is PRECISE else 1e4
+    model = DPLassoRegressor(
+        epsilon, data_norm=sqrt(8), target_bounds=bounds(y), solver=solver, **shared
+    ).fit(X, y)
+    best = Lasso(**shared, tol=1e-10).fit(X, y)
+    scale = np.abs(best.coef_).max()
+    # The clip of tracked_gd leaves out few residuals, but some.
+    tolerance = 1e-3 if solver is PRECISE else 1e-2
+    np.testing.assert_allclose(model.coef_, best.coef_, atol=tolerance * scale)
+    assert model.intercept_ == pytest.approx(best.intercept_, abs=tolerance * scale)
+    np.testing.assert_array_equal(model.coef_ == 0, best.coef_ == 0)
+
+
+def test_selects_what_matters_and_nothing_else_is_stored():
+    X, y = data(n=8000, d=200)
+    model = DPLassoRegressor(2.0, feature_bound=1.0, target_bounds=(-3, 3), solver=Screening(k=6))
+    model.fit(X, y)
+    assert {1, 5, 7} <= set(np.flatnonzero(model.coef_))
+    assert np.count_nonzero(model.coef_) == model.sparse_coef_.nnz == 6
+    assert model.sparse_coef_.shape == (1, 200)
+    np.testing.assert_array_equal(model.sparse_coef_.toarray()[0], model.coef_)
+    assert model.score(X, y) > 0.8
+
+
+def test_penalty_makes_it_sparser():
+    X, y = data(n=8000)
+    counts = [
+        DPLassoRegressor(4.0, alpha=alpha, feature_bound=1.0, target_bounds=(-3, 3))
+        .fit(X, y)
+        .sparse_coef_.nnz
+        for alpha in (0.0, 0.05, 10.0)
+    ]
+    assert counts[0] > counts[1] >= 3
+    assert counts[2] == 0
+
+
+def test_sparse_rows_are_taken():
+    X, y = data(n=8000, d=200)
+    X[np.abs(X) < 0.8] = 0.0
+    y = X[:, [1, 5, 7]] @ [1.0, -0.8, 0.6]
+    model = DPLassoRegressor(4.0, feature_bound=1.0, target_bounds=(-2, 2), solver=Screening(k=6))
+    model.fit(sp.csr_array(X), y)
+    assert {1, 5, 7} <= set(np.flatnonzero(model.coef_))
+    assert model.score(sp.csr_array(X), y) > 0.7
+
+
+@pytest.mark.parametrize(
+    ("given", "expected"),
+    [
+        ({"feature_bound": 0.5}, 0.5 * sqrt(D)),
+        ({"feature_bound": 0.5, "data_norm": 2.0}, 2.0),
+        ({"data_norm": 2.0}, 2.0),
+    ],
+)
+def test_a_bound_on_features_bounds_rows_without_cost(given, expected):
+    X, y = data(n=200)
+    model = DPLassoRegressor(target_bounds=(-3, 3), **given).fit(X, y)
+    assert model.data_norm_ == pytest.approx(expected)
+    assert "histogram" not in {event.query for event in model.privacy_ledger_}
+
+
+def test_without_bounds_a_share_of_the_budget_finds_them():
+    X, y = data(n=8000)
+    model = DPLassoRegressor(2.0).fit(X, y)
+    assert "histogram" in {event.query for event in model.privacy_ledger_}
+    assert model.score(X, y) > 0.5
+
+
+@pytest.mark.parametrize("adjacency", ["replace_one", "zero_out"])
+@pytest.mark.parametrize("feature_bound", [None, 1.0])
+def test_the_receipt_alone_gives_the_spend(adjacency, feature_bound):
+    X, y = data(n=500)
+    model = DPLassoRegressor(
+        0.7,
+        1e-6,
+        data_norm=8.0,
+        feature_bound=feature_bound,
+        target_bounds=(-3, 3),
+        adjacency=adjacency,
+    ).fit(X, y)
+    parts = {"gaussian": 2, "exponential": 8}
+    rho = sum(
+        e.count * (e.sensitivity / e.noise_scale) ** 2 / parts[e.mechanism]
+        for e in model.privacy_ledger_
+    )
+    assert zcdp.epsilon(rho, 1e-6) == pytest.approx(0.7, rel=1e-6)
+    assert model.privacy_spent_ == (0.7, 1e-6)
+
+
+def test_a_fit_replays_from_its_answers_alone():
+    X, y = data(n=500)
+    model, again = (DPLassoRegressor(feature_bound=1.0, target_bounds=(-3, 3)) for _ in range(2))
+    transcript = record_fit(model, X, y)
+    replay_fit(again, np.random.default_rng(1).normal(size=X.shape), 0 * y, transcript)
+    np.testing.assert_array_equal(model.coef_, again.coef_)
+    assert model.intercept_ == again.intercept_
+
+
+def test_without_noise_the_best_features_are_selected():
+    X, y = data(d=200)
+    model = DPLassoRegressor(
+        0.1, feature_bound=1.0, target_bounds=(-3, 3), solver=Screening(k=3, rounds=1)
+    )
+    receipt = exact_fit(model, X, y)
+    np.testing.assert_array_equal(np.flatnonzero(model.coef_), [1, 5, 7])
+    assert receipt.spent().epsilon == np.inf
+
+
+@pytest.mark.parametrize("n", [1, 2, 3])
+def test_few_rows_and_a_tiny_budget_give_a_finite_model(n):
+    X, y = data(n=n)
+    model = DPLassoRegressor(1e-6, feature_bound=1.0, target_bounds=(-3, 3)).fit(X, y)
+    assert np.isfinite(model.coef_).all()
+    assert np.count_nonzero(model.coef_) <= 2
+
+
+def test_linear_regression_can_be_screened_as_well():
+    X, y = data(n=8000)
+    model = DPLinearRegression(
+        4.0, data_norm=sqrt(D), target_bounds=(-3, 3), solver=Screening(k=6)
+    ).fit(X, y)
+    assert np.count_nonzero(model.coef_) == 6
+    assert {1, 5, 7} <= set(np.flatnonzero(model.coef_))
+
+
+@pytest.mark.parametrize(
+    ("wrong", "words"),
+    [
+        ({"loss": "huber"}, "Screening needs the squared loss"),
+        ({"precondition": "full"}, "needs precondition=None with the solver 'screening'"),
+        ({"precondition": Looks()}, "needs precondition=None with the solver 'screening'"),
+    ],
+)
+def test_what_screening_cannot_take_is_refused_before_anything_is_spent(wrong, words):
+    model = DPLinearRegression(solver="screening", **wrong)
+    with pytest.raises(ValueError, match=words):
+        model.fit(*data(n=50))
+    assert not hasattr(model, "privacy_ledger_")
+
+
+@pytest.mark.parametrize("wrong", [{"alpha": -1.0}, {"feature_bound": 0.0}, {"positive": 1}])
+def test_parameters_are_checked(wrong):
+    with pytest.raises(ValueError, match=f"'{next(iter(wrong))}' parameter of DPLassoRegressor"):
+        DPLassoRegressor(**wrong).fit(*data(n=10))
+
+
+@pytest.mark.parametrize(
+    ("n", "d", "screened"), [(399, 20, False), (400, 20, True), (399, 21, True)]
+)
+def test_few_rows_of_few_features_are_not_screened(n, d, screened):
+    X, y = data(n=n, d=d)
+    model = DPLassoRegressor(10.0, feature_bound=1.0, target_bounds=(-3, 3)).fit(X, y)
+    assert (model.privacy_ledger_[0].query != "gradient") == screened

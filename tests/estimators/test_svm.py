@@ -1,0 +1,161 @@
+"""The support vector machine: its losses, its solvers, and classes learned against the rest."""
+
+import inspect
+
+import numpy as np
+import pytest
+from sklearn.base import clone
+
+from skdp import DPSVMClassifier
+from skdp.constraints import Box, L1Ball, L2Ball, Simplex
+from skdp.losses import Hinge, HuberisedHinge, Logistic, Sigmoid, SquaredHinge
+from skdp.solvers import GD, SOLVERS
+from skdp.testing import exact_fit, record_fit, replay_fit
+
+pytestmark = pytest.mark.filterwarnings("ignore::skdp.SeededNoiseWarning")
+
+N, D = 300, 4
+LOSSES = ("hinge", "huberised_hinge", "squared_hinge")
+CONSTRAINTS = [Box(-0.1, 0.2), L1Ball(0.3), L2Ball(0.2), Simplex(0.5)]
+
+
+def make_data():
+    rng = np.random.default_rng(0)
+    X = rng.normal(size=(N, D))
+    X /= np.linalg.norm(X, axis=1, keepdims=True)
+    return X, (X[:, 0] > 0).astype(int), (X @ rng.normal(size=(D, 3))).argmax(axis=1)
+
+
+X, BINARY, SEVERAL = make_data()
+
+
+def machine(y=BINARY, **options):
+    given = {"data_norm": 1.0, "classes": np.unique(y), "random_state": 0, "epsilon": 20.0}
+    return DPSVMClassifier(**given | options)
+
+
+def refusal_of(model, y):
+    """What is said against the fit; None if it is done."""
+    try:
+        model.fit(X, y)
+    except ValueError as refusal:
+        return str(refusal)
+    return None
+
+
+@pytest.mark.parametrize("y", [BINARY, SEVERAL], ids=["binary", "several"])
+@pytest.mark.parametrize("loss", LOSSES)
+@pytest.mark.parametrize("solver", sorted(SOLVERS))
+def test_every_solver_learns_or_names_one_that_does(solver, loss, y):
+    model = machine(y, solver=solver, loss=loss, precondition=None)
+    refusal = refusal_of(model, y)
+    if refusal is None:
+        assert model.score(X, y) > 0.7
+        assert model.privacy_spent_.epsilon <= 20.0 * (1 + 1e-9)
+    else:
+        assert SOLVERS[solver].__name__ in refusal
+        assert "Use the solver 'gd'" in refusal
+        assert not hasattr(model, "privacy_ledger_")
+
+
+@pytest.mark.parametrize("loss", LOSSES)
+def test_every_loss_learns_with_defaults(loss):
+    assert machine(loss=loss).fit(X, BINARY).score(X, BINARY) > 0.9
+    assert machine(SEVERAL, loss=loss).fit(X, SEVERAL).score(X, SEVERAL) > 0.85
+
+
+@pytest.mark.parametrize("constraint", CONSTRAINTS, ids=lambda c: type(c).__name__)
+@pytest.mark.parametrize("solver", sorted(SOLVERS))
+def test_every_solver_stays_feasible(solver, constraint):
+    model = machine(solver=solver, constraint=constraint, loss="huberised_hinge", epsilon=1.0)
+    refusal = refusal_of(model, BINARY)
+    if refusal is None:
+        assert constraint.contains(model.coef_)
+    else:
+        assert SOLVERS[solver].__name__ in refusal
+
+
+@pytest.mark.parametrize("y", [BINARY, SEVERAL], ids=["binary", "several"])
+@pytest.mark.parametrize("solver", sorted(SOLVERS))
+def test_every_solver_replays_from_its_answers(solver, y):
+    model = machine(y, solver=solver, loss="huberised_hinge")
+    if refusal := refusal_of(model, y):
+        pytest.skip(refusal)
+    transcript = record_fit(model, X, y)
+    again = clone(model)
+    replay_fit(again, np.random.default_rng(1).normal(size=X.shape), np.full(N, 1), transcript)
+    np.testing.assert_array_equal(again.coef_, model.coef_)
+    np.testing.assert_array_equal(again.intercept_, model.intercept_)
+
+
+def test_named_losses_are_those_of_that_name():
+    for name, loss in zip(LOSSES, (Hinge(), HuberisedHinge(), SquaredHinge()), strict=True):
+        named, given = machine(loss=name).fit(X, BINARY), machine(loss=loss).fit(X, BINARY)
+        np.testing.assert_array_equal(named.coef_, given.coef_)
+    assert machine().loss == "squared_hinge"
+
+
+@pytest.mark.parametrize("loss", [HuberisedHinge(0.1), Logistic(), Sigmoid()], ids=str)
+def test_any_loss_for_two_classes_can_be_given(loss):
+    assert machine(loss=loss).fit(X, BINARY).score(X, BINARY) > 0.9
+
+
+def test_against_the_rest_every_class_is_learned_as_if_alone_where_nothing_is_clipped():
+    options = {
+        "precondition": None,
+        "random_state": None,
+        "solver": GD(steps=200, horizon=500.0, clip=1e3),
+    }
+    together = machine(SEVERAL, **options)
+    exact_fit(together, X, SEVERAL)
+    for k in range(3):
+        alone = machine(**options)
+        exact_fit(alone, X, (k == SEVERAL).astype(int))
+        np.testing.assert_allclose(together.coef_[k], alone.coef_[0], rtol=1e-9)
+        np.testing.assert_allclose(together.intercept_[k], alone.intercept_[0], rtol=1e-9)
+
+
+def test_classes_against_the_rest_are_one_release():
+    # With noise for one row of K derivatives, not K releases of one each.
+    model = machine(SEVERAL, solver=GD(steps=7, clip=0.5), precondition=None).fit(X, SEVERAL)
+    gradients = [e for e in model.privacy_ledger_ if e.query == "gradient"]
+    assert sum(e.count for e in gradients) == 7
+    two = machine(solver=GD(steps=7, clip=0.5), precondition=None).fit(X, BINARY)
+    assert gradients[0].sensitivity == two.privacy_ledger_[-1].sensitivity
+
+
+def test_prediction_is_the_class_of_the_largest_score():
+    model = machine(SEVERAL).fit(X, SEVERAL)
+    scores = model.decision_function(X)
+    assert scores.shape == (N, 3)
+    np.testing.assert_array_equal(model.predict(X), scores.argmax(axis=1))
+    two = machine().fit(X, BINARY)
+    np.testing.assert_array_equal(two.predict(X), two.decision_function(X) > 0)
+
+
+def test_balanced_weights_find_a_rare_class():
+    rng = np.random.default_rng(2)
+    rows = rng.normal(size=(2000, 2)) / 4
+    rare = (rows[:, 0] + rng.normal(size=2000) / 4 > 0.6).astype(int)
+    assert 0.02 < rare.mean() < 0.08
+    plain = machine(epsilon=3.0).fit(rows, rare)
+    balanced = machine(epsilon=3.0, class_weight="balanced").fit(rows, rare)
+    found = [model.predict(rows)[rare == 1].mean() for model in (plain, balanced)]
+    assert found[1] > found[0] + 0.3
+    assert any(event.query == "histogram" for event in balanced.privacy_ledger_)
+
+
+def test_there_are_no_probabilities():
+    assert not hasattr(machine(), "predict_proba")
+
+
+def test_lasso_penalty_leaves_few_coefficients():
+    model = machine(penalty="l1", C=0.02, epsilon=1e4).fit(X, BINARY)
+    assert model.coef_[0, 0] > 0.1
+    assert np.count_nonzero(model.coef_) < D
+
+
+def test_parameters_are_those_of_linear_svc_and_of_the_private_models():
+    names = list(inspect.signature(DPSVMClassifier).parameters)
+    assert names[:5] == ["epsilon", "delta", "C", "penalty", "loss"]
+    assert {"class_weight", "fit_intercept", "intercept_scaling", "random_state"} <= set(names)
