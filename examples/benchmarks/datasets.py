@@ -1,8 +1,10 @@
 """Real data for the benchmarks, brought to bounds that do not depend on the rows at hand.
 
-Two sets come with scikit-learn. The others are read through the ``load.py`` of a folder named by
+Five sets come with scikit-learn. The others are read through the ``load.py`` of a folder named by
 the environment variable ``SKDP_DATA``, else ``shared/data`` beside the repository; they are skipped
 where that folder is absent. ``note`` says how features were scaled and where the bounds come from.
+"Observed" ranges are functions of the data, which a private analysis may not use for free; here
+they serve every method alike.
 """
 
 from __future__ import annotations
@@ -14,18 +16,30 @@ from dataclasses import dataclass
 from pathlib import Path
 
 import numpy as np
-from sklearn.datasets import load_breast_cancer, load_diabetes, load_digits
+import scipy.sparse as sp
+from sklearn.datasets import load_breast_cancer, load_diabetes, load_digits, load_iris, load_wine
+from sklearn.preprocessing import normalize
 
 
 @dataclass(frozen=True)
 class Dataset:
-    """Features with rows of norm at most ``data_norm``, and targets."""
+    """Features with rows of norm at most ``data_norm``, and targets.
 
-    X: np.ndarray
+    ``feature_bound`` bounds the size of each entry; ``n_informative`` says how many features a
+    sparse linear model would use, for the sets that are about that.
+    """
+
+    X: np.ndarray | sp.csr_matrix
     y: np.ndarray
     note: str
     data_norm: float = 1.0
     target_bounds: tuple[float, float] | None = None
+    feature_bound: float = 1.0
+    n_informative: int | None = None
+
+    @property
+    def is_regression(self) -> bool:
+        return self.target_bounds is not None
 
     @property
     def classes(self) -> list[int]:
@@ -43,6 +57,16 @@ def scaled(X, low, high):
     return 2 * (np.clip(X, low, high) - low) / (np.asarray(high) - low) - 1
 
 
+def from_observed_ranges(X):
+    """Columns to [-1, 1] by their ranges, then rows of norm at most 1."""
+    return scaled(X, X.min(axis=0), X.max(axis=0)) / np.sqrt(X.shape[1])
+
+
+def some(rows, n, seed):
+    """Indices of n of the rows, in random order."""
+    return np.random.default_rng(seed).permutation(rows)[:n]
+
+
 def breast_cancer():
     X, y = load_breast_cancer(return_X_y=True)
     low, high = X.min(axis=0), X.max(axis=0)
@@ -56,6 +80,20 @@ def breast_cancer():
 def digits():
     X, y = load_digits(return_X_y=True)
     return Dataset(unit_rows(X / 8 - 1), y, "pixels 0..16 by format, to [-1, 1]; unit rows")
+
+
+def flowers(loader):
+    X, y = loader(return_X_y=True)
+    note = "ranges printed in the data set's description; unit rows"
+    return Dataset(unit_rows(scaled(X, X.min(axis=0), X.max(axis=0))), y, note)
+
+
+def iris():
+    return flowers(load_iris)
+
+
+def wine():
+    return flowers(load_wine)
 
 
 def adult():
@@ -89,21 +127,82 @@ def covertype():
     )
 
 
+def covertype_2():
+    data = covertype()
+    rows = some(np.arange(len(data.y)), 100_000, seed=0)
+    return Dataset(data.X[rows], data.y[rows], data.note + "; 100,000 rows at random")
+
+
+def covertype_7():
+    y = load("covertype")[1]
+    rows = some(np.arange(len(y)), 50_000, seed=0)
+    note = "class 7 or not, 3.5 % positive, 50,000 rows at random; scaled as covertype_2"
+    return Dataset(covertype().X[rows], (y[rows] == 7).astype(int), note)
+
+
+def adult_rare():
+    data = adult()
+    positive, negative = np.flatnonzero(data.y == 1), np.flatnonzero(data.y == 0)
+    kept = some(positive, round(0.03 / 0.97 * len(negative)), seed=0)
+    rows = np.concatenate([negative, kept])
+    return Dataset(data.X[rows], data.y[rows], "positives thinned to 3 %; scaled as adult")
+
+
 def mnist():
     X, y, _ = load("mnist")
     return Dataset(unit_rows(X / 255), y, "pixels 0..255 by format, to [0, 1]; unit rows")
 
 
-def california():
+def newsgroups(keep=None, positive=None):
+    """Rows of some groups; labels 0.. in the order of ``keep``, or whether it is one group."""
+    X, y, _ = load("newsgroups")
+    X, y = X.tocsr(), y.astype(int)
+    note = "log(1 + count), unit rows; the vocabulary is a function of the data"
+    if positive is not None:
+        y = (y == positive).astype(int)
+    if keep is not None:
+        rows = np.flatnonzero(np.isin(y, keep))
+        X, y = X[rows], np.searchsorted(keep, y[rows])
+    X.data = np.log1p(X.data)
+    return Dataset(normalize(X), y, note)
+
+
+def newsgroups_7_8():
+    return newsgroups(keep=[7, 8])
+
+
+def newsgroups_3_4():
+    return newsgroups(keep=[3, 4])
+
+
+def newsgroups_13_14():
+    return newsgroups(keep=[13, 14])
+
+
+def newsgroups_2():
+    return newsgroups(positive=2)
+
+
+def california(logs=True):
     X, y, _ = load("california")
-    X[:, 2:6] = np.log1p(X[:, 2:6])
-    X = scaled(X, X.min(axis=0), X.max(axis=0))
+    if logs:
+        X[:, 2:6] = np.log1p(X[:, 2:6])
+    note = f"{'log of counts, ' if logs else ''}observed ranges; target .15..5.0 by format"
+    d = X.shape[1]
     return Dataset(
-        unit_rows(X),
-        y,
-        "log of counts, observed ranges; unit rows; target .15..5.0 by format",
-        target_bounds=(0.15, 5.0),
+        from_observed_ranges(X), y, note, target_bounds=(0.15, 5.0), feature_bound=d**-0.5
     )
+
+
+def california_raw():
+    return california(logs=False)
+
+
+def protein():
+    X, y, _ = load("protein")
+    note = "observed ranges; target 0..21 by format"
+    d = X.shape[1]
+    return Dataset(from_observed_ranges(X), y, note, target_bounds=(0, 21), feature_bound=d**-0.5)
 
 
 def bike():
@@ -113,6 +212,7 @@ def bike():
         y,
         "columns in [0, 1] by format, rows clipped to norm 3; target bounds 0..1000 assumed",
         target_bounds=(0, 1000),
+        feature_bound=1 / 3,
     )
 
 

@@ -1,0 +1,93 @@
+"""Diffprivlib on the same rows, in an environment of its own.
+
+Diffprivlib 0.6.6 does not work with the scikit-learn of this package, so it runs in another
+process. Make its environment once, and name its interpreter:
+
+    python examples/benchmarks/peers.py --install .venv-peers
+    export SKDP_PEERS=.venv-peers/bin/python
+
+What it promises is not the same. It gives pure epsilon-privacy, without a delta, which is stronger;
+neighbours differ in the value of one row, as here. Logistic regression is objective perturbation
+(Chaudhuri, Monteleoni and Sarwate, 2011), for more classes one against the rest with an equal share
+of epsilon each, and needs a bound on the norm of rows. Linear regression is the functional
+mechanism (Zhang et al., 2012), and needs a range for each feature and the target. It gets the same
+epsilon, rows and bounds as all other methods, and its default settings.
+"""
+
+from __future__ import annotations
+
+import argparse
+import os
+import subprocess
+import sys
+import tempfile
+from pathlib import Path
+
+import numpy as np
+
+PACKAGES = ("diffprivlib==0.6.6", "scikit-learn>=1.5,<1.6")
+# Beyond it, the functional mechanism takes minutes for noise on half a million moments.
+MOST_FEATURES = 200
+
+
+def install(folder):
+    """Make the environment and return its interpreter."""
+    subprocess.run([sys.executable, "-m", "venv", folder], check=True)
+    interpreter = Path(folder) / "bin" / "python"
+    subprocess.run([interpreter, "-m", "pip", "install", "--quiet", *PACKAGES], check=True)
+    return interpreter
+
+
+def diffprivlib(data, X, y, X_test, epsilons):
+    """Predictions for each epsilon; None without its environment or for rows it cannot take."""
+    interpreter = os.environ.get("SKDP_PEERS")
+    wide = data.is_regression and X.shape[1] > MOST_FEATURES
+    if interpreter is None or wide or not isinstance(X, np.ndarray):
+        return [None] * len(epsilons)
+    given = {"X": X, "y": y, "X_test": X_test, "epsilons": epsilons, "data_norm": data.data_norm}
+    if data.is_regression:
+        given |= {"target_bounds": data.target_bounds, "feature_bound": data.feature_bound}
+    with tempfile.TemporaryDirectory() as folder:
+        source, answer = Path(folder) / "rows.npz", Path(folder) / "predictions.npy"
+        np.savez(source, **given)
+        subprocess.run([interpreter, __file__, "--fit", source, answer], check=True)
+        return list(np.load(answer))
+
+
+def fit(source, answer):
+    """Fit within the other environment."""
+    import warnings
+
+    from diffprivlib.models import LinearRegression, LogisticRegression
+
+    warnings.simplefilter("ignore")
+    given = np.load(source)
+    X, y, X_test = given["X"], given["y"], given["X_test"]
+    predicted = []
+    for epsilon in given["epsilons"].tolist():
+        if "target_bounds" in given:
+            bound = float(given["feature_bound"])
+            bounds_y = tuple(given["target_bounds"].tolist())
+            model = LinearRegression(epsilon=epsilon, bounds_X=(-bound, bound), bounds_y=bounds_y)
+            predicted.append(model.fit(X, y).predict(X_test))
+        else:
+            model = LogisticRegression(epsilon=epsilon, data_norm=float(given["data_norm"]))
+            probabilities = model.fit(X, y).predict_proba(X_test)
+            predicted.append(np.log(np.maximum(probabilities, 1e-300)))
+    np.save(answer, np.array(predicted))
+
+
+def main():
+    parser = argparse.ArgumentParser(description=__doc__.partition("\n")[0])
+    what = parser.add_mutually_exclusive_group(required=True)
+    what.add_argument("--install", metavar="FOLDER", help="make the environment there")
+    what.add_argument("--fit", nargs=2, metavar=("ROWS", "PREDICTIONS"), help="used internally")
+    args = parser.parse_args()
+    if args.install:
+        print(f"export SKDP_PEERS={install(args.install)}")
+    else:
+        fit(*args.fit)
+
+
+if __name__ == "__main__":
+    main()

@@ -1,0 +1,48 @@
+"""The data sets of the utility benchmark by name."""
+
+from __future__ import annotations
+
+from collections.abc import Callable
+
+import datasets
+import synthetic
+from datasets import Dataset
+
+SETS: dict[str, Callable[[], Dataset]] = {
+    make.__name__: make
+    for make in (
+        datasets.breast_cancer,
+        datasets.iris,
+        datasets.wine,
+        datasets.digits,
+        synthetic.classes,
+        datasets.adult,
+        datasets.adult_rare,
+        datasets.covertype_2,
+        datasets.covertype_7,
+        datasets.mnist,
+        datasets.newsgroups_7_8,
+        datasets.newsgroups_3_4,
+        datasets.newsgroups_13_14,
+        datasets.newsgroups_2,
+        datasets.newsgroups,
+        datasets.diabetes,
+        datasets.california,
+        datasets.california_raw,
+        datasets.bike,
+        datasets.protein,
+        synthetic.uniform,
+        synthetic.autoregressive,
+        synthetic.lognormal,
+        synthetic.ill_conditioned,
+        synthetic.heavy_noise,
+        synthetic.skewed_target,
+        synthetic.sparse_independent,
+        synthetic.sparse_correlated,
+    )
+}
+
+# Few rows, so that means over as many splits as elsewhere would say little.
+SMALL = ("breast_cancer", "iris", "wine", "digits", "diabetes")
+# Beside accuracy, or in its place, what is reported first.
+RARE = ("adult_rare", "covertype_7", "newsgroups_2")

@@ -1,0 +1,275 @@
+"""The pieces of the utility benchmark do what its tables say, on tiny data."""
+
+import importlib
+import json
+import math
+import sys
+import warnings
+from pathlib import Path
+
+import numpy as np
+import pytest
+import scipy.sparse as sp
+from sklearn.datasets import make_classification
+
+from skdp.privacy import gdp
+
+FOLDER = Path(__file__).resolve().parents[1] / "examples" / "benchmarks"
+
+
+@pytest.fixture
+def piece(monkeypatch):
+    """``piece(name)``: a module of the benchmark."""
+    monkeypatch.syspath_prepend(str(FOLDER))
+    monkeypatch.delenv("SKDP_PEERS", raising=False)
+    before = set(sys.modules)
+    yield importlib.import_module
+    for name in set(sys.modules) - before:
+        if str(FOLDER) in str(getattr(sys.modules[name], "__file__", "")):
+            del sys.modules[name]
+
+
+@pytest.fixture
+def tiny(piece):
+    """A classification and a regression set of 600 rows of norm at most 1."""
+    Dataset = piece("datasets").Dataset
+    rng = np.random.default_rng(0)
+    X, y = make_classification(600, 5, random_state=0)
+    X /= np.linalg.norm(X, axis=1, keepdims=True)
+    target = 10 + 5 * np.clip(X @ [0.5, 0.5, 0, 0, 0] + 0.1 * rng.normal(size=600), -1, 1)
+    return Dataset(X, y, ""), Dataset(X, target, "", target_bounds=(5, 15))
+
+
+def fit(piece, **changes):
+    record = {
+        "data": "digits",
+        "method": "skdp",
+        "epsilon": 1.0,
+        "seed": 0,
+        "n_samples": 100,
+        "n_features": 5,
+        "n_classes": 10,
+        "seconds": 0.1,
+        "scores": {"accuracy": 0.9},
+    }
+    return piece("results").Fit(**record | changes)
+
+
+def test_every_method_predicts_every_row(piece, tiny):
+    methods, scoring = piece("methods"), piece("scoring")
+    for data in tiny:
+        found = set()
+        for name in methods.NAMES:
+            if name == "balanced" and data.is_regression:
+                continue
+            X, y = data.X[:500], data.y[:500]
+            (predicted,) = methods.run(name, data, X, y, data.X[500:], (4.0,), 1e-4)
+            if predicted is not None:
+                found.add(name)
+                scores = scoring.score(data, predicted, data.y[500:])
+                assert all(math.isfinite(s) for s in scores.values())
+        only = {"adassp"} if data.is_regression else {"balanced", "objective_perturbation"}
+        assert found == {"skdp", "exact", "floor", "output_perturbation"} | only
+
+
+def test_scores_are_those_of_the_predictions(piece, tiny):
+    scoring = piece("scoring")
+    data, regression = tiny
+    perfect = np.log(np.where(np.eye(2)[data.y] == 1, 0.9, 0.1))
+    scores = scoring.score(data, perfect, data.y)
+    assert scores["accuracy"] == scores["auc"] == scores["average_precision"] == 1.0
+    assert scores["log_loss"] == pytest.approx(-np.log(0.9))
+    wild = np.where(regression.y > 10, 1e6, -1e6)
+    clipped = np.where(regression.y > 10, 15, 5)
+    assert scoring.score(regression, wild, regression.y) == scoring.score(
+        regression, clipped, regression.y
+    )
+
+
+@pytest.mark.parametrize("kind", ["binary", "softmax", "regression"])
+@pytest.mark.parametrize("sparse", [False, True])
+def test_output_perturbation_replacing_a_row_moves_the_minimiser_by_the_sensitivity(
+    piece, kind, sparse
+):
+    """Two fits without noise show how far the minimiser moves; the scale, what was allowed."""
+    baseline = piece("output_perturbation")
+
+    class Silent:
+        def normal(self, scale, size):
+            self.scale = scale
+            return np.zeros(size)
+
+    n, epsilon, delta = 30, 1.0, 1e-4
+    rng = np.random.default_rng(1)
+    X = rng.normal(size=(n, 3))
+    X /= np.linalg.norm(X, axis=1, keepdims=True)
+    y = {"binary": X[:, 0] > 0, "softmax": np.arange(n) % 3, "regression": np.sign(X[:, 0])}[kind]
+    y = y.astype(float if kind == "regression" else int)
+    other, y_other = X.copy(), y.copy()
+    other[0], y_other[0] = -X[0], {"binary": 1 - y[0], "softmax": 2}.get(kind, -y[0])
+    noise, weights = Silent(), []
+    for rows, targets in ((X, y), (other, y_other)):
+        rows = sp.csr_array(rows) if sparse else rows
+        weights.append(baseline.fit(rows, targets, kind, 3, epsilon, delta, 1.0, noise))
+    moved = np.linalg.norm(weights[0] - weights[1])
+    sensitivity = noise.scale * gdp.mu(epsilon, delta)
+    assert 0 < moved <= sensitivity
+    penalty = (
+        2
+        * baseline.PARTS[kind][1]
+        * (10 / 9)
+        / (n * gdp.mu(epsilon, delta) * baseline.SCORE_NOISE[kind])
+    )
+    lipschitz = baseline.PARTS[kind][1] * math.sqrt(10 / 9)
+    assert sensitivity == pytest.approx(2 * lipschitz / (n * penalty), rel=1e-3)
+
+
+def test_output_perturbation_shortens_rows_in_fit_only(piece):
+    baseline = piece("output_perturbation")
+    X = np.array([[3.0, 4.0], [0.3, 0.4]])
+    assert np.linalg.norm(baseline.shortened(X, 1.0), axis=1) == pytest.approx([1.0, 0.5])
+    sparse = baseline.shortened(sp.csr_array(X), 1.0)
+    assert np.allclose(sparse.toarray(), baseline.shortened(X, 1.0))
+
+
+def test_floor_is_the_textbook_rule(piece, tiny):
+    """The receipt shows what the docstring says."""
+    methods = piece("methods")
+    seen = []
+    original = methods.private
+
+    def remembered(*args, **settings):
+        seen.append(original(*args, **settings))
+        return seen[-1]
+
+    methods.private = remembered
+    data, regression = tiny
+    methods.floor(data, data.X, data.y, data.X, 1.0, 1e-4)
+    methods.floor(regression, data.X, regression.y, data.X, 1.0, 1e-4)
+    evidence = 600 * gdp.mu(1.0, 1e-4)
+    two, line = (model.solver for model in seen)
+    assert two.horizon == pytest.approx(min(30_000, 16 * evidence / math.sqrt(6)) / 0.1)
+    assert (two.steps, two.clip, two.momentum) == (100, 0.1, 0.9)
+    assert line.horizon == pytest.approx(min(1600, evidence / (0.25 * math.sqrt(6))))
+    assert (line.steps, line.momentum) == (max(20, math.ceil(line.horizon / 2)), 0.0)
+
+
+def test_files_of_results_merge_and_later_fits_count(piece, tmp_path):
+    results = piece("results")
+    old, new, other = fit(piece), fit(piece, scores={"accuracy": 0.5}), fit(piece, seed=1)
+    results.write(tmp_path / "a.json", [old])
+    results.write(tmp_path / "a.json", [new, other])
+    results.write(tmp_path / "b.json", [old])
+    assert results.read([tmp_path / "a.json"]) == [new, other]
+    assert results.read([tmp_path / "a.json", tmp_path / "b.json"]) == [old, other]
+
+
+def test_only_splits_that_all_methods_share_are_compared(piece):
+    results = piece("results")
+    ours = [fit(piece, seed=k) for k in range(4)]
+    others = [fit(piece, method="floor", seed=k) for k in (2, 3, 4)]
+    elsewhere = [fit(piece, data="wine", seed=9)]
+    kept = results.paired([*ours, *others, *elsewhere])
+    assert kept == [*ours[2:], *others[:2], *elsewhere]
+
+
+def test_cells_are_means_with_standard_errors(piece):
+    results = piece("results")
+    fits = [fit(piece, seed=k, scores={"accuracy": a}) for k, a in enumerate((0.5, 0.7, 0.9))]
+    cell = results.cells(fits, "accuracy")["digits", "skdp", 1.0]
+    assert cell.mean == pytest.approx(0.7)
+    assert cell.error == pytest.approx(0.2 / math.sqrt(3))
+
+
+def test_cells_below_target_are_marked_and_others_are_not(piece):
+    report = piece("report")
+    good, bad = (
+        [fit(piece, seed=k, scores={"accuracy": a + 0.001 * k}) for k in range(4)]
+        for a in (0.90, 0.80)
+    )
+    assert report.shortfalls(good) == []
+    assert [s[:3] for s in report.shortfalls(bad)] == [("digits", "accuracy", 1.0)]
+    assert " <" in report.table(bad, "digits", "accuracy")
+    assert " <" not in report.table(good, "digits", "accuracy")
+
+
+def test_every_target_belongs_to_a_data_set(piece):
+    report, suite = piece("report"), piece("suite")
+    assert set(report.TARGETS) <= set(suite.SETS)
+    assert {name for name in suite.SETS if name not in report.TARGETS} == {"iris", "wine"}
+    assert set(suite.RARE) | set(suite.SMALL) <= set(suite.SETS)
+
+
+def test_fill_replaces_what_is_between_markers_and_nothing_else(piece):
+    report = piece("report")
+    page = "a\n<!-- x: begin -->\nold\n<!-- x: end -->\nb\n<!-- y: begin -->\n<!-- y: end -->\n"
+    filled = report.fill(page, {"x": r"new \1"})
+    assert filled == page.replace("old\n", "\nnew \\1\n\n")
+    assert report.fill(filled, {"x": "old"}) == report.fill(page, {"x": "old"})
+    with pytest.raises(ValueError, match="'z'"):
+        report.fill(page, {"z": ""})
+
+
+def test_page_of_the_documentation_has_the_blocks_that_are_filled(piece, tmp_path):
+    report = piece("report")
+    page = tmp_path / "page.md"
+    page.write_text((FOLDER.parents[1] / "docs" / "how_accurate.md").read_text())
+    fits = [fit(piece), fit(piece, method="exact", epsilon=None, scores={"accuracy": 0.97})]
+    report.fill_page(page, fits)
+    text = page.read_text()
+    assert text.count("0.900") == 3
+    assert text.count("0.970") == 3
+
+
+def test_command_line_runs_in_pieces_and_reports(piece, tmp_path, capsys):
+    utility = piece("utility")
+    out = str(tmp_path / "r.json")
+    common = ["--only", "wine", "--eps", "1", "--repeats", "1", "--out", out]
+    with warnings.catch_warnings():
+        warnings.simplefilter("ignore", FutureWarning)
+        utility.main([*common, "--methods", "exact"])
+        utility.main([*common, "--methods", "output_perturbation", "--first", "2"])
+    capsys.readouterr()
+    utility.main(["--report", out])
+    said = capsys.readouterr().out
+    assert "| wine: 142 rows, 13 features, 3 classes |" in said
+    records = json.loads(Path(out).read_text())
+    assert {(r["method"], r["seed"]) for r in records} == {
+        *(("exact", k) for k in range(4)),
+        *(("output_perturbation", k) for k in range(2, 6)),
+    }
+
+
+def test_plots_are_drawn(piece, tmp_path):
+    pytest.importorskip("matplotlib")
+    plots = piece("plots")
+    with warnings.catch_warnings():
+        warnings.simplefilter("ignore")
+        paths = plots.save(
+            [
+                *(fit(piece, seed=k, epsilon=e) for k in range(2) for e in (0.1, 1.0)),
+                *(
+                    fit(piece, data="bike", seed=k, n_classes=None, scores={"r2": 0.6})
+                    for k in range(2)
+                ),
+            ],
+            tmp_path,
+        )
+    assert [p.name for p in paths] == ["classification.png", "regression.png"]
+    assert all(p.stat().st_size > 5000 for p in paths)
+
+
+def test_diffprivlib_is_left_out_without_its_environment(piece, tiny):
+    data, _ = tiny
+    assert piece("peers").diffprivlib(data, data.X, data.y, data.X, (0.5, 1.0)) == [None, None]
+
+
+def test_synthetic_sets_keep_their_bounds(piece):
+    synthetic = piece("synthetic")
+    for make in (synthetic.classes, synthetic.uniform, synthetic.autoregressive):
+        data = make()
+        assert np.linalg.norm(data.X, axis=1).max() <= data.data_norm * (1 + 1e-12)
+        assert np.abs(data.X).max() <= data.feature_bound
+        if data.is_regression:
+            assert data.y.min() >= -1
+            assert data.y.max() <= 1
