@@ -3,6 +3,7 @@
 import importlib
 import json
 import math
+import re
 import sys
 import warnings
 from pathlib import Path
@@ -11,6 +12,8 @@ import numpy as np
 import pytest
 import scipy.sparse as sp
 from sklearn.datasets import make_classification
+from sklearn.linear_model import LinearRegression, LogisticRegression
+from sklearn.metrics import log_loss, mean_squared_error
 
 from skdp.privacy import gdp
 
@@ -273,3 +276,76 @@ def test_synthetic_sets_keep_their_bounds(piece):
         if data.is_regression:
             assert data.y.min() >= -1
             assert data.y.max() <= 1
+
+
+def test_minima_of_the_solver_matrix_are_those_of_scikit_learn(piece, tiny):
+    models = piece("solvers").MODELS
+    data, regression = tiny
+    exact = LogisticRegression(tol=1e-10, max_iter=1000).fit(data.X, data.y)
+    w = np.append(exact.coef_, exact.intercept_)
+    least = models["DPLogisticRegression"].objective.minimum(data.X, data.y)
+    assert least == pytest.approx(
+        log_loss(data.y, exact.predict_proba(data.X)) + w[:-1] @ w[:-1] / 1200, abs=1e-9
+    )
+    line = LinearRegression().fit(regression.X, regression.y)
+    error = mean_squared_error(regression.y, line.predict(regression.X))
+    for name, scale in (("DPLinearRegression", 1.0), ("DPLassoRegressor", 0.5)):
+        least = models[name].objective.minimum(regression.X, regression.y)
+        assert least == pytest.approx(scale * error)
+
+
+def test_docstrings_name_the_solvers_that_are_taken_and_no_others(piece, tiny):
+    solvers = piece("solvers")
+    for name, model in solvers.MODELS.items():
+        data = tiny[model.regression]
+        text = re.search(r"    solver : (.*?)\n    \w+ : ", model.estimator.__doc__, re.DOTALL)[1]
+        named = set(re.findall(r"``'(\w+)'``", text)) - {"auto"}
+        said = {solver: solvers.refusal(model, data, solver) for solver in solvers.SOLVERS}
+        assert named == {solver for solver, text in said.items() if text is None}, name
+        assert all("needs" in text for text in said.values() if text)
+
+
+def test_solver_matrix_runs_and_reports(piece, tiny, tmp_path, capsys, monkeypatch):
+    solvers = piece("solvers")
+    monkeypatch.setattr(solvers, "SETS", {"two": lambda: tiny[0], "line": lambda: tiny[1]})
+    out = str(tmp_path / "r.json")
+    options = ["--eps", "4", "--repeats", "1", "--out", out]
+    solvers.main([*options, "--solvers", "gd", "objective_perturbation", "adassp"])
+    said = capsys.readouterr().out
+    assert "DPSVMClassifier, adassp: AdaSSP needs the squared loss" in said
+    solvers.main(["--report", out])
+    again = capsys.readouterr().out
+    assert said.startswith(again.rstrip())
+    assert "**DPLogisticRegression, two**: 480 rows, 5 features" in again
+    assert re.search(r"^\| gd \| .* \| 1\.0 \| 10\d \|$", again, re.MULTILINE)
+    assert re.search(r"^\| objective_perturbation \| .* \| 1 \|$", again, re.MULTILINE)
+    records = json.loads(Path(out).read_text())
+    assert {r["method"] for r in records} == {
+        *("DPLogisticRegression gd", "DPLogisticRegression objective_perturbation"),
+        *("DPSVMClassifier gd", "DPSVMClassifier objective_perturbation"),
+        *("DPLinearRegression gd", "DPLinearRegression adassp", "DPLassoRegressor gd"),
+    }
+    assert all(r["scores"]["excess"] >= -1e-9 for r in records)
+
+
+def test_solvers_far_below_the_baseline_are_found(piece):
+    solvers = piece("solvers")
+
+    def fits(solver, accuracy, n):
+        return [
+            fit(
+                piece,
+                method=f"DPLogisticRegression {solver}",
+                seed=k,
+                n_samples=n,
+                scores={"accuracy": accuracy + 0.1 * k},
+            )
+            for k in range(3)
+        ]
+
+    baseline = fits("gd", 0.6, 16_000)
+    (found,) = solvers.failures([*baseline, *fits("ppm", 0.58, 16_000), *fits("svrg", 0.5, 16_000)])
+    assert found[:2] == ("digits", "DPLogisticRegression svrg")
+    assert found[2:] == pytest.approx((0.1, 0.0))
+    few = fits("gd", 0.6, 15_999) + fits("svrg", 0.5, 15_999)
+    assert solvers.failures(few) == []

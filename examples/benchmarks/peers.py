@@ -73,6 +73,8 @@ def fit(source, answer):
         else:
             model = LogisticRegression(epsilon=epsilon, data_norm=float(given["data_norm"]))
             probabilities = model.fit(X, y).predict_proba(X_test)
+            # Its scores may overflow, which says nothing about the classes.
+            probabilities = np.nan_to_num(probabilities, nan=1 / probabilities.shape[1])
             predicted.append(np.log(np.maximum(probabilities, 1e-300)))
     np.save(answer, np.array(predicted))
 

@@ -23,6 +23,8 @@ Sparse = TypeVar("Sparse", sp.csr_array, sp.csc_array)
 # Norms up to this can be computed and used in double precision without overflow.
 _LARGEST_NORM = 1e150
 _LEAST_NORM = 1e-150
+# Kernels of linear algebra for fewer rows than this may depend on the memory between columns.
+_FEW_ROWS = 16
 
 
 @dataclass(frozen=True, eq=False)
@@ -92,6 +94,9 @@ class Block(BoundedBlock):
     - ``norms`` bounds the norm of every row that ``scores`` and ``combine`` work with, and is at
       most ``bounds.row_norm``, up to rounding of a few units in the last place. This holds for
       any entries: a row that is not finite counts as zero.
+    - The scores of a row do not depend on the entries of other rows, to the last bit. Otherwise
+      one row could move all others across the edges between which a question counts.
+    - Mapped targets are in [-1, 1], also after rounding.
     - Computations are in double precision whatever the type of X.
     """
 
@@ -99,6 +104,7 @@ class Block(BoundedBlock):
         norms, limit = raw.norms, bounds.data_norm
         largest = norms.max(initial=0.0)
         self._X, self._limit = raw.X, limit
+        self._scattered = isinstance(raw.X, np.ndarray) and not _fit_for_blas(raw.X)
         self._huge: np.ndarray | None = None
         if largest > _LARGEST_NORM:
             self._huge = norms > _LARGEST_NORM
@@ -111,22 +117,27 @@ class Block(BoundedBlock):
         self.norms = np.maximum(np.hypot(np.minimum(norms, limit), self._constant), _LEAST_NORM)
         self.y = raw.y
         if (target := bounds.target) is not None:
-            self.y = (np.clip(raw.y, target.low, target.high) - target.centre) / target.half_width
+            y = (np.clip(raw.y, target.low, target.high) - target.centre) / target.half_width
+            # The centre is rounded, by much where the interval is narrow for its distance from 0.
+            self.y = np.clip(y, -1.0, 1.0)
 
     def loaded(self) -> Block:
         """Itself if its rows can be used where they lie, else a copy that lives for one use.
 
         Single precision rows are brought to double precision, huge ones to a norm that can be
-        computed with, and negative features to zero if they count as that. A block is small, so
-        this happens in cache and X as a whole is not copied.
+        computed with, and negative features to zero if they count as that; entries that lie
+        scattered in memory are brought together. A block is small, so this happens in cache and X
+        as a whole is not copied.
         """
-        if self._huge is None and not self._signed and self._X.dtype == np.float64:
+        as_it_lies = self._X.dtype == np.float64 and not self._scattered
+        if self._huge is None and not self._signed and as_it_lies:
             return self
         other = copy(self)
-        if self._huge is None:
-            other._X = _in_double(self._X)
-        else:
-            other._X, other._huge = _tamed(_in_double(self._X), self._huge, self._limit), None
+        other._X = _in_double(self._X)
+        if self._scattered:
+            other._X, other._scattered = other._X.copy(order="K"), False
+        if self._huge is not None:
+            other._X, other._huge = _tamed(other._X, self._huge, self._limit), None
         if self._signed:
             other._X, other._signed = _without_negatives(other._X), False
         return other
@@ -231,6 +242,14 @@ def _entries(X: Rows) -> np.ndarray:
     return X if isinstance(X, np.ndarray) else X.data
 
 
+def _fit_for_blas(X: np.ndarray) -> bool:
+    """Whether products with X are computed like those with a contiguous copy of it."""
+    (m, _), (down, along), size = X.shape, X.strides, X.itemsize
+    # Part of a longer column-major array, with enough rows that no kernel for few is chosen.
+    within_columns = m >= _FEW_ROWS and down == size and along >= m * size and along % size == 0
+    return X.flags.aligned and (X.flags.forc or within_columns)
+
+
 def _without_negatives(X: Rows) -> Rows:
     if isinstance(X, np.ndarray):
         return np.maximum(X, 0.0)
@@ -258,7 +277,8 @@ def _tamed(X: Rows, huge: np.ndarray, limit: float) -> Rows:
     """
     out: Rows
     if isinstance(X, np.ndarray):
-        out = X.copy()
+        # In the order of X: sums in another order would round the other rows differently.
+        out = X.copy(order="K")
         rows = (out[i] for i in np.flatnonzero(huge))
     else:
         out = compressed(sp.csr_array, X.shape, X.data.copy(), X.indices, X.indptr)

@@ -68,11 +68,13 @@ class DPLassoRegressor(PrivateLinearRegressor):
     adjacency : {'replace_one', 'zero_out'}, default='replace_one'
         What neighbouring data sets are: one row replaced by any other, or one row's contribution
         removed. Replace-one is the stronger promise.
-    solver : {'auto', 'gd', 'screening', 'tracked_gd'} or Solver, default='auto'
-        The algorithm. A configured instance such as ``Screening(k=20)`` sets its hyperparameters.
-        ``'auto'`` is ``'screening'``, noisy selection and a fit on what was selected, unless there
-        are fewer than 400 rows and at most 20 features. ``'gd'`` takes proximal gradients in all
-        features at once.
+    solver : str or Solver, default='auto'
+        The algorithm: ``'auto'``, or one of ``'accmd'``, ``'adaptive_gd'``, ``'gd'``, ``'ppm'``,
+        ``'screening'``, ``'spider'``, ``'svrg'`` and ``'tracked_gd'`` (see :mod:`skdp.solvers`).
+        ``'auto'`` is ``'screening'``, noisy selection and a fit on what was selected, or ``'gd'``
+        if there are fewer than 400 rows and at most 20 features. The others take proximal gradients
+        in all features at once. A configured instance such as ``Screening(k=20)`` sets its
+        hyperparameters.
     clip_predictions : bool, default=True
         Whether ``predict`` clips to ``target_bounds_``. The fit clips residuals, hence hardly sees
         the few rows for which a linear model leaves the bounds. This costs no privacy.

@@ -56,9 +56,13 @@ class DPLinearRegression(PrivateLinearRegressor):
     adjacency : {'replace_one', 'zero_out'}, default='replace_one'
         What neighbouring data sets are: one row replaced by any other, or one row's contribution
         removed. Replace-one is the stronger promise.
-    solver : {'auto', 'adassp', 'gd', 'tracked_gd'} or Solver, default='auto'
-        The algorithm. A configured instance such as ``TrackedGD(steps=50)`` sets its
-        hyperparameters. ``'auto'`` is ``'tracked_gd'`` for preconditioned rows, else ``'gd'``.
+    solver : str or Solver, default='auto'
+        The algorithm: ``'auto'``, or one of ``'accmd'``, ``'adaptive_gd'``, ``'adassp'``, ``'gd'``,
+        ``'ppm'``, ``'screening'``, ``'spider'``, ``'svrg'`` and ``'tracked_gd'`` (see
+        :mod:`skdp.solvers`). ``'auto'`` is ``'tracked_gd'`` for preconditioned rows, else ``'gd'``.
+        ``'adassp'`` and ``'screening'`` take the squared loss only; the former no constraint, the
+        latter one on each coefficient alone. A configured instance such as ``TrackedGD(steps=50)``
+        sets its hyperparameters.
     constraint : Constraint, optional
         A set that the coefficients must lie in.
     precondition : {'auto', 'full'}, Looks or None, default='auto'

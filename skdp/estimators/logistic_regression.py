@@ -63,9 +63,13 @@ class DPLogisticRegression(PrivateLinearClassifier):
     adjacency : {'replace_one', 'zero_out'}, default='replace_one'
         What neighbouring data sets are: one row replaced by any other, or one row's contribution
         removed. Replace-one is the stronger promise.
-    solver : {'auto', 'gd', 'objective_perturbation'} or Solver, default='auto'
-        The algorithm, one of :mod:`skdp.solvers`. A configured instance such as ``GD(steps=50)``
-        sets its hyperparameters.
+    solver : str or Solver, default='auto'
+        The algorithm: ``'auto'``, or one of ``'accmd'``, ``'adaptive_gd'``, ``'dual_averaging'``,
+        ``'gd'``, ``'objective_perturbation'``, ``'ppm'``, ``'spider'`` and ``'svrg'`` (see
+        :mod:`skdp.solvers`). ``'auto'`` is ``'dual_averaging'`` for preconditioned sparse rows of
+        more than 1000 features, else ``'gd'``. ``'objective_perturbation'`` takes two classes, and
+        neither an l1 penalty nor a constraint. A configured instance such as ``GD(steps=50)`` sets
+        its hyperparameters.
     constraint : Constraint, optional
         A set that the coefficients must lie in.
     precondition : {'auto', 'diagonal', 'full'}, Conditioner or None, default='auto'

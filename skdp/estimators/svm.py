@@ -75,10 +75,12 @@ class DPSVMClassifier(PrivateLinearClassifier):
         What neighbouring data sets are: one row replaced by any other, or one row's contribution
         removed. Replace-one is the stronger promise.
     solver : str or Solver, default='auto'
-        The algorithm: ``'auto'``, which is ``'gd'``, or another of :mod:`skdp.solvers`. A
-        configured instance such as ``GD(steps=50)`` sets its hyperparameters. One that asks for
-        more than the loss offers, such as a bounded second derivative, refuses before anything is
-        spent.
+        The algorithm: ``'auto'``, which is ``'gd'``, or one of ``'accmd'``, ``'adaptive_gd'``,
+        ``'gd'``, ``'objective_perturbation'``, ``'ppm'``, ``'spider'`` and ``'svrg'`` (see
+        :mod:`skdp.solvers`). The plain hinge loss is not smooth, which leaves ``'adaptive_gd'``,
+        ``'gd'`` and ``'ppm'``. ``'objective_perturbation'`` takes two classes, and neither an l1
+        penalty nor a constraint. A solver that asks for more than the problem offers refuses before
+        anything is spent. A configured instance such as ``GD(steps=50)`` sets its hyperparameters.
     constraint : Constraint, optional
         A set that the coefficients must lie in.
     precondition : {'auto', 'diagonal', 'full'}, Whitening or None, default='auto'

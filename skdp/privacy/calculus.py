@@ -8,7 +8,7 @@ from __future__ import annotations
 
 from abc import ABC, abstractmethod
 from dataclasses import dataclass
-from math import inf, sqrt
+from math import inf, isnan, nan, sqrt
 
 from . import gdp, perturbation, zcdp
 from .events import (
@@ -118,9 +118,11 @@ class PerturbedGaussianDP(Calculus):
         output = inf if event.output_sensitivity else 0.0
         if event.output_noise_scale:
             output = event.output_sensitivity / event.output_noise_scale
-        ratio = max(moves, turns)
         share = perturbation.OUTPUT_SHARE
-        return max(ratio * ratio / (1 - share), output * output / share)
+        prices = [ratio * ratio / (1 - share) for ratio in (moves, turns)]
+        prices.append(output * output / share)
+        # A maximum would pass over what is not a number, which no ledger takes.
+        return nan if any(map(isnan, prices)) else max(prices)
 
     def limit(self, epsilon: float, delta: float) -> float:
         """Square of the largest mu that implies (epsilon, delta)-DP."""

@@ -57,6 +57,10 @@ Proof
 
        delta(epsilon) <= HS_e(mu) + 2 HS_e(sqrt(5/8) mu) + HS_e(sqrt(1/2) mu).
 
+   This holds too if P, or whether there is a perturbation at all, is chosen with earlier answers
+   in view. Without one all L_v are the same, and counted once, as the first term; and an L_v that
+   is halted where it would exceed its own ``T_v`` is complete wherever there is one.
+
    For a delta below 0.001 the last two terms are a small fraction of the first. Under zero-out the
    vertices are 0 and ``C_1 u_1``, and ``P >= (B / s)^2`` suffices.
 

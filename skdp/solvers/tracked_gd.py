@@ -36,6 +36,9 @@ _BLIND_CLIP = 0.1
 # Largest noise of a count, as a share of the rows, at which counts are used.
 _VISIBLE = 1 / 12
 _RATE = 0.1
+# Coordinates that nobody has conditioned hold directions of little variance, which need a longer
+# way than unit steps go. Stable: heavy-ball steps may be 2 (1 + momentum) over the curvature.
+_MOMENTUM, _STRIDE = 0.9, 20.0
 
 
 @dataclass(frozen=True)
@@ -53,7 +56,9 @@ class TrackedGD(Solver):
     of the last iterates.
 
     Made for coordinates in which second moments are about 1, see
-    :class:`skdp.conditioning.Looks`, where one step size suits all directions.
+    :class:`skdp.conditioning.Looks`, where one step size suits all directions. In the user's
+    coordinates, where it does not, steps are as long as those of :class:`skdp.solvers.GD` and have
+    its heavy-ball momentum.
 
     Parameters
     ----------
@@ -106,10 +111,12 @@ class TrackedGD(Solver):
             whole = 1 - min(0.5, max(0.03, 0.02 + 3.9 / evidence)) / growth
         # Length of a typical row, and largest second moment in a direction.
         length, curvature = problem.row_norm, problem.row_norm**2
+        momentum, stride = _MOMENTUM, _STRIDE
         if problem.bounds.row_map is not None:
+            momentum, stride = 0.0, 1.0
             length, curvature = min(length, sqrt(p)), min(curvature, 1.0)
 
-        w = problem.start()
+        w = before = problem.start()
         looking = budget.fraction(_START_SHARE).whole()
         counts = oracle.gradient_sizes(w, length * _OCTAVES, spend=looking)
         clip = length * _first_clip(counts.value, counts.scale, whole, problem.n_samples)
@@ -118,8 +125,9 @@ class TrackedGD(Solver):
             g, share = oracle.gradient_and_share(w, spend=spend, clip=clip, of_share=_FOLLOW_SHARE)
             # Beyond this total step length noise, not data, would lengthen w.
             horizon = 0.65 * evidence * sqrt(p * curvature) / clip
-            step = min(1.0, horizon / steps) / curvature
-            w = problem.project(problem.prox(w - step * g, step))
+            step = (1 - momentum) * min(stride, horizon / steps) / curvature
+            moved = w - step * g + momentum * (w - before)
+            before, w = w, problem.project(problem.prox(moved, step))
             tail.append(w)
             # Noise larger than the share of clipped rows would make the clip a random walk.
             rate = _RATE * min(1.0, (1 - whole) / share.scale)

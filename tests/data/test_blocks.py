@@ -13,6 +13,15 @@ LAYOUTS = {
     "csr_array": sp.csr_array,
     "csr_matrix": sp.csr_matrix,
 }
+# Ways in which rows can lie in memory.
+LIES = {
+    "row by row": np.ascontiguousarray,
+    "column by column": np.asfortranarray,
+    "in longer columns": lambda X: np.asfortranarray(np.vstack([X] * 5))[: len(X)],
+    "in longer rows": lambda X: np.hstack([X, X])[:, : X.shape[1]],
+    "in every other column": lambda X: np.repeat(X, 2, axis=1)[:, ::2],
+    "upside down": lambda X: np.ascontiguousarray(X[::-1])[::-1],
+}
 NORM = 2.5
 ROUNDING = 1e-12
 
@@ -187,6 +196,27 @@ def test_targets_are_clipped_and_mapped_without_touching_those_given():
     bounds = RowBounds(NORM, target=TargetBounds(10.0, 20.0))
     np.testing.assert_array_equal(block_of(np.zeros((5, 1)), bounds, given).y, [-1, -1, 0, 1, 1])
     np.testing.assert_array_equal(given, y)
+
+
+@pytest.mark.parametrize(("low", "width"), [(2.0**53, 2.0), (1e12, 0.01), (-1.7e9, 100.3)])
+def test_mapped_targets_are_within_one_however_narrow_the_bounds(low, width):
+    # The middle of the first interval is not a float.
+    bounds = RowBounds(NORM, target=TargetBounds(low, low + width))
+    y = block_of(np.zeros((2, 1)), bounds, np.array([low, low + width])).y
+    assert np.abs(y).max() <= 1
+
+
+@pytest.mark.parametrize("n", [3, 40])
+@pytest.mark.parametrize("lie", LIES)
+@pytest.mark.parametrize("n_scores", [1, 3])
+def test_the_scores_of_a_row_are_the_same_to_the_last_bit_beside_a_huge_row(n, lie, n_scores):
+    rng = np.random.default_rng(0)
+    for d in range(2, 60):
+        X, w = rng.standard_normal((n, d)), rng.standard_normal((d, n_scores)).squeeze()
+        beside = X.copy()
+        beside[-1] = 1e200
+        ordinary, huge = (block_of(LIES[lie](rows), RowBounds(NORM)) for rows in (X, beside))
+        np.testing.assert_array_equal(huge.scores(w)[:-1], ordinary.scores(w)[:-1])
 
 
 @given(n=st.integers(1, 20_000), rows=st.integers(1, 30_000))

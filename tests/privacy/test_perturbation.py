@@ -1,15 +1,17 @@
 """The calculus of one objective perturbation: against its formula, and against integration."""
 
-from math import erf, exp, log, sqrt
+from math import erf, exp, inf, log, sqrt
 
 import pytest
 from divergence_of_minimisers import asked, cells, delta, delta_with_a_release
 
+from skdp.exceptions import BudgetExceededError
 from skdp.losses import HuberisedHinge, Logistic, SquaredHinge
 from skdp.privacy import gdp, perturbation
 from skdp.privacy.adjacency import Adjacency
 from skdp.privacy.calculus import PerturbedGaussianDP
 from skdp.privacy.events import ObjectivePerturbationEvent
+from skdp.privacy.ledger import Ledger
 
 PAIRS = [(0.01, 1e-9), (0.1, 1e-5), (1.0, 1e-5), (4.0, 1e-6), (30.0, 0.1), (1e4, 1e-5)]
 
@@ -76,6 +78,13 @@ def event(**facts):
 )
 def test_the_price_covers_each_of_its_parts(facts, price):
     assert PerturbedGaussianDP().cost(event(**facts)) == pytest.approx(price, rel=1e-12)
+
+
+@pytest.mark.parametrize("part", ["", "output_"])
+def test_what_no_noise_can_hide_has_no_price(part):
+    endless = event(**{f"{part}sensitivity": inf, f"{part}noise_scale": inf})
+    with pytest.raises(BudgetExceededError):
+        Ledger(10.0, 1e-5, calculus=PerturbedGaussianDP()).charge(endless)
 
 
 HINGE = HuberisedHinge(0.5)

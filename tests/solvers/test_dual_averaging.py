@@ -157,3 +157,22 @@ def test_other_losses_and_an_opening_of_one_score_are_refused():
         DualAveraging().check(problem(loss=Squared()))
     with pytest.raises(ValueError, match="DualAveraging needs several scores a row for an opening"):
         DualAveraging(opening=0.5).check(problem(2))
+
+
+def test_the_default_takes_short_steps_where_few_features_go_together():
+    # All rows share a direction, and the classes differ across it. Ten steps overshoot to and fro
+    # along the shared one: accuracy 0.50 to 0.57, where 100 have 0.87 to 0.91.
+    rng = np.random.default_rng(0)
+    X = 1 + 0.4 * rng.uniform(-1, 1, size=(20_000, 10))
+    X /= np.linalg.norm(X, axis=1, keepdims=True)
+    scores = X @ np.tile([1.0, -1.0], 5)
+    y = (scores + 0.3 * scores.std() * rng.normal(size=len(X)) > 0).astype(float)
+    task = Problem(Logistic(), *X.shape, RowBounds(1.0, 0.1))
+    w, ledger = run(DualAveraging(), task, sp.csr_array(X), y)
+    assert accuracy(w, X, y) > 0.8
+    assert [event.count for event in ledger.receipt()] == [100]
+
+
+def test_the_default_takes_ten_steps_for_text():
+    _, ledger = run(DualAveraging(), problem(2), *text(2))
+    assert [event.count for event in ledger.receipt()] == [10]

@@ -157,3 +157,15 @@ def test_clip_follows_the_formula():
     # The noise of the share is small here, so the rate is the full 0.1.
     expected = size[:-1] * np.array([exp(-0.1 * e) for e in excess[:-1]])
     np.testing.assert_allclose(size[1:], expected)
+
+
+def test_directions_of_little_variance_are_learned_in_the_users_coordinates():
+    # The second feature varies by 1/300 of the squared bound on rows: 200 steps of one over that
+    # bound leave exp(-200 / 300) = 0.51 of the way to its coefficient, those of gd next to nothing.
+    rng = np.random.default_rng(0)
+    X = rng.uniform(-1, 1, size=(N, 2)) * [sqrt(2.9), sqrt(0.03)]
+    y = X @ [0.2, 0.5]
+    bounds = RowBounds(sqrt(3), 0.0, TargetBounds(-1.0, 1.0))
+    problem = Problem(Squared(), N, 2, bounds)
+    w, _, _ = solve(TrackedGD(steps=200), problem, X, y, epsilon=1e6)
+    np.testing.assert_allclose(w, [0.2, 0.5], rtol=0.02)

@@ -121,5 +121,5 @@ def _sizes(problem: Problem, block: BoundedBlock, z: np.ndarray) -> np.ndarray:
         r = Loss.clipped_derivative(problem.loss, block.y, z, np.inf)
         sizes = block.norms * (np.abs(r) if r.ndim == 1 else np.sqrt(np.einsum("ij,ij->i", r, r)))
     if problem.class_weight is not None:
-        sizes *= np.take(problem.class_weight, block.y.astype(np.intp))
+        sizes *= np.take(problem.class_weight, block.y.astype(np.intp), mode="clip")
     return sizes

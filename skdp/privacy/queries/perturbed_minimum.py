@@ -29,6 +29,9 @@ _ONE_SIDED = (Logistic, HuberisedHinge, SquaredHinge)
 # Of the quadratic part, relative to the largest curvature of the sum of losses. Weaker ones would
 # make the minimiser hard to compute.
 _LEAST_STRENGTH = 1e-6
+# Of the quadratic part, relative to its own largest curvature. Of weaker ones rounding would leave
+# nothing, and whether Newton's equations can be solved would depend on the rows.
+_LEAST_OF_LARGEST = 1e-10
 # Noise on the computed minimiser relative to the least that the random slope may do to it.
 _LITTLE = 0.03
 # Rounding of a gradient in units of the last place of its largest part.
@@ -138,12 +141,14 @@ class PerturbedMinimumQuery(PerturbedQuery):
         spend : Spend
             Price.
         """
-        query = cls(problem, clip, inf, inf)
+        query = cls(problem, clip, 0.0, inf)
         n, p, bound = problem.n_samples, problem.n_rows, query.gradient.bound
         # Beyond this power, exp is not needed: other bounds on strength are larger.
         most = min(largest_jacobian(spend), 500.0)
         least = query.curvature / expm1(most) * _ROUND_UP
-        strength = max(strength, least, _LEAST_STRENGTH * n * query.curvature)
+        computable = _LEAST_STRENGTH * n * query.curvature
+        computable = max(computable, _LEAST_OF_LARGEST * float(query._penalty()[1]))
+        strength = max(strength, least, computable)
         query = cls(problem, clip, strength, inf)
         slope = slope_scale(query.sensitivity(adjacency), spend)
         output = _LITTLE * slope * p / (n * query.curvature + strength)
@@ -223,7 +228,8 @@ class PerturbedMinimumQuery(PerturbedQuery):
             diagonal[:d] = np.maximum(self.strength, weight * np.square(penalty.factor))
             return diagonal, diagonal.max()
         values, vectors = np.linalg.eigh(weight * (penalty.factor.T @ penalty.factor))
-        values = np.maximum(values, self.strength)
+        # So that the product is that strong after rounding.
+        values = np.maximum(values, self.strength) + d * _ROUNDING * values.max(initial=0.0)
         matrix = np.diag(np.full(problem.n_rows, self.strength))
         matrix[:d, :d] = vectors * values @ vectors.T
         return matrix, values.max()

@@ -34,8 +34,8 @@ class RowMeansQuery(GaussianQuery):
     n_samples : int
         Number of rows n to divide by.
     n_classes : int, default=1
-        Number of classes K, encoded 0, ..., K - 1; targets outside count towards the nearest one.
-        1 takes no notice of targets.
+        Number of classes K, encoded 0, ..., K - 1; targets outside count towards the nearest one,
+        those that are not numbers towards the first. 1 takes no notice of targets.
 
     Guarantees
     ----------
@@ -87,5 +87,5 @@ class RowMeansQuery(GaussianQuery):
         if k == 1:
             return block.combine(np.ones(m))
         members = np.zeros((m, k))
-        members[np.arange(m), np.clip(block.y, 0, k - 1).astype(np.intp)] = 1.0
+        members[np.arange(m), np.clip(np.nan_to_num(block.y), 0, k - 1).astype(np.intp)] = 1.0
         return block.combine(members)

@@ -16,7 +16,7 @@ from .base import GumbelQuery
 
 __all__ = ["SelectionQuery"]
 
-_LEAST_PRODUCT, _LARGEST_SUM = 1e-280, 1e300
+_LEAST_NORM, _LEAST_PRODUCT, _LARGEST_SUM = 1e-140, 1e-280, 1e300
 
 
 @dataclass(frozen=True, eq=False)
@@ -78,15 +78,15 @@ class SelectionQuery(GumbelQuery):
     @property
     def entry(self) -> float:
         """The bound e on entries."""
-        bounds = self.problem.bounds
-        largest = bounds.data_norm if bounds.row_map is None else bounds.row_map.norm
-        own = inf if bounds.feature_bound is None else bounds.feature_bound
-        return min(own, largest / sqrt(2.0))
+        own = self.problem.bounds.feature_bound
+        return min(inf if own is None else own, self._largest / sqrt(2.0))
 
     def sensitivity(self, adjacency: Adjacency) -> float:
         """``4 c e / n`` under replace-one; infinite where double precision is left."""
         n, product = self.problem.n_samples, self.clip * self.entry
-        if not (product >= _LEAST_PRODUCT and 4 * product * n <= _LARGEST_SUM):
+        # Rows whose squares are lost could not be brought to a norm below.
+        kept = self._largest >= _LEAST_NORM and product >= _LEAST_PRODUCT
+        if not (kept and 4 * product * n <= _LARGEST_SUM):
             return inf
         return adjacency.of_sum(2 * product) / n
 
@@ -99,6 +99,11 @@ class SelectionQuery(GumbelQuery):
     def public(self) -> tuple[object, ...]:
         """All that the question says."""
         return (self.w, self.clip, self.entry, self.candidates, self.k, self.signed)
+
+    @property
+    def _largest(self) -> float:
+        bounds = self.problem.bounds
+        return bounds.data_norm if bounds.row_map is None else bounds.row_map.norm
 
     def _of_block(self, block: BoundedBlock) -> np.ndarray:
         r = np.clip(block.y - block.scores(self.w), -self.clip, self.clip)

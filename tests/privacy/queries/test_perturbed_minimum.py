@@ -65,6 +65,18 @@ def test_it_minimises_the_objective_that_is_written_down(penalty):
     np.testing.assert_allclose(w, expected, atol=1e-5)
 
 
+@pytest.mark.parametrize("largest", [1e8, 1e16])
+def test_a_penalty_on_one_direction_leaves_the_others_strong_after_rounding(largest):
+    # With less, Newton's equations were singular for some rows, which an exception told.
+    for seed in range(10):
+        a = np.random.default_rng(seed).normal(size=8)
+        factor = np.sqrt(largest / N) / (a @ a) * np.outer(a, a)
+        query = planned(Problem(Logistic(), N, 8, RowBounds(1.0), regularizer=Tikhonov(factor)))
+        matrix, most = query._penalty()
+        assert query.strength >= 1e-11 * most
+        assert np.linalg.eigvalsh(matrix).min() >= query.strength
+
+
 @pytest.mark.parametrize("most_columns", [1000, 0])
 def test_many_columns_are_solved_for_without_a_matrix(most_columns, monkeypatch):
     monkeypatch.setattr(perturbed_minimum, "_MOST_COLUMNS", most_columns)

@@ -90,6 +90,13 @@ def test_a_clip_that_leaves_double_precision_has_no_price(clip):
         query.mechanism(Adjacency.REPLACE_ONE, Spend(1.0))
 
 
+def test_norm_bounds_below_the_root_of_the_smallest_float_have_no_price():
+    # The square of the row's length is zero, so that nothing would shorten it.
+    problem = Problem(Squared(), 1, 2, RowBounds(1e-200, target=TARGET))
+    query = SelectionQuery(problem, np.zeros(2), 1.0, np.arange(2), 1)
+    assert query.sensitivity(Adjacency.REPLACE_ONE) == inf
+
+
 @pytest.mark.parametrize("value", [inf, -inf, np.nan, 1e300])
 def test_points_without_finite_scores_give_finite_answers(value):
     problem, (X, y) = Problem(Squared(), N, D, BOUNDS["feature bound"]), data()
