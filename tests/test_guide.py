@@ -7,12 +7,15 @@ from pathlib import Path
 
 import pytest
 
+from skdp.solvers import SOLVERS
+
 DOCS = Path(__file__).resolve().parents[1] / "docs"
 GUIDE = (DOCS / "guide.md").read_text()
 
 
 @pytest.mark.parametrize(
-    ("page", "least"), [("guide.md", 10), ("how_accurate.md", 4), ("one_shot.md", 0)]
+    ("page", "least"),
+    [("guide.md", 10), ("how_accurate.md", 4), ("one_shot.md", 0), ("choosing_a_solver.md", 0)],
 )
 def test_python_blocks_run_in_order_and_print_what_they_say(page, least):
     text = (DOCS / page).read_text()
@@ -30,6 +33,12 @@ def test_python_blocks_run_in_order_and_print_what_they_say(page, least):
             exec(compile(block, f"{page}, block {i}", "exec"), names)
     assert runner.tries >= least
     assert not runner.failures, "".join(said)
+
+
+def test_the_page_on_solvers_has_a_row_for_each():
+    text = (DOCS / "choosing_a_solver.md").read_text()
+    table = text.partition("## What there is")[2].partition("\n## ")[0]
+    assert re.findall(r"^\| `(\w+)`", table, flags=re.MULTILINE) == sorted(SOLVERS)
 
 
 def test_numbers_of_the_receipt_give_the_epsilon_of_the_guide():
