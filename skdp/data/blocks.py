@@ -85,6 +85,10 @@ class BoundedBlock(ABC):
     def rows(self) -> np.ndarray:
         """The rows themselves, dense (m, p)."""
 
+    @abstractmethod
+    def gram(self) -> np.ndarray:
+        """Sum over the rows of ``v v'``, shape (p, p)."""
+
 
 class Block(BoundedBlock):
     """A run of bounded rows ``[f_i x_i, intercept_value]`` with ``f_i = min(1, R / ||x_i||)``.
@@ -169,6 +173,21 @@ class Block(BoundedBlock):
         dense = self._X if isinstance(self._X, np.ndarray) else self._X.toarray()
         factor = 1.0 if self._factor is None else self._factor[:, None]
         np.multiply(dense, factor, out=out[:, :d])
+        return out
+
+    def gram(self) -> np.ndarray:
+        """Sum over the rows of ``v v'``, shape (p, p)."""
+        if not isinstance(self._X, np.ndarray) or self._factor is not None:
+            V = self.rows()
+            return V.T @ V
+        if not self._constant:
+            return self._X.T @ self._X
+        # Without a copy of the rows that has room for the constant column.
+        m, d = self._X.shape
+        out = np.empty((d + 1, d + 1))
+        out[:d, :d] = self._X.T @ self._X
+        out[d, :d] = out[:d, d] = self._constant * self._X.sum(axis=0)
+        out[d, d] = m * self._constant**2
         return out
 
     def combine(self, r: np.ndarray) -> np.ndarray:

@@ -8,7 +8,7 @@ import numpy as np
 
 from ..bounds import RowBounds
 from .blocks import Block, BoundedBlock, RawBlock
-from .mapped_sparse import LEAST_LENGTH, sparse_lengths
+from .mapped_sparse import LEAST_LENGTH, ROUNDING, sparse_lengths
 
 __all__ = ["MappedBlock"]
 
@@ -29,7 +29,8 @@ class MappedBlock(BoundedBlock):
     Guarantees
     ----------
     - ``norms`` bounds the norm of every row that ``scores`` and ``combine`` work with, and is at
-      most ``bounds.row_norm``, whatever the data and whatever the map, up to rounding.
+      most ``bounds.row_norm``, whatever the data and whatever the map, up to rounding that does
+      not grow with the condition of the map.
     """
 
     def __init__(self, raw: RawBlock, bounds: RowBounds) -> None:
@@ -45,6 +46,10 @@ class MappedBlock(BoundedBlock):
             # which must not be blown up by a bound that is divided by a tiny length.
             shift = float(np.linalg.norm(self._map.shift))
             lengths = np.maximum(lengths, LEAST_LENGTH * shift)
+            # An entry of z is a sum of d products and the shift, which errs by at most d + 2 units
+            # of rounding of the sum of their sizes; over all entries that sum is the longest length
+            # in l2, or less. Rows along directions that the map hardly keeps are not clipped less.
+            lengths += 8.0 * (raw.X.shape[1] + 8) * ROUNDING * self._map.longest(bounds.data_norm)
         else:
             lengths = sparse_lengths(self._inner.loaded(), self._map)
         longest = self._map.norm
@@ -94,6 +99,11 @@ class MappedBlock(BoundedBlock):
         if self._factor is not None:
             Z *= self._factor[:, None]
         return Z if not self._constant else np.column_stack([Z, np.full(len(Z), self._constant)])
+
+    def gram(self) -> np.ndarray:
+        """Sum over the rows of ``v v'``, shape (p, p)."""
+        V = self.rows()
+        return V.T @ V
 
     def _scaled(self, values: np.ndarray) -> np.ndarray:
         if self._factor is not None:

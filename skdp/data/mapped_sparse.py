@@ -7,13 +7,13 @@ import numpy as np
 from ..row_map import RowMap
 from .blocks import Block
 
-__all__ = ["LEAST_LENGTH", "sparse_lengths"]
+__all__ = ["LEAST_LENGTH", "ROUNDING", "sparse_lengths"]
 
 # Least length of a row that counts, in units of the shift that it may nearly cancel with.
 LEAST_LENGTH = 1e-4
 
 # Half a unit in the last place of 1.
-_ROUNDING = 2.0**-53
+ROUNDING = 2.0**-53
 
 
 def sparse_lengths(block: Block, row_map: RowMap) -> np.ndarray:
@@ -53,7 +53,7 @@ def sparse_lengths(block: Block, row_map: RowMap) -> np.ndarray:
         own, shifts = block.squared_lengths(row_map.scale), float(shift @ shift)
         total = own + shifts
         squares = own - 2.0 * block.scores(row_map.scale * shift) + shifts
-        squares += 8.0 * (shift.size + 8) * _ROUNDING * total
+        squares += 8.0 * (shift.size + 8) * ROUNDING * total
         lengths = np.sqrt(np.maximum(squares, LEAST_LENGTH**2 * shifts))
     lengths[np.isnan(lengths)] = np.inf
     return lengths

@@ -80,7 +80,7 @@ class Oracle(ABC):
         plan: what is charged is for the ledger to accept.
         """
         other = copy.copy(self)
-        other._ceiling = self._ledger.total + budget.amount
+        other._ceiling = min(self._ceiling, self._ledger.total + budget.amount)
         return other
 
     @property

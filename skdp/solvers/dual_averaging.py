@@ -205,7 +205,8 @@ def _opening(
     # By how much a row's class is ahead on average for weights ``kept``; noise that passed the
     # threshold agrees with itself and is taken off.
     agreement = float(np.vdot(kept, G)) - float(((kept != 0) * noise**2).sum())
-    afforded = _SCORE_NOISE / (problem.row_norm * float(noise.max()))
+    # A saturated prior and class weights may leave nothing to be learned, and no noise either.
+    afforded = _SCORE_NOISE / (problem.row_norm * max(float(noise.max()), 1e-9 * sd))
     length = afforded if agreement * afforded <= _ADVANTAGE else _ADVANTAGE / agreement
     return length * G, length * noise
 

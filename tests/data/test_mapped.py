@@ -2,7 +2,7 @@ import numpy as np
 import pytest
 
 from skdp.bounds import RowBounds, TargetBounds
-from skdp.data.blocks import RawBlock
+from skdp.data.blocks import Block, RawBlock
 from skdp.data.mapped import MappedBlock
 from skdp.losses import Logistic, Softmax, Squared
 from skdp.privacy.adjacency import Adjacency
@@ -122,3 +122,31 @@ def test_maps_that_could_turn_rows_into_nan_are_refused(size, part):
     parts[part].flat[0] = size
     with pytest.raises(ValueError, match="RowBounds needs a finite row map"):
         RowBounds(1.0, row_map=RowMap(**parts, norm=1.0))
+
+
+@pytest.mark.parametrize("condition", [1e6, 1e10, 1e14])
+def test_rows_along_what_the_map_hardly_keeps_are_clipped_no_less(condition):
+    """Such rows are short after the map, and their lengths are what rounding leaves of them."""
+    rng = np.random.default_rng(5)
+    basis = np.linalg.qr(rng.normal(size=(D, D)))[0]
+    matrix = basis * np.geomspace(1.0, 1 / condition, D)
+    # Longer, by the condition, than what it is clipped to.
+    bounds = RowBounds(1.0, row_map=RowMap(np.ones(D), matrix, np.zeros(D), 0.1 / condition))
+    X = np.vstack([basis[:, -1], basis[:, -1] + basis[:, 0] * 1e-3 / condition])
+    block = MappedBlock(RawBlock(np.repeat(X, 20, axis=0), np.zeros(40)), bounds).loaded()
+    for r in np.eye(40)[::10]:
+        assert np.linalg.norm(block.combine(r)) <= bounds.row_norm * (1 + 1e-12)
+
+
+@pytest.mark.parametrize("intercept", [0.0, 0.4])
+@pytest.mark.parametrize("data_norm", [2.0, 1e9])
+@pytest.mark.parametrize("mapped", [True, False])
+def test_the_gram_matrix_is_that_of_the_rows(mapped, data_norm, intercept):
+    rng = np.random.default_rng(6)
+    X = rng.normal(size=(50, D))
+    bounds = RowBounds(data_norm, intercept, row_map=row_map() if mapped else None)
+    for rows_ in row_stores(X, np.zeros(50)).values():
+        for raw in rows_.blocks():
+            block = (MappedBlock if mapped else Block)(raw, bounds).loaded()
+            V = block.rows()
+            np.testing.assert_allclose(block.gram(), V.T @ V, rtol=1e-12, atol=1e-12)

@@ -99,3 +99,10 @@ def test_noise_of_the_choices_falls_with_their_price():
         wrong.append(np.mean(np.array(firsts) != 1))
     assert wrong[0] == 0
     assert 0.6 < wrong[1] < 0.99
+
+
+def test_a_part_of_a_part_shows_no_more_than_the_part():
+    oracle, ledger = opened()
+    part = oracle.within(oracle.budget.fraction(0.4))
+    wider = part.within(Budget(0.9 * ledger.limit))
+    assert wider.budget.amount == pytest.approx(0.4 * ledger.limit)

@@ -63,7 +63,7 @@ class MomentsQuery(GaussianQuery):
         """The exact moments as a vector."""
         bounded = rows.bounded(self.bounds)
         if self.full:
-            total = bounded.sum(lambda block: _gram(block.rows()))
+            total = bounded.sum(lambda block: block.gram())
             return _vector(total) / self.n_samples
         return bounded.sum(lambda block: _edges(block.rows())) / self.n_samples
 
@@ -82,10 +82,6 @@ class MomentsQuery(GaussianQuery):
         out /= sqrt(2.0)
         out[np.diag_indices(p)] = answer[:p]
         return out
-
-
-def _gram(V: np.ndarray) -> np.ndarray:
-    return V.T @ V
 
 
 def _vector(S: np.ndarray) -> np.ndarray:
