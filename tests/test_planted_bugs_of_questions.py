@@ -264,6 +264,7 @@ def test_clipping_does_not_undo_class_weights(monkeypatch):
             classes=[0, 1],
             class_weight=weights,
             solver=GD(steps=200, horizon=3000.0, clip=0.1),
+            precondition=None,
         )
         return abs(model.fit(X, y).predict(X).mean() - exact)
 

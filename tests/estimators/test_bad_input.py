@@ -190,7 +190,7 @@ BAD_CLASSIFIER_PARAMETERS = [
         for value in ([0, np.nan, 1], [[0, 1]], [None, 1])
     ],
     ({"classes": [0, "a"]}, "y holds others"),
-    ({"class_weight": "balanced"}, "'class_weight' parameter"),
+    ({"class_weight": "heavy"}, "'class_weight' parameter"),
     ({"class_weight": {2: 1.0}}, "class_weight for labels in classes, got [2]"),
     ({"class_weight": {"a": 1.0}}, "class_weight for labels in classes, got ['a']"),
     *[
