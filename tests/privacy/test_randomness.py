@@ -254,7 +254,11 @@ def test_threads_that_share_a_source_never_draw_the_same_normals():
     assert np.all(drawn != 0)
 
 
-@pytest.mark.parametrize("noise", [SystemNoise(), SeededNoise(np.random.default_rng(0))], ids=repr)
+@pytest.mark.parametrize(
+    "noise",
+    [SystemNoise(), SeededNoise(np.random.default_rng(0))],
+    ids=lambda noise: type(noise).__name__,
+)
 @pytest.mark.parametrize("copier", [copy.copy, copy.deepcopy, pickle.dumps])
 def test_noise_cannot_be_copied(noise, copier):
     with pytest.raises(TypeError, match="cannot be copied or pickled"):

@@ -28,7 +28,8 @@ X, Y = make_data()
 
 def model(**options):
     return DPLogisticRegression(
-        **{"data_norm": 2.0, "classes": [0, 1], "solver": GD(steps=4)} | options
+        **{"data_norm": 2.0, "classes": [0, 1], "solver": GD(steps=4), "precondition": None}
+        | options
     )
 
 
