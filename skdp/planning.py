@@ -162,7 +162,10 @@ class Plan:
             if self.n_classes is None:
                 lines.append("bring all features to similar ranges by constants known beforehand")
             else:
-                lines.append("bring each row to length 1 (Normalizer), so that none is drowned")
+                lines.append(
+                    "bring all features to similar ranges by constants known beforehand, then each "
+                    "row to length 1 (Normalizer), so that none is drowned"
+                )
         for _ in range(self.unknown_bounds):
             lines.append("give a bound that is known (data_norm, target_bounds): saves 4 %")
         return tuple(dict.fromkeys(lines))

@@ -103,7 +103,8 @@ class PrivateLinearClassifier(ClassifierMixin, PrivateLinearModel, ABC):
             )
             classes = np.unique(y)
         if classes.size < 2:
-            raise ValueError(f"{name} needs at least 2 classes, got 1 class. Pass classes=[...].")
+            count = "1 class" if classes.size else "none"
+            raise ValueError(f"{name} needs at least 2 classes, got {count}. Pass classes=[...].")
         self._check_class_weight(classes)
         self.classes_ = classes
         return self._encoder(classes)
@@ -115,6 +116,8 @@ class PrivateLinearClassifier(ClassifierMixin, PrivateLinearModel, ABC):
             classes = np.unique(given)
             # Not a number is not equal to itself, so no row could have that label.
             usable = given.ndim == 1 and bool(np.all(classes == classes))
+            # Numpy writes numbers among strings as strings, which no number in y is equal to.
+            usable &= given.dtype.kind != "U" or all(isinstance(c, str) for c in self.classes)
         except TypeError:
             usable = False
         if not usable:
@@ -137,8 +140,9 @@ class PrivateLinearClassifier(ClassifierMixin, PrivateLinearModel, ABC):
             if not known:
                 raise ValueError(
                     f"{name} needs labels among the {classes.size} classes; y holds others. "
-                    "Add them to classes=[...] or remove the rows. (Inside VotingClassifier, "
-                    "BaggingClassifier or OneVsRestClassifier labels are 0..k-1.)"
+                    "Add them to classes=[...], with the type that they have in y, or remove the "
+                    "rows. (Inside VotingClassifier, BaggingClassifier or OneVsRestClassifier "
+                    "labels are 0..k-1.)"
                 )
             return code.astype(np.float64) if binary else code
 

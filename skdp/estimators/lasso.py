@@ -111,6 +111,8 @@ class DPLassoRegressor(PrivateLinearRegressor):
     -----
     SeededNoiseWarning
         If ``random_state`` is not None.
+    UserWarning
+        If the budget is too small to find a bound that was not given. A fixed value replaces it.
 
     Notes
     -----

@@ -112,6 +112,9 @@ class DPLogisticRegression(PrivateLinearClassifier):
         If ``classes`` is None.
     SeededNoiseWarning
         If ``random_state`` is not None.
+    UserWarning
+        If the budget is too small to find ``data_norm``, which a fixed value then replaces, or the
+        counts behind ``class_weight='balanced'``.
 
     Notes
     -----
@@ -129,11 +132,11 @@ class DPLogisticRegression(PrivateLinearClassifier):
 
     Examples
     --------
-    >>> from sklearn.datasets import load_breast_cancer
+    >>> from sklearn.datasets import load_digits
     >>> from sklearn.pipeline import make_pipeline
     >>> from sklearn.preprocessing import Normalizer
     >>> from skdp import DPLogisticRegression
-    >>> X, y = load_breast_cancer(return_X_y=True)
+    >>> X, y = load_digits(n_class=2, return_X_y=True)
     >>> private = DPLogisticRegression(epsilon=1.0, delta=1e-5, data_norm=1.0, classes=[0, 1])
     >>> model = make_pipeline(Normalizer(), private).fit(X, y)
     >>> round(private.privacy_spent_.epsilon, 6)

@@ -74,8 +74,10 @@ class PrivateLinearRegressor(RegressorMixin, PrivateLinearModel, ABC):
     def _as_numbers(self, y: np.ndarray) -> np.ndarray:
         name = type(self).__name__
         numbers = None
-        with suppress(TypeError, ValueError, OverflowError):
-            numbers = np.asarray(y).astype(np.float64, copy=False)
+        # Times would be counted in units that y happens to have, and missing ones be finite.
+        if np.asarray(y).dtype.kind not in "mM":
+            with suppress(TypeError, ValueError, OverflowError):
+                numbers = np.asarray(y).astype(np.float64, copy=False)
         # Raised here and not on the way, where it would carry an error that quotes a target.
         if numbers is None:
             raise ValueError(f"{name} needs numeric targets; y holds other values.")

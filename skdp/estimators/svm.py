@@ -122,6 +122,9 @@ class DPSVMClassifier(PrivateLinearClassifier):
         If ``classes`` is None.
     SeededNoiseWarning
         If ``random_state`` is not None.
+    UserWarning
+        If the budget is too small to find ``data_norm``, which a fixed value then replaces, or the
+        counts behind ``class_weight='balanced'``.
 
     Notes
     -----
@@ -140,11 +143,11 @@ class DPSVMClassifier(PrivateLinearClassifier):
 
     Examples
     --------
-    >>> from sklearn.datasets import load_breast_cancer
+    >>> from sklearn.datasets import load_digits
     >>> from sklearn.pipeline import make_pipeline
     >>> from sklearn.preprocessing import Normalizer
     >>> from skdp import DPSVMClassifier
-    >>> X, y = load_breast_cancer(return_X_y=True)
+    >>> X, y = load_digits(n_class=2, return_X_y=True)
     >>> private = DPSVMClassifier(epsilon=1.0, delta=1e-5, data_norm=1.0, classes=[0, 1])
     >>> model = make_pipeline(Normalizer(), private).fit(X, y)
     >>> round(private.privacy_spent_.epsilon, 6)

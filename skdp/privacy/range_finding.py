@@ -57,7 +57,8 @@ def private_data_norm(oracle: Oracle, budget: Budget, n_samples: int, n_features
     coarse, fine = budget.split([_COARSE_SHARE, 1 - _COARSE_SHARE])
     top = _size(oracle, "row_norm", coarse, _NORM_TAIL * n_samples)
     if top is None:
-        _warn_unseen("data_norm", f"the square root of the number of features, {n_features}", 3)
+        usual = f"sqrt({n_features}), which suits columns of size 1,"
+        _warn_unseen("data_norm", usual, 3)
     if not top:
         return sqrt(n_features)
     edges = top * 4.0 ** (np.arange(-_NORM_STEPS, 1) / _NORM_STEPS)

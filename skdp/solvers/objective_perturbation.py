@@ -85,10 +85,15 @@ class ObjectivePerturbation(Solver):
         name = type(self).__name__
         validate_parameter_constraints(_HYPERPARAMETERS, self.get_params(), caller_name=name)
         if not isinstance(problem.loss, Logistic | HuberisedHinge | SquaredHinge):
+            advice = "Use the solver 'gd'"
+            if problem.loss.n_scores > 1:
+                advice += (
+                    ", or one model for each class (OneVsRestClassifier) within a budget that you "
+                    "divide yourself"
+                )
             raise ValueError(
                 f"{name} needs a smooth loss for two classes, got {type(problem.loss).__name__}. "
-                "Use the solver 'gd', or one model for each class (OneVsRestClassifier) within a "
-                "budget that you divide yourself."
+                f"{advice}."
             )
         penalty = problem.regularizer
         ridge = isinstance(penalty, NoRegularizer | L2 | Tikhonov) or (

@@ -2,10 +2,18 @@
 
 from __future__ import annotations
 
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from math import ceil, inf, isinf, sqrt
 
-from ..losses import Hinge, HuberisedHinge, OneVsRest, SquaredHinge
+from ..losses import (
+    Hinge,
+    HuberisedHinge,
+    Logistic,
+    OneVsRest,
+    Sigmoid,
+    Softmax,
+    SquaredHinge,
+)
 from ..problem import Problem
 
 __all__ = ["DescentRule", "descent_rule"]
@@ -123,7 +131,8 @@ def _family(problem: Problem) -> _Family:
         return _HINGE
     if isinstance(loss, SquaredHinge):
         return _SQUARED_HINGE
-    # Of residuals, whose curvature does not fade as scores grow, bounded or not.
-    if problem.bounds.target is not None or isinf(problem.loss.lipschitz):
-        return _RESIDUAL
-    return _BINARY if problem.loss.n_scores == 1 else _SOFTMAX
+    if isinstance(loss, Logistic | Sigmoid | Softmax):
+        return _BINARY if problem.loss.n_scores == 1 else _SOFTMAX
+    # Of residuals, or unknown: their curvature may not fade as scores grow.
+    stride = _RESIDUAL.stride / (1.0 if isinf(loss.smoothness) else loss.smoothness)
+    return replace(_RESIDUAL, stride=stride, stride_unclipped=stride)

@@ -157,8 +157,14 @@ def test_one_class_is_refused():
 
 @pytest.mark.parametrize(
     "y",
-    [np.array([SECRET] * N), target_with(SECRET), target_with(10**400)],
-    ids=["all", "one", "big"],
+    [
+        np.array([SECRET] * N),
+        target_with(SECRET),
+        target_with(10**400),
+        np.full(N, "2001-02-03", dtype="datetime64[D]"),
+        np.full(N, "NaT", dtype="timedelta64[s]"),
+    ],
+    ids=["all", "one", "big", "dates", "missing times"],
 )
 def test_targets_of_a_regression_have_to_be_numbers(y):
     refused(lambda: regressor().fit(X, y), "needs numeric targets; y holds other values")
@@ -187,9 +193,10 @@ BAD_CLASSIFIER_PARAMETERS = [
     *[({"classes": value}, "at least 2 classes, got 1 class") for value in ([0], [0, 0])],
     *[
         ({"classes": value}, "classes to be a list of labels of one kind")
-        for value in ([0, np.nan, 1], [[0, 1]], [None, 1])
+        for value in ([0, np.nan, 1], [[0, 1]], [None, 1], [0, "a"], [True, "a"])
     ],
-    ({"classes": [0, "a"]}, "y holds others"),
+    ({"classes": []}, "at least 2 classes, got none"),
+    ({"classes": ["0", "1"]}, "with the type that they have in y"),
     ({"class_weight": "heavy"}, "'class_weight' parameter"),
     ({"class_weight": {2: 1.0}}, "class_weight for labels in classes, got [2]"),
     ({"class_weight": {"a": 1.0}}, "class_weight for labels in classes, got ['a']"),

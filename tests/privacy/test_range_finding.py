@@ -232,5 +232,5 @@ def test_no_more_than_the_budget_is_spent_and_results_depend_on_answers_alone(n,
 
 @pytest.mark.parametrize("d", [1, 7])
 def test_a_warning_names_the_fallback(d):
-    with pytest.warns(UserWarning, match=f"square root of the number of features, {d}"):
+    with pytest.warns(UserWarning, match=rf"sqrt\({d}\), which suits columns of size 1"):
         assert norm_of(np.ones((3, d))) == sqrt(d)

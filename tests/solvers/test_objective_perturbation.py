@@ -136,7 +136,7 @@ PLAIN = {"n_samples": N, "n_features": D, "bounds": RowBounds(1.0, 1.0)}
     ("problem", "way_out"),
     [
         (Problem(Softmax(3), **PLAIN), "'gd', or one model for each class"),
-        (Problem(Squared(), **PLAIN), "'gd'"),
+        (Problem(Squared(), **PLAIN), r"'gd'\.$"),
         (Problem(Logistic(), **PLAIN, regularizer=L1(1.0)), "'gd'"),
         (Problem(Logistic(), **PLAIN, constraint=Box(-1.0, 1.0)), "'gd'"),
     ],
