@@ -12,6 +12,7 @@ from example_of_a_query import Example
 from examples_of_gradient_differences import EXAMPLES as DIFFERENCES
 from examples_of_one_shots import EXAMPLES as ONE_SHOTS
 from examples_of_row_means import EXAMPLES as ROW_MEANS
+from examples_of_sampled_differences import EXAMPLES as SAMPLED_DIFFERENCES
 from examples_of_selections import EXAMPLES as SELECTIONS
 
 from skdp.bounds import RowBounds, TargetBounds
@@ -206,5 +207,6 @@ EXAMPLES = {
     **DIFFERENCES,
     **ONE_SHOTS,
     **ROW_MEANS,
+    **SAMPLED_DIFFERENCES,
     **SELECTIONS,
 }

@@ -12,10 +12,12 @@ import pytest
 
 from skdp.exceptions import BudgetExceededError
 from skdp.privacy import events
+from skdp.privacy.adjacency import Adjacency
 from skdp.privacy.calculus import (
     Calculus,
     GaussianDP,
     PerturbedGaussianDP,
+    SubsampledGaussianDP,
     ZeroConcentratedDP,
 )
 from skdp.privacy.events import (
@@ -24,6 +26,7 @@ from skdp.privacy.events import (
     GaussianEvent,
     NonPrivateEvent,
     ObjectivePerturbationEvent,
+    SampledGaussianEvent,
 )
 from skdp.privacy.ledger import Ledger
 
@@ -47,8 +50,19 @@ EXAMPLES = {
             output_noise_scale=1e-4,
         )
     ],
+    SampledGaussianEvent: [
+        SampledGaussianEvent(
+            query="sampled_gradient_difference",
+            sensitivity=0.02,
+            noise_scale=4.1,
+            sampling_rate=1.0,
+            adjacency=Adjacency.REPLACE_ONE,
+        )
+    ],
 }
-CALCULI = [GaussianDP(), PerturbedGaussianDP(), ZeroConcentratedDP()]
+# A rate of 1 needs no privacy loss distributions; others have tests of their own.
+SUBSAMPLED = SubsampledGaussianDP(sampling_rate=1.0, noise_multiplier=400.0, count=2000)
+CALCULI = [GaussianDP(), PerturbedGaussianDP(), SUBSAMPLED, ZeroConcentratedDP()]
 COUNTS = [1, 2, 3, 7, 1000]
 
 

@@ -67,6 +67,10 @@ class BoundedBlock(ABC):
         """Itself if its rows can be used where they lie, else a copy that lives for one use."""
 
     @abstractmethod
+    def taken(self, chosen: np.ndarray) -> BoundedBlock:
+        """A copy with these of its rows, by their positions in the block; maybe none."""
+
+    @abstractmethod
     def scores(self, w: np.ndarray) -> np.ndarray:
         """Inner products of the rows with w; shape (m,) or (m, K)."""
 
@@ -144,6 +148,17 @@ class Block(BoundedBlock):
             other._X, other._huge = _tamed(other._X, self._huge, self._limit), None
         if self._signed:
             other._X, other._signed = _without_negatives(other._X), False
+        return other
+
+    def taken(self, chosen: np.ndarray) -> Block:
+        """A copy with these of its rows, by their positions in the block; maybe none."""
+        other = copy(self)
+        other._X, other.y, other.norms = self._X[chosen], self.y[chosen], self.norms[chosen]
+        other._scattered = False
+        if self._factor is not None:
+            other._factor = self._factor[chosen]
+        if self._huge is not None:
+            other._huge = self._huge[chosen]
         return other
 
     def squared_lengths(self, scale: np.ndarray) -> np.ndarray:

@@ -69,6 +69,15 @@ class MappedBlock(BoundedBlock):
         other._inner = inner
         return other
 
+    def taken(self, chosen: np.ndarray) -> MappedBlock:
+        """A copy with these of its rows, by their positions in the block; maybe none."""
+        other = copy(self)
+        other._inner = self._inner.taken(chosen)
+        other.y, other.norms = self.y[chosen], self.norms[chosen]
+        if self._factor is not None:
+            other._factor = self._factor[chosen]
+        return other
+
     def scores(self, w: np.ndarray) -> np.ndarray:
         """Inner products of the rows with w; shape (m,) or (m, K)."""
         v = w[:-1] if self._constant else w

@@ -10,7 +10,7 @@ from typing import Any, ClassVar, Self, final
 
 import numpy as np
 import scipy.sparse as sp
-from sklearn.base import BaseEstimator
+from sklearn.base import BaseEstimator, is_classifier
 from sklearn.utils._param_validation import Interval, StrOptions
 from sklearn.utils.validation import check_is_fitted, validate_data
 
@@ -112,20 +112,23 @@ class PrivateLinearModel(BaseEstimator, ABC):
             rows, dtype = self._open(X, y)
             # Bounds may have to be paid for; whether the problem can be taken does not depend on
             # them, so others stand in.
-            bounds = RowBounds(1.0, self._intercept_value(1.0), TargetBounds(-1.0, 1.0))
+            target = None if is_classifier(self) else TargetBounds(-1.0, 1.0)
+            bounds = RowBounds(1.0, self._intercept_value(1.0), target)
             outline = replace(self._problem(rows.n_samples, bounds), sparse=rows.sparse)
             conditioner = self._conditioner(outline)
             if conditioner is not None:
                 conditioner.check(outline)
             solver = choose(self.solver, outline)
             solver.check(outline)
-            ledger = Ledger(self.epsilon, self.delta, calculus=solver.calculus)
+            adjacency = Adjacency(self.adjacency)
+            calculus = solver.calculus_for(outline, self.epsilon, self.delta, adjacency)
+            ledger = Ledger(self.epsilon, self.delta, calculus=calculus)
             noise = secret_noise(self.random_state)
         except BaseException:
             self.__dict__.clear()
             self.__dict__.update(before)
             raise
-        oracle = open_oracle(rows, ledger, Adjacency(self.adjacency), noise)
+        oracle = open_oracle(rows, ledger, adjacency, noise)
         self._forget()
         try:
             stated = self._problem(rows.n_samples, self._row_bounds(oracle, rows))

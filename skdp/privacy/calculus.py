@@ -10,16 +10,28 @@ from abc import ABC, abstractmethod
 from dataclasses import dataclass
 from math import inf, isnan, nan, sqrt
 
-from . import gdp, perturbation, zcdp
+from . import gdp, perturbation, subsampling, zcdp
+from .adjacency import Adjacency
 from .events import (
     Event,
     ExponentialEvent,
     GaussianEvent,
     NonPrivateEvent,
     ObjectivePerturbationEvent,
+    SampledGaussianEvent,
 )
 
-__all__ = ["Calculus", "GaussianDP", "PerturbedGaussianDP", "ZeroConcentratedDP"]
+__all__ = [
+    "Calculus",
+    "GaussianDP",
+    "PerturbedGaussianDP",
+    "SubsampledGaussianDP",
+    "ZeroConcentratedDP",
+]
+
+# A multiplier planned by the central limit theorem is raised until this much of what was planned
+# for the other releases is left for them.
+_ENOUGH, _MORE_NOISE = 0.75, 1.25
 
 
 @dataclass(frozen=True)
@@ -41,6 +53,15 @@ class Calculus(ABC):
             # A product overflows to infinity, a power to an error.
             return ratio * ratio
         return self._cost_of_other(event)
+
+    def reserved(self, event: Event) -> int | None:
+        """How many releases like this one the limit leaves room for; None if each has a price.
+
+        What is reserved costs nothing when it is charged, because ``limit`` and ``epsilon`` count
+        all of it from the start.
+        """
+        del event
+        return None
 
     @abstractmethod
     def _cost_of_other(self, event: Event) -> float: ...
@@ -131,3 +152,116 @@ class PerturbedGaussianDP(Calculus):
     def epsilon(self, total: float, delta: float) -> float:
         """Epsilon that a total in mu^2 implies at this delta."""
         return perturbation.epsilon(sqrt(total), delta)
+
+
+@dataclass(frozen=True)
+class SubsampledGaussianDP(Calculus):
+    """For a block of Poisson-sampled Gaussian releases, reserved in advance, beside Gaussian ones.
+
+    Valid as a filter in two parts; the proof is in :mod:`skdp.privacy.subsampling`. The limit is
+    what is left for Gaussian releases once the whole block is paid. A ledger takes at most
+    ``count`` sampled releases, of exactly this rate and relation and at least this multiplier.
+
+    Parameters
+    ----------
+    sampling_rate : float
+        Probability with which a row is drawn, in (0, 1].
+    noise_multiplier : float
+        Standard deviation of the noise in units of the bound on one row, whatever the relation.
+    count : int
+        Number of sampled releases, at least 1.
+    adjacency : Adjacency, default=Adjacency.REPLACE_ONE
+        Neighbouring relation.
+
+    Raises
+    ------
+    ValueError
+        If a parameter is outside its range.
+    """
+
+    sampling_rate: float
+    noise_multiplier: float
+    count: int
+    adjacency: Adjacency = Adjacency.REPLACE_ONE
+
+    def __post_init__(self) -> None:
+        sound = 0 < self.sampling_rate <= 1 and 0 < self.noise_multiplier < inf and self.count >= 1
+        if not sound:
+            raise ValueError(
+                "SubsampledGaussianDP needs a sampling rate in (0, 1], a positive finite noise "
+                f"multiplier and a count >= 1, got {self.sampling_rate}, {self.noise_multiplier} "
+                f"and {self.count}."
+            )
+
+    @classmethod
+    def planned(
+        cls,
+        sampling_rate: float,
+        count: int,
+        share: float,
+        epsilon: float,
+        delta: float,
+        adjacency: Adjacency,
+    ) -> SubsampledGaussianDP:
+        """A block that takes about this share of the budget.
+
+        Parameters
+        ----------
+        sampling_rate, count, adjacency
+            As above.
+        share : float
+            In (0, 1).
+        epsilon, delta : float
+            The budget.
+
+        Raises
+        ------
+        ImportError
+            If dp-accounting is needed and missing.
+        """
+        whole = gdp.mu(epsilon, delta) ** 2
+        z = subsampling.multiplier(sampling_rate, count, share * whole, adjacency)
+        block = cls(sampling_rate, z, count, adjacency)
+        # Ends where sampling would not be needed, at the latest.
+        while subsampling.limit(*block._block, epsilon, delta) < _ENOUGH * (1 - share) * whole:
+            block = cls(sampling_rate, block.noise_multiplier * _MORE_NOISE, count, adjacency)
+        return block
+
+    @property
+    def unsampled_price(self) -> float:
+        """What one of the releases would cost in mu^2 if every row took part."""
+        return subsampling.unsampled_price(self.noise_multiplier, self.adjacency)
+
+    def reserved(self, event: Event) -> int | None:
+        """The count for sampled releases."""
+        return self.count if isinstance(event, SampledGaussianEvent) else None
+
+    def _cost_of_other(self, event: Event) -> float:
+        if not isinstance(event, SampledGaussianEvent):
+            raise TypeError(f"SubsampledGaussianDP has no price for a {type(event).__name__}.")
+        fits = (
+            event.sampling_rate == self.sampling_rate
+            and event.adjacency is self.adjacency
+            and event.noise_multiplier >= self.noise_multiplier
+        )
+        return 0.0 if fits else inf
+
+    def limit(self, epsilon: float, delta: float) -> float:
+        """Largest mu^2 of Gaussian releases that leaves room for the whole block."""
+        left = subsampling.limit(*self._block, epsilon, delta)
+        if not left > 0:
+            raise ValueError(
+                f"SubsampledGaussianDP needs a block that is (epsilon, delta)-DP, but {self.count} "
+                f"releases with sampling rate {self.sampling_rate:.3g} and noise multiplier "
+                f"{self.noise_multiplier:.3g} are not, at epsilon={epsilon:g} and delta={delta:g}; "
+                "raise the multiplier."
+            )
+        return left
+
+    def epsilon(self, total: float, delta: float) -> float:
+        """Epsilon of the whole block, however much of it was used, with Gaussian releases."""
+        return subsampling.epsilon(*self._block, total, delta)
+
+    @property
+    def _block(self) -> tuple[float, float, int, Adjacency]:
+        return self.sampling_rate, self.noise_multiplier, self.count, self.adjacency

@@ -12,12 +12,15 @@ from dataclasses import dataclass
 from math import inf, isfinite
 from typing import ClassVar
 
+from .adjacency import Adjacency
+
 __all__ = [
     "Event",
     "ExponentialEvent",
     "GaussianEvent",
     "NonPrivateEvent",
     "ObjectivePerturbationEvent",
+    "SampledGaussianEvent",
 ]
 
 
@@ -140,3 +143,46 @@ class ObjectivePerturbationEvent(Event):
                 raise ValueError(
                     f"{type(self).__name__} needs a {name} >= 0, got {getattr(self, name)}."
                 )
+
+
+@dataclass(frozen=True, kw_only=True)
+class SampledGaussianEvent(Event):
+    """Gaussian noise on a sum over rows that are drawn in secret, each with a known probability.
+
+    Rows are drawn independently (Poisson sampling), afresh for each release. ``sensitivity`` is
+    what a neighbour can change if the row in question is drawn: twice the bound on a row under
+    replace-one and once under zero-out. The two relations have different dominating pairs, so the
+    event says which one is meant. See :mod:`skdp.privacy.subsampling`.
+
+    Parameters
+    ----------
+    query : str
+        Name of the question that was answered.
+    sensitivity : float
+        See above.
+    noise_scale : float
+        Standard deviation of the noise.
+    count : int, default=1
+        How many such releases.
+    sampling_rate : float
+        Probability with which a row is drawn, in (0, 1].
+    adjacency : Adjacency
+        Neighbouring relation.
+    """
+
+    mechanism: ClassVar[str] = "sampled_gaussian"
+
+    sampling_rate: float
+    adjacency: Adjacency
+
+    def __post_init__(self) -> None:
+        super().__post_init__()
+        if not 0 < self.sampling_rate <= 1:
+            raise ValueError(
+                f"{type(self).__name__} needs a sampling rate in (0, 1], got {self.sampling_rate}."
+            )
+
+    @property
+    def noise_multiplier(self) -> float:
+        """Noise in units of the bound on a row."""
+        return self.noise_scale / (self.sensitivity / self.adjacency.of_sum(1.0))

@@ -120,6 +120,12 @@ class Ledger:
         self._events: list[Event] = []
         self._prices: list[float] = []
         self._demanding = False
+        self._reserved_used = 0
+
+    @property
+    def calculus(self) -> Calculus:
+        """How events are priced and totals converted."""
+        return self._calculus
 
     @property
     def delta(self) -> float:
@@ -147,11 +153,13 @@ class Ledger:
         Raises
         ------
         BudgetExceededError
-            If the total would exceed the limit, or if an event that has to be a certain share of
-            the total would be less. Nothing is recorded.
+            If the total would exceed the limit, if an event that has to be a certain share of the
+            total would be less, or if all that was reserved for such events is used. Nothing is
+            recorded.
         TypeError
             If the calculus has no price for this kind of event.
         """
+        used = self._check_reserved(event)
         events, prices = self._events, self._prices
         repeats = bool(events) and replace(events[-1], count=event.count) == event
         if repeats:
@@ -172,11 +180,12 @@ class Ledger:
         events[kept:] = [event]
         prices[kept:] = [price]
         self._demanding = demanding
+        self._reserved_used = used
 
     def spent(self) -> PrivacySpent:
         """What has been charged so far, as (epsilon, delta) at the budget's delta."""
         total = self.total
-        if total == 0:
+        if total == 0 and not self._reserved_used:
             return PrivacySpent(0.0, 0.0)
         if isinf(total):
             return PrivacySpent(inf, self._delta)
@@ -190,6 +199,19 @@ class Ledger:
     def receipt(self) -> tuple[Event, ...]:
         """The events so far, runs of equal ones folded into one with their count."""
         return tuple(self._events)
+
+    def _check_reserved(self, event: Event) -> int:
+        """How much of what is reserved will be used, with this event."""
+        reserved = self._calculus.reserved(event)
+        if reserved is None:
+            return self._reserved_used
+        used = self._reserved_used + event.count
+        if used > reserved:
+            raise BudgetExceededError(
+                f"{event.query} was reserved {reserved} times and would be asked {used} times. "
+                "Nothing was read."
+            )
+        return used
 
     def _check_shares(self, events: Sequence[Event], prices: Sequence[float]) -> None:
         demanding = [k for k, event in enumerate(events) if event.least_share]

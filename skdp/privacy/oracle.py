@@ -17,6 +17,7 @@ import numpy as np
 from ..data.base import RowStore
 from ..problem import Problem
 from .adjacency import Adjacency
+from .calculus import SubsampledGaussianDP
 from .ledger import Budget, Ledger, Spend
 from .mechanisms.base import Mechanism, PerturbingMechanism
 from .queries.base import PerturbedQuery, Query
@@ -29,6 +30,7 @@ from .queries.normal_equations import NormalEquationsQuery
 from .queries.perturbed_minimum import PerturbedMinimumQuery
 from .queries.residual_quantile import ResidualQuantileQuery
 from .queries.row_means import RowMeansQuery
+from .queries.sampled_difference import SampledDifferenceQuery
 from .queries.selection import SelectionQuery
 from .randomness import SecretNoise
 
@@ -120,6 +122,27 @@ class Oracle(ABC):
         """
         gradient = GradientQuery(self._current(), w, clip)
         return self._release(GradientDifferenceQuery(gradient, w0), spend)
+
+    @final
+    def sampled_gradient_difference(
+        self, w: np.ndarray, w0: np.ndarray, *, clip: float | None = None
+    ) -> np.ndarray:
+        """The same from a secret sample of the rows, out of the block that the ledger reserved.
+
+        The block, which ``SubsampledGaussianDP`` describes, says how many rows are drawn, how much
+        noise there is and how often this may be asked; it is paid already.
+        """
+        block = self._ledger.calculus
+        if not isinstance(block, SubsampledGaussianDP):
+            raise ValueError(
+                "Oracle.sampled_gradient_difference needs a ledger that has reserved a block of "
+                f"them, got one with {type(block).__name__}; open it with the solver's "
+                "calculus_for(...)."
+            )
+        gradient = GradientQuery(self._current(), w, clip)
+        difference = GradientDifferenceQuery(gradient, w0)
+        query = SampledDifferenceQuery(difference, block.sampling_rate)
+        return self._release(query, Spend(block.unsampled_price))
 
     @final
     def gradient_scale(self, *, spend: Spend, clip: float | None = None) -> float:

@@ -12,6 +12,7 @@ from ..privacy.calculus import Calculus, GaussianDP
 from ..problem import Problem
 
 if TYPE_CHECKING:
+    from ..privacy.adjacency import Adjacency
     from ..privacy.oracle import Oracle
 
 __all__ = ["Solution", "Solver"]
@@ -42,7 +43,8 @@ class Solver(ABC):
     returns is therefore post-processing of paid answers.
 
     ``calculus`` says how the ledger has to add up what the solver asks for: exactly if all of it is
-    answered with Gaussian noise, and otherwise by a calculus that prices mixtures.
+    answered with Gaussian noise, and otherwise by a calculus that prices mixtures. Solvers whose
+    calculus depends on their fields or on the budget say so in ``calculus_for``.
     """
 
     calculus: ClassVar[Calculus] = GaussianDP()
@@ -64,6 +66,25 @@ class Solver(ABC):
         ValueError
             Naming the hyperparameter, or what the problem lacks, and the way out.
         """
+
+    def calculus_for(
+        self, problem: Problem, epsilon: float, delta: float, adjacency: Adjacency
+    ) -> Calculus:
+        """The calculus that the ledger of a fit is opened with, before anything is asked or paid.
+
+        By default that of the class. As in ``check``, bounds may be stand-ins.
+
+        Parameters
+        ----------
+        problem : Problem
+            Loss, penalty, constraint and public sizes.
+        epsilon, delta : float
+            The whole budget.
+        adjacency : Adjacency
+            Neighbouring relation.
+        """
+        del problem, epsilon, delta, adjacency
+        return self.calculus
 
     @abstractmethod
     def solve(self, problem: Problem, oracle: Oracle, rng: np.random.Generator) -> Solution:

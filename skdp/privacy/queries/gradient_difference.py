@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from collections.abc import Callable
 from dataclasses import dataclass
 from functools import cached_property
 from math import inf, sqrt
@@ -143,15 +144,22 @@ class GradientDifferenceQuery(GaussianQuery):
 
     def evaluate(self, rows: RowStore) -> np.ndarray:
         """The exact mean of differences, in the shape of w."""
+        return self.about_centre(rows, self.gradient.problem.n_samples, lambda block: block)
+
+    def about_centre(
+        self, rows: RowStore, count: float, part: Callable[[BoundedBlock], BoundedBlock]
+    ) -> np.ndarray:
+        """``c + sum_i (difference_i - c) / count`` over a part of each block."""
         problem, centre = self.gradient.problem, self._ball[0]
         c = self._delta * (centre / np.linalg.norm(self._delta)) if centre else None
 
-        def deviations(block: BoundedBlock) -> np.ndarray:
+        def deviations(whole: BoundedBlock) -> np.ndarray:
+            block = part(whole)
             total = self._of_block(block)
             return total if c is None else total - block.y.size * c
 
         total = rows.bounded(problem.bounds).sum(deviations)
-        total /= problem.n_samples
+        total /= count
         return total if c is None else total + c
 
     def public(self) -> tuple[object, ...]:

@@ -1,0 +1,47 @@
+"""A part of a block is the block of that part."""
+
+import numpy as np
+import pytest
+import scipy.sparse as sp
+
+from skdp.bounds import RowBounds, TargetBounds
+from skdp.data.dense import DenseRows
+from skdp.data.sparse import SparseRows
+from skdp.row_map import RowMap
+
+N, D = 9, 4
+RNG = np.random.default_rng(0)
+X = RNG.normal(size=(N, D)) * 10.0 ** RNG.uniform(-2, 2, size=(N, 1))
+X[2], X[5, 1] = 1e300, np.inf
+Y = RNG.normal(size=N)
+PLAIN = RowBounds(2.0, 1.0, TargetBounds(-1.0, 1.0))
+MAP = RowMap(np.ones(D), np.diag([1.0, 2.0, 0.5, 1.0]), np.full(D, 0.1), 1.5)
+MAPPED = RowBounds(2.0, 1.0, row_map=MAP)
+SIGNED = RowBounds(2.0, nonnegative=True)
+
+
+def block(X, y, bounds):
+    store = SparseRows(sp.csr_array(X), y) if bounds is None else DenseRows(X, y)
+    parts = []
+    store.bounded(bounds or PLAIN).sum(lambda b: parts.append(b) or np.zeros(1))
+    return parts[0]
+
+
+@pytest.mark.parametrize("bounds", [PLAIN, MAPPED, SIGNED, None], ids=["", "map", "sign", "csr"])
+@pytest.mark.parametrize("chosen", [[], [4], [0, 2, 5, 8], list(range(N))], ids=len)
+def test_a_part_of_a_block_is_the_block_of_that_part(bounds, chosen):
+    with np.errstate(all="ignore"):
+        part = block(X, Y, bounds).taken(np.array(chosen, dtype=int))
+        w = np.arange(1.0, D + 1 + bool((bounds or PLAIN).intercept_value))
+        r = np.linspace(-1, 1, len(chosen))
+        assert part.scores(w).shape == part.y.shape == part.norms.shape == (len(chosen),)
+        total = part.combine(r.copy())
+        assert total.shape == w.shape
+        if chosen:
+            alone = block(X[chosen], Y[chosen], bounds)
+            np.testing.assert_array_equal(part.y, alone.y)
+            np.testing.assert_allclose(part.norms, alone.norms, rtol=1e-14)
+            np.testing.assert_allclose(part.scores(w), alone.scores(w), rtol=1e-13, atol=1e-13)
+            np.testing.assert_allclose(total, alone.combine(r.copy()), rtol=1e-13, atol=1e-13)
+        else:
+            assert not total.any()

@@ -1,0 +1,219 @@
+"""Accounting of a block of sampled releases: against quadrature, dp-accounting and plain GDP."""
+
+import sys
+from dataclasses import replace
+from math import exp, inf, log, sqrt
+
+import numpy as np
+import pytest
+from definition_of_a_sampled_release import check_one_release
+from scipy.stats import norm
+
+from skdp.exceptions import BudgetExceededError
+from skdp.privacy import gdp, subsampling
+from skdp.privacy.adjacency import Adjacency
+from skdp.privacy.calculus import GaussianDP, SubsampledGaussianDP
+from skdp.privacy.events import GaussianEvent, SampledGaussianEvent
+from skdp.privacy.ledger import Ledger
+
+DELTA = 1e-5
+BLOCK = SubsampledGaussianDP(0.1, 6.0, 20)
+both_adjacencies = pytest.mark.parametrize("adjacency", Adjacency)
+
+
+def sampled(block, **changes):
+    facts = {
+        "query": "sampled_gradient_difference",
+        "sensitivity": block.adjacency.of_sum(0.5),
+        "noise_scale": block.noise_multiplier * 0.5,
+        "sampling_rate": block.sampling_rate,
+        "adjacency": block.adjacency,
+    }
+    return SampledGaussianEvent(**(facts | changes))
+
+
+def gaussian(price):
+    return GaussianEvent(query="gradient", sensitivity=sqrt(price), noise_scale=1.0)
+
+
+def hockey_stick(rate, z, u, v, epsilon):
+    """H of the pair with shifts u and v in the plane, on a grid; from the definition."""
+    x = np.linspace(-12, 12, 601)
+    area = (x[1] - x[0]) ** 2
+
+    def density(shift):
+        return np.outer(norm.pdf(x - shift[0] / z), norm.pdf(x - shift[1] / z))
+
+    rest = (1 - rate) * density((0.0, 0.0))
+    p, q = rest + rate * density(u), rest + rate * density(v)
+    return np.maximum(p - exp(epsilon) * q, 0).sum() * area
+
+
+@pytest.mark.parametrize("epsilon", [0.0, 0.1, 0.7])
+@pytest.mark.parametrize(("rate", "z"), [(0.1, 1.0), (0.5, 0.5), (0.9, 2.0)])
+def test_no_pair_of_shifts_beats_the_antipodal_one(rate, z, epsilon):
+    worst = hockey_stick(rate, z, (1, 0), (-1, 0), epsilon)
+    rng = np.random.default_rng(0)
+    for _ in range(12):
+        angles, lengths = rng.uniform(0, 2 * np.pi, 2), np.sqrt(rng.uniform(0, 1, 2))
+        u, v = (r * np.array([np.cos(a), np.sin(a)]) for r, a in zip(lengths, angles, strict=True))
+        assert hockey_stick(rate, z, u, v, epsilon) <= worst + 1e-9
+    # The path of the proof: turn, then lengthen both.
+    path = [
+        ((0.5, 0.0), (0.3, 0.4)),
+        ((0.5, 0.0), (-0.5, 0.0)),
+        ((1, 0), (-0.5, 0)),
+        ((1, 0), (-1, 0)),
+    ]
+    values = [hockey_stick(rate, z, *pair, epsilon) for pair in path]
+    assert np.all(np.diff(values) >= -1e-9)
+
+
+@both_adjacencies
+def test_one_release_costs_what_its_definition_says(adjacency):
+    check_one_release(adjacency)
+
+
+@both_adjacencies
+@pytest.mark.parametrize(
+    ("rate", "z", "count", "price"), [(0.1, 3.0, 20, 0.04), (0.02, 1.0, 50, 0.3)]
+)
+def test_agrees_with_dp_accounting_composed_directly(adjacency, rate, z, count, price):
+    accounting = pytest.importorskip("dp_accounting", reason="dp-accounting is optional")
+    pld = pytest.importorskip("dp_accounting.pld")
+    relation = {
+        Adjacency.REPLACE_ONE: accounting.NeighboringRelation.REPLACE_ONE,
+        Adjacency.ZERO_OUT: accounting.NeighboringRelation.ADD_OR_REMOVE_ONE,
+    }[adjacency]
+    accountant = pld.PLDAccountant(neighboring_relation=relation)
+    one = accounting.PoissonSampledDpEvent(rate, accounting.GaussianDpEvent(z))
+    accountant.compose(one, count)
+    # Its multipliers are in units of the bound on a row, and price is in mu^2 of the relation.
+    accountant.compose(accounting.GaussianDpEvent(adjacency.of_sum(1.0) / sqrt(price)))
+    block = SubsampledGaussianDP(rate, z, count, adjacency)
+    expected = accountant.get_epsilon(DELTA)
+    assert block.epsilon(price, DELTA) == pytest.approx(expected, rel=2e-3)
+    limit = block.limit(expected, DELTA)
+    assert limit == pytest.approx(price, rel=0.01)
+    assert block.epsilon(limit, DELTA) <= expected * (1 + 1e-6)
+
+
+@both_adjacencies
+def test_sampling_everyone_is_gaussian_dp(adjacency):
+    z, count, price = 40.0, 30, 0.02
+    mu2 = price + count * (adjacency.of_sum(1.0) / z) ** 2
+    block = SubsampledGaussianDP(1.0, z, count, adjacency)
+    assert block.epsilon(price, DELTA) == pytest.approx(gdp.epsilon(sqrt(mu2), DELTA), rel=1e-12)
+    assert block.limit(gdp.epsilon(sqrt(mu2), DELTA), DELTA) == pytest.approx(price, rel=1e-9)
+    pytest.importorskip("dp_accounting", reason="dp-accounting is an optional dependency")
+    nearly = SubsampledGaussianDP(1 - 1e-9, z, count, adjacency)
+    assert nearly.epsilon(price, DELTA) == pytest.approx(block.epsilon(price, DELTA), rel=1e-3)
+
+
+@both_adjacencies
+@pytest.mark.parametrize("epsilon", [1e-3, 0.3, 3.0, 200.0])
+@pytest.mark.parametrize("rate", [0.02, 0.3, 1.0])
+def test_a_planned_block_takes_about_its_share(adjacency, epsilon, rate):
+    pytest.importorskip("dp_accounting", reason="dp-accounting is an optional dependency")
+    block = SubsampledGaussianDP.planned(rate, 40, 0.2, epsilon, DELTA, adjacency)
+    whole = GaussianDP().limit(epsilon, DELTA)
+    assert 0.6 * whole <= block.limit(epsilon, DELTA) < whole
+    if epsilon < 30:
+        assert block.limit(epsilon, DELTA) < 0.9 * whole
+
+
+def test_a_ledger_takes_the_block_and_no_more():
+    pytest.importorskip("dp_accounting", reason="dp-accounting is an optional dependency")
+    ledger = Ledger(1.0, DELTA, calculus=BLOCK)
+    assert ledger.spent() == (0.0, 0.0)
+    ledger.charge(sampled(BLOCK, count=5))
+    ledger.charge(gaussian(0.6 * ledger.limit))
+    for _ in range(15):
+        # The bound on a row may change from one to the next; the multiplier is what counts.
+        ledger.charge(sampled(BLOCK, sensitivity=3.0, noise_scale=9.0))
+    before = ledger.receipt(), ledger.total
+    with pytest.raises(BudgetExceededError, match=r"reserved 20 times .* 21 times. Nothing was"):
+        ledger.charge(sampled(BLOCK))
+    assert (ledger.receipt(), ledger.total) == before
+    ledger.charge(gaussian(0.4 * ledger.limit))
+    with pytest.raises(BudgetExceededError):
+        ledger.charge(gaussian(0.01 * ledger.limit))
+    assert 0.999 < ledger.spent().epsilon <= 1.0
+
+
+def test_the_whole_block_is_on_the_bill_once_a_part_is_used():
+    pytest.importorskip("dp_accounting", reason="dp-accounting is an optional dependency")
+    ledger = Ledger(1.0, DELTA, calculus=BLOCK)
+    ledger.charge(sampled(BLOCK))
+    assert ledger.spent().epsilon == BLOCK.epsilon(0.0, DELTA) > 0
+
+
+@pytest.mark.parametrize(
+    "changes",
+    [
+        {"sampling_rate": 0.11},
+        {"sampling_rate": 0.09},
+        {"noise_scale": 2.999},
+        {"adjacency": Adjacency.ZERO_OUT},
+        {"sensitivity": 1.001},
+        {"count": 21},
+    ],
+    ids=str,
+)
+def test_a_ledger_refuses_other_rates_multipliers_and_relations(changes):
+    pytest.importorskip("dp_accounting", reason="dp-accounting is an optional dependency")
+    ledger = Ledger(1.0, DELTA, calculus=BLOCK)
+    with pytest.raises(BudgetExceededError, match="Nothing was read"):
+        ledger.charge(sampled(BLOCK, **changes))
+    assert ledger.receipt() == ()
+    ledger.charge(sampled(BLOCK, noise_scale=3.2))
+
+
+def test_a_refused_release_uses_nothing_of_the_block():
+    block = SubsampledGaussianDP(1.0, 100.0, 2)
+    ledger = Ledger(1.0, DELTA, calculus=block)
+    for _ in range(3):
+        with pytest.raises(BudgetExceededError):
+            ledger.charge(sampled(block, noise_scale=1.0))
+    ledger.charge(sampled(block, count=2))
+
+
+def test_a_block_that_is_too_much_is_refused_at_once():
+    with pytest.raises(ValueError, match=r"SubsampledGaussianDP needs a block .* raise the mult"):
+        Ledger(0.1, DELTA, calculus=SubsampledGaussianDP(1.0, 1.0, 100))
+
+
+@pytest.mark.parametrize(
+    "wrong",
+    [{"sampling_rate": 0.0}, {"sampling_rate": 1.5}, {"noise_multiplier": 0.0}, {"count": 0}],
+)
+def test_blocks_out_of_range_are_refused(wrong):
+    with pytest.raises(ValueError, match="SubsampledGaussianDP needs a sampling rate"):
+        replace(BLOCK, **wrong)
+
+
+def test_a_missing_package_is_named(monkeypatch):
+    monkeypatch.setitem(sys.modules, "dp_accounting", None)
+    with pytest.raises(ImportError, match=r"pip install 'skdp\[subsampling\]'"):
+        Ledger(1.0, DELTA, calculus=SubsampledGaussianDP(0.123, 3.0, 20))
+    # Where it is not needed it is not asked for.
+    Ledger(1.0, DELTA, calculus=SubsampledGaussianDP(1.0, 100.0, 20))
+    assert SubsampledGaussianDP(0.1, 3.0, 20).limit(inf, DELTA) == inf
+
+
+def test_sampling_never_costs_more_than_taking_everyone():
+    pytest.importorskip("dp_accounting", reason="dp-accounting is an optional dependency")
+    epsilons = [
+        subsampling.epsilon(q, 5.0, 10, Adjacency.REPLACE_ONE, 0.1, DELTA)
+        for q in (0.01, 0.2, 0.7, 1)
+    ]
+    assert np.all(np.diff(np.log(epsilons)) > 0)
+    assert log(epsilons[0]) < log(epsilons[-1]) - 0.5
+
+
+def test_where_rounding_might_show_everyone_counts():
+    block = SubsampledGaussianDP(0.1, 60.0, 20)
+    everyone = SubsampledGaussianDP(1.0, 60.0, 20)
+    assert block.limit(1.0, 1e-11) == everyone.limit(1.0, 1e-11)
+    assert block.epsilon(0.01, 1e-11) == everyone.epsilon(0.01, 1e-11)
+    assert block.limit(31.0, DELTA) == everyone.limit(31.0, DELTA)

@@ -1,0 +1,302 @@
+"""Differences over secret samples, what they cost, and Barzilai-Borwein steps."""
+
+import warnings
+from dataclasses import replace
+from math import inf, sqrt
+
+import numpy as np
+import pytest
+
+from skdp import BudgetExceededError, DPLogisticRegression
+from skdp.bounds import RowBounds, TargetBounds
+from skdp.data.dense import DenseRows
+from skdp.losses import Logistic, Squared
+from skdp.privacy.adjacency import Adjacency
+from skdp.privacy.calculus import GaussianDP, SubsampledGaussianDP
+from skdp.privacy.events import SampledGaussianEvent
+from skdp.privacy.ledger import Ledger
+from skdp.privacy.oracle import PrivateOracle
+from skdp.privacy.randomness import SeededNoise
+from skdp.problem import Problem
+from skdp.regularizers import L2
+from skdp.solvers import SVRG
+from skdp.testing import ExactOracle, RecordingOracle, ReplayOracle, Transcript
+
+pytest.importorskip("dp_accounting", reason="dp-accounting is an optional dependency")
+
+DELTA, N, D = 1e-5, 2000, 3
+COINS = np.random.default_rng(0)
+BATCHES = SVRG(steps=40, batch_size=400)
+PAPER = SVRG(
+    steps=40, horizon=40.0, inner=5, growth=1, longest=5, reach=inf, momentum=0.0,
+    snapshot="average", clip=1.0, batch_size=400,
+)  # fmt: skip
+CARRIED = replace(PAPER, growth=2.0)
+SOLVERS = pytest.mark.parametrize("solver", [BATCHES, PAPER, CARRIED], ids=["", "1", "2"])
+
+
+def make_problem(loss=None, **fields):
+    rng = np.random.default_rng(1)
+    X = rng.normal(size=(N, D))
+    X /= np.linalg.norm(X, axis=1, keepdims=True)
+    loss = loss or Logistic()
+    target = TargetBounds(-1.0, 1.0) if isinstance(loss, Squared) else None
+    z = X @ [3.0, -2.0, 0.5]
+    y = 0.2 * z if target else (rng.random(N) < 1 / (1 + np.exp(-z))).astype(float)
+    return Problem(loss, N, D, RowBounds(1.0, 0.0, target), **fields), X, y
+
+
+def ledger_for(solver, problem, epsilon=1.0, adjacency=Adjacency.REPLACE_ONE):
+    with warnings.catch_warnings():
+        warnings.simplefilter("ignore")
+        calculus = solver.calculus_for(problem, epsilon, DELTA, adjacency)
+    return Ledger(epsilon, DELTA, calculus=calculus)
+
+
+def source(seed=0):
+    return SeededNoise(np.random.default_rng(seed))
+
+
+def solve(solver, problem, X, y, epsilon=1.0, seed=0, adjacency=Adjacency.REPLACE_ONE):
+    transcript, ledger = Transcript(), ledger_for(solver, problem, epsilon, adjacency)
+    oracle = RecordingOracle(DenseRows(X, y), ledger, adjacency, source(seed), transcript)
+    solution = solver.solve(problem, oracle.for_problem(problem), COINS)
+    return solution, transcript, ledger
+
+
+def drawn(ledger):
+    return [e for e in ledger.receipt() if isinstance(e, SampledGaussianEvent)]
+
+
+@SOLVERS
+@pytest.mark.parametrize("adjacency", Adjacency)
+def test_noise_is_a_constant_multiple_of_a_public_bound(solver, adjacency):
+    problem, X, y = make_problem()
+    _, transcript, ledger = solve(solver, problem, X, y, adjacency=adjacency)
+    events = drawn(ledger)
+    assert len(events) >= 10
+    z = ledger.calculus.noise_multiplier
+    for event in events:
+        assert event.sampling_rate == 400 / N
+        assert event.noise_multiplier == pytest.approx(z, rel=1e-11)
+        assert event.noise_multiplier >= z
+    asked = [e for e in transcript.entries if e[0] == "sampled_gradient_difference"]
+    assert len(asked) == sum(e.count for e in events)
+    bounds = iter([e.sensitivity for e in events for _ in range(e.count)])
+    for _, (w, w0, clip, rate), *_ in asked:
+        row = min(problem.smoothness * np.linalg.norm(w - w0) / 2, 2 * clip) / (rate * N)
+        assert next(bounds) <= adjacency.of_sum(row) * (1 + 1e-9)
+
+
+@SOLVERS
+def test_the_block_is_enough_and_is_used_up_where_no_epoch_ends_early(solver):
+    problem, X, y = make_problem()
+    _, _, ledger = solve(replace(solver, reach=inf), problem, X, y)
+    assert sum(e.count for e in drawn(ledger)) == ledger.calculus.count
+    assert ledger.total == pytest.approx(ledger.limit, rel=1e-9)
+    assert 0.999 < ledger.spent().epsilon <= 1.0
+    _, _, ledger = solve(replace(solver, reach=0.01), problem, X, y)
+    assert sum(e.count for e in drawn(ledger)) < ledger.calculus.count
+    assert ledger.total == pytest.approx(ledger.limit, rel=1e-9)
+
+
+@pytest.mark.parametrize("epsilon", [0.1, 1.0, 20.0, 1e6])
+def test_the_number_of_steps_never_outgrows_the_block(epsilon):
+    problem, X, y = make_problem()
+    _, _, ledger = solve(SVRG(batch_size=1000, reach=inf), problem, X, y, epsilon)
+    assert 0 < sum(e.count for e in drawn(ledger)) <= ledger.calculus.count
+
+
+@SOLVERS
+def test_replays_bitwise_without_rows_and_masks(solver):
+    problem, X, y = make_problem()
+    solution, transcript, ledger = solve(solver, problem, X, y)
+    again = ledger_for(solver, problem)
+    replay = ReplayOracle(again, Adjacency.REPLACE_ONE, transcript)
+    second = solver.solve(problem, replay.for_problem(problem), COINS)
+    assert replay.finished()
+    np.testing.assert_array_equal(second.w, solution.w)
+    assert again.receipt() == ledger.receipt()
+
+
+def test_who_is_drawn_stays_behind():
+    problem, X, y = make_problem()
+    _, transcript, ledger = solve(BATCHES, problem, X, y)
+    for _, public, _, answer in transcript.entries:
+        for part in (*public, answer):
+            assert np.size(part) <= problem.n_parameters
+    # All that may differ with who is drawn, at a given state, is the answer.
+    other = solve(BATCHES, problem, X, y, seed=1)[2]
+    first, second = drawn(ledger)[0], drawn(other)[0]
+    assert first.sampling_rate == second.sampling_rate
+    assert first.noise_multiplier == pytest.approx(second.noise_multiplier, rel=1e-11)
+    assert set(vars(first)) == {
+        "query", "sensitivity", "noise_scale", "count", "sampling_rate", "adjacency",
+    }  # fmt: skip
+
+
+def test_samples_are_unbiased_and_as_large_as_the_batch():
+    problem, X, y = make_problem()
+    w, w0 = np.full(D, 0.5), np.zeros(D)
+    block = SubsampledGaussianDP(0.2, 1e-6, 2000)
+    oracle = PrivateOracle(
+        DenseRows(X, y), Ledger(inf, DELTA, calculus=block), Adjacency.REPLACE_ONE, source()
+    ).for_problem(problem)
+    answers = np.array([oracle.sampled_gradient_difference(w, w0) for _ in range(2000)])
+    p0, p = 0.5, 1 / (1 + np.exp(-X @ w))
+    differences = X * (p - p0)[:, None]
+    centred = differences - problem.smoothness / 2 * (w - w0)
+    variance = (1 - 0.2) / 0.2 * (centred**2).sum(axis=0) / N**2
+    error = (answers.mean(axis=0) - differences.mean(axis=0)) / np.sqrt(variance / 2000)
+    assert np.abs(error).max() < 5
+    np.testing.assert_allclose(answers.var(axis=0), variance, rtol=0.25)
+
+
+def test_a_ledger_without_a_block_is_refused():
+    problem, X, y = make_problem()
+    oracle = PrivateOracle(DenseRows(X, y), Ledger(1.0, DELTA), Adjacency.REPLACE_ONE, source())
+    with pytest.raises(ValueError, match="needs a ledger that has reserved a block"):
+        BATCHES.solve(problem, oracle.for_problem(problem), COINS)
+
+
+def test_a_ledger_of_the_other_relation_is_refused_before_looking():
+    problem, X, y = make_problem()
+    ledger = ledger_for(BATCHES, problem, adjacency=Adjacency.ZERO_OUT)
+    oracle = PrivateOracle(DenseRows(X, y), ledger, Adjacency.REPLACE_ONE, source())
+    with pytest.raises(BudgetExceededError, match="Nothing was read"):
+        BATCHES.solve(problem, oracle.for_problem(problem), COINS)
+    assert drawn(ledger) == []
+
+
+class Unreadable(DenseRows):
+    resident = False
+
+    def blocks(self):
+        raise OSError("rows were read")
+
+
+def test_a_sample_is_charged_before_rows_are_read():
+    problem, X, y = make_problem()
+    block = SubsampledGaussianDP(1.0, 100.0, 1)
+    ledger = Ledger(1.0, DELTA, calculus=block)
+    oracle = PrivateOracle(Unreadable(X, y), ledger, Adjacency.REPLACE_ONE, source())
+    points = np.ones(D), np.zeros(D)
+    with pytest.raises(OSError, match="rows were read"):
+        oracle.for_problem(problem).sampled_gradient_difference(*points)
+    assert [e.count for e in drawn(ledger)] == [1]
+    with pytest.raises(BudgetExceededError, match="Nothing was read"):
+        oracle.for_problem(problem).sampled_gradient_difference(*points)
+
+
+def test_without_minibatches_accounting_is_as_before():
+    problem = make_problem()[0]
+    assert SVRG().calculus_for(problem, 1.0, DELTA, Adjacency.REPLACE_ONE) == GaussianDP()
+    alone = SVRG(steps=1, batch_size=10)
+    assert alone.calculus_for(problem, 1.0, DELTA, Adjacency.REPLACE_ONE) == GaussianDP()
+
+
+def test_batches_of_everyone_need_no_distributions():
+    problem, X, y = make_problem()
+    _, _, ledger = solve(replace(BATCHES, batch_size=N), problem, X, y)
+    assert ledger.calculus.sampling_rate == 1.0
+    spent = ledger.total + ledger.calculus.count * ledger.calculus.unsampled_price
+    assert spent == pytest.approx(GaussianDP().limit(1.0, DELTA), rel=1e-9)
+
+
+@pytest.mark.parametrize("batch_size", [0, 2.5, N + 1])
+def test_refuses_batches_out_of_range(batch_size):
+    with pytest.raises(ValueError, match="batch_size"):
+        SVRG(batch_size=batch_size).check(make_problem()[0])
+
+
+def test_warns_of_batches_too_small_before_anything_is_charged_and_names_one_that_works():
+    problem, X, y = make_problem()
+    small = DPLogisticRegression(
+        epsilon=1.0, data_norm=1.0, classes=[0, 1], solver=replace(BATCHES, batch_size=30)
+    )
+    with pytest.warns(
+        UserWarning, match=r"SVRG\(batch_size=30\) .* Use batch_size=\d+ or"
+    ) as caught:
+        small.fit(X, y)
+    mine = [w for w in caught if "batch_size" in str(w.message)]
+    assert [w.filename for w in mine] == [__file__]
+    enough = int(str(mine[0].message).split("batch_size=")[-1].split()[0])
+    mu = sqrt(GaussianDP().limit(1.0, DELTA))
+    differences = ledger_for(BATCHES, problem).calculus.count
+    assert enough == pytest.approx(N * mu / sqrt(differences), abs=1)
+    with warnings.catch_warnings():
+        warnings.simplefilter("error")
+        replaced = replace(BATCHES, batch_size=enough)
+        block = replaced.calculus_for(problem, 1.0, DELTA, Adjacency.REPLACE_ONE)
+    assert block.noise_multiplier > 0.5
+    with pytest.warns(UserWarning, match="Use batch_size=None"):
+        BATCHES.calculus_for(problem, 1e6, DELTA, Adjacency.REPLACE_ONE)
+
+
+def test_small_batches_are_noisier_and_large_ones_are_not():
+    problem = make_problem()[0]
+
+    def noise(batch_size):
+        block = ledger_for(replace(BATCHES, batch_size=batch_size), problem).calculus
+        return block.noise_multiplier / batch_size
+
+    everyone = noise(N)
+    assert noise(400) == pytest.approx(everyone, rel=0.02)
+    assert noise(10) > 1.3 * everyone
+
+
+def test_a_huge_budget_solves_a_ridge():
+    problem, X, y = make_problem(Squared(), regularizer=L2(0.1))
+    solver = replace(PAPER, steps=400, horizon=400.0, clip=2.0)
+    w = solve(solver, problem, X, y, epsilon=1e6)[0].w
+    exact = np.linalg.solve(X.T @ X / N + 0.1 * np.eye(D), X.T @ y / N)
+    np.testing.assert_allclose(w, exact, atol=2e-4)
+
+
+def test_an_estimator_reports_the_block():
+    _, X, y = make_problem()
+    model = DPLogisticRegression(
+        epsilon=1.0, data_norm=1.0, classes=[0, 1], solver=replace(BATCHES, share=0.3)
+    ).fit(X, y)
+    events = [e for e in model.privacy_ledger_ if e.mechanism == "sampled_gaussian"]
+    assert events
+    assert 0.999 < model.privacy_spent_.epsilon <= 1.0
+    assert model.score(X, y) > 0.7
+
+
+@pytest.mark.parametrize("batch_size", [None, 400])
+def test_bb_steps_are_functions_of_released_answers_within_the_stable_range(batch_size):
+    problem, X, y = make_problem(Squared(), regularizer=L2(0.1))
+    # Steps of the horizon are far too long; those of curvature are not.
+    wild = replace(PAPER, steps=100, horizon=1600.0, clip=2.0, batch_size=batch_size)
+    exact = np.linalg.solve(X.T @ X / N + 0.1 * np.eye(D), X.T @ y / N)
+
+    def error(solver):
+        return np.abs(solve(solver, problem, X, y, epsilon=1e6)[0].w - exact).max()
+
+    assert error(replace(wild, step="bb")) < 0.1 * error(wild)
+
+
+def test_bb_replays_and_costs_nothing():
+    problem, X, y = make_problem()
+    solver = SVRG(step="bb", steps=40)
+    solution, transcript, ledger = solve(solver, problem, X, y)
+    again = ledger_for(solver, problem)
+    replay = ReplayOracle(again, Adjacency.REPLACE_ONE, transcript)
+    np.testing.assert_array_equal(
+        solver.solve(problem, replay.for_problem(problem), COINS).w, solution.w
+    )
+    plain = solve(replace(solver, step="constant"), problem, X, y)[2]
+    assert ledger.total == pytest.approx(plain.total, rel=1e-9)
+
+
+def test_without_noise_samples_are_everyone():
+    problem, X, y = make_problem()
+    solutions = []
+    for solver in (BATCHES, replace(BATCHES, batch_size=N)):
+        oracle = ExactOracle(
+            DenseRows(X, y), ledger_for(solver, problem), Adjacency.REPLACE_ONE, Ledger(inf, DELTA)
+        )
+        fixed = replace(solver, horizon=50.0, clip=1.0, momentum=0.5)
+        solutions.append(fixed.solve(problem, oracle.for_problem(problem), COINS).w)
+    np.testing.assert_allclose(*solutions, rtol=1e-9)

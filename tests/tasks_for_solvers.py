@@ -1,0 +1,73 @@
+"""The problems that every solver is tried on, with their rows."""
+
+from dataclasses import dataclass
+
+import numpy as np
+from scipy.special import logsumexp
+
+from skdp.bounds import RowBounds, TargetBounds
+from skdp.data.dense import DenseRows
+from skdp.losses import Huber, Logistic, Softmax, Squared
+from skdp.problem import Problem
+from skdp.regularizers import L2, ElasticNet
+
+N, D = 300, 4
+
+
+@dataclass(frozen=True, eq=False)
+class Task:
+    name: str
+    problem: Problem
+    X: np.ndarray
+    y: np.ndarray
+
+    def __str__(self):
+        return self.name
+
+    def rows(self):
+        return DenseRows(self.X, self.y)
+
+    def objective(self, w):
+        """Written from the definitions, in the open."""
+        problem = self.problem
+        constant = np.full((N, 1), problem.bounds.intercept_value)
+        rows = np.hstack([self.X, constant]) if constant.any() else self.X
+        z, y = rows @ w, self.y
+        values = {
+            Logistic: lambda: np.logaddexp(0, z) - y * z,
+            Softmax: lambda: logsumexp(z, axis=-1) - z[np.arange(N), y],
+            Squared: lambda: (z - y) ** 2 / 2,
+            Huber: lambda: np.where(np.abs(z - y) < 1, (z - y) ** 2 / 2, np.abs(z - y) - 0.5),
+        }[type(problem.loss)]()
+        return values.mean() + problem.regularizer.value(w[:D])
+
+
+def make_tasks():
+    """One task a loss; rows within the unit ball, targets within [-1, 1]."""
+    rng = np.random.default_rng(1)
+    X = rng.normal(size=(N, D))
+    X /= np.linalg.norm(X, axis=1).max()
+    z = X @ [6.0, -4.0, 2.0, 0.0] + 0.5
+    binary = (rng.uniform(size=N) < 1 / (1 + np.exp(-z))).astype(float)
+    several = (X @ rng.normal(size=(D, 3)) * 6 + rng.gumbel(size=(N, 3))).argmax(axis=1)
+    real = np.clip(0.1 * z + 0.05 * rng.normal(size=N), -1, 1)
+    plain = RowBounds(1.0, 1.0)
+    shared = {"n_samples": N, "n_features": D}
+    ridge, net = L2(1 / N), ElasticNet(1 / N, 0.5)
+    regression = RowBounds(1.0, 1.0, TargetBounds(-1.0, 1.0))
+    return {
+        "logistic": Task("logistic", Problem(Logistic(), **shared, bounds=plain), X, binary),
+        "logistic, net": Task(
+            "logistic, net", Problem(Logistic(), **shared, bounds=plain, regularizer=net), X, binary
+        ),
+        "softmax": Task(
+            "softmax", Problem(Softmax(3), **shared, bounds=plain, regularizer=ridge), X, several
+        ),
+        "squared": Task(
+            "squared", Problem(Squared(), **shared, bounds=regression, regularizer=ridge), X, real
+        ),
+        "huber": Task("huber", Problem(Huber(), **shared, bounds=RowBounds(1.0)), X, real),
+    }
+
+
+TASKS = make_tasks()
