@@ -119,6 +119,9 @@ class Ledger:
         self._limit = self._affordable()
         self._events: list[Event] = []
         self._prices: list[float] = []
+        # The sum of all prices but the last, exactly, as a few numbers: summing up all of them
+        # at each charge would take time in proportion to the square of their number.
+        self._settled: list[float] = []
         self._demanding = False
         self._reserved_used = 0
 
@@ -140,7 +143,7 @@ class Ledger:
     @property
     def total(self) -> float:
         """What has been charged, in mu^2."""
-        return fsum(self._prices)
+        return fsum([*self._settled, *self._prices[-1:]])
 
     @property
     def remaining(self) -> float:
@@ -167,7 +170,8 @@ class Ledger:
         # The one place where counts enter.
         price = event.count * self._calculus.cost(event)
         kept = len(events) - repeats
-        if not fsum([*prices[:kept], price]) <= self._limit:
+        before = [*self._settled] if repeats else _added(self._settled, prices[-1:])
+        if not fsum([*before, price]) <= self._limit:
             added = price - (prices[-1] if repeats else 0.0)
             raise BudgetExceededError(
                 f"{event.query} would cost mu^2={added:.3g} but {self.remaining:.3g} "
@@ -179,6 +183,7 @@ class Ledger:
             self._check_shares([*events[:kept], event], [*prices[:kept], price])
         events[kept:] = [event]
         prices[kept:] = [price]
+        self._settled = before
         self._demanding = demanding
         self._reserved_used = used
 
@@ -239,3 +244,22 @@ class Ledger:
             f"{_LARGEST_LIMIT:g}], got epsilon={self._epsilon:g} and delta={self._delta:g}. Choose "
             "a less extreme epsilon, or epsilon=inf for no privacy."
         )
+
+
+def _added(parts: Sequence[float], others: Sequence[float]) -> list[float]:
+    """Numbers whose exact sum is that of both, few of them (Shewchuk 1997)."""
+    out = [*parts]
+    for x in others:
+        if isinf(x) or inf in out:
+            return [inf]
+        smaller = []
+        for y in out:
+            if abs(x) < abs(y):
+                x, y = y, x
+            high = x + y
+            low = y - (high - x)
+            if low:
+                smaller.append(low)
+            x = high
+        out = [*smaller, x]
+    return out

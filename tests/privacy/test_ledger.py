@@ -11,7 +11,7 @@ from hypothesis import strategies as st
 from skdp.exceptions import BudgetExceededError
 from skdp.privacy import schedules
 from skdp.privacy.calculus import GaussianDP, ZeroConcentratedDP
-from skdp.privacy.events import ExponentialEvent, GaussianEvent
+from skdp.privacy.events import ExponentialEvent, GaussianEvent, NonPrivateEvent
 from skdp.privacy.ledger import Budget, Ledger, PrivacySpent, Spend
 from skdp.privacy.mechanisms.gaussian import GaussianMechanism
 
@@ -282,3 +282,25 @@ def test_extreme_budgets_that_are_accepted_can_be_shared_out(calculus, epsilon, 
     for spend in Budget(ledger.limit).split([1e-9, 0.1, 0.8]):
         pay(ledger, spend)
     assert 0 <= ledger.spent().epsilon <= epsilon
+
+
+@pytest.mark.parametrize("seed", range(5))
+def test_the_running_total_is_the_exact_sum_of_the_prices(seed):
+    rng = np.random.default_rng(seed)
+    ledger, prices = Ledger(1e9, 1e-5), []
+    for sensitivity in 10.0 ** rng.uniform(-12, 2, size=200):
+        times = int(rng.integers(1, 4))
+        event = GaussianEvent(query="gradient", sensitivity=float(sensitivity), noise_scale=1.0)
+        for _ in range(times):
+            ledger.charge(event)
+        prices.append(times * GaussianDP().cost(event))
+        assert ledger.total == fsum(prices)
+
+
+def test_an_infinite_price_makes_the_total_infinite_for_good():
+    ledger = Ledger(inf, 1e-5)
+    finite = GaussianEvent(query="gradient", sensitivity=1.0, noise_scale=1.0)
+    for event in (finite, NonPrivateEvent(query="rows"), finite, NonPrivateEvent(query="more")):
+        ledger.charge(event)
+    assert ledger.total == inf
+    assert ledger.spent().epsilon == inf
