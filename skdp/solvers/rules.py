@@ -48,7 +48,8 @@ class _Family:
     ``score_noise`` bounds the standard deviation that noise puts on the score of a row of full
     norm, whatever the dimension; ``stride`` is the largest step at momentum 0.9 times 10, in units
     of the inverse curvature scale, at the default clip and without clipping. Where a derivative is
-    unbounded, hardly any row has one beyond ``reach``.
+    unbounded, hardly any row has one beyond ``reach``. ``loosens`` says that the clip grows with
+    the evidence.
     """
 
     steps: int
@@ -57,6 +58,7 @@ class _Family:
     stride: float
     stride_unclipped: float
     reach: float = inf
+    loosens: bool = False
 
 
 _BINARY = _Family(steps=100, clip=0.3, score_noise=3.0, stride=1000.0, stride_unclipped=80.0)
@@ -66,7 +68,9 @@ _HINGE = _Family(steps=100, clip=0.5, score_noise=1.0, stride=600.0, stride_uncl
 _SQUARED_HINGE = _Family(
     steps=100, clip=1.0, score_noise=1.0, stride=300.0, stride_unclipped=10.0, reach=4.0
 )
-_RESIDUAL = _Family(steps=200, clip=0.25, score_noise=0.6, stride=20.0, stride_unclipped=20.0)
+_RESIDUAL = _Family(
+    steps=200, clip=0.25, score_noise=0.6, stride=20.0, stride_unclipped=20.0, loosens=True
+)
 
 # Rows times budget from which residuals can be clipped less and less.
 _PLENTY = 1500.0
@@ -107,7 +111,7 @@ def descent_rule(
         clip = family.clip * growth
         if clip > family.reach:
             clip = sqrt(clip * family.reach)
-        if family is _RESIDUAL:
+        if family.loosens:
             clip = family.clip * sqrt(max(1.0, evidence / _PLENTY))
     clip = min(clip, lipschitz)
     if steps is None:
