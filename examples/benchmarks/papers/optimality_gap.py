@@ -104,7 +104,10 @@ def certain_epsilon(epsilon, shift):
         return np.log(true - DELTA) - log_false if true > DELTA else -np.inf
 
     starts = np.linspace(0, shift + 6 * sd, 400)
-    best = starts[np.argmax([bound(t) for t in starts])]
+    bounds = np.array([bound(t) for t in starts])
+    best = starts[np.argmax(bounds)]
+    if not np.isfinite(bounds.max()):
+        return 0.0
     found = minimize_scalar(lambda t: -bound(t), bounds=(best - sd, best + sd), method="bounded")
     return max(0.0, -found.fun, bound(best))
 
