@@ -58,7 +58,7 @@ class Objective:
         """Without privacy, on rows as they came."""
         if isinstance(self.loss, Squared) and self.ridge == 0:
             columns = np.column_stack([X, np.ones(len(y))])
-            return self.value(np.linalg.lstsq(columns, y)[0], X, y)
+            return self.value(np.linalg.lstsq(columns, y, rcond=None)[0], X, y)
         start = np.zeros(X.shape[1] + 1)
         options = {"maxiter": 5000, "maxfun": 10_000, "ftol": 1e-13, "gtol": 1e-8}
         slopes = partial(self._slopes, X=X, y=y)
