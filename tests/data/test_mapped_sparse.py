@@ -110,7 +110,9 @@ def test_lengths_without_a_floor_are_caught(monkeypatch):
 
 def test_rows_of_a_large_vocabulary_are_never_written_out():
     n, d = 2000, 20_000
-    X = sp.random_array((n, d), density=0.001, format="csr", rng=np.random.default_rng(2))
+    rng = np.random.default_rng(2)
+    columns = np.sort(rng.integers(0, d // 20, size=(n, 20)) + d // 20 * np.arange(20)).ravel()
+    X = sp.csr_array((rng.random(20 * n), columns, np.arange(0, 20 * n + 1, 20)), (n, d))
     row_map = RowMap(np.full(d, 0.5), None, np.full(d, 1e-3), 0.3)
     bounds, w = RowBounds(1.0, 0.1, row_map=row_map), np.ones(d + 1)
     tracemalloc.start()
