@@ -11,7 +11,6 @@ from __future__ import annotations
 
 import importlib.util
 import os
-from collections.abc import Callable
 from dataclasses import dataclass
 from pathlib import Path
 
@@ -224,12 +223,6 @@ def diabetes():
         "standardised as published, rows clipped to norm 4.5; target 25..346 as described",
         target_bounds=(25, 346),
     )
-
-
-CLASSIFICATION: dict[str, Callable[[], Dataset]] = {
-    f.__name__: f for f in (breast_cancer, digits, adult, covertype, mnist)
-}
-REGRESSION: dict[str, Callable[[], Dataset]] = {f.__name__: f for f in (california, bike, diabetes)}
 
 
 def load(name):

@@ -14,7 +14,7 @@ from ..mirror_maps import Euclidean, MirrorMap, choose_mirror_map
 from ..problem import Problem
 from ..regularizers import L2, ElasticNet, NoRegularizer
 from .base import Solution, Solver
-from .rules import DescentRule, descent_rule
+from .rules import DescentRule, check_clip, descent_rule
 
 if TYPE_CHECKING:
     from ..privacy.oracle import Oracle
@@ -109,11 +109,7 @@ class AccMD(Solver):
             raise ValueError(
                 f"AccMD needs a smooth convex loss, got {type(loss).__name__}. Use the solver 'gd'."
             )
-        if self.clip is not None and isinf(min(self.clip, loss.lipschitz)):
-            raise ValueError(
-                f"AccMD needs a finite clip for {type(loss).__name__}, whose derivative is "
-                "unbounded, got clip=inf. Leave clip out for a default."
-            )
+        check_clip("AccMD", self.clip, problem)
 
     def solve(self, problem: Problem, oracle: Oracle, rng: np.random.Generator) -> Solution:
         """Minimise the problem; deterministic given the oracle's answers."""

@@ -12,7 +12,7 @@ from sklearn.utils._param_validation import Interval, validate_parameter_constra
 
 from ..problem import Problem
 from .base import Solution, Solver
-from .rules import DescentRule, descent_rule
+from .rules import DescentRule, check_clip, descent_rule
 
 if TYPE_CHECKING:
     from ..privacy.oracle import Oracle
@@ -150,11 +150,7 @@ class AdaptiveGD(Solver):
         """Refuse hyperparameters outside their range, and an unbounded loss without a clip."""
         params = self.get_params()
         validate_parameter_constraints(_HYPERPARAMETERS, params, caller_name="AdaptiveGD")
-        if self.clip is not None and isinf(min(self.clip, problem.loss.lipschitz)):
-            raise ValueError(
-                f"AdaptiveGD needs a finite clip for {type(problem.loss).__name__}, whose "
-                "derivative is unbounded, got clip=inf. Leave clip out for a default."
-            )
+        check_clip("AdaptiveGD", self.clip, problem)
         if self.steps is not None and self.fewest is not None and self.fewest > self.steps:
             raise ValueError(
                 f"AdaptiveGD needs fewest <= steps, got fewest={self.fewest} and "

@@ -17,7 +17,7 @@ from sklearn.utils._param_validation import (
 from ..privacy import schedules
 from ..problem import Problem
 from .base import Solution, Solver
-from .rules import DescentRule, descent_rule
+from .rules import DescentRule, check_clip, descent_rule
 
 if TYPE_CHECKING:
     from ..privacy.oracle import Oracle
@@ -100,11 +100,7 @@ class GD(Solver):
     def check(self, problem: Problem) -> None:
         """Refuse hyperparameters outside their range, and an unbounded loss without a clip."""
         validate_parameter_constraints(_HYPERPARAMETERS, self.get_params(), caller_name="GD")
-        if self.clip is not None and isinf(min(self.clip, problem.loss.lipschitz)):
-            raise ValueError(
-                f"GD needs a finite clip for {type(problem.loss).__name__}, whose derivative is "
-                "unbounded, got clip=inf. Leave clip out for a default."
-            )
+        check_clip("GD", self.clip, problem)
         if isinstance(self.schedule, str):
             return
         shares = schedules.custom(self.schedule)

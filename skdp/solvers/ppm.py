@@ -14,7 +14,7 @@ from sklearn.utils._param_validation import Interval, StrOptions, validate_param
 from ..privacy import schedules
 from ..problem import Problem
 from .base import Solution, Solver
-from .rules import DescentRule, descent_rule
+from .rules import DescentRule, check_clip, descent_rule
 
 if TYPE_CHECKING:
     from ..privacy.oracle import Oracle
@@ -96,11 +96,7 @@ class PPM(Solver):
     def check(self, problem: Problem) -> None:
         """Refuse hyperparameters outside their range, and an unbounded loss without a clip."""
         validate_parameter_constraints(_HYPERPARAMETERS, self.get_params(), caller_name="PPM")
-        if self.clip is not None and isinf(min(self.clip, problem.loss.lipschitz)):
-            raise ValueError(
-                f"PPM needs a finite clip for {type(problem.loss).__name__}, whose derivative is "
-                "unbounded, got clip=inf. Leave clip out for a default."
-            )
+        check_clip("PPM", self.clip, problem)
         if self._shares().size != self.stages:
             raise ValueError(
                 f"PPM needs one share a stage, got stages={self.stages} and "

@@ -16,7 +16,7 @@ from ..losses import (
 )
 from ..problem import Problem
 
-__all__ = ["DescentRule", "descent_rule"]
+__all__ = ["DescentRule", "check_clip", "descent_rule"]
 
 
 @dataclass(frozen=True)
@@ -127,6 +127,30 @@ def descent_rule(
         afforded = family.score_noise * evidence / (2 * clip) if clip < inf else covered
         horizon = min(covered, afforded)
     return DescentRule(steps, horizon, clip, momentum)
+
+
+def check_clip(solver: str, clip: float | None, problem: Problem) -> None:
+    """Refuse a clip that does not bound the gradients of rows.
+
+    Parameters
+    ----------
+    solver : str
+        Who asks.
+    clip : float or None
+        The hyperparameter; None stands for a default.
+    problem : Problem
+        With the loss in question.
+
+    Raises
+    ------
+    ValueError
+        If both the clip and the derivative of the loss are unbounded.
+    """
+    if clip is not None and isinf(min(clip, problem.loss.lipschitz)):
+        raise ValueError(
+            f"{solver} needs a finite clip for {type(problem.loss).__name__}, whose derivative is "
+            "unbounded, got clip=inf. Pass a number, or leave clip out for a default."
+        )
 
 
 def _family(problem: Problem) -> _Family:

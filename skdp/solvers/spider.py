@@ -13,7 +13,7 @@ from sklearn.utils._param_validation import Interval, validate_parameter_constra
 from ..problem import Problem
 from .base import Solution, Solver
 from .descent import Descent
-from .rules import DescentRule, descent_rule
+from .rules import DescentRule, check_clip, descent_rule
 
 if TYPE_CHECKING:
     from ..privacy.ledger import Budget
@@ -189,11 +189,7 @@ class Spider(Solver):
                 f"Spider needs a smooth loss, whose gradients change little over short steps, got "
                 f"{type(loss).__name__}. Use the solver 'gd'."
             )
-        if self.clip is not None and isinf(min(self.clip, loss.lipschitz)):
-            raise ValueError(
-                f"Spider needs a finite clip for {type(loss).__name__}, whose derivative is "
-                "unbounded, got clip=inf. Pass a number as clip."
-            )
+        check_clip("Spider", self.clip, problem)
         if self.gamma is not None and self.kappa is None:
             raise ValueError(
                 "Spider needs kappa along with gamma, got gamma alone. Use Spider.from_theory."

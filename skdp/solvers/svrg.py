@@ -19,7 +19,7 @@ from ..privacy.calculus import Calculus, GaussianDP, SubsampledGaussianDP
 from ..problem import Problem
 from .base import Solution, Solver
 from .descent import Descent
-from .rules import DescentRule, descent_rule
+from .rules import DescentRule, check_clip, descent_rule
 
 if TYPE_CHECKING:
     from ..privacy.adjacency import Adjacency
@@ -167,11 +167,7 @@ class SVRG(Solver):
                 f"SVRG needs a smooth loss, whose gradients change little over short distances, "
                 f"got {type(loss).__name__}. Use the solver 'gd'."
             )
-        if self.clip is not None and isinf(min(self.clip, loss.lipschitz)):
-            raise ValueError(
-                f"SVRG needs a finite clip for {type(loss).__name__}, whose derivative is "
-                "unbounded, got clip=inf. Leave clip out for a default."
-            )
+        check_clip("SVRG", self.clip, problem)
         if self.batch_size is not None and self.batch_size > problem.n_samples:
             raise ValueError(
                 f"SVRG needs a batch_size of at most the number of rows, {problem.n_samples}, got "
