@@ -18,6 +18,7 @@ from .events import (
     GaussianEvent,
     NonPrivateEvent,
     ObjectivePerturbationEvent,
+    PrefixSumEvent,
     SampledGaussianEvent,
 )
 
@@ -85,6 +86,8 @@ class GaussianDP(Calculus):
     """
 
     def _cost_of_other(self, event: Event) -> float:
+        if isinstance(event, PrefixSumEvent):
+            return _cost_of_prefix_sums(event)
         raise TypeError(
             f"GaussianDP has no exact price for a {type(event).__name__}; "
             "open the ledger with ZeroConcentratedDP() to mix it with Gaussian releases."
@@ -111,6 +114,8 @@ class ZeroConcentratedDP(Calculus):
         if isinstance(event, ExponentialEvent):
             eta = event.sensitivity / event.noise_scale if event.noise_scale else inf
             return eta * eta / 4
+        if isinstance(event, PrefixSumEvent):
+            return _cost_of_prefix_sums(event)
         raise TypeError(f"ZeroConcentratedDP has no price for a {type(event).__name__}.")
 
     def limit(self, epsilon: float, delta: float) -> float:
@@ -265,3 +270,10 @@ class SubsampledGaussianDP(Calculus):
     @property
     def _block(self) -> tuple[float, float, int, Adjacency]:
         return self.sampling_rate, self.noise_multiplier, self.count, self.adjacency
+
+
+def _cost_of_prefix_sums(event: PrefixSumEvent) -> float:
+    """The whole stream's mu^2, which its steps share out among them whatever comes in between."""
+    moves = event.sensitivity * event.column_norm
+    ratio = moves / event.noise_scale if event.noise_scale else inf
+    return ratio * ratio

@@ -8,6 +8,7 @@ spent, without this package.
 from __future__ import annotations
 
 from abc import ABC
+from collections.abc import Hashable
 from dataclasses import dataclass
 from math import inf, isfinite
 from typing import ClassVar
@@ -20,8 +21,52 @@ __all__ = [
     "GaussianEvent",
     "NonPrivateEvent",
     "ObjectivePerturbationEvent",
+    "Part",
+    "PrefixSumEvent",
     "SampledGaussianEvent",
+    "Site",
+    "SiteGaussianEvent",
 ]
+
+
+@dataclass(frozen=True)
+class Part:
+    """Rows of a stream, by their positions, about which some events are.
+
+    Parts of a stream have no row in common, so that a person's row is in one of them alone and the
+    spend of the stream is the largest spend of a part.
+
+    Parameters
+    ----------
+    start, stop : int
+        The rows ``start <= i < stop``, counted from 0 over all rows that the model has been given.
+    count : int, default=1
+        How many parts, one after the other, these rows are. If several, the events are those of
+        the one among them that has cost most.
+    """
+
+    start: int
+    stop: int
+    count: int = 1
+
+
+@dataclass(frozen=True)
+class Site:
+    """Rows that lie at one site of several.
+
+    Sites have no row in common either. What all rows together were asked, and what each site was
+    asked, adds up for its rows; the spend of a fit is that of the site that has spent most.
+
+    Parameters
+    ----------
+    label : hashable
+        Name of the site.
+    within : Part, optional
+        The part of a stream whose rows the sites share out.
+    """
+
+    label: Hashable
+    within: Part | None = None
 
 
 @dataclass(frozen=True, kw_only=True)
@@ -42,6 +87,8 @@ class Event(ABC):
         Scale of the noise, in the units of the answer.
     count : int, default=1
         How many such releases.
+    part : Part or Site, optional
+        Which rows were asked about; None are all rows of a fit.
     """
 
     mechanism: ClassVar[str]
@@ -51,6 +98,7 @@ class Event(ABC):
     sensitivity: float
     noise_scale: float
     count: int = 1
+    part: Part | Site | None = None
 
     def __post_init__(self) -> None:
         if not self.sensitivity > 0:
@@ -120,6 +168,8 @@ class ObjectivePerturbationEvent(Event):
         See above.
     count : int, default=1
         Ledgers take no other.
+    part : Part, optional
+        See :class:`Event`.
     jacobian : float
         Bound on the logarithm of the ratio of the two Jacobian determinants.
     output_sensitivity : float
@@ -146,6 +196,53 @@ class ObjectivePerturbationEvent(Event):
 
 
 @dataclass(frozen=True, kw_only=True)
+class PrefixSumEvent(Event):
+    """All running sums of a stream of terms, with normal noise that is correlated over time.
+
+    With A the lower triangle of ones and A = B C, the noise is B times independent normals of
+    standard deviation ``noise_scale``. Each row of the data takes part in one term only, which a
+    neighbour can move by ``sensitivity`` in l2. Costs
+    ``(sensitivity * column_norm / noise_scale)**2`` in mu^2 for the whole stream, also if terms
+    depend on earlier sums; see :class:`~skdp.privacy.mechanisms.prefix_sums.PrefixSumMechanism`.
+
+    Parameters
+    ----------
+    query : str
+        Name of the question that was answered.
+    sensitivity : float
+        See above.
+    noise_scale : float
+        See above.
+    count : int, default=1
+        How many such streams, if neighbours may differ in each of them.
+    part : Part, optional
+        See :class:`Event`.
+    factorization : str
+        Name of the way in which A is written as B C.
+    length : int
+        Number of terms, at least 1.
+    column_norm : float
+        Largest l2 norm of a column of C, or more.
+    """
+
+    mechanism: ClassVar[str] = "prefix_sums"
+
+    factorization: str
+    length: int
+    column_norm: float
+
+    def __post_init__(self) -> None:
+        super().__post_init__()
+        if not self.length >= 1:
+            raise ValueError(f"{type(self).__name__} needs a length >= 1, got {self.length}.")
+        if not 0 < self.column_norm < inf:
+            raise ValueError(
+                f"{type(self).__name__} needs a positive finite column norm, got "
+                f"{self.column_norm}."
+            )
+
+
+@dataclass(frozen=True, kw_only=True)
 class SampledGaussianEvent(Event):
     """Gaussian noise on a sum over rows that are drawn in secret, each with a known probability.
 
@@ -164,6 +261,8 @@ class SampledGaussianEvent(Event):
         Standard deviation of the noise.
     count : int, default=1
         How many such releases.
+    part : Part, optional
+        See :class:`Event`.
     sampling_rate : float
         Probability with which a row is drawn, in (0, 1].
     adjacency : Adjacency
@@ -186,3 +285,39 @@ class SampledGaussianEvent(Event):
     def noise_multiplier(self) -> float:
         """Noise in units of the bound on a row."""
         return self.noise_scale / (self.sensitivity / self.adjacency.of_sum(1.0))
+
+
+@dataclass(frozen=True, kw_only=True)
+class SiteGaussianEvent(GaussianEvent):
+    """A Gaussian release of one site of several, and where its noise came from.
+
+    ``noise_scale`` is the noise that protects the site against the adversary named by ``trust``;
+    the price is that of a Gaussian release with it.
+
+    Parameters
+    ----------
+    query : str
+        Name of the question that was answered.
+    sensitivity : float
+        See :class:`Event`.
+    noise_scale : float
+        See above.
+    count : int, default=1
+        How many such releases.
+    part : Site
+        Which site.
+    trust : str
+        ``'local'``: noise of the site alone. ``'pairwise'``: with secret masks between pairs of
+        sites. ``'secure_sum'``: of all honest sites, whose sum alone is seen. ``'final_model'``: of
+        all sites, which trust each other. ``'central'``: of a trusted aggregator.
+    own_noise_scale : float
+        What the site itself adds that nobody cancels.
+    colluders : int, default=0
+        Number of curious sites whose secrets the adversary has.
+    """
+
+    mechanism: ClassVar[str] = "site_gaussian"
+
+    trust: str
+    own_noise_scale: float
+    colluders: int = 0

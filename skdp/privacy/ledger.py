@@ -9,7 +9,8 @@ from typing import NamedTuple
 
 from ..exceptions import BudgetExceededError
 from .calculus import Calculus, GaussianDP
-from .events import Event
+from .events import Event, Site
+from .site_accounts import SiteAccounts
 
 __all__ = ["Budget", "Ledger", "PrivacySpent", "Spend"]
 
@@ -124,6 +125,7 @@ class Ledger:
         self._settled: list[float] = []
         self._demanding = False
         self._reserved_used = 0
+        self._sites = SiteAccounts(self._calculus)
 
     @property
     def calculus(self) -> Calculus:
@@ -142,16 +144,25 @@ class Ledger:
 
     @property
     def total(self) -> float:
-        """What has been charged, in mu^2."""
-        return fsum([*self._settled, *self._prices[-1:]])
+        """What has been charged, in mu^2, at the site that has spent most if there are several."""
+        return fsum([*self._settled, *self._prices[-1:], self._sites.total])
 
     @property
     def remaining(self) -> float:
         """What is left, in mu^2."""
         return max(0.0, self._limit - self.total) if self._limit < inf else inf
 
-    def charge(self, event: Event) -> None:
-        """Record an event, or refuse it.
+    def anew(self) -> Ledger:
+        """An empty ledger of the same budget, for rows that this one says nothing about."""
+        return Ledger(self._epsilon, self._delta, calculus=self._calculus)
+
+    def charge(self, event: Event | tuple[Event, ...]) -> None:
+        """Record an event, or events of different sites at once, or refuse all of it.
+
+        Parameters
+        ----------
+        event : Event or tuple of Event
+            What is to be released; if several, each by another site.
 
         Raises
         ------
@@ -162,6 +173,9 @@ class Ledger:
         TypeError
             If the calculus has no price for this kind of event.
         """
+        if isinstance(event, tuple):
+            self._charge_sites(event)
+            return
         used = self._check_reserved(event)
         events, prices = self._events, self._prices
         repeats = bool(events) and replace(events[-1], count=event.count) == event
@@ -171,7 +185,7 @@ class Ledger:
         price = event.count * self._calculus.cost(event)
         kept = len(events) - repeats
         before = [*self._settled] if repeats else _added(self._settled, prices[-1:])
-        if not fsum([*before, price]) <= self._limit:
+        if not fsum([*before, price, self._sites.total]) <= self._limit:
             added = price - (prices[-1] if repeats else 0.0)
             raise BudgetExceededError(
                 f"{event.query} would cost mu^2={added:.3g} but {self.remaining:.3g} "
@@ -190,7 +204,7 @@ class Ledger:
     def spent(self) -> PrivacySpent:
         """What has been charged so far, as (epsilon, delta) at the budget's delta."""
         total = self.total
-        if total == 0 and not self._reserved_used:
+        if total == 0 and not (self._reserved_used or self._sites.reserved_used):
             return PrivacySpent(0.0, 0.0)
         if isinf(total):
             return PrivacySpent(inf, self._delta)
@@ -203,24 +217,43 @@ class Ledger:
 
     def receipt(self) -> tuple[Event, ...]:
         """The events so far, runs of equal ones folded into one with their count."""
-        return tuple(self._events)
+        return (*self._events, *self._sites.receipt())
+
+    def spent_by_site(self) -> dict[Site, PrivacySpent]:
+        """What each site that was asked has spent, with what was asked of all rows together."""
+        whole = fsum([*self._settled, *self._prices[-1:]])
+        return {
+            site: PrivacySpent(self._calculus.epsilon(whole + total, self._delta), self._delta)
+            for site, total in self._sites.totals().items()
+        }
+
+    def _charge_sites(self, events: tuple[Event, ...]) -> None:
+        if self._demanding:
+            raise BudgetExceededError(
+                "Sites cannot be asked beside a release that has to be most of all that is "
+                "charged. Nothing was read."
+            )
+        reserved = max((self._calculus.reserved(e) or 0 for e in events), default=0)
+        whole = fsum([*self._settled, *self._prices[-1:]])
+        room = self._limit - whole if self._limit < inf else inf
+        self._sites.charge(events, room, reserved - self._reserved_used)
 
     def _check_reserved(self, event: Event) -> int:
         """How much of what is reserved will be used, with this event."""
         reserved = self._calculus.reserved(event)
         if reserved is None:
             return self._reserved_used
-        used = self._reserved_used + event.count
+        used = self._reserved_used + self._sites.reserved_used + event.count
         if used > reserved:
             raise BudgetExceededError(
                 f"{event.query} was reserved {reserved} times and would be asked {used} times. "
                 "Nothing was read."
             )
-        return used
+        return self._reserved_used + event.count
 
     def _check_shares(self, events: Sequence[Event], prices: Sequence[float]) -> None:
         demanding = [k for k, event in enumerate(events) if event.least_share]
-        total = fsum(prices) if demanding else inf
+        total = fsum([*prices, self._sites.total]) if demanding else inf
         if isinf(total):
             return
         for k in demanding:

@@ -23,6 +23,9 @@ class Silence(SecretNoise):
     def gumbel(self, shape):
         return np.zeros(shape)
 
+    def chosen(self, size, rate):
+        return np.ones(size, dtype=bool)
+
 
 def peeling(scores, order):
     """Probability of exponential mechanisms, one after the other, among those that are left."""
@@ -85,3 +88,70 @@ def test_needs_a_positive_finite_range(sensitivity):
 def test_needs_something_to_choose():
     with pytest.raises(ValueError, match="needs at least 1 choice, got 0"):
         GumbelMechanism.calibrated(1.0, 0, Spend(1.0))
+
+
+MANY = np.random.default_rng(5).normal(size=3000)
+# Four that stand out, in the first block, in others and in the last one, which is short.
+LIKELY = [3, 1500, 1501, 2999]
+MANY[LIKELY] = [9.0, 8.5, 9.5, 8.0]
+
+
+def chi_square_of_many(mechanism, scale, noise):
+    """Of the four that stand out and all others together, over 4000 draws."""
+    counts = np.zeros(5)
+    for _ in range(4000):
+        (j,) = mechanism.randomize(MANY, noise)
+        counts[LIKELY.index(j) if j in LIKELY else 4] += 1
+    weights = np.exp(MANY / scale)
+    expected = np.append(weights[LIKELY], weights.sum() - weights[LIKELY].sum())
+    return stats.chisquare(counts, 4000 * expected / weights.sum()).pvalue
+
+
+@pytest.mark.parametrize("scale", [1.0, 1.5])
+@pytest.mark.parametrize(
+    "noise", [SeededNoise(np.random.default_rng(0)), SystemNoise()], ids=["seeded", "system"]
+)
+def test_one_of_many_is_chosen_in_two_stages_by_the_same_law(scale, noise):
+    assert chi_square_of_many(GumbelMechanism(1.0, scale, 1), scale, noise) > FALSE_ALARM
+
+
+def test_another_scale_of_a_choice_among_many_is_noticed():
+    noise = SeededNoise(np.random.default_rng(1))
+    assert chi_square_of_many(GumbelMechanism(1.0, 1.3, 1), 1.0, noise) < FALSE_ALARM
+
+
+class Counting(SecretNoise):
+    """Counts the random numbers that are drawn."""
+
+    def __init__(self):
+        self.drawn, self.source = 0, np.random.default_rng(0)
+
+    def normal(self, shape):
+        raise AssertionError
+
+    def gumbel(self, shape):
+        self.drawn += int(np.prod(shape))
+        return self.source.gumbel(size=shape)
+
+    def chosen(self, size, rate):
+        raise AssertionError
+
+
+def test_a_choice_among_many_draws_about_as_many_numbers_as_twice_their_root():
+    noise = Counting()
+    GumbelMechanism(1.0, 1.0, 1).randomize(np.zeros(10_000), noise)
+    assert noise.drawn == 200
+
+
+@pytest.mark.parametrize("size", [1e-300, 1e300])
+def test_scores_of_any_size_choose_the_best_of_many(size):
+    scores = size * np.linspace(-1, 1, 2000)
+    scores[77] = 2 * size
+    mechanism = GumbelMechanism(1.0, 1e-3 * size, 1)
+    assert mechanism.randomize(scores, SeededNoise(np.random.default_rng(0))) == [77]
+
+
+def test_the_best_without_noise_is_the_first_of_the_largest():
+    scores = np.array([1.0, 3.0, 3.0, -2.0, 0.5])
+    np.testing.assert_array_equal(GumbelMechanism(1.0, 2.0, 1).best(scores), [1])
+    np.testing.assert_array_equal(GumbelMechanism(1.0, 2.0, 3).best(scores), [1, 2, 0])

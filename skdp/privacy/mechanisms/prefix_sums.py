@@ -1,0 +1,331 @@
+"""Running sums of a stream, each published with noise that is correlated over time."""
+
+from __future__ import annotations
+
+from abc import ABC, abstractmethod
+from collections.abc import Callable
+from copy import deepcopy
+from dataclasses import dataclass, field
+from math import isfinite, prod, sqrt
+from typing import NoReturn, final
+
+import numpy as np
+
+from ..events import PrefixSumEvent
+from ..ledger import Spend
+from ..randomness import SecretNoise
+
+__all__ = ["Correlator", "PrefixNoise", "PrefixState", "PrefixSumMechanism"]
+
+# Noise is rounded up by this relative amount, far above the rounding of the few operations between
+# a spend and the price that the ledger computes back from the noise.
+_ROUND_UP = 1 + 1e-12
+
+
+class Correlator(ABC):
+    """Turns independent normals, step by step, into the noise of the running sums.
+
+    It holds what is needed of the normals so far, hence a secret.
+    """
+
+    @abstractmethod
+    def step(self, draw: Callable[[int], np.ndarray]) -> np.ndarray:
+        """Noise of the next sum, a fresh array (size,); ``draw(k)`` gives new normals (k, size)."""
+
+
+@dataclass(frozen=True)
+class PrefixSumMechanism(ABC):
+    r"""A way to publish all the sums :math:`S_t = x_1 + \dots + x_t`, for t up to ``length``.
+
+    With A the lower triangle of ones, which turns terms into sums, every mechanism is a
+    factorisation A = B C. It publishes ``A x + B z``, the rows of z being independent normal
+    vectors of standard deviation ``noise_scale`` per entry. Row t of C, and so of z, is used from
+    step t on only.
+
+    *Privacy.* ``A x + B z = B (C x + z)`` is computed from ``C x + z`` without looking at the data
+    again. If a neighbour changes one term, that of step i, by a vector of norm at most
+    ``sensitivity``, then ``C x`` moves by the outer product of column i of C and that vector, whose
+    norm is at most ``sensitivity * column_norm``. What is published is therefore mu-GDP with
+    ``mu = sensitivity * column_norm / noise_scale``, once for the whole stream, and no less than
+    that for the column that has the norm.
+
+    *Terms chosen on the way.* A term may depend on all sums that were published before, as a
+    gradient at the present model does. Rows of ``C x + z`` appear in the order of time, and row t
+    of C only knows terms up to t. Given what was published up to t - 1, which fixes rows up to
+    t - 1 of ``C x + z``, row t is normal with the same covariance for both neighbours and means
+    that differ by ``C[t, i]`` times the change of term i. So it is a Gaussian release with
+    ``mu_t = |C[t, i]| * sensitivity / noise_scale``, and the squares of these add up over t to
+    the mu^2 above for any way in which terms are chosen (Denisov, McMahan, Rush, Smith and
+    Thakurta, 2022, theorem 2.1; here by composition of adaptively chosen Gaussian releases). Other
+    releases may come in between: they compose with these, step by step.
+
+    *One term per row.* A row of the data may take part in one term only. How it takes part may
+    depend on what was published, as long as its term moves by ``sensitivity`` at most.
+
+    *Longer streams.* Rows that come after the declared length need a mechanism of their own. They
+    are other rows, so both together cost what the dearer one costs, but the noise of their sums
+    comes on top of that of the last sum before. A generous length is cheaper: with each factor of
+    10 the errors of the Toeplitz mechanisms grow by about log(10) / pi = 0.73 only.
+
+    Parameters
+    ----------
+    length : int
+        Number of terms, at least 1. Public, and fixed in advance.
+
+    Raises
+    ------
+    ValueError
+        If there are no terms.
+
+    Guarantees
+    ----------
+    - ``column_norm`` is the largest norm of a column of C, recomputed from the numbers that make
+      the noise and rounded up.
+    - Nothing here is learned from data.
+    """
+
+    length: int
+
+    def __post_init__(self) -> None:
+        if not self.length >= 1:
+            raise ValueError(
+                f"{type(self).__name__} needs a length >= 1, got {self.length}; "
+                "declare how many terms will be added up."
+            )
+
+    @classmethod
+    @final
+    def option(cls) -> str:
+        """The string that selects this mechanism: its module's name."""
+        return cls.__module__.rpartition(".")[2]
+
+    @property
+    @abstractmethod
+    def column_norm(self) -> float:
+        """Largest l2 norm of a column of C, rounded up."""
+
+    @abstractmethod
+    def variances(self, steps: np.ndarray) -> np.ndarray:
+        """Squared norms of rows of B: the noise of the sums at these steps, for unit noise.
+
+        Parameters
+        ----------
+        steps : ndarray of int
+            Each in 1, ..., length.
+
+        Returns
+        -------
+        ndarray of float
+            The variance of each entry of the noise, in units of ``noise_scale**2``.
+        """
+
+    @abstractmethod
+    def correlator(self, size: int) -> Correlator:
+        """A new correlator for sums of this many entries."""
+
+    @final
+    def noise_scale(self, sensitivity: float, spend: Spend) -> float:
+        """The least noise for which all sums together cost at most ``spend``.
+
+        Parameters
+        ----------
+        sensitivity : float
+            Most by which a neighbour can move a term, in l2.
+        spend : Spend
+            Price of the whole stream.
+
+        Raises
+        ------
+        ValueError
+            If the sensitivity is not positive and finite.
+        """
+        if not (isfinite(sensitivity) and sensitivity > 0):
+            raise ValueError(
+                f"{type(self).__name__} needs a positive finite sensitivity, got {sensitivity}; "
+                "bound the contribution of a row, for example with a clip."
+            )
+        return sensitivity * self.column_norm / sqrt(spend.amount) * _ROUND_UP
+
+    @final
+    def event(self, query: str, sensitivity: float, noise_scale: float) -> PrefixSumEvent:
+        """The fact to charge, once, before the first term is added."""
+        return PrefixSumEvent(
+            query=query,
+            sensitivity=sensitivity,
+            noise_scale=noise_scale,
+            factorization=self.option(),
+            length=self.length,
+            column_norm=self.column_norm,
+        )
+
+    @final
+    def open(
+        self, shape: int | tuple[int, ...], noise_scale: float, noise: SecretNoise
+    ) -> PrefixNoise:
+        """Noise for the sums of one stream.
+
+        Parameters
+        ----------
+        shape : int or tuple of int
+            Shape of a term.
+        noise_scale : float
+            Standard deviation of the independent normals that the noise is made of.
+        noise : SecretNoise
+            Where they come from.
+
+        Raises
+        ------
+        ValueError
+            If the noise scale is negative or not finite.
+        """
+        shape = (shape,) if isinstance(shape, int) else tuple(shape)
+        return PrefixState(self, shape, noise_scale, 0, self.correlator(prod(shape))).resume(noise)
+
+    @final
+    def errors(self, steps: np.ndarray) -> np.ndarray:
+        """Standard deviation of each entry of the noise at these steps, at unit sensitivity and mu.
+
+        Divide by mu and multiply with the sensitivity of a term for what a stream gets.
+        """
+        return self.column_norm * np.sqrt(self.variances(steps))
+
+    @final
+    @property
+    def max_error(self) -> float:
+        """Largest of all errors, at unit sensitivity and mu; time and memory ``O(length)``."""
+        return float(self.errors(np.arange(1, self.length + 1)).max())
+
+    @final
+    @property
+    def rms_error(self) -> float:
+        """Root of the mean of all squared errors, as above; time and memory ``O(length)``."""
+        return self.column_norm * sqrt(self.variances(np.arange(1, self.length + 1)).mean())
+
+
+@dataclass(frozen=True)
+class PrefixState:
+    """All that continues a stream of noise, and takes the noise off its sums.
+
+    Whoever holds it and the published sums knows sums without noise. It goes into a checkpoint
+    that is kept as secret as the data, and into nothing else. It must be resumed at most once: the
+    guarantee is for one stream, and two that share their past would reveal their first rows twice.
+
+    Parameters
+    ----------
+    mechanism : PrefixSumMechanism
+        Which one.
+    shape : tuple of int
+        Shape of a term.
+    noise_scale : float
+        Standard deviation of the independent normals.
+    taken : int
+        Number of steps so far.
+    correlator : Correlator
+        What is kept of the normals.
+
+    Raises
+    ------
+    ValueError
+        If the noise scale is negative or not finite.
+    """
+
+    mechanism: PrefixSumMechanism
+    shape: tuple[int, ...]
+    noise_scale: float
+    taken: int
+    correlator: Correlator = field(repr=False, compare=False)
+
+    def __post_init__(self) -> None:
+        if not (isfinite(self.noise_scale) and self.noise_scale >= 0):
+            raise ValueError(
+                f"{type(self.mechanism).__name__} needs a finite noise scale >= 0, got "
+                f"{self.noise_scale}; take it from noise_scale(sensitivity, spend)."
+            )
+
+    def resume(self, noise: SecretNoise) -> PrefixNoise:
+        """The stream of noise from here on, with new normals from this source."""
+        return PrefixNoise(self, noise)
+
+
+@final
+class PrefixNoise:
+    """The noise of the sums of one stream, in the order of time.
+
+    Each sum gets its noise once. The object refuses to be copied or pickled, because it is as
+    secret as the rows; a checkpoint takes :meth:`secret_state`.
+
+    Parameters
+    ----------
+    state : PrefixState
+        Where to begin; left as it is.
+    noise : SecretNoise
+        Where normals come from.
+    """
+
+    def __init__(self, state: PrefixState, noise: SecretNoise) -> None:
+        self._mechanism = state.mechanism
+        self._shape = state.shape
+        self._size = prod(state.shape)
+        self._scale = state.noise_scale
+        self._taken = state.taken
+        # None during a step, so that one which is interrupted half-way ends the stream.
+        self._correlator: Correlator | None = deepcopy(state.correlator)
+        self._noise = noise
+
+    @property
+    def taken(self) -> int:
+        """Number of steps so far."""
+        return self._taken
+
+    @property
+    def left(self) -> int:
+        """Number of steps that may still be taken."""
+        return self._mechanism.length - self._taken
+
+    def next(self) -> np.ndarray:
+        """Noise to be added to the next sum, a fresh array of the shape of a term.
+
+        Raises
+        ------
+        RuntimeError
+            If all steps are taken: what was charged covers no more; or if a step was interrupted.
+        """
+        if not self.left:
+            raise RuntimeError(
+                f"{type(self._mechanism).__name__} needs its length declared in advance; all of "
+                f"its {self._mechanism.length} steps are taken. Open another for new rows."
+            )
+        correlator, self._correlator = self._whole(), None
+        out = self._scale * correlator.step(self._draw)
+        self._taken += 1
+        self._correlator = correlator
+        return out.reshape(self._shape)
+
+    def secret_state(self) -> PrefixState:
+        """All that is needed to go on later, for a secret checkpoint.
+
+        Raises
+        ------
+        RuntimeError
+            If a step was interrupted.
+        """
+        return PrefixState(
+            self._mechanism, self._shape, self._scale, self._taken, deepcopy(self._whole())
+        )
+
+    def __reduce__(self) -> NoReturn:
+        raise TypeError(
+            "PrefixNoise cannot be copied or pickled: who holds it can take the noise off what "
+            "was published. Call secret_state() for a checkpoint that is kept secret."
+        )
+
+    def _whole(self) -> Correlator:
+        if self._correlator is None:
+            raise RuntimeError(
+                f"{type(self._mechanism).__name__} needs every step to be finished, but step "
+                f"{self._taken + 1} was interrupted; open another for new rows."
+            )
+        return self._correlator
+
+    def _draw(self, count: int) -> np.ndarray:
+        return self._noise.normal((count, self._size))

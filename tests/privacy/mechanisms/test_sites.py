@@ -1,0 +1,134 @@
+from math import sqrt
+
+import numpy as np
+import pytest
+
+from skdp.gossip.masks import exposure, exposure_of_all_pairs
+from skdp.privacy.adjacency import Adjacency
+from skdp.privacy.ledger import Spend
+from skdp.privacy.mechanisms.sites import SampledSites, SiteNoise, Trust
+from skdp.privacy.randomness import SeededNoise, SystemNoise
+from skdp.testing import check_noise
+
+SITES = ("a", "b", "c", "d", "e")
+RING = np.array([(0, 1), (1, 2), (2, 3), (3, 4), (0, 4)])
+PAIRS = np.column_stack(np.triu_indices(5, 1))
+SPEND = Spend(0.04)
+
+
+def mechanism(source, colluders=0, edges=None, shares=None, labels=SITES):
+    shares = np.ones(len(labels)) if shares is None else shares
+    trust = Trust(source, colluders, 2.0)
+    return SiteNoise.calibrated(labels, edges, trust, 0.3, SPEND, shares)
+
+
+def source(seed=0):
+    return SeededNoise(np.random.default_rng(seed))
+
+
+def draws(mechanism, count=40_000):
+    """Many independent rounds as the columns of one."""
+    n = len(mechanism.labels)
+    return mechanism.randomize(np.zeros((n, count)), source())
+
+
+def test_local_noise_is_calibrated_for_each_site():
+    shares = np.array([1.0, 0.5, 0.25, 1.0, 0.1])
+    local = mechanism("local", shares=shares)
+    np.testing.assert_allclose((0.3 / local.noise_scales) ** 2, 0.04 * shares, rtol=1e-10)
+    for k, row in enumerate(draws(local)):
+        check_noise(lambda row=row: row, local.noise_scales[k])
+
+
+@pytest.mark.parametrize("edges", [None, PAIRS, RING], ids=["all", "pairs", "ring"])
+def test_pairwise_messages_have_the_covariance_of_own_noise_and_masks(edges):
+    found = mechanism("pairwise", 1, edges)
+    own = found.own_noise_scales[0]
+    laplacian = 5 * np.eye(5) - 1
+    if edges is RING:
+        laplacian = 2 * np.eye(5) - np.roll(np.eye(5), 1, axis=1) - np.roll(np.eye(5), -1, axis=1)
+    expected = own**2 * (np.eye(5) + 4 * laplacian)
+    # Entries of the covariance of 40,000 draws err by at most 22 / 200 of own**2 squared twice.
+    np.testing.assert_allclose(np.cov(draws(found)), expected, atol=0.7 * own**2)
+
+
+@pytest.mark.parametrize("edges", [None, RING], ids=["all", "ring"])
+@pytest.mark.parametrize("colluders", [0, 1, 2])
+def test_own_noise_of_pairs_is_what_the_exposure_allows(edges, colluders):
+    found = mechanism("pairwise", colluders, edges)
+    share = exposure_of_all_pairs(5 - colluders, 2.0)
+    if edges is not None:
+        share = exposure(5, edges, 2.0, colluders)
+    np.testing.assert_allclose(found.own_noise_scales, found.noise_scales * sqrt(share))
+    np.testing.assert_allclose((0.3 / found.noise_scales) ** 2, 0.04, rtol=1e-10)
+
+
+@pytest.mark.parametrize("edges", [None, RING], ids=["all", "ring"])
+def test_masks_cancel_in_the_sum(edges):
+    masks = mechanism("pairwise", 1, edges).masks((5, 1000), source())
+    np.testing.assert_allclose(masks.sum(axis=0), 0, atol=1e-13)
+    assert masks.std() > 1
+
+
+@pytest.mark.parametrize(
+    ("kind", "colluders", "added"),
+    [
+        ("secure_sum", 0, 1.0),
+        ("secure_sum", 2, sqrt(5 / 3)),
+        ("final_model", 0, 1.0),
+        ("central", 0, 1.0),
+    ],
+)
+def test_sums_have_the_noise_that_honest_sites_need(kind, colluders, added):
+    found = mechanism(kind, colluders)
+    np.testing.assert_allclose((0.3 / found.noise_scales) ** 2, 0.04, rtol=1e-10)
+    check_noise(lambda: draws(found), added * found.noise_scales[0])
+    if kind != "central":
+        honest = found.own_noise_scales[0] * sqrt(5 - colluders)
+        assert honest == pytest.approx(found.noise_scales[0])
+
+
+def test_all_messages_are_published_or_their_sum():
+    values = np.arange(10.0).reshape(5, 2)
+
+    class Silence(SystemNoise):
+        def normal(self, shape):
+            return np.zeros(shape)
+
+    for kind in ("local", "pairwise"):
+        np.testing.assert_array_equal(mechanism(kind).randomize(values, Silence()), values)
+    for kind in ("secure_sum", "final_model", "central"):
+        answer = mechanism(kind).randomize(values, Silence())
+        np.testing.assert_array_equal(answer, values.sum(axis=0))
+
+
+@pytest.mark.parametrize("kind", ["local", "pairwise", "secure_sum", "final_model", "central"])
+def test_each_site_has_an_event_that_says_whom_it_trusts(kind):
+    found = mechanism(kind)
+    events = found.event("q")
+    assert [event.part.label for event in events] == list(SITES)
+    assert {event.trust for event in events} == {kind}
+    for event, scale in zip(events, found.noise_scales, strict=True):
+        assert (event.sensitivity, event.noise_scale) == (0.3, scale)
+    assert found.event("q") is events
+
+
+@pytest.mark.parametrize(("kind", "colluders"), [("pairwise", 4), ("secure_sum", 5)])
+def test_too_few_honest_sites_are_refused(kind, colluders):
+    with pytest.raises(ValueError, match=f"{kind!r} with {colluders} colluders .* void the round"):
+        mechanism(kind, colluders)
+
+
+def test_sampled_rows_are_fresh_and_sites_have_noise_of_their_own():
+    found = SampledSites(SITES, 2000, 0.1, 2.0, 3.0, Adjacency.REPLACE_ONE)
+    noise = SystemNoise()
+    masks = np.array([found.perturbation(noise) for _ in range(50)])
+    # Six standard deviations of 100,000 draws.
+    assert abs(masks.mean() - 0.1) < 6 * sqrt(0.09 / 100_000)
+    assert abs((masks[1:] & masks[:-1]).mean() - 0.01) < 6 * sqrt(0.01 / 98_000)
+    out = found.randomize(np.zeros((5, 20_000)), noise)
+    check_noise(lambda: out, 3.0)
+    off = np.corrcoef(out)[~np.eye(5, dtype=bool)]
+    assert np.abs(off).max() < 5 / sqrt(20_000)
+    assert [event.part.label for event in found.event("q")] == list(SITES)
+    assert {event.noise_multiplier for event in found.event("q")} == {3.0}
