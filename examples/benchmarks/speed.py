@@ -40,17 +40,22 @@ from skdp.privacy.queries.gradient import GradientQuery
 from skdp.privacy.randomness import SystemNoise
 from skdp.problem import Problem
 
+# Those of many gradients, the baseline first.
+SOLVED = ("gd", "accmd", "adaptive_gd", "ppm", "spider", "svrg")
+# So many in a row, as in a fit, that what they share is in cache.
+BARE = 20
 
-def medians(repeats, *functions):
+
+def medians(repeats, *functions, clock=time.perf_counter):
     """Median seconds of each function, called in turns after one warm-up."""
     seconds = np.empty((repeats, len(functions)))
     for function in functions:
         function()
     for row in seconds:
         for k, function in enumerate(functions):
-            begin = time.perf_counter()
+            begin = clock()
             function()
-            row[k] = time.perf_counter() - begin
+            row[k] = clock() - begin
     return np.median(seconds, axis=0)
 
 
@@ -62,6 +67,16 @@ def bare_pass(X, y, w):
     else:
         r = softmax(r, axis=1)
         r[np.arange(len(y)), y] -= 1
+    return X.T @ r
+
+
+def bare_difference(X, y, w, w0):
+    """What the change of a gradient needs; the targets cancel, but for clipping."""
+    r = X @ w
+    expit(r, out=r)
+    before = X @ w0
+    expit(before, out=before)
+    r -= before
     return X.T @ r
 
 
@@ -123,6 +138,47 @@ def whole_fits(sizes, repeats):
             print(
                 f"{name:32}{ours:8.2f}{theirs:9.2f}{bare:10.2f}{ours / theirs:9.2f}"
                 f"{ours / bare:8.2f}{T:4d}",
+                flush=True,
+            )
+
+
+def solvers(sizes, repeats):
+    print("\nWhole fits, each solver with its defaults, on rows as they came: processor time")
+    print(f"{'data':24}{'solver':14}{'questions':>11}{'ms each':>9}{'/ bare':>8}{'/ gd':>7}")
+    for n, d in sizes:
+        X, y, kind = covertype(n, d)
+        target, w0 = y.astype(np.float64), np.full(d, 0.1)
+        models, bare = {}, {}
+        for name in SOLVED:
+            model = DPLogisticRegression(
+                1.0,
+                1e-6,
+                data_norm=float(np.sqrt(d - 53)),
+                classes=[0, 1],
+                solver=name,
+                precondition=None,
+            )
+            asked = {True: 0, False: 0}
+            for event in model.fit(X, y).privacy_ledger_:
+                asked["difference" in event.query] += event.count
+            models[name], bare[name] = model, asked
+        w = models["gd"].coef_[0]
+        gradient_only, difference, *fits = medians(
+            repeats,
+            lambda X=X, y=target, w=w: [bare_pass(X, y, w) for _ in range(BARE)],
+            lambda X=X, y=target, w=w, w0=w0: [bare_difference(X, y, w, w0) for _ in range(BARE)],
+            *(lambda model=model, X=X, y=y: model.fit(X, y) for model in models.values()),
+            clock=time.process_time,
+        )
+        each = {}
+        for name, seconds in zip(SOLVED, fits, strict=True):
+            asked = bare[name]
+            questions = sum(asked.values())
+            least = (asked[False] * gradient_only + asked[True] * difference) / BARE
+            each[name] = seconds / questions
+            print(
+                f"{f'{kind} {n:,} x {d}':24}{name:14}{f'{asked[False]} + {asked[True]}':>11}"
+                f"{1e3 * each[name]:9.2f}{seconds / least:8.2f}{each[name] / each['gd']:7.2f}",
                 flush=True,
             )
 
@@ -244,6 +300,7 @@ def main():
     sparse_passes(repeats)
     memory(sizes)
     whole_fits(sizes, 3)
+    solvers([(4_000, 54), (16_000, 54), sizes[0]], repeats)
 
 
 if __name__ == "__main__":

@@ -8,6 +8,7 @@ from typing import Self
 
 import numpy as np
 
+from ..arguments import check_numbers
 from .base import Constraint
 
 __all__ = ["LpBall", "lp_norm"]
@@ -35,6 +36,7 @@ class LpBall(Constraint):
     p: float
 
     def __post_init__(self) -> None:
+        check_numbers("LpBall", radius=self.radius, p=self.p)
         if not 0 < self.radius < inf:
             raise ValueError(
                 f"LpBall needs a radius in (0, inf), got {self.radius}; use Unconstrained for no "

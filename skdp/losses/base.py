@@ -143,8 +143,11 @@ class Loss(ABC):
         with np.errstate(over="ignore", invalid="ignore"):
             d = self._checked(np.asarray(self.derivative(y, z)), z)
             if d.ndim == 1:
-                np.clip(d, -bound, bound, out=d)
-                np.copyto(d, 0.0, where=np.isnan(d))
+                # Twice as fast as numpy's clip, and like it for what is not a number.
+                np.minimum(d, bound, out=d)
+                np.maximum(d, np.negative(bound), out=d)
+                if np.isnan(d @ d):
+                    np.copyto(d, 0.0, where=np.isnan(d))
                 return d
             # The sum of K squares, its root, the quotient and the product err by K / 2 + 4 half
             # units in the last place.

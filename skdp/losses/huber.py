@@ -8,6 +8,7 @@ from typing import ClassVar
 
 import numpy as np
 
+from ..arguments import check_numbers
 from .base import Loss
 
 __all__ = ["Huber"]
@@ -34,6 +35,7 @@ class Huber(Loss):
     targets: ClassVar[str] = "finite numbers"
 
     def __post_init__(self) -> None:
+        check_numbers("Huber", delta=self.delta)
         if not 0 < self.delta < inf:
             raise ValueError(
                 f"Huber needs a delta in (0, inf), got {self.delta}; use Squared for a loss that "

@@ -7,6 +7,7 @@ from math import sqrt
 
 import numpy as np
 
+from ..arguments import check_integers
 from .base import Loss
 
 __all__ = ["OneVsRest"]
@@ -39,12 +40,13 @@ class OneVsRest(Loss):
     n_classes: int
 
     def __post_init__(self) -> None:
+        check_integers("OneVsRest", n_classes=self.n_classes)
         if not self.n_classes >= 2:
             raise ValueError(
                 f"OneVsRest needs n_classes of at least 2, got {self.n_classes}; name every class "
                 "that could occur."
             )
-        if self.loss.n_scores != 1:
+        if getattr(self.loss, "n_scores", None) != 1:
             raise ValueError(
                 "OneVsRest needs a loss with one score a row, got "
                 f"{type(self.loss).__name__}; pass one such as Hinge() or Logistic()."

@@ -8,6 +8,7 @@ from typing import ClassVar
 
 import numpy as np
 
+from ..arguments import check_integers
 from .base import Loss
 
 __all__ = ["Softmax"]
@@ -40,6 +41,7 @@ class Softmax(Loss):
     convex: ClassVar[bool] = True
 
     def __post_init__(self) -> None:
+        check_integers("Softmax", n_classes=self.n_classes)
         if not self.n_classes >= 2:
             raise ValueError(
                 f"Softmax needs n_classes of at least 2, got {self.n_classes}; name every class "

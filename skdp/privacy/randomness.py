@@ -8,7 +8,6 @@ see (a random starting direction, say); solvers hold them.
 from __future__ import annotations
 
 import os
-import warnings
 from abc import ABC, abstractmethod
 from math import prod
 from threading import Lock
@@ -19,12 +18,13 @@ import numpy as np
 from scipy.special import ndtri
 
 from ..exceptions import SeededNoiseWarning
+from ..notices import warn_user
 
 __all__ = ["SecretNoise", "SeededNoise", "SystemNoise", "public_coins", "secret_noise"]
 
 type_of_random_state = int | np.random.RandomState | np.random.Generator | None
 
-_BUFFER = 1 << 15
+_BUFFER = 1 << 12
 # Integers from here on fill the mantissa of a double.
 _RESOLVED = 1 << 52
 # The double before 2^63.
@@ -43,6 +43,10 @@ class SecretNoise(ABC):
     def gumbel(self, shape: int | tuple[int, ...]) -> np.ndarray:
         """Fresh standard Gumbel variables ``-log(E)``, E exponential; an array of this shape."""
 
+    @abstractmethod
+    def chosen(self, size: int, rate: float) -> np.ndarray:
+        """Fresh independent booleans (size,), each true with probability ``rate`` in [0, 1]."""
+
     def __reduce__(self) -> NoReturn:
         raise TypeError(
             f"{type(self).__name__} cannot be copied or pickled: a copy would repeat secret noise."
@@ -60,11 +64,14 @@ class SystemNoise(SecretNoise):
     Gumbel variables take both tails of a uniform from the same magnitudes: the bit that is a sign
     there says here which tail u / 2 is, so that the upper one, which decides what noisy selection
     selects, has the same resolution; it is cut off at 88, the other at -4.5.
+    Booleans compare the binary expansion of a uniform number with that of the rate: the first 16
+    bits decide nearly all of them, another 64 the ties.
     Bytes are drawn in blocks to pay for few system calls.
 
     Guarantees
     ----------
     - No normal is zero or infinite.
+    - A boolean is true with a probability of at most the rate, and of at least it less 2^-80.
     - Threads that share a source, and a forked child and its parent, never draw the same normals.
     - No state from which earlier or later noise could be computed, besides the few normals
       drawn ahead, which a forked child throws away at once. What was handed out is wiped.
@@ -96,6 +103,19 @@ class SystemNoise(SecretNoise):
         """Fresh standard Gumbel variables, an array of float64 of this shape."""
         size = shape if isinstance(shape, int) else prod(shape)
         return _gumbels_of(_fresh_words(size)).reshape(shape)
+
+    def chosen(self, size: int, rate: float) -> np.ndarray:
+        """Fresh independent booleans (size,), each true with probability ``rate`` in [0, 1]."""
+        if rate >= 1:
+            return np.ones(size, dtype=bool)
+        # Multiplying by powers of two and taking off whole parts is exact.
+        leading = int(rate * 2.0**16)
+        rest = rate * 2.0**16 - leading
+        first = np.frombuffer(os.urandom(2 * size), dtype=np.uint16)
+        out = first < leading
+        ties = np.flatnonzero(first == leading)
+        out[ties] = _fresh_words(ties.size) < np.uint64(int(rest * 2.0**64))
+        return out
 
     def _start_afresh(self) -> None:
         self._ahead = np.empty(0)
@@ -136,6 +156,10 @@ class SeededNoise(SecretNoise):
         """Standard Gumbel variables, an array of float64 of this shape."""
         return self._generator.gumbel(size=shape)
 
+    def chosen(self, size: int, rate: float) -> np.ndarray:
+        """Independent booleans (size,), each true with probability ``rate`` in [0, 1]."""
+        return self._generator.random(size) < rate
+
 
 def secret_noise(random_state: type_of_random_state) -> SecretNoise:
     """The noise source for a fit.
@@ -153,12 +177,10 @@ def secret_noise(random_state: type_of_random_state) -> SecretNoise:
     """
     if random_state is None:
         return SystemNoise()
-    warnings.warn(
+    warn_user(
         "random_state is set: the noise can be recomputed, so the privacy guarantee does not hold "
         "against anyone who knows the seed. Use random_state=None outside tests.",
         SeededNoiseWarning,
-        # To the caller of fit, which calls this.
-        stacklevel=3,
     )
     return SeededNoise(_stream(random_state, _NOISE_STREAM))
 

@@ -8,9 +8,10 @@ from numbers import Integral, Real
 from typing import TYPE_CHECKING, Any
 
 import numpy as np
-from sklearn.utils._param_validation import Interval, StrOptions, validate_parameter_constraints
+from sklearn.utils._param_validation import Interval, validate_parameter_constraints
 
 from ..mirror_maps import Euclidean, MirrorMap, choose_mirror_map
+from ..options import one_of
 from ..problem import Problem
 from ..regularizers import L2, ElasticNet, NoRegularizer
 from .base import Solution, Solver
@@ -26,7 +27,7 @@ _HYPERPARAMETERS: dict[str, list[Any]] = {
     "horizon": [None, Interval(Real, 0, None, closed="neither")],
     "clip": [None, Interval(Real, 1e-50, None, closed="both")],
     "radius": [None, Interval(Real, 0, None, closed="neither")],
-    "geometry": [StrOptions({"auto", "euclidean"})],
+    "geometry": [one_of("auto", "euclidean")],
 }
 
 # Accelerated steps are stable up to 4 / (3 L), heavy-ball steps at momentum 0.9 up to 3.8 / L.

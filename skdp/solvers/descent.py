@@ -2,13 +2,13 @@
 
 from __future__ import annotations
 
-from collections import deque
-from math import ceil, inf, isinf
+from math import inf, isinf
 
 import numpy as np
 
 from ..problem import Problem
 from .rules import DescentRule
+from .tail_mean import TailMean
 
 __all__ = ["Descent"]
 
@@ -51,18 +51,19 @@ class Descent:
         # Clipping a bounded derivative shrinks the loss to about this share of itself.
         self._weight_of_penalty = 1.0 if isinf(lipschitz) else rule.clip / lipschitz
         self._pace = np.zeros_like(self.w)
-        self._last: deque[np.ndarray] = deque(maxlen=max(1, ceil(average * rule.steps)))
+        self._tail = TailMean(rule.steps, average)
 
     def move(self, v: np.ndarray, longest: float = inf) -> None:
         """One step against v and on with the momentum, no further than ``longest``."""
         w = self._after(self._momentum * self._pace - self.step * v)
-        length = float(np.linalg.norm(w - self.w))
-        if length > longest:
+        pace = w - self.w
+        if longest < inf and (length := float(np.linalg.norm(pace))) > longest:
             # Part of the way to a feasible point is feasible.
-            w = self.w + longest / length * (w - self.w)
-        self._pace, self.w = w - self.w, w
+            w = self.w + longest / length * pace
+            pace = w - self.w
+        self._pace, self.w = pace, w
         self.n_steps += 1
-        self._last.append(w)
+        self._tail.add(w)
 
     def gradient_map(self, v: np.ndarray) -> float:
         """Norm of what penalty and constraint leave of the gradient v at the current iterate."""
@@ -73,8 +74,8 @@ class Descent:
         self.w, self._pace = w, np.zeros_like(w)
 
     def mean(self) -> np.ndarray:
-        """Mean of the last iterates."""
-        return np.mean(self._last, axis=0)
+        """Mean of the last iterates, among as many steps as the rule plans."""
+        return self._tail.value()
 
     def _after(self, move: np.ndarray) -> np.ndarray:
         step = self.step * self._weight_of_penalty

@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-from collections import deque
 from dataclasses import dataclass, replace
 from math import ceil, sqrt
 from numbers import Integral, Real
@@ -15,6 +14,7 @@ from sklearn.utils._param_validation import Interval, validate_parameter_constra
 from ..losses import Logistic, Softmax
 from ..problem import Problem
 from .base import Solution, Solver
+from .tail_mean import TailMean
 
 if TYPE_CHECKING:
     from ..privacy.oracle import Oracle
@@ -155,7 +155,7 @@ class DualAveraging(Solver):
             out[:d] = start[:d] + _soft(V[:d], threshold * np.sqrt(variance))
             return out
 
-        tail: deque[np.ndarray] = deque(maxlen=max(1, ceil(self.average * steps)))
+        tail = TailMean(steps, self.average)
         moved = beyond_noise()
         before = w = problem.project(moved)
         for spend in rest.split(steps):
@@ -171,8 +171,8 @@ class DualAveraging(Solver):
             variance = variance + (eta * sd / (1 - momentum)) ** 2
             moved, before = beyond_noise(), w
             w = problem.project(problem.prox(moved, eta * weight_of_penalty))
-            tail.append(w)
-        return Solution(np.mean(tail, axis=0), n_iter=steps)
+            tail.add(w)
+        return Solution(tail.value(), n_iter=steps)
 
     def _share_of_opening(self, problem: Problem, start: np.ndarray, mu: float) -> float:
         row_map = problem.bounds.row_map

@@ -3,20 +3,17 @@
 from __future__ import annotations
 
 from dataclasses import dataclass
-from math import ceil, isinf
 from numbers import Integral, Real
 from typing import TYPE_CHECKING, Any
 
 import numpy as np
-from sklearn.utils._param_validation import (
-    Interval,
-    StrOptions,
-    validate_parameter_constraints,
-)
+from sklearn.utils._param_validation import Interval, validate_parameter_constraints
 
+from ..options import one_of
 from ..privacy import schedules
 from ..problem import Problem
 from .base import Solution, Solver
+from .descent import Descent
 from .rules import DescentRule, check_clip, descent_rule
 
 if TYPE_CHECKING:
@@ -30,7 +27,7 @@ _HYPERPARAMETERS: dict[str, list[Any]] = {
     "clip": [None, Interval(Real, 1e-50, None, closed="both")],
     "momentum": [None, Interval(Real, 0, 1, closed="left")],
     "average": [Interval(Real, 0, 1, closed="both")],
-    "schedule": [StrOptions({"uniform", "exponential", "momentum"}), tuple, list],
+    "schedule": [one_of("exponential", "momentum", "uniform"), tuple, list],
     "decay": [Interval(Real, 0, 1, closed="right")],
 }
 
@@ -116,23 +113,12 @@ class GD(Solver):
         self.check(problem)
         rule = self._rule(problem, oracle.budget.mu)
         spends = oracle.budget.split(self._shares(rule))
-        scale = problem.row_norm * problem.max_weight
-        step = (1 - rule.momentum) * rule.horizon / rule.steps / (problem.row_norm * scale)
-        # Clipping a bounded derivative shrinks the loss to about this share of itself.
-        lipschitz = problem.loss.lipschitz
-        weight_of_penalty = 1.0 if isinf(lipschitz) else rule.clip / lipschitz
-
+        descent = Descent(problem, rule, self.average)
         # Long rows in other coordinates need not be shortened: their gradients are.
         oracle = oracle.for_problem(problem.unshortened())
-        w = before = problem.start()
-        mean, averaged = np.zeros_like(w), max(1, ceil(self.average * rule.steps))
-        for t, spend in enumerate(spends):
-            g = oracle.gradient(w, spend=spend, clip=rule.clip * scale)
-            moved = w - step * g + rule.momentum * (w - before)
-            before, w = w, problem.project(problem.prox(moved, step * weight_of_penalty))
-            if t >= rule.steps - averaged:
-                mean += w / averaged
-        return Solution(mean, n_iter=rule.steps)
+        for spend in spends:
+            descent.move(oracle.gradient(descent.w, spend=spend, clip=descent.clip))
+        return Solution(descent.mean(), n_iter=rule.steps)
 
     def _rule(self, problem: Problem, mu: float) -> DescentRule:
         given = {

@@ -9,8 +9,9 @@ from numbers import Integral, Real
 from typing import TYPE_CHECKING, Any
 
 import numpy as np
-from sklearn.utils._param_validation import Interval, StrOptions, validate_parameter_constraints
+from sklearn.utils._param_validation import Interval, validate_parameter_constraints
 
+from ..options import one_of
 from ..privacy import schedules
 from ..problem import Problem
 from .base import Solution, Solver
@@ -27,7 +28,7 @@ _HYPERPARAMETERS: dict[str, list[Any]] = {
     "horizon": [None, Interval(Real, 0, None, closed="neither")],
     "clip": [None, Interval(Real, 1e-50, None, closed="both")],
     "momentum": [None, Interval(Real, 0, 1, closed="left")],
-    "schedule": [StrOptions({"uniform"}), tuple, list],
+    "schedule": [one_of("uniform"), tuple, list],
 }
 
 
@@ -55,7 +56,9 @@ class PPM(Solver):
     When it does not work: for smooth convex losses there is nothing to gain over ``gd``, and the
     long first steps of each stage and its own mean cost a little, most where budgets are small.
     Many stages with few steps each do not reach the minimiser of their model, so that the total
-    length falls short of the horizon.
+    length falls short of the horizon: for the mean of ``|w_j - y_j|^5 / 5`` between 2,000 and
+    512,000 rows the excess risk fell with exponent .63 where 1.25 is promised, that of ``gd`` with
+    .74. More steps help, fewer stages help only where rows are few.
 
     Parameters
     ----------

@@ -75,7 +75,11 @@ class Spider(Solver):
     does not: the errors of differences add up along a round, so many long steps, as badly scaled
     features want them, are better made with gradients. The exact accounting of Gaussian noise
     makes even gradient descent reach the rate that the paper proves for convex losses; the method
-    has its advantage in theory for losses that are not convex.
+    has its advantage in theory for losses that are not convex. Nor does it reach the rate of the
+    paper around a flat minimum (kappa near 1), as no solver does with few steps: for the mean of
+    ``|w_j - y_j|^5 / 5`` (kappa = 1.25) between 2,000 and 512,000 rows the excess risk fell with
+    exponent .80 in 200 steps and 1.12 in 4,000 (gradient descent: .74 and 1.18). Noise would allow
+    a longer way there than so few stable steps can go, so pass ``steps`` if that matters.
 
     Parameters
     ----------

@@ -2,19 +2,16 @@
 
 from __future__ import annotations
 
-import warnings
 from dataclasses import dataclass
 from math import ceil, inf, isinf, sqrt
 from numbers import Integral, Real
 from typing import TYPE_CHECKING, Any
 
 import numpy as np
-from sklearn.utils._param_validation import (
-    Interval,
-    StrOptions,
-    validate_parameter_constraints,
-)
+from sklearn.utils._param_validation import Interval, validate_parameter_constraints
 
+from ..notices import warn_user
+from ..options import one_of
 from ..privacy.calculus import Calculus, GaussianDP, SubsampledGaussianDP
 from ..problem import Problem
 from .base import Solution, Solver
@@ -38,9 +35,9 @@ _HYPERPARAMETERS: dict[str, list[Any]] = {
     "longest": [Interval(Integral, 1, None, closed="left")],
     "reach": [Interval(Real, 0, None, closed="both")],
     "share": [Interval(Real, 0, 1, closed="neither")],
-    "snapshot": [StrOptions({"last", "average"})],
+    "snapshot": [one_of("average", "last")],
     "batch_size": [None, Interval(Integral, 1, None, closed="left")],
-    "step": [StrOptions({"constant", "bb"})],
+    "step": [one_of("bb", "constant")],
 }
 # Noise of differences, in units of a row's bound, below which sampling saves next to nothing.
 _LEAST_MULTIPLIER = 0.5
@@ -213,12 +210,10 @@ class SVRG(Solver):
         z = block.noise_multiplier
         if self.batch_size < n and (self.batch_size < enough or z < _LEAST_MULTIPLIER):
             advice = f"batch_size={ceil(enough)} or more" if enough < n else "batch_size=None"
-            warnings.warn(
+            warn_user(
                 f"SVRG(batch_size={self.batch_size}) makes its {most} differences noisier than "
                 f"those of all {n} rows (noise multiplier {z:.3g}). Use {advice}.",
                 UserWarning,
-                # To the caller of fit, which calls this.
-                stacklevel=3,
             )
         return block
 

@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-from collections import deque
 from dataclasses import dataclass
 from math import ceil, exp, sqrt
 from numbers import Integral, Real
@@ -14,6 +13,7 @@ from sklearn.utils._param_validation import Interval, validate_parameter_constra
 from ..losses import Huber, Loss, Squared, Tukey
 from ..problem import Problem
 from .base import Solution, Solver
+from .tail_mean import TailMean
 
 if TYPE_CHECKING:
     from ..privacy.oracle import Oracle
@@ -120,7 +120,7 @@ class TrackedGD(Solver):
         looking = budget.fraction(_START_SHARE).whole()
         counts = oracle.gradient_sizes(w, length * _OCTAVES, spend=looking)
         clip = length * _first_clip(counts.value, counts.scale, whole, problem.n_samples)
-        tail: deque[np.ndarray] = deque(maxlen=max(1, ceil(self.average * steps)))
+        tail = TailMean(steps, self.average)
         for spend in budget.fraction(1 - _START_SHARE).split(steps):
             g, share = oracle.gradient_and_share(w, spend=spend, clip=clip, of_share=_FOLLOW_SHARE)
             # Beyond this total step length noise, not data, would lengthen w.
@@ -128,12 +128,12 @@ class TrackedGD(Solver):
             step = (1 - momentum) * min(stride, horizon / steps) / curvature
             moved = w - step * g + momentum * (w - before)
             before, w = w, problem.project(problem.prox(moved, step))
-            tail.append(w)
+            tail.add(w)
             # Noise larger than the share of clipped rows would make the clip a random walk.
             rate = _RATE * min(1.0, (1 - whole) / share.scale)
             excess = (float(share.value) - whole) / (1 - whole)
             clip *= exp(-rate * min(1.0, max(-1.0, excess)))
-        return Solution(np.mean(tail, axis=0), n_iter=steps)
+        return Solution(tail.value(), n_iter=steps)
 
 
 def _first_clip(counts: np.ndarray, scale: float, whole: float, n_samples: int) -> float:

@@ -9,6 +9,7 @@ import sys
 import warnings
 import weakref
 from concurrent.futures import ThreadPoolExecutor
+from fractions import Fraction
 
 import numpy as np
 import pytest
@@ -20,7 +21,7 @@ from skdp.privacy.randomness import SeededNoise, SystemNoise, public_coins, secr
 from skdp.testing import check_fork, check_noise
 
 DRAWS = 200_000
-WORDS = 1 << 15  # Normals that are drawn ahead.
+WORDS = 1 << 12  # Normals that are drawn ahead.
 # Chance that a test of true randomness fails although all is well.
 FALSE_ALARM = 1e-9
 STATES = {
@@ -155,6 +156,38 @@ def test_small_words_are_continued_with_fresh_ones(monkeypatch):
     monkeypatch.setattr(os, "urandom", lambda size: drawn.append(size) or bytes(size))
     SystemNoise().normal(10)
     assert drawn == [8 * WORDS, 8 * WORDS]
+
+
+@pytest.mark.parametrize("noise", [SystemNoise(), seeded(0)], ids=["system", "seeded"])
+@pytest.mark.parametrize("rate", [0.0, 1e-5, 0.3, 1 - 1e-4, 1.0])
+def test_rows_are_chosen_at_the_rate(noise, rate):
+    n = 400_000
+    chosen = noise.chosen(n, rate)
+    assert chosen.dtype == bool
+    assert chosen.shape == (n,)
+    # Exact at both ends, elsewhere wrong by chance once in 1e9.
+    assert abs(chosen.sum() - n * rate) <= 6.2 * np.sqrt(n * rate * (1 - rate)) + 20 * (
+        0 < rate < 1
+    )
+
+
+@pytest.mark.parametrize("rate", [0.3, 1e-5, 2.0**-16, 2.0**-40, 1 - 2.0**-53])
+def test_choices_compare_all_bits_of_the_rate(monkeypatch, rate):
+    """Words just below the rate are chosen, words just above are not."""
+    exact = int(Fraction(rate) * 2**80)
+    for number, chosen in ((exact - 1, True), (exact, False)):
+        leading, rest = divmod(max(number, 0), 2**64)
+        parts = [leading.to_bytes(2, sys.byteorder), rest.to_bytes(8, sys.byteorder)]
+        monkeypatch.setattr(os, "urandom", lambda size, parts=parts: parts.pop(0)[:size])
+        assert SystemNoise().chosen(1, rate).tolist() == [chosen]
+
+
+def test_choices_are_fresh_and_independent():
+    noise = SystemNoise()
+    one, other = noise.chosen(100_000, 0.5), noise.chosen(100_000, 0.5)
+    for other_one in (other, np.roll(one, 1)):
+        # Five standard deviations.
+        assert abs((one & other_one).mean() - 0.25) < 0.007
 
 
 def test_no_normal_is_handed_out_twice():

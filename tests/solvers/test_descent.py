@@ -77,7 +77,7 @@ def test_the_gradient_map_is_the_gradient_or_zero_at_the_optimum():
 def test_the_last_planned_share_of_iterates_is_averaged():
     _, descent = descent_of(average=0.3)
     ends = []
-    for k in range(7):
+    for k in range(RULE.steps):
         descent.move(np.full(D, float(k)))
         ends.append(descent.w)
     np.testing.assert_allclose(descent.mean(), np.mean(ends[-3:], axis=0))

@@ -5,7 +5,6 @@ from __future__ import annotations
 from dataclasses import dataclass
 
 import numpy as np
-from scipy.special import ndtri
 
 from ..adjacency import Adjacency
 from ..events import SampledGaussianEvent
@@ -15,10 +14,6 @@ from .base import PerturbingMechanism
 from .gaussian import GaussianMechanism
 
 __all__ = ["SampledGaussian"]
-
-# By which the threshold is lowered, far above its rounding, so that no row is drawn more often than
-# at the rate.
-_ROUND_DOWN = 1e-12
 
 
 @dataclass(frozen=True)
@@ -40,8 +35,7 @@ class SampledGaussian(PerturbingMechanism):
 
     Guarantees
     ----------
-    - See :mod:`skdp.privacy.subsampling`. A row is drawn with a probability of at most the rate,
-      and of at least the rate less a relative 1e-10.
+    - See :mod:`skdp.privacy.subsampling`. A row is drawn with a probability of at most the rate.
     """
 
     n_samples: int
@@ -88,7 +82,7 @@ class SampledGaussian(PerturbingMechanism):
 
     def perturbation(self, noise: SecretNoise) -> np.ndarray:
         """Which rows are drawn, (n_samples,); afresh each time."""
-        return noise.normal(self.n_samples) < ndtri(self.sampling_rate) - _ROUND_DOWN
+        return noise.chosen(self.n_samples, self.sampling_rate)
 
     def randomize(self, value: np.ndarray, noise: SecretNoise) -> np.ndarray:
         """``value`` plus fresh noise."""

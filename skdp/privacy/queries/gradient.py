@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from dataclasses import dataclass
+from functools import cached_property
 from math import inf
 from typing import ClassVar
 
@@ -110,12 +111,20 @@ class GradientQuery(GaussianQuery):
 
     def slopes(self, block: BoundedBlock, z: np.ndarray) -> np.ndarray:
         """Clipped derivatives of some rows with scores z, before class weights."""
-        problem, heaviest = self.problem, self._weights.max()
+        return self.clipped(block, z, self.limits(block))
+
+    def limits(self, block: BoundedBlock) -> np.ndarray:
+        """Bounds on the derivatives of some rows."""
+        heaviest = float(self._weights.max())
         # The derivative at an infinite score must not outlive a bound that overflows.
-        most = _LARGEST_SUM / problem.n_samples / max(1.0, heaviest)
-        limit = np.minimum(self.bound / (block.norms * heaviest), most)
+        most = _LARGEST_SUM / self.problem.n_samples / max(1.0, heaviest)
+        limit = self.bound / (block.norms if heaviest == 1 else block.norms * heaviest)
+        return np.minimum(limit, most, out=limit)
+
+    def clipped(self, block: BoundedBlock, z: np.ndarray, limits: np.ndarray) -> np.ndarray:
+        """Derivatives of some rows with scores z, clipped to these bounds."""
         # As a function of the base class: no loss can bring a clip of its own.
-        return Loss.clipped_derivative(problem.loss, block.y, z, limit)
+        return Loss.clipped_derivative(self.problem.loss, block.y, z, limits)
 
     def weighted(self, block: BoundedBlock, r: np.ndarray) -> np.ndarray:
         """Derivatives of some rows times the weights of their classes; overwrites r."""
@@ -124,7 +133,7 @@ class GradientQuery(GaussianQuery):
             r *= weight if r.ndim == 1 else weight[:, None]
         return r
 
-    @property
+    @cached_property
     def _weights(self) -> np.ndarray:
         # Negative weights are refused by the problem; the bound holds in spite of them.
         return np.abs(self.problem.class_weight or (1.0,))

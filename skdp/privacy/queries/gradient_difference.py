@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable
 from dataclasses import dataclass
 from functools import cached_property
 from math import inf, sqrt
@@ -144,21 +143,20 @@ class GradientDifferenceQuery(GaussianQuery):
 
     def evaluate(self, rows: RowStore) -> np.ndarray:
         """The exact mean of differences, in the shape of w."""
-        return self.about_centre(rows, self.gradient.problem.n_samples, lambda block: block)
+        return self.about_centre(rows, self.gradient.problem.n_samples)
 
     def about_centre(
-        self, rows: RowStore, count: float, part: Callable[[BoundedBlock], BoundedBlock]
+        self, rows: RowStore, count: float, marked: np.ndarray | None = None
     ) -> np.ndarray:
-        """``c + sum_i (difference_i - c) / count`` over a part of each block."""
+        """``c + sum_i (difference_i - c) / count`` over all rows, or those that are marked."""
         problem, centre = self.gradient.problem, self._ball[0]
         c = self._delta * (centre / np.linalg.norm(self._delta)) if centre else None
 
-        def deviations(whole: BoundedBlock) -> np.ndarray:
-            block = part(whole)
+        def deviations(block: BoundedBlock) -> np.ndarray:
             total = self._of_block(block)
             return total if c is None else total - block.y.size * c
 
-        total = rows.bounded(problem.bounds).sum(deviations)
+        total = rows.bounded(problem.bounds).sum(deviations, marked)
         total /= count
         return total if c is None else total + c
 
@@ -170,11 +168,14 @@ class GradientDifferenceQuery(GaussianQuery):
         """Sum of the differences of some rows."""
         problem, gradient = self.gradient.problem, self.gradient
         z, t = block.scores(gradient.w), block.scores(self._delta)
-        a = gradient.slopes(block, z)
-        a -= gradient.slopes(block, z - t)
+        limits = gradient.limits(block)
+        a = gradient.clipped(block, z, limits)
+        z -= t
+        a -= gradient.clipped(block, z, limits)
         if np.isfinite(problem.loss.smoothness):
             _project(a, t, problem.loss.smoothness, self._kind)
-        np.copyto(a, 0.0, where=~np.isfinite(a))
+        if not np.isfinite(np.vdot(a, a)):
+            np.copyto(a, 0.0, where=~np.isfinite(a))
         return block.combine(gradient.weighted(block, a))
 
 
@@ -188,7 +189,8 @@ def _around_both(centre: float, radius: float, reach: float) -> tuple[float, flo
         return centre, radius
     if not centre:
         return 0.0, reach
-    between = (centre + (reach - radius) * ((reach + radius) / centre)) / 2
+    # In this order, nothing is lost where the reach is short and centre and radius are equal.
+    between = ((centre - radius) * (centre + radius) + reach**2) / (2 * centre)
     if between >= centre:
         return centre, radius
     if between <= 0:
@@ -200,11 +202,20 @@ def _project(a: np.ndarray, t: np.ndarray, smoothness: float, kind: _Ball) -> No
     """Bring each a to the nearest point of its ball around a multiple of t, in place."""
     centre, radius = kind[0] * smoothness, kind[1] * smoothness
     if a.ndim == 1:
-        middle, half = centre * t, radius * np.abs(t)
-        np.clip(a, middle - half, middle + half, out=a)
+        middle, half = centre * t, np.abs(t)
+        half *= radius
+        np.maximum(a, middle - half, out=a)
+        middle += half
+        np.minimum(a, middle, out=a)
         return
-    a -= centre * t
-    length = np.sqrt(np.einsum("ij,ij->i", a, a))
-    largest = radius * np.sqrt(np.einsum("ij,ij->i", t, t))
-    a *= np.divide(largest, length, out=np.ones_like(length), where=~(length <= largest))[:, None]
-    a += centre * t
+    # Never in units of the centre: t may be so long that a is lost in it.
+    tt = np.einsum("ij,ij->i", t, t)
+    beyond = np.einsum("ij,ij->i", a, a) - 2.0 * centre * np.einsum("ij,ij->i", a, t)
+    if centre != radius:
+        beyond += (centre - radius) * (centre + radius) * tt
+    out = np.flatnonzero(~(beyond <= 0))
+    if out.size:
+        within = radius**2 * tt[out]
+        length, largest = np.sqrt(beyond[out] + within), np.sqrt(within)
+        towards = centre * (beyond[out] / (length * (length + largest)))
+        a[out] = (largest / length)[:, None] * a[out] + towards[:, None] * t[out]

@@ -38,6 +38,11 @@ class ResidualQuantileQuery(GumbelQuery):
     sizes : bool
         Whether absolute values are meant.
 
+    Raises
+    ------
+    ValueError
+        If the share is outside its range.
+
     Guarantees
     ----------
     - Replacing a row moves each sum by at most 1, up or down, so that the difference of two scores
@@ -53,6 +58,13 @@ class ResidualQuantileQuery(GumbelQuery):
     edges: np.ndarray
     share: float
     sizes: bool
+
+    def __post_init__(self) -> None:
+        if not 0 < self.share < 1:
+            raise ValueError(
+                f"ResidualQuantileQuery needs a share in (0, 1), got {self.share}; 0.5 asks for "
+                "the median."
+            )
 
     @property
     def choices(self) -> int:

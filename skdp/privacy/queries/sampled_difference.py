@@ -8,7 +8,6 @@ from typing import ClassVar
 import numpy as np
 
 from ...data.base import RowStore
-from ...data.blocks import BoundedBlock
 from ..adjacency import Adjacency
 from ..ledger import Spend
 from ..mechanisms.sampled_gaussian import SampledGaussian
@@ -87,15 +86,8 @@ class SampledDifferenceQuery(PerturbedQuery):
 
     def evaluate_under(self, rows: RowStore, perturbation: np.ndarray) -> np.ndarray:
         """The estimate from the rows that are marked; in order of the blocks."""
-        n_samples, start = self.difference.gradient.problem.n_samples, 0
-
-        def drawn(block: BoundedBlock) -> BoundedBlock:
-            nonlocal start
-            marked = perturbation[start : start + block.y.size]
-            start += block.y.size
-            return block.taken(np.flatnonzero(marked))
-
-        return self.difference.about_centre(rows, self.sampling_rate * n_samples, drawn)
+        n_samples = self.difference.gradient.problem.n_samples
+        return self.difference.about_centre(rows, self.sampling_rate * n_samples, perturbation)
 
     def public(self) -> tuple[object, ...]:
         """The content of the question about all rows, and the rate."""

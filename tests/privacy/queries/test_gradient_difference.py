@@ -1,7 +1,7 @@
 """The difference of two gradients: its value, and bounds that hold whatever a loss declares."""
 
 from dataclasses import dataclass
-from math import inf, isinf, nan
+from math import inf, isinf, nan, sqrt
 
 import numpy as np
 import pytest
@@ -177,6 +177,17 @@ def test_without_a_clip_a_step_too_long_for_double_precision_has_no_price():
         GaussianMechanism.calibrated(far.sensitivity(Adjacency.REPLACE_ONE), Spend(1.0))
 
 
+@pytest.mark.parametrize("length", [1e7, 1e13, 1e19, 1e100, 1e138])
+@pytest.mark.parametrize("adjacency", Adjacency)
+@every_loss
+def test_steps_so_long_that_derivatives_are_lost_in_scores_keep_the_bound(loss, adjacency, length):
+    problem = problem_for(loss)
+    for seed in range(3):
+        query = difference(problem, *points(problem, seed, length), 1e-3)
+        assert query.radius == pytest.approx(2e-3)
+        check_sensitivity(query, *parts(problem, seed), adjacency)
+
+
 @pytest.mark.parametrize("value", [nan, inf, -inf, 1e200])
 @every_loss
 def test_points_without_finite_scores_do_not_loosen_the_bound(loss, value):
@@ -230,3 +241,11 @@ def test_the_smallest_ball_holds_what_both_balls_hold(centre, radius, reach, see
     x, y = centre + size * np.cos(angle), size * np.sin(angle)
     inside = np.hypot(x, y) <= reach
     assert np.all(np.hypot(x[inside] - middle, y[inside]) <= least * (1 + 1e-9))
+
+
+@settings(max_examples=300)
+@given(size=st.floats(1e3, 1e30), reach=st.floats(0.01, 5))
+def test_the_smallest_ball_within_a_short_reach_keeps_all_digits(size, reach):
+    middle, least = _around_both(size, size, reach)
+    assert middle == pytest.approx(reach**2 / (2 * size), rel=1e-12)
+    assert least == pytest.approx(reach * sqrt(1 - (reach / (2 * size)) ** 2), rel=1e-12)

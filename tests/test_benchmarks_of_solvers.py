@@ -1,0 +1,60 @@
+"""Benchmarks of single solvers: minibatches, and the growth of the excess risk."""
+
+import importlib
+import re
+import sys
+from pathlib import Path
+
+import numpy as np
+import pytest
+
+from skdp.bounds import RowBounds
+from skdp.data.dense import DenseRows
+from skdp.privacy.queries.gradient import GradientQuery
+from skdp.privacy.queries.gradient_difference import GradientDifferenceQuery
+from skdp.problem import Problem
+
+FOLDER = Path(__file__).resolve().parents[1] / "examples" / "benchmarks"
+
+
+@pytest.fixture
+def piece(monkeypatch):
+    """``piece(name)``: a module of the benchmarks."""
+    for folder in (FOLDER, FOLDER / "papers"):
+        monkeypatch.syspath_prepend(str(folder))
+    before = set(sys.modules)
+    yield importlib.import_module
+    for name in set(sys.modules) - before:
+        if str(FOLDER) in str(getattr(sys.modules[name], "__file__", "")):
+            del sys.modules[name]
+
+
+def test_copies_of_rows_count_as_often_as_the_rows_would(piece):
+    growth, n = piece("growth"), 600
+    problem = Problem(growth.Power(3.0), n, growth.D, RowBounds(1.0))
+    few = growth.Copies(np.eye(growth.D), growth.TARGETS, n // growth.D)
+    all_of_them = DenseRows(
+        np.tile(np.eye(growth.D), (n // growth.D, 1)), np.tile(growth.TARGETS, n // growth.D)
+    )
+    gradient = GradientQuery(problem, np.linspace(-1, 1, growth.D), clip=0.5)
+    for query in (gradient, GradientDifferenceQuery(gradient, np.zeros(growth.D))):
+        np.testing.assert_allclose(query.evaluate(few), query.evaluate(all_of_them), atol=1e-14)
+
+
+def test_batches_are_compared_with_all_rows(piece, capsys, monkeypatch):
+    pytest.importorskip("dp_accounting", reason="dp-accounting is an optional dependency")
+    benchmark, Dataset = piece("minibatches"), piece("datasets").Dataset
+    rng = np.random.default_rng(0)
+    X = rng.normal(size=(2500, 3))
+    X /= np.linalg.norm(X, axis=1, keepdims=True)
+    data = Dataset(X, (X[:, 0] + 0.3 * rng.normal(size=2500) > 0).astype(int), "")
+    monkeypatch.setattr(benchmark, "SETS", {"tiny": lambda: data})
+    monkeypatch.setattr(benchmark, "MULTIPLES", (1.0,))
+    benchmark.main(["--only", "tiny", "--eps", "1", "--repeats", "2"])
+    said = capsys.readouterr().out
+    assert "**tiny**, 2,000 rows, 3 features, epsilon 1" in said
+    rows = re.findall(r"^\| (gd|svrg[^|]*) \| ([^|]*) \|.*\| (\d+), (\d+) \|$", said, re.MULTILINE)
+    assert [name for name, *_ in rows] == ["gd", *["svrg"] * 2, *["svrg, long epochs"] * 2]
+    assert rows[0][3] == "0"
+    assert all(int(differences) > 0 for *_, differences in rows[1:])
+    assert all("1 b*" in batch for _, batch, *_ in rows[2::2])
