@@ -14,6 +14,7 @@ import scipy.sparse as sp
 from sklearn.utils.extmath import row_norms
 
 from ..bounds import RowBounds
+from .walk import Walk
 
 __all__ = ["Block", "BoundedBlock", "RawBlock", "Rows", "compressed", "cut"]
 
@@ -67,6 +68,10 @@ class BoundedBlock(ABC):
         """Itself if its rows can be used where they lie, else a copy that lives for one use."""
 
     @abstractmethod
+    def over(self, X: Rows | None) -> BoundedBlock:
+        """A copy with X, the same rows as they came, in place of its own; None takes them out."""
+
+    @abstractmethod
     def taken(self, chosen: np.ndarray) -> BoundedBlock:
         """A copy with these of its rows, by their positions in the block; maybe none."""
 
@@ -75,12 +80,19 @@ class BoundedBlock(ABC):
         """Inner products of the rows with w; shape (m,) or (m, K)."""
 
     @abstractmethod
+    def scores_along(self, w: np.ndarray, shrunk: float) -> np.ndarray:
+        """The same, faster if w is ``shrunk`` times the latest w but for few features.
+
+        What is latest is known of blocks that stay in memory, and of this method alone.
+        """
+
+    @abstractmethod
     def combine(self, r: np.ndarray) -> np.ndarray:
         """Sum of the rows weighted by r, (m,) or (m, K); has the shape of w. Overwrites r."""
 
     @abstractmethod
     def combine_within(self, r: np.ndarray, bound: float) -> np.ndarray:
-        """Sum of the rows, entries clipped to [-bound, bound], weighted by r, shape (m,).
+        """Sum of the rows, entries clipped to [-bound, bound], weighted by r, (m,) or (m, K).
 
         The intercept entry is left out.
         """
@@ -111,7 +123,7 @@ class Block(BoundedBlock):
     def __init__(self, raw: RawBlock, bounds: RowBounds) -> None:
         norms, limit = raw.norms, bounds.data_norm
         largest = norms.max(initial=0.0)
-        self._X, self._limit = raw.X, limit
+        self._X, self._limit, self._walk = raw.X, limit, Walk()
         self._scattered = isinstance(raw.X, np.ndarray) and not _fit_for_blas(raw.X)
         self._huge: np.ndarray | None = None
         if largest > _LARGEST_NORM:
@@ -150,11 +162,19 @@ class Block(BoundedBlock):
             other._X, other._signed = _without_negatives(other._X), False
         return other
 
+    def over(self, X: Rows | None) -> Block:
+        """A copy with X, the same rows as they came, in place of its own; None takes them out."""
+        other = copy(self)
+        # Without rows it waits for this method again, and for nothing else.
+        other._X = X
+        other._scattered = isinstance(X, np.ndarray) and not _fit_for_blas(X)
+        return other
+
     def taken(self, chosen: np.ndarray) -> Block:
         """A copy with these of its rows, by their positions in the block; maybe none."""
         other = copy(self)
         other._X, other.y, other.norms = self._X[chosen], self.y[chosen], self.norms[chosen]
-        other._scattered = False
+        other._scattered, other._walk = False, Walk()
         if self._factor is not None:
             other._factor = self._factor[chosen]
         if self._huge is not None:
@@ -178,6 +198,14 @@ class Block(BoundedBlock):
             return self._scaled(self._X @ w)
         z = self._scaled(self._X @ w[:-1])
         z += self._constant * w[-1]
+        return z
+
+    def scores_along(self, w: np.ndarray, shrunk: float) -> np.ndarray:
+        """The same, faster if w is ``shrunk`` times the latest w but for few features."""
+        features = w[:-1] if self._constant else w
+        z = self._walk.scores(self._X, self._factor, features, shrunk)
+        if self._constant:
+            z += self._constant * w[-1]
         return z
 
     def rows(self) -> np.ndarray:
@@ -212,7 +240,10 @@ class Block(BoundedBlock):
         return g if last is None else np.concatenate([g, last])
 
     def combine_within(self, r: np.ndarray, bound: float) -> np.ndarray:
-        """Sum of the rows, entries clipped to [-bound, bound], weighted by r, shape (m,)."""
+        """Sum of the rows, entries clipped to [-bound, bound], weighted by r, (m,) or (m, K)."""
+        held = self._walk.combine_within(r, bound)
+        if held is not None:
+            return held
         X, f = self._X, self._factor
         if isinstance(X, np.ndarray):
             clipped = np.clip(X if f is None else X * f[:, None], -bound, bound)

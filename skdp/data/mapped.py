@@ -7,7 +7,7 @@ from copy import copy
 import numpy as np
 
 from ..bounds import RowBounds
-from .blocks import Block, BoundedBlock, RawBlock
+from .blocks import Block, BoundedBlock, RawBlock, Rows
 from .mapped_sparse import LEAST_LENGTH, ROUNDING, sparse_lengths
 
 __all__ = ["MappedBlock"]
@@ -69,6 +69,12 @@ class MappedBlock(BoundedBlock):
         other._inner = inner
         return other
 
+    def over(self, X: Rows | None) -> MappedBlock:
+        """A copy with X, the same rows as they came, in place of its own; None takes them out."""
+        other = copy(self)
+        other._inner = self._inner.over(X)
+        return other
+
     def taken(self, chosen: np.ndarray) -> MappedBlock:
         """A copy with these of its rows, by their positions in the block; maybe none."""
         other = copy(self)
@@ -88,6 +94,11 @@ class MappedBlock(BoundedBlock):
             z += self._constant * w[-1]
         return z
 
+    def scores_along(self, w: np.ndarray, shrunk: float) -> np.ndarray:
+        """The same, without a shortcut."""
+        del shrunk
+        return self.scores(w)
+
     def combine(self, r: np.ndarray) -> np.ndarray:
         """Sum of the rows weighted by r, (m,) or (m, K); has the shape of w. Overwrites r."""
         last = self._constant * r.sum(axis=0, keepdims=True) if self._constant else None
@@ -99,7 +110,7 @@ class MappedBlock(BoundedBlock):
         return g if last is None else np.concatenate([g, last])
 
     def combine_within(self, r: np.ndarray, bound: float) -> np.ndarray:
-        """Sum of the rows, entries clipped to [-bound, bound], weighted by r, shape (m,)."""
+        """Sum of the rows, entries clipped to [-bound, bound], weighted by r, (m,) or (m, K)."""
         return np.clip(self.rows()[:, : self._map.n_features], -bound, bound).T @ r
 
     def rows(self) -> np.ndarray:

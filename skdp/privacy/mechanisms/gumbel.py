@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from dataclasses import dataclass
-from math import isfinite, sqrt
+from math import ceil, isfinite, sqrt
 
 import numpy as np
 
@@ -17,6 +17,8 @@ __all__ = ["GumbelMechanism"]
 # Noise is rounded up by this relative amount, far above the rounding of the few operations between
 # a spend and the price that the ledger computes back from the noise.
 _ROUND_UP = 1 + 1e-12
+# From this many candidates on one choice is made in two stages.
+_MANY = 1024
 
 
 @dataclass(frozen=True)
@@ -34,6 +36,13 @@ class GumbelMechanism(Mechanism):
     .. math:: P(j_1, \dots, j_k)
               = \prod_{i=1}^{k} \frac{\exp(u_{j_i} / b)}{\sum_{l \notin \{j_1..j_{i-1}\}}
                 \exp(u_l / b)}.
+
+    One choice among many candidates is made in two stages, which takes about as many random numbers
+    as the root of their number. Candidates are cut into blocks; block B is chosen by the scores
+    ``s_B = log sum_{l in B} exp(u_l / b)`` with Gumbel noise, then a candidate of B by ``u_l / b``
+    with fresh noise. The law is the same: block B is chosen with probability
+    ``exp(s_B) / sum_C exp(s_C)``, then j of it with probability ``exp(u_j / b) / exp(s_B)``, and
+    the sum of all ``exp(s_C)`` is that over all candidates.
 
     Parameters
     ----------
@@ -94,5 +103,26 @@ class GumbelMechanism(Mechanism):
     def randomize(self, value: np.ndarray, noise: SecretNoise) -> np.ndarray:
         """Indices of the largest noisy scores, largest first."""
         # In units of the noise, where nothing overflows that did not before.
-        noisy = value / self.noise_scale + noise.gumbel(value.shape)
-        return np.argsort(-noisy, kind="stable")[: self.choices]
+        scores = value / self.noise_scale
+        if self.choices == 1 and scores.size >= _MANY:
+            return _one_of_many(scores, noise)
+        return self.best(scores + noise.gumbel(scores.shape))
+
+    def best(self, scores: np.ndarray) -> np.ndarray:
+        """Indices of the largest scores, largest first; of equal ones the first comes first."""
+        if self.choices == 1:
+            return np.array([scores.argmax()])
+        return np.argsort(-scores, kind="stable")[: self.choices]
+
+
+def _one_of_many(scores: np.ndarray, noise: SecretNoise) -> np.ndarray:
+    """Index of the largest score after standard Gumbel noise, shape (1,)."""
+    width = ceil(sqrt(scores.size))
+    starts = np.arange(0, scores.size, width)
+    # No exponential overflows, and that of the largest score of a block is 1.
+    largest = np.maximum.reduceat(scores, starts)
+    powers = np.exp(scores - np.repeat(largest, width)[: scores.size])
+    totals = largest + np.log(np.add.reduceat(powers, starts))
+    start = starts[(totals + noise.gumbel(totals.shape)).argmax()]
+    block = scores[start : start + width]
+    return np.array([start + (block + noise.gumbel(block.shape)).argmax()])

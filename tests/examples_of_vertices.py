@@ -1,0 +1,105 @@
+"""Examples of questions for the best vertex and for slopes, for ``test_every_query.py``."""
+
+import numpy as np
+from example_of_a_query import Example
+
+from skdp.bounds import RowBounds, TargetBounds
+from skdp.losses import Logistic, Softmax, Squared
+from skdp.privacy.queries.slope import SlopeQuery
+from skdp.privacy.queries.vertex import VertexQuery
+from skdp.problem import Problem
+from skdp.row_map import RowMap
+
+N, D = 6, 3
+UNIT = TargetBounds(-1.0, 1.0)
+
+
+def problems():
+    """Every number of scores; with and without weights, an intercept, an entry bound, a map."""
+    rng = np.random.default_rng(20)
+    yield Problem(Logistic(), N, D, RowBounds(2.0))
+    yield Problem(Logistic(), N, D, RowBounds(2.0, 0.7), class_weight=(0.2, 7.0))
+    yield Problem(Softmax(3), N, D, RowBounds(2.0, 0.7), class_weight=(5.0, 1e-200, 5.0))
+    yield Problem(Squared(), N, D, RowBounds(1e3, target=UNIT, feature_bound=0.3))
+    mapped = RowMap(np.ones(D), rng.normal(size=(D, 4)), np.ones(4), 1.5)
+    yield Problem(Logistic(), N, 4, RowBounds(2.0, row_map=mapped))
+
+
+def targets(problem, rng):
+    if isinstance(problem.loss, Squared):
+        return rng.normal(size=N)
+    return rng.integers(0, max(2, problem.loss.n_scores), N).astype(float)
+
+
+def rows(rng):
+    """Rows of all sizes, zero, tiny and huge ones among them."""
+    X = rng.normal(size=(N, D)) * 10.0 ** rng.uniform(-2, 3, size=(N, 1))
+    X[rng.random((N, D)) < 0.2] = 0.0
+    special = [0.0, 1e300, 1e-300, 1e160, 1e-170]
+    for i in np.flatnonzero(rng.random(N) < 0.3):
+        X[i] *= special[rng.integers(len(special))]
+    return np.clip(X, -1e305, 1e305)
+
+
+def random_vertices():
+    rng = np.random.default_rng(21)
+    for p in problems():
+        for clip in (1e-6, 0.2, 50.0):
+            for entry in (1e-3, 0.5, 1e6):
+                two_sided, w = bool(rng.integers(2)), rng.normal(size=p.shape)
+                ways = p.n_features * p.loss.n_scores * (1 + two_sided)
+                known = [None, rng.normal(size=ways), rng.normal(size=ways + 1)][rng.integers(3)]
+                query = VertexQuery(p, w, clip, entry, two_sided, known)
+                data = (rows(rng), targets(p, rng)), (rows(rng), targets(p, rng))
+                yield Example(query, *data[0], *data[1])
+
+
+def at_the_clip(p, label):
+    """A target for which the derivative at zero weights is beyond a clip of 0.1, on one side."""
+    return np.full(N, label if not isinstance(p.loss, Squared) else 2.0 * label - 1)
+
+
+def crafted_vertices():
+    """Up and down along one coordinate, and two coordinates between which a row decides."""
+    bare = [Problem(loss, N, D, RowBounds(2.0, target=t)) for loss, t in LOSSES]
+    for p in [*bare, Problem(Logistic(), N, D, RowBounds(2.0), class_weight=(3.0, 3.0))]:
+        for entry in (0.3, 5.0):
+            query = VertexQuery(p, np.zeros(p.shape), 0.1, entry, True)
+            row = np.tile([1e3, 0.0, 0.0], (N, 1))
+            yield Example(query, row, at_the_clip(p, 0.0), -row, at_the_clip(p, 0.0))
+            query = VertexQuery(p, np.zeros(p.shape), 0.1, entry, False)
+            if p.loss.n_scores == 1:
+                row = np.tile([1e3, -1e3, 0.0], (N, 1))
+            if p.loss.n_scores in (1, 2):
+                yield Example(query, row, at_the_clip(p, 0.0), -row, at_the_clip(p, 0.0))
+
+
+LOSSES = [(Logistic(), None), (Softmax(2), None), (Softmax(3), None), (Squared(), UNIT)]
+
+
+def random_slopes():
+    rng = np.random.default_rng(22)
+    for p in problems():
+        for clip in (1e-6, 0.2, 50.0):
+            query = SlopeQuery(p, rng.normal(size=p.shape), clip)
+            yield Example(query, rows(rng), targets(p, rng), rows(rng), targets(p, rng))
+
+
+def crafted_slopes():
+    """Rows of the two classes at zero weights, where both derivatives are beyond the clip."""
+    for loss, t in LOSSES:
+        p, X = Problem(loss, N, D, RowBounds(2.0, target=t)), np.zeros((N, D))
+        w = np.zeros(p.shape)
+        if p.loss.n_scores == 3:
+            # The third class is out of the question.
+            p, w = Problem(loss, N, D, RowBounds(2.0, 1.0)), np.zeros((D + 1, 3))
+            w[-1, 2] = -1e3
+        for clip in (0.1, 0.4):
+            query = SlopeQuery(p, w, clip)
+            yield Example(query, X, at_the_clip(p, 0.0), X, at_the_clip(p, 1.0))
+
+
+EXAMPLES = {
+    VertexQuery: (list(random_vertices()), list(crafted_vertices())),
+    SlopeQuery: (list(random_slopes()), list(crafted_slopes())),
+}
