@@ -1,10 +1,13 @@
 """Differentially private linear models for scikit-learn."""
 
 from .estimators import (
+    DPContextualBandit,
     DPLassoRegressor,
     DPLinearRegression,
     DPLogisticRegression,
     DPSVMClassifier,
+    load_checkpoint,
+    save_checkpoint,
 )
 from .exceptions import BudgetExceededError, PrivacyLeakWarning, SeededNoiseWarning
 from .planning import Plan, plan
@@ -14,6 +17,7 @@ __version__ = "0.1.0.dev0"
 
 __all__ = [
     "BudgetExceededError",
+    "DPContextualBandit",
     "DPLassoRegressor",
     "DPLinearRegression",
     "DPLogisticRegression",
@@ -22,5 +26,7 @@ __all__ = [
     "PrivacyLeakWarning",
     "PrivacySpent",
     "SeededNoiseWarning",
+    "load_checkpoint",
     "plan",
+    "save_checkpoint",
 ]

@@ -11,6 +11,7 @@ from .bounds import RowBounds
 from .constraints import Constraint, Unconstrained
 from .losses import Loss
 from .regularizers import L2, ElasticNet, NoRegularizer, Regularizer
+from .sites import Sites
 
 __all__ = ["Problem"]
 
@@ -53,6 +54,8 @@ class Problem:
     initial : ndarray, optional
         Where solvers start, in the shape of w: public, for example an earlier solution that was
         released. None starts at a point that depends on nothing but shapes.
+    sites : Sites, optional
+        Which rows lie at which site, if they do not lie all together.
 
     Raises
     ------
@@ -71,6 +74,7 @@ class Problem:
     constraint: Constraint = field(default_factory=Unconstrained)
     # Where one starts is not part of what is to be solved.
     initial: np.ndarray | None = field(default=None, compare=False)
+    sites: Sites | None = None
 
     def __post_init__(self) -> None:
         for name in ("n_samples", "n_features"):
@@ -183,6 +187,38 @@ class Problem:
         if row_map is None:
             return v, intercept
         return row_map.pull_back(v), intercept - row_map.shift @ v
+
+    def from_user_coordinates(self, coef: np.ndarray, intercept: np.ndarray) -> np.ndarray:
+        """The w that is this model: the inverse of :meth:`in_user_coordinates`.
+
+        Parameters
+        ----------
+        coef : ndarray of shape (d, K)
+            Coefficients of the features as they came.
+        intercept : ndarray of shape (K,)
+            Intercepts; left out if there is nothing in the problem to hold them.
+
+        Returns
+        -------
+        ndarray
+            In the shape of w. The nearest there is if the coordinates do not reach the model.
+        """
+        constant, row_map = self.bounds.intercept_value, self.bounds.row_map
+        if row_map is None:
+            v = coef
+        elif row_map.matrix is None:
+            v = coef / row_map.scale[:, None]
+        else:
+            matrix = row_map.jacobian()
+            # Without a constant column it is the shift that holds the intercept, if there is one.
+            if not constant and row_map.shift.any():
+                matrix = np.vstack([matrix, -row_map.shift])
+                coef = np.vstack([coef, intercept])
+            v = np.linalg.lstsq(matrix, coef, rcond=None)[0]
+        if constant:
+            shifted = 0.0 if row_map is None else row_map.shift @ v
+            v = np.vstack([v, (intercept + shifted) / constant])
+        return np.ascontiguousarray(v).reshape(self.shape)
 
     def unshortened(self) -> Problem:
         """The same problem, with rows in other coordinates left as long as they are there.

@@ -27,12 +27,15 @@ class RowMap:
         What is subtracted last.
     norm : float, default=inf
         Bound on the l2 norm of mapped rows.
+    typical : float, optional
+        Length of most mapped rows, if it has been found out.
     """
 
     scale: np.ndarray
     matrix: np.ndarray | None
     shift: np.ndarray
     norm: float = inf
+    typical: float | None = None
 
     def reach(self) -> float:
         """A bound on the size of any number that mapping a row of norm 1 can bring about."""

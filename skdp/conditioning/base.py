@@ -57,9 +57,15 @@ class Conditioner(ABC):
                 f"{problem.regularizer} and {problem.constraint}. Pass precondition=None."
             )
 
-    @abstractmethod
-    def prepare(self, problem: Problem, oracle: Oracle, rng: np.random.Generator) -> Problem:
-        """The problem with rows in public coordinates.
+    @final
+    def prepare(
+        self,
+        problem: Problem,
+        oracle: Oracle,
+        rng: np.random.Generator,
+        known: RowMap | None = None,
+    ) -> Problem:
+        """The problem with rows in public coordinates, and the same starting point in them.
 
         Parameters
         ----------
@@ -69,7 +75,26 @@ class Conditioner(ABC):
             Answers questions about the rows.
         rng : Generator
             Public coins.
+        known : RowMap, optional
+            Coordinates that this conditioner has released for rows like these, for example for
+            those of an earlier part of a stream.
         """
+        if problem.initial is None:
+            return self._prepare(problem, oracle, rng, known)
+        start = problem.initial.reshape(problem.n_rows, -1)
+        conditioned = self._prepare(replace(problem, initial=None), oracle, rng, known)
+        model = problem.in_user_coordinates(start)
+        return replace(conditioned, initial=conditioned.from_user_coordinates(*model))
+
+    @abstractmethod
+    def _prepare(
+        self,
+        problem: Problem,
+        oracle: Oracle,
+        rng: np.random.Generator,
+        known: RowMap | None,
+    ) -> Problem:
+        """The problem, which names no starting point, with rows in public coordinates."""
 
 
 def mapped(problem: Problem, row_map: RowMap) -> Problem:

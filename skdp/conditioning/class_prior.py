@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import warnings
 from dataclasses import replace
 from math import sqrt
 from typing import TYPE_CHECKING
@@ -10,6 +9,7 @@ from typing import TYPE_CHECKING
 import numpy as np
 
 from ..losses import Logistic, Softmax
+from ..notices import warn_user
 from ..problem import Problem
 
 if TYPE_CHECKING:
@@ -58,7 +58,8 @@ def with_class_prior(problem: Problem, oracle: Oracle, *, balanced: bool) -> Pro
     UserWarning
         If weights are asked for where counts would be drowned in noise.
     """
-    start = _log_odds(problem) and _start_is_finite(problem)
+    # An earlier model knows better than the counts where to start.
+    start = problem.initial is None and _log_odds(problem) and _start_is_finite(problem)
     if not (balanced or start):
         return problem
     k, n = max(2, problem.loss.n_scores), problem.n_samples
@@ -66,12 +67,11 @@ def with_class_prior(problem: Problem, oracle: Oracle, *, balanced: bool) -> Pro
     noise = oracle.adjacency.of_histogram() / sqrt(spend.amount) * sqrt((k - 1) / k)
     if k * noise > _VISIBLE * n:
         if balanced:
-            warnings.warn(
+            warn_user(
                 "class_weight='balanced' needs class counts, which noise would drown at this "
                 f"budget, {n} rows and {k} classes; all classes get weight 1. Use a larger "
                 "epsilon, or give public weights.",
                 UserWarning,
-                stacklevel=4,
             )
         return problem
     counts = oracle.histogram("target", np.arange(1, k) - 0.5, spend=spend)

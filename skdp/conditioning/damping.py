@@ -55,9 +55,14 @@ class Damping(Conditioner):
     share: float = 0.07
     half: float | None = None
 
-    def prepare(self, problem: Problem, oracle: Oracle, rng: np.random.Generator) -> Problem:
-        """The same problem with damped and centred rows."""
-        del rng
+    def _prepare(
+        self,
+        problem: Problem,
+        oracle: Oracle,
+        rng: np.random.Generator,
+        known: RowMap | None,
+    ) -> Problem:
+        del rng, known
         budget, d = oracle.budget, problem.n_features
         norm = problem.bounds.data_norm
         half = self.half

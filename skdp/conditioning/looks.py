@@ -18,6 +18,13 @@ if TYPE_CHECKING:
 
 __all__ = ["Looks"]
 
+# So that a row at the bound is not scaled down by rounding.
+_LONGER = 1 + 1e-9
+# Half the spectral norm of the noise, from where a look would be more noise than answer.
+_DROWNED = 0.5
+# Share of what all looks may cost for the one look in coordinates that are known.
+_SHARE_OF_A_FURTHER_LOOK = 0.125
+
 
 @dataclass(frozen=True)
 class Looks(Conditioner):
@@ -34,6 +41,9 @@ class Looks(Conditioner):
     is one before it. A constant column joins the features, and a ridge penalty becomes a quadratic
     form, with the same meaning in the user's coordinates.
 
+    Where coordinates are known from other rows of the same kind, as in the later parts of a stream,
+    one look in those is enough, for an eighth of the share.
+
     Parameters
     ----------
     share : float, default=0.4
@@ -46,36 +56,52 @@ class Looks(Conditioner):
     least : float, default=100.0
         If the number of rows times mu is smaller, there are no looks and the problem stays as it
         is: noise would hide what there is to learn about the coordinates.
+    shrink : bool, default=False
+        Whether to take off the spread of eigenvalues that noise alone brings about, which leaves
+        directions alike where noise hides how they differ.
     """
 
     share: float = 0.4
     looks: int = 3
     row_clip: float = 2.0
     least: float = 100.0
+    shrink: bool = False
 
-    def prepare(self, problem: Problem, oracle: Oracle, rng: np.random.Generator) -> Problem:
-        """The problem with rows in coordinates where their second moment is about the identity."""
+    def _prepare(
+        self,
+        problem: Problem,
+        oracle: Oracle,
+        rng: np.random.Generator,
+        known: RowMap | None,
+    ) -> Problem:
         del rng
-        if problem.n_samples * oracle.budget.mu < self.least:
-            return problem
-        spends = oracle.budget.fraction(self.share).split(self.looks)
-        bounds, p = problem.bounds, problem.n_rows
-        matrix, look = np.eye(p), problem
-        effective, sd = 1.0, 0.0
+        budget, bounds, p = oracle.budget, problem.bounds, problem.n_rows
+        if known is None:
+            if problem.n_samples * budget.mu < self.least:
+                return problem
+            matrix, effective = np.eye(p), 1.0
+            spends = budget.fraction(self.share).split(self.looks)
+        else:
+            matrix, effective = _matrix_of(known, bounds.intercept_value), _squared(known, p)
+            spends = [budget.fraction(_SHARE_OF_A_FURTHER_LOOK * self.share).whole()]
+        look, sd = problem, 0.0
         for k, spend in enumerate(spends):
-            if k > 0:
+            if k > 0 or known is not None:
                 norm = self.row_clip * sqrt(effective)
                 # Noise grows with the square of the norm; eigenvalues are now 1 at most.
-                if _ridge(sd * (norm / look.row_norm) ** 2, p) > 0.5:
+                if _ridge(sd * (norm / look.row_norm) ** 2, p) > _DROWNED:
                     break
                 look = self._mapped(problem, matrix, norm)
             answer, sd = oracle.for_problem(look).second_moments(full=True, spend=spend)
             values, vectors = np.linalg.eigh(answer)
-            values, ridge = np.maximum(values, 0.0), _ridge(sd, p)
+            ridge = _ridge(sd, p)
+            values = np.maximum(_shrunk(values, ridge) if self.shrink else values, 0.0)
+            if known is not None and ridge > _DROWNED:
+                break
             matrix = matrix @ (vectors / np.sqrt(values + ridge))
             effective = max(1.0, float(np.sum(values / (values + ridge))))
         reach = np.linalg.norm(matrix, 2) * bounds.row_norm
-        conditioned = self._mapped(problem, matrix, _LONGER * float(reach))
+        conditioned = self._mapped(problem, matrix, _LONGER * float(reach), sqrt(effective))
         strength = sqrt(problem.strong_convexity)
         if strength > 0:
             penalty = Tikhonov(strength * matrix[: problem.n_features])
@@ -83,20 +109,40 @@ class Looks(Conditioner):
         return conditioned
 
     @staticmethod
-    def _mapped(problem: Problem, matrix: np.ndarray, norm: float) -> Problem:
+    def _mapped(
+        problem: Problem, matrix: np.ndarray, norm: float, typical: float | None = None
+    ) -> Problem:
         d, bounds = problem.n_features, problem.bounds
         shift = np.zeros(len(matrix))
         if bounds.intercept_value:
             shift = -bounds.intercept_value * matrix[-1]
-        row_map = RowMap(np.ones(d), matrix[:d], shift, norm)
+        row_map = RowMap(np.ones(d), matrix[:d], shift, norm, typical)
         mapped = replace(bounds, intercept_value=0.0, row_map=row_map)
         return replace(problem, n_features=len(matrix), bounds=mapped)
 
 
-# So that a row at the bound is not scaled down by rounding.
-_LONGER = 1 + 1e-9
+def _matrix_of(row_map: RowMap, constant: float) -> np.ndarray:
+    """The matrix behind coordinates that this conditioner has released."""
+    matrix = row_map.jacobian()
+    return np.vstack([matrix, -row_map.shift / constant]) if constant else matrix
+
+
+def _squared(row_map: RowMap, p: int) -> float:
+    return float(p) if row_map.typical is None else row_map.typical**2
 
 
 def _ridge(sd: float, p: int) -> float:
     """Half the expected spectral norm of symmetric noise, sd on the diagonal, sd / sqrt(2) off."""
     return 0.5 * sd * sqrt(2 * p)
+
+
+def _shrunk(values: np.ndarray, ridge: float) -> np.ndarray:
+    """Eigenvalues less the part of their spread that noise alone brings about.
+
+    As in the estimator of James and Stein: those of noise are spread over a half circle of radius
+    twice the ridge, whose variance is the square of the ridge.
+    """
+    spread = values - values.mean()
+    variance = float(np.mean(spread**2))
+    share = max(0.0, 1 - ridge**2 / variance) if variance > 0 else 0.0
+    return values.mean() + share * spread

@@ -48,8 +48,14 @@ class Whitening(Conditioner):
     share: float = 0.1
     full: bool | None = None
 
-    def prepare(self, problem: Problem, oracle: Oracle, rng: np.random.Generator) -> Problem:
-        """The same problem with rows in whitened coordinates."""
+    def _prepare(
+        self,
+        problem: Problem,
+        oracle: Oracle,
+        rng: np.random.Generator,
+        known: RowMap | None,
+    ) -> Problem:
+        del known
         budget = oracle.budget
         look = budget.fraction(self.share)
         n, d, R = problem.n_samples, problem.n_features, problem.bounds.data_norm

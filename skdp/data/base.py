@@ -1,22 +1,31 @@
 """Row stores: "sum this over the rows", nothing else.
 
 A store never copies X. Every question is one pass over the rows, in blocks small enough to stay in
-cache between the product that makes scores and the product that combines rows.
+cache between the product that makes scores and the product that combines rows. Rows that this
+process can reach are in a :class:`BlockStore`.
 """
 
 from __future__ import annotations
 
 from abc import ABC, abstractmethod
 from collections.abc import Callable, Iterable
-from typing import ClassVar
+from typing import ClassVar, Self, final
 
 import numpy as np
 
 from ..bounds import RowBounds
-from .blocks import Block, BoundedBlock, RawBlock
+from .blocks import Block, BoundedBlock, RawBlock, Rows
 from .mapped import MappedBlock
 
-__all__ = ["BoundedRows", "RowStore"]
+__all__ = [
+    "BlockStore",
+    "BoundedRows",
+    "ResidentRows",
+    "RowStore",
+    "bounded_block",
+    "over_marked",
+    "total",
+]
 
 
 class RowStore(ABC):
@@ -30,63 +39,164 @@ class RowStore(ABC):
         Number of features, public.
     sparse : bool
         Whether the rows are stored sparsely, public.
-    resident : bool
-        Whether the blocks stay in memory, so that what is derived from them may be kept.
     """
 
-    resident: ClassVar[bool]
     n_samples: int
     n_features: int
     sparse: bool
     _view: BoundedRows | None = None
 
     @abstractmethod
-    def blocks(self) -> Iterable[RawBlock]:
-        """The rows, cut into blocks by public sizes alone."""
-
     def sum(self, kernel: Callable[[RawBlock], np.ndarray]) -> np.ndarray:
         """Sum of ``kernel`` over all blocks, in a fixed order."""
-        return _total(map(kernel, self.blocks()))
 
+    @abstractmethod
+    def _bounded(self, bounds: RowBounds) -> BoundedRows:
+        """A view of the rows, brought to public bounds."""
+
+    @final
     def bounded(self, bounds: RowBounds) -> BoundedRows:
         """The same rows, brought to public bounds; the latest view is kept."""
         if self._view is None or self._view.bounds != bounds:
-            self._view = BoundedRows(self, bounds)
+            self._view = self._bounded(bounds)
         return self._view
 
 
-class BoundedRows:
+class BoundedRows(ABC):
     """Rows whose norms and targets respect public bounds.
 
-    Parameters
+    Attributes
     ----------
-    store : RowStore
-        Where the rows come from.
     bounds : RowBounds
         What they are brought to.
     """
 
-    def __init__(self, store: RowStore, bounds: RowBounds) -> None:
+    bounds: RowBounds
+
+    @abstractmethod
+    def sum(
+        self, kernel: Callable[[BoundedBlock], np.ndarray], marked: np.ndarray | None = None
+    ) -> np.ndarray:
+        """Sum of ``kernel`` over all blocks, in a fixed order.
+
+        With ``marked``, an array of bool of shape (n_samples,), over what is marked of each block,
+        maybe nothing.
+        """
+
+
+class BlockStore(RowStore):
+    """Rows that this process can reach, in blocks.
+
+    Attributes
+    ----------
+    resident : bool
+        Whether the blocks stay in memory, so that what is derived from them may be kept.
+    """
+
+    resident: ClassVar[bool]
+
+    @abstractmethod
+    def blocks(self) -> Iterable[RawBlock]:
+        """The rows, cut into blocks by public sizes alone."""
+
+    @final
+    def sum(self, kernel: Callable[[RawBlock], np.ndarray]) -> np.ndarray:
+        """Sum of ``kernel`` over all blocks, in a fixed order."""
+        return total(map(kernel, self.blocks()))
+
+    @final
+    def _bounded(self, bounds: RowBounds) -> BoundedRows:
+        return _BoundedBlocks(self, bounds)
+
+
+class ResidentRows(BlockStore):
+    """Rows that stay in memory, or in a memory-mapped file, and can be taken apart.
+
+    Attributes
+    ----------
+    X : ndarray or csr_array
+        The features.
+    y : ndarray
+        Encoded targets.
+    """
+
+    resident: ClassVar[bool] = True
+    X: Rows
+    y: np.ndarray
+
+    @abstractmethod
+    def part(self, start: int, stop: int) -> Self:
+        """The rows ``start <= i < stop``, not copied, as a store of their own; at least one."""
+
+
+@final
+class _BoundedBlocks(BoundedRows):
+    def __init__(self, store: BlockStore, bounds: RowBounds) -> None:
         self.bounds = bounds
         self._store = store
-        self._kept = [self._block(raw) for raw in store.blocks()] if store.resident else None
+        raw = store.blocks() if store.resident else ()
+        self._kept = [bounded_block(r, bounds) for r in raw] if store.resident else None
 
-    def sum(self, kernel: Callable[[BoundedBlock], np.ndarray]) -> np.ndarray:
-        """Sum of ``kernel`` over all blocks, in a fixed order."""
+    def sum(
+        self, kernel: Callable[[BoundedBlock], np.ndarray], marked: np.ndarray | None = None
+    ) -> np.ndarray:
+        if marked is not None:
+            kernel = over_marked(kernel, marked)
         if self._kept is not None:
-            return _total(kernel(block.loaded()) for block in self._kept)
-        return self._store.sum(lambda raw: kernel(self._block(raw).loaded()))
-
-    def _block(self, raw: RawBlock) -> BoundedBlock:
-        if self.bounds.columns is not None:
-            raw = raw.cut_to(self.bounds.columns)
-        kind = Block if self.bounds.row_map is None else MappedBlock
-        return kind(raw, self.bounds)
+            return total(kernel(block.loaded()) for block in self._kept)
+        # One block at a time: nothing here holds on to it while the next one is read.
+        return self._store.sum(lambda raw: kernel(bounded_block(raw, self.bounds).loaded()))
 
 
-def _total(parts: Iterable[np.ndarray]) -> np.ndarray:
+def bounded_block(raw: RawBlock, bounds: RowBounds) -> BoundedBlock:
+    """A block brought to public bounds.
+
+    Parameters
+    ----------
+    raw : RawBlock
+        The rows as they came.
+    bounds : RowBounds
+        What they are brought to.
+    """
+    if bounds.columns is not None:
+        raw = raw.cut_to(bounds.columns)
+    kind = Block if bounds.row_map is None else MappedBlock
+    return kind(raw, bounds)
+
+
+def over_marked(
+    kernel: Callable[[BoundedBlock], np.ndarray], marked: np.ndarray
+) -> Callable[[BoundedBlock], np.ndarray]:
+    """The kernel of what is marked of each block, for one pass over the blocks in order.
+
+    Parameters
+    ----------
+    kernel : callable
+        What is summed over blocks.
+    marked : ndarray of bool
+        One entry a row.
+    """
+    start = 0
+
+    def of_part(block: BoundedBlock) -> np.ndarray:
+        nonlocal start
+        chosen = np.flatnonzero(marked[start : start + block.y.size])
+        start += block.y.size
+        return kernel(block.taken(chosen))
+
+    return of_part
+
+
+def total(parts: Iterable[np.ndarray]) -> np.ndarray:
+    """The sum of at least one array, in order. The first one is overwritten.
+
+    Parameters
+    ----------
+    parts : iterable of ndarray
+        Fresh arrays of one shape.
+    """
     iterator = iter(parts)
-    total = next(iterator)
+    out = next(iterator)
     for part in iterator:
-        total += part
-    return total
+        out += part
+    return out

@@ -10,7 +10,7 @@ import scipy.sparse as sp
 from sklearn.utils import check_array, check_consistent_length
 from sklearn.utils.validation import _get_feature_names
 
-from .base import RowStore
+from .base import BlockStore
 from .blocks import RawBlock
 from .dense import DenseRows
 from .reading import unquoted, vigilant
@@ -64,7 +64,7 @@ class Chunks:
         return iter(self._source() if callable(self._source) else self._source)
 
 
-class ChunkedRows(RowStore):
+class ChunkedRows(BlockStore):
     """Reads, checks and encodes chunks at each pass.
 
     Parameters

@@ -3,11 +3,11 @@
 from __future__ import annotations
 
 from collections.abc import Iterable
-from typing import ClassVar
+from typing import Self
 
 import numpy as np
 
-from .base import RowStore
+from .base import ResidentRows
 from .blocks import RawBlock, cut
 
 __all__ = ["DenseRows"]
@@ -18,7 +18,7 @@ _BLOCK_ENTRIES = 1 << 19
 _LEAST_ROWS = 8
 
 
-class DenseRows(RowStore):
+class DenseRows(ResidentRows):
     """Views of consecutive rows of an array.
 
     Parameters
@@ -27,16 +27,25 @@ class DenseRows(RowStore):
         Features, float64 or float32, in C or Fortran order. Not copied.
     y : ndarray of shape (n_samples,)
         Encoded targets.
+
+    Attributes
+    ----------
+    X, y : ndarray
+        As given.
     """
 
-    resident: ClassVar[bool] = True
     sparse = False
 
     def __init__(self, X: np.ndarray, y: np.ndarray) -> None:
         self.n_samples, self.n_features = X.shape
+        self.X, self.y = X, y
         rows = max(_LEAST_ROWS, _BLOCK_ENTRIES // self.n_features)
         self._blocks = [RawBlock(X[i:j], y[i:j]) for i, j in cut(self.n_samples, rows)]
 
     def blocks(self) -> Iterable[RawBlock]:
         """The rows, cut into blocks by public sizes alone."""
         return self._blocks
+
+    def part(self, start: int, stop: int) -> Self:
+        """The rows ``start <= i < stop``, not copied, as a store of their own; at least one."""
+        return type(self)(self.X[start:stop], self.y[start:stop])

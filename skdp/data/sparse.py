@@ -3,12 +3,12 @@
 from __future__ import annotations
 
 from collections.abc import Iterable
-from typing import ClassVar
+from typing import Self
 
 import numpy as np
 import scipy.sparse as sp
 
-from .base import RowStore
+from .base import ResidentRows
 from .blocks import RawBlock, compressed, cut
 
 __all__ = ["SparseRows"]
@@ -20,7 +20,7 @@ _LEAST_ROWS = 1 << 15
 _FEW_FEATURES, _DENSE_ENTRIES = 1000, 1 << 22
 
 
-class SparseRows(RowStore):
+class SparseRows(ResidentRows):
     """Views of consecutive rows of a CSR matrix.
 
     Parameters
@@ -31,14 +31,21 @@ class SparseRows(RowStore):
         parts.
     y : ndarray of shape (n_samples,)
         Encoded targets.
+
+    Attributes
+    ----------
+    X : csr_array
+        The features, in canonical form.
+    y : ndarray
+        As given.
     """
 
-    resident: ClassVar[bool] = True
     sparse = True
 
     def __init__(self, X: sp.csr_array | sp.csr_matrix, y: np.ndarray) -> None:
         X = _canonical(X)
         self.n_samples, self.n_features = X.shape
+        self.X, self.y = X, y
         # Combining the rows of a block writes all features, so a block should hold several times
         # as many entries.
         rows = max(_LEAST_ROWS, self.n_features // 4)
@@ -49,6 +56,10 @@ class SparseRows(RowStore):
     def blocks(self) -> Iterable[RawBlock]:
         """The rows, cut into blocks by public sizes alone."""
         return self._blocks
+
+    def part(self, start: int, stop: int) -> Self:
+        """The rows ``start <= i < stop``, not copied, as a store of their own; at least one."""
+        return type(self)(_rows(self.X, start, stop), self.y[start:stop])
 
 
 def _canonical(X: sp.csr_array | sp.csr_matrix) -> sp.csr_array:

@@ -1,46 +1,42 @@
-"""``fit``, written once: validate, bound, ask, solve, publish."""
+"""``fit`` and ``partial_fit``, written once: validate, bound, ask, solve, publish."""
 
 from __future__ import annotations
 
-from abc import ABC, abstractmethod
+from abc import ABC
 from collections.abc import Callable
-from dataclasses import replace
-from numbers import Real
+from numbers import Integral, Real
 from typing import Any, ClassVar, Self, final
 
 import numpy as np
 import scipy.sparse as sp
-from sklearn.base import BaseEstimator, is_classifier
-from sklearn.utils._param_validation import Interval, StrOptions
+from sklearn.utils._param_validation import Interval
 from sklearn.utils.validation import check_is_fitted, validate_data
 
-from ..bounds import RowBounds, TargetBounds
 from ..conditioning import OPTIONS, Conditioner
 from ..constraints import Constraint
-from ..data.base import RowStore
+from ..data.base import ResidentRows, RowStore
 from ..data.chunked import ChunkedRows, Chunks
+from ..data.dask import DaskRows, is_collection, labels_of
 from ..data.dense import DenseRows
-from ..data.reading import unquoted, vigilant
+from ..data.reading import in_order, unquoted, vigilant
 from ..data.sparse import SparseRows
+from ..options import one_of
 from ..privacy.adjacency import Adjacency
-from ..privacy.events import Event
-from ..privacy.ledger import Ledger, PrivacySpent
-from ..privacy.opening import open_oracle
-from ..privacy.oracle import Oracle
-from ..privacy.randomness import public_coins, secret_noise
-from ..privacy.range_finding import private_data_norm
-from ..problem import Problem
-from ..solvers import SOLVERS, Solution, Solver, choose
+from ..privacy.randomness import SystemNoise, public_coins, secret_noise
+from ..remote import DaskSites
+from ..remote.rows import RemoteRows
+from ..sites import Sites
+from ..solvers import SOLVERS, Solver
+from .fitting import FittedInParts
+from .progress import Progress
+from .sessions import Session, open_session
 
 __all__ = ["PrivateLinearModel"]
 
-# Share of mu^2 that is set aside for a bound that the user did not give.
-RANGE_SHARE = 0.04
-
-_ACCEPTED = {"accept_sparse": "csr", "dtype": [np.float64, np.float32]}
+_ACCEPTED: dict[str, Any] = {"accept_sparse": "csr", "dtype": [np.float64, np.float32]}
 
 
-class PrivateLinearModel(BaseEstimator, ABC):
+class PrivateLinearModel(FittedInParts, ABC):
     """What all private linear models share.
 
     A subclass stores its parameters, encodes targets, states its problem and reads the released
@@ -50,45 +46,41 @@ class PrivateLinearModel(BaseEstimator, ABC):
     _parameter_constraints: ClassVar[dict[str, list[Any]]] = {
         "epsilon": [Interval(Real, 1e-10, 1e9, closed="both")],
         "delta": [Interval(Real, 0, 1, closed="neither")],
-        "adjacency": [StrOptions({a.value for a in Adjacency})],
+        "adjacency": [one_of(*(a.value for a in Adjacency))],
         "data_norm": [None, Interval(Real, 1e-100, 1e100, closed="both")],
         "fit_intercept": ["boolean"],
         "intercept_scaling": [Interval(Real, 1e-20, 1e20, closed="both")],
-        "solver": [StrOptions({"auto", *SOLVERS}), Solver],
+        "solver": [one_of("auto", *SOLVERS), Solver],
         "constraint": [None, Constraint],
-        "precondition": [None, StrOptions(set(OPTIONS)), Conditioner],
+        "precondition": [None, one_of(*OPTIONS), Conditioner],
+        "horizon": [None, Interval(Integral, 1, None, closed="left")],
+        "buffer": ["boolean"],
         "random_state": ["random_state", np.random.Generator],
     }
 
-    epsilon: float
-    delta: float
-    adjacency: str
-    data_norm: float | None
-    fit_intercept: bool
-    intercept_scaling: float
-    solver: str | Solver
-    constraint: Constraint | None
-    precondition: str | Conditioner | None
     random_state: Any
 
-    n_features_in_: int
     feature_names_in_: np.ndarray
-    coef_: np.ndarray
-    data_norm_: float
-    privacy_spent_: PrivacySpent
-    privacy_ledger_: tuple[Event, ...]
+    _session: Session
 
     @final
-    def fit(self, X: Any, y: Any = None) -> Self:
+    def fit(self, X: Any, y: Any = None, groups: Any = None) -> Self:
         """Fit the model privately.
 
         Parameters
         ----------
-        X : array-like or CSR matrix of shape (n_samples, n_features), or Chunks
+        X : array-like or CSR matrix of shape (n_samples, n_features), Chunks, dask collection, \
+                or DaskSites
             Features. Dense float64 and float32 arrays, memory-mapped ones included, are used
-            where they lie. ``Chunks`` deliver features and targets together.
+            where they lie. ``Chunks`` deliver features and targets together, and ``DaskSites``
+            keep both at sites of their own. Dask arrays and dataframes are asked by the active
+            client or scheduler, where they lie.
         y : array-like of shape (n_samples,), optional
-            Targets; left out only if X is ``Chunks``.
+            Targets; left out only if X is ``Chunks`` or ``DaskSites``. A dask array or series, in
+            the partitions of X, if X is one.
+        groups : array-like of shape (n_samples,), optional
+            Label of the site at which each row lies, for the solver ``'dda'``, which is the
+            default then. Labels and numbers of rows of sites are public.
 
         Returns
         -------
@@ -110,90 +102,105 @@ class PrivateLinearModel(BaseEstimator, ABC):
         try:
             self._validate_params()
             rows, dtype = self._open(X, y)
-            # Bounds may have to be paid for; whether the problem can be taken does not depend on
-            # them, so others stand in.
-            target = None if is_classifier(self) else TargetBounds(-1.0, 1.0)
-            bounds = RowBounds(1.0, self._intercept_value(1.0), target)
-            outline = replace(self._problem(rows.n_samples, bounds), sparse=rows.sparse)
-            conditioner = self._conditioner(outline)
-            if conditioner is not None:
-                conditioner.check(outline)
-            solver = choose(self.solver, outline)
-            solver.check(outline)
-            adjacency = Adjacency(self.adjacency)
-            calculus = solver.calculus_for(outline, self.epsilon, self.delta, adjacency)
-            ledger = Ledger(self.epsilon, self.delta, calculus=calculus)
-            noise = secret_noise(self.random_state)
+            sites = self._sites(groups, rows)
+            plan = self._plan(rows.n_samples, rows.sparse, sites)
+            if isinstance(rows, DaskRows) and (plan.federated or plan.in_order):
+                raise ValueError(
+                    f"{type(self).__name__} needs arrays, not dask collections, with a solver that "
+                    "takes rows one after another or by sites; use another one, such as 'gd'."
+                )
+            if isinstance(rows, RemoteRows) and plan.trusts is not None:
+                raise ValueError(
+                    f"{type(self).__name__} needs DDA(noise='local') without subsampling for sites "
+                    f"on workers, got a solver that trusts {plan.trusts}."
+                )
+            # Sites on workers draw their own, whatever random_state says about coins.
+            remote = isinstance(rows, RemoteRows)
+            noise = SystemNoise() if remote else secret_noise(self.random_state)
         except BaseException:
             self.__dict__.clear()
             self.__dict__.update(before)
             raise
-        oracle = open_oracle(rows, ledger, adjacency, noise)
         self._forget()
-        try:
-            stated = self._problem(rows.n_samples, self._row_bounds(oracle, rows))
-            problem = replace(stated, sparse=rows.sparse)
-            coins = public_coins(self.random_state)
-            if conditioner is not None:
-                problem = conditioner.prepare(problem, oracle.for_problem(problem), coins)
-                # Which solver suits may depend on the coordinates, too.
-                solver = choose(self.solver, problem)
-            problem = self._with_prior(problem, oracle, solver)
-            solution = solver.solve(problem, oracle.for_problem(problem), coins)
-            self._publish(problem, solution, dtype)
-            self.data_norm_ = problem.bounds.data_norm
-        except BaseException as failure:
-            spent = ledger.spent()
-            failure.add_note(
-                f"{type(self).__name__}.fit stopped after spending epsilon={spent.epsilon:.6g} at "
-                f"delta={spent.delta:.6g}; see privacy_ledger_."
-            )
-            raise
-        finally:
-            self.privacy_ledger_ = ledger.receipt()
-            self.privacy_spent_ = ledger.spent()
+        self._progress = Progress(self)
+        self._progress.seen = rows.n_samples
+        self._fit_part(rows, plan, noise, public_coins(self.random_state), dtype)
         return self
 
-    @abstractmethod
-    def _prepare_targets(self, y: np.ndarray | None) -> Callable[[np.ndarray], np.ndarray]:
-        """Check what is public about targets and return the function that encodes them.
+    @final
+    def _advance(self, X: Any, y: Any, classes: Any = None) -> Self:
+        """Take the rows of one call of ``partial_fit``."""
+        session, progress = vars(self).get("_session"), vars(self).get("_progress")
+        if progress is not None:
+            progress.check_unchanged(self)
+        if session is None or not session.turn.here:
+            return self._begin(X, y, classes)
+        rows = self._open_call(X, y, self._encoder_of_stream(classes, first=False), first=False)
+        return self._feed(session, rows)
 
-        ``y`` is None if targets come in chunks.
-        """
+    @final
+    def _begin(self, X: Any, y: Any, classes: Any) -> Self:
+        """Begin a stream, or go on with one whose session did not travel with it."""
+        before, earlier = vars(self).copy(), vars(self).get("_progress")
+        if earlier is not None and earlier.secretive:
+            raise ValueError(
+                f"{type(self).__name__} needs the secret state of its stream to go on, which "
+                "copies, pickles and forked processes leave behind. Take the state along with skdp.save_checkpoint "
+                "and skdp.load_checkpoint, or call fit to start anew."
+            )
+        try:
+            self._validate_params()
+            encode = self._encoder_of_stream(classes, first=earlier is None)
+            rows = self._open_call(X, y, encode, first=earlier is None)
+            if earlier is None:
+                self._forget()
+            self._progress = progress = Progress(self) if earlier is None else earlier
+            session, secretive = open_session(self, rows)
+            self._progress = progress.begun(self, secretive=secretive)
+            self._session = session
+            self._publish_receipt()
+            if not hasattr(self, "coef_"):
+                self._publish_start(rows)
+        except BaseException:
+            self.__dict__.clear()
+            self.__dict__.update(before)
+            raise
+        return self._feed(session, rows)
 
-    @abstractmethod
-    def _conditioner(self, problem: Problem) -> Conditioner | None:
-        """The stage before the solver, by parameters and public facts."""
-
-    @abstractmethod
-    def _row_bounds(self, oracle: Oracle, rows: RowStore) -> RowBounds:
-        """Given bounds, or private estimates of those that are missing."""
-
-    @abstractmethod
-    def _problem(self, n_samples: int, bounds: RowBounds) -> Problem:
-        """The problem to solve, a function of parameters and public bounds."""
-
-    @abstractmethod
-    def _with_prior(self, problem: Problem, oracle: Oracle, solver: Solver) -> Problem:
-        """The problem with what the targets alone say about it, in its final coordinates."""
-
-    @abstractmethod
-    def _publish(self, problem: Problem, solution: Solution, dtype: np.dtype) -> None:
-        """Set the public attributes from a released solution."""
+    @final
+    def _feed(self, session: Session, rows: ResidentRows) -> Self:
+        with session.turn.lock:
+            if vars(self).get("_session") is not session:
+                raise ValueError(
+                    f"{type(self).__name__}.partial_fit needs the stream that it began with, which "
+                    "another thread has ended in the meantime. No row was taken."
+                )
+            try:
+                session.feed(self, rows)
+            finally:
+                self.n_samples_seen_ = self._progress.seen
+        return self
 
     @final
     def _open(self, X: Any, y: Any) -> tuple[RowStore, np.dtype]:
         """Validate the data and lay them in a row store."""
         name = type(self).__name__
+        if isinstance(X, DaskSites):
+            if y is not None:
+                raise ValueError(f"{name} needs y=None when X is DaskSites, which hold targets.")
+            budget = self.epsilon, self.delta, Adjacency(self.adjacency)
+            remote = X.opened(self._prepare_targets(None), *budget)
+            return self._named(remote), remote.dtype
         if isinstance(X, Chunks):
             if y is not None:
                 raise ValueError(f"{name} needs y=None when X is Chunks, which hold the targets.")
             rows = ChunkedRows(X, self._prepare_targets(None))
-            self.n_features_in_ = rows.n_features
-            self.__dict__.pop("feature_names_in_", None)
-            if rows.feature_names is not None:
-                self.feature_names_in_ = np.array(rows.feature_names, dtype=object)
-            return rows, np.dtype(np.float64)
+            return self._named(rows), np.dtype(np.float64)
+        if is_collection(X) or is_collection(y):
+            # Where classes are to be read off y, its workers do.
+            found = labels_of(y) if getattr(self, "classes", ()) is None else None
+            collected = DaskRows(X, y, self._prepare_targets(found))
+            return self._named(collected), collected.dtype
         X, y = unquoted(validate_data, self, X, y, multi_output=False, **_ACCEPTED)
         with vigilant():
             encoded = self._prepare_targets(y)(y)
@@ -202,15 +209,51 @@ class PrivateLinearModel(BaseEstimator, ABC):
         return DenseRows(X, encoded), X.dtype
 
     @final
-    def _norm_bound(self, oracle: Oracle, rows: RowStore) -> float:
-        if self.data_norm is not None:
-            return float(self.data_norm)
-        budget = oracle.budget.fraction(RANGE_SHARE)
-        return private_data_norm(oracle, budget, rows.n_samples, rows.n_features)
+    def _sites(self, groups: Any, rows: RowStore) -> Sites | None:
+        if isinstance(rows, RemoteRows):
+            if groups is not None:
+                raise ValueError(
+                    f"{type(self).__name__} needs groups=None when X is DaskSites, which name the "
+                    "sites."
+                )
+            return rows.sites
+        if groups is None:
+            return None
+        sites = Sites.of_groups(groups)
+        if sites.n_samples != rows.n_samples:
+            raise ValueError(
+                f"{type(self).__name__} needs one label in groups for each of {rows.n_samples} "
+                f"rows, got {sites.n_samples}."
+            )
+        return sites
 
     @final
-    def _intercept_value(self, data_norm: float) -> float:
-        return self.intercept_scaling * data_norm if self.fit_intercept else 0.0
+    def _named(self, rows: ChunkedRows | DaskRows | RemoteRows) -> RowStore:
+        self.n_features_in_ = rows.n_features
+        self.__dict__.pop("feature_names_in_", None)
+        if rows.feature_names is not None:
+            self.feature_names_in_ = np.array(rows.feature_names, dtype=object)
+        return rows
+
+    @final
+    def _open_call(
+        self, X: Any, y: Any, encode: Callable[[np.ndarray], np.ndarray], *, first: bool
+    ) -> ResidentRows:
+        """Validate the rows of one call and lay them in a row store."""
+        if isinstance(X, Chunks | DaskSites) or is_collection(X) or is_collection(y):
+            what = type(X).__name__ if isinstance(X, Chunks | DaskSites) else "a dask collection"
+            raise ValueError(
+                f"{type(self).__name__}.partial_fit needs the rows themselves, got {what}; call "
+                "it once with "
+                "each chunk."
+            )
+        named = first or hasattr(self, "feature_names_in_")
+        if named or not in_order(X, y, self.n_features_in_, _ACCEPTED["dtype"]):
+            options = {"multi_output": False, "reset": first, **_ACCEPTED}
+            X, y = unquoted(validate_data, self, X, y, **options)
+        with vigilant():
+            encoded = encode(y)
+        return SparseRows(X, encoded) if sp.issparse(X) else DenseRows(X, encoded)
 
     @final
     def _scores(self, X: Any) -> np.ndarray:
@@ -221,6 +264,7 @@ class PrivateLinearModel(BaseEstimator, ABC):
     @final
     def _forget(self) -> None:
         """Drop what an earlier fit published, so that no old model meets a new receipt."""
+        self.__dict__.pop("_session", None)
         kept = {"n_features_in_", "feature_names_in_", "classes_"}
         for name in [a for a in vars(self) if a.endswith("_") and not a.startswith("_")]:
             if name not in kept:
@@ -230,9 +274,11 @@ class PrivateLinearModel(BaseEstimator, ABC):
         return hasattr(self, "coef_")
 
     def __getstate__(self) -> dict[str, Any]:
-        # A seed reproduces the secret noise, so it stays behind when a fitted model travels.
-        state = super().__getstate__()
-        return state | {"random_state": None} if "coef_" in state else state
+        # Rows and noise stay behind when a model travels, and so does a seed, which reproduces the
+        # noise.
+        state = dict(super().__getstate__())
+        state.pop("_session", None)
+        return state | {"random_state": None} if "_progress" in state else state
 
     def __sklearn_tags__(self) -> Any:
         tags = super().__sklearn_tags__()

@@ -2,15 +2,14 @@
 
 from __future__ import annotations
 
-import warnings
 from abc import ABC
 from collections.abc import Callable
+from copy import copy
 from numbers import Real
-from typing import Any, ClassVar, final
+from typing import Any, ClassVar, Self, final
 
 import numpy as np
 from sklearn.base import ClassifierMixin
-from sklearn.utils._param_validation import StrOptions
 from sklearn.utils.multiclass import check_classification_targets
 
 from ..bounds import RowBounds
@@ -21,7 +20,11 @@ from ..conditioning import (
     with_class_prior,
 )
 from ..data.base import RowStore
+from ..data.dask import is_collection
+from ..data.predictions import check_unweighted, lazily, summed
 from ..exceptions import PrivacyLeakWarning
+from ..notices import warn_user
+from ..options import one_of
 from ..privacy.oracle import Oracle
 from ..problem import Problem
 from ..solvers import GD, SVRG, DualAveraging, Solution, Solver, Spider
@@ -39,7 +42,7 @@ class PrivateLinearClassifier(ClassifierMixin, PrivateLinearModel, ABC):
     _parameter_constraints: ClassVar[dict[str, list[Any]]] = {
         **PrivateLinearModel._parameter_constraints,
         "classes": [None, "array-like"],
-        "class_weight": [None, dict, StrOptions({"balanced"})],
+        "class_weight": [None, dict, one_of("balanced")],
     }
 
     classes: Any
@@ -55,14 +58,17 @@ class PrivateLinearClassifier(ClassifierMixin, PrivateLinearModel, ABC):
 
         Parameters
         ----------
-        X : array-like or CSR matrix of shape (n_samples, n_features)
-            Features.
+        X : array-like or CSR matrix of shape (n_samples, n_features), or dask collection
+            Features. For a dask array or dataframe the result is a dask array, computed when it is
+            asked for.
 
         Returns
         -------
         ndarray of shape (n_samples,) or (n_samples, n_classes)
             Linear scores; with two classes, of the second one.
         """
+        if is_collection(X):
+            return lazily(copy(self).decision_function, X)
         scores = self._scores(X)
         return scores.ravel() if scores.shape[1] == 1 else scores
 
@@ -72,17 +78,118 @@ class PrivateLinearClassifier(ClassifierMixin, PrivateLinearModel, ABC):
 
         Parameters
         ----------
-        X : array-like or CSR matrix of shape (n_samples, n_features)
-            Features.
+        X : array-like or CSR matrix of shape (n_samples, n_features), or dask collection
+            Features. For a dask array or dataframe the result is a dask array, computed when it is
+            asked for.
 
         Returns
         -------
         ndarray of shape (n_samples,)
             Labels.
         """
+        if is_collection(X):
+            return lazily(copy(self).predict, X)
         scores = self.decision_function(X)
         chosen = scores.argmax(axis=1) if scores.ndim == 2 else (scores > 0).astype(np.intp)
         return self.classes_[chosen]
+
+    @final
+    def score(self, X: Any, y: Any, sample_weight: Any = None) -> float:
+        """Share of rows whose label is predicted correctly.
+
+        Parameters
+        ----------
+        X : array-like or CSR matrix of shape (n_samples, n_features), or dask collection
+            Features.
+        y : array-like of shape (n_samples,), or dask array or series
+            Labels.
+        sample_weight : array-like of shape (n_samples,), optional
+            Weights of the rows; not for dask collections.
+
+        Returns
+        -------
+        float
+            The share.
+        """
+        if not is_collection(X):
+            return super().score(X, y, sample_weight)
+        check_unweighted(type(self).__name__, sample_weight)
+        frozen = copy(self)
+        right, n = summed(lambda X, y: np.array([np.sum(frozen.predict(X) == y), len(y)]), X, y)
+        return float(right / n)
+
+    @final
+    def partial_fit(self, X: Any, y: Any, classes: Any = None) -> Self:
+        """Go on fitting privately with the rows of one call, which are new records.
+
+        Each row that is passed in counts as the record of another person. A row that is passed in
+        twice, in one call or in two, is protected as two records are: what the parts of the stream
+        that hold it have spent adds up for that person.
+
+        By default rows are kept until a block of public size is full, and then the block is fitted
+        from the model so far with the whole budget; see :class:`skdp.solvers.Blocks`. Until then
+        the model stays as it is, at first one that says nothing about the rows. If ``solver``
+        names a method for whole data sets, each call is fitted at once as a data set of its own,
+        again with the whole budget. Parts have no row in common, so ``privacy_spent_`` is the
+        largest spend of a part, and not their sum.
+
+        Copies and pickles of a model in the middle of a stream predict, but cannot go on where
+        that takes rows or noise that they must not hold; see :func:`skdp.save_checkpoint`.
+
+        Parameters
+        ----------
+        X : array-like or CSR matrix of shape (n_samples, n_features)
+            Features. Not ``Chunks``: call it once with each chunk.
+        y : array-like of shape (n_samples,)
+            Labels.
+        classes : array-like of shape (n_classes,), optional
+            All labels that may occur. Needed in the first call, unless the parameter ``classes``
+            or an earlier fit tells them; what is given later has to be the same.
+
+        Returns
+        -------
+        self
+            The model, as far as it is.
+
+        Raises
+        ------
+        ValueError
+            If parameters or data are malformed, if parameters have changed since the stream began,
+            or if what it takes to go on is not there. No row has been taken then, nothing has been
+            spent, and the stream may go on.
+
+        Notes
+        -----
+        If a fit fails, its part of the stream is used up: the receipt says what it has spent, the
+        model is the one before, and ``n_samples_seen_`` says how many rows have been taken. The
+        rows of the call beyond may be passed in again.
+        """
+        return self._advance(X, y, classes)
+
+    @final
+    def _encoder_of_stream(
+        self, classes: Any, *, first: bool
+    ) -> Callable[[np.ndarray], np.ndarray]:
+        given = None if classes is None else self._checked_classes(classes)
+        known = None if first else self.classes_
+        if known is None and self.classes is not None:
+            known = self._checked_classes(self.classes)
+        if known is None:
+            known = given
+        name = type(self).__name__
+        if known is None:
+            raise ValueError(
+                f"classes must be passed on the first call to partial_fit: {name} needs "
+                "classes=[...] with all labels that may occur."
+            )
+        if given is not None and not np.array_equal(given, known):
+            raise ValueError(
+                f"{name}.partial_fit needs the classes that the model began with, "
+                f"{known.tolist()}, got {given.tolist()}; leave them out after the first call."
+            )
+        if first:
+            self._settle(known)
+        return self._encoder(known)
 
     @final
     def _prepare_targets(self, y: np.ndarray | None) -> Callable[[np.ndarray], np.ndarray]:
@@ -90,40 +197,47 @@ class PrivateLinearClassifier(ClassifierMixin, PrivateLinearModel, ABC):
         # Scikit-learn's check of the targets tells how many labels there are, so it has to be left
         # out where the encoder says all that is needed.
         if self.classes is not None:
-            classes = self._given_classes()
+            classes = self._checked_classes(self.classes)
         elif y is None:
-            raise ValueError(f"{name} needs classes=[...] when it is fitted from Chunks.")
+            raise ValueError(
+                f"{name} needs classes=[...] when it is fitted from Chunks or DaskSites."
+            )
         else:
             check_classification_targets(y)
-            warnings.warn(
+            warn_user(
                 f"{name} reads the set of classes off y, so a label that only one person has "
                 "becomes public. Pass classes=[...] with the labels that may occur.",
                 PrivacyLeakWarning,
-                stacklevel=4,
             )
             classes = np.unique(y)
-        if classes.size < 2:
-            count = "1 class" if classes.size else "none"
-            raise ValueError(f"{name} needs at least 2 classes, got {count}. Pass classes=[...].")
-        self._check_class_weight(classes)
-        self.classes_ = classes
+        self._settle(classes)
         return self._encoder(classes)
 
     @final
-    def _given_classes(self) -> np.ndarray:
-        given = np.asarray(self.classes)
+    def _settle(self, classes: np.ndarray) -> None:
+        if classes.size < 2:
+            count = "1 class" if classes.size else "none"
+            raise ValueError(
+                f"{type(self).__name__} needs at least 2 classes, got {count}. Pass classes=[...]."
+            )
+        self._check_class_weight(classes)
+        self.classes_ = classes
+
+    @final
+    def _checked_classes(self, labels: Any) -> np.ndarray:
+        given = np.asarray(labels)
         try:
             classes = np.unique(given)
             # Not a number is not equal to itself, so no row could have that label.
             usable = given.ndim == 1 and bool(np.all(classes == classes))
             # Numpy writes numbers among strings as strings, which no number in y is equal to.
-            usable &= given.dtype.kind != "U" or all(isinstance(c, str) for c in self.classes)
+            usable &= given.dtype.kind != "U" or all(isinstance(c, str) for c in labels)
         except TypeError:
             usable = False
         if not usable:
             raise ValueError(
                 f"{type(self).__name__} needs classes to be a list of labels of one kind, numbers "
-                f"or strings, got {self.classes!r}."
+                f"or strings, got {labels!r}."
             )
         return classes
 
@@ -175,10 +289,11 @@ class PrivateLinearClassifier(ClassifierMixin, PrivateLinearModel, ABC):
         return tuple(float(self.class_weight.get(label, 1.0)) for label in self.classes_.tolist())
 
     @final
-    def _conditioner(self, problem: Problem) -> Conditioner | None:
+    def _conditioner(self, problem: Problem, *, block: bool) -> Conditioner | None:
+        del block
         # Coordinates pay where gradients, not rows, are clipped in them.
-        named = ("auto", *(solver.option() for solver in _DESCENDING))
-        descends = self.solver in named or isinstance(self.solver, _DESCENDING)
+        solver, named = self._batch_solver, ("auto", *(kind.option() for kind in _DESCENDING))
+        descends = solver in named or isinstance(solver, _DESCENDING)
         if self.precondition == "auto" and not descends:
             return None
         return choose_conditioner(self.precondition, problem)
@@ -190,6 +305,16 @@ class PrivateLinearClassifier(ClassifierMixin, PrivateLinearModel, ABC):
         if not (balanced or isinstance(solver, _DESCENDING)):
             return problem
         return with_class_prior(problem, oracle, balanced=balanced)
+
+    @final
+    def _given_bounds(self) -> RowBounds:
+        data_norm = 1.0 if self.data_norm is None else float(self.data_norm)
+        return RowBounds(data_norm, self._intercept_value(data_norm))
+
+    @property
+    @final
+    def _seeks_bounds(self) -> bool:
+        return self.data_norm is None
 
     @final
     def _row_bounds(self, oracle: Oracle, rows: RowStore) -> RowBounds:

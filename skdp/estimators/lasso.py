@@ -69,15 +69,25 @@ class DPLassoRegressor(PrivateLinearRegressor):
         What neighbouring data sets are: one row replaced by any other, or one row's contribution
         removed. Replace-one is the stronger promise.
     solver : str or Solver, default='auto'
-        The algorithm: ``'auto'``, or one of ``'accmd'``, ``'adaptive_gd'``, ``'gd'``, ``'ppm'``,
-        ``'screening'``, ``'spider'``, ``'svrg'`` and ``'tracked_gd'`` (see :mod:`skdp.solvers`).
-        ``'auto'`` is ``'screening'``, noisy selection and a fit on what was selected, or ``'gd'``
-        if there are fewer than 400 rows and at most 20 features. The others take proximal gradients
-        in all features at once. A configured instance such as ``Screening(k=20)`` sets its
-        hyperparameters.
+        The algorithm: ``'auto'``, or one of ``'accmd'``, ``'adaptive_gd'``, ``'blocks'``,
+        ``'dda'``, ``'frank_wolfe'``, ``'ftrl'``, ``'gd'``, ``'ppm'``, ``'screening'``,
+        ``'spider'``, ``'svrg'`` and ``'tracked_gd'`` (see :mod:`skdp.solvers`). ``'auto'`` is
+        ``'screening'``, noisy selection and a fit on what was selected, or ``'gd'`` if there are
+        fewer than 400 rows and at most 20 features, or ``'dda'`` with ``groups``; under
+        ``partial_fit`` it is ``'blocks'``, or ``'ftrl'`` if rows may not be kept. ``'frank_wolfe'``
+        needs a positive ``alpha``, which bounds the l1 norm of the solution. The others take
+        proximal gradients in all features at once. A configured instance such as
+        ``Screening(k=20)`` sets its hyperparameters.
     clip_predictions : bool, default=True
         Whether ``predict`` clips to ``target_bounds_``. The fit clips residuals, hence hardly sees
         the few rows for which a linear model leaves the bounds. This costs no privacy.
+    horizon : int, optional
+        Number of rows that ``partial_fit`` is going to be given in all, if it is known beforehand.
+        It is public. Streams are cut so that the model is at its best there; rows beyond are
+        taken, too. ``fit`` does not use it.
+    buffer : bool, default=True
+        Whether ``partial_fit`` may keep rows until a block of them is full. If not,
+        ``solver='auto'`` takes a method that keeps sums alone, which is less accurate.
     random_state : int, RandomState, Generator or None, default=None
         None draws the secret noise from the operating system. Anything else makes the fit
         reproducible, for tests, and warns that the guarantee does not hold against whoever knows
@@ -102,6 +112,8 @@ class DPLassoRegressor(PrivateLinearRegressor):
         ``noise_scale``; the spend can be recomputed from these alone.
     n_iter_ : int
         Number of iterations.
+    n_samples_seen_ : int
+        Number of rows that ``fit`` or ``partial_fit`` has been given.
     n_features_in_ : int
         Number of features.
     feature_names_in_ : ndarray of shape (n_features,)
@@ -165,6 +177,8 @@ class DPLassoRegressor(PrivateLinearRegressor):
         adjacency: str = "replace_one",
         solver: str | Solver = "auto",
         clip_predictions: bool = True,
+        horizon: int | None = None,
+        buffer: bool = True,
         random_state: Any = None,
     ) -> None:
         self.epsilon = epsilon
@@ -179,6 +193,8 @@ class DPLassoRegressor(PrivateLinearRegressor):
         self.adjacency = adjacency
         self.solver = solver
         self.clip_predictions = clip_predictions
+        self.horizon = horizon
+        self.buffer = buffer
         self.random_state = random_state
 
     @property

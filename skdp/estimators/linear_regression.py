@@ -6,12 +6,13 @@ from numbers import Real
 from typing import Any, ClassVar
 
 import numpy as np
-from sklearn.utils._param_validation import Interval, StrOptions
+from sklearn.utils._param_validation import Interval
 
 from ..bounds import RowBounds
 from ..conditioning.looks import Looks
 from ..constraints import Constraint, Unconstrained
 from ..losses import Huber, Loss, Squared
+from ..options import one_of
 from ..problem import Problem
 from ..regularizers import L2
 from ..solvers import Solver
@@ -57,14 +58,16 @@ class DPLinearRegression(PrivateLinearRegressor):
         What neighbouring data sets are: one row replaced by any other, or one row's contribution
         removed. Replace-one is the stronger promise.
     solver : str or Solver, default='auto'
-        The algorithm: ``'auto'``, or one of ``'accmd'``, ``'adaptive_gd'``, ``'adassp'``, ``'gd'``,
-        ``'ppm'``, ``'screening'``, ``'spider'``, ``'svrg'`` and ``'tracked_gd'`` (see
-        :mod:`skdp.solvers`). ``'auto'`` is ``'tracked_gd'`` for preconditioned rows, else ``'gd'``.
-        ``'adassp'`` and ``'screening'`` take the squared loss only; the former no constraint, the
-        latter one on each coefficient alone. A configured instance such as ``TrackedGD(steps=50)``
-        sets its hyperparameters.
+        The algorithm: ``'auto'``, or one of ``'accmd'``, ``'adaptive_gd'``, ``'adassp'``,
+        ``'blocks'``, ``'dda'``, ``'frank_wolfe'``, ``'ftrl'``, ``'gd'``, ``'ppm'``,
+        ``'screening'``, ``'spider'``, ``'svrg'`` and ``'tracked_gd'`` (see :mod:`skdp.solvers`).
+        ``'auto'`` is ``'tracked_gd'`` for preconditioned rows, ``'dda'`` with ``groups``, else
+        ``'gd'``; under ``partial_fit`` it is ``'blocks'``, or ``'ftrl'`` if rows may not be kept,
+        or ``'frank_wolfe'`` for an l1 ball or simplex. ``'adassp'`` and ``'screening'`` take the
+        squared loss only; the former no constraint, the latter one on each coefficient alone. A
+        configured instance such as ``TrackedGD(steps=50)`` sets its hyperparameters.
     constraint : Constraint, optional
-        A set that the coefficients must lie in.
+        A set that the coefficients must lie in; the solver 'frank_wolfe' needs one, bounded.
     precondition : {'auto', 'full'}, Looks or None, default='auto'
         Whether to spend a part of the budget on finding coordinates in which the features,
         constant column included, are about white; see :class:`skdp.conditioning.Looks`. It is what
@@ -75,6 +78,13 @@ class DPLinearRegression(PrivateLinearRegressor):
     clip_predictions : bool, default=True
         Whether ``predict`` clips to ``target_bounds_``. The fit clips residuals, hence hardly sees
         the few rows for which a linear model leaves the bounds. This costs no privacy.
+    horizon : int, optional
+        Number of rows that ``partial_fit`` is going to be given in all, if it is known beforehand.
+        It is public. Streams are cut so that the model is at its best there; rows beyond are
+        taken, too. ``fit`` does not use it.
+    buffer : bool, default=True
+        Whether ``partial_fit`` may keep rows until a block of them is full. If not,
+        ``solver='auto'`` takes a method that keeps sums alone, which is less accurate.
     random_state : int, RandomState, Generator or None, default=None
         None draws the secret noise from the operating system. Anything else makes the fit
         reproducible, for tests, and warns that the guarantee does not hold against whoever knows
@@ -97,6 +107,8 @@ class DPLinearRegression(PrivateLinearRegressor):
         ``noise_scale``; the spend can be recomputed from these alone.
     n_iter_ : int
         Number of iterations.
+    n_samples_seen_ : int
+        Number of rows that ``fit`` or ``partial_fit`` has been given.
     n_features_in_ : int
         Number of features.
     feature_names_in_ : ndarray of shape (n_features,)
@@ -127,7 +139,7 @@ class DPLinearRegression(PrivateLinearRegressor):
     _parameter_constraints: ClassVar[dict[str, list[Any]]] = {
         **PrivateLinearRegressor._parameter_constraints,
         "alpha": [Interval(Real, 0, None, closed="left")],
-        "loss": [StrOptions({"squared", "huber"}), Loss],
+        "loss": [one_of("huber", "squared"), Loss],
     }
 
     def __init__(
@@ -146,6 +158,8 @@ class DPLinearRegression(PrivateLinearRegressor):
         constraint: Constraint | None = None,
         precondition: str | Looks | None = "auto",
         clip_predictions: bool = True,
+        horizon: int | None = None,
+        buffer: bool = True,
         random_state: Any = None,
     ) -> None:
         self.epsilon = epsilon
@@ -161,6 +175,8 @@ class DPLinearRegression(PrivateLinearRegressor):
         self.constraint = constraint
         self.precondition = precondition
         self.clip_predictions = clip_predictions
+        self.horizon = horizon
+        self.buffer = buffer
         self.random_state = random_state
 
     def _problem(self, n_samples: int, bounds: RowBounds) -> Problem:

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from copy import copy
 from numbers import Real
 from typing import Any, ClassVar
 
@@ -12,6 +13,8 @@ from sklearn.utils._param_validation import Interval
 from ..bounds import RowBounds
 from ..conditioning import Conditioner
 from ..constraints import Constraint, Unconstrained
+from ..data.dask import is_collection
+from ..data.predictions import lazily
 from ..losses import Logistic, Softmax
 from ..problem import Problem
 from ..regularizers import ElasticNet
@@ -64,14 +67,16 @@ class DPLogisticRegression(PrivateLinearClassifier):
         What neighbouring data sets are: one row replaced by any other, or one row's contribution
         removed. Replace-one is the stronger promise.
     solver : str or Solver, default='auto'
-        The algorithm: ``'auto'``, or one of ``'accmd'``, ``'adaptive_gd'``, ``'dual_averaging'``,
-        ``'gd'``, ``'objective_perturbation'``, ``'ppm'``, ``'spider'`` and ``'svrg'`` (see
+        The algorithm: ``'auto'``, or one of ``'accmd'``, ``'adaptive_gd'``, ``'blocks'``,
+        ``'dda'``, ``'dual_averaging'``, ``'frank_wolfe'``, ``'ftrl'``, ``'gd'``,
+        ``'objective_perturbation'``, ``'ppm'``, ``'spider'`` and ``'svrg'`` (see
         :mod:`skdp.solvers`). ``'auto'`` is ``'dual_averaging'`` for preconditioned sparse rows of
-        more than 1000 features, else ``'gd'``. ``'objective_perturbation'`` takes two classes, and
-        neither an l1 penalty nor a constraint. A configured instance such as ``GD(steps=50)`` sets
-        its hyperparameters.
+        more than 1000 features, ``'dda'`` with ``groups``, else ``'gd'``; under ``partial_fit`` it
+        is ``'blocks'``, or ``'ftrl'`` if rows may not be kept, or ``'frank_wolfe'`` for an l1 ball
+        or simplex. ``'objective_perturbation'`` takes two classes, and neither an l1 penalty nor a
+        constraint. A configured instance such as ``GD(steps=50)`` sets its hyperparameters.
     constraint : Constraint, optional
-        A set that the coefficients must lie in.
+        A set that the coefficients must lie in; the solver 'frank_wolfe' needs one, bounded.
     precondition : {'auto', 'diagonal', 'full'}, Conditioner or None, default='auto'
         Whether a tenth of the budget goes to bringing the rows to coordinates in which noise hurts
         less: centred and scaled (``'diagonal'``), also whitened (``'full'``), or left as they are
@@ -79,6 +84,13 @@ class DPLogisticRegression(PrivateLinearClassifier):
         sparse ones if they have more than 1000, unless there is an l1 penalty, a constraint or a
         solver that does without. The model stays linear in X, and penalties keep their meaning:
         they are about ``coef_``.
+    horizon : int, optional
+        Number of rows that ``partial_fit`` is going to be given in all, if it is known beforehand.
+        It is public. Streams are cut so that the model is at its best there; rows beyond are
+        taken, too. ``fit`` does not use it.
+    buffer : bool, default=True
+        Whether ``partial_fit`` may keep rows until a block of them is full. If not,
+        ``solver='auto'`` takes a method that keeps sums alone, which is less accurate.
     random_state : int, RandomState, Generator or None, default=None
         None draws the secret noise from the operating system. Anything else makes the fit
         reproducible, for tests, and warns that the guarantee does not hold against whoever knows
@@ -101,6 +113,8 @@ class DPLogisticRegression(PrivateLinearClassifier):
         ``noise_scale``; the spend can be recomputed from these alone.
     n_iter_ : ndarray of shape (1,)
         Number of iterations.
+    n_samples_seen_ : int
+        Number of rows that ``fit`` or ``partial_fit`` has been given.
     n_features_in_ : int
         Number of features.
     feature_names_in_ : ndarray of shape (n_features,)
@@ -165,6 +179,8 @@ class DPLogisticRegression(PrivateLinearClassifier):
         solver: str | Solver = "auto",
         constraint: Constraint | None = None,
         precondition: str | Conditioner | None = "auto",
+        horizon: int | None = None,
+        buffer: bool = True,
         random_state: Any = None,
     ) -> None:
         self.epsilon = epsilon
@@ -180,6 +196,8 @@ class DPLogisticRegression(PrivateLinearClassifier):
         self.solver = solver
         self.constraint = constraint
         self.precondition = precondition
+        self.horizon = horizon
+        self.buffer = buffer
         self.random_state = random_state
 
     def predict_log_proba(self, X: Any) -> np.ndarray:
@@ -187,14 +205,17 @@ class DPLogisticRegression(PrivateLinearClassifier):
 
         Parameters
         ----------
-        X : array-like or CSR matrix of shape (n_samples, n_features)
-            Features.
+        X : array-like or CSR matrix of shape (n_samples, n_features), or dask collection
+            Features. For a dask array or dataframe the result is a dask array, computed when it is
+            asked for.
 
         Returns
         -------
         ndarray of shape (n_samples, n_classes)
             Log-probabilities, columns in the order of ``classes_``.
         """
+        if is_collection(X):
+            return lazily(copy(self).predict_log_proba, X)
         scores = self.decision_function(X)
         if scores.ndim == 1:
             return np.column_stack([log_expit(-scores), log_expit(scores)])
@@ -205,8 +226,9 @@ class DPLogisticRegression(PrivateLinearClassifier):
 
         Parameters
         ----------
-        X : array-like or CSR matrix of shape (n_samples, n_features)
-            Features.
+        X : array-like or CSR matrix of shape (n_samples, n_features), or dask collection
+            Features. For a dask array or dataframe the result is a dask array, computed when it is
+            asked for.
 
         Returns
         -------

@@ -5,23 +5,28 @@ from __future__ import annotations
 from abc import ABC
 from collections.abc import Callable
 from contextlib import suppress
+from copy import copy
+from functools import partial
 from math import sqrt
 from numbers import Real
-from typing import Any, ClassVar, final
+from typing import Any, ClassVar, Self, final
 
 import numpy as np
 from sklearn.base import RegressorMixin
-from sklearn.utils._param_validation import StrOptions
 
 from ..bounds import RowBounds, TargetBounds
 from ..conditioning import Conditioner
 from ..conditioning.looks import Looks
 from ..data.base import RowStore
+from ..data.dask import is_collection
+from ..data.predictions import check_unweighted, lazily, summed
+from ..options import one_of
 from ..privacy.oracle import Oracle
 from ..privacy.range_finding import private_target_bounds
 from ..problem import Problem
 from ..solvers import Screening, Solution, Solver, TrackedGD
-from .base import RANGE_SHARE, PrivateLinearModel
+from .base import PrivateLinearModel
+from .fitting import RANGE_SHARE
 
 __all__ = ["PrivateLinearRegressor"]
 
@@ -35,7 +40,7 @@ class PrivateLinearRegressor(RegressorMixin, PrivateLinearModel, ABC):
     _parameter_constraints: ClassVar[dict[str, list[Any]]] = {
         **PrivateLinearModel._parameter_constraints,
         "target_bounds": [None, tuple, list, np.ndarray],
-        "precondition": [None, StrOptions({"auto", "full"}), Looks],
+        "precondition": [None, one_of("auto", "full"), Looks],
         "clip_predictions": ["boolean"],
     }
 
@@ -54,36 +59,126 @@ class PrivateLinearRegressor(RegressorMixin, PrivateLinearModel, ABC):
 
         Parameters
         ----------
-        X : array-like or CSR matrix of shape (n_samples, n_features)
-            Features.
+        X : array-like or CSR matrix of shape (n_samples, n_features), or dask collection
+            Features. For a dask array or dataframe the result is a dask array, computed when it is
+            asked for.
 
         Returns
         -------
         ndarray of shape (n_samples,)
             Predictions, in the units of the target.
         """
+        if is_collection(X):
+            return lazily(copy(self).predict, X)
         scores = self._scores(X)
         return np.clip(scores, *self.target_bounds_) if self.clip_predictions else scores
 
     @final
-    def _prepare_targets(self, y: np.ndarray | None) -> Callable[[np.ndarray], np.ndarray]:
-        self._given_target_bounds()
-        return self._as_numbers
+    def score(self, X: Any, y: Any, sample_weight: Any = None) -> float:
+        """Coefficient of determination of the predictions.
+
+        Parameters
+        ----------
+        X : array-like or CSR matrix of shape (n_samples, n_features), or dask collection
+            Features.
+        y : array-like of shape (n_samples,), or dask array or series
+            Targets.
+        sample_weight : array-like of shape (n_samples,), optional
+            Weights of the rows; not for dask collections.
+
+        Returns
+        -------
+        float
+            1 minus the mean squared error over the variance of the targets.
+        """
+        if not is_collection(X):
+            return super().score(X, y, sample_weight)
+        check_unweighted(type(self).__name__, sample_weight)
+        frozen, middle = copy(self), sum(self.target_bounds_) / 2
+
+        def moments(X: Any, y: np.ndarray) -> np.ndarray:
+            # About a centre near theirs, so that little is lost when their mean is taken off.
+            centred = y - middle
+            errors = np.square(frozen.predict(X) - y)
+            return np.array([errors.sum(), np.square(centred).sum(), centred.sum(), len(y)])
+
+        errors, squares, total, n = summed(moments, X, y)
+        variation = squares - total**2 / n
+        if variation <= 0:
+            return 1.0 if errors == 0 else 0.0
+        return float(1 - errors / variation)
 
     @final
-    def _as_numbers(self, y: np.ndarray) -> np.ndarray:
-        name = type(self).__name__
-        numbers = None
-        # Times would be counted in units that y happens to have, and missing ones be finite.
-        if np.asarray(y).dtype.kind not in "mM":
-            with suppress(TypeError, ValueError, OverflowError):
-                numbers = np.asarray(y).astype(np.float64, copy=False)
-        # Raised here and not on the way, where it would carry an error that quotes a target.
-        if numbers is None:
-            raise ValueError(f"{name} needs numeric targets; y holds other values.")
-        if not np.all(np.isfinite(numbers)):
-            raise ValueError(f"{name} needs finite targets; input y contains NaN or infinity.")
-        return numbers
+    def partial_fit(self, X: Any, y: Any) -> Self:
+        """Go on fitting privately with the rows of one call, which are new records.
+
+        Each row that is passed in counts as the record of another person. A row that is passed in
+        twice, in one call or in two, is protected as two records are: what the parts of the stream
+        that hold it have spent adds up for that person.
+
+        By default rows are kept until a block of public size is full, and then the block is fitted
+        from the model so far with the whole budget; see :class:`skdp.solvers.Blocks`. Until then
+        the model stays as it is, at first one that says nothing about the rows. If ``solver``
+        names a method for whole data sets, each call is fitted at once as a data set of its own,
+        again with the whole budget. Parts have no row in common, so ``privacy_spent_`` is the
+        largest spend of a part, and not their sum.
+
+        Copies and pickles of a model in the middle of a stream predict, but cannot go on where
+        that takes rows or noise that they must not hold; see :func:`skdp.save_checkpoint`.
+
+        Parameters
+        ----------
+        X : array-like or CSR matrix of shape (n_samples, n_features)
+            Features. Not ``Chunks``: call it once with each chunk.
+        y : array-like of shape (n_samples,)
+            Targets.
+
+        Returns
+        -------
+        self
+            The model, as far as it is.
+
+        Raises
+        ------
+        ValueError
+            If parameters or data are malformed, if parameters have changed since the stream began,
+            or if what it takes to go on is not there. No row has been taken then, nothing has been
+            spent, and the stream may go on.
+
+        Notes
+        -----
+        Bounds that are not given are paid for in the first part of the stream and hold for all of
+        it. If a fit fails, its part of the stream is used up: the receipt says what it has spent,
+        the model is the one before, and ``n_samples_seen_`` says how many rows have been taken. The
+        rows of the call beyond may be passed in again.
+        """
+        return self._advance(X, y)
+
+    @final
+    def _encoder_of_stream(
+        self, classes: Any, *, first: bool
+    ) -> Callable[[np.ndarray], np.ndarray]:
+        if first:
+            self._given_target_bounds()
+        return partial(_as_numbers, type(self).__name__)
+
+    @final
+    def _given_bounds(self) -> RowBounds:
+        data_norm = 1.0 if self.data_norm is None else float(self.data_norm)
+        target = self._given_target_bounds() or TargetBounds(-1.0, 1.0, self.fit_intercept)
+        constant = self._intercept_value(data_norm)
+        return RowBounds(data_norm, constant, target, feature_bound=self.feature_bound)
+
+    @property
+    @final
+    def _seeks_bounds(self) -> bool:
+        unknown = self.data_norm is None and self.feature_bound is None
+        return unknown or self.target_bounds is None
+
+    @final
+    def _prepare_targets(self, y: np.ndarray | None) -> Callable[[np.ndarray], np.ndarray]:
+        self._given_target_bounds()
+        return partial(_as_numbers, type(self).__name__)
 
     @final
     def _given_target_bounds(self) -> TargetBounds | None:
@@ -103,8 +198,9 @@ class PrivateLinearRegressor(RegressorMixin, PrivateLinearModel, ABC):
         )
 
     @final
-    def _conditioner(self, problem: Problem) -> Conditioner | None:
-        screened = self.solver == Screening.option() or isinstance(self.solver, Screening)
+    def _conditioner(self, problem: Problem, *, block: bool) -> Conditioner | None:
+        solver = self._batch_solver
+        screened = solver == Screening.option() or isinstance(solver, Screening)
         if screened and self.precondition not in (None, "auto"):
             raise ValueError(
                 f"{type(self).__name__} needs precondition=None with the solver 'screening', which "
@@ -115,10 +211,13 @@ class PrivateLinearRegressor(RegressorMixin, PrivateLinearModel, ABC):
         if self.precondition != "auto":
             return self.precondition
         # Another solver than the one made for it has no use for it.
-        wanted = self.solver in ("auto", TrackedGD.option()) or isinstance(self.solver, TrackedGD)
+        wanted = solver in ("auto", TrackedGD.option()) or isinstance(solver, TrackedGD)
         possible = not (problem.wide or problem.tied_to_coordinates)
         possible &= problem.n_rows <= _MOST_ROWS_OF_W and isinstance(problem.loss, TrackedGD.losses)
-        return Looks() if wanted and possible else None
+        if not (wanted and possible):
+            return None
+        # What is learned of the coordinates in a small block is used in the large ones to come.
+        return Looks(least=0.0, shrink=True) if block else Looks()
 
     @final
     def _row_bounds(self, oracle: Oracle, rows: RowStore) -> RowBounds:
@@ -150,3 +249,19 @@ class PrivateLinearRegressor(RegressorMixin, PrivateLinearModel, ABC):
         self.intercept_ = unit * float(intercept[0]) + target.centre if self.fit_intercept else 0.0
         self.target_bounds_ = (target.low, target.high)
         self.n_iter_ = solution.n_iter
+
+
+# Not a method: what is sent to the workers of a cluster must not hold the seed of the noise.
+def _as_numbers(name: str, y: np.ndarray) -> np.ndarray:
+    """Targets as finite numbers, for the estimator of this name."""
+    numbers = None
+    # Times would be counted in units that y happens to have, and missing ones be finite.
+    if np.asarray(y).dtype.kind not in "mM":
+        with suppress(TypeError, ValueError, OverflowError):
+            numbers = np.asarray(y).astype(np.float64, copy=False)
+    # Raised here and not on the way, where it would carry an error that quotes a target.
+    if numbers is None:
+        raise ValueError(f"{name} needs numeric targets; y holds other values.")
+    if not np.all(np.isfinite(numbers)):
+        raise ValueError(f"{name} needs finite targets; input y contains NaN or infinity.")
+    return numbers

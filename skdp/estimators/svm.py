@@ -6,12 +6,13 @@ from numbers import Real
 from typing import Any, ClassVar
 
 import numpy as np
-from sklearn.utils._param_validation import Interval, StrOptions
+from sklearn.utils._param_validation import Interval
 
 from ..bounds import RowBounds
 from ..conditioning import Conditioner
 from ..constraints import Constraint, Unconstrained
 from ..losses import Hinge, HuberisedHinge, Loss, OneVsRest, SquaredHinge
+from ..options import one_of
 from ..problem import Problem
 from ..regularizers import ElasticNet
 from ..solvers import Solver
@@ -75,20 +76,30 @@ class DPSVMClassifier(PrivateLinearClassifier):
         What neighbouring data sets are: one row replaced by any other, or one row's contribution
         removed. Replace-one is the stronger promise.
     solver : str or Solver, default='auto'
-        The algorithm: ``'auto'``, which is ``'gd'``, or one of ``'accmd'``, ``'adaptive_gd'``,
-        ``'gd'``, ``'objective_perturbation'``, ``'ppm'``, ``'spider'`` and ``'svrg'`` (see
-        :mod:`skdp.solvers`). The plain hinge loss is not smooth, which leaves ``'adaptive_gd'``,
-        ``'gd'`` and ``'ppm'``. ``'objective_perturbation'`` takes two classes, and neither an l1
-        penalty nor a constraint. A solver that asks for more than the problem offers refuses before
-        anything is spent. A configured instance such as ``GD(steps=50)`` sets its hyperparameters.
+        The algorithm: ``'auto'``, or one of ``'accmd'``, ``'adaptive_gd'``, ``'blocks'``,
+        ``'dda'``, ``'frank_wolfe'``, ``'ftrl'``, ``'gd'``, ``'objective_perturbation'``, ``'ppm'``,
+        ``'spider'`` and ``'svrg'`` (see :mod:`skdp.solvers`). ``'auto'`` is ``'dda'`` with
+        ``groups``, else ``'gd'``; under ``partial_fit`` it is ``'blocks'``, or ``'ftrl'`` if rows
+        may not be kept, or ``'frank_wolfe'`` for an l1 ball or simplex. The plain hinge loss is not
+        smooth, which leaves ``'adaptive_gd'``, ``'blocks'``, ``'dda'``, ``'ftrl'``, ``'gd'`` and
+        ``'ppm'``. ``'objective_perturbation'`` takes two classes, and neither an l1 penalty nor a
+        constraint. A solver that asks for more than the problem offers refuses before anything is
+        spent. A configured instance such as ``GD(steps=50)`` sets its hyperparameters.
     constraint : Constraint, optional
-        A set that the coefficients must lie in.
+        A set that the coefficients must lie in; the solver 'frank_wolfe' needs one, bounded.
     precondition : {'auto', 'diagonal', 'full'}, Whitening or None, default='auto'
         Whether a tenth of the budget goes to bringing the rows to coordinates in which noise hurts
         less: centred and scaled (``'diagonal'``), also whitened (``'full'``), or left as they are
         (None). ``'auto'`` conditions dense rows, the cheaper way where n or the budget is small,
         unless there is an l1 penalty or a constraint. The model stays linear in X, and penalties
         keep their meaning: they are about ``coef_``.
+    horizon : int, optional
+        Number of rows that ``partial_fit`` is going to be given in all, if it is known beforehand.
+        It is public. Streams are cut so that the model is at its best there; rows beyond are
+        taken, too. ``fit`` does not use it.
+    buffer : bool, default=True
+        Whether ``partial_fit`` may keep rows until a block of them is full. If not,
+        ``solver='auto'`` takes a method that keeps sums alone, which is less accurate.
     random_state : int, RandomState, Generator or None, default=None
         None draws the secret noise from the operating system. Anything else makes the fit
         reproducible, for tests, and warns that the guarantee does not hold against whoever knows
@@ -111,6 +122,8 @@ class DPSVMClassifier(PrivateLinearClassifier):
         ``noise_scale``; the spend can be recomputed from these alone.
     n_iter_ : ndarray of shape (1,)
         Number of iterations.
+    n_samples_seen_ : int
+        Number of rows that ``fit`` or ``partial_fit`` has been given.
     n_features_in_ : int
         Number of features.
     feature_names_in_ : ndarray of shape (n_features,)
@@ -157,8 +170,8 @@ class DPSVMClassifier(PrivateLinearClassifier):
     _parameter_constraints: ClassVar[dict[str, list[Any]]] = {
         **PrivateLinearClassifier._parameter_constraints,
         "C": [Interval(Real, 0, None, closed="right")],
-        "penalty": [StrOptions({"l1", "l2"})],
-        "loss": [StrOptions(set(_LOSSES)), Loss],
+        "penalty": [one_of("l1", "l2")],
+        "loss": [one_of(*_LOSSES), Loss],
     }
 
     def __init__(
@@ -178,6 +191,8 @@ class DPSVMClassifier(PrivateLinearClassifier):
         solver: str | Solver = "auto",
         constraint: Constraint | None = None,
         precondition: str | Conditioner | None = "auto",
+        horizon: int | None = None,
+        buffer: bool = True,
         random_state: Any = None,
     ) -> None:
         self.epsilon = epsilon
@@ -194,6 +209,8 @@ class DPSVMClassifier(PrivateLinearClassifier):
         self.solver = solver
         self.constraint = constraint
         self.precondition = precondition
+        self.horizon = horizon
+        self.buffer = buffer
         self.random_state = random_state
 
     def _problem(self, n_samples: int, bounds: RowBounds) -> Problem:

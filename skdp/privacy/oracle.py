@@ -8,7 +8,7 @@ ask the questions below and nothing else.
 from __future__ import annotations
 
 import copy
-from abc import ABC, abstractmethod
+from abc import abstractmethod
 from math import inf, sqrt
 from typing import NamedTuple, Self, cast, final
 
@@ -16,7 +16,9 @@ import numpy as np
 
 from ..data.base import RowStore
 from ..problem import Problem
+from ..stream_plan import StreamPlan
 from .adjacency import Adjacency
+from .asks_sites import AsksSites
 from .calculus import SubsampledGaussianDP
 from .ledger import Budget, Ledger, Spend
 from .mechanisms.base import Mechanism, PerturbingMechanism
@@ -32,7 +34,10 @@ from .queries.residual_quantile import ResidualQuantileQuery
 from .queries.row_means import RowMeansQuery
 from .queries.sampled_difference import SampledDifferenceQuery
 from .queries.selection import SelectionQuery
+from .queries.slope import SlopeQuery
+from .queries.vertex import VertexQuery
 from .randomness import SecretNoise
+from .stream_session import StreamAnswers, StreamedRows, StreamOpening, StreamSession
 
 __all__ = ["Oracle", "PrivateOracle"]
 
@@ -44,7 +49,7 @@ class Noisy(NamedTuple):
     scale: float
 
 
-class Oracle(ABC):
+class Oracle(AsksSites):
     """Turns named questions into queries. Holds no rows.
 
     Parameters
@@ -227,6 +232,35 @@ class Oracle(ABC):
         return query.candidates[self._release(query, spend)]
 
     @final
+    def vertex(
+        self,
+        w: np.ndarray,
+        *,
+        clip: float,
+        entry: float,
+        two_sided: bool,
+        spend: Spend,
+        known: np.ndarray | None = None,
+        shrunk: float = 1.0,
+    ) -> int:
+        """The coordinate along which the loss falls fastest at w, noisily, as a vertex's index.
+
+        Vertices are numbered as those of ``L1Ball``, if ``two_sided``, or of ``Simplex`` with the
+        entries of w but the intercepts. See :class:`VertexQuery` for the bounds, for what is
+        ``known`` besides and for ``shrunk``.
+        """
+        query = VertexQuery(self._current(), w, clip, entry, two_sided, known, shrunk)
+        return int(self._release(query, spend)[0])
+
+    @final
+    def slope(self, w: np.ndarray, *, spend: Spend, clip: float, shrunk: float = 1.0) -> np.ndarray:
+        """Noisy mean derivative of the loss in its scores, (K,), rows clipped to ``clip``.
+
+        In units of the largest class weight; see :class:`SlopeQuery`.
+        """
+        return self._release(SlopeQuery(self._current(), w, clip, shrunk), spend)
+
+    @final
     def residual_quantile(
         self, w: np.ndarray, edges: np.ndarray, share: float, *, sizes: bool, spend: Spend
     ) -> float:
@@ -262,8 +296,19 @@ class Oracle(ABC):
         )
         return self._release(query, spend)
 
+    @final
+    def stream(self, plan: StreamPlan, *, spend: Spend) -> StreamAnswers:
+        """Running answers over batches of rows, in their order, each row read once.
+
+        All of them are paid for now; the plan says how many there will be.
+        """
+        return self._open(StreamOpening(self._current(), plan, self._adjacency, spend))
+
     @abstractmethod
     def _release(self, query: Query, spend: Spend) -> np.ndarray: ...
+
+    @abstractmethod
+    def _open(self, opening: StreamOpening) -> StreamAnswers: ...
 
     @final
     def _current(self) -> Problem:
@@ -313,6 +358,9 @@ class PrivateOracle(Oracle):
         # A warning or an exception about one row would tell of it outside the answer.
         with np.errstate(all="ignore"):
             return mechanism.randomize(_plain(self._evaluate(query, mechanism)), self._noise)
+
+    def _open(self, opening: StreamOpening) -> StreamAnswers:
+        return StreamedRows(StreamSession(opening, self._ledger, self._noise), self._rows)
 
     def _evaluate(self, query: Query, mechanism: Mechanism) -> np.ndarray:
         if not isinstance(query, PerturbedQuery):

@@ -8,12 +8,12 @@ the result degrades gradually to a rougher one.
 
 from __future__ import annotations
 
-import warnings
 from math import log, sqrt
 
 import numpy as np
 
 from ..bounds import TargetBounds
+from ..notices import warn_user
 from .ledger import Budget, Spend
 from .oracle import Oracle
 from .queries.histogram import Histogrammed
@@ -58,7 +58,7 @@ def private_data_norm(oracle: Oracle, budget: Budget, n_samples: int, n_features
     top = _size(oracle, "row_norm", coarse, _NORM_TAIL * n_samples)
     if top is None:
         usual = f"sqrt({n_features}), which suits columns of size 1,"
-        _warn_unseen("data_norm", usual, 3)
+        _warn_unseen("data_norm", usual)
     if not top:
         return sqrt(n_features)
     edges = top * 4.0 ** (np.arange(-_NORM_STEPS, 1) / _NORM_STEPS)
@@ -97,7 +97,7 @@ def private_target_bounds(
     coarse, *zooms = budget.split([_COARSE_SHARE] + [share] * _ZOOMS)
     top = _size(oracle, "target_size", coarse, _TARGET_TAIL * n_samples)
     if top is None:
-        _warn_unseen("target_bounds", "(-1, 1)", 2)
+        _warn_unseen("target_bounds", "(-1, 1)")
     if not top:
         return TargetBounds(-1.0, 1.0, centred)
     # The next size may be well filled and still hidden in noise.
@@ -154,11 +154,9 @@ def _leeway(oracle: Oracle, spend: Spend, counts: np.ndarray) -> float:
     return _LEEWAY * _noise_scale(oracle, spend) * sqrt(counts.size) / 2
 
 
-def _warn_unseen(parameter: str, instead: str, calls_from_fit: int) -> None:
-    warnings.warn(
+def _warn_unseen(parameter: str, instead: str) -> None:
+    warn_user(
         f"The share of the budget set aside to find {parameter} privately is too small for this "
         f"number of rows; {instead} is used. Pass {parameter} if you know a bound.",
         UserWarning,
-        # To the caller of fit, past fit itself and this function.
-        stacklevel=calls_from_fit + 3,
     )

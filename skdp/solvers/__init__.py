@@ -1,5 +1,6 @@
 """Solvers, one algorithm a file. The file name is the option string."""
 
+from ..constraints import L1Ball, Simplex
 from ..losses import Logistic, Softmax, Squared
 from ..problem import Problem
 from ..regularizers import L1
@@ -7,7 +8,11 @@ from .accmd import AccMD
 from .adaptive_gd import AdaptiveGD
 from .adassp import AdaSSP
 from .base import Solution, Solver
+from .blocks import Blocks, within_a_block
+from .dda import DDA
 from .dual_averaging import DualAveraging
+from .frank_wolfe import FrankWolfe
+from .ftrl import FTRL
 from .gd import GD
 from .objective_perturbation import ObjectivePerturbation
 from .ppm import PPM
@@ -17,6 +22,8 @@ from .svrg import SVRG
 from .tracked_gd import TrackedGD
 
 __all__ = [
+    "DDA",
+    "FTRL",
     "GD",
     "PPM",
     "SOLVERS",
@@ -24,7 +31,9 @@ __all__ = [
     "AccMD",
     "AdaSSP",
     "AdaptiveGD",
+    "Blocks",
     "DualAveraging",
+    "FrankWolfe",
     "ObjectivePerturbation",
     "Screening",
     "Solution",
@@ -32,6 +41,8 @@ __all__ = [
     "Spider",
     "TrackedGD",
     "choose",
+    "choose_for_stream",
+    "within_a_block",
 ]
 
 SOLVERS: dict[str, type[Solver]] = {
@@ -40,7 +51,11 @@ SOLVERS: dict[str, type[Solver]] = {
         AccMD,
         AdaptiveGD,
         AdaSSP,
+        Blocks,
+        DDA,
         DualAveraging,
+        FrankWolfe,
+        FTRL,
         GD,
         ObjectivePerturbation,
         PPM,
@@ -56,6 +71,9 @@ SOLVERS: dict[str, type[Solver]] = {
 # all be fitted.
 _FEW_ROWS, _FEW_FEATURES = 400, 20
 
+# Share of the iterates of tracked_gd that are averaged if it starts at an earlier model.
+_AVERAGE_FROM_A_MODEL = 0.8
+
 
 def choose(solver: str | Solver, problem: Problem) -> Solver:
     """The solver for a problem.
@@ -64,6 +82,7 @@ def choose(solver: str | Solver, problem: Problem) -> Solver:
     ----------
     solver : str or Solver
         An option string, a configured solver, or ``'auto'``, which decides by public facts:
+        ``'dda'`` for rows at several sites, else
         ``'screening'`` for squared loss with an l1 penalty unless rows and features are few,
         ``'tracked_gd'`` for regression in conditioned coordinates, ``'dual_averaging'`` for
         classification of sparse rows there, ``'gd'`` for all else.
@@ -72,6 +91,8 @@ def choose(solver: str | Solver, problem: Problem) -> Solver:
     """
     if isinstance(solver, Solver):
         return solver
+    if solver == "auto" and problem.sites is not None:
+        solver = "dda"
     if solver == "auto":
         conditioned = problem.bounds.row_map is not None
         tracked = conditioned and isinstance(problem.loss, TrackedGD.losses)
@@ -81,4 +102,30 @@ def choose(solver: str | Solver, problem: Problem) -> Solver:
         sparse = isinstance(problem.regularizer, L1) and isinstance(problem.loss, Squared)
         if sparse and not (problem.n_samples < _FEW_ROWS and problem.n_features <= _FEW_FEATURES):
             solver = "screening"
+        # A start that is nearly right need not be waited for.
+        if solver == "tracked_gd" and problem.initial is not None:
+            return TrackedGD(average=_AVERAGE_FROM_A_MODEL)
+    return SOLVERS[solver]()
+
+
+def choose_for_stream(solver: str | Solver, problem: Problem, *, buffer: bool) -> Solver:
+    """The solver for a stream.
+
+    Parameters
+    ----------
+    solver : str or Solver
+        An option string, a configured solver, or ``'auto'``, which decides by public facts:
+        ``'frank_wolfe'`` for an l1 ball or a simplex, else ``'blocks'`` if rows may be kept for a
+        while, and ``'ftrl'`` if not.
+    problem : Problem
+        What is to be solved.
+    buffer : bool
+        Whether rows may be kept until their block is full.
+    """
+    if isinstance(solver, Solver):
+        return solver
+    if solver == "auto":
+        solver = "blocks" if buffer else "ftrl"
+        if isinstance(problem.constraint, L1Ball | Simplex):
+            solver = "frank_wolfe"
     return SOLVERS[solver]()

@@ -45,9 +45,25 @@ class Solver(ABC):
     ``calculus`` says how the ledger has to add up what the solver asks for: exactly if all of it is
     answered with Gaussian noise, and otherwise by a calculus that prices mixtures. Solvers whose
     calculus depends on their fields or on the budget say so in ``calculus_for``.
+
+    ``federated`` says that rows may lie at several sites, ``problem.sites``. ``curated`` says that
+    somebody may see exact answers about all rows together, before noise is added. ``in_order`` says
+    that rows have to lie one after another, also where they are all there.
     """
 
     calculus: ClassVar[Calculus] = GaussianDP()
+    federated: ClassVar[bool] = False
+    in_order: ClassVar[bool] = False
+
+    @property
+    def curated(self) -> bool:
+        """Whether exact answers about all rows together may be computed at one place."""
+        return True
+
+    @property
+    def trusts(self) -> str | None:
+        """Whom it trusts with more than noisy messages of single sites, in a few words."""
+        return "somebody with the rows of all sites"
 
     @abstractmethod
     def check(self, problem: Problem) -> None:

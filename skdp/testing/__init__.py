@@ -1,5 +1,6 @@
 """For tests: doubles that catch reads of rows behind the oracle's back, and checks of claims."""
 
+from .bandits import record_run, replay_run
 from .checks import (
     check_fork,
     check_noise,
@@ -10,6 +11,8 @@ from .checks import (
 )
 from .fits import exact_fit, record_fit, replay_fit
 from .oracles import ExactOracle, RecordingOracle, ReplayOracle, Transcript
+from .part_records import record_partial_fit, replay_partial_fit
+from .parts import check_parts
 
 __all__ = [
     "ExactOracle",
@@ -18,11 +21,16 @@ __all__ = [
     "Transcript",
     "check_fork",
     "check_noise",
+    "check_parts",
     "check_pays_before_looking",
     "check_seed_stays_behind",
     "check_sensitivity",
     "exact_fit",
     "record_fit",
+    "record_partial_fit",
+    "record_run",
     "replay_fit",
+    "replay_partial_fit",
+    "replay_run",
     "row_stores",
 ]

@@ -16,7 +16,7 @@ import numpy as np
 import scipy.sparse as sp
 from scipy import stats
 
-from ..data.base import RowStore
+from ..data.base import BlockStore, RowStore
 from ..data.blocks import RawBlock
 from ..data.chunked import ChunkedRows, Chunks
 from ..data.dense import DenseRows
@@ -292,7 +292,7 @@ class _ReadError(Exception):
     """Rows were asked for."""
 
 
-class _UnreadableRows(RowStore):
+class _UnreadableRows(BlockStore):
     resident: ClassVar[bool] = False
 
     def __init__(self, problem: Problem) -> None:

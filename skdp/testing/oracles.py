@@ -11,9 +11,17 @@ from ..data.base import RowStore
 from ..privacy.adjacency import Adjacency
 from ..privacy.events import NonPrivateEvent
 from ..privacy.ledger import Ledger, Spend
+from ..privacy.mechanisms.gumbel import GumbelMechanism
 from ..privacy.oracle import Oracle, PrivateOracle
 from ..privacy.queries.base import Query
 from ..privacy.randomness import SecretNoise
+from ..privacy.stream_session import (
+    StreamAnswers,
+    StreamedRows,
+    StreamOpening,
+    StreamSession,
+)
+from .streams import RecordedAnswers, ReplayedAnswers, public_of
 
 __all__ = ["ExactOracle", "RecordingOracle", "ReplayOracle", "Transcript"]
 
@@ -64,6 +72,12 @@ class RecordingOracle(Oracle):
         self._transcript.add(query, spend, answer)
         return answer.copy()
 
+    def _open(self, opening: StreamOpening) -> StreamAnswers:
+        entries = self._transcript.entries
+        inner = self._inner._open(opening)
+        entries.append(("stream", public_of(opening), opening.spend.amount, np.empty(0)))
+        return RecordedAnswers(opening, inner, entries)
+
 
 @final
 class ReplayOracle(Oracle):
@@ -102,6 +116,14 @@ class ReplayOracle(Oracle):
         self._ledger.charge(mechanism.event(query.name))
         return answer.copy()
 
+    def _open(self, opening: StreamOpening) -> StreamAnswers:
+        name, public, amount, _ = next(self._coming, ("nothing", (), 0.0, np.empty(0)))
+        assert name == "stream", f"opened a stream where {name} was recorded"
+        assert public == public_of(opening), "opened another stream than recorded"
+        assert opening.spend.amount == amount, "gave the stream another price than recorded"
+        self._ledger.charge(opening.event)
+        return ReplayedAnswers(opening, self._coming)
+
 
 @final
 class ExactOracle(Oracle):
@@ -130,7 +152,15 @@ class ExactOracle(Oracle):
         mechanism = query.mechanism(self._adjacency, spend)
         self._ledger.charge(mechanism.event(query.name))
         self._receipt.charge(NonPrivateEvent(query=query.name))
-        return mechanism.randomize(query.evaluate(self._rows), _Silence())
+        exact = query.evaluate(self._rows)
+        if isinstance(mechanism, GumbelMechanism):
+            return mechanism.best(exact)
+        return mechanism.randomize(exact, _Silence())
+
+    def _open(self, opening: StreamOpening) -> StreamAnswers:
+        session = StreamSession(opening, self._ledger, _Silence())
+        self._receipt.charge(NonPrivateEvent(query=opening.event.query))
+        return StreamedRows(session, self._rows)
 
 
 class _Silence(SecretNoise):
@@ -141,3 +171,8 @@ class _Silence(SecretNoise):
 
     def gumbel(self, shape: int | tuple[int, ...]) -> np.ndarray:
         return np.zeros(shape)
+
+    def chosen(self, size: int, rate: float) -> np.ndarray:
+        """All."""
+        del rate
+        return np.ones(size, dtype=bool)

@@ -1,0 +1,227 @@
+"""Models that are published while rows arrive: accuracy at every time, and rows per second.
+
+    python examples/benchmarks/streams.py accuracy --data adult --rows 100000 --plot adult.png
+    python examples/benchmarks/streams.py throughput
+    python examples/benchmarks/streams.py memory
+
+``accuracy`` compares the default under ``partial_fit`` (``blocks``), the one that keeps no rows
+(``ftrl``), a private ``fit`` on all rows so far, and scikit-learn's ``SGDClassifier.partial_fit``,
+which is not private. Excess risk is the mean logistic loss on held-out rows above that of
+scikit-learn's ``LogisticRegression`` on the whole stream. ``throughput`` compares rows per second
+with ``SGDClassifier.partial_fit`` in the same run, calls interleaved. ``memory`` feeds a million
+rows and reports how the process grew.
+"""
+
+from __future__ import annotations
+
+import argparse
+import multiprocessing
+import resource
+import warnings
+from pathlib import Path
+from time import process_time
+
+import datasets
+import numpy as np
+from scipy.special import expit
+from sklearn.linear_model import LogisticRegression, SGDClassifier
+
+from skdp import DPLogisticRegression
+from skdp.solvers import Blocks
+
+EPSILONS = (0.1, 1.0, 4.0)
+MOMENTS = 12
+CALLS = {1: 2000, 10: 1000, 100: 500, 1000: 100}
+
+
+def stream(name, rows, seed):
+    """So many rows in random order, or all that there are, and held-out rows."""
+    data = getattr(datasets, name)()
+    rng = np.random.default_rng(seed)
+    order = rng.permutation(len(data.y))
+    test, train = order[:10_000], order[10_000:]
+    train = train[:rows]
+    return data.X[train], data.y[train], data.X[test], data.y[test]
+
+
+def moments(n):
+    """Times at which models are looked at, in geometric progression."""
+    return np.unique(np.geomspace(n / 64, n, MOMENTS).astype(int))
+
+
+def logistic_loss(model, X, y):
+    z = model.decision_function(X)
+    return np.mean(np.logaddexp(0, z) - y * z)
+
+
+def private(epsilon, delta, **parameters):
+    return DPLogisticRegression(epsilon, delta, data_norm=1.0, classes=[0, 1], **parameters)
+
+
+def followed(model, X, y, times, look):
+    """What ``look`` says of the model at each of the times."""
+    out, start = [], 0
+    for end in times:
+        model.partial_fit(X[start:end], y[start:end], classes=[0, 1])
+        out.append(look(model))
+        start = end
+    return out
+
+
+def compared(name, rows, epsilon, seed):
+    """(excess risk, accuracy) of each method at each time; arrays (times, 2)."""
+    X, y, X_test, y_test = stream(name, rows, seed)
+    n = len(y)
+    delta, times = n**-1.1, moments(n)
+    best = logistic_loss(LogisticRegression(C=1e4, max_iter=2000).fit(X, y), X_test, y_test)
+
+    def look(model):
+        return logistic_loss(model, X_test, y_test) - best, model.score(X_test, y_test)
+
+    out = {
+        "blocks, horizon known": followed(private(epsilon, delta, horizon=n), X, y, times, look),
+        "blocks": followed(private(epsilon, delta), X, y, times, look),
+        "ftrl": followed(private(epsilon, delta, horizon=n, buffer=False), X, y, times, look),
+        "fit on rows so far": [
+            look(private(epsilon, delta).fit(X[:end], y[:end])) for end in times
+        ],
+        "SGDClassifier, not private": followed(
+            SGDClassifier(loss="log_loss", random_state=seed, average=True), X, y, times, look
+        ),
+    }
+    return times, {method: np.array(values) for method, values in out.items()}
+
+
+def accuracy(arguments):
+    results = {}
+    for epsilon in EPSILONS:
+        runs = [
+            compared(arguments.data, arguments.rows, epsilon, seed)
+            for seed in range(arguments.repeats)
+        ]
+        times = runs[0][0]
+        results[epsilon] = {m: np.array([run[1][m] for run in runs]) for m in runs[0][1]}
+        print(f"\n{arguments.data}, epsilon = {epsilon}: excess risk, accuracy after t rows\n")
+        shown = np.linspace(0, len(times) - 1, 5).round().astype(int)
+        print(f"| | {' | '.join(str(times[k]) for k in shown)} |")
+        print("|---" * (len(shown) + 1) + "|")
+        for method, values in results[epsilon].items():
+            mean = values.mean(axis=0)
+            cells = [f"{mean[k, 0]:.4f}, {mean[k, 1]:.4f}" for k in shown]
+            print(f"| {method} | {' | '.join(cells)} |", flush=True)
+    if arguments.plot:
+        plot(times, results, arguments.data, arguments.plot)
+
+
+def plot(times, results, name, path):
+    import matplotlib
+
+    matplotlib.use("Agg")
+    import matplotlib.pyplot as plt
+
+    figure, panels = plt.subplots(
+        1, len(results), figsize=(4 * len(results), 4), sharey=True, layout="constrained"
+    )
+    for axes, (epsilon, methods) in zip(panels, results.items(), strict=True):
+        for method, values in methods.items():
+            style = "k--" if "not private" in method else "o-"
+            axes.loglog(
+                times, np.maximum(values.mean(axis=0)[:, 0], 1e-5), style, ms=3, label=method
+            )
+        axes.set_title(f"epsilon = {epsilon:g}")
+        axes.set_xlabel("rows seen")
+        axes.grid(alpha=0.3)
+    panels[0].set_ylabel("excess logistic risk on held-out rows")
+    panels[-1].legend(fontsize=8)
+    figure.suptitle(name)
+    figure.savefig(path, dpi=150)
+
+
+def rows_of(n, d, seed):
+    rng = np.random.default_rng(seed)
+    X = rng.normal(size=(n, d)) / np.sqrt(d)
+    return X, (rng.random(n) < expit(3 * X[:, :5].sum(axis=1))).astype(int)
+
+
+def pace(models, batch, d, calls):
+    """CPU seconds of each model over the same calls, in turn."""
+    X, y = rows_of(batch * calls, d, seed=0)
+    spent = dict.fromkeys(models, 0.0)
+    for call in range(calls):
+        rows = slice(call * batch, (call + 1) * batch)
+        for name, model in models.items():
+            start = process_time()
+            model.partial_fit(X[rows], y[rows], classes=[0, 1])
+            spent[name] += process_time() - start
+    return spent
+
+
+def throughput(arguments):
+    del arguments
+    print("Rows per second as a share of SGDClassifier.partial_fit, by rows per call\n")
+    print("| d | rows a call | calls | SGDClassifier, rows/s | blocks | ftrl |")
+    print("|---" * 6 + "|")
+    for d in (20, 100, 1000):
+        for batch, calls in CALLS.items():
+            horizon = batch * calls
+            models = {
+                "sgd": SGDClassifier(loss="log_loss"),
+                "blocks": private(1.0, 1e-6, horizon=horizon),
+                "ftrl": private(1.0, 1e-6, horizon=horizon, buffer=False),
+            }
+            spent = pace(models, batch, d, calls)
+            ratios = [f"{spent['sgd'] / spent[name]:.2f}" for name in ("blocks", "ftrl")]
+            speed = f"{horizon / spent['sgd']:,.0f}"
+            print(f"| {d} | {batch} | {calls} | {speed} | {' | '.join(ratios)} |", flush=True)
+
+
+def grown(parameters, queue):
+    """Peak memory of this process after each 100,000 rows of a million."""
+    model = private(1.0, 1e-6, **parameters)
+    X, y = rows_of(100_000, 20, seed=0)
+    for _ in range(10):
+        for start in range(0, len(y), 100):
+            model.partial_fit(X[start : start + 100], y[start : start + 100])
+        queue.put(resource.getrusage(resource.RUSAGE_SELF).ru_maxrss / 1024)
+
+
+def memory(arguments):
+    del arguments
+    streams = {
+        "blocks of at most 50,000 rows": {"solver": Blocks(largest=50_000)},
+        "ftrl": {"horizon": 1_000_000, "buffer": False},
+    }
+    peaks = {}
+    for name, parameters in streams.items():
+        # A process each, since a peak is that of the process.
+        context = multiprocessing.get_context("spawn")
+        queue = context.Queue()
+        process = context.Process(target=grown, args=(parameters, queue))
+        process.start()
+        peaks[name] = [queue.get() for _ in range(10)]
+        process.join()
+    print("Peak memory of the process in MB, batches of 100 rows with 20 features\n")
+    print(f"| rows | {' | '.join(peaks)} |")
+    print("|---" * (len(peaks) + 1) + "|")
+    for k, values in enumerate(zip(*peaks.values(), strict=True)):
+        print(f"| {(k + 1) * 100_000:,} | {' | '.join(f'{v:.0f}' for v in values)} |")
+
+
+def main():
+    parser = argparse.ArgumentParser(description=__doc__.splitlines()[0])
+    commands = parser.add_subparsers(required=True)
+    command = commands.add_parser("accuracy")
+    command.add_argument("--data", choices=["adult", "covertype"], default="adult")
+    command.add_argument("--rows", type=int, default=100_000)
+    command.add_argument("--repeats", type=int, default=3)
+    command.add_argument("--plot", type=Path, help="where to save the figure")
+    command.set_defaults(run=accuracy)
+    commands.add_parser("throughput").set_defaults(run=throughput)
+    commands.add_parser("memory").set_defaults(run=memory)
+    arguments = parser.parse_args()
+    warnings.simplefilter("ignore")
+    arguments.run(arguments)
+
+
+if __name__ == "__main__":
+    main()

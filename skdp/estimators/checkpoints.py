@@ -1,0 +1,147 @@
+"""Checkpoints: the one way to take a stream along, secret state included."""
+
+from __future__ import annotations
+
+import io
+import os
+import pickle
+from contextlib import suppress
+from pathlib import Path
+from secrets import token_hex
+from typing import Any
+
+import numpy as np
+
+from ..privacy.randomness import SecretNoise, SeededNoise, SystemNoise
+from .base import PrivateLinearModel
+
+__all__ = ["load_checkpoint", "save_checkpoint"]
+
+_HEADER = b"skdp checkpoint 1\n"
+
+
+def save_checkpoint(model: PrivateLinearModel, path: str | os.PathLike[str]) -> None:
+    """Move the stream of a model into a file, from where it can go on.
+
+    Keep the file as you keep the data: it holds rows that are waiting for their block to fill, or
+    exact sums that take the noise off models that are public already. It is written so that its
+    owner alone can read it.
+
+    There is one stream, and it is in one place. Two that went on from the same state would ask
+    about the same rows twice, each for the whole budget, or add the same noise to different rows,
+    and no receipt would tell. So the stream moves: the model that was saved predicts as before but
+    cannot go on, and :func:`load_checkpoint` takes the file away. Do not copy the file.
+
+    Parameters
+    ----------
+    model : estimator
+        In the middle of a stream.
+    path : str or path-like
+        A file that does not exist yet.
+
+    Raises
+    ------
+    ValueError
+        If the model has no stream that could go on.
+    FileExistsError
+        If there is a file. The stream stays with the model then.
+
+    Examples
+    --------
+    >>> import os, tempfile
+    >>> import numpy as np
+    >>> from skdp import DPLogisticRegression, load_checkpoint, save_checkpoint
+    >>> X = np.random.default_rng(0).uniform(-1, 1, size=(300, 2))
+    >>> model = DPLogisticRegression(data_norm=1.5).partial_fit(X, X[:, 0] > 0, classes=[0, 1])
+    >>> with tempfile.TemporaryDirectory() as folder:
+    ...     save_checkpoint(model, os.path.join(folder, "stream"))
+    ...     model = load_checkpoint(os.path.join(folder, "stream"))
+    >>> model.partial_fit(X, X[:, 0] > 0).n_samples_seen_
+    600
+    """
+    session = vars(model).get("_session")
+    if session is None or not session.turn.here:
+        raise ValueError(
+            f"save_checkpoint needs a model in the middle of a stream, got a "
+            f"{type(model).__name__} that has none to go on with. Pickle it to keep its "
+            "predictions."
+        )
+    with session.turn.lock:
+        state = vars(model) | {"random_state": None}
+        content = io.BytesIO()
+        _SecretPickler(content, protocol=pickle.HIGHEST_PROTOCOL).dump((type(model), state))
+        owner_only = os.open(path, os.O_WRONLY | os.O_CREAT | os.O_EXCL | _BINARY, 0o600)
+        secretive = model._progress.secretive
+        try:
+            # First, so that at no moment there is a stream in both places.
+            model._progress.secretive = True
+            del model._session
+            with os.fdopen(owner_only, "wb") as file:
+                file.write(_HEADER + content.getbuffer())
+                file.flush()
+                os.fsync(file.fileno())
+        except BaseException:
+            with suppress(OSError):
+                os.unlink(path)
+            model._session, model._progress.secretive = session, secretive
+            raise
+
+
+def load_checkpoint(path: str | os.PathLike[str]) -> Any:
+    """Take a stream out of a file, which is removed.
+
+    Load only files that you have written yourself: like any pickle, a file made for the purpose
+    runs code when it is loaded.
+
+    Parameters
+    ----------
+    path : str or path-like
+        Written by :func:`save_checkpoint`.
+
+    Returns
+    -------
+    estimator
+        Goes on as the saved model would have, with the same noise if that was seeded. Its
+        ``random_state`` is None.
+
+    Raises
+    ------
+    FileNotFoundError
+        If there is no file; maybe the stream has been taken out already.
+    ValueError
+        If the file is no checkpoint. It stays where it is then.
+    """
+    # The name is taken away first, so that of two processes one gets the stream.
+    path = Path(path)
+    taken = path.with_name(f"{path.name}.{token_hex(8)}.taken")
+    os.rename(path, taken)
+    try:
+        content = taken.read_bytes()
+        if not content.startswith(_HEADER):
+            raise ValueError(f"load_checkpoint needs a file of save_checkpoint, got {path}.")
+        kind, state = pickle.loads(content[len(_HEADER) :])
+        model = kind.__new__(kind)
+        vars(model).update(state)
+        model._session.resume()
+    except BaseException:
+        os.rename(taken, path)
+        raise
+    os.unlink(taken)
+    return model
+
+
+_BINARY = getattr(os, "O_BINARY", 0)
+
+
+class _SecretPickler(pickle.Pickler):
+    """Pickles noise, which refuses to be pickled elsewhere."""
+
+    def reducer_override(self, obj: Any) -> Any:
+        if isinstance(obj, SeededNoise):
+            return _seeded, (obj._generator,)
+        # The operating system's has no state worth keeping.
+        return (SystemNoise, ()) if isinstance(obj, SecretNoise) else NotImplemented
+
+
+def _seeded(generator: np.random.Generator) -> SecretNoise:
+    return SeededNoise(generator)

@@ -1,0 +1,120 @@
+"""What a model knows of the rows it has been given, all of it public."""
+
+from __future__ import annotations
+
+from copy import copy
+from dataclasses import dataclass
+from typing import TYPE_CHECKING, Any
+
+import numpy as np
+
+from ..bounds import RowBounds
+from ..privacy.parts import Parts
+from ..row_map import RowMap
+
+if TYPE_CHECKING:
+    from .base import PrivateLinearModel
+
+__all__ = ["Progress", "Released"]
+
+# They decide neither what a model promises nor what it was fitted to.
+_FREE = {"random_state", "clip_predictions"}
+# What may still be decided when a stream goes on from a fit.
+_OF_STREAMS = {"horizon", "buffer", "solver"}
+
+
+@dataclass(frozen=True, eq=False)
+class Released:
+    """What the next part may know of the parts before it, all of it published.
+
+    Parameters
+    ----------
+    bounds : RowBounds
+        Bounds given, or paid for once.
+    coef : ndarray of shape (n_features, n_scores)
+        The latest model, in the units of the problem, for features as they come.
+    intercept : ndarray of shape (n_scores,)
+        Its intercepts.
+    row_map : RowMap, optional
+        Coordinates that its part was conditioned to.
+    """
+
+    bounds: RowBounds
+    coef: np.ndarray
+    intercept: np.ndarray
+    row_map: RowMap | None = None
+
+
+class Progress:
+    """What a model knows of the rows it has been given; nothing that is not public.
+
+    Parameters
+    ----------
+    model : estimator
+        Whose parameters are noted, so that a change is noticed.
+
+    Attributes
+    ----------
+    parts : Parts
+        The receipts.
+    released : Released or None
+        None before the first release.
+    seen : int
+        Number of rows that were taken.
+    streaming : bool
+        Whether a stream has begun.
+    secretive : bool
+        Whether the stream cannot go on without what pickles leave behind.
+    """
+
+    def __init__(self, model: PrivateLinearModel) -> None:
+        self._settings = {
+            name: copy(value)
+            for name, value in model.get_params(deep=False).items()
+            if name not in _FREE
+        }
+        self.parts = Parts()
+        self.released: Released | None = None
+        self.seen = 0
+        self.streaming = self.secretive = False
+
+    def begun(self, model: PrivateLinearModel, *, secretive: bool) -> Progress:
+        """The record of a stream that goes on from here."""
+        other = copy(self)
+        other._settings = Progress(model)._settings
+        other.parts = copy(self.parts)
+        other.streaming, other.secretive = True, secretive
+        return other
+
+    def check_unchanged(self, model: PrivateLinearModel) -> None:
+        """Refuse parameters that differ from those that the record began with.
+
+        Raises
+        ------
+        ValueError
+            Naming them.
+        """
+        changed = [
+            name
+            for name, value in self._settings.items()
+            if not _same(getattr(model, name), value)
+            and (self.streaming or name not in _OF_STREAMS)
+        ]
+        if changed:
+            raise ValueError(
+                f"{type(model).__name__}.partial_fit needs the parameters with which the model "
+                f"began, got other values of {', '.join(changed)}: what was promised about rows "
+                "that were taken cannot change. Set them back, call fit to start anew, or use a "
+                "clone for a new stream."
+            )
+
+
+def _same(value: Any, noted: Any) -> bool:
+    if value is noted:
+        return True
+    if isinstance(value, np.ndarray) or isinstance(noted, np.ndarray):
+        return bool(np.array_equal(value, noted))
+    try:
+        return type(value) is type(noted) and bool(value == noted)
+    except ValueError:
+        return False

@@ -1,0 +1,300 @@
+"""What goes on from one call of ``partial_fit`` to the next, and must not be published."""
+
+from __future__ import annotations
+
+from abc import ABC, abstractmethod
+from copy import copy
+from dataclasses import replace
+from functools import partial
+from math import ceil
+from typing import TYPE_CHECKING, final
+
+import numpy as np
+
+from ..bounds import RowBounds
+from ..data.base import ResidentRows
+from ..data.buffer import RowBuffer
+from ..privacy.adjacency import Adjacency
+from ..privacy.gdp import mu
+from ..privacy.ledger import Ledger
+from ..privacy.randomness import SecretNoise, public_coins, secret_noise
+from ..problem import Problem
+from ..regularizers import Regularizer
+from ..solvers import Blocks, Solution, choose_for_stream
+from ..solvers.streaming import StreamingSolver
+from ..streams import Stream
+from .turns import Turn
+
+if TYPE_CHECKING:
+    from .base import PrivateLinearModel
+
+__all__ = ["BatchSession", "BlockSession", "Session", "StreamingSession", "open_session"]
+
+# A bound that is sought privately takes this many rows over mu to be seen.
+_TO_FIND_BOUNDS = 200.0
+
+
+class Session(ABC):
+    """Goes on from call to call, and holds what pickles must not: noise, and maybe rows.
+
+    Parameters
+    ----------
+    noise : SecretNoise
+        Source of the noise of all calls.
+    coins : Generator
+        Public coins of all calls.
+
+    Attributes
+    ----------
+    turn : Turn
+        Its lock is held while ``feed`` is called, in no other process.
+    """
+
+    def __init__(self, noise: SecretNoise, coins: np.random.Generator) -> None:
+        self.noise = noise
+        self.coins = coins
+        self.turn = Turn()
+
+    @abstractmethod
+    def feed(self, model: PrivateLinearModel, rows: ResidentRows) -> None:
+        """Take the rows of one call, and publish what they bring about."""
+
+    @abstractmethod
+    def resume(self) -> None:
+        """Go on after a checkpoint was loaded: hand the noise to what could not take it along."""
+
+
+@final
+class BatchSession(Session):
+    """Each call is a data set of its own, fitted from the model so far with the whole budget."""
+
+    def feed(self, model: PrivateLinearModel, rows: ResidentRows) -> None:
+        """Fit the rows of one call."""
+        plan = model._plan(rows.n_samples, rows.sparse)
+        model._progress.seen += rows.n_samples
+        model._fit_part(rows, plan, self.noise, self.coins, rows.X.dtype)
+
+    def resume(self) -> None:
+        """Nothing is missing."""
+
+
+@final
+class BlockSession(Session):
+    """Rows are kept until the open block is full, and then fitted as one data set.
+
+    Parameters
+    ----------
+    solver : Blocks
+        Where to cut.
+    noise : SecretNoise
+        Source of the noise of all calls.
+    coins : Generator
+        Public coins of all calls.
+    least : int
+        Least number of rows of the first block.
+    horizon : int or None
+        Declared number of rows.
+    sparse : bool
+        Whether rows are kept sparsely.
+    """
+
+    def __init__(
+        self,
+        solver: Blocks,
+        noise: SecretNoise,
+        coins: np.random.Generator,
+        *,
+        least: int,
+        horizon: int | None,
+        sparse: bool,
+    ) -> None:
+        super().__init__(noise, coins)
+        self._solver, self._least, self._horizon = solver, least, horizon
+        self._sparse = sparse
+        self._seen = 0
+        self._buffer: RowBuffer | None = None
+        self._cut = self._next_cut()
+
+    def feed(self, model: PrivateLinearModel, rows: ResidentRows) -> None:
+        """Keep the rows of one call, and fit the blocks that they fill, in order."""
+        taken = 0
+        while taken < rows.n_samples:
+            # A call that was interrupted may have left a block that is full.
+            if self._seen == self._cut:
+                self._close_block(model)
+            stop = min(rows.n_samples, taken + self._cut - self._seen)
+            chunk = rows if stop - taken == rows.n_samples else rows.part(taken, stop)
+            self._seen += stop - taken
+            model._progress.seen += stop - taken
+            taken = stop
+            if self._buffer is None:
+                self._buffer = RowBuffer(rows.n_features, self._sparse)
+            self._buffer.append(chunk)
+        if self._seen == self._cut:
+            self._close_block(model)
+
+    def resume(self) -> None:
+        """Nothing is missing."""
+
+    def _close_block(self, model: PrivateLinearModel) -> None:
+        # Whatever happens now, these rows are not asked about again.
+        held, self._buffer, self._cut = self._buffer, None, self._next_cut()
+        if held is None or not held.n_samples:
+            return
+        try:
+            block = held.rows()
+            plan = model._plan(block.n_samples, block.sparse, block=True)
+        except BaseException:
+            model._progress.parts.skip(held.n_samples)
+            raise
+        warm = self._solver.warm
+        model._fit_part(block, plan, self.noise, self.coins, block.X.dtype, warm=warm)
+
+    def _next_cut(self) -> int:
+        return self._solver.cut_after(self._seen, least=self._least, horizon=self._horizon)
+
+
+@final
+class StreamingSession(Session):
+    """A streaming solver reads each row once, in the call that brings it.
+
+    Parameters
+    ----------
+    stream : Stream
+        Paid for, before the first row.
+    problem : Problem
+        What it solves.
+    noise : SecretNoise
+        Source of its noise.
+    coins : Generator
+        Public coins of all calls.
+    """
+
+    def __init__(
+        self, stream: Stream, problem: Problem, noise: SecretNoise, coins: np.random.Generator
+    ) -> None:
+        super().__init__(noise, coins)
+        self._stream, self._problem = stream, problem
+        self._latest: Solution | None = None
+        self._receipts = 0
+
+    def feed(self, model: PrivateLinearModel, rows: ResidentRows) -> None:
+        """Let the solver read the rows of one call."""
+        seen, progress = self._stream.seen, model._progress
+        try:
+            self._stream.feed(rows)
+        finally:
+            progress.seen += self._stream.seen - seen
+            self.note_charges(model)
+        solution = self._stream.solution
+        if solution is not self._latest:
+            self._latest = solution
+            model._release(self._problem, self._problem.bounds, solution, rows.X.dtype)
+
+    def resume(self) -> None:
+        """Give the stream its noise."""
+        self._stream.resume(self.noise)
+
+    def note_charges(self, model: PrivateLinearModel) -> None:
+        """Put on the receipt what has been charged since it was last written."""
+        receipts = self._stream.receipts
+        for length, ledger in receipts[self._receipts :]:
+            model._progress.parts.add(length, ledger)
+        if len(receipts) > self._receipts:
+            self._receipts = len(receipts)
+            model._publish_receipt()
+
+
+def open_session(model: PrivateLinearModel, rows: ResidentRows) -> tuple[Session, bool]:
+    """The session for a stream, by the model's parameters and public facts of its first call.
+
+    Parameters
+    ----------
+    model : estimator
+        Its parameters are valid, and targets are known how to encode.
+    rows : ResidentRows
+        Of the first call; only their kind and numbers are used.
+
+    Returns
+    -------
+    session : Session
+        Before the first row.
+    secretive : bool
+        Whether the stream cannot go on without it.
+
+    Raises
+    ------
+    ValueError
+        If the parameters do not go together with a stream.
+    """
+    name = type(model).__name__
+    outline = model._outline(rows.n_samples, rows.sparse)
+    solver = choose_for_stream(model.solver, outline, buffer=model.buffer)
+    if isinstance(solver, StreamingSolver):
+        return _streaming(model, solver, rows), True
+    if not isinstance(solver, Blocks):
+        model._plan(rows.n_samples, rows.sparse)
+        return BatchSession(secret_noise(model.random_state), _coins(model)), False
+    if not model.buffer:
+        raise ValueError(
+            f"{name} needs buffer=True for the solver 'blocks', which keeps the rows of a block "
+            "until it is full, got buffer=False. Use the solver 'ftrl', which keeps none."
+        )
+    solver.check(outline)
+    of_budget = mu(model.epsilon, model.delta)
+    least = solver.least(outline, of_budget)
+    if model._progress.released is None and solver.first is None and model._seeks_bounds:
+        least = max(least, ceil(_TO_FIND_BOUNDS / of_budget))
+    horizon = model.horizon
+    model._plan(solver.cut_after(0, least=least, horizon=horizon), rows.sparse)
+    noise = secret_noise(model.random_state)
+    session = BlockSession(
+        copy(solver), noise, _coins(model), least=least, horizon=horizon, sparse=rows.sparse
+    )
+    return session, True
+
+
+def _coins(model: PrivateLinearModel) -> np.random.Generator:
+    return public_coins(model.random_state)
+
+
+def _streaming(
+    model: PrivateLinearModel, solver: StreamingSolver, rows: ResidentRows
+) -> StreamingSession:
+    name, option = type(model).__name__, solver.option()
+    released = model._progress.released
+    if released is None and model._seeks_bounds:
+        raise ValueError(
+            f"{name} needs all bounds of rows and targets for the solver {option!r}, which cannot "
+            "look for them in rows that are yet to come. Pass data_norm, and target_bounds for a "
+            "regressor."
+        )
+    if model.precondition not in (None, "auto"):
+        raise ValueError(
+            f"{name} needs precondition=None for a stream with the solver {option!r}, got "
+            f"{model.precondition!r}."
+        )
+    if getattr(model, "class_weight", None) == "balanced":
+        raise ValueError(
+            f"{name} needs public class weights for a stream with the solver {option!r}, got "
+            "class_weight='balanced', which takes counts of rows that are yet to come."
+        )
+    bounds = model._given_bounds() if released is None else released.bounds
+    # Of the number of rows only the penalty depends.
+    penalty = partial(_penalty, copy(model), bounds)
+    problem = replace(model._problem(model.horizon or 1, bounds), sparse=rows.sparse)
+    if released is not None:
+        start = problem.from_user_coordinates(released.coef, released.intercept)
+        problem = replace(problem, initial=start)
+    solver.check(problem)
+    adjacency = Adjacency(model.adjacency)
+    calculus = solver.calculus_for_stream(problem, model.epsilon, model.delta, adjacency)
+    ledger = Ledger(model.epsilon, model.delta, calculus=calculus)
+    noise = secret_noise(model.random_state)
+    coins = _coins(model)
+    stream = Stream(problem, solver, ledger, adjacency, noise, coins, model.horizon, penalty)
+    return StreamingSession(stream, problem, noise, coins)
+
+
+def _penalty(model: PrivateLinearModel, bounds: RowBounds, n_samples: int) -> Regularizer:
+    return model._problem(n_samples, bounds).regularizer

@@ -1,0 +1,252 @@
+"""What the rows of a batch add to a running sum."""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+from math import inf, sqrt
+from typing import ClassVar
+
+import numpy as np
+
+from ...constraints import L1Ball, Simplex
+from ...data.base import RowStore
+from ...data.blocks import BoundedBlock
+from ...problem import Problem
+from ..adjacency import Adjacency
+from .base import GaussianQuery, GumbelQuery
+from .gradient import GradientQuery
+
+__all__ = ["StreamScoresQuery", "StreamTerm", "StreamTermQuery"]
+
+_LEAST_BOUND = 1e-140
+_LARGEST_SUM = 1e300
+_EPS = float(np.finfo(np.float64).eps)
+
+
+@dataclass(frozen=True, eq=False)
+class StreamTerm:
+    r"""The derivative that a row's vector is made of, before it is clipped.
+
+    .. math:: r_i = (k + 1)\, l'(y_i, \langle w, \tilde x_i \rangle)
+                    - k\, l'(y_i, \langle w_0, \tilde x_i \rangle)
+
+    The vector is ``c_i x~_i r_i'``, c_i being the weight of the row's class: both gradients of a
+    row lie along the row, so the vector of their weighted difference can be clipped as a whole by
+    shrinking ``r_i``.
+
+    Parameters
+    ----------
+    problem : Problem
+        Loss and public bounds.
+    w : ndarray
+        Where; public.
+    before : ndarray or None
+        The point w_0; public.
+    index : float
+        The weight k; with 0 the vector is the gradient at w.
+    clip : float
+        Bound on the vector, in units of ``row_norm * max_weight``.
+
+    Raises
+    ------
+    ValueError
+        If a point is not an array of real numbers in the shape of the problem, or w_0 is missing.
+    """
+
+    problem: Problem
+    w: np.ndarray
+    before: np.ndarray | None
+    index: float
+    clip: float
+
+    def __post_init__(self) -> None:
+        if not (self.index == 0 or (self.before is not None and 0 < self.index < inf)):
+            raise ValueError(
+                "StreamTerm needs an index of 0, or a positive finite one and a point before, got "
+                f"index={self.index}."
+            )
+        object.__setattr__(self, "w", GradientQuery(self.problem, self.w).w)
+        before = None if not self.index else GradientQuery(self.problem, self.before).w  # type: ignore[arg-type]
+        object.__setattr__(self, "before", before)
+        object.__setattr__(self, "clip", float(self.clip))
+
+    def derivatives(self, block: BoundedBlock) -> np.ndarray:
+        """The derivatives r of some rows; not numbers where scores are not."""
+        loss = self.problem.loss
+        r = np.asarray(loss.derivative(block.y, block.scores(self.w)), dtype=np.float64)
+        if self.before is not None:
+            r *= self.index + 1.0
+            r -= self.index * loss.derivative(block.y, block.scores(self.before))
+        return r
+
+    def weighted(self, block: BoundedBlock, r: np.ndarray) -> np.ndarray:
+        """Derivatives times the weights of the rows' classes, in units of the heaviest."""
+        weights = self.problem.class_weight
+        if weights is None:
+            return r
+        shares = np.abs(weights) / np.abs(weights).max()
+        share = np.take(shares, block.y.astype(np.intp), mode="clip")
+        r *= share if r.ndim == 1 else share[:, None]
+        return r
+
+    def public(self) -> tuple[object, ...]:
+        """The points, the index and the bound."""
+        before = self.w if self.before is None else self.before
+        return (self.w, before, self.index, self.clip)
+
+
+@dataclass(frozen=True, eq=False)
+class StreamTermQuery(GaussianQuery):
+    r"""Sum over rows of one vector each, clipped in l2, in units of the bound.
+
+    Parameters
+    ----------
+    term : StreamTerm
+        What a row adds, before it is clipped.
+
+    Guarantees
+    ----------
+    - Under replace-one the exact answer moves by at most 2 in l2, under zero-out by at most 1:
+      the sum has one vector a row, of norm at most 1 (see ``Adjacency.of_sum``). Proof: with B the
+      bound, ``||r|| <= clip row_norm / ||x~_i||`` after clipping, hence
+      ``c_i ||r|| ||x~_i|| <= clip row_norm max(c) = B``. Both are attained. The bound holds for
+      any index and any two points, however far apart: smoothness of the loss is not relied upon.
+    - The answer for several rows is the sum of those for each, so a batch may be asked in pieces.
+    """
+
+    name: ClassVar[str] = "stream_term"
+
+    term: StreamTerm
+
+    def sensitivity(self, adjacency: Adjacency) -> float:
+        """2 under replace-one; infinite unless double precision keeps the bound."""
+        return adjacency.of_sum(1.0) if _kept(self.term.problem, self.term.clip) else inf
+
+    def evaluate(self, rows: RowStore) -> np.ndarray:
+        """The exact sum, in the shape of w."""
+        return rows.bounded(self.term.problem.bounds).sum(self._of_block)
+
+    def public(self) -> tuple[object, ...]:
+        """The points, the index and the bound."""
+        return self.term.public()
+
+    def _of_block(self, block: BoundedBlock) -> np.ndarray:
+        term = self.term
+        # In units of the bound: a derivative of 1 at a row of full norm is ``1 / clip`` of it.
+        limit = term.clip * term.problem.row_norm / block.norms
+        r = _clipped(term.derivatives(block), limit)
+        r /= term.clip * term.problem.row_norm
+        return block.combine(term.weighted(block, r))
+
+
+@dataclass(frozen=True, eq=False)
+class StreamScoresQuery(GumbelQuery):
+    r"""How far a step towards each vertex goes along with the rows: minus ``<sum_i a_i, v>``.
+
+    a_i is the vector of row i with entries bounded one by one: those of the row by e, the
+    derivatives by ``clip``. The feasible set is an l1 ball or a simplex of radius D, and scores are
+    in units of ``clip e D``.
+
+    Parameters
+    ----------
+    term : StreamTerm
+        What a row adds, before it is clipped. Its problem has a polytope and no intercept, because
+        a vertex says nothing of an entry that is not constrained.
+
+    Guarantees
+    ----------
+    - The difference of two scores moves by at most 4 under replace-one, 2 under zero-out. Proof:
+      entries of a_i are at most 1 in these units, and vertices are signed unit vectors, so a score
+      of a row is at most 1 in size, and the difference of two scores at most 2; replacing a row
+      swaps one such difference for another. Both are attained. With a simplex and one score a
+      row, the two scores are about different features, and ``|a_j| + |a_k|`` is at most
+      ``sqrt(2) row_norm clip``, which is smaller where rows are short for their entries: the
+      range is then that of ``e = row_norm / sqrt(2)``.
+    - The scores for several rows are the sums of those for each.
+
+    Raises
+    ------
+    ValueError
+        If the feasible set is no polytope that it knows, or there is an intercept.
+    """
+
+    name: ClassVar[str] = "stream_scores"
+
+    term: StreamTerm
+
+    def __post_init__(self) -> None:
+        problem = self.term.problem
+        if problem.bounds.intercept_value or not isinstance(problem.constraint, L1Ball | Simplex):
+            raise ValueError(
+                "StreamScoresQuery needs an l1 ball or a simplex and no intercept, got "
+                f"{type(problem.constraint).__name__} and an intercept value of "
+                f"{problem.bounds.intercept_value}."
+            )
+
+    @property
+    def choices(self) -> int:
+        """One vertex."""
+        return 1
+
+    @property
+    def entry(self) -> float:
+        """The bound e on entries of rows."""
+        problem = self.term.problem
+        own = problem.bounds.feature_bound
+        return problem.row_norm if own is None else min(own, problem.row_norm)
+
+    def sensitivity(self, adjacency: Adjacency) -> float:
+        """At most 4 under replace-one; infinite unless double precision keeps the bound."""
+        problem = self.term.problem
+        if not _kept(problem, self.term.clip) or self.entry < _LEAST_BOUND:
+            return inf
+        pair = 1.0
+        if isinstance(problem.constraint, Simplex) and problem.loss.n_scores == 1:
+            pair = min(1.0, problem.row_norm / (sqrt(2.0) * self.entry))
+        return adjacency.of_sum(2.0 * pair)
+
+    def evaluate(self, rows: RowStore) -> np.ndarray:
+        """The exact scores of all vertices, in their order."""
+        sums = rows.bounded(self.term.problem.bounds).sum(self._of_block).ravel()
+        if isinstance(self.term.problem.constraint, L1Ball):
+            return np.concatenate([-sums, sums])
+        return -sums
+
+    def public(self) -> tuple[object, ...]:
+        """The points, the index and the bounds."""
+        return (*self.term.public(), self.entry)
+
+    def _of_block(self, block: BoundedBlock) -> np.ndarray:
+        term, entry = self.term, self.entry
+        limit = term.clip
+        r = np.clip(term.derivatives(block), -limit, limit)
+        np.copyto(r, 0.0, where=np.isnan(r))
+        r /= limit * entry
+        r = term.weighted(block, r)
+        if r.ndim == 1:
+            return block.combine_within(r, entry)
+        return np.stack([block.combine_within(column, entry) for column in r.T], axis=1)
+
+
+def _kept(problem: Problem, clip: float) -> bool:
+    """Whether double precision keeps the bounds."""
+    scale = max(1.0, problem.row_norm * problem.max_weight)
+    return _LEAST_BOUND * scale <= clip * min(1.0, problem.row_norm) and (
+        clip * problem.n_samples * scale <= _LARGEST_SUM
+    )
+
+
+def _clipped(d: np.ndarray, limit: np.ndarray) -> np.ndarray:
+    """Derivatives shrunk row by row to a norm of at most ``limit``; overwrites d.
+
+    As :meth:`Loss.clipped_derivative` does with the derivative at one point.
+    """
+    if d.ndim == 1:
+        np.clip(d, -limit, limit, out=d)
+        np.copyto(d, 0.0, where=np.isnan(d))
+        return d
+    norms = np.sqrt(np.einsum("ij,ij->i", d, d))
+    largest = limit * (1.0 - (d.shape[1] + 8) * _EPS)
+    d *= np.divide(largest, norms, out=np.ones_like(norms), where=norms > largest)[:, None]
+    d[~np.isfinite(norms)] = 0.0
+    return d

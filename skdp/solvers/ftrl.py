@@ -1,0 +1,239 @@
+"""Dual averaging over running sums: a current model of a stream whose rows are not kept."""
+
+from __future__ import annotations
+
+from dataclasses import dataclass, replace
+from math import ceil, hypot, isinf, sqrt
+from numbers import Integral, Real
+from typing import TYPE_CHECKING, Any, ClassVar
+
+import numpy as np
+from sklearn.utils._param_validation import Interval, StrOptions, validate_parameter_constraints
+
+from ..losses import (
+    Hinge,
+    HuberisedHinge,
+    Logistic,
+    OneVsRest,
+    Sigmoid,
+    Softmax,
+    SquaredHinge,
+)
+from ..problem import Problem
+from ..stream_plan import StreamPlan, StreamQuestion
+from .base import Solution
+from .streaming import Learner, StreamingSolver, one_pass
+
+if TYPE_CHECKING:
+    from ..privacy.oracle import Oracle
+
+__all__ = ["FTRL"]
+
+_HYPERPARAMETERS: dict[str, list[Any]] = {
+    "batches": [None, Interval(Integral, 1, None, closed="left")],
+    "clip": [None, Interval(Real, 1e-50, 1e50, closed="neither")],
+    "reach": [None, Interval(Real, 0, None, closed="neither")],
+    "momentum": [Interval(Real, 0, 1, closed="left")],
+    "average": [Interval(Real, 0, None, closed="left")],
+    "mechanism": [StrOptions({"blt", "toeplitz", "honaker", "tree"})],
+}
+
+_FEWEST = 100
+# Squared norm of a column of the factor, for as many batches as there usually are.
+_COLUMN = 3.0
+_OF_SAMPLING = 0.3
+# Longest step of one batch, in units of the inverse of its curvature scale, by experience.
+_STRIDE = 4.0
+
+
+@dataclass(frozen=True)
+class _Family:
+    """Clip and length of the noise in the weights, for rows of norm 1, by kind of loss.
+
+    ``most`` bounds the standard deviation of the noise in the score of a row of full norm, and
+    ``horizon`` the total step length in units of the inverse squared norm of rows, beyond which
+    steps bring more of the noise of sampling than of progress.
+    """
+
+    clip: float
+    reach: float
+    most: float
+    horizon: float
+    smoothness: float
+
+
+_LOG_ODDS = _Family(clip=0.5, reach=32.0, most=3.0, horizon=5e4, smoothness=0.25)
+_MARGIN = _Family(clip=0.5, reach=10.0, most=2.0, horizon=3e4, smoothness=1.0)
+_RESIDUAL = _Family(clip=0.1, reach=0.4, most=0.3, horizon=4e3, smoothness=1.0)
+
+
+@dataclass(frozen=True)
+class FTRL(StreamingSolver):
+    r"""One model after each batch, from the noisy sum of all clipped gradients so far.
+
+    .. math:: w_{k+1} = \Pi\Bigl( \mathrm{prox}\bigl( w_k - s\, (\tilde S_k - \tilde S_{k-1})
+              \bigr) \Bigr), \qquad
+              \tilde S_k = \sum_{j \le k} \sum_{i \in B_j} \mathrm{clip}(\nabla f_i(w_j)) / C
+              + \text{noise}_k
+
+    Without penalty and constraint this is follow the regularized leader, w_0 less s times the sum,
+    in which the noise of earlier batches does not add up: the noise of running sums is correlated
+    so that each has hardly more than a single release would have. Steps are in units of the clip,
+    so the noise in the weights has the same length whatever the clip. The published model is an
+    average of iterates that forgets the first ones.
+
+    Rows are read once and not kept; memory is a few times the size of the model. The cuts between
+    batches are public. A single row moves one term of the sums only, and is in no other batch.
+
+    Parameters
+    ----------
+    batches : int, optional
+        Number of batches of about equal size, at most the number of rows. By default 100 or as
+        many more as steps have to be shorter to be stable: that grows with rows and budget.
+    clip : float, optional
+        Bound on the norm of the derivative of the loss at a row of full norm. By default 0.5 for
+        log-odds and margins and 0.1 for residuals, more at budgets beyond mu = 2.
+    reach : float, optional
+        Length of the noise in the last iterate, before it is averaged, for rows of norm 1: s is
+        what brings it about. A part of the noise of sampling counts as well. By default 32 for
+        log-odds, 10 for margins, 0.4 for residuals, less where there are few parameters, whose
+        scores would have all the noise.
+    momentum : float, default=0.0
+        Heavy-ball coefficient, in [0, 1).
+    average : float, default=4.0
+        Iterate k counts ``average / (k + average)`` in the mean, k = 0, 1, ...; 0 publishes the
+        last iterate.
+    mechanism : {'blt', 'toeplitz', 'honaker', 'tree'}, default='blt'
+        How the noise of the running sums is correlated.
+
+    References
+    ----------
+    Kairouz, McMahan, Song, Thakkar, Thakurta and Xu (2021) for private follow the regularized
+    leader; Denisov et al. (2022) and Dvijotham et al. (2024) for the noise; Nesterov (2009) for
+    dual averaging.
+
+    Examples
+    --------
+    >>> from skdp.solvers import FTRL
+    >>> FTRL(batches=500).get_params()["batches"]
+    500
+    """
+
+    in_order: ClassVar[bool] = True
+
+    batches: int | None = None
+    clip: float | None = None
+    reach: float | None = None
+    momentum: float = 0.0
+    average: float = 4.0
+    mechanism: str = "blt"
+
+    def check(self, problem: Problem) -> None:
+        """Refuse hyperparameters outside their range."""
+        del problem
+        name = type(self).__name__
+        validate_parameter_constraints(_HYPERPARAMETERS, self.get_params(), caller_name=name)
+
+    def plan(self, problem: Problem, mu: float) -> StreamPlan:
+        """Number of batches and clip, functions of public facts."""
+        family = _family(problem)
+        clip = self.clip
+        if clip is None:
+            clip = family.clip * max(1.0, mu / 2)
+        clip = min(clip, problem.loss.lipschitz)
+        batches = self.batches
+        if batches is None:
+            step = self._step(problem, clip, 2 * _COLUMN / mu)
+            curvature = problem.n_samples * family.smoothness / clip
+            batches = max(_FEWEST, min(problem.n_samples, ceil(step * curvature / _STRIDE)))
+        return StreamPlan(min(batches, problem.n_samples), clip, self.mechanism)
+
+    def learner(
+        self,
+        problem: Problem,
+        plan: StreamPlan,
+        deviation: float,
+        before: Learner | None,
+        rng: np.random.Generator,
+    ) -> Learner:
+        """Iterate, mean and running sum, starting at the model before if there is one."""
+        del rng
+        start, earlier = problem.start(), 0
+        if before is not None:
+            start, earlier = problem.project(before.solution.w), before.solution.n_iter
+        step = self._step(problem, plan.clip, deviation)
+        rows = problem.n_samples / plan.releases
+        # Row by row no step may be longer than the curvature of a single row allows.
+        stride = min(_STRIDE, 1 + rows) * plan.clip / (_family(problem).smoothness * rows)
+        step = min(step, stride) / problem.row_norm
+        return _Averaging(self, problem, plan, Solution(start, earlier), step)
+
+    def solve(self, problem: Problem, oracle: Oracle, rng: np.random.Generator) -> Solution:
+        """One pass over the rows; deterministic given the oracle's answers."""
+        self.check(problem)
+        return one_pass(self, problem, oracle, rng)
+
+    def _step(self, problem: Problem, clip: float, deviation: float) -> float:
+        """How far weights go for one unit of the sum, for rows of norm 1."""
+        family, length, n = _family(problem), sqrt(problem.n_parameters), problem.n_samples
+        score_noise = min(family.reach / length, family.most)
+        if self.reach is not None:
+            score_noise = self.reach / length
+        # Rows are a sample, which is noise as well, though averaging takes more of it away. It is
+        # of the size of gradients, not of their bound.
+        sampling = _OF_SAMPLING * family.clip / clip * sqrt(n) / length
+        noise = hypot(deviation, sampling)
+        return min(score_noise / noise, family.horizon * clip / n)
+
+
+class _Averaging(Learner):
+    """See :class:`FTRL`."""
+
+    def __init__(
+        self, solver: FTRL, problem: Problem, plan: StreamPlan, start: Solution, step: float
+    ) -> None:
+        self._problem = problem
+        self._batches = plan.releases
+        self._momentum = solver.momentum
+        self._average = solver.average
+        self._step = step
+        # A row adds its gradient over ``clip * row_norm * max_weight``.
+        unit = plan.clip * problem.row_norm * problem.max_weight
+        self._penalty_step = step * problem.n_samples / plan.releases / unit
+        self._w = self._mean = start.w
+        self._sum: np.ndarray = np.zeros_like(start.w)
+        self._pace: np.ndarray = np.zeros_like(start.w)
+        self._earlier = start.n_iter
+        self._done = 0
+
+    def question(self) -> StreamQuestion:
+        """The gradient at the present iterate."""
+        n, k = self._problem.n_samples, self._done
+        rows = n * (k + 1) // self._batches - n * k // self._batches
+        return StreamQuestion(rows, self._w)
+
+    def learn(self, answer: np.ndarray) -> None:
+        """One step along what the sum has grown by."""
+        problem = self._problem
+        self._pace = self._momentum * self._pace + (1 - self._momentum) * (answer - self._sum)
+        self._sum = answer
+        moved = problem.prox(self._w - self._step * self._pace, self._penalty_step)
+        self._w = problem.project(moved)
+        weight = self._average / (self._done + self._average) if self._average else 1.0
+        self._mean = self._mean + weight * (self._w - self._mean)
+        self._done += 1
+
+    @property
+    def solution(self) -> Solution:
+        """The mean so far."""
+        return Solution(self._mean, n_iter=self._earlier + self._done)
+
+
+def _family(problem: Problem) -> _Family:
+    loss = problem.loss.loss if isinstance(problem.loss, OneVsRest) else problem.loss
+    if isinstance(loss, Logistic | Sigmoid | Softmax):
+        return _LOG_ODDS
+    if isinstance(loss, Hinge | HuberisedHinge | SquaredHinge):
+        return _MARGIN
+    smoothness = loss.smoothness
+    return _RESIDUAL if isinf(smoothness) else replace(_RESIDUAL, smoothness=smoothness)

@@ -1,0 +1,266 @@
+"""Frank-Wolfe on a stream: steps towards extreme points along a recursive gradient estimate."""
+
+from __future__ import annotations
+
+from abc import ABC
+from dataclasses import dataclass
+from math import ceil, isfinite, isinf, log, sqrt
+from numbers import Integral, Real
+from typing import TYPE_CHECKING, Any, ClassVar, final
+
+import numpy as np
+from sklearn.utils._param_validation import Interval, StrOptions
+
+from ..constraints import L1Ball, Polytope, Simplex
+from ..losses import Logistic, OneVsRest, Sigmoid, Softmax
+from ..privacy.calculus import Calculus, GaussianDP, ZeroConcentratedDP
+from ..problem import Problem
+from ..regularizers import L2, ElasticNet, NoRegularizer
+from ..stream_plan import StreamPlan, StreamQuestion
+from .base import Solution
+from .streaming import Learner, StreamingSolver
+
+if TYPE_CHECKING:
+    from ..privacy.adjacency import Adjacency
+
+__all__ = ["OnlineFrankWolfe"]
+
+# Choices pay by the root of their number, sums by its logarithm.
+_ROUNDS_OF_CHOICES, _ROUNDS_OF_SUMS = 30, 100
+_CLIP_OF_LOG_ODDS, _CLIP = 0.5, 0.25
+# Error of a running sum with the best correlated noise, for a hundred to a million terms.
+_ERROR_OF_SUMS = 3.5
+_LOSS_OF_CHOICES = 3.0
+# An intercept moves along what its slope has beyond so many standard deviations of its noise.
+_BEYOND = 2.0
+
+
+@dataclass(frozen=True)
+class OnlineFrankWolfe(StreamingSolver, ABC):
+    r"""What Frank-Wolfe does with a stream. A base of the solver, not one by itself.
+
+    After batch i = 0, 1, ... of m rows, at the model w_i,
+
+    .. math:: G_i = \sum_{j \le i} \sum_{r \in B_j} \mathrm{clip}\bigl( (j + 1) \nabla f_r(w_j)
+              - j \nabla f_r(w_{j-1}) \bigr) + \text{noise}, \qquad
+              v_i = \arg\min_{v \in W} \langle G_i, v \rangle, \qquad
+              w_{i+1} = w_i + \eta_i (v_i - w_i), \quad \eta_i = \frac{1}{i + 1}.
+
+    ``G_i / ((i + 1) m)`` follows the gradient at w_i: what earlier rows said of other models
+    is corrected by how their successors see the change. A row's vector is bounded because models
+    change by ``||w_j - w_{j-1}|| <= D / j``, D being the diameter, so that its norm is at most
+    ``L + beta D`` for an L-Lipschitz and beta-smooth loss; but the bound is enforced by clipping
+    the vector as a whole, and privacy depends neither on these constants nor on the steps.
+
+    On balls the running sums are released with correlated Gaussian noise and minimised over
+    exactly. On an l1 ball or a simplex a vertex may instead be chosen by Gumbel noise from exact
+    sums, with noise of the same scale at all steps. Which of the two has less noise follows from
+    public facts: that of sums grows with the root of the number of features where entries of rows
+    are bounded one by one, that of choices with the root of the number of steps.
+
+    The intercept, which is not constrained, takes a damped Newton step along what its entry of G_i
+    has beyond the noise, with the same eta_i. The penalty has to be smooth; its gradient is added
+    without noise. With either of them, sums are released.
+
+    A stream that goes on from another, or from an initial model, estimates the gradient anew, with
+    j counted from its own start, and steps as if the model that it begins with came from as many
+    updates as are to come. Steps are then shorter than ``1 / (j + 1)``, so the argument for the
+    bound holds.
+
+    Parameters
+    ----------
+    batch : int, optional
+        Rows of a stream between two updates; by default a hundredth of the stream, or a thirtieth
+        where vertices are chosen. With 1 every row makes a model, as published.
+    stream_clip : float, optional
+        Bound on the vector of a row of a stream, in units of the row norm times the largest class
+        weight. 0.5 by default for log-odds and 0.25 for other losses, which is far below
+        ``L + beta D``; what it distorts is less than the noise that it saves.
+    noise : {'auto', 'gumbel', 'gaussian'}, default='auto'
+        Whether vertices are chosen or sums are released.
+    mechanism : {'blt', 'toeplitz', 'honaker', 'tree'}, default='blt'
+        How the Gaussian noise of the running sums of a stream is correlated.
+
+    References
+    ----------
+    Han, Liang, Wang and Zhang (2022); Denisov et al. (2022) and Dvijotham et al. (2024) for the
+    noise of running sums; Cesar and Rogers (2021) for the price of choices.
+    """
+
+    OF_STREAMS: ClassVar[dict[str, list[Any]]] = {
+        "batch": [None, Interval(Integral, 1, None, closed="left")],
+        "stream_clip": [None, Interval(Real, 1e-50, 1e50, closed="neither")],
+        "noise": [StrOptions({"auto", "gumbel", "gaussian"})],
+        "mechanism": [StrOptions({"blt", "toeplitz", "honaker", "tree"})],
+    }
+
+    batch: int | None = None
+    stream_clip: float | None = None
+    noise: str = "auto"
+    mechanism: str = "blt"
+
+    @final
+    def check_stream(self, problem: Problem) -> None:
+        """Refuse problems that the streaming rule cannot take."""
+        name = type(self).__name__
+        if not isfinite(problem.diameter):
+            raise ValueError(
+                f"{name} needs a bounded constraint, got {type(problem.constraint).__name__}; "
+                "pass a ball, a box or a simplex, or use the solver 'ftrl'."
+            )
+        if _smooth_penalty(problem) is None:
+            raise ValueError(
+                f"{name} needs a smooth penalty for streams, got "
+                f"{type(problem.regularizer).__name__}; use a ridge penalty, none, or 'ftrl'."
+            )
+        if self.noise == "gumbel" and not _choosable(problem):
+            raise ValueError(
+                f"{name} needs an l1 ball or a simplex, no intercept and no penalty for a stream "
+                "with noise='gumbel'. Leave noise out."
+            )
+
+    @final
+    def calculus_for_stream(
+        self, problem: Problem, epsilon: float, delta: float, adjacency: Adjacency
+    ) -> Calculus:
+        """Exact for running sums, zero-concentrated where vertices may be chosen."""
+        del epsilon, delta, adjacency
+        sums = self.noise == "gaussian" or not _choosable(problem)
+        return GaussianDP() if sums else ZeroConcentratedDP()
+
+    @final
+    def plan(self, problem: Problem, mu: float) -> StreamPlan:
+        """Number of updates, bound and mechanism."""
+        del mu
+        clip = self.stream_clip
+        if clip is None:
+            loss = problem.loss.loss if isinstance(problem.loss, OneVsRest) else problem.loss
+            log_odds = isinstance(loss, Logistic | Sigmoid | Softmax)
+            clip = _CLIP_OF_LOG_ODDS if log_odds else _CLIP
+        updates = ceil(problem.n_samples / self._rows(problem, choices=True))
+        chosen = self.noise == "gumbel"
+        if self.noise == "auto":
+            chosen = _choices_pay(problem, updates)
+        if not chosen:
+            updates = ceil(problem.n_samples / self._rows(problem, choices=False))
+        return StreamPlan(updates, clip, StreamPlan.GUMBEL if chosen else self.mechanism)
+
+    @final
+    def learner(
+        self,
+        problem: Problem,
+        plan: StreamPlan,
+        deviation: float,
+        before: Learner | None,
+        rng: np.random.Generator,
+    ) -> Learner:
+        """Two models, the last two, and a count."""
+        del rng
+        rows = self._rows(problem, choices=plan.chooses_vertices)
+        return _Stepping(problem, plan, rows, deviation, before)
+
+    def _rows(self, problem: Problem, *, choices: bool) -> int:
+        if self.batch is not None:
+            return self.batch
+        return ceil(problem.n_samples / (_ROUNDS_OF_CHOICES if choices else _ROUNDS_OF_SUMS))
+
+
+class _Stepping(Learner):
+    """See :class:`OnlineFrankWolfe`."""
+
+    def __init__(
+        self,
+        problem: Problem,
+        plan: StreamPlan,
+        rows: int,
+        deviation: float,
+        before: Learner | None,
+    ) -> None:
+        self._problem = problem
+        self._chooses = plan.chooses_vertices
+        self._rows, self._deviation = rows, deviation
+        self._unit = plan.clip * problem.row_norm * problem.max_weight
+        self._steps = self._taken = self._earlier = 0
+        self._w = problem.start()
+        if before is not None:
+            self._w, self._earlier = problem.project(before.solution.w), before.solution.n_iter
+        if before is not None or problem.initial is not None:
+            # What there is counts as much as what is to come; in parts it rests on as many rows.
+            self._taken = plan.releases
+        self._before = self._w
+
+    def question(self) -> StreamQuestion:
+        """The recursive term, from the last two models."""
+        left = self._problem.n_samples - self._steps * self._rows
+        rows = min(self._rows, left)
+        return StreamQuestion(rows, self._w, self._before if self._steps else None, self._steps)
+
+    def learn(self, answer: np.ndarray) -> None:
+        """One step towards an extreme point."""
+        problem, w, d = self._problem, self._w, self._problem.n_features
+        self._steps += 1
+        self._taken += 1
+        target = w.copy()
+        if self._chooses:
+            target[:d] = self._vertex(int(answer[0]), w[:d].shape)
+        else:
+            slope = answer * (self._unit / (self._steps * self._rows))
+            penalty = _smooth_penalty(problem)
+            assert penalty is not None
+            target[:d] = problem.constraint.linear_minimizer(slope[:d] + penalty * w[:d])
+            # What noise alone may bring about is no reason to move an intercept, which no
+            # constraint brings back; and no mean of bounded entries is larger than the bound.
+            least = _BEYOND * self._deviation * self._unit / (self._steps * self._rows)
+            steep = np.clip(np.abs(slope[d:]) - least, 0.0, self._unit)
+            target[d:] -= np.copysign(steep, slope[d:]) / self._curvature
+        self._before = w
+        self._w = w + (target - w) / self._taken
+
+    @property
+    def solution(self) -> Solution:
+        """The latest model."""
+        return Solution(self._w, n_iter=self._earlier + self._steps)
+
+    @property
+    def _curvature(self) -> float:
+        """Of the loss along an intercept, at most."""
+        problem = self._problem
+        smoothness = 1.0 if isinf(problem.loss.smoothness) else problem.loss.smoothness
+        return smoothness * problem.max_weight * problem.bounds.intercept_value**2
+
+    def _vertex(self, index: int, shape: tuple[int, ...]) -> np.ndarray:
+        polytope = self._problem.constraint
+        assert isinstance(polytope, Polytope)
+        return polytope.vertex(index, int(np.prod(shape))).reshape(shape)
+
+
+def _smooth_penalty(problem: Problem) -> float | None:
+    """Its strength as a ridge penalty; None if it is of another kind."""
+    penalty = problem.regularizer
+    if isinstance(penalty, NoRegularizer):
+        return 0.0
+    ridge = isinstance(penalty, L2) or (isinstance(penalty, ElasticNet) and penalty.l1_ratio == 0)
+    return penalty.strong_convexity if ridge else None
+
+
+def _choosable(problem: Problem) -> bool:
+    bare = not problem.bounds.intercept_value and _smooth_penalty(problem) == 0.0
+    return bare and isinstance(problem.constraint, L1Ball | Simplex)
+
+
+def _choices_pay(problem: Problem, updates: int) -> bool:
+    """Whether chosen vertices have less noise than minimising over noisy sums.
+
+    A row of l2 norm R and entries of at most e, at a derivative of 1: for the same budget, sums
+    have noise of ``2 R c`` an entry over mu, c being the error of the mechanism, whose maximum over
+    the vertices is ``sqrt(2 log v)`` times that; choices have Gumbel noise of scale
+    ``2 e sqrt(updates)`` over mu, with a maximum of ``log v`` times that. Measured, choices have to
+    be three times better by this count, since what a bound on entries cuts off is more.
+    """
+    if not _choosable(problem):
+        return False
+    own = problem.bounds.feature_bound
+    entry = problem.row_norm if own is None else min(own, problem.row_norm)
+    vertices = log(max(3, 2 * problem.n_features * problem.loss.n_scores))
+    of_sums = problem.row_norm * _ERROR_OF_SUMS * sqrt(2.0 * vertices)
+    return _LOSS_OF_CHOICES * entry * sqrt(updates) * vertices < of_sums

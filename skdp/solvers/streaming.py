@@ -1,0 +1,147 @@
+"""What a streaming solver is: one that learns from each batch of rows as it comes."""
+
+from __future__ import annotations
+
+from abc import ABC, abstractmethod
+from dataclasses import dataclass
+from typing import TYPE_CHECKING
+
+import numpy as np
+
+from ..problem import Problem
+from ..stream_plan import StreamPlan, StreamQuestion
+from .base import Solution, Solver
+
+if TYPE_CHECKING:
+    from ..privacy.adjacency import Adjacency
+    from ..privacy.calculus import Calculus
+    from ..privacy.oracle import Oracle
+
+__all__ = ["Learner", "StreamingSolver", "one_pass"]
+
+
+class Learner(ABC):
+    """The public state of a solver in the middle of a stream.
+
+    A deterministic function of the problem, the plan and the answers so far. It may be pickled,
+    published and looked at; it holds no rows and nothing that takes noise off.
+    """
+
+    @abstractmethod
+    def question(self) -> StreamQuestion:
+        """What the rows of the next batch are asked."""
+
+    @abstractmethod
+    def learn(self, answer: np.ndarray) -> None:
+        """Take in what was released after that batch."""
+
+    @property
+    @abstractmethod
+    def solution(self) -> Solution:
+        """The model so far; before the first answer the start."""
+
+
+@dataclass(frozen=True)
+class StreamingSolver(Solver, ABC):
+    """A solver that can learn from rows which come one after another and are not kept.
+
+    What it will ask of them is declared in a plan, so that it can be paid for before there is a
+    row; what it asks is a function of released answers and public facts. Whoever drives it (an
+    oracle with all rows, a stream) therefore gets the same models from the same answers, however
+    the rows were delivered.
+    """
+
+    def check_stream(self, problem: Problem) -> None:
+        """Refuse what it takes as a data set, but not as a stream; by default nothing.
+
+        Called after ``check``, before anything is paid.
+
+        Parameters
+        ----------
+        problem : Problem
+            Loss, penalty, constraint and public sizes.
+
+        Raises
+        ------
+        ValueError
+            Naming what the problem lacks, and the way out.
+        """
+
+    def calculus_for_stream(
+        self, problem: Problem, epsilon: float, delta: float, adjacency: Adjacency
+    ) -> Calculus:
+        """The calculus that the ledger of a stream is opened with; by default that of a fit.
+
+        Parameters
+        ----------
+        problem : Problem
+            Loss, penalty, constraint and public bounds.
+        epsilon, delta : float
+            The whole budget.
+        adjacency : Adjacency
+            Neighbouring relation.
+        """
+        return self.calculus_for(problem, epsilon, delta, adjacency)
+
+    @abstractmethod
+    def plan(self, problem: Problem, mu: float) -> StreamPlan:
+        """What is fixed before the first row.
+
+        Parameters
+        ----------
+        problem : Problem
+            Loss, penalty, constraint and public bounds; its number of rows is the horizon.
+        mu : float
+            Gaussian-DP parameter of the budget for the whole stream.
+        """
+
+    @abstractmethod
+    def learner(
+        self,
+        problem: Problem,
+        plan: StreamPlan,
+        deviation: float,
+        before: Learner | None,
+        rng: np.random.Generator,
+    ) -> Learner:
+        """The state before the first row.
+
+        Parameters
+        ----------
+        problem : Problem
+            As in ``plan``.
+        plan : StreamPlan
+            The plan for it.
+        deviation : float
+            Noise of the last release: the standard deviation of each entry of the sum, in units of
+            the bound on a row, or the scale of the noise on each score.
+        before : Learner or None
+            Of this solver, at the end of a stream that this one goes on from.
+        rng : Generator
+            Public coins.
+        """
+
+
+def one_pass(
+    solver: StreamingSolver, problem: Problem, oracle: Oracle, rng: np.random.Generator
+) -> Solution:
+    """Go once through the rows that an oracle holds, in their order.
+
+    Parameters
+    ----------
+    solver : StreamingSolver
+        What learns.
+    problem : Problem
+        What is to be solved.
+    oracle : Oracle
+        Answers for all of its budget.
+    rng : Generator
+        Public coins.
+    """
+    budget = oracle.budget
+    plan = solver.plan(problem, budget.mu)
+    answers = oracle.for_problem(problem).stream(plan, spend=budget.whole())
+    learner = solver.learner(problem, plan, answers.deviation, None, rng)
+    for _ in range(plan.releases):
+        learner.learn(answers.answer(learner.question()))
+    return learner.solution

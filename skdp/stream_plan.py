@@ -1,0 +1,81 @@
+"""What a streaming solver declares before the first row arrives, and what it asks of each batch.
+
+Plain public facts, which solvers write and the trusted session reads; neither knows of the other.
+"""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+from math import inf
+from typing import ClassVar
+
+import numpy as np
+
+__all__ = ["StreamPlan", "StreamQuestion"]
+
+
+@dataclass(frozen=True)
+class StreamPlan:
+    """What is fixed for all of a stream, so that it can be paid for before any row is read.
+
+    Parameters
+    ----------
+    releases : int
+        Number of batches, after each of which there is one answer.
+    clip : float
+        Bound on what one row adds, in units of ``row_norm * max_weight``: positive and finite.
+        Answers are in units of this bound.
+    mechanism : str
+        How running sums are answered: ``'blt'``, ``'toeplitz'``, ``'honaker'`` or ``'tree'`` for
+        the sums with correlated Gaussian noise, ``'gumbel'`` for a vertex of the feasible polytope
+        chosen by Gumbel noise.
+
+    Raises
+    ------
+    ValueError
+        If there is nothing to release or the bound is not positive and finite.
+    """
+
+    releases: int
+    clip: float
+    mechanism: str = "blt"
+
+    GUMBEL: ClassVar[str] = "gumbel"
+
+    def __post_init__(self) -> None:
+        if not (self.releases >= 1 and 0 < self.clip < inf):
+            raise ValueError(
+                "StreamPlan needs at least 1 release and a positive finite clip, got "
+                f"{self.releases} and {self.clip}."
+            )
+
+    @property
+    def chooses_vertices(self) -> bool:
+        """Whether answers are numbers of vertices."""
+        return self.mechanism == self.GUMBEL
+
+
+@dataclass(frozen=True, eq=False)
+class StreamQuestion:
+    r"""What the rows of the next batch are asked: a sum of one clipped vector a row.
+
+    .. math:: \mathrm{clip}\bigl( (k + 1) \nabla f_i(w) - k \nabla f_i(w_0) \bigr)
+
+    with f_i the weighted loss of row i. With ``k = 0`` it is the gradient at w.
+
+    Parameters
+    ----------
+    rows : int
+        Size of the batch, at least 1.
+    w : ndarray
+        Where, in the shape of the problem.
+    before : ndarray, optional
+        The point w_0; needed if k is not 0.
+    index : float, default=0
+        The weight k, not negative.
+    """
+
+    rows: int
+    w: np.ndarray
+    before: np.ndarray | None = None
+    index: float = 0.0

@@ -1,0 +1,58 @@
+"""What the receipt of a stream has to be."""
+
+from __future__ import annotations
+
+from math import fsum, inf
+from typing import Any
+
+from ..privacy.calculus import Calculus, GaussianDP, PerturbedGaussianDP, ZeroConcentratedDP
+from ..privacy.events import Event, Part
+
+__all__ = ["check_parts"]
+
+_CALCULI = (GaussianDP(), ZeroConcentratedDP(), PerturbedGaussianDP())
+
+
+def check_parts(model: Any) -> None:
+    """Check a receipt: parts have no row in common, and the dearest one is what was spent.
+
+    Prices are recomputed from the events alone. Which calculus added them up is not on the receipt,
+    so one that has a price for all of them has to give what is reported.
+
+    Parameters
+    ----------
+    model : estimator
+        In the middle of a stream.
+
+    Raises
+    ------
+    AssertionError
+        If the receipt is wrong.
+    """
+    events: dict[Part, list[Event]] = {}
+    for event in model.privacy_ledger_:
+        assert event.part is not None, f"{event.query} says nothing of its part"
+        events.setdefault(event.part, []).append(event)
+    stop = 0
+    for part in sorted(events, key=lambda part: part.start):
+        assert part.start >= stop, f"rows {part.start} to {stop} are in two parts"
+        assert part.stop > part.start, f"{part} has no row"
+        stop = part.stop
+    spent = model.privacy_spent_.epsilon
+    found = [
+        max((_epsilon(part, model.delta, c) for part in events.values()), default=0.0)
+        for c in _CALCULI
+    ]
+    # What is the budget but for rounding is reported as the budget.
+    assert any(abs(spent - epsilon) <= 1e-6 * epsilon for epsilon in found), (
+        f"{spent} is reported where {found} was spent"
+    )
+    assert spent <= model.epsilon
+
+
+def _epsilon(events: list[Event], delta: float, calculus: Calculus) -> float:
+    """The epsilon of one part; infinity if the calculus has no price for what it holds."""
+    try:
+        return calculus.epsilon(fsum(e.count * calculus.cost(e) for e in events), delta)
+    except TypeError:
+        return inf

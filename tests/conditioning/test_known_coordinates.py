@@ -1,0 +1,131 @@
+"""What an earlier part of a stream has released is used: start and coordinates."""
+
+from dataclasses import replace
+
+import numpy as np
+import pytest
+import scipy.sparse as sp
+
+from skdp.bounds import RowBounds, TargetBounds
+from skdp.conditioning import Damping, Looks, Whitening
+from skdp.data.dense import DenseRows
+from skdp.data.sparse import SparseRows
+from skdp.losses import Logistic, Softmax, Squared
+from skdp.privacy.adjacency import Adjacency
+from skdp.privacy.ledger import Ledger
+from skdp.privacy.oracle import PrivateOracle
+from skdp.privacy.randomness import SeededNoise
+from skdp.problem import Problem
+
+N, D = 2000, 5
+RNG = np.random.default_rng(0)
+X = RNG.normal(size=(N, D)) * [3.0, 1.0, 0.3, 0.1, 0.03] + 0.2
+LABELS = RNG.integers(0, 3, size=N)
+COINS = np.random.default_rng(1)
+CONDITIONERS = [Whitening(full=True), Whitening(full=False), Looks(), Damping()]
+
+
+def problem(loss, intercept):
+    target = TargetBounds(-1, 1) if isinstance(loss, Squared) else None
+    return Problem(loss, N, D, RowBounds(5.0, intercept, target))
+
+
+def oracle_for(task, epsilon=1.0, n=N):
+    ledger = Ledger(epsilon, 1e-5)
+    noise = SeededNoise(np.random.default_rng(2))
+    y = LABELS if isinstance(task.loss, Softmax) else (LABELS > 0).astype(float)
+    rows = DenseRows(X[:n], y[:n])
+    return PrivateOracle(rows, ledger, Adjacency.REPLACE_ONE, noise).for_problem(task), ledger
+
+
+@pytest.mark.parametrize("conditioner", CONDITIONERS, ids=repr)
+@pytest.mark.parametrize("loss", [Logistic(), Softmax(3), Squared()], ids=repr)
+@pytest.mark.parametrize("intercept", [0.0, 1.5])
+def test_a_model_stays_the_same_in_other_coordinates(conditioner, loss, intercept):
+
+    task = problem(loss, intercept)
+    w = RNG.normal(size=task.shape)
+    oracle, _ = oracle_for(task, epsilon=50.0)
+    conditioned = conditioner.prepare(replace(task, initial=w), oracle, COINS)
+    assert conditioned.bounds.row_map is not None
+    start = conditioned.start().reshape(conditioned.n_rows, -1)
+    found = conditioned.in_user_coordinates(start)
+    expected = task.in_user_coordinates(w.reshape(task.n_rows, -1))
+    for one, other in zip(found, expected, strict=True):
+        np.testing.assert_allclose(one, other, rtol=1e-7, atol=1e-9)
+
+
+def test_without_a_start_there_is_none_afterwards():
+    task = problem(Squared(), 1.5)
+    assert Looks().prepare(task, oracle_for(task)[0], COINS).initial is None
+
+
+@pytest.mark.parametrize("intercept", [0.0, 1.5])
+def test_one_look_is_had_in_known_coordinates(intercept):
+    task = problem(Squared(), intercept)
+    oracle, first = oracle_for(task, epsilon=4.0)
+    known = Looks().prepare(task, oracle, COINS).bounds.row_map
+    assert known.typical**2 <= task.n_rows
+    oracle, second = oracle_for(task, epsilon=4.0)
+    again = Looks().prepare(task, oracle, COINS, known)
+    assert [e.query for e in second.receipt()] == ["second_moments"]
+    assert second.total == pytest.approx(0.05 * second.limit)
+    assert first.total == pytest.approx(0.4 * first.limit)
+    # Coordinates stay white.
+    assert max(spread(again.bounds.row_map, intercept), spread(known, intercept)) < 2
+    assert spread(known, intercept) < 0.1 * spread(None, intercept)
+
+
+def spread(row_map, intercept):
+    """Ratio of the largest to the smallest eigenvalue of the second moments."""
+    Z = X / np.maximum(1.0, np.linalg.norm(X, axis=1, keepdims=True) / 5.0)
+    if row_map is not None:
+        Z = row_map.apply(Z)
+    elif intercept:
+        Z = np.column_stack([Z, np.full(N, intercept)])
+    values = np.linalg.eigvalsh(Z.T @ Z)
+    return values.max() / values.min()
+
+
+def test_a_look_that_noise_drowns_leaves_known_coordinates_as_they_are():
+    task = problem(Squared(), 1.5)
+    known = Looks().prepare(task, oracle_for(task, epsilon=4.0)[0], COINS).bounds.row_map
+    again = Looks(least=1e9).prepare(task, oracle_for(task, epsilon=1e-3)[0], COINS, known)
+    row_map = again.bounds.row_map
+    np.testing.assert_allclose(row_map.jacobian(), known.jacobian())
+    np.testing.assert_allclose(row_map.shift, known.shift)
+
+
+def test_directions_that_noise_hides_are_treated_alike_if_asked_to():
+    task = problem(Squared(), 0.0)
+
+    def ratio(**options):
+        oracle, _ = oracle_for(task, epsilon=1e-2)
+        matrix = Looks(least=0.0, looks=1, **options).prepare(task, oracle, COINS)
+        values = np.linalg.svd(matrix.bounds.row_map.jacobian(), compute_uv=False)
+        return values.max() / values.min()
+
+    assert ratio(shrink=True) < 1.2
+    assert ratio() > 1.3
+
+
+def test_shrinking_changes_nothing_where_noise_is_small():
+    task = problem(Squared(), 0.0)
+    plain, shrunk = (
+        Looks(shrink=shrink).prepare(task, oracle_for(task, epsilon=1e4)[0], COINS).bounds.row_map
+        for shrink in (False, True)
+    )
+    assert spread(shrunk, 0.0) == pytest.approx(spread(plain, 0.0), rel=0.02)
+
+
+def test_sparse_rows_of_text_start_at_a_given_model_too():
+
+    rows = SparseRows(sp.csr_array(np.abs(X)), (LABELS > 0).astype(float))
+    task = Problem(Logistic(), N, D, RowBounds(5.0, 1.5), sparse=True, initial=np.arange(D + 1.0))
+    ledger = Ledger(50.0, 1e-5)
+    noise = SeededNoise(np.random.default_rng(2))
+    oracle = PrivateOracle(rows, ledger, Adjacency.REPLACE_ONE, noise).for_problem(task)
+    conditioned = Damping().prepare(task, oracle, COINS)
+    coef, intercept = conditioned.in_user_coordinates(conditioned.start()[:, None])
+    np.testing.assert_allclose(coef[:, 0], np.arange(D), atol=1e-9)
+    np.testing.assert_allclose(intercept, 1.5 * D)

@@ -1,0 +1,247 @@
+"""What travels with a model in the middle of a stream: the publishable model and nothing else."""
+
+import copy
+import io
+import os
+import pickle
+import stat
+
+import joblib
+import numpy as np
+import pytest
+from sklearn.base import clone
+
+from skdp import DPLinearRegression, DPLogisticRegression, load_checkpoint, save_checkpoint
+from skdp.solvers import Blocks
+from skdp.testing import record_partial_fit, replay_partial_fit
+
+pytestmark = pytest.mark.filterwarnings("ignore::skdp.SeededNoiseWarning")
+
+N, D = 300, 3
+# A row that cannot occur by chance, and a seed whose bytes cannot either.
+MARKER = np.array([0.1234567890123, -0.9876543210987, 0.5647382910564])
+SEED = 1_234_567_891
+RNG = np.random.default_rng(0)
+X = RNG.uniform(-1, 1, size=(N, D))
+REAL = X @ np.arange(1.0, D + 1)
+BINARY = (REAL > 0).astype(int)
+# Behind the last cut before 250, so that it waits for its block.
+X[201] = MARKER
+
+
+def classifier(**options):
+    return DPLogisticRegression(
+        **{"data_norm": 2.0, "classes": [0, 1], "solver": Blocks(first=40), "random_state": SEED}
+        | options
+    )
+
+
+def regressor(**options):
+    return DPLinearRegression(
+        **{
+            "data_norm": 2.0,
+            "target_bounds": (-6, 6),
+            "solver": Blocks(first=40),
+            "random_state": SEED,
+        }
+        | options
+    )
+
+
+def summing(**options):
+    """Keeps exact sums instead of rows."""
+    return classifier(solver="auto", buffer=False, horizon=N, **options)
+
+
+EVERY = pytest.mark.parametrize("make", [classifier, regressor, summing])
+
+
+def feed(model, start=0, stop=250):
+    y = REAL if isinstance(model, DPLinearRegression) else BINARY
+    for k in range(start, stop, 25):
+        model.partial_fit(X[k : k + 25], y[k : k + 25])
+    return model
+
+
+def through_joblib(model):
+    buffer = io.BytesIO()
+    joblib.dump(model, buffer)
+    buffer.seek(0)
+    return joblib.load(buffer)
+
+
+WAYS = {
+    "pickle": lambda model: pickle.loads(pickle.dumps(model)),
+    "oldest pickle": lambda model: pickle.loads(pickle.dumps(model, protocol=0)),
+    "joblib": through_joblib,
+    "deepcopy": copy.deepcopy,
+    "copy": copy.copy,
+}
+every_way = pytest.mark.parametrize("way", WAYS.values(), ids=WAYS)
+
+
+@every_way
+@EVERY
+def test_copies_predict_and_say_that_they_cannot_go_on(make, way):
+    model = feed(make())
+    other = way(model)
+    np.testing.assert_array_equal(other.predict(X), model.predict(X))
+    assert other.privacy_spent_ == model.privacy_spent_
+    assert other.privacy_ledger_ == model.privacy_ledger_
+    assert other.n_samples_seen_ == model.n_samples_seen_ == 250
+    with pytest.raises(ValueError, match="needs the secret state of its stream to go on"):
+        feed(other, 250, 300)
+    assert other.random_state is None
+    # Fit starts anew, and the model itself goes on.
+    other.fit(X, REAL if make is regressor else BINARY)
+    assert feed(model, 250, 300).n_samples_seen_ == 300
+
+
+@every_way
+def test_copies_of_a_stream_without_secrets_go_on(way):
+    model = feed(classifier(solver="gd"))
+    other = way(model)
+    assert feed(other, 250, 300).n_samples_seen_ == 300
+    assert other.privacy_spent_.epsilon <= 1.0
+    # The seed stays behind, so that no noise is used twice.
+    assert other.random_state is None
+    assert not np.array_equal(other.coef_, feed(model, 250, 300).coef_)
+
+
+def contents(model, protocol=pickle.HIGHEST_PROTOCOL):
+    return pickle.dumps(model, protocol=protocol)
+
+
+def findings(state):
+    """What there is of rows, noise and seed in some bytes."""
+    found = [value for value in MARKER if np.float64(value).tobytes() in state]
+    found += [value for value in MARKER if repr(float(value)).encode() in state]
+    found += [
+        word
+        for word in (b"PCG64", b"MT19937", b"Generator", b"Noise", b"Session", b"Buffer", b"Rows")
+        if word in state
+    ]
+    found += [SEED] * (SEED.to_bytes(4, "little") in state or str(SEED).encode() in state)
+    return found
+
+
+@pytest.mark.parametrize("protocol", range(pickle.HIGHEST_PROTOCOL + 1))
+@EVERY
+def test_pickle_holds_no_row_no_sum_no_generator_and_no_seed(make, protocol):
+    assert not findings(contents(feed(make()), protocol))
+
+
+@EVERY
+def test_repr_parameters_and_clone_hold_none_either(make):
+    model = feed(make())
+    assert "Buffer" not in repr(model)
+    assert "_session" not in repr(vars(clone(model)))
+    assert not findings(pickle.dumps(clone(model).set_params(random_state=None)))
+    assert not any(name.startswith("_") for name in model.get_params())
+
+
+def test_search_for_secrets_finds_them_where_they_are(tmp_path):
+    model = feed(classifier())
+    save_checkpoint(model, tmp_path / "stream")
+    found = findings((tmp_path / "stream").read_bytes())
+    assert set(MARKER) <= set(found)
+    assert b"PCG64" in found
+
+
+@pytest.mark.parametrize("make", [classifier, regressor])
+def test_pickle_is_a_function_of_released_answers(make):
+    calls = [
+        (X[k : k + 25], (REAL if make is regressor else BINARY)[k : k + 25])
+        for k in range(0, 250, 25)
+    ]
+    model = make()
+    transcripts = record_partial_fit(model, calls)
+    assert len(transcripts) == 3
+    rng = np.random.default_rng(5)
+    # Other rows, in other calls.
+    garbage = [(9 * rng.normal(size=(10, D)), rng.integers(0, 2, size=10)) for _ in range(25)]
+    other = make()
+    replay_partial_fit(other, garbage, transcripts)
+    assert contents(other) == contents(model)
+
+
+@EVERY
+def test_a_resumed_stream_is_the_uninterrupted_one(make, tmp_path):
+    expected = feed(make(), stop=300)
+    for stop in (25, 150, 250):
+        model = feed(make(), stop=stop)
+        save_checkpoint(model, tmp_path / "stream")
+        resumed = feed(load_checkpoint(tmp_path / "stream"), stop, 300)
+        np.testing.assert_array_equal(resumed.coef_, expected.coef_)
+        np.testing.assert_array_equal(resumed.intercept_, expected.intercept_)
+        assert resumed.privacy_ledger_ == expected.privacy_ledger_
+        assert resumed.privacy_spent_ == expected.privacy_spent_
+        assert resumed.random_state is None
+
+
+def test_streams_of_batches_and_of_fresh_noise_move_too(tmp_path):
+    model = feed(classifier(solver="gd"))
+    save_checkpoint(model, tmp_path / "stream")
+    resumed = feed(load_checkpoint(tmp_path / "stream"), 250, 300)
+    np.testing.assert_array_equal(resumed.coef_, feed(classifier(solver="gd"), stop=300).coef_)
+    fresh = feed(classifier(random_state=None))
+    save_checkpoint(fresh, tmp_path / "fresh")
+    assert feed(load_checkpoint(tmp_path / "fresh"), 250, 300).n_samples_seen_ == 300
+
+
+@pytest.mark.parametrize("make", [classifier, summing, lambda: classifier(solver="gd")])
+def test_a_stream_is_in_one_place(make, tmp_path):
+    path = tmp_path / "stream"
+    model = feed(make())
+    predictions = model.predict(X)
+    save_checkpoint(model, path)
+    np.testing.assert_array_equal(model.predict(X), predictions)
+    with pytest.raises(ValueError, match="needs the secret state of its stream"):
+        feed(model, 250, 300)
+    with pytest.raises(ValueError, match="none to go on with"):
+        save_checkpoint(model, tmp_path / "other")
+    load_checkpoint(path)
+    assert os.listdir(tmp_path) == []
+    with pytest.raises(FileNotFoundError):
+        load_checkpoint(path)
+
+
+@pytest.mark.skipif(os.name != "posix", reason="modes of files are those of posix")
+def test_only_the_owner_may_read_a_checkpoint(tmp_path):
+    save_checkpoint(feed(classifier()), tmp_path / "stream")
+    assert stat.S_IMODE((tmp_path / "stream").stat().st_mode) == 0o600
+
+
+def test_a_file_that_is_there_is_not_written_over(tmp_path):
+    path = tmp_path / "stream"
+    path.write_bytes(b"precious")
+    model = feed(classifier())
+    with pytest.raises(FileExistsError):
+        save_checkpoint(model, path)
+    assert path.read_bytes() == b"precious"
+    with pytest.raises(ValueError, match="needs a file of save_checkpoint"):
+        load_checkpoint(path)
+    assert path.read_bytes() == b"precious"
+    # The stream has stayed where it was.
+    assert feed(model, 250, 300).n_samples_seen_ == 300
+
+
+def test_a_file_that_cannot_be_written_leaves_no_trace(tmp_path, monkeypatch):
+    model = feed(classifier())
+
+    def fail(descriptor):
+        raise OSError("no space left")
+
+    monkeypatch.setattr("skdp.estimators.checkpoints.os.fsync", fail)
+    with pytest.raises(OSError, match="no space left"):
+        save_checkpoint(model, tmp_path / "stream")
+    assert os.listdir(tmp_path) == []
+    monkeypatch.undo()
+    assert feed(model, 250, 300).n_samples_seen_ == 300
+
+
+def test_models_without_a_stream_have_nothing_to_save(tmp_path):
+    for model in (classifier(), classifier().fit(X, BINARY), copy.copy(feed(classifier()))):
+        with pytest.raises(ValueError, match="needs a model in the middle of a stream"):
+            save_checkpoint(model, tmp_path / "stream")
+    assert os.listdir(tmp_path) == []

@@ -1,0 +1,260 @@
+"""The session of a stream: pays first, adds each row once, releases each sum once."""
+
+import pickle
+
+import numpy as np
+import pytest
+from examples_of_stream_terms import problems
+
+from skdp import BudgetExceededError
+from skdp.bounds import RowBounds
+from skdp.constraints import L1Ball, Simplex
+from skdp.data.base import BlockStore
+from skdp.data.dense import DenseRows
+from skdp.losses import Logistic
+from skdp.privacy.adjacency import Adjacency
+from skdp.privacy.calculus import ZeroConcentratedDP
+from skdp.privacy.ledger import Ledger, Spend
+from skdp.privacy.randomness import SeededNoise
+from skdp.privacy.stream_session import PREFIX_SUMS, StreamedRows, StreamOpening, StreamSession
+from skdp.problem import Problem
+from skdp.stream_plan import StreamPlan, StreamQuestion
+
+N, D = 40, 3
+PROBLEM = Problem(Logistic(), N, D, RowBounds(1.0))
+both_adjacencies = pytest.mark.parametrize("adjacency", Adjacency)
+every_mechanism = pytest.mark.parametrize("mechanism", sorted(PREFIX_SUMS))
+
+
+class Unreadable(BlockStore):
+    """Rows that must not be looked at."""
+
+    resident = False
+    n_samples, n_features, sparse = N, D, False
+
+    def blocks(self):
+        raise AssertionError("rows were read")
+
+
+def noise(seed=0):
+    return SeededNoise(np.random.default_rng(seed))
+
+
+def opening(plan=None, problem=PROBLEM, adjacency=Adjacency.REPLACE_ONE, amount=0.5):
+    return StreamOpening(problem, plan or StreamPlan(4, 0.3), adjacency, Spend(amount))
+
+
+def session(seed=0, **declared):
+    ledger = Ledger(1e6, 1e-5, calculus=ZeroConcentratedDP())
+    return StreamSession(opening(**declared), ledger, noise(seed))
+
+
+def rows(seed=1, n=N):
+    rng = np.random.default_rng(seed)
+    return DenseRows(rng.normal(size=(n, D)), rng.integers(0, 2, n).astype(float))
+
+
+def question(size, k=0):
+    rng = np.random.default_rng(k)
+    w, before = rng.normal(size=(2, D))
+    return StreamQuestion(size, w, before, k)
+
+
+def exact(store, start, stop, k=0):
+    """The sum of one batch, written from the definitions."""
+    asked, total = question(stop - start, k), np.zeros(D)
+    for x, y in zip(store.X[start:stop], store.y[start:stop], strict=True):
+        x = x / max(1.0, np.linalg.norm(x))
+        slope = (k + 1) * (1 / (1 + np.exp(-x @ asked.w)) - y)
+        slope -= k * (1 / (1 + np.exp(-x @ asked.before)) - y)
+        vector = slope * x / 0.3
+        total += vector / max(1.0, np.linalg.norm(vector))
+    return total
+
+
+def test_pays_for_the_whole_stream_before_there_is_a_row():
+    ledger = Ledger(1.0, 1e-5)
+    spend = Spend(ledger.remaining)
+    plan = StreamPlan(1000, 0.3)
+    StreamSession(StreamOpening(PROBLEM, plan, Adjacency.REPLACE_ONE, spend), ledger, noise())
+    (event,) = ledger.receipt()
+    assert event.length == 1000
+    assert event.count == 1
+    assert 0.999999 * ledger.limit <= ledger.total <= ledger.limit
+
+
+def test_all_choices_of_vertices_are_paid_for_at_the_start():
+    problem = Problem(Logistic(), N, D, RowBounds(1.0), constraint=L1Ball(1.0))
+    ledger = Ledger(1.0, 1e-5, calculus=ZeroConcentratedDP())
+    plan = StreamPlan(70, 0.3, "gumbel")
+    declared = StreamOpening(problem, plan, Adjacency.ZERO_OUT, Spend(ledger.remaining))
+    StreamSession(declared, ledger, noise())
+    (event,) = ledger.receipt()
+    assert event.count == 70
+    # eta^2 / 8 in zCDP for each, which is eta^2 / 4 in units of mu^2.
+    eta = event.sensitivity / event.noise_scale
+    assert 70 * eta**2 / 4 == pytest.approx(ledger.limit)
+
+
+def test_refuses_what_it_cannot_pay_for():
+    ledger = Ledger(1.0, 1e-5)
+    with pytest.raises(BudgetExceededError, match="Nothing was read"):
+        StreamSession(opening(amount=1.0), ledger, noise())
+    assert ledger.receipt() == ()
+
+
+@every_mechanism
+@both_adjacencies
+def test_releases_are_exact_sums_with_the_noise_of_the_mechanism(mechanism, adjacency):
+    store, declared = rows(), opening(StreamPlan(4, 0.3, mechanism), adjacency=adjacency)
+    open_session = StreamSession(declared, Ledger(1e6, 1e-5), noise(5))
+    alike = PREFIX_SUMS[mechanism](4)
+    scale = alike.noise_scale(adjacency.of_sum(1.0), Spend(0.5))
+    other, total = alike.open(D, scale, noise(5)), np.zeros(D)
+    for k in range(4):
+        open_session.ask(question(10, k))
+        open_session.read(store.part(10 * k, 10 * k + 10))
+        total += exact(store, 10 * k, 10 * k + 10, k)
+        np.testing.assert_allclose(open_session.release(), total + other.next(), rtol=1e-10)
+
+
+def test_a_batch_may_come_in_pieces():
+    store, whole, pieces = rows(), session(), session()
+    for each in (whole, pieces):
+        each.ask(question(N))
+    whole.read(store)
+    for start, stop in ((0, 1), (1, 15), (15, 16), (16, N)):
+        assert pieces.missing == N - start
+        pieces.read(store.part(start, stop))
+    np.testing.assert_allclose(pieces.release(), whole.release(), rtol=1e-12)
+
+
+@both_adjacencies
+@pytest.mark.parametrize("chosen", [False, True], ids=["sums", "scores"])
+def test_one_row_moves_one_term_by_at_most_the_sensitivity(adjacency, chosen):
+    """Given what was released, hence the same questions, over whole streams of neighbours."""
+    constraint = Simplex(2.0) if chosen else None
+    plan = StreamPlan(4, 0.3, "gumbel" if chosen else "blt")
+    largest = 0.0
+    for problem in problems(constraint):
+        declared = StreamOpening(problem, plan, adjacency, Spend(0.5))
+        rng = np.random.default_rng(0)
+        X, y = rng.normal(size=(8, problem.n_features)), rng.integers(0, 2, 8).astype(float)
+        questions = [StreamQuestion(2, *rng.normal(size=(2, *problem.shape)), k) for k in range(4)]
+
+        def terms(X, y, kept=None, declared=declared, questions=questions):
+            out = []
+            for k, asked in enumerate(questions):
+                batch = [i for i in (2 * k, 2 * k + 1) if i != kept]
+                out.append(declared.query(asked).evaluate(DenseRows(X[batch], y[batch])))
+            return np.array(out)
+
+        for i in range(8):
+            near_X, near_y = X.copy(), y.copy()
+            if adjacency is Adjacency.REPLACE_ONE:
+                near_X[i], near_y[i] = -100 * X[i], 1 - y[i]
+                change = terms(near_X, near_y) - terms(X, y)
+            else:
+                change = terms(X, y, i) - terms(X, y)
+            assert not change[np.arange(4) != i // 2].any()
+            measure = np.ptp if chosen else np.linalg.norm
+            move = measure(change[i // 2]) / declared.sensitivity
+            assert move <= 1 + 1e-11
+            largest = max(largest, move)
+    assert largest > 0.4
+
+
+def test_more_rows_than_the_batch_waits_for_are_not_read():
+    open_session = session()
+    with pytest.raises(RuntimeError, match="a row is part of one batch"):
+        open_session.read(Unreadable())
+    open_session.ask(question(N - 1))
+    with pytest.raises(RuntimeError, match=f"at most the {N - 1} rows"):
+        open_session.read(Unreadable())
+
+
+def test_a_batch_is_released_once_and_only_when_it_is_complete():
+    open_session, store = session(), rows()
+    open_session.ask(question(N))
+    open_session.read(store.part(0, N - 1))
+    with pytest.raises(RuntimeError, match="waits for 1 rows"):
+        open_session.release()
+    open_session.read(store.part(N - 1, N))
+    open_session.release()
+    with pytest.raises(RuntimeError, match="needs a complete batch"):
+        open_session.release()
+
+
+@pytest.mark.parametrize("mechanism", ["blt", "gumbel"])
+def test_asks_beyond_the_declared_number_are_refused(mechanism):
+    problem = Problem(Logistic(), N, D, RowBounds(1.0), constraint=L1Ball(1.0))
+    open_session = session(plan=StreamPlan(2, 0.3, mechanism), problem=problem)
+    for _ in range(2):
+        open_session.ask(question(5))
+        with pytest.raises(RuntimeError, match="needs the batch before released"):
+            open_session.ask(question(5))
+        open_session.read(rows(n=5))
+        open_session.release()
+    with pytest.raises(RuntimeError, match="0 releases left"):
+        open_session.ask(question(5))
+
+
+def test_a_failure_while_reading_closes_the_session():
+    open_session = session()
+    open_session.ask(question(N))
+    with pytest.raises(AssertionError, match="rows were read"):
+        open_session.read(Unreadable())
+    with pytest.raises(RuntimeError, match="a row is part of one batch"):
+        open_session.read(rows())
+    with pytest.raises(RuntimeError, match="needs a complete batch"):
+        open_session.release()
+
+
+@pytest.mark.parametrize("mechanism", [*sorted(PREFIX_SUMS), "gumbel"])
+def test_a_checkpoint_goes_on_as_if_nothing_had_been(mechanism):
+    problem = Problem(Logistic(), N, D, RowBounds(1.0), constraint=L1Ball(1.0))
+    store, answers = rows(), []
+    for stopped in (False, True):
+        source = noise(3)
+        declared = opening(StreamPlan(4, 0.3, mechanism), problem, amount=100.0)
+        ledger = Ledger(1e6, 1e-5, calculus=ZeroConcentratedDP())
+        open_session = StreamSession(declared, ledger, source)
+        for k in range(4):
+            open_session.ask(question(10, k))
+            open_session.read(store.part(10 * k, 10 * k + 7))
+            if stopped:
+                open_session = pickle.loads(pickle.dumps(open_session))
+                open_session.resume(source)
+            open_session.read(store.part(10 * k + 7, 10 * k + 10))
+            answers.append(open_session.release())
+    np.testing.assert_array_equal(answers[:4], answers[4:])
+
+
+def test_a_loaded_session_without_a_source_of_noise_releases_nothing():
+    open_session = session()
+    open_session.ask(question(N))
+    open_session.read(rows())
+    with pytest.raises(RuntimeError, match="needs a complete batch"):
+        pickle.loads(pickle.dumps(open_session)).release()
+
+
+def test_rows_that_are_no_numbers_neither_raise_nor_warn():
+    open_session = session()
+    open_session.ask(question(3))
+    X = np.array([[np.nan, 1.0, 0.0], [np.inf, 0.0, 0.0], [1e300, 1e300, -1e300]])
+    open_session.read(DenseRows(X, np.zeros(3)))
+    assert np.isfinite(open_session.release()).all()
+
+
+def test_unknown_mechanisms_and_sets_without_vertices_are_refused():
+    with pytest.raises(ValueError, match="got 'none'"):
+        session(plan=StreamPlan(4, 0.3, "none"))
+    with pytest.raises(ValueError, match="needs an l1 ball or a simplex"):
+        session(plan=StreamPlan(4, 0.3, "gumbel"))
+    with pytest.raises(ValueError, match="at least 1 release"):
+        StreamPlan(0, 0.3)
+
+
+def test_rows_of_another_process_have_no_order():
+    with pytest.raises(ValueError, match="choose a solver for whole data sets"):
+        StreamedRows(session(), object())

@@ -1,0 +1,295 @@
+"""The driver of streams: the same models however rows come, each row once, nothing beyond."""
+
+import pickle
+from dataclasses import dataclass, replace
+
+import numpy as np
+import pytest
+from tasks_for_solvers import TASKS
+
+from skdp.bounds import RowBounds
+from skdp.constraints import L1Ball, L2Ball
+from skdp.data.base import ResidentRows
+from skdp.data.dense import DenseRows
+from skdp.data.sparse import SparseRows
+from skdp.losses import Logistic
+from skdp.privacy.adjacency import Adjacency
+from skdp.privacy.ledger import Ledger
+from skdp.privacy.oracle import PrivateOracle
+from skdp.privacy.randomness import SeededNoise, SystemNoise
+from skdp.privacy.stream_session import StreamSession
+from skdp.problem import Problem
+from skdp.regularizers import L2
+from skdp.solvers import FTRL, FrankWolfe
+from skdp.streams import Stream
+
+DELTA = 1e-5
+N, D = 600, 4
+BALL = L2Ball(3.0)
+SOLVERS = {
+    "ftrl": FTRL(),
+    "frank_wolfe": FrankWolfe(),
+    "row by row": FrankWolfe(batch=1),
+    "vertices": FrankWolfe(noise="gumbel"),
+}
+every_solver = pytest.mark.parametrize("option", SOLVERS)
+both_horizons = pytest.mark.parametrize("horizon", [N, None], ids=["horizon", "anytime"])
+
+
+def problem_for(option):
+    if option == "vertices":
+        return Problem(Logistic(), N, D, RowBounds(1.0), constraint=L1Ball(2.0))
+    return Problem(Logistic(), N, D, RowBounds(1.0, 1.0), constraint=BALL)
+
+
+def rows(seed=1, n=N):
+    rng = np.random.default_rng(seed)
+    X = rng.normal(size=(n, D)) / 2
+    return DenseRows(X, (rng.random(n) < 1 / (1 + np.exp(-3 * X[:, 0]))).astype(float))
+
+
+def opened(option, horizon=N, epsilon=1.0, source=None):
+    problem, solver = problem_for(option), SOLVERS[option]
+    calculus = solver.calculus_for_stream(problem, epsilon, DELTA, Adjacency.REPLACE_ONE)
+    ledger, coins = Ledger(epsilon, DELTA, calculus=calculus), np.random.default_rng(7)
+    noise = source or SeededNoise(np.random.default_rng(0))
+    return Stream(problem, solver, ledger, Adjacency.REPLACE_ONE, noise, coins, horizon)
+
+
+def fed(stream, store, cuts):
+    """The models after each release, in order."""
+    models = [stream.solution]
+    for start, stop in zip([0, *cuts], [*cuts, store.n_samples], strict=True):
+        stream.feed(store.part(start, stop))
+        if stream.solution is not models[-1]:
+            models.append(stream.solution)
+    return models
+
+
+@both_horizons
+@every_solver
+def test_models_do_not_depend_on_how_rows_are_spread_over_calls(option, horizon):
+    store, rng = rows(), np.random.default_rng(0)
+    whole = fed(opened(option, horizon), store, [])[-1]
+    one_by_one = fed(opened(option, horizon), store, range(1, N))
+    cuts = np.sort(rng.choice(np.arange(1, N), 60, replace=False)).tolist()
+    at_random = fed(opened(option, horizon), store, cuts)[-1]
+    for other in (one_by_one[-1], at_random):
+        np.testing.assert_allclose(other.w, whole.w, rtol=1e-8, atol=1e-10)
+        assert other.n_iter == whole.n_iter
+    assert len(one_by_one) > 20
+
+
+@both_horizons
+@every_solver
+def test_models_are_a_function_of_what_was_released(option, horizon, monkeypatch):
+    """Record the releases, feed garbage of the same shape with the same releases."""
+    honest, released = StreamSession.release, []
+
+    def recording(self):
+        released.append(honest(self))
+        return released[-1].copy()
+
+    monkeypatch.setattr(StreamSession, "release", recording)
+    first = fed(opened(option, horizon), rows(), range(1, N))
+    coming = iter(list(released))
+
+    def replaying(self):
+        honest(self)
+        return next(coming)
+
+    monkeypatch.setattr(StreamSession, "release", replaying)
+    garbage = rows(9)
+    garbage.X[:] *= -1e3
+    garbage.y[:] = 0
+    second = fed(opened(option, horizon, source=SystemNoise()), garbage, range(1, N))
+    assert next(coming, None) is None
+    assert len(first) == len(second)
+    for a, b in zip(first, second, strict=True):
+        np.testing.assert_array_equal(a.w, b.w)
+        assert a.n_iter == b.n_iter
+
+
+@every_solver
+def test_all_is_charged_before_the_first_row(option):
+    stream = opened(option)
+    ((length, ledger),) = stream.receipts
+    assert length == N
+    assert 0.999 * ledger.limit <= ledger.total <= ledger.limit
+    before = ledger.receipt()
+    fed(stream, rows(), range(7, N, 7))
+    assert ledger.receipt() == before
+
+
+class Unreadable(ResidentRows):
+    """Rows that must not be looked at."""
+
+    n_features, sparse = D, False
+
+    def __init__(self, n_samples):
+        self.n_samples = n_samples
+
+    def blocks(self):
+        raise AssertionError("rows were read")
+
+    def part(self, start, stop):
+        raise AssertionError("rows were read")
+
+
+@every_solver
+def test_rows_beyond_the_horizon_are_refused_before_they_are_read(option):
+    stream, store = opened(option), rows()
+    with pytest.raises(ValueError, match=f"no more rows than the {N} .* Nothing was read"):
+        stream.feed(Unreadable(N + 1))
+    stream.feed(store.part(0, 400))
+    model = stream.solution
+    with pytest.raises(ValueError, match="201 more after 400"):
+        stream.feed(Unreadable(201))
+    assert stream.solution is model
+    assert (stream.seen, stream.left) == (400, 200)
+    stream.feed(store.part(400, N))
+    with pytest.raises(ValueError, match="1 more after 600"):
+        stream.feed(Unreadable(1))
+
+
+@every_solver
+def test_parts_without_a_horizon_double_and_each_pays_with_a_ledger_of_its_own(option):
+    stream = opened(option, None)
+    store = rows(n=3000)
+    fed(stream, store, range(100, 3000, 100))
+    lengths = [length for length, _ in stream.receipts]
+    assert sum(lengths[:-1]) < 3000 <= sum(lengths)
+    assert lengths[1:] == np.cumsum(lengths)[:-1].tolist()
+    ledgers = [ledger for _, ledger in stream.receipts]
+    assert len({id(ledger) for ledger in ledgers}) == len(ledgers) > 3
+    for ledger in ledgers:
+        assert len(ledger.receipt()) == 1
+        assert ledger.spent().epsilon <= 1.0
+    assert stream.left is None
+
+
+@every_solver
+def test_a_part_is_opened_when_its_first_row_comes(option):
+    stream, store = opened(option, None), rows()
+    ((first, _),) = stream.receipts
+    stream.feed(store.part(0, first))
+    assert len(stream.receipts) == 1
+    stream.feed(store.part(first, first + 1))
+    assert len(stream.receipts) == 2
+
+
+@every_solver
+def test_a_new_part_goes_on_from_the_last_model(option, monkeypatch):
+    stream, store = opened(option, None), rows()
+    ((first, _),) = stream.receipts
+    stream.feed(store.part(0, first))
+    before, asked = stream.solution.w, []
+    honest = StreamSession.ask
+    monkeypatch.setattr(StreamSession, "ask", lambda s, q: (asked.append(q.w), honest(s, q)))
+    stream.feed(store.part(first, first + 1))
+    np.testing.assert_array_equal(asked[0], before)
+
+
+@pytest.mark.parametrize("option", ["ftrl", "frank_wolfe"])
+def test_a_fit_is_a_stream_of_all_rows(option):
+    store, problem, solver = rows(), problem_for(option), FTRL()
+    ledger = Ledger(1.0, DELTA)
+    oracle = PrivateOracle(
+        store, ledger, Adjacency.REPLACE_ONE, SeededNoise(np.random.default_rng(0))
+    )
+    fit = solver.solve(problem, oracle.for_problem(problem), np.random.default_rng(7))
+    stream = opened("ftrl")
+    stream.feed(store)
+    np.testing.assert_allclose(stream.solution.w, fit.w, rtol=1e-9)
+
+
+def test_sparse_rows_give_the_models_of_dense_ones():
+    import scipy.sparse as sp
+
+    store = rows()
+    dense, sparse = opened("ftrl"), opened("ftrl")
+    dense.feed(store)
+    sparse.feed(SparseRows(sp.csr_array(store.X), store.y))
+    np.testing.assert_allclose(dense.solution.w, sparse.solution.w, rtol=1e-9)
+
+
+@every_solver
+def test_a_checkpoint_is_small_and_goes_on(option):
+    store, sizes = rows(), []
+    models = []
+    for stopped in (False, True):
+        source = SeededNoise(np.random.default_rng(0))
+        stream = opened(option, source=source)
+        for start in range(0, N, 50):
+            stream.feed(store.part(start, start + 50))
+            if stopped:
+                state = pickle.dumps(stream)
+                sizes.append(len(state))
+                stream = pickle.loads(state)
+                stream.resume(source)
+        models.append(stream.solution.w)
+    np.testing.assert_array_equal(*models)
+    # Sums, buffers and two models: nothing that grows with the number of rows.
+    assert sizes[-1] <= 1.2 * sizes[1]
+
+
+@every_solver
+def test_models_are_feasible_at_all_times(option):
+    stream, constraint = opened(option, epsilon=0.1), problem_for(option).constraint
+    for model in fed(stream, rows(), range(10, N, 10)):
+        assert constraint.contains(model.w[:D])
+
+
+def test_it_learns():
+    truth = np.array([3.0, 0.0, 0.0, 0.0])
+    for option in SOLVERS:
+        stream = opened(option, 20_000, epsilon=2.0)
+        stream.feed(rows(3, 20_000))
+        w = stream.solution.w[:D]
+        assert w @ truth > 0.9 * np.linalg.norm(w) * np.linalg.norm(truth), option
+
+
+def test_system_noise_differs_from_stream_to_stream():
+    models = []
+    for _ in range(2):
+        problem = problem_for("ftrl")
+        ledger, noise = Ledger(1.0, DELTA), SystemNoise()
+        coins = np.random.default_rng(7)
+        stream = Stream(problem, FTRL(), ledger, Adjacency.REPLACE_ONE, noise, coins, N)
+        stream.feed(rows())
+        models.append(stream.solution.w)
+    assert not np.array_equal(*models)
+
+
+def test_refuses_a_horizon_without_rows_and_problems_that_the_solver_does_not_take():
+    with pytest.raises(ValueError, match="horizon of at least 1 row"):
+        opened("ftrl", 0)
+    ledger = Ledger(1.0, DELTA)
+    problem = replace(TASKS["logistic, net"].problem, constraint=BALL)
+    arguments = (Adjacency.REPLACE_ONE, SystemNoise(), np.random.default_rng(7), N)
+    with pytest.raises(ValueError, match="FrankWolfe needs"):
+        Stream(problem, FrankWolfe(), ledger, *arguments)
+    assert ledger.receipt() == ()
+
+
+def test_penalty_of_a_part_is_that_for_all_rows_up_to_its_end():
+    problem, lengths, seen = problem_for("ftrl"), [], []
+
+    @dataclass(frozen=True)
+    class Noting(FTRL):
+        def plan(self, problem, mu):
+            seen.append(problem.regularizer)
+            return super().plan(problem, mu)
+
+    def penalty(n):
+        lengths.append(n)
+        return L2(1.0 / n)
+
+    parts = (problem, Noting(), Ledger(1.0, DELTA), Adjacency.REPLACE_ONE)
+    noise, coins = SeededNoise(np.random.default_rng(0)), np.random.default_rng(0)
+    stream = Stream(*parts, noise, coins, None, penalty)
+    stream.feed(rows(n=1000))
+    ends = np.cumsum([length for length, _ in stream.receipts])
+    assert lengths == list(ends)
+    assert len(lengths) > 2
+    assert seen == [L2(1.0 / n) for n in ends]
