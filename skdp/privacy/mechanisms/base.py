@@ -18,8 +18,11 @@ class Mechanism(ABC):
     """Turns an exact answer into one that may be published, at the price of its event."""
 
     @abstractmethod
-    def event(self, query: str) -> Event:
-        """The fact to charge for one answer to the question of this name."""
+    def event(self, query: str) -> Event | tuple[Event, ...]:
+        """The fact to charge for one answer to the question of this name.
+
+        If several sites answer it, a fact for each of them.
+        """
 
     @abstractmethod
     def randomize(self, value: np.ndarray, noise: SecretNoise) -> np.ndarray:

@@ -246,8 +246,10 @@ class _Objective(SmoothObjective):
         self.strength = query.strength
 
     def gradient(self, w: np.ndarray) -> np.ndarray:
+        query = self._query
+
         def of_block(block: BoundedBlock) -> np.ndarray:
-            return block.combine(self._weighted(block, self._slopes(block, block.scores(w))))
+            return block.combine(query.weighted(block, _slopes(query, block, block.scores(w))))
 
         g = self._rows.sum(of_block)
         g += self._times_penalty(w)
@@ -260,9 +262,11 @@ class _Objective(SmoothObjective):
             hessian = LinearOperator((p, p), matvec=lambda v: self._hessian_times(w, v))
             return cg(hessian, -gradient, rtol=0.01, maxiter=100)[0]
 
+        query = self._query
+
         def of_block(block: BoundedBlock) -> np.ndarray:
             V = block.rows()
-            return (V * self._bends(block, block.scores(w))[:, None]).T @ V
+            return (V * _bends(query, block, block.scores(w))[:, None]).T @ V
 
         H = self._rows.sum(of_block)
         H[np.diag_indices(p)] += self._penalty if self._penalty.ndim == 1 else 0.0
@@ -271,27 +275,29 @@ class _Objective(SmoothObjective):
         return cho_solve(cho_factor(H, overwrite_a=True, check_finite=False), -gradient)
 
     def _hessian_times(self, w: np.ndarray, v: np.ndarray) -> np.ndarray:
+        query = self._query
+
         def of_block(block: BoundedBlock) -> np.ndarray:
-            return block.combine(self._bends(block, block.scores(w)) * block.scores(v))
+            return block.combine(_bends(query, block, block.scores(w)) * block.scores(v))
 
         return self._rows.sum(of_block) + self._times_penalty(v)
 
     def _times_penalty(self, v: np.ndarray) -> np.ndarray:
         return self._penalty @ v if self._penalty.ndim == 2 else self._penalty * v
 
-    def _slopes(self, block: BoundedBlock, z: np.ndarray) -> np.ndarray:
-        """Derivatives of the clipped losses, with no other sign than the label's."""
-        r = self._query.slopes(block, z)
-        below = block.y == 0
-        np.maximum(r, 0.0, out=r, where=below)
-        np.minimum(r, 0.0, out=r, where=~below)
-        return r
 
-    def _bends(self, block: BoundedBlock, z: np.ndarray) -> np.ndarray:
-        """Second derivatives of the clipped losses, times the weights of the classes."""
-        bends = self._slopes(block, z + _STEP) - self._slopes(block, z - _STEP)
-        bends /= 2 * _STEP
-        return np.maximum(self._weighted(block, bends), 0.0)
+# Apart from the objective, so that what is summed over blocks holds neither rows nor the slope.
+def _slopes(query: GradientQuery, block: BoundedBlock, z: np.ndarray) -> np.ndarray:
+    """Derivatives of the clipped losses, with no other sign than the label's."""
+    r = query.slopes(block, z)
+    below = block.y == 0
+    np.maximum(r, 0.0, out=r, where=below)
+    np.minimum(r, 0.0, out=r, where=~below)
+    return r
 
-    def _weighted(self, block: BoundedBlock, r: np.ndarray) -> np.ndarray:
-        return self._query.weighted(block, r)
+
+def _bends(query: GradientQuery, block: BoundedBlock, z: np.ndarray) -> np.ndarray:
+    """Second derivatives of the clipped losses, times the weights of the classes."""
+    bends = _slopes(query, block, z + _STEP) - _slopes(query, block, z - _STEP)
+    bends /= 2 * _STEP
+    return np.maximum(query.weighted(block, bends), 0.0)

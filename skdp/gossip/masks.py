@@ -1,0 +1,122 @@
+r"""Noise that cancels: what masks between pairs of sites are worth against curious ones.
+
+What is released
+----------------
+Sites i that take part in a round publish ``m_i = v_i + s n_i + r s sum_j (+-) n_ij``. Their own
+noise n_i is standard normal; n_ij comes from a seed that only i and j know, and is added by one of
+them and subtracted by the other. In the sum over sites the masks cancel and only the own noise is
+left. The messages of all sites have the covariance ``s^2 (I + r^2 L)`` with the Laplacian L of the
+graph of pairs that share a seed.
+
+What a curious site learns
+--------------------------
+It knows its seeds, so it can subtract the masks that it shares with others. For an adversary that
+sees all messages and knows what c curious sites know, those of the others have the covariance
+``s^2 (I + r^2 L_H)`` with the Laplacian of what is left of the graph, H, without the curious sites.
+A neighbouring data set moves the message of one honest site i, by at most D. This is a Gaussian
+release with
+
+    mu^2 = D^2 / s^2  e_i' (I + r^2 L_H)^-1 e_i =: D^2 / s^2  f_i(H)   (exactly).
+
+``exposure`` is the largest f_i over all sites i and all sets of c curious others.
+
+*Fewer curious sites are never worse.* Let a be the indicator of the neighbours of a site k that
+turns curious, d their number. Taking k out leaves the inverse of ``M - r^2 diag(a)`` where M is the
+block of ``I + r^2 L_H`` without k, while k's honest presence means the inverse of the Schur
+complement ``M - r^4 a a' / (1 + r^2 d)``. By Cauchy and Schwarz ``a a' <= d diag(a)``, so that the
+former matrix is at most the latter, and its inverse at least. Hence sets of exactly c are worst.
+
+*All pairs*: h sites are left, ``L_H = h I - 1 1'``, and every f_i is ``(1 + r^2) / (1 + r^2 h)``.
+
+*Other graphs*: all sets are tried where they are few. Otherwise f_i is bounded: edges that are left
+out make L_H smaller and f_i larger, so only those at i count, of which at least
+``k = deg i - c`` remain; for a star, ``f_i = 1 / (1 + k r^2 / (1 + r^2))``.
+
+Drop-outs
+---------
+A site that fails before the round leaves the graph for this round, so that nobody adds a mask that
+it would have had to cancel, and f_i is that of the surviving graph. A mask is used once.
+"""
+
+from __future__ import annotations
+
+from functools import lru_cache
+from itertools import combinations
+from math import comb
+
+import numpy as np
+
+__all__ = ["exposure", "exposure_bound", "exposure_of_all_pairs"]
+
+# Inversions of small matrices that are worth an exact answer.
+_MOST_INVERSIONS, _MOST_NODES = 3000, 64
+
+
+def exposure_of_all_pairs(n_honest: int, ratio: float) -> float:
+    """f_i where all honest sites share seeds with each other.
+
+    Parameters
+    ----------
+    n_honest : int
+        Sites that take part and are not curious, at least 1.
+    ratio : float
+        Standard deviation r of a mask in units of a site's own noise.
+    """
+    square = ratio * ratio
+    return (1 + square) / (1 + square * n_honest)
+
+
+def exposure(n_nodes: int, edges: np.ndarray, ratio: float, colluders: int) -> float:
+    """The largest f_i over sites and sets of curious ones: exact for small graphs, else a bound.
+
+    Parameters
+    ----------
+    n_nodes : int
+        Sites that take part, more than ``colluders``.
+    edges : ndarray of shape (n_edges, 2)
+        Pairs of them that share a seed, by their numbers below ``n_nodes``.
+    ratio : float
+        As above.
+    colluders : int
+        Number c of curious sites.
+    """
+    return _exposure(n_nodes, tuple(map(tuple, edges.tolist())), ratio, colluders)
+
+
+def exposure_bound(n_nodes: int, edges: np.ndarray, ratio: float, colluders: int) -> float:
+    """An upper bound on the same, whatever the size of the graph.
+
+    Parameters
+    ----------
+    n_nodes, edges, ratio, colluders
+        As for :func:`exposure`.
+    """
+    degree = np.bincount(edges.ravel(), minlength=n_nodes)
+    kept = max(0, int(degree.min()) - colluders)
+    square = ratio * ratio
+    return 1 / (1 + kept * square / (1 + square))
+
+
+@lru_cache(maxsize=4096)
+def _exposure(
+    n_nodes: int, pairs: tuple[tuple[int, int], ...], ratio: float, colluders: int
+) -> float:
+    edges = np.array(pairs, dtype=np.intp).reshape(-1, 2)
+    if n_nodes > _MOST_NODES or comb(n_nodes, colluders) > _MOST_INVERSIONS:
+        return exposure_bound(n_nodes, edges, ratio, colluders)
+    largest = 0.0
+    for curious in combinations(range(n_nodes), colluders):
+        honest = np.setdiff1d(np.arange(n_nodes), curious)
+        number = np.full(n_nodes, -1)
+        number[honest] = np.arange(honest.size)
+        left = number[edges]
+        left = left[(left >= 0).all(axis=1)]
+        laplacian = np.zeros((honest.size, honest.size))
+        i, j = left[:, 0], left[:, 1]
+        np.add.at(laplacian, (i, i), 1.0)
+        np.add.at(laplacian, (j, j), 1.0)
+        laplacian[i, j] = laplacian[j, i] = -1.0
+        inverse = np.linalg.inv(np.eye(honest.size) + ratio * ratio * laplacian)
+        largest = max(largest, float(inverse.diagonal().max()))
+    # Rounding of the inversion, by far.
+    return min(1.0, largest * (1 + 1e-9))

@@ -1,0 +1,254 @@
+"""Gradients of several sites at once, each over its own rows and at weights of its own."""
+
+from __future__ import annotations
+
+from collections.abc import Hashable
+from dataclasses import dataclass
+from typing import ClassVar, cast
+
+import numpy as np
+
+from ...data.base import RowStore
+from ...data.blocks import BoundedBlock
+from ...data.sites import SiteBlock, site_sums
+from ...problem import Problem
+from ...sites import Sites
+from ..adjacency import Adjacency
+from ..ledger import Spend
+from ..mechanisms.gaussian import GaussianMechanism
+from ..mechanisms.sites import SampledSites, SiteNoise, Trust
+from .base import PerturbedQuery, Query
+from .gradient import GradientQuery
+
+__all__ = ["SampledSiteGradientsQuery", "SiteGradientsQuery", "SiteQuestion"]
+
+
+@dataclass(frozen=True, eq=False)
+class SiteQuestion:
+    r"""What the sites that take part in a round are asked; public.
+
+    With m sites and n rows, the message of site i is
+
+    .. math:: \frac{m}{n} \sum_{k \in i} \mathrm{clip}(\nabla \ell_k(w_i)),
+
+    its share of the mean gradient times the number of sites, so that the mean of all messages is
+    the mean gradient of all rows, and the messages of sites of equal size are their own means.
+
+    Parameters
+    ----------
+    problem : Problem
+        Loss and public bounds.
+    sites : Sites
+        Where rows lie.
+    active : ndarray of shape (n_active,)
+        Numbers of the sites that take part, increasing.
+    W : ndarray of shape (n_active, *problem.shape)
+        Where each of them is asked.
+    clip : float or None
+        Bound on the norm of one row's gradient, as for :class:`GradientQuery`.
+
+    Raises
+    ------
+    ValueError
+        If sites and problem do not agree, or numbers and weights are not as above.
+
+    Guarantees
+    ----------
+    - A neighbour differs in one row of one site, whose message is the only one that moves, by at
+      most ``2 min(clip, lipschitz) m / n`` in l2 under replace-one, and half of it under zero-out.
+      This is ``2 C / q`` of the mean of a site of q rows, for sites of equal size. Who takes part
+      does not depend on rows.
+    """
+
+    problem: Problem
+    sites: Sites
+    active: np.ndarray
+    W: np.ndarray
+    clip: float | None = None
+
+    def __post_init__(self) -> None:
+        active, shape = np.asarray(self.active), self.problem.shape
+        known = active.ndim == 1 and active.size > 0 and active.dtype.kind in "iu"
+        if known:
+            known = bool(active[0] >= 0 and active[-1] < self.sites.n_sites)
+            known &= bool(np.all(np.diff(active) > 0))
+        if not known or self.sites.n_samples != self.problem.n_samples:
+            raise ValueError(
+                f"Questions to sites need increasing numbers of the {self.sites.n_sites} sites of "
+                f"{self.problem.n_samples} rows, got {active.size} numbers and sites of "
+                f"{self.sites.n_samples} rows."
+            )
+        W = np.asarray(self.W)
+        if W.dtype.kind not in "iuf" or W.shape != (active.size, *shape):
+            raise ValueError(
+                f"Questions to sites need weights of shape {(active.size, *shape)}, got {W.dtype} "
+                f"of shape {W.shape}."
+            )
+        object.__setattr__(self, "active", active.astype(np.intp))
+        object.__setattr__(self, "W", np.array(W, dtype=np.float64))
+
+    @property
+    def gradient(self) -> GradientQuery:
+        """The question about all rows that has the same clip."""
+        return GradientQuery(self.problem, self.problem.start(), self.clip)
+
+    def sensitivity(self, adjacency: Adjacency) -> float:
+        """Of one site's message; infinite as for the question about all rows."""
+        return self.gradient.sensitivity(adjacency) * self.sites.n_sites
+
+    def labels(self) -> tuple[Hashable, ...]:
+        """Names of the sites that take part."""
+        if self.active.size == self.sites.n_sites:
+            return self.sites.labels
+        return tuple(self.sites.labels[i] for i in self.active.tolist())
+
+    def messages(self, rows: RowStore, drawn: np.ndarray | None = None) -> np.ndarray:
+        """The exact messages, (n_active, *shape), of all rows or of those that are drawn."""
+        gradient = self.gradient
+
+        def kernel(facts: SiteBlock, z: np.ndarray, positions: np.ndarray) -> np.ndarray:
+            # Targets and norms are all that derivatives of rows with given scores depend on.
+            block = cast(BoundedBlock, facts)
+            r = gradient.weighted(block, gradient.slopes(block, z))
+            if drawn is not None:
+                r *= drawn[positions] if r.ndim == 1 else drawn[positions, None]
+            return r
+
+        sums = site_sums(rows, self.problem.bounds, self.sites)
+        out = sums.sums(self.active, self.W, kernel)
+        out *= self.sites.n_sites / self.problem.n_samples
+        return out
+
+    def public(self) -> tuple[object, ...]:
+        """Who is asked, where, the bound on a row, and where rows lie."""
+        order = () if self.sites.order is None else self.sites.order
+        return (self.active, self.W, self.gradient.bound, self.sites.sizes, order)
+
+
+@dataclass(frozen=True, eq=False)
+class SiteGradientsQuery(Query):
+    """Messages of the sites that take part in a round, from all of their rows.
+
+    Parameters
+    ----------
+    question : SiteQuestion
+        Who is asked what.
+    trust : Trust
+        Where noise comes from, and whether messages or their sum are published.
+    edges : ndarray of shape (n_edges, 2) or None
+        Pairs of sites that share a seed, by their numbers; None stands for all that take part.
+    shares : ndarray of shape (n_active,)
+        What each site pays of the spend, in (0, 1].
+
+    Guarantees
+    ----------
+    - As for :class:`SiteQuestion`; see :class:`SiteNoise` for the noise.
+    """
+
+    name: ClassVar[str] = "site_gradients"
+
+    question: SiteQuestion
+    trust: Trust
+    edges: np.ndarray | None
+    shares: np.ndarray
+
+    def __post_init__(self) -> None:
+        shares, active = np.asarray(self.shares, dtype=np.float64), self.question.active
+        if shares.shape != active.shape or not (shares.min() > 0 and shares.max() <= 1):
+            raise ValueError(
+                "SiteGradientsQuery needs a share in (0, 1] for each site that takes part."
+            )
+        object.__setattr__(self, "shares", shares)
+        if self.edges is not None:
+            place = np.searchsorted(active, self.edges)
+            if not np.array_equal(active[np.minimum(place, active.size - 1)], self.edges):
+                raise ValueError("SiteGradientsQuery needs edges between sites that take part.")
+
+    def sensitivity(self, adjacency: Adjacency) -> float:
+        """Of one site's message, and so of all of them, in l2."""
+        return self.question.sensitivity(adjacency)
+
+    def mechanism(self, adjacency: Adjacency, spend: Spend) -> SiteNoise:
+        """The least noise for which each site pays its share."""
+        question, edges = self.question, self.edges
+        return SiteNoise.calibrated(
+            question.labels(),
+            None if edges is None else np.searchsorted(question.active, edges),
+            self.trust,
+            self.sensitivity(adjacency),
+            spend,
+            self.shares,
+        )
+
+    def evaluate(self, rows: RowStore) -> np.ndarray:
+        """The exact messages, one for each site that takes part."""
+        return self.question.messages(rows)
+
+    def public(self) -> tuple[object, ...]:
+        """What is asked, and where noise comes from."""
+        trust = (self.trust.source, self.trust.colluders, self.trust.ratio)
+        edges = () if self.edges is None else self.edges
+        return (*self.question.public(), trust, edges, self.shares)
+
+
+@dataclass(frozen=True, eq=False)
+class SampledSiteGradientsQuery(PerturbedQuery):
+    """Messages from rows that each site draws in secret, each with noise of its own.
+
+    Sums over drawn rows are divided by the sampling rate, never by the number of rows drawn. All
+    rows are gone through whoever is drawn, so that the time it takes tells nothing.
+
+    Parameters
+    ----------
+    question : SiteQuestion
+        Who is asked what.
+    sampling_rate : float
+        Probability with which a row of a site that takes part is drawn, in (0, 1].
+
+    Guarantees
+    ----------
+    - Given who else is drawn, a row that is drawn moves the message of its site, and no other, by
+      at most ``2 C m / (n rate)`` under replace-one, half of it under zero-out.
+    """
+
+    name: ClassVar[str] = "sampled_site_gradients"
+
+    question: SiteQuestion
+    sampling_rate: float
+
+    def __post_init__(self) -> None:
+        if not 0 < self.sampling_rate <= 1:
+            raise ValueError(
+                "SampledSiteGradientsQuery needs a sampling rate in (0, 1], got "
+                f"{self.sampling_rate}."
+            )
+
+    def sensitivity(self, adjacency: Adjacency) -> float:
+        """Of one site's message, if the row in question is drawn."""
+        return self.question.sensitivity(adjacency) / self.sampling_rate
+
+    def mechanism(self, adjacency: Adjacency, spend: Spend) -> SampledSites:
+        """Noise for which the spend would be the price of a site if every row took part."""
+        sensitivity = self.sensitivity(adjacency)
+        noise = GaussianMechanism.calibrated(sensitivity, spend).noise_scale
+        question = self.question
+        return SampledSites(
+            question.labels(),
+            question.problem.n_samples,
+            self.sampling_rate,
+            sensitivity,
+            noise,
+            adjacency,
+        )
+
+    def evaluate(self, rows: RowStore) -> np.ndarray:
+        """The exact messages of all rows."""
+        return self.question.messages(rows)
+
+    def evaluate_under(self, rows: RowStore, perturbation: np.ndarray) -> np.ndarray:
+        """The messages from the rows that are marked, in the order of the sites."""
+        return self.question.messages(rows, perturbation) / self.sampling_rate
+
+    def public(self) -> tuple[object, ...]:
+        """What is asked, and the rate."""
+        return (*self.question.public(), self.sampling_rate)

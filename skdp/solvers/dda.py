@@ -1,0 +1,357 @@
+"""Distributed dual averaging over sites that never share rows."""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+from math import ceil, sqrt
+from numbers import Integral, Real
+from typing import TYPE_CHECKING, Any, ClassVar, Literal, Self
+
+import numpy as np
+from sklearn.utils._param_validation import (
+    Interval,
+    StrOptions,
+    validate_parameter_constraints,
+)
+
+from ..gossip import TOPOLOGIES, Adjacent, Round, Topology, draw_rounds, most_activations
+from ..privacy.calculus import Calculus, SubsampledGaussianDP
+from ..problem import Problem
+from ..sites import Sites
+from .base import Solution, Solver
+from .dda_run import Run
+from .rules import check_clip
+
+if TYPE_CHECKING:
+    from ..privacy.adjacency import Adjacency
+    from ..privacy.oracle import Oracle
+
+__all__ = ["DDA"]
+
+_HYPERPARAMETERS: dict[str, list[Any]] = {
+    "n_nodes": [None, Interval(Integral, 1, None, closed="left")],
+    "noise": [StrOptions({"local", "pairwise", "secure_sum", "central"})],
+    "adversary": [StrOptions({"node", "final_model"})],
+    "colluders": [None, Interval(Integral, 0, None, closed="left")],
+    "mask_ratio": [Interval(Real, 1e-3, 1e3, closed="both")],
+    "rounds": [None, Interval(Integral, 1, None, closed="left")],
+    "activation": [Interval(Real, 0, 1, closed="right")],
+    "schedule": [StrOptions({"round_robin", "random", "edges"})],
+    "topology": [StrOptions(set(TOPOLOGIES)), Topology],
+    "gossip_steps": [Interval(Integral, 1, None, closed="left")],
+    "dropout": [Interval(Real, 0, 1, closed="left")],
+    "subsampling": [None, Interval(Real, 0, 1, closed="right")],
+    "clip": [None, Interval(Real, 1e-50, None, closed="both")],
+    "horizon": [None, Interval(Real, 0, None, closed="neither")],
+    "momentum": [None, Interval(Real, 0, 1, closed="left")],
+    "weights": [StrOptions({"constant", "linear"})],
+    "gamma": [None, Interval(Real, 0, None, closed="neither")],
+    "gamma_growth": [Interval(Real, 0, 1, closed="both")],
+    "average": [Interval(Real, 0, 1, closed="both")],
+}
+
+# What each source of noise needs besides messages that are private one by one.
+_TRUSTS = {
+    "local": None,
+    "pairwise": "pairs of sites to agree on seeds unseen by whoever relays what they send",
+    "secure_sum": "a protocol with messages that have too little noise by themselves",
+    "final_model": "sites with messages that have too little noise by themselves",
+    "central": "an aggregator with exact gradients",
+}
+_N_NODES = 10
+# Rounds in which everyone takes part.
+_SWEEPS = 100
+# Share of the budget for sampled messages; what is left is what the reservation may be short of.
+_SAMPLED_SHARE = 0.95
+
+
+@dataclass(frozen=True)
+class DDA(Solver):
+    r"""Sites take noisy gradients of their own rows, gossip sums of them, and never share a row.
+
+    Site i holds its rows, a sum z_i and an iterate x_i. In round t the active sites ask their rows
+    for the gradient at x_i, and average what they have with their neighbours:
+
+    .. math:: x_i &\leftarrow \beta x_i + (1 - \beta) \arg\min_x \;\langle z_i, x\rangle
+              + \iota A_t h(x) + \tfrac{\gamma_t}{2} \|x - x_0\|^2 \\
+              z_i &\leftarrow \sum_j w_{ij} (z_j + a_t (g_j + \mathrm{noise}_j)),
+              \qquad A_t = a_1 + \dots + a_t
+
+    with doubly stochastic weights, the penalty h, and the share iota of sites that are active. The
+    answer is the mean of the iterates over sites and the last rounds. ``beta`` is heavy-ball
+    momentum, 0 in the paper. Sites are the ``groups`` of ``fit``, or ``n_nodes`` sites of
+    equal size to which rows are assigned by public coins. The simulation runs in this process, all
+    sites of a round at once.
+
+    **What is promised, and against whom.** Each site has an account of its own: any row of it is
+    (epsilon, delta)-private, ``privacy_spent_`` is that of the site that has spent most, and
+    ``privacy_ledger_`` has events for each site (``event.part``). Names, sizes and activity of
+    sites are public; a neighbour replaces a row by another row of the same site.
+
+    ``adversary='node'`` sees all messages of all rounds: other sites, or whoever listens. Messages
+    of a site change in the rounds in which it is active, so its rounds are counted, and that it
+    was idle in others amplifies nothing. Nor does keeping it secret help in general: the rows of a
+    site give its message away by its size, unless there is one row a site. Then only the secret
+    draw of rows within a site does (``subsampling``).
+
+    ``adversary='final_model'`` sees the published model alone, and sites trust each other. Where
+    everyone takes part and everyone talks to everyone, the model is a function of the sums of the
+    messages, so that the noise of all sites counts, and each adds less by the square root of their
+    number. Other settings are refused: iterates then depend on single messages.
+
+    **Whom to trust** is ``noise``:
+
+    - ``'local'``: nobody. Each message is private by itself.
+    - ``'pairwise'``: pairs of neighbours hold a secret seed, from which one adds and the other
+      subtracts a mask in each round; besides, each site adds a little noise that stays. Up to
+      ``colluders`` curious sites may hand their seeds to the adversary.
+    - ``'secure_sum'``: a protocol that shows sums of messages and nothing else. Sites add noise to
+      their messages; up to ``colluders`` of them may tell the adversary theirs.
+    - ``'central'``: an aggregator that sees exact gradients and adds the noise. Only then are
+      bounds estimated, and coordinates changed, from the rows of all sites together.
+
+    Where masks are used, a site that fails (``dropout``) does so before anything is sent: the round
+    is run by the others, with masks among them and the noise that they need, or is void if too
+    few are left. Masks of a real network have to be set up after it is known who takes part.
+
+    Parameters
+    ----------
+    n_nodes : int, optional
+        Number of sites where ``fit`` is not told by ``groups``; 10 by default.
+    noise : {'local', 'pairwise', 'secure_sum', 'central'}, default='local'
+        Where noise comes from, see above.
+    adversary : {'node', 'final_model'}, default='node'
+        Whom the promise is about, see above.
+    colluders : int, optional
+        Number of curious sites; 1 by default for pairwise masks and secure sums.
+    mask_ratio : float, default=3.0
+        Standard deviation of a mask in units of a site's own noise.
+    rounds : int, optional
+        Number of rounds; 100 in which everyone takes part, by default, and ``100 / activation``
+        of others; more at budgets beyond mu = 2.
+    activation : float, default=1.0
+        Share iota of the sites that are active in a round, in (0, 1].
+    schedule : {'round_robin', 'random', 'edges'}, default='round_robin'
+        Who is active: everyone once before anyone again, in random order; a random set; or the
+        ends of random edges of the topology, along which alone they talk.
+    topology : {'complete', 'ring', 'grid', 'erdos_renyi'} or Topology, default='complete'
+        Who talks to whom, for one's own graph ``skdp.gossip.Adjacent.from_matrix(...)``. Not used
+        where sums alone are published.
+    gossip_steps : int, default=1
+        How often sites average with their neighbours in a round.
+    dropout : float, default=0.0
+        Probability with which an active site fails, by public coins, for simulations.
+    subsampling : float, optional
+        Probability with which a row is drawn when its site is active, afresh and in secret. None
+        uses all rows, which is better for the same privacy.
+    clip : float, optional
+        Bound on the norm of the derivative of the loss of one row of full norm; by default the
+        Lipschitz constant of the loss, and that of ``gd`` if there is none. Below the Lipschitz
+        constant the penalty is scaled down alike.
+    horizon : float, optional
+        Total step length in units of ``1 / (row_norm**2 * max_weight)``; by default as far as noise
+        allows.
+    momentum : float, optional
+        The share beta, in [0, 1); by default 0.9.
+    weights : {'constant', 'linear'}, default='constant'
+        ``a_t = 1`` or ``a_t = t``.
+    gamma : float, optional
+        ``gamma_t = gamma * t**gamma_growth``; by default constant, from the horizon.
+    gamma_growth : float, default=0.0
+        See above, in [0, 1].
+    average : float, default=0.5
+        Share of the last rounds that are averaged, in [0, 1]; 0 returns the last iterates.
+
+    References
+    ----------
+    Liu, Johansson and Shi, "Distributed empirical risk minimization with differential privacy",
+    algorithm 1, with exact accounting instead of its theorem 1, whose delta is vacuous; Duchi,
+    Agarwal and Wainwright (2012) for distributed dual averaging.
+
+    Examples
+    --------
+    >>> from skdp.solvers import DDA
+    >>> DDA(n_nodes=20, noise="pairwise").get_params()["mask_ratio"]
+    3.0
+    """
+
+    federated: ClassVar[bool] = True
+
+    n_nodes: int | None = None
+    noise: str = "local"
+    adversary: str = "node"
+    colluders: int | None = None
+    mask_ratio: float = 3.0
+    rounds: int | None = None
+    activation: float = 1.0
+    schedule: str = "round_robin"
+    topology: str | Topology = "complete"
+    gossip_steps: int = 1
+    dropout: float = 0.0
+    subsampling: float | None = None
+    clip: float | None = None
+    horizon: float | None = None
+    momentum: float | None = None
+    weights: str = "constant"
+    gamma: float | None = None
+    gamma_growth: float = 0.0
+    average: float = 0.5
+
+    @classmethod
+    def from_paper(cls, penalty: Literal["l1", "l2"], **changes: Any) -> Self:
+        """The constants of the experiments of Liu, Johansson and Shi.
+
+        Parameters
+        ----------
+        penalty : {'l1', 'l2'}
+            ``a_t = t`` and ``gamma_t = 20`` for l2; ``a_t = 1`` and ``gamma_t = 0.01 sqrt(t)`` for
+            l1. One random edge of 20 sites is active in a round, without momentum, and all
+            iterates are averaged.
+        **changes
+            Other hyperparameters, for example ``activation=0.2`` for two edges.
+        """
+        settings: dict[str, Any] = {
+            "activation": 0.1,
+            "schedule": "edges",
+            "momentum": 0.0,
+            "average": 1.0,
+        }
+        if penalty == "l2":
+            settings |= {"weights": "linear", "gamma": 20.0}
+        else:
+            settings |= {"gamma": 0.01, "gamma_growth": 0.5}
+        return cls(**settings | changes)
+
+    @property
+    def curated(self) -> bool:
+        """Whether an aggregator sees exact answers about all rows."""
+        return self.noise == "central"
+
+    @property
+    def trusts(self) -> str | None:
+        """Whom it trusts with more than noisy messages of single sites, in a few words."""
+        if self.subsampling is not None:
+            return "whoever asks with the secret draw of rows"
+        return _TRUSTS[self.trust[0]]
+
+    def check(self, problem: Problem) -> None:
+        """Refuse hyperparameters outside their range, and promises that cannot be kept."""
+        validate_parameter_constraints(_HYPERPARAMETERS, self.get_params(), caller_name="DDA")
+        check_clip("DDA", self.clip, problem)
+        if problem.sites is not None and self.n_nodes not in (None, problem.sites.n_sites):
+            raise ValueError(
+                f"DDA needs n_nodes=None where groups name the sites, got n_nodes={self.n_nodes} "
+                f"and {problem.sites.n_sites} sites."
+            )
+        m, n_active = self._n_sites(problem), self._n_active(problem)
+        if m > problem.n_samples:
+            raise ValueError(
+                f"DDA needs at least one row a site, got {problem.n_samples} rows and n_nodes={m}."
+            )
+        if isinstance(self.topology, Adjacent) and len(self.topology.neighbours) != m:
+            raise ValueError(
+                f"DDA needs a topology of {m} nodes, one a site, got one of "
+                f"{len(self.topology.neighbours)}."
+            )
+        if self.schedule == "edges" and n_active < 2:
+            raise ValueError(
+                f"DDA needs two active sites for an edge, got activation={self.activation} of {m} "
+                "sites."
+            )
+        if self.adversary == "final_model" and not (
+            self.noise == "local"
+            and self.activation == 1
+            and self.schedule != "edges"
+            and self._graph.complete
+            and self.subsampling is None
+        ):
+            raise ValueError(
+                "DDA needs noise='local', activation=1.0, topology='complete' and no subsampling "
+                "for adversary='final_model'; otherwise the model depends on single messages, and "
+                "idle sites amplify nothing. Use adversary='node'."
+            )
+        if self.subsampling is not None and self.noise != "local":
+            raise ValueError(
+                f"DDA needs noise='local' for subsampling, got noise={self.noise!r}; leave "
+                "subsampling out, which is better for the same privacy."
+            )
+        source, colluders, _ = self.trust
+        needed = colluders + (2 if source == "pairwise" else 1)
+        if n_active < needed:
+            raise ValueError(
+                f"DDA needs at least {needed} active sites for noise={self.noise!r} with "
+                f"colluders={colluders}, got {n_active} of {m}."
+            )
+
+    def calculus_for(
+        self, problem: Problem, epsilon: float, delta: float, adjacency: Adjacency
+    ) -> Calculus:
+        """Gaussian; with subsampling, one that reserves all rounds that a site may be active."""
+        if self.subsampling is None:
+            return self.calculus
+        rounds, m = self.rounds or self._default_rounds(1.0), self._n_sites(problem)
+        most = most_activations(rounds, self._n_active(problem), m, self.schedule)
+        return SubsampledGaussianDP.planned(
+            self.subsampling, most, _SAMPLED_SHARE, epsilon, delta, adjacency
+        )
+
+    def solve(self, problem: Problem, oracle: Oracle, rng: np.random.Generator) -> Solution:
+        """Minimise the problem; deterministic given the oracle's answers and public coins."""
+        self.check(problem)
+        sites = problem.sites or Sites.equal(problem.n_samples, self._n_sites(problem), rng)
+        mu = oracle.budget.mu
+        growth = 1.0 if self.subsampling is not None else max(1.0, mu / 2)
+        schedule = self._schedule(problem, growth, rng)
+        # Long rows in other coordinates need not be shortened: their gradients are.
+        oracle = oracle.for_problem(problem.unshortened())
+        run = Run(self, problem, sites, schedule, growth, oracle)
+        return run.by_sums() if self.summed else run.by_gossip()
+
+    @property
+    def trust(self) -> tuple[str, int, float]:
+        """Where noise comes from, number of curious sites, and ratio of masks to own noise."""
+        source = "final_model" if self.adversary == "final_model" else self.noise
+        colluders = self.colluders
+        if colluders is None or source not in ("pairwise", "secure_sum"):
+            colluders = int(source in ("pairwise", "secure_sum"))
+        return source, colluders, self.mask_ratio
+
+    @property
+    def summed(self) -> bool:
+        """Whether sums of messages alone are published."""
+        return self.trust[0] in ("secure_sum", "final_model", "central")
+
+    @property
+    def _graph(self) -> Topology:
+        return TOPOLOGIES[self.topology] if isinstance(self.topology, str) else self.topology
+
+    def _n_sites(self, problem: Problem) -> int:
+        if problem.sites is not None:
+            return problem.sites.n_sites
+        return min(_N_NODES, problem.n_samples) if self.n_nodes is None else self.n_nodes
+
+    def _n_active(self, problem: Problem) -> int:
+        return max(1, round(self.activation * self._n_sites(problem)))
+
+    def _default_rounds(self, growth: float) -> int:
+        return ceil(_SWEEPS * sqrt(growth) / self.activation)
+
+    def _schedule(self, problem: Problem, growth: float, rng: np.random.Generator) -> list[Round]:
+        drawn = draw_rounds(
+            self.rounds or self._default_rounds(growth),
+            self._n_active(problem),
+            self._n_sites(problem),
+            self.schedule,
+            self._graph,
+            self.dropout,
+            rng,
+        )
+        source, colluders, _ = self.trust
+        needed = colluders + (2 if source == "pairwise" else 1)
+        kept = [r for r in drawn if r.active.size >= needed]
+        if not kept:
+            raise ValueError(
+                f"DDA needs rounds with at least {needed} sites, got none in {len(drawn)}; lower "
+                "dropout or raise activation."
+            )
+        return kept

@@ -1,0 +1,172 @@
+"""Rows at several sites: ``groups`` of ``fit``, alone and inside scikit-learn's tools."""
+
+import numpy as np
+import pytest
+import scipy.sparse as sp
+import sklearn
+from sklearn.base import clone
+from sklearn.model_selection import GridSearchCV, KFold
+from sklearn.pipeline import make_pipeline
+from sklearn.preprocessing import Normalizer
+
+from skdp import DPLassoRegressor, DPLinearRegression, DPLogisticRegression, DPSVMClassifier
+from skdp.privacy import gdp
+from skdp.solvers import DDA, GD
+from skdp.testing import record_fit
+
+N = 600
+BOUNDS = {"epsilon": 2.0, "data_norm": 1.0}
+CLASSES = {**BOUNDS, "classes": [0, 1]}
+TARGETS = {**BOUNDS, "target_bounds": (-1.0, 1.0)}
+
+
+def data(seed=0):
+    rng = np.random.default_rng(seed)
+    X = rng.normal(size=(N, 4))
+    X /= np.linalg.norm(X, axis=1, keepdims=True)
+    score = X @ [1.0, -1.0, 0.5, 0.0]
+    groups = np.array(["north", "south", "west"])[rng.choice(3, N, p=[0.6, 0.3, 0.1])]
+    return X, (score > 0).astype(int), np.clip(score, -1, 1), groups
+
+
+EVERY = [
+    DPLogisticRegression(**CLASSES),
+    DPSVMClassifier(**CLASSES),
+    DPLinearRegression(**TARGETS),
+    DPLassoRegressor(**TARGETS),
+]
+
+
+def targets(model):
+    X, y, real, groups = data()
+    return X, y if hasattr(model, "classes") else real, groups
+
+
+@pytest.mark.parametrize("model", EVERY, ids=lambda m: type(m).__name__)
+def test_groups_call_for_dda_and_each_site_has_a_receipt(model):
+    X, y, groups = targets(model)
+    fitted = clone(model).fit(X, y, groups=groups)
+    assert fitted.score(X, y) > 0.6
+    events = fitted.privacy_ledger_
+    assert [event.part.label for event in events] == ["north", "south", "west"]
+    assert {event.query for event in events} == {"site_gradients"}
+    # The worst site, from the receipt alone.
+    mu = max(np.sqrt(e.count) * e.sensitivity / e.noise_scale for e in events)
+    assert fitted.privacy_spent_.epsilon == pytest.approx(gdp.epsilon(mu, 1e-5))
+    assert fitted.privacy_spent_.epsilon <= 2.0
+
+
+@pytest.mark.parametrize("model", EVERY, ids=lambda m: type(m).__name__)
+def test_without_groups_rows_are_shared_out_among_nodes(model):
+    X, y, _ = targets(model)
+    fitted = clone(model).set_params(solver=DDA(n_nodes=5)).fit(X, y)
+    assert [event.part.label for event in fitted.privacy_ledger_] == [0, 1, 2, 3, 4]
+
+
+def test_several_classes():
+    X, *_ = data()
+    y = (X @ np.random.default_rng(1).normal(size=(4, 3))).argmax(axis=1)
+    for kind in (DPLogisticRegression, DPSVMClassifier):
+        model = kind(**{**CLASSES, "classes": [0, 1, 2], "epsilon": 20.0}, solver=DDA(n_nodes=3))
+        assert model.fit(X, y).score(X, y) > 0.7
+
+
+def test_sparse_rows_ask_the_same_questions_of_the_same_sites():
+    X, y, _, groups = data()
+    model = DPLogisticRegression(**CLASSES, random_state=0)
+    with pytest.warns(UserWarning, match="random_state is set"):
+        dense = clone(model).fit(X, y, groups=groups)
+    with pytest.warns(UserWarning, match="random_state is set"):
+        sparse = clone(model).fit(sp.csr_array(X), y, groups=groups)
+    np.testing.assert_allclose(dense.coef_, sparse.coef_, rtol=1e-9)
+
+
+def test_only_the_partition_matters_not_where_rows_lie_in_the_file():
+    X, y, _, groups = data()
+    order = np.random.default_rng(2).permutation(N)
+    model = DPLogisticRegression(**{**CLASSES, "epsilon": 1e6}, solver=DDA(rounds=50))
+    first = clone(model).fit(X, y, groups=groups)
+    second = clone(model).fit(X[order], y[order], groups=groups[order])
+    np.testing.assert_allclose(first.coef_, second.coef_, rtol=0.05, atol=0.05)
+    facts = [[(e.part, e.count, e.sensitivity) for e in m.privacy_ledger_] for m in (first, second)]
+    assert facts[0] == facts[1]
+
+
+@pytest.mark.parametrize(
+    ("changes", "message"),
+    [
+        ({"solver": "gd"}, r"groups, got GD, which reads all rows at one place"),
+        ({"solver": GD()}, r"Use solver='dda', or leave groups out"),
+        ({"data_norm": None}, r"nobody who may ask .* bounds to be estimated"),
+        ({"precondition": "full"}, r"nobody who may ask .* precondition='full'"),
+        ({"class_weight": "balanced"}, r"nobody who may ask .* class_weight='balanced'"),
+        ({"solver": DDA(n_nodes=2)}, r"got n_nodes=2 and 3 sites"),
+    ],
+)
+def test_what_nobody_is_trusted_with_is_refused_before_anything_is_spent(changes, message):
+    X, y, _, groups = data()
+    model = DPLogisticRegression(**{**CLASSES, **changes})
+    with pytest.raises(ValueError, match=message):
+        model.fit(X, y, groups=groups)
+    assert not hasattr(model, "privacy_ledger_")
+
+
+def test_regression_needs_target_bounds_unless_there_is_a_curator():
+    X, _, real, groups = data()
+    with pytest.raises(ValueError, match="target_bounds"):
+        DPLinearRegression(**BOUNDS).fit(X, real, groups=groups)
+    model = DPLinearRegression(epsilon=5.0, solver=DDA(noise="central"))
+    model.fit(X, real, groups=groups)
+    assert {e.part is None for e in model.privacy_ledger_} == {True, False}
+
+
+@pytest.mark.parametrize("groups", [np.zeros(5), np.full(N, np.nan), np.zeros((N, 2))])
+def test_groups_that_are_not_one_label_a_row_are_refused(groups):
+    X, y, *_ = data()
+    with pytest.raises(ValueError, match=r"one label (in groups|a row)"):
+        DPLogisticRegression(**CLASSES).fit(X, y, groups=groups)
+
+
+def test_a_curator_may_whiten_count_and_search_for_bounds():
+    X, y, _, groups = data()
+    model = DPLogisticRegression(
+        epsilon=20.0,
+        classes=[0, 1],
+        precondition="full",
+        class_weight="balanced",
+        solver=DDA(noise="central"),
+    )
+    model.fit(X, y, groups=groups)
+    asked = {event.query for event in model.privacy_ledger_ if event.part is None}
+    assert asked == {"histogram", "second_moments"}
+    assert model.privacy_spent_.epsilon == pytest.approx(20.0, rel=1e-6)
+
+
+def test_solvers_see_noisy_vectors_and_public_facts_alone():
+    X, y, *_ = data()
+    transcript = record_fit(DPLogisticRegression(**CLASSES, solver=DDA(n_nodes=4)), X, y)
+    assert {name for name, *_ in transcript.entries} == {"site_gradients"}
+    assert {answer.shape for *_, answer in transcript.entries} == {(4, 5)}
+
+
+@pytest.fixture
+def routing():
+    with sklearn.config_context(enable_metadata_routing=True):
+        yield
+
+
+def test_pipelines_and_searches_pass_groups(routing):
+    X, y, _, groups = data()
+    model = DPLogisticRegression(**CLASSES).set_fit_request(groups=True)
+    pipeline = make_pipeline(Normalizer(), model).fit(X, y, groups=groups)
+    assert len(pipeline[-1].privacy_ledger_) == 3
+    search = GridSearchCV(pipeline, {"dplogisticregression__C": [0.1, 1.0]}, cv=KFold(2))
+    search.fit(X, y, groups=groups)
+    assert len(search.best_estimator_[-1].privacy_ledger_) == 3
+
+
+def test_groups_that_nobody_asked_for_are_not_passed_on(routing):
+    X, y, _, groups = data()
+    model = DPLogisticRegression(**CLASSES).set_fit_request(groups=False)
+    with pytest.raises(TypeError, match="unexpected argument"):
+        make_pipeline(Normalizer(), model).fit(X, y, groups=groups)

@@ -1,0 +1,94 @@
+"""Examples of questions to several sites, with neighbouring data sets."""
+
+from dataclasses import dataclass
+
+import numpy as np
+from example_of_a_query import Example
+
+from skdp.privacy.adjacency import Adjacency
+from skdp.privacy.mechanisms.sites import Trust
+from skdp.privacy.queries.site_gradients import (
+    SampledSiteGradientsQuery,
+    SiteGradientsQuery,
+    SiteQuestion,
+)
+from skdp.sites import Sites
+from skdp.testing import check_sensitivity, row_stores
+
+RATE = 0.25
+
+
+@dataclass(frozen=True)
+class AllDrawn:
+    """The question with every row drawn, as if that were its answer."""
+
+    query: SampledSiteGradientsQuery
+
+    @property
+    def name(self):
+        return self.query.name
+
+    def sensitivity(self, adjacency):
+        return self.query.sensitivity(adjacency)
+
+    def evaluate(self, rows):
+        return self.query.evaluate_under(rows, np.ones(rows.n_samples, dtype=bool))
+
+
+@dataclass(frozen=True)
+class SiteExample(Example):
+    """Sites keep their sizes, so a row whose contribution is removed becomes a row of zeros."""
+
+    def check(self, adjacency):
+        asked = self.query
+        if isinstance(asked, SampledSiteGradientsQuery):
+            asked = AllDrawn(asked)
+        if adjacency is Adjacency.REPLACE_ONE:
+            return check_sensitivity(asked, self.X, self.y, self.other_X, self.other_y, adjacency)
+        declared, largest = asked.sensitivity(adjacency), 0.0
+        before = {k: asked.evaluate(rows) for k, rows in row_stores(self.X, self.y).items()}
+        for i in range(len(self.X)):
+            X = self.X.copy()
+            X[i] = 0.0
+            for layout, rows in row_stores(X, self.y).items():
+                move = np.linalg.norm(asked.evaluate(rows) - before[layout]) / declared
+                assert move <= 1 + 1e-11, f"{asked.name} moved by {move} ({layout}, row {i})"
+                largest = max(largest, move)
+        return largest
+
+
+def questions(gradients, seed):
+    """The same questions, asked of sites of different sizes."""
+    rng = np.random.default_rng(seed)
+    for k, example in enumerate(gradients):
+        problem, n = example.query.problem, len(example.X)
+        # A row of zeros contributes nothing if there is no intercept.
+        if problem.bounds.intercept_value:
+            continue
+        sizes = [1, n - 1] if k % 2 else [n]
+        order = rng.permutation(n) if k % 3 else None
+        sites = Sites(tuple(range(len(sizes))), np.array(sizes), order)
+        W = np.tile(example.query.w, (len(sizes), *[1] * example.query.w.ndim))
+        question = SiteQuestion(problem, sites, np.arange(len(sizes)), W, example.query.clip)
+        yield example, question
+
+
+def examples(gradients, seed=0):
+    for example, question in questions(gradients, seed):
+        query = SiteGradientsQuery(question, Trust(), None, np.ones(question.active.size))
+        yield SiteExample(query, example.X, example.y, example.other_X, example.other_y)
+
+
+def sampled(gradients, seed=0):
+    for example, question in questions(gradients, seed):
+        query = SampledSiteGradientsQuery(question, RATE)
+        yield SiteExample(query, example.X, example.y, example.other_X, example.other_y)
+
+
+def examples_from(random_gradients, crafted_gradients):
+    """Examples of both questions, made of examples of gradients."""
+    random, crafted = list(random_gradients), list(crafted_gradients)
+    return {
+        SiteGradientsQuery: (list(examples(random)), list(examples(crafted))),
+        SampledSiteGradientsQuery: (list(sampled(random)), list(sampled(crafted))),
+    }

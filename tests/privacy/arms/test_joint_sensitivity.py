@@ -1,0 +1,92 @@
+"""Streams that differ in one user: what moves, in how many arms, and how far.
+
+Answers that were given before, and with them the questions and everybody else's arms, are the same
+for both streams: that is what the proofs condition on. The user who is replaced may be given
+another arm.
+"""
+
+import numpy as np
+import pytest
+from hypothesis import given, settings
+from hypothesis import strategies as st
+from hypothesis.extra.numpy import arrays
+from sessions_of_bandits import (
+    PLANS,
+    D,
+    K,
+    T,
+    at_the_bound,
+    changed_arms,
+    moves,
+    price,
+    stream,
+    worst,
+    zeroed_out,
+)
+
+from skdp.privacy.adjacency import Adjacency
+from skdp.privacy.arms.moments import joint_sensitivity
+
+ROUNDING = 1 + 1e-12
+entries = arrays(np.float64, D, elements=st.floats(-2, 2))
+
+
+@pytest.mark.parametrize("name", PLANS)
+@settings(max_examples=40)
+@given(
+    i=st.integers(0, T - 1),
+    x=entries,
+    arm=st.integers(0, K - 1),
+    y=st.floats(-3, 3),
+    seed=st.integers(0, 5),
+)
+def test_one_user_moves_two_arms_at_most_and_costs_what_was_charged(name, i, x, arm, y, seed):
+    rows = stream(seed)
+    moved = moves(name, rows, i, x, arm, y)
+    touched = set().union(*map(changed_arms, moved))
+    assert touched <= {int(rows[1][i]), arm}
+    assert price(name, moved) <= ROUNDING
+
+
+@pytest.mark.parametrize("name", PLANS)
+def test_the_bound_is_attained_when_the_arm_stays(name, monkeypatch):
+    at_the_bound(monkeypatch)
+    # For steps: the first user who is asked about at all steps of the arm.
+    assert worst(name, 0, (0, 0)) == pytest.approx(1.0)
+
+
+@pytest.mark.parametrize(
+    ("name", "share"),
+    [("moments", 8 / 9), ("gradients", 1 / 2), ("selections", 1 / 2), ("steps", 1 / 2)],
+)
+def test_a_user_whose_arm_changes_costs_less(name, share, monkeypatch):
+    at_the_bound(monkeypatch)
+    i = 3  # After the forced users, for steps.
+    # Of the steps after the forced ones, that many are left at user 3.
+    left = (T - 3) / PLANS[name][1].updates if name == "steps" else 1
+    assert worst(name, i, (0, 1)) == pytest.approx(share * left)
+
+
+@pytest.mark.parametrize("name", PLANS)
+def test_zeroing_out_costs_what_zero_out_charges(name, monkeypatch):
+    """Under zero-out sensitivities are half as large, and for moments sqrt(2) instead of 2.12."""
+    at_the_bound(monkeypatch)
+    halved = zeroed_out(name)
+    declared = joint_sensitivity(Adjacency.ZERO_OUT) / joint_sensitivity(Adjacency.REPLACE_ONE)
+    assert halved == pytest.approx(declared**2 if name == "moments" else 1 / 4)
+
+
+def test_random_search_finds_no_pair_of_users_that_moves_moments_further():
+    rng = np.random.default_rng(0)
+    rows = rng.normal(size=(200_000, 2, 3))
+    rows /= np.maximum(
+        np.linalg.norm(rows, axis=2, keepdims=True), rng.uniform(0, 1, (200_000, 2, 1))
+    )
+    v, u = rows[:, 0], rows[:, 1]
+    y, s = rng.choice([-1.0, 1.0], (2, 200_000))
+    a, b, c = (np.einsum("ij,ij->i", p, q) for p, q in ((v, v), (u, u), (v, u)))
+    same = a**2 + b**2 - 2 * c**2 + y**2 * a + s**2 * b - 2 * y * s * c
+    different = a**2 + b**2 + y**2 * a + s**2 * b
+    bound = joint_sensitivity(Adjacency.REPLACE_ONE) ** 2
+    assert 0.98 * bound < same.max() <= bound
+    assert different.max() <= 4 * ROUNDING

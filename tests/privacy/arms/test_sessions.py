@@ -1,0 +1,203 @@
+"""Sessions are paid before they are given rows, answer what was planned, and stay secret."""
+
+import copy
+import pickle
+
+import numpy as np
+import pytest
+from sessions_of_bandits import CLIP, PLANS, D, K, Silence, T, exact, opened, stream, weights
+
+from skdp.bandit_plans import GradientPlan, MomentPlan, SelectionPlan, StepPlan
+from skdp.exceptions import BudgetExceededError
+from skdp.privacy.adjacency import Adjacency
+from skdp.privacy.arms.opening import SESSIONS
+from skdp.privacy.arms.vertices import best_vertices
+from skdp.privacy.ledger import Budget, Ledger
+from skdp.privacy.randomness import SeededNoise
+
+every_session = pytest.mark.parametrize("name", PLANS)
+
+
+def seeded():
+    return SeededNoise(np.random.default_rng(0))
+
+
+def ask(session, name, i):
+    """All that is due of a session after user i, as one array."""
+    if name == "moments":
+        answer = session.moments()
+        return np.concatenate([answer.matrices.ravel(), answer.vectors.ravel()])
+    if name == "gradients":
+        return np.stack([session.gradient(weights(q)) for q in range(2)])
+    if name == "selections":
+        rounds = session.plan.answers[session.plan.ends.index(i + 1)]
+        return np.stack([session.select(weights(q)) for q in range(rounds)])
+    return session.step(weights(i), weights(i + 100))
+
+
+def run(session, name, rows, size=T, start=0):
+    """Answers to the rest of a stream, in calls of at most this size."""
+    out = []
+    while start < T:
+        stop = min(T, start + min(size, session.room))
+        session.add(*(part[start:stop] for part in rows))
+        start = stop
+        if session.due:
+            out.append(ask(session, name, start - 1))
+            session.close()
+    return out
+
+
+@every_session
+@pytest.mark.parametrize("adjacency", Adjacency)
+def test_the_whole_plan_is_charged_before_there_is_a_row(name, adjacency):
+    ledger = Ledger(1.0, 1e-5, calculus=PLANS[name][1].calculus)
+    session = opened(name, adjacency, seeded(), ledger)
+    assert ledger.total == pytest.approx(ledger.limit, rel=1e-9)
+    assert ledger.total <= ledger.limit
+    receipt = ledger.receipt()
+    run(session, name, stream())
+    assert ledger.receipt() == receipt
+
+
+@every_session
+def test_a_session_that_cannot_be_paid_is_not_opened(name):
+    problem, plan = PLANS[name]
+    ledger = Ledger(1.0, 1e-5, calculus=plan.calculus)
+
+    class Costlier(SESSIONS[type(plan)]):
+        def _opening(self, adjacency, spend):
+            return super()._opening(adjacency, Budget(2 * ledger.limit).whole())
+
+    with pytest.raises(BudgetExceededError):
+        Costlier(plan, problem, ledger, Adjacency.REPLACE_ONE, Silence())
+    assert ledger.total == 0
+
+
+@every_session
+def test_answers_do_not_depend_on_how_rows_are_cut(name):
+    rows = stream()
+    one, many = (run(opened(name, noise=seeded()), name, rows, size) for size in (1, T))
+    for a, b in zip(one, many, strict=True):
+        np.testing.assert_allclose(a, b, atol=1e-12)
+
+
+@every_session
+def test_rows_beyond_the_next_end_are_refused(name):
+    session, rows = opened(name), stream()
+    with pytest.raises(RuntimeError, match="more users before the next release"):
+        session.add(*(part[: session.room + 1] for part in rows))
+    assert session.seen == 0
+    session.add(*(part[: session.room] for part in rows))
+    with pytest.raises(RuntimeError, match="more users before the next release"):
+        session.add(*(part[:1] for part in rows))
+
+
+@every_session
+def test_nothing_is_answered_twice_or_too_early(name):
+    session, rows = opened(name), stream()
+    end = session.room
+    if end > 1:
+        session.add(*(part[: end - 1] for part in rows))
+    with pytest.raises(RuntimeError, match="answers"):
+        ask(session, name, end - 1)
+    session.add(*(part[end - 1 : end] for part in rows))
+    ask(session, name, end - 1)
+    with pytest.raises(RuntimeError, match="answers"):
+        ask(session, name, end - 1)
+    session.close()
+    with pytest.raises(RuntimeError, match="answers"):
+        ask(session, name, end - 1)
+
+
+@every_session
+def test_sessions_are_neither_copied_nor_pickled(name):
+    session = opened(name)
+    for attempt in (copy.copy, copy.deepcopy, pickle.dumps):
+        with pytest.raises(TypeError, match="holds rows and noise"):
+            attempt(session)
+
+
+@every_session
+@pytest.mark.parametrize("at", [0, 2, 3, 5, 7])
+def test_a_secret_state_goes_on_where_it_stopped(name, at):
+    """With the same new noise for both, so that the old noise has to be in the state."""
+    rows, (problem, plan) = stream(), PLANS[name]
+
+    generator = np.random.default_rng(0)
+    session = opened(name, noise=SeededNoise(generator))
+    start = 0
+    while start < at:
+        stop = min(at, start + session.room)
+        session.add(*(part[start:stop] for part in rows))
+        start = stop
+        if session.due:
+            ask(session, name, start - 1)
+            session.close()
+    state = pickle.loads(pickle.dumps(session.secret_state()))
+    noise = SeededNoise(copy.deepcopy(generator))
+    again = type(session).resumed(plan, problem, noise, state)
+    first, second = (run(s, name, rows, start=at) for s in (session, again))
+    assert len(first) == len(second)
+    for a, b in zip(first, second, strict=True):
+        np.testing.assert_array_equal(a, b)
+
+
+def test_moments_are_those_of_all_users_so_far():
+    X, arms, y = stream()
+    released = exact("moments", (X, arms, y))
+    for answer, end in zip(released, PLANS["moments"][1].ends, strict=True):
+        for k in range(K):
+            V, r = X[:end][arms[:end] == k], y[:end][arms[:end] == k]
+            np.testing.assert_allclose(answer[k, :D], np.diag(V.T @ V), atol=1e-12)
+            np.testing.assert_allclose(answer[k, -D:], V.T @ r, atol=1e-12)
+
+
+def test_more_rows_than_wait_at_a_time_are_added_up(monkeypatch):
+    whole = exact("moments", stream())
+    monkeypatch.setattr("skdp.privacy.arms.moments._WAITING", 2)
+    for a, b in zip(whole, exact("moments", stream()), strict=True):
+        np.testing.assert_allclose(a, b, atol=1e-12)
+
+
+def test_gradients_and_steps_are_those_of_the_loss():
+    X, arms, y = stream()
+    first = exact("gradients", (X, arms, y))[0]
+    w, expected = weights(2), np.zeros((K, D))
+    for x, k, r in zip(X[:3], arms[:3], y[:3], strict=True):
+        expected[k] += np.clip(w[k] @ x - r, -CLIP, CLIP) * x
+    np.testing.assert_allclose(first, expected, atol=1e-12)
+
+    steps, sums = exact("steps", (X, arms, y)), np.zeros((K, D))
+    for i, (x, k, r) in enumerate(zip(X, arms, y, strict=True)):
+        forced = i < K
+        index = i - (K - 1) if not forced else 0
+        if not forced or k == i:
+            now, then = weights(i)[k] @ x - r, weights(i + 100)[k] @ x - r
+            sums[k] += np.clip((index + 1) * now - index * then, -CLIP, CLIP) * x
+        shown = sums if not forced else sums * (np.arange(K) == i)[:, None]
+        np.testing.assert_allclose(steps[i], shown, atol=1e-12)
+
+
+def test_vertices_follow_the_exponential_mechanism():
+    sums = np.tile([0.3, -0.4], (200_000, 1))
+    chosen = best_vertices(sums, 0.5, seeded().gumbel)
+    scores = np.exp(np.array([-0.3, 0.4, 0.3, -0.4]) / 0.5)
+    shares = np.bincount(chosen, minlength=4) / len(sums)
+    np.testing.assert_allclose(shares, scores / scores.sum(), atol=5 * 0.5 / np.sqrt(200_000))
+
+
+@pytest.mark.parametrize(
+    ("make", "complaint"),
+    [
+        (lambda: MomentPlan(()), "increasing ends"),
+        (lambda: MomentPlan((3, 3)), "increasing ends"),
+        (lambda: GradientPlan((3,), 0.0, 2), "positive finite clip"),
+        (lambda: GradientPlan((3,), 1.0, 0), "at least 1 answer"),
+        (lambda: SelectionPlan((3, 4), 1.0, (1,)), "for each end"),
+        (lambda: StepPlan(5, 3, 2, 1.0), "no more than the horizon"),
+    ],
+)
+def test_plans_that_make_no_sense_are_refused(make, complaint):
+    with pytest.raises(ValueError, match=complaint):
+        make()
