@@ -38,3 +38,13 @@ def peak_bytes():
             tracemalloc.stop()
 
     return peak_bytes
+
+
+@pytest.fixture
+def dd():
+    """Dask's dataframes, whose requirements do not all install beside the oldest numpy."""
+    try:
+        import dask.dataframe
+    except ImportError as error:
+        pytest.skip(f"needs dask dataframes: {error}")
+    return dask.dataframe

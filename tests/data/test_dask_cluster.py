@@ -1,0 +1,194 @@
+"""Fits on a cluster: what reaches this process, and what happens when a worker is lost."""
+
+import os
+import pickle
+import signal
+
+import numpy as np
+import pytest
+
+distributed = pytest.importorskip("distributed", reason="needs dask: pip install 'skdp[dask]'")
+da = pytest.importorskip("dask.array", reason="needs dask: pip install 'skdp[dask]'")
+import dask  # noqa: E402
+
+from skdp import DPLinearRegression, DPLogisticRegression  # noqa: E402
+from skdp.data.dask import DaskRows, _Tasks  # noqa: E402
+from skdp.solvers import GD  # noqa: E402
+
+pytestmark = [
+    pytest.mark.filterwarnings("ignore::skdp.SeededNoiseWarning"),
+    # Clusters that are shut down leave sockets to the collector.
+    pytest.mark.filterwarnings("ignore::ResourceWarning"),
+    pytest.mark.filterwarnings("ignore::pytest.PytestUnraisableExceptionWarning"),
+]
+
+N, D, CHUNK = 3000, 5, 500
+OPTIONS = {"data_norm": 3.0, "random_state": 0, "solver": GD(steps=12), "precondition": None}
+
+
+@pytest.fixture(scope="module")
+def client():
+    """Two workers in this process, a thread each."""
+    with (
+        dask.config.set({"distributed.worker.memory.terminate": False}),
+        distributed.Client(
+            n_workers=2, threads_per_worker=1, processes=False, dashboard_address=":0"
+        ) as client,
+    ):
+        yield client
+
+
+def made(first):
+    """Rows that are made where they are asked for, with their targets last."""
+    rng = np.random.default_rng(int(first.ravel()[0]))
+    X = rng.normal(size=(len(first), D))
+    y = (X[:, 0] + rng.normal(size=len(first)) > 0).astype(float)
+    return np.column_stack([X, y])
+
+
+def lazy():
+    seeds = da.arange(N, chunks=CHUNK)[:, None]
+    rows = seeds.map_blocks(made, chunks=(seeds.chunks[0], (D + 1,)), dtype=float)
+    return rows[:, :D], rows[:, D].astype(int)
+
+
+def classifier():
+    return DPLogisticRegression(classes=[0, 1], **OPTIONS)
+
+
+def in_memory():
+    rows = np.concatenate([made(np.arange(i, i + CHUNK)[:, None]) for i in range(0, N, CHUNK)])
+    return classifier().fit(rows[:, :D], rows[:, D].astype(int))
+
+
+def same(model, reference):
+    np.testing.assert_allclose(model.coef_, reference.coef_, rtol=1e-10)
+    np.testing.assert_allclose(model.intercept_, reference.intercept_, rtol=1e-10)
+    assert model.privacy_ledger_ == reference.privacy_ledger_
+
+
+@pytest.fixture
+def gathered(monkeypatch):
+    """Sizes of what clients have brought to this process."""
+    sizes = []
+    gather = distributed.Client._gather
+
+    async def weigh(self, *args, **options):
+        out = await gather(self, *args, **options)
+        sizes.append(len(pickle.dumps(out)))
+        return out
+
+    monkeypatch.setattr(distributed.Client, "_gather", weigh)
+    return sizes
+
+
+@pytest.mark.parametrize("persisted", [False, True], ids=["lazy", "persisted"])
+def test_rows_are_never_gathered(client, gathered, persisted):
+    X, y = lazy()
+    if persisted:
+        X, y = client.persist([X, y])
+    model = classifier().fit(X, y)
+    facts, *answers = gathered
+    # Sizes and names of partitions, counts of classes, a vector like the model for each step.
+    assert facts < 200 * X.npartitions
+    assert len(answers) == 1 + 12
+    assert max(answers) < 8 * (D + 1) + 400 < 8 * CHUNK
+    score = model.score(X, y)
+    assert max(gathered[14:]) < 8 * CHUNK
+    same(model, in_memory())
+    predicted = model.predict(X)
+    assert isinstance(predicted, da.Array)
+    assert score == np.mean(predicted.compute() == y.compute())
+
+
+def test_a_planted_gathering_of_rows_is_seen(client, gathered):
+    lazy()[0].compute()
+    assert max(gathered) > 8 * CHUNK
+
+
+def test_what_a_fit_keeps_on_the_workers_is_let_go(client):
+    X, y = client.persist(list(lazy()))
+    distributed.wait([X, y])
+    before = client.run_on_scheduler(lambda dask_scheduler: set(dask_scheduler.tasks))
+    classifier().fit(X, y)
+
+    def held(dask_scheduler):
+        return {key for key, task in dask_scheduler.tasks.items() if "skdp" in str(key)}
+
+    # Messages that let go are on their way; those of a client arrive in order.
+    client.submit(int, 0).result()
+    assert not client.run_on_scheduler(held)
+    assert before <= client.run_on_scheduler(lambda dask_scheduler: set(dask_scheduler.tasks))
+
+
+def test_large_public_arrays_do_not_warn(client):
+    d = 1300
+    X = da.random.default_rng(0).normal(size=(40, d), chunks=(20, d))
+    y = da.ones(40, chunks=20)
+    rows = DaskRows(X, y, np.asarray)
+    matrix = np.ones((d, d))
+    out = rows.sum(lambda block: np.array([matrix.sum(), block.y.sum() * matrix[0, 0]]))
+    np.testing.assert_array_equal(out, [2 * d * d, 40.0])
+
+
+@pytest.fixture
+def processes():
+    """A client of two worker processes, which are started again when they die."""
+    cluster = distributed.LocalCluster(
+        n_workers=2, threads_per_worker=1, processes=True, dashboard_address=":0"
+    )
+    with cluster, distributed.Client(cluster) as client:
+        yield client
+
+
+def killing(monkeypatch, client, at):
+    """Kill a worker when the question of this number is asked."""
+    asked = []
+    answer = _Tasks.answer
+
+    def answer_and_kill(self, *args):
+        asked.append(None)
+        if len(asked) == at:
+            os.kill(min(client.run(os.getpid).values()), signal.SIGKILL)
+        return answer(self, *args)
+
+    monkeypatch.setattr(_Tasks, "answer", answer_and_kill)
+    return asked
+
+
+@pytest.mark.slow
+@pytest.mark.parametrize("persisted", [False, True], ids=["lazy", "persisted"])
+def test_a_fit_survives_the_loss_of_a_worker(processes, monkeypatch, persisted):
+    X, y = lazy()
+    if persisted:
+        X, y = processes.persist([X, y])
+    asked = killing(monkeypatch, processes, at=5)
+    model = classifier().fit(X, y)
+    assert len(asked) == 1 + 12
+    same(model, in_memory())
+
+
+@pytest.mark.slow
+def test_a_fit_whose_rows_are_lost_fails_and_says_what_it_has_spent(processes, monkeypatch):
+    X, _ = lazy()
+    # Scattered rows are held by one worker each, and nobody knows how to make them again.
+    futures = [processes.scatter(chunk, hash=False) for chunk in (X[:CHUNK].compute(),) * 4]
+    distributed.wait(futures)
+    X = da.concatenate([da.from_delayed(f, (CHUNK, D), dtype=float) for f in futures])
+    killing(monkeypatch, processes, at=5)
+    model = classifier()
+    with pytest.raises(Exception, match=r"skdp|lost|cancel") as failed:
+        model.fit(X, da.zeros(4 * CHUNK, chunks=CHUNK, dtype=int))
+    assert failed.value.__notes__
+    # Five questions were charged, of which four were answered.
+    assert sum(event.count for event in model.privacy_ledger_) == 5
+    assert not hasattr(model, "coef_")
+
+
+def test_regression_on_a_cluster_equals_the_one_in_memory(client):
+    X, y = lazy()
+    options = {**OPTIONS, "target_bounds": (0.0, 1.0)}
+    model = DPLinearRegression(**options).fit(X, y)
+    reference = DPLinearRegression(**options).fit(X.compute(), y.compute())
+    np.testing.assert_allclose(model.coef_, reference.coef_, rtol=1e-10)
+    assert model.score(X, y) == pytest.approx(reference.score(X.compute(), y.compute()))
