@@ -140,6 +140,8 @@ def test_no_attribute_has_as_many_entries_as_there_are_rows(model):
         "intercept_",
         "n_features_in_",
         "n_iter_",
+        "n_samples_seen_",
+        "_progress",
         "privacy_ledger_",
         "privacy_spent_",
         "target_bounds_",

@@ -142,12 +142,12 @@ def test_classes_read_off_the_labels_are_caught():
 
 
 def test_start_at_the_mean_of_y_is_caught(monkeypatch):
-    encode = regression.PrivateLinearRegressor._as_numbers
+    encode = regression._as_numbers
     seen = []
 
-    def keep(self, y):
-        seen.append(np.mean(encode(self, y)))
-        return encode(self, y)
+    def keep(name, y):
+        seen.append(np.mean(encode(name, y)))
+        return encode(name, y)
 
     solve = GD.solve
 
@@ -159,7 +159,7 @@ def test_start_at_the_mean_of_y_is_caught(monkeypatch):
         there = FromTheMean(**vars(problem))
         return solve(self, there, oracle, rng)
 
-    monkeypatch.setattr(regression.PrivateLinearRegressor, "_as_numbers", keep)
+    monkeypatch.setattr(regression, "_as_numbers", keep)
     monkeypatch.setattr(GD, "solve", start_there)
     assert_caught(DPLinearRegression(**REGRESSOR), real_data, "another content")
 

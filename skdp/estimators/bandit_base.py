@@ -1,0 +1,388 @@
+"""``fit``, ``partial_fit`` and ``act`` of a bandit, written once."""
+
+from __future__ import annotations
+
+from abc import ABC
+from numbers import Integral, Real
+from typing import Any, ClassVar, Self, final
+
+import numpy as np
+from sklearn.base import BaseEstimator
+from sklearn.utils._param_validation import Interval, StrOptions
+from sklearn.utils.validation import check_array, check_is_fitted, validate_data
+
+from ..bandit_problem import BanditProblem
+from ..data.reading import unquoted
+from ..losses import Logistic, Squared
+from ..notices import warn_user
+from ..policies import POLICIES, Policy
+from ..privacy.adjacency import Adjacency
+from ..privacy.events import Event
+from ..privacy.ledger import Ledger, PrivacySpent
+from ..privacy.randomness import public_coins, secret_noise
+from ..solvers.streaming import StreamingSolver
+from .arm_labels import ArmLabels
+from .bandit_choices import STREAMING, choose_bounds, choose_policy, given_bounds, warn_if_hopeless
+from .bandit_stream import BanditStream, StreamNote
+from .restoring import Restoring
+
+__all__ = ["PrivateBandit"]
+
+_LOSSES = {"squared": Squared, "logistic": Logistic}
+
+
+class PrivateBandit(BaseEstimator, ABC):
+    """A model that acts by released rules, and learns from what came of it.
+
+    A subclass stores its parameters and says what they mean; it never sees a row.
+    """
+
+    _parameter_constraints: ClassVar[dict[str, list[Any]]] = {
+        "epsilon": [Interval(Real, 1e-10, 1e9, closed="both")],
+        "delta": [Interval(Real, 0, 1, closed="neither")],
+        "data_norm": [None, Interval(Real, 1e-100, 1e100, closed="both")],
+        "feature_bound": [None, Interval(Real, 1e-100, 1e100, closed="both")],
+        "reward_bounds": [tuple, list],
+        "loss": [StrOptions(set(_LOSSES))],
+        "policy": [StrOptions({"auto", *POLICIES}), Policy],
+        "solver": [StrOptions(STREAMING), StreamingSolver],
+        "horizon": [None, Interval(Integral, 1, None, closed="left")],
+        "fit_intercept": ["boolean"],
+        "intercept_scaling": [Interval(Real, 1e-6, 1e6, closed="both")],
+        "adjacency": [StrOptions({a.value for a in Adjacency})],
+        "random_state": ["random_state", np.random.Generator],
+    }
+
+    arms: Any
+    epsilon: float
+    delta: float
+    data_norm: float | None
+    feature_bound: float | None
+    reward_bounds: tuple[float, float]
+    loss: str
+    policy: str | Policy
+    solver: str | StreamingSolver
+    horizon: int | None
+    fit_intercept: bool
+    intercept_scaling: float
+    adjacency: str
+    random_state: Any
+
+    arms_: np.ndarray
+    policy_: Policy
+    n_seen_: int
+    n_released_: int
+    n_features_in_: int
+    _session: BanditStream
+    _progress: StreamNote
+    privacy_spent_: PrivacySpent
+    privacy_ledger_: tuple[Event, ...]
+
+    @final
+    def fit(self, X: Any, a: Any, r: Any) -> Self:
+        """Learn from a log, all of it at once; what was learned before is forgotten.
+
+        Parameters
+        ----------
+        X : array-like of shape (n_samples, n_features)
+            Contexts.
+        a : array-like of shape (n_samples,)
+            Labels of the arms that were pulled, by whatever rule.
+        r : array-like of shape (n_samples,)
+            Rewards.
+
+        Returns
+        -------
+        self
+            The fitted model.
+
+        Raises
+        ------
+        ValueError
+            If parameters or data are malformed. Nothing has been spent then, and the results of an
+            earlier fit are still there.
+        """
+        with Restoring(self):
+            rows = self._rows(X, a, r, new=True)
+            self._begin(len(rows[0]), at_once=True)
+        self._feed(*rows)
+        # Its users are all there; a stream that follows is another run.
+        del self._session
+        return self
+
+    @final
+    def partial_fit(self, X: Any, a: Any, r: Any) -> Self:
+        """Learn from some more users; one, or many at once.
+
+        Parameters
+        ----------
+        X : array-like of shape (n_samples, n_features)
+            Contexts.
+        a : array-like of shape (n_samples,)
+            Labels of the arms that were pulled.
+        r : array-like of shape (n_samples,)
+            Rewards.
+
+        Returns
+        -------
+        self
+            The model so far. How the stream is cut into calls makes no difference.
+
+        Raises
+        ------
+        ValueError
+            If parameters or data are malformed, or there are more users than the horizon allows.
+            Nothing has been learned from this call then.
+        """
+        with Restoring(self):
+            new = self._needs_new_run("partial_fit")
+            rows = self._rows(X, a, r, new=new)
+            if new:
+                self._begin_stream()
+            left = self._problem.horizon - self.n_seen_
+            if len(rows[0]) > left:
+                raise ValueError(
+                    f"{type(self).__name__}.partial_fit needs no more users than its horizon of "
+                    f"{self._problem.horizon}, of which {left} are left, got {len(rows[0])}; noise "
+                    "was planned for them. Start another stream with a clone."
+                )
+        self._feed(*rows)
+        return self
+
+    @final
+    def act(self, X: Any) -> np.ndarray:
+        """Choose arms for users who come next, exploring as the policy prescribes.
+
+        Parameters
+        ----------
+        X : array-like of shape (n_samples, n_features)
+            Their contexts, in the order in which they come.
+
+        Returns
+        -------
+        ndarray of shape (n_samples,)
+            Labels of arms. Each depends on what was released, the user's own context and coins.
+
+        Raises
+        ------
+        ValueError
+            If contexts are malformed, or parameters are and there was no call before.
+        """
+        with Restoring(self):
+            new = not hasattr(self, "_rule") and self._needs_new_run("act")
+            V = self._contexts(X, new=new)
+            if new:
+                self._begin_stream()
+        if not hasattr(self, "_coins"):
+            self._coins = public_coins(None)
+        chosen = self._rule.actions(self._problem.contexts.rows(V), self._turn, self._coins)
+        self._turn += len(V)
+        return self.arms_[chosen]
+
+    @final
+    def predict(self, X: Any) -> np.ndarray:
+        """The arm with the largest estimated reward for each context.
+
+        Parameters
+        ----------
+        X : array-like of shape (n_samples, n_features)
+            Contexts.
+
+        Returns
+        -------
+        ndarray of shape (n_samples,)
+            Labels of arms.
+        """
+        best = self._scores(X).argmax(axis=1)
+        return self.arms_[best]
+
+    @final
+    def decision_function(self, X: Any) -> np.ndarray:
+        """Estimated reward of every arm.
+
+        Parameters
+        ----------
+        X : array-like of shape (n_samples, n_features)
+            Contexts; those outside the bounds are brought to them.
+
+        Returns
+        -------
+        ndarray of shape (n_samples, n_arms)
+            In units of rewards, not clipped to their bounds with the squared loss.
+        """
+        centre, half = self._reward_units()
+        return centre + half * self._problem.mapped_rewards(self._scores(X))
+
+    @property
+    def coef_(self) -> np.ndarray:
+        """Released coefficients of each arm, (n_arms, n_features)."""
+        return self._in_user_units()[0]
+
+    @property
+    def intercept_(self) -> np.ndarray:
+        """Released intercepts, (n_arms,)."""
+        return self._in_user_units()[1]
+
+    @final
+    def _in_user_units(self) -> tuple[np.ndarray, np.ndarray]:
+        centre, half = self._reward_units()
+        if self._problem.logistic:
+            centre, half = 0.0, 1.0
+        coef, intercept = self._problem.contexts.in_user_units(self._rule.w)
+        return half * coef, half * intercept + centre
+
+    @final
+    def _needs_new_run(self, method: str) -> bool:
+        """Whether there is no stream to go on with, which is fine only before the first."""
+        if hasattr(self, "_session") and self._session.turn.here:
+            return False
+        if hasattr(self, "_rule"):
+            raise ValueError(
+                f"{type(self).__name__}.{method} needs a stream that can go on, but this model was "
+                "fitted in one go, unpickled, forked, or interrupted, or went on in a checkpoint. Use a "
+                "clone for a new stream, and skdp.save_checkpoint to take one along."
+            )
+        return True
+
+    @final
+    def _begin_stream(self) -> None:
+        if self.horizon is None:
+            raise ValueError(
+                f"{type(self).__name__} needs horizon, the number of users that a stream will "
+                "have, got None; noise is planned for it. For a log that is all there use fit."
+            )
+        self._begin(int(self.horizon), at_once=False)
+
+    @final
+    def _begin(self, horizon: int, *, at_once: bool) -> None:
+        """Open and pay for a run of so many users."""
+        sizes = len(self._labels), self.n_features_in_
+        adjacency = Adjacency(self.adjacency)
+        policy = choose_policy(
+            self.policy, *sizes, only_entries=self.data_norm is None, solver=self.solver
+        )
+        constant = self.intercept_scaling * self.fit_intercept
+        problem = BanditProblem(
+            *sizes,
+            horizon,
+            loss=_LOSSES[self.loss](),
+            contexts=choose_bounds(
+                policy, self.n_features_in_, self.data_norm, self.feature_bound, constant
+            ),
+            epsilon=float(self.epsilon),
+            delta=float(self.delta),
+            adjacency=adjacency,
+        )
+        policy.check(problem)
+        if policy.contexts == "norm":
+            warn_if_hopeless(problem)
+        plan = policy.plan_at_once(problem) if at_once else policy.plan(problem)
+        ledger = Ledger(self.epsilon, self.delta, calculus=plan.calculus)
+        noise = secret_noise(self.random_state)
+        self._session = BanditStream(plan, problem, ledger, adjacency, noise)
+        self._progress = StreamNote()
+        self._coins = public_coins(self.random_state)
+        self._problem, self.policy_ = problem, policy
+        self._rule, self._memory = policy.start(problem)
+        self._turn = self.n_seen_ = self.n_released_ = 0
+        self.arms_ = self._labels.labels
+        self.privacy_ledger_, self.privacy_spent_ = ledger.receipt(), ledger.spent()
+
+    @final
+    def _feed(self, X: np.ndarray, arms: np.ndarray, y: np.ndarray) -> None:
+        session = self._session
+        with session.turn.lock:
+            if vars(self).get("_session") is not session:
+                raise ValueError(
+                    f"{type(self).__name__}.partial_fit needs the stream that it began with, which "
+                    "another thread has ended in the meantime. Nothing was learned."
+                )
+            try:
+                session.feed(self, X, arms, y)
+            except BaseException:
+                # Half of a call is learned, and nobody could say which half.
+                del self._session
+                raise
+
+    @final
+    def _rows(self, X: Any, a: Any, r: Any, *, new: bool) -> tuple[np.ndarray, ...]:
+        """Validated contexts, numbers of arms and mapped rewards. Changes no state of a run."""
+        X = self._contexts(X, new=new)
+        arms = self._labels.encode(a, len(X))
+        if _plain(r) is None:
+            options = {"ensure_2d": False, "dtype": np.float64, "input_name": "r"}
+            r = unquoted(check_array, r, **options)
+        if r.shape != (len(X),):
+            raise ValueError(
+                f"{type(self).__name__} needs one reward a context, {len(X)} in all, got an array "
+                f"of shape {r.shape}."
+            )
+        low, high = self.reward_bounds
+        if not (low <= r.min() and r.max() <= high):
+            self._warn_of_rewards()
+        centre, half = self._reward_units()
+        return X, arms, (np.clip(r, low, high) - centre) / half
+
+    @final
+    def _contexts(self, X: Any, *, new: bool) -> np.ndarray:
+        """Validated contexts, an array of float64. A new run notes their number of features."""
+        if new:
+            self._check_parameters()
+        plain = None if new or hasattr(self, "feature_names_in_") else _plain(X)
+        if plain is not None and plain.ndim == 2 and plain.shape[1] == self.n_features_in_:
+            return plain
+        return unquoted(validate_data, self, X, reset=new, dtype=np.float64)
+
+    @final
+    def _check_parameters(self) -> None:
+        """Refuse parameters before there is a run."""
+        self._validate_params()
+        name = type(self).__name__
+        self._labels = ArmLabels(self.arms)
+        given_bounds(self.reward_bounds)
+        if self.data_norm is None and self.feature_bound is None:
+            raise ValueError(
+                f"{name} needs data_norm or feature_bound, a bound on contexts that is known "
+                "without looking at them, got neither."
+            )
+
+    @final
+    def _reward_units(self) -> tuple[float, float]:
+        """Centre and half the width of the bounds on rewards."""
+        low, high = self.reward_bounds
+        return 0.5 * low + 0.5 * high, 0.5 * high - 0.5 * low
+
+    @final
+    def _scores(self, X: Any) -> np.ndarray:
+        check_is_fitted(self)
+        rows = self._problem.contexts.rows(self._contexts(X, new=False))
+        return rows @ self._rule.w.T
+
+    @final
+    def _warn_of_rewards(self) -> None:
+        if not getattr(self, "_warned", False):
+            self._warned = True
+            warn_user(
+                f"{type(self).__name__} was given rewards outside reward_bounds="
+                f"{tuple(self.reward_bounds)}; they are clipped, here and from now on. This "
+                "warning tells of the rewards, so keep it from whoever must not know them.",
+                UserWarning,
+            )
+
+    def __sklearn_is_fitted__(self) -> bool:
+        return hasattr(self, "_rule")
+
+    def __getstate__(self) -> dict[str, Any]:
+        state = super().__getstate__()
+        if "_rule" not in state:
+            return state
+        # Sums, rows and noise stay behind, and so does a seed, which reproduces the noise.
+        left = {"_session", "_coins", "_warned"}
+        return {k: v for k, v in state.items() if k not in left} | {"random_state": None}
+
+
+def _plain(values: Any) -> np.ndarray | None:
+    """The values themselves if they are finite numbers in double precision, and need no look."""
+    if type(values) is not np.ndarray or values.dtype != np.float64 or not values.size:
+        return None
+    return values if bool(np.isfinite(values).all()) else None

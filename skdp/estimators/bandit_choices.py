@@ -1,0 +1,137 @@
+"""What a bandit decides from its parameters and public sizes, before there is a row."""
+
+from __future__ import annotations
+
+from math import inf, isfinite, sqrt
+from typing import Any
+
+from ..bandit_problem import BanditProblem
+from ..contexts import ContextBounds, CubeBounds, NormBounds
+from ..notices import warn_user
+from ..policies import POLICIES, BlocksPolicy, GDPolicy, HDBPolicy, Policy, SparsePolicy
+from ..privacy import gdp
+from ..solvers import SOLVERS
+from ..solvers.streaming import StreamingSolver
+
+__all__ = ["STREAMING", "choose_bounds", "choose_policy", "given_bounds", "warn_if_hopeless"]
+
+STREAMING = {name for name, kind in SOLVERS.items() if issubclass(kind, StreamingSolver)}
+# Below this, noise leaves nothing of dense contexts for any policy to learn.
+_HOPELESS = 0.15
+# With more moments than these another policy is chosen, for memory and time.
+_MOST_MOMENTS = 4_000_000
+
+
+def choose_policy(
+    policy: str | Policy,
+    n_arms: int,
+    n_features: int,
+    *,
+    only_entries: bool,
+    solver: str | StreamingSolver,
+) -> Policy:
+    """The policy that a parameter stands for.
+
+    Parameters
+    ----------
+    policy : str or Policy
+        As given.
+    n_arms, n_features : int
+        Numbers of arms and features.
+    only_entries : bool
+        Whether contexts are bounded entry by entry and not by their norm.
+    solver : str or StreamingSolver
+        What the policy ``'hdb'`` learns by.
+    """
+    if isinstance(policy, Policy):
+        return policy
+    if policy == HDBPolicy.option():
+        own = solver == "frank_wolfe"
+        return HDBPolicy(solver=None if own else _streaming(solver))
+    if policy != "auto":
+        return POLICIES[policy]()
+    if only_entries:
+        return SparsePolicy()
+    return BlocksPolicy() if n_arms * (n_features + 1) ** 2 <= _MOST_MOMENTS else GDPolicy()
+
+
+def _streaming(solver: str | StreamingSolver) -> Any:
+    return SOLVERS[solver]() if isinstance(solver, str) else solver
+
+
+def choose_bounds(
+    policy: Policy,
+    n_features: int,
+    data_norm: float | None,
+    feature_bound: float | None,
+    intercept: float,
+) -> ContextBounds:
+    """Bounds on contexts in the geometry of the policy.
+
+    Parameters
+    ----------
+    policy : Policy
+        Bounds norms or entries.
+    n_features : int
+        Number of features.
+    data_norm, feature_bound : float or None
+        At least one of them is given; either implies a bound of the other kind.
+    intercept : float
+        Scale of the constant entry; 0 for none. Where entries are bounded it is as large as they.
+    """
+    if policy.contexts == "entries":
+        bound = data_norm if feature_bound is None else feature_bound
+        return CubeBounds(float(bound or inf), float(bool(intercept)))
+    bound = (feature_bound or inf) * sqrt(n_features) if data_norm is None else data_norm
+    return NormBounds(float(bound), intercept)
+
+
+def given_bounds(reward_bounds: Any) -> tuple[float, float]:
+    """Bounds on rewards as they were given.
+
+    Parameters
+    ----------
+    reward_bounds : tuple of float
+        (low, high).
+
+    Raises
+    ------
+    ValueError
+        If they are not two finite numbers in order.
+    """
+    try:
+        low, high = map(float, reward_bounds)
+    except (TypeError, ValueError):
+        low = high = inf
+    if not (isfinite(low) and isfinite(high) and 1e-100 < high - low < 1e100):
+        raise ValueError(
+            "DPContextualBandit needs reward_bounds=(low, high), finite and increasing, got "
+            f"{reward_bounds!r}."
+        )
+    return low, high
+
+
+def warn_if_hopeless(problem: BanditProblem) -> None:
+    """Say so if dense contexts teach nothing at this budget.
+
+    Parameters
+    ----------
+    problem : BanditProblem
+        Public facts.
+
+    Warns
+    -----
+    UserWarning
+        If users per arm, times mu, over ``2 d^1.5`` is below 0.15.
+    """
+    mu = gdp.mu(problem.epsilon, problem.delta)
+    learnable = problem.horizon / problem.n_arms * mu / (2 * problem.n_features**1.5)
+    if learnable < _HOPELESS:
+        warn_user(
+            f"DPContextualBandit has {problem.horizon} users for {problem.n_arms} arms and "
+            f"{problem.n_features} features at epsilon={problem.epsilon:g}: users per arm, times "
+            f"mu, over 2 d^1.5 is {learnable:.2g}, and below {_HOPELESS} no policy for dense "
+            "contexts does much better than chance. Use fewer features or arms, more users, a "
+            "larger epsilon, or policy='sparse' if few features matter.",
+            UserWarning,
+        )

@@ -1,0 +1,150 @@
+"""What a rule would have earned on users for whom another one decided.
+
+The log says for each user which arm was pulled, what it returned, and with which probability that
+arm was pulled for that user (its propensity). A value computed here is a function of the log and
+not private: compute it on users who agreed to that, or keep it to yourself.
+"""
+
+from __future__ import annotations
+
+from typing import Any, NamedTuple
+
+import numpy as np
+
+__all__ = ["OffPolicyValue", "doubly_robust", "inverse_propensity", "self_normalised"]
+
+
+class OffPolicyValue(NamedTuple):
+    """An estimate of the mean reward of a rule.
+
+    Parameters
+    ----------
+    value : float
+        The estimate.
+    error : float
+        Its standard error.
+    effective_size : float
+        Number of users with equal weights that would give as much evidence,
+        ``(sum w)^2 / sum w^2``; zero if the rule never agrees with the log.
+    """
+
+    value: float
+    error: float
+    effective_size: float
+
+
+def inverse_propensity(chosen: Any, logged: Any, rewards: Any, propensities: Any) -> OffPolicyValue:
+    r"""Mean of ``w_i r_i`` with ``w_i = 1 / p_i`` where the rule agrees with the log, else 0.
+
+    Unbiased if every arm that the rule chooses had a positive probability (Horvitz and Thompson,
+    1952).
+
+    Parameters
+    ----------
+    chosen : array-like of shape (n,)
+        Labels that the rule chooses, for example ``bandit.predict(X)``.
+    logged : array-like of shape (n,)
+        Labels of the arms that were pulled.
+    rewards : array-like of shape (n,)
+        What they returned.
+    propensities : array-like of shape (n,)
+        Probabilities with which they were pulled, in (0, 1].
+
+    Raises
+    ------
+    ValueError
+        If shapes differ, there are fewer than two users, or a propensity is outside (0, 1].
+    """
+    weights, r = _weights(chosen, logged, rewards, propensities)
+    return _mean(weights * r, weights)
+
+
+def self_normalised(chosen: Any, logged: Any, rewards: Any, propensities: Any) -> OffPolicyValue:
+    r"""``sum w_i r_i / sum w_i``: a little bias for much less variance (Swaminathan and Joachims).
+
+    It does not change when a constant is added to all rewards, except by that constant.
+
+    Parameters
+    ----------
+    chosen, logged, rewards, propensities
+        As for :func:`inverse_propensity`.
+
+    Raises
+    ------
+    ValueError
+        As there, and if the rule never agrees with the log.
+    """
+    weights, r = _weights(chosen, logged, rewards, propensities)
+    if not weights.any():
+        raise ValueError(
+            "self_normalised needs a rule that agrees with the log at least once, got none; use "
+            "doubly_robust."
+        )
+    mean = float(weights.mean())
+    value = float((weights * r).mean()) / mean
+    return OffPolicyValue(value, _mean(weights * (r - value) / mean, weights).error, _size(weights))
+
+
+def doubly_robust(
+    chosen: Any,
+    logged: Any,
+    rewards: Any,
+    propensities: Any,
+    *,
+    estimated_chosen: Any,
+    estimated_logged: Any,
+) -> OffPolicyValue:
+    r"""Mean of ``q_i(chosen) + w_i (r_i - q_i(logged))`` (Dudik, Langford and Li, 2011).
+
+    Unbiased if propensities are right, and close if the estimates q are, whichever holds.
+
+    Parameters
+    ----------
+    chosen, logged, rewards, propensities
+        As for :func:`inverse_propensity`.
+    estimated_chosen : array-like of shape (n,)
+        Rewards that a model expects of the arms that the rule chooses.
+    estimated_logged : array-like of shape (n,)
+        Rewards that it expects of the arms that were pulled.
+
+    Raises
+    ------
+    ValueError
+        As for :func:`inverse_propensity`.
+    """
+    weights, r = _weights(chosen, logged, rewards, propensities)
+    q_chosen, q_logged = (np.asarray(q, dtype=float) for q in (estimated_chosen, estimated_logged))
+    if not q_chosen.shape == q_logged.shape == r.shape:
+        raise ValueError(
+            f"doubly_robust needs estimates of shape {r.shape}, got {q_chosen.shape} and "
+            f"{q_logged.shape}."
+        )
+    return _mean(q_chosen + weights * (r - q_logged), weights)
+
+
+def _weights(
+    chosen: Any, logged: Any, rewards: Any, propensities: Any
+) -> tuple[np.ndarray, np.ndarray]:
+    chosen, logged = np.asarray(chosen), np.asarray(logged)
+    r, p = np.asarray(rewards, dtype=float), np.asarray(propensities, dtype=float)
+    if not (r.ndim == 1 and len(r) >= 2 and chosen.shape == logged.shape == p.shape == r.shape):
+        raise ValueError(
+            "Off-policy values need one choice, arm, reward and propensity a user, and two users, "
+            f"got shapes {chosen.shape}, {logged.shape}, {r.shape} and {p.shape}."
+        )
+    if not np.all((p > 0) & (p <= 1)):
+        raise ValueError(
+            "Off-policy values need propensities in (0, 1], got others; log the probability with "
+            "which each arm was pulled."
+        )
+    return np.where(chosen == logged, 1 / p, 0.0), r
+
+
+def _mean(terms: np.ndarray, weights: np.ndarray) -> OffPolicyValue:
+    error = float(terms.std(ddof=1)) / len(terms) ** 0.5
+    return OffPolicyValue(float(terms.mean()), error, _size(weights))
+
+
+def _size(weights: np.ndarray) -> float:
+    squares = float(weights @ weights)
+    return float(weights.sum()) ** 2 / squares if squares else 0.0

@@ -1,0 +1,155 @@
+"""What a policy is: a plan of releases, and decision rules made of them."""
+
+from __future__ import annotations
+
+from abc import ABC, abstractmethod
+from dataclasses import dataclass, fields
+from math import ceil, floor, log
+from typing import TYPE_CHECKING, Any, ClassVar, Literal, Self, final
+
+import numpy as np
+
+from ..bandit_plans import Plan
+from ..bandit_problem import BanditProblem
+from ..privacy.calculus import Calculus, GaussianDP
+from .rules import Rule
+
+if TYPE_CHECKING:
+    from ..privacy.arms.base import ArmSession
+
+__all__ = ["Policy", "growing_blocks"]
+
+
+@dataclass(frozen=True)
+class Policy(ABC):
+    """A deterministic function of public facts and of released answers.
+
+    Fields are hyperparameters. A policy says what it will ask, when, and how often; the session
+    derives sensitivities and noise. It never sees a row. ``memory`` is what it takes from one
+    release to the next: computed from answers, hence as public as they are.
+
+    ``calculus`` says how the ledger adds up what the plan costs; ``contexts`` whether contexts are
+    bounded by their l2 norm or entry by entry.
+    """
+
+    calculus: ClassVar[Calculus] = GaussianDP()
+    contexts: ClassVar[Literal["norm", "entries"]] = "norm"
+
+    @abstractmethod
+    def check(self, problem: BanditProblem) -> None:
+        """Refuse hyperparameters that make no sense, before anything is paid.
+
+        Parameters
+        ----------
+        problem : BanditProblem
+            Public facts.
+
+        Raises
+        ------
+        ValueError
+            Naming the hyperparameter and what it needs.
+        """
+
+    @abstractmethod
+    def plan(self, problem: BanditProblem) -> Plan:
+        """All that will be asked, for users who come one after the other.
+
+        Parameters
+        ----------
+        problem : BanditProblem
+            Public facts.
+        """
+
+    @abstractmethod
+    def plan_at_once(self, problem: BanditProblem) -> Plan:
+        """All that will be asked of users who are all there already.
+
+        Parameters
+        ----------
+        problem : BanditProblem
+            Public facts.
+        """
+
+    @abstractmethod
+    def start(self, problem: BanditProblem) -> tuple[Rule, Any]:
+        """The rule before anything is known, and an empty memory.
+
+        Parameters
+        ----------
+        problem : BanditProblem
+            Public facts.
+        """
+
+    @abstractmethod
+    def learn(self, problem: BanditProblem, session: ArmSession, memory: Any) -> tuple[Rule, Any]:
+        """Ask what is due, and return the rule from now on and the memory.
+
+        Parameters
+        ----------
+        problem : BanditProblem
+            Public facts.
+        session : ArmSession
+            Answers what its plan says.
+        memory : object
+            As it was returned before.
+        """
+
+    @final
+    def amount(self, problem: BanditProblem) -> float:
+        """The whole budget in mu^2."""
+        return self.calculus.limit(problem.epsilon, problem.delta)
+
+    @classmethod
+    @final
+    def option(cls) -> str:
+        """The string that selects this policy: its module's name."""
+        return cls.__module__.rpartition(".")[2]
+
+    @final
+    def get_params(self, deep: bool = True) -> dict[str, Any]:
+        """Hyperparameters by name, so that a search can reach ``policy__name``."""
+        del deep  # A policy has no nested estimators.
+        return {f.name: getattr(self, f.name) for f in fields(self)}
+
+    @final
+    def set_params(self, **params: Any) -> Self:
+        """Change hyperparameters in place, as scikit-learn's searches do on their own clones."""
+        known = {f.name for f in fields(self)}
+        for name, value in params.items():
+            if name not in known:
+                raise ValueError(
+                    f"{type(self).__name__} has the hyperparameters {sorted(known)}, got {name!r}."
+                )
+            object.__setattr__(self, name, value)
+        return self
+
+
+def growing_blocks(horizon: int, first: int, growth: float) -> tuple[int, ...]:
+    """Ends of blocks that grow by a factor, counted backwards from the horizon.
+
+    The last block but one ends at ``horizon / growth``, so that every release but the last serves
+    about as many users, relative to those it is made of. The last one, at the horizon, serves
+    whoever publishes the final model.
+
+    Parameters
+    ----------
+    horizon : int
+        Number of users.
+    first : int
+        No block ends before this many users, unless the horizon does.
+    growth : float
+        The factor, above 1.
+
+    Returns
+    -------
+    tuple of int
+        Increasing; the last is the horizon.
+    """
+    count = max(0, floor(log(horizon / first) / log(growth)))
+    ends = {ceil(horizon * growth**-j) for j in range(1, count + 1)}
+    return (*sorted(e for e in ends if e < horizon), horizon)
+
+
+def zero_weights(problem: BanditProblem) -> np.ndarray:
+    """Weights of arms of which nothing is known."""
+    return np.zeros((problem.n_arms, problem.n_rows))

@@ -1,0 +1,1 @@
+"""Sessions of a bandit: where its users' rows meet noise, and nowhere else."""

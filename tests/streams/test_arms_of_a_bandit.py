@@ -1,0 +1,96 @@
+"""Streams of arms: what a user is in each of them, and what a changed arm changes."""
+
+import numpy as np
+import pytest
+from sessions_of_bandits import D, K, Silence, T, replaced, stream
+
+from skdp.bandit_plans import StreamsPlan
+from skdp.bandit_problem import BanditProblem
+from skdp.contexts import CubeBounds
+from skdp.losses import Logistic, Squared
+from skdp.policies import HDBPolicy
+from skdp.privacy.adjacency import Adjacency
+from skdp.privacy.ledger import Ledger
+from skdp.solvers import FTRL, FrankWolfe
+from skdp.streams.arms import ArmStreams
+from skdp.streams.stream import Stream
+
+SOLVERS = [FTRL(), FrankWolfe(batch=1, noise="gumbel"), FrankWolfe(batch=2)]
+
+
+def opened(solver, loss=None, adjacency=Adjacency.REPLACE_ONE):
+    problem = BanditProblem(K, D, T, loss or Squared(), CubeBounds(1.0, 0.0), 1.0, 1e-5, adjacency)
+    plan = HDBPolicy(solver=solver, forced=2).plan(problem)
+    assert isinstance(plan, StreamsPlan)
+    ledger = Ledger(1.0, 1e-5, calculus=plan.calculus)
+    return ArmStreams(plan, problem, ledger, adjacency, Silence()), ledger
+
+
+def fed(rows, monkeypatch, solver=SOLVERS[0]):
+    """Rows and targets that each stream was fed, in order."""
+    session, _ = opened(solver)
+    order, seen = {id(s): k for k, s in enumerate(session._streams)}, [[] for _ in range(K)]
+
+    def feed(self, rows):
+        seen[order[id(self)]] += list(np.c_[rows.X, rows.y])
+
+    monkeypatch.setattr(Stream, "feed", feed)
+    X, arms, y = rows
+    start = 0
+    while session.room:
+        stop = start + session.room
+        session.add(X[start:stop], arms[start:stop], y[start:stop])
+        session.close()
+        start = stop
+    monkeypatch.undo()
+    return [np.array(rows) for rows in seen]
+
+
+def test_every_arm_takes_a_step_at_every_user_after_the_forced_ones(monkeypatch):
+    X, arms, y = stream()
+    seen = fed((X, arms, y), monkeypatch)
+    for k in range(K):
+        own = (arms == k)[:, None] * np.c_[X, y]
+        expected = np.concatenate([own[2 * k : 2 * k + 2], own[2 * K :]])
+        np.testing.assert_array_equal(seen[k], expected)
+
+
+@pytest.mark.parametrize("i", range(T))
+@pytest.mark.parametrize("arm", range(K))
+def test_a_replaced_user_is_one_row_of_two_streams_at_most(i, arm, monkeypatch):
+    rows = stream()
+    other = replaced(rows, i, -rows[0][i], arm, -rows[2][i])
+    before, after = fed(rows, monkeypatch), fed(other, monkeypatch)
+    changed = [k for k in range(K) if not np.array_equal(before[k], after[k])]
+    assert set(changed) <= {rows[1][i], arm}
+    for k in changed:
+        (place,) = np.flatnonzero(np.any(before[k] != after[k], axis=1))
+        # A stream whose arm the user leaves or comes to has zeros in one of the two.
+        assert rows[1][i] == arm or not before[k][place].any() or not after[k][place].any()
+
+
+@pytest.mark.parametrize("loss", [Squared(), Logistic()])
+@pytest.mark.parametrize("solver", SOLVERS[::2], ids=str)
+def test_synthetic_rows_add_nothing(loss, solver):
+    """Without noise, arms that were never pulled stay where they began."""
+    session, _ = opened(solver, loss)
+    X, _, y = stream()
+    start = 0
+    while session.room:
+        stop = start + session.room
+        session.add(X[start:stop], np.zeros(stop - start, dtype=int), y[start:stop])
+        session.close()
+        start = stop
+    first = session.weights()[0]
+    assert np.any(first)
+    np.testing.assert_array_equal([s._session._total for s in session._streams[1:]], 0.0)
+
+
+@pytest.mark.parametrize("solver", SOLVERS, ids=str)
+@pytest.mark.parametrize("adjacency", Adjacency)
+def test_all_streams_are_paid_as_one(solver, adjacency):
+    session, ledger = opened(solver, adjacency=adjacency)
+    assert ledger.limit * (1 - 1e-9) <= ledger.total <= ledger.limit
+    for one in session._streams:
+        ((_, own),) = one.receipts
+        assert own.receipt() == ledger.receipt()

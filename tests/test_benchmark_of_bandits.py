@@ -1,0 +1,79 @@
+"""The baselines of the bandit benchmark have the noise that they say, and its tables run."""
+
+import importlib
+import sys
+from math import sqrt
+from pathlib import Path
+
+import numpy as np
+import pytest
+
+from skdp.evaluation import linear_users
+from skdp.privacy import gdp
+from skdp.privacy.mechanisms import Toeplitz, Tree
+
+FOLDER = Path(__file__).resolve().parents[1] / "examples" / "benchmarks"
+T, K, D = 1000, 2, 3
+
+
+@pytest.fixture
+def bandit(monkeypatch):
+    monkeypatch.syspath_prepend(str(FOLDER))
+    before = set(sys.modules)
+    yield importlib.import_module("bandit")
+    for name in set(sys.modules) - before:
+        if str(FOLDER) in str(getattr(sys.modules[name], "__file__", "")):
+            del sys.modules[name]
+
+
+@pytest.mark.parametrize(("noise", "mechanism"), [("tree", Tree), ("toeplitz", Toeplitz)])
+@pytest.mark.parametrize("t", [1, 512, 999])
+def test_noise_of_the_baselines_is_that_of_the_mechanisms(bandit, noise, mechanism, t):
+    model = bandit.LinUCB(K, D, T, 1.0, noise, np.random.default_rng(0))
+    model.t = t
+    added, scale = model.added()
+    mu = gdp.mu(1.0, T**-1.1)
+    expected = sys.modules["linear_ucb"].SENSITIVITY / mu * mechanism(T).errors(np.array([t]))[0]
+    assert model.unit * scale == pytest.approx(expected, rel=0.01)
+    draws = []
+    for _ in range(400):
+        model.nodes = {}
+        draws.append(model.added()[0])
+    spread = np.std(draws, axis=0)
+    assert spread[:, :, D] == pytest.approx(scale, rel=0.2)
+    assert spread[:, range(D), range(D)] == pytest.approx(scale, rel=0.2)
+    assert spread[:, 0, 1] == pytest.approx(scale / sqrt(2), rel=0.2)
+    np.testing.assert_array_equal(added[:, :, :D], added[:, :, :D].transpose(0, 2, 1))
+
+
+def test_nodes_of_the_tree_keep_their_noise(bandit):
+    model = bandit.LinUCB(K, D, T, 1.0, "tree", np.random.default_rng(0))
+    model.t = 512
+    first, _ = model.added()
+    model.t = 513
+    second, _ = model.added()
+    model.t = 514
+    third, _ = model.added()
+    one, two = second - first, third - first
+    assert not np.allclose(one, two)
+    assert np.abs(one).max() < np.abs(first).max() * 20
+
+
+def test_without_noise_the_baseline_learns(bandit):
+    users = linear_users(T, D, K, np.random.default_rng(0))
+    model = bandit.LinUCB(K, D, T, 1.0, "none", np.random.default_rng(0), half_width=2.0, bonus=0.0)
+    done = bandit.run("synthetic", "x", "not private", None, 0, users, model)
+    assert done.value < 10
+    assert len(done.curve) == 60
+
+
+def test_results_are_kept_and_shown(bandit, tmp_path, capsys, monkeypatch):
+    made = [bandit.Run("speed", "batch=1", "gd", 1.0, s, 10.0 + s) for s in range(2)]
+    monkeypatch.setitem(bandit.TABLES, "speed", lambda: iter(made))
+    bandit.TABLES["speed"].__doc__ = "Rates."
+    path = tmp_path / "out.json"
+    for _ in range(2):
+        monkeypatch.setattr(sys, "argv", ["bandit.py", "speed", "--save", str(path)])
+        bandit.main()
+    assert bandit.read(path) == made
+    assert "10.5 ± 0.5 (2)" in capsys.readouterr().out
