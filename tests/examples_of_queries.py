@@ -14,6 +14,9 @@ from examples_of_one_shots import EXAMPLES as ONE_SHOTS
 from examples_of_row_means import EXAMPLES as ROW_MEANS
 from examples_of_sampled_differences import EXAMPLES as SAMPLED_DIFFERENCES
 from examples_of_selections import EXAMPLES as SELECTIONS
+from examples_of_sites import examples_from
+from examples_of_stream_terms import EXAMPLES as STREAM_TERMS
+from examples_of_vertices import EXAMPLES as VERTICES
 
 from skdp.bounds import RowBounds, TargetBounds
 from skdp.losses import Huber, Logistic, Softmax, Squared
@@ -209,4 +212,7 @@ EXAMPLES = {
     **ROW_MEANS,
     **SAMPLED_DIFFERENCES,
     **SELECTIONS,
+    **examples_from(random_gradients(4), crafted_gradients()),
+    **STREAM_TERMS,
+    **VERTICES,
 }

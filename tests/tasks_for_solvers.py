@@ -6,6 +6,7 @@ import numpy as np
 from scipy.special import logsumexp
 
 from skdp.bounds import RowBounds, TargetBounds
+from skdp.constraints import L1Ball
 from skdp.data.dense import DenseRows
 from skdp.losses import Huber, Logistic, Softmax, Squared
 from skdp.problem import Problem
@@ -59,6 +60,12 @@ def make_tasks():
         "logistic": Task("logistic", Problem(Logistic(), **shared, bounds=plain), X, binary),
         "logistic, net": Task(
             "logistic, net", Problem(Logistic(), **shared, bounds=plain, regularizer=net), X, binary
+        ),
+        "logistic, ball": Task(
+            "logistic, ball",
+            Problem(Logistic(), **shared, bounds=plain, constraint=L1Ball(5.0)),
+            X,
+            binary,
         ),
         "softmax": Task(
             "softmax", Problem(Softmax(3), **shared, bounds=plain, regularizer=ridge), X, several

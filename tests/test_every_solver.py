@@ -7,6 +7,7 @@ hyperparameters. ``PRECISE`` may name settings that come closer to the optimum t
 import importlib
 import inspect
 import pkgutil
+from collections import Counter
 from dataclasses import dataclass, fields, replace
 from functools import cache
 from inspect import signature
@@ -19,7 +20,7 @@ from tasks_for_solvers import TASKS, D, N
 
 from skdp import BudgetExceededError, solvers
 from skdp.constraints import Box, L1Ball, L2Ball, Simplex
-from skdp.data.base import RowStore
+from skdp.data.base import BlockStore
 from skdp.data.blocks import RawBlock
 from skdp.privacy.adjacency import Adjacency
 from skdp.privacy.ledger import Ledger
@@ -50,6 +51,8 @@ PRECISE = {
     "spider": Spider(**STEPS, average=0.05),
     "svrg": SVRG(**STEPS, average=0.05),
 }
+# They see each row once.
+ONE_PASS = {"ftrl"}
 every_solver = pytest.mark.parametrize("option", sorted(SOLVERS))
 every_task = pytest.mark.parametrize("task", TASKS.values(), ids=str)
 
@@ -70,6 +73,12 @@ def taken(solver, problem):
         return solver
     assert type(solver).__name__ in refusal
     return pytest.skip(refusal)
+
+
+def suited(solver):
+    """The logistic task, inside a ball if the solver needs one."""
+    names = [n for n in ("logistic", "logistic, ball") if not declined(solver, TASKS[n].problem)]
+    return TASKS[names[0]]
 
 
 def coins():
@@ -216,7 +225,7 @@ class Peeking(Solver):
 @pytest.mark.parametrize("where", ["answer", "question", "price", "n_iter", "nowhere"])
 @every_solver
 def test_replay_catches_a_solver_that_peeks(option, where):
-    task = TASKS["logistic"]
+    task = suited(SOLVERS[option]())
     task = replace(task, X=task.X.copy(), y=task.y.copy())
     solver = Peeking(taken(SOLVERS[option](), task.problem), task.X, where)
     if where == "nowhere":
@@ -236,7 +245,7 @@ def test_uses_nearly_all_of_the_budget_and_never_more(option, task, epsilon):
     assert ledger.spent().epsilon <= epsilon
 
 
-class CountedRows(RowStore):
+class CountedRows(BlockStore):
     """Counts how often rows are read."""
 
     resident = False
@@ -263,13 +272,17 @@ class Overstated(Ledger):
 @pytest.mark.parametrize("factor", [2.0, 1e9])
 @every_solver
 def test_refuses_before_looking(option, factor):
-    task = TASKS["logistic"]
+    task = suited(SOLVERS[option]())
     solver = taken(SOLVERS[option](), task.problem)
     rows, ledger = CountedRows(task.X, task.y), Overstated(1.0, DELTA, calculus=solver.calculus)
     ledger.factor = factor
     with pytest.raises(BudgetExceededError, match="Nothing was read"):
         run(solver, task, rows=rows, ledger=ledger)
-    assert rows.reads == sum(event.count for event in ledger.receipt())
+    # Sites that are asked at once are read at once.
+    asked = Counter()
+    for event in ledger.receipt():
+        asked[event.part] += event.count
+    assert rows.reads == asked.pop(None, 0) + max(asked.values(), default=0)
     assert ledger.total <= ledger.limit
     if factor == 1e9:
         assert rows.reads == 0
@@ -281,6 +294,8 @@ def test_defaults_at_a_huge_budget_come_close_to_scikit_learn(option, name):
     # With epsilon = 1e6 there is hardly any noise; what is left is how far the default number of
     # steps gets. Found for gd: objectives within 4e-7, coefficients within 0.3 % of the largest.
     task = TASKS[name]
+    if option in ONE_PASS:
+        pytest.skip(f"{option} sees each row once, which leaves the noise of sampling")
     solution, _ = run(taken(SOLVERS[option](), task.problem), task, 1e6)
     assert_optimal(solution.w, task, objective=2e-6, relative=0.01)
 

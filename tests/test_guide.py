@@ -15,9 +15,20 @@ GUIDE = (DOCS / "guide.md").read_text()
 
 @pytest.mark.parametrize(
     ("page", "least"),
-    [("guide.md", 10), ("how_accurate.md", 4), ("one_shot.md", 0), ("choosing_a_solver.md", 0)],
+    [
+        ("guide.md", 10),
+        ("how_accurate.md", 4),
+        ("one_shot.md", 0),
+        ("choosing_a_solver.md", 0),
+        ("bandit.md", 4),
+        ("dask.md", 3),
+        ("federated.md", 6),
+        ("streams.md", 9),
+    ],
 )
 def test_python_blocks_run_in_order_and_print_what_they_say(page, least):
+    if page == "dask.md":
+        pytest.importorskip("dask.array", reason="needs dask: pip install 'skdp[dask]'")
     text = (DOCS / page).read_text()
     blocks = re.findall(r"^```python\n(.*?)^```$", text, flags=re.MULTILINE | re.DOTALL)
     names = {"__name__": "page"}

@@ -30,6 +30,9 @@ FORBIDDEN = {
     "skdp.conditioning": (*UPWARDS, *BEHIND_THE_ORACLE, "skdp.solvers"),
     "skdp.bounds": (*UPWARDS, *BEHIND_THE_ORACLE, "skdp.solvers", "skdp.problem"),
     "skdp.row_map": (*UPWARDS, *BEHIND_THE_ORACLE, "skdp.solvers", "skdp.problem"),
+    "skdp.policies": (*UPWARDS, *BEHIND_THE_ORACLE, "skdp.solvers"),
+    "skdp.bandit_problem": (*UPWARDS, *BEHIND_THE_ORACLE, "skdp.solvers", "skdp.problem"),
+    "skdp.contexts": (*UPWARDS, *BEHIND_THE_ORACLE, "skdp.solvers", "skdp.problem"),
     # It speaks before there are data.
     "skdp.planning": (*UPWARDS, "skdp.data", "skdp.privacy.oracle", "skdp.solvers"),
     "skdp.problem": (*UPWARDS, *BEHIND_THE_ORACLE, "skdp.solvers"),
@@ -37,10 +40,16 @@ FORBIDDEN = {
     "skdp.mirror_maps": (*UPWARDS, *BEHIND_THE_ORACLE, "skdp.solvers", "skdp.problem"),
     "skdp.regularizers": (*UPWARDS, *BEHIND_THE_ORACLE, "skdp.solvers", "skdp.problem"),
     "skdp.constraints": (*UPWARDS, *BEHIND_THE_ORACLE, "skdp.solvers", "skdp.problem"),
-    "skdp.privacy": (*UPWARDS, "skdp.solvers", "skdp.conditioning"),
+    "skdp.gossip": (*UPWARDS, *BEHIND_THE_ORACLE, "skdp.solvers", "skdp.problem"),
+    "skdp.sites": (*UPWARDS, *BEHIND_THE_ORACLE, "skdp.solvers", "skdp.problem"),
+    "skdp.privacy": (*UPWARDS, "skdp.solvers", "skdp.conditioning", "skdp.policies"),
     "skdp.data": (*UPWARDS, "skdp.privacy", "skdp.solvers", "skdp.conditioning"),
 }
-ALLOWED = {"skdp.solvers": ("skdp.privacy.schedules", "skdp.privacy.calculus")}
+ALLOWED = {
+    "skdp.solvers": ("skdp.privacy.schedules", "skdp.privacy.calculus"),
+    "skdp.policies": ("skdp.privacy.calculus",),
+    "skdp.bandit_problem": ("skdp.privacy.adjacency",),
+}
 SUBMODULES = {module.split(".")[1] for module in FORBIDDEN if "." in module} | {
     p.stem for p in (REPOSITORY / "skdp").iterdir() if p.name != "__init__.py"
 }
@@ -55,6 +64,11 @@ PURE = (
     "skdp.problem",
     "skdp.bounds",
     "skdp.row_map",
+    "skdp.gossip",
+    "skdp.sites",
+    "skdp.policies",
+    "skdp.bandit_problem",
+    "skdp.contexts",
 )
 RANDOM = ("numpy.random", "random", "secrets", "os.urandom", "sklearn.utils.check_random_state")
 # Special names that lead to no hidden state.
