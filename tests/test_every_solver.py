@@ -76,9 +76,9 @@ def taken(solver, problem):
 
 
 def suited(solver):
-    """The logistic task, inside a ball if the solver needs one."""
-    names = [n for n in ("logistic", "logistic, ball") if not declined(solver, TASKS[n].problem)]
-    return TASKS[names[0]]
+    """The logistic task, inside a ball or with another loss if the solver needs one."""
+    names = ("logistic", "logistic, ball", *TASKS)
+    return next(TASKS[n] for n in names if not declined(solver, TASKS[n].problem))
 
 
 def coins():
@@ -160,7 +160,7 @@ def test_explicit_list_equals_the_folder():
         }
     assert set(SOLVERS.values()) == found
     assert list(SOLVERS) == sorted(SOLVERS)
-    besides = {"SOLVERS", "Solution", "Solver", "choose"}
+    besides = {"SOLVERS", "Solution", "Solver", "choose", "choose_for_stream", "within_a_block"}
     assert {solver.__name__ for solver in found} | besides == set(solvers.__all__)
 
 
@@ -210,10 +210,11 @@ class Peeking(Solver):
         trace = 1e-6 * self.X.mean()
         if self.where == "question":
             w = problem.start() + trace
-            oracle.gradient(w, spend=oracle.budget.fraction(0.1).whole())
+            oracle.gradient(w, clip=1.0, spend=oracle.budget.fraction(0.1).whole())
         if self.where == "price":
             share = 0.1 + trace
-            oracle.gradient(problem.start(), spend=oracle.budget.fraction(share).whole())
+            spend = oracle.budget.fraction(share).whole()
+            oracle.gradient(problem.start(), clip=1.0, spend=spend)
         solution = self.inner.solve(problem, oracle, rng)
         if self.where == "answer":
             return Solution(solution.w + trace, solution.n_iter)

@@ -120,7 +120,7 @@ def plot(times, results, name, path):
     import matplotlib.pyplot as plt
 
     figure, panels = plt.subplots(
-        1, len(results), figsize=(4 * len(results), 4), sharey=True, layout="constrained"
+        1, len(results), figsize=(4 * len(results), 4.5), sharey=True, layout="constrained"
     )
     for axes, (epsilon, methods) in zip(panels, results.items(), strict=True):
         for method, values in methods.items():
@@ -132,7 +132,7 @@ def plot(times, results, name, path):
         axes.set_xlabel("rows seen")
         axes.grid(alpha=0.3)
     panels[0].set_ylabel("excess logistic risk on held-out rows")
-    panels[-1].legend(fontsize=8)
+    figure.legend(*axes.get_legend_handles_labels(), loc="outside lower center", ncols=5)
     figure.suptitle(name)
     figure.savefig(path, dpi=150)
 

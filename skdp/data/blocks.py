@@ -165,8 +165,9 @@ class Block(BoundedBlock):
     def over(self, X: Rows | None) -> Block:
         """A copy with X, the same rows as they came, in place of its own; None takes them out."""
         other = copy(self)
-        # Without rows it waits for this method again, and for nothing else.
-        other._X = X
+        # Without rows it waits for this method again, and for nothing else. Scores and columns of
+        # rows that do not stay are not kept, either.
+        other._X, other._walk = X, Walk()
         other._scattered = isinstance(X, np.ndarray) and not _fit_for_blas(X)
         return other
 

@@ -11,8 +11,9 @@ The ledger is charged here before tasks are submitted. Tasks that are lost with 
 computed again by dask, without another charge, since their answer is the same and is released
 once.
 
-What is kept on the workers during a fit, beside what the user has persisted, is four numbers a
-row: targets, norms, and factors that depend on the bounds.
+What is kept on the workers during a fit, beside what the user has persisted, is six numbers a
+row at most: its target and its norm, as they came and as they are bounded, a factor, and a number
+by which it is known again.
 """
 
 from __future__ import annotations
@@ -81,7 +82,8 @@ class DaskRows(RowStore):
     - Answers equal those in memory up to the rounding of sums, and are the same each time for the
       same partitions.
     - A bound on rows holds for what a pass reads, also if the source has changed meanwhile: rows
-      whose norms have changed are refused.
+      whose norms, or inner products with a fixed direction, have changed are refused. Only rows
+      made to deceive could pass.
     """
 
     def __init__(self, X: Any, y: Any, encode: Callable[[np.ndarray], np.ndarray]) -> None:

@@ -41,7 +41,7 @@ __all__ = [
 
 # A set of labels larger than that is not one of classes.
 MOST_LABELS = 1000
-# By which a norm may differ from what it was, in proportion.
+# By which a row may differ from what it was, in proportion to its norm.
 _ROUNDING = 1e-10
 
 
@@ -66,14 +66,16 @@ class Facts:
 
 @dataclass(frozen=True, eq=False)
 class OpenedPartition:
-    """What is kept of a partition beside its features: encoded targets, and norms of rows.
+    """What is kept of a partition beside its features: encoded targets, norms and shadows of rows.
 
+    Shadows are inner products with a fixed direction: they tell apart rows of the same norm.
     ``source`` refers to the features themselves as long as they stay in the memory of the worker.
     """
 
     facts: Facts
     y: np.ndarray
     norms: np.ndarray
+    shadows: np.ndarray
     source: Callable[[], Any]
 
     def __getstate__(self) -> dict[str, Any]:
@@ -81,7 +83,7 @@ class OpenedPartition:
         return vars(self) | {"source": _nowhere}
 
     def __sizeof__(self) -> int:
-        return sys.getsizeof(self.y) + sys.getsizeof(self.norms)
+        return sum(map(sys.getsizeof, (self.y, self.norms, self.shadows)))
 
     def blocks(self, X: Any) -> list[RawBlock] | Refusal:
         """The rows in blocks, if they are still those that were opened."""
@@ -96,12 +98,15 @@ class OpenedPartition:
         return blocks if X is self.source() or self._are_mine(blocks) else _changed()
 
     def _are_mine(self, blocks: list[RawBlock]) -> bool:
-        # The bounds that are kept rest on these norms.
-        norms = np.concatenate([block.norms for block in blocks])
+        # The factors that are kept belong to these rows, as do the targets.
+        norms, shadows = _norms(blocks), _shadows(blocks)
         # A copy on another worker may lie in memory in another order, and sums round differently.
-        with np.errstate(invalid="ignore"):
-            same = np.abs(norms - self.norms) <= _ROUNDING * self.norms
-        return bool(np.all(same | (norms == self.norms)))
+        with np.errstate(all="ignore"):
+            most = _ROUNDING * self.norms
+            same = (np.abs(norms - self.norms) <= most) | (norms == self.norms)
+            # Not so for rows beyond the largest float, whose shadows need not be numbers.
+            same &= ~(np.abs(shadows - self.shadows) > most)
+        return bool(np.all(same))
 
 
 @dataclass(frozen=True, eq=False)
@@ -206,12 +211,22 @@ def _opened(
         )
     known = Facts(n, d, sp.issparse(rows), rows.dtype == np.float32, names)
     if not n:
-        return OpenedPartition(known, np.empty(0), np.empty(0), _nowhere)
+        return OpenedPartition(known, np.empty(0), np.empty(0), np.empty(0), _nowhere)
     with vigilant():
         targets = encode(targets)
         store = (SparseRows if known.sparse else DenseRows)(rows, targets)
-        norms = np.concatenate([block.norms for block in store.blocks()])
-    return OpenedPartition(known, targets, norms, ref(X))
+        blocks = list(store.blocks())
+        return OpenedPartition(known, targets, _norms(blocks), _shadows(blocks), ref(X))
+
+
+def _norms(blocks: list[RawBlock]) -> np.ndarray:
+    return np.concatenate([block.norms for block in blocks])
+
+
+def _shadows(blocks: list[RawBlock]) -> np.ndarray:
+    direction = np.random.default_rng(0).standard_normal(blocks[0].X.shape[1])
+    unit = direction / np.linalg.norm(direction)
+    return np.concatenate([block.X @ unit for block in blocks])
 
 
 def _answered(

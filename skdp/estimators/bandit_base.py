@@ -8,13 +8,14 @@ from typing import Any, ClassVar, Self, final
 
 import numpy as np
 from sklearn.base import BaseEstimator
-from sklearn.utils._param_validation import Interval, StrOptions
+from sklearn.utils._param_validation import Interval
 from sklearn.utils.validation import check_array, check_is_fitted, validate_data
 
 from ..bandit_problem import BanditProblem
 from ..data.reading import unquoted
 from ..losses import Logistic, Squared
 from ..notices import warn_user
+from ..options import one_of
 from ..policies import POLICIES, Policy
 from ..privacy.adjacency import Adjacency
 from ..privacy.events import Event
@@ -43,13 +44,13 @@ class PrivateBandit(BaseEstimator, ABC):
         "data_norm": [None, Interval(Real, 1e-100, 1e100, closed="both")],
         "feature_bound": [None, Interval(Real, 1e-100, 1e100, closed="both")],
         "reward_bounds": [tuple, list],
-        "loss": [StrOptions(set(_LOSSES))],
-        "policy": [StrOptions({"auto", *POLICIES}), Policy],
-        "solver": [StrOptions(STREAMING), StreamingSolver],
+        "loss": [one_of(*_LOSSES)],
+        "policy": [one_of("auto", *POLICIES), Policy],
+        "solver": [one_of(*STREAMING), StreamingSolver],
         "horizon": [None, Interval(Integral, 1, None, closed="left")],
         "fit_intercept": ["boolean"],
         "intercept_scaling": [Interval(Real, 1e-6, 1e6, closed="both")],
-        "adjacency": [StrOptions({a.value for a in Adjacency})],
+        "adjacency": [one_of(*(a.value for a in Adjacency))],
         "random_state": ["random_state", np.random.Generator],
     }
 
@@ -239,8 +240,8 @@ class PrivateBandit(BaseEstimator, ABC):
         if hasattr(self, "_rule"):
             raise ValueError(
                 f"{type(self).__name__}.{method} needs a stream that can go on, but this model was "
-                "fitted in one go, unpickled, forked, or interrupted, or went on in a checkpoint. Use a "
-                "clone for a new stream, and skdp.save_checkpoint to take one along."
+                "fitted in one go, unpickled, forked, or interrupted, or went on in a checkpoint. "
+                "Use a clone for a new stream, and skdp.save_checkpoint to take one along."
             )
         return True
 

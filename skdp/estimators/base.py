@@ -145,8 +145,8 @@ class PrivateLinearModel(FittedInParts, ABC):
         if earlier is not None and earlier.secretive:
             raise ValueError(
                 f"{type(self).__name__} needs the secret state of its stream to go on, which "
-                "copies, pickles and forked processes leave behind. Take the state along with skdp.save_checkpoint "
-                "and skdp.load_checkpoint, or call fit to start anew."
+                "copies, pickles and forked processes leave behind. Take the state along with "
+                "skdp.save_checkpoint and skdp.load_checkpoint, or call fit to start anew."
             )
         try:
             self._validate_params()

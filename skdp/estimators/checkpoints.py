@@ -13,6 +13,7 @@ from typing import Any
 import numpy as np
 
 from ..privacy.randomness import SecretNoise, SeededNoise, SystemNoise
+from .bandit_base import PrivateBandit
 from .base import PrivateLinearModel
 
 __all__ = ["load_checkpoint", "save_checkpoint"]
@@ -20,7 +21,9 @@ __all__ = ["load_checkpoint", "save_checkpoint"]
 _HEADER = b"skdp checkpoint 1\n"
 
 
-def save_checkpoint(model: PrivateLinearModel, path: str | os.PathLike[str]) -> None:
+def save_checkpoint(
+    model: PrivateLinearModel | PrivateBandit, path: str | os.PathLike[str]
+) -> None:
     """Move the stream of a model into a file, from where it can go on.
 
     Keep the file as you keep the data: it holds rows that are waiting for their block to fill, or

@@ -119,7 +119,8 @@ class FittedInParts(BaseEstimator, ABC):
         if sites is not None and not solver.federated:
             raise ValueError(
                 f"{name} needs a solver for rows at several sites, given by groups or DaskSites, "
-                f"got {how}, which reads all rows at one place. Use solver='dda', or leave groups out."
+                f"got {how}, which reads all rows at one place. Use solver='dda', or leave groups "
+                "out."
             )
         if solver.curated:
             return

@@ -164,7 +164,8 @@ class PrivateLinearRegressor(RegressorMixin, PrivateLinearModel, ABC):
 
     @final
     def _given_bounds(self) -> RowBounds:
-        data_norm = 1.0 if self.data_norm is None else float(self.data_norm)
+        known = self._known_norm
+        data_norm = 1.0 if known is None else known
         target = self._given_target_bounds() or TargetBounds(-1.0, 1.0, self.fit_intercept)
         constant = self._intercept_value(data_norm)
         return RowBounds(data_norm, constant, target, feature_bound=self.feature_bound)
@@ -172,8 +173,14 @@ class PrivateLinearRegressor(RegressorMixin, PrivateLinearModel, ABC):
     @property
     @final
     def _seeks_bounds(self) -> bool:
-        unknown = self.data_norm is None and self.feature_bound is None
-        return unknown or self.target_bounds is None
+        return self._known_norm is None or self.target_bounds is None
+
+    @property
+    @final
+    def _known_norm(self) -> float | None:
+        if self.data_norm is None and self.feature_bound is not None:
+            return self.feature_bound * sqrt(self.n_features_in_)
+        return None if self.data_norm is None else float(self.data_norm)
 
     @final
     def _prepare_targets(self, y: np.ndarray | None) -> Callable[[np.ndarray], np.ndarray]:
@@ -222,10 +229,8 @@ class PrivateLinearRegressor(RegressorMixin, PrivateLinearModel, ABC):
     @final
     def _row_bounds(self, oracle: Oracle, rows: RowStore) -> RowBounds:
         reserve = oracle.budget.fraction(RANGE_SHARE)
-        if self.data_norm is None and self.feature_bound is not None:
-            data_norm = self.feature_bound * sqrt(rows.n_features)
-        else:
-            data_norm = self._norm_bound(oracle, rows)
+        known = self._known_norm
+        data_norm = self._norm_bound(oracle, rows) if known is None else known
         target = self._given_target_bounds()
         if target is None:
             target = private_target_bounds(

@@ -121,7 +121,7 @@ class BlockSession(Session):
         while taken < rows.n_samples:
             # A call that was interrupted may have left a block that is full.
             if self._seen == self._cut:
-                self._close_block(model)
+                self._close(model)
             stop = min(rows.n_samples, taken + self._cut - self._seen)
             chunk = rows if stop - taken == rows.n_samples else rows.part(taken, stop)
             self._seen += stop - taken
@@ -131,21 +131,22 @@ class BlockSession(Session):
                 self._buffer = RowBuffer(rows.n_features, self._sparse)
             self._buffer.append(chunk)
         if self._seen == self._cut:
-            self._close_block(model)
+            self._close(model)
 
     def resume(self) -> None:
         """Nothing is missing."""
 
-    def _close_block(self, model: PrivateLinearModel) -> None:
+    def _close(self, model: PrivateLinearModel) -> None:
         # Whatever happens now, these rows are not asked about again.
         held, self._buffer, self._cut = self._buffer, None, self._next_cut()
-        if held is None or not held.n_samples:
-            return
+        if held is not None and held.n_samples:
+            self._close_block(model, held.rows())
+
+    def _close_block(self, model: PrivateLinearModel, block: ResidentRows) -> None:
         try:
-            block = held.rows()
             plan = model._plan(block.n_samples, block.sparse, block=True)
         except BaseException:
-            model._progress.parts.skip(held.n_samples)
+            model._progress.parts.skip(block.n_samples)
             raise
         warm = self._solver.warm
         model._fit_part(block, plan, self.noise, self.coins, block.X.dtype, warm=warm)

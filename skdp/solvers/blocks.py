@@ -22,7 +22,7 @@ if TYPE_CHECKING:
 __all__ = ["Blocks", "within_a_block"]
 
 _HYPERPARAMETERS: dict[str, list[Any]] = {
-    "ratio": [None, Interval(Real, 1, None, closed="neither")],
+    "ratio": [None, Interval(Real, 1.01, 1e6, closed="both")],
     "first": [None, Interval(Integral, 1, None, closed="left")],
     "largest": [None, Interval(Integral, 1, None, closed="left")],
     "warm": ["boolean"],
@@ -54,7 +54,7 @@ class Blocks(Solver):
     Parameters
     ----------
     ratio : float, optional
-        Growth of the cuts, above 1. 4 with a declared horizon, 2 without one, by default.
+        Growth of the cuts, in [1.01, 1e6]. 4 with a declared horizon, 2 without one, by default.
     first : int, optional
         Least number of rows of the first block. By default so many that the noise does not hide
         the model: in proportion to the number of parameters for regression and to its root for

@@ -10,11 +10,11 @@ from typing import TYPE_CHECKING, Any, ClassVar, Literal, Self
 import numpy as np
 from sklearn.utils._param_validation import (
     Interval,
-    StrOptions,
     validate_parameter_constraints,
 )
 
 from ..gossip import TOPOLOGIES, Adjacent, Round, Topology, draw_rounds, most_activations
+from ..options import one_of
 from ..privacy.calculus import Calculus, SubsampledGaussianDP
 from ..problem import Problem
 from ..sites import Sites
@@ -30,21 +30,21 @@ __all__ = ["DDA"]
 
 _HYPERPARAMETERS: dict[str, list[Any]] = {
     "n_nodes": [None, Interval(Integral, 1, None, closed="left")],
-    "noise": [StrOptions({"local", "pairwise", "secure_sum", "central"})],
-    "adversary": [StrOptions({"node", "final_model"})],
+    "noise": [one_of("local", "pairwise", "secure_sum", "central")],
+    "adversary": [one_of("node", "final_model")],
     "colluders": [None, Interval(Integral, 0, None, closed="left")],
     "mask_ratio": [Interval(Real, 1e-3, 1e3, closed="both")],
     "rounds": [None, Interval(Integral, 1, None, closed="left")],
     "activation": [Interval(Real, 0, 1, closed="right")],
-    "schedule": [StrOptions({"round_robin", "random", "edges"})],
-    "topology": [StrOptions(set(TOPOLOGIES)), Topology],
+    "schedule": [one_of("round_robin", "random", "edges")],
+    "topology": [one_of(*TOPOLOGIES), Topology],
     "gossip_steps": [Interval(Integral, 1, None, closed="left")],
     "dropout": [Interval(Real, 0, 1, closed="left")],
     "subsampling": [None, Interval(Real, 0, 1, closed="right")],
     "clip": [None, Interval(Real, 1e-50, None, closed="both")],
     "horizon": [None, Interval(Real, 0, None, closed="neither")],
     "momentum": [None, Interval(Real, 0, 1, closed="left")],
-    "weights": [StrOptions({"constant", "linear"})],
+    "weights": [one_of("constant", "linear")],
     "gamma": [None, Interval(Real, 0, None, closed="neither")],
     "gamma_growth": [Interval(Real, 0, 1, closed="both")],
     "average": [Interval(Real, 0, 1, closed="both")],

@@ -8,7 +8,7 @@ from numbers import Integral, Real
 from typing import TYPE_CHECKING, Any, ClassVar
 
 import numpy as np
-from sklearn.utils._param_validation import Interval, StrOptions, validate_parameter_constraints
+from sklearn.utils._param_validation import Interval, validate_parameter_constraints
 
 from ..losses import (
     Hinge,
@@ -19,6 +19,7 @@ from ..losses import (
     Softmax,
     SquaredHinge,
 )
+from ..options import one_of
 from ..problem import Problem
 from ..stream_plan import StreamPlan, StreamQuestion
 from .base import Solution
@@ -35,7 +36,7 @@ _HYPERPARAMETERS: dict[str, list[Any]] = {
     "reach": [None, Interval(Real, 0, None, closed="neither")],
     "momentum": [Interval(Real, 0, 1, closed="left")],
     "average": [Interval(Real, 0, None, closed="left")],
-    "mechanism": [StrOptions({"blt", "toeplitz", "honaker", "tree"})],
+    "mechanism": [one_of("blt", "toeplitz", "honaker", "tree")],
 }
 
 _FEWEST = 100

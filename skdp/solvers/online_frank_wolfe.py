@@ -9,10 +9,11 @@ from numbers import Integral, Real
 from typing import TYPE_CHECKING, Any, ClassVar, final
 
 import numpy as np
-from sklearn.utils._param_validation import Interval, StrOptions
+from sklearn.utils._param_validation import Interval
 
 from ..constraints import L1Ball, Polytope, Simplex
 from ..losses import Logistic, OneVsRest, Sigmoid, Softmax
+from ..options import one_of
 from ..privacy.calculus import Calculus, GaussianDP, ZeroConcentratedDP
 from ..problem import Problem
 from ..regularizers import L2, ElasticNet, NoRegularizer
@@ -90,8 +91,8 @@ class OnlineFrankWolfe(StreamingSolver, ABC):
     OF_STREAMS: ClassVar[dict[str, list[Any]]] = {
         "batch": [None, Interval(Integral, 1, None, closed="left")],
         "stream_clip": [None, Interval(Real, 1e-50, 1e50, closed="neither")],
-        "noise": [StrOptions({"auto", "gumbel", "gaussian"})],
-        "mechanism": [StrOptions({"blt", "toeplitz", "honaker", "tree"})],
+        "noise": [one_of("auto", "gumbel", "gaussian")],
+        "mechanism": [one_of("blt", "toeplitz", "honaker", "tree")],
     }
 
     batch: int | None = None

@@ -1,5 +1,7 @@
 """Rows of dask collections: the same fits as in memory, and nothing of a row is gathered."""
 
+import pickle
+
 import numpy as np
 import pytest
 import scipy.sparse as sp
@@ -185,6 +187,24 @@ def test_sums_over_bounded_rows_are_those_in_memory(bounds, kind):
         # As they came.
         sizes = [store.sum(lambda raw: np.array([np.sum(raw.norms)])) for store in (rows, memory)]
     close(*sizes)
+
+
+def test_a_walk_keeps_no_scores_or_columns_on_the_workers():
+    X, y = data()
+    chunks, targets = cut(X, y)
+    rows = DaskRows(chunks.map_blocks(sp.csr_array).persist(), targets, np.asarray)
+    memory = SparseRows(sp.csr_array(X), y).bounded(BOUNDS["plain"])
+    view, w = rows.bounded(BOUNDS["plain"]), np.zeros(D + 1)
+    held = [pickle.dumps(kept) for kept in view._view.gathered()]
+    for j in range(3):
+        w = w.copy()
+        w[j] = 1.0
+
+        def kernel(block, w=w):
+            return block.combine_within(np.tanh(block.scores_along(w, 1.0)), 0.1)
+
+        close(view.sum(kernel), memory.sum(kernel))
+    assert [pickle.dumps(kept) for kept in view._view.gathered()] == held
 
 
 def test_a_task_leaves_the_answers_of_other_tasks_alone():

@@ -204,14 +204,16 @@ def test_solvers_that_take_rows_one_by_one_or_by_sites_are_refused_before_a_char
     refuses(*cut(X, labels(t)), "arrays, not dask collections", model)
 
 
-def test_a_partition_that_stays_in_memory_is_known_by_itself_and_a_copy_by_its_norms():
+def test_a_partition_that_stays_in_memory_is_known_by_itself_and_a_copy_by_its_rows():
     X, y = data()
     kept = opened(X, y, [packed(np.asarray)[0][1]])
     travelled = pickle.loads(pickle.dumps(kept))
     for partition in (kept, travelled):
         for same in (X, X.copy(), np.asfortranarray(X)):
             assert isinstance(partition.blocks(same), list)
-        for other in (X + 1e-3, X[:-1], np.where(X[0, 0] == X, np.nan, X)):
+        changed = (X + 1e-3, X[:-1], np.where(X[0, 0] == X, np.nan, X))
+        of_the_same_norms = (-X, np.ascontiguousarray(X[:, ::-1]))
+        for other in (*changed, *of_the_same_norms):
             refusal = partition.blocks(other)
             assert isinstance(refusal, Refusal)
             assert "the same rows at each pass" in refusal.message

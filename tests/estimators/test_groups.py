@@ -95,7 +95,7 @@ def test_only_the_partition_matters_not_where_rows_lie_in_the_file():
 @pytest.mark.parametrize(
     ("changes", "message"),
     [
-        ({"solver": "gd"}, r"groups, got GD, which reads all rows at one place"),
+        ({"solver": "gd"}, r"groups or DaskSites, got GD, which reads all rows at one"),
         ({"solver": GD()}, r"Use solver='dda', or leave groups out"),
         ({"data_norm": None}, r"nobody who may ask .* bounds to be estimated"),
         ({"precondition": "full"}, r"nobody who may ask .* precondition='full'"),

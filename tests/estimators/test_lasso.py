@@ -197,3 +197,12 @@ def test_few_rows_of_few_features_are_not_screened(n, d, screened):
     X, y = data(n=n, d=d)
     model = DPLassoRegressor(10.0, feature_bound=1.0, target_bounds=(-3, 3)).fit(X, y)
     assert (model.privacy_ledger_[0].query != "gradient") == screened
+
+
+def test_a_stream_bounds_rows_like_a_fit():
+    """Where no row is looked at before the stream begins, the bound on entries says it all."""
+    X = np.random.default_rng(0).uniform(-0.5, 0.5, size=(200, D))
+    bounds = {"feature_bound": 0.5, "target_bounds": (-3, 3)}
+    model = DPLassoRegressor(2.0, **bounds, solver="ftrl", buffer=False).partial_fit(X, X[:, 0])
+    assert model.data_norm_ == 0.5 * sqrt(D)
+    assert model._session._problem.bounds.data_norm == 0.5 * sqrt(D)

@@ -162,7 +162,7 @@ def plot(found, path):
     matplotlib.use("Agg")
     import matplotlib.pyplot as plt
 
-    figure, panels = plt.subplots(1, 2, figsize=(10, 4), sharey=True, layout="constrained")
+    figure, panels = plt.subplots(1, 2, figsize=(11, 4), sharey=True, layout="constrained")
     for axes, p in zip(panels, found, strict=True):
         d = SIZES[-1]
         for name in methods(p, 1000):
@@ -175,7 +175,7 @@ def plot(found, path):
         axes.set_title(f"p = {p}, d = {d}")
         axes.grid(alpha=0.3)
     panels[0].set_ylabel("excess risk, share of the zero vector's")
-    panels[0].legend(fontsize=8)
+    figure.legend(*axes.get_legend_handles_labels(), loc="outside right center", fontsize=8)
     figure.savefig(path, dpi=150)
 
 
