@@ -19,7 +19,7 @@ SOURCES = PACKAGE + [
 
 # Layer: what it may not import. The longest matching layer of a module decides.
 UPWARDS = ("skdp.estimators", "skdp.testing")
-BEHIND_THE_ORACLE = ("skdp.data", "skdp.privacy")
+BEHIND_THE_ORACLE = ("skdp.data", "skdp.privacy", "skdp.remote")
 FORBIDDEN = {
     "skdp": UPWARDS,
     "skdp.estimators": ("skdp.testing",),
@@ -42,8 +42,13 @@ FORBIDDEN = {
     "skdp.constraints": (*UPWARDS, *BEHIND_THE_ORACLE, "skdp.solvers", "skdp.problem"),
     "skdp.gossip": (*UPWARDS, *BEHIND_THE_ORACLE, "skdp.solvers", "skdp.problem"),
     "skdp.sites": (*UPWARDS, *BEHIND_THE_ORACLE, "skdp.solvers", "skdp.problem"),
-    "skdp.privacy": (*UPWARDS, "skdp.solvers", "skdp.conditioning", "skdp.policies"),
-    "skdp.data": (*UPWARDS, "skdp.privacy", "skdp.solvers", "skdp.conditioning"),
+    "skdp.privacy": (
+        *UPWARDS,
+        *("skdp.solvers", "skdp.conditioning", "skdp.policies", "skdp.remote"),
+    ),
+    "skdp.data": (*UPWARDS, "skdp.privacy", "skdp.solvers", "skdp.conditioning", "skdp.remote"),
+    # Whole sites, with oracles of their own.
+    "skdp.remote": (*UPWARDS, "skdp.solvers", "skdp.conditioning", "skdp.policies"),
 }
 ALLOWED = {
     "skdp.solvers": ("skdp.privacy.schedules", "skdp.privacy.calculus"),
@@ -258,6 +263,8 @@ def test_sources_obey(check):
         (forbidden_imports, "skdp/privacy/oracle.py", "from ..solvers.gd import GD"),
         (forbidden_imports, "skdp/privacy/queries/q.py", "from ...estimators import base"),
         (forbidden_imports, "skdp/data/dense.py", "from ..privacy.ledger import Ledger"),
+        (forbidden_imports, "skdp/privacy/opening.py", "from ..remote.site import Site"),
+        (forbidden_imports, "skdp/solvers/dda.py", "from ..remote import DaskSites"),
         (forbidden_imports, "skdp/exceptions.py", "from .estimators.base import Base"),
         (forbidden_imports, "skdp/estimators/base.py", "from ..testing import ReplayOracle"),
         (forbidden_imports, "skdp/testing/check.py", "from skdp import DPLogisticRegression"),
