@@ -65,7 +65,7 @@ class _Family:
 
 _LOG_ODDS = _Family(clip=0.5, reach=32.0, most=3.0, horizon=5e4, smoothness=0.25)
 _MARGIN = _Family(clip=0.5, reach=10.0, most=2.0, horizon=3e4, smoothness=1.0)
-_RESIDUAL = _Family(clip=0.1, reach=0.4, most=0.3, horizon=4e3, smoothness=1.0)
+_RESIDUAL = _Family(clip=0.1, reach=0.8, most=0.3, horizon=4e3, smoothness=1.0)
 
 
 @dataclass(frozen=True)
@@ -97,7 +97,7 @@ class FTRL(StreamingSolver):
     reach : float, optional
         Length of the noise in the last iterate, before it is averaged, for rows of norm 1: s is
         what brings it about. A part of the noise of sampling counts as well. By default 32 for
-        log-odds, 10 for margins, 0.4 for residuals, less where there are few parameters, whose
+        log-odds, 10 for margins, 0.8 for residuals, less where there are few parameters, whose
         scores would have all the noise.
     momentum : float, default=0.0
         Heavy-ball coefficient, in [0, 1).
