@@ -141,6 +141,11 @@ def processes():
         yield client
 
 
+def doomed(client):
+    """Address and process of the worker that is going to be killed."""
+    return min(client.run(os.getpid).items(), key=lambda worker: worker[1])
+
+
 def killing(monkeypatch, client, at):
     """Kill a worker when the question of this number is asked."""
     asked = []
@@ -149,7 +154,7 @@ def killing(monkeypatch, client, at):
     def answer_and_kill(self, *args):
         asked.append(None)
         if len(asked) == at:
-            os.kill(min(client.run(os.getpid).values()), signal.SIGKILL)
+            os.kill(doomed(client)[1], signal.SIGKILL)
         return answer(self, *args)
 
     monkeypatch.setattr(_Tasks, "answer", answer_and_kill)
@@ -171,8 +176,9 @@ def test_a_fit_survives_the_loss_of_a_worker(processes, monkeypatch, persisted):
 @pytest.mark.slow
 def test_a_fit_whose_rows_are_lost_fails_and_says_what_it_has_spent(processes, monkeypatch):
     X, _ = lazy()
-    # Scattered rows are held by one worker each, and nobody knows how to make them again.
-    futures = [processes.scatter(chunk, hash=False) for chunk in (X[:CHUNK].compute(),) * 4]
+    # Scattered rows are held by one worker, the one that dies, and nobody can make them again.
+    held = {"hash": False, "workers": [doomed(processes)[0]]}
+    futures = [processes.scatter(chunk, **held) for chunk in (X[:CHUNK].compute(),) * 4]
     distributed.wait(futures)
     X = da.concatenate([da.from_delayed(f, (CHUNK, D), dtype=float) for f in futures])
     killing(monkeypatch, processes, at=5)
