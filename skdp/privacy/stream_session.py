@@ -21,26 +21,18 @@ from ..stream_plan import StreamPlan, StreamQuestion
 from .adjacency import Adjacency
 from .events import Event
 from .ledger import Ledger, Spend
-from .mechanisms.blt import BLT
+from .mechanisms import prefix_sums_by
 from .mechanisms.gumbel import GumbelMechanism
-from .mechanisms.honaker import Honaker
 from .mechanisms.prefix_sums import PrefixNoise, PrefixState, PrefixSumMechanism
-from .mechanisms.toeplitz import Toeplitz
-from .mechanisms.tree import Tree
 from .queries.stream_terms import StreamScoresQuery, StreamTerm, StreamTermQuery
 from .randomness import SecretNoise
 
 __all__ = [
-    "PREFIX_SUMS",
     "StreamAnswers",
     "StreamOpening",
     "StreamSession",
     "StreamedRows",
 ]
-
-PREFIX_SUMS: dict[str, type[PrefixSumMechanism]] = {
-    mechanism.option(): mechanism for mechanism in (BLT, Honaker, Toeplitz, Tree)
-}
 
 
 @dataclass(frozen=True)
@@ -100,12 +92,7 @@ class StreamOpening:
     @cached_property
     def sums(self) -> PrefixSumMechanism:
         """The mechanism of all running sums together."""
-        if self.plan.mechanism not in PREFIX_SUMS:
-            raise ValueError(
-                f"StreamOpening needs one of {[*PREFIX_SUMS, StreamPlan.GUMBEL]} as the mechanism "
-                f"of a stream, got {self.plan.mechanism!r}."
-            )
-        return PREFIX_SUMS[self.plan.mechanism](self.plan.releases)
+        return prefix_sums_by(self.plan.mechanism, self.plan.releases)
 
     @cached_property
     def noise_scale(self) -> float:

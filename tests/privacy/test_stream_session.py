@@ -15,8 +15,9 @@ from skdp.losses import Logistic
 from skdp.privacy.adjacency import Adjacency
 from skdp.privacy.calculus import ZeroConcentratedDP
 from skdp.privacy.ledger import Ledger, Spend
+from skdp.privacy.mechanisms import PREFIX_SUMS
 from skdp.privacy.randomness import SeededNoise
-from skdp.privacy.stream_session import PREFIX_SUMS, StreamedRows, StreamOpening, StreamSession
+from skdp.privacy.stream_session import StreamedRows, StreamOpening, StreamSession
 from skdp.problem import Problem
 from skdp.stream_plan import StreamPlan, StreamQuestion
 
