@@ -102,5 +102,7 @@ class CubeBounds(ContextBounds):
         return self.bound * max(1.0, self.intercept_scaling)
 
     def _write(self, X: np.ndarray, out: np.ndarray) -> None:
-        np.clip(X, -self.bound, self.bound, out=out)
+        # Several times as fast as clip for few rows.
+        np.maximum(X, -self.bound, out=out)
+        np.minimum(out, self.bound, out=out)
         out /= self.unit

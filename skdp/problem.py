@@ -25,19 +25,21 @@ _LONGER = 1 + 1e-9
 
 @dataclass(frozen=True)
 class Problem:
-    """Minimise ``mean_i c_i loss(y_i, <w, x~_i>) + regularizer(w') `` over the constraint set.
+    """Minimise ``1/n sum_i v_i c_i loss(y_i, <w, x~_i>) + regularizer(w')`` over a feasible set.
 
     ``x~ = [x, intercept_value]`` with ``||x|| <= data_norm``; ``w'`` is w without the intercept
     row, which is neither penalised nor constrained. ``c_i`` is the public weight of the class of
-    row i. Whoever holds a problem holds no data: all of it is public content, and sensitivities are
-    derived from it.
+    row i. ``v_i``, in [0, 1], is the weight of the row itself, which is as secret as the row and
+    lies with it; n is the number of rows or, if they are weighted, what they weigh together as far
+    as that is public. Whoever holds a problem holds no data: all of it is public content, and
+    sensitivities are derived from it.
 
     Parameters
     ----------
     loss : Loss
         Pointwise loss.
     n_samples : int
-        Number of rows n.
+        Number of rows n that sums are divided by.
     n_features : int
         Number of features d.
     bounds : RowBounds
@@ -56,6 +58,8 @@ class Problem:
         released. None starts at a point that depends on nothing but shapes.
     sites : Sites, optional
         Which rows lie at which site, if they do not lie all together.
+    held : int, optional
+        Number of rows, if it is not n because they are weighted.
 
     Raises
     ------
@@ -75,6 +79,7 @@ class Problem:
     # Where one starts is not part of what is to be solved.
     initial: np.ndarray | None = field(default=None, compare=False)
     sites: Sites | None = None
+    held: int | None = None
 
     def __post_init__(self) -> None:
         for name in ("n_samples", "n_features"):
@@ -106,6 +111,11 @@ class Problem:
                 f"{_LEAST_WEIGHT} and {_LARGEST_WEIGHT}, got {weights}; rescale them."
             )
         return weights
+
+    @property
+    def n_held(self) -> int:
+        """Number of rows, whatever they weigh."""
+        return self.n_samples if self.held is None else self.held
 
     @property
     def row_norm(self) -> float:
@@ -233,6 +243,13 @@ class Problem:
         longest = max(row_map.norm, _LONGER * row_map.longest(data_norm))
         bounds = replace(self.bounds, row_map=replace(row_map, norm=longest))
         return replace(self, bounds=bounds)
+
+    def by_rows(self) -> Problem:
+        """The same problem with sums that are divided by the number of rows, weighted or not."""
+        if self.held is None:
+            return self
+        penalty = self.regularizer.scaled(self.n_samples / self.held)
+        return replace(self, n_samples=self.held, held=None, regularizer=penalty)
 
     def start(self) -> np.ndarray:
         """A feasible w: the initial one, or one that depends on nothing but shapes."""

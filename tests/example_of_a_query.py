@@ -18,6 +18,7 @@ class Example:
     other_X: np.ndarray
     other_y: np.ndarray
 
-    def check(self, adjacency):
-        """Largest move as a share of the declared sensitivity."""
-        return check_sensitivity(self.query, self.X, self.y, self.other_X, self.other_y, adjacency)
+    def check(self, adjacency, *weights):
+        """Largest move as a share of the declared sensitivity; rows may have weights."""
+        data = self.X, self.y, self.other_X, self.other_y
+        return check_sensitivity(self.query, *data, adjacency, *weights)

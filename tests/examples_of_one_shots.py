@@ -49,9 +49,9 @@ class SlopeExample(Example):
 
     w: np.ndarray
 
-    def check(self, adjacency):
-        asked = SlopeAt(self.query, self.w)
-        return check_sensitivity(asked, self.X, self.y, self.other_X, self.other_y, adjacency)
+    def check(self, adjacency, *weights):
+        data = self.X, self.y, self.other_X, self.other_y
+        return check_sensitivity(SlopeAt(self.query, self.w), *data, adjacency, *weights)
 
 
 def slope_problems():

@@ -9,6 +9,7 @@ import math
 
 import numpy as np
 from example_of_a_query import Example
+from examples_of_columns import EXAMPLES as COLUMNS
 from examples_of_gradient_differences import EXAMPLES as DIFFERENCES
 from examples_of_one_shots import EXAMPLES as ONE_SHOTS
 from examples_of_row_means import EXAMPLES as ROW_MEANS
@@ -17,6 +18,7 @@ from examples_of_selections import EXAMPLES as SELECTIONS
 from examples_of_sites import examples_from
 from examples_of_stream_terms import EXAMPLES as STREAM_TERMS
 from examples_of_vertices import EXAMPLES as VERTICES
+from examples_of_weights import EXAMPLES as WEIGHTS
 
 from skdp.bounds import RowBounds, TargetBounds
 from skdp.losses import Huber, Logistic, Softmax, Squared
@@ -207,6 +209,7 @@ EXAMPLES = {
     GradientSizesQuery: (list(random_sizes()), list(crafted_sizes())),
     HistogramQuery: (list(random_histograms()), list(crafted_histograms())),
     MomentsQuery: (list(random_moments()), list(crafted_moments())),
+    **COLUMNS,
     **DIFFERENCES,
     **ONE_SHOTS,
     **ROW_MEANS,
@@ -215,4 +218,5 @@ EXAMPLES = {
     **examples_from(random_gradients(4), crafted_gradients()),
     **STREAM_TERMS,
     **VERTICES,
+    **WEIGHTS,
 }

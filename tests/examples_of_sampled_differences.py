@@ -34,9 +34,9 @@ class AllDrawn:
 class SampledExample(Example):
     """The row in question is drawn, which is when its neighbours differ."""
 
-    def check(self, adjacency):
+    def check(self, adjacency, *weights):
         data = self.X, self.y, self.other_X, self.other_y
-        return check_sensitivity(AllDrawn(self.query), *data, adjacency)
+        return check_sensitivity(AllDrawn(self.query), *data, adjacency, *weights)
 
 
 def sampled(examples):

@@ -39,18 +39,20 @@ class AllDrawn:
 class SiteExample(Example):
     """Sites keep their sizes, so a row whose contribution is removed becomes a row of zeros."""
 
-    def check(self, adjacency):
+    def check(self, adjacency, *weights):
         asked = self.query
         if isinstance(asked, SampledSiteGradientsQuery):
             asked = AllDrawn(asked)
         if adjacency is Adjacency.REPLACE_ONE:
-            return check_sensitivity(asked, self.X, self.y, self.other_X, self.other_y, adjacency)
+            data = self.X, self.y, self.other_X, self.other_y
+            return check_sensitivity(asked, *data, adjacency, *weights)
         declared, largest = asked.sensitivity(adjacency), 0.0
-        before = {k: asked.evaluate(rows) for k, rows in row_stores(self.X, self.y).items()}
+        own = self.y, *weights[:1]
+        before = {k: asked.evaluate(rows) for k, rows in row_stores(self.X, *own).items()}
         for i in range(len(self.X)):
             X = self.X.copy()
             X[i] = 0.0
-            for layout, rows in row_stores(X, self.y).items():
+            for layout, rows in row_stores(X, *own).items():
                 move = np.linalg.norm(asked.evaluate(rows) - before[layout]) / declared
                 assert move <= 1 + 1e-11, f"{asked.name} moved by {move} ({layout}, row {i})"
                 largest = max(largest, move)

@@ -29,6 +29,7 @@ from skdp.privacy.events import (
     ObjectivePerturbationEvent,
     PrefixSumEvent,
     SampledGaussianEvent,
+    SearchEvent,
     Site,
     SiteGaussianEvent,
 )
@@ -80,6 +81,26 @@ EXAMPLES = {
             sampling_rate=1.0,
             adjacency=Adjacency.REPLACE_ONE,
         )
+    ],
+    SearchEvent: [
+        SearchEvent(
+            query="search",
+            sensitivity=0.2,
+            noise_scale=1.0,
+            runs="gaussian",
+            law="negative_binomial",
+            mean_runs=10.0,
+            eta=0.5,
+        ),
+        SearchEvent(
+            query="search",
+            sensitivity=0.3,
+            noise_scale=1.0,
+            runs="approximate",
+            law="poisson",
+            mean_runs=5.0,
+            run_delta=1e-6,
+        ),
     ],
     SiteGaussianEvent: [
         SiteGaussianEvent(

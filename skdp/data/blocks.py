@@ -6,7 +6,7 @@ from abc import ABC, abstractmethod
 from copy import copy
 from dataclasses import dataclass
 from functools import cached_property
-from math import ceil
+from math import ceil, inf
 from typing import Any, TypeAlias, TypeVar
 
 import numpy as np
@@ -14,9 +14,10 @@ import scipy.sparse as sp
 from sklearn.utils.extmath import row_norms
 
 from ..bounds import RowBounds
+from .limits import Limits
 from .walk import Walk
 
-__all__ = ["Block", "BoundedBlock", "RawBlock", "Rows", "compressed", "cut"]
+__all__ = ["MOST_ROWS", "Block", "BoundedBlock", "RawBlock", "Rows", "compressed", "cut"]
 
 Rows: TypeAlias = np.ndarray | sp.csr_array | sp.csr_matrix
 Sparse = TypeVar("Sparse", sp.csr_array, sp.csc_array)
@@ -24,16 +25,28 @@ Sparse = TypeVar("Sparse", sp.csr_array, sp.csc_array)
 # Norms up to this can be computed and used in double precision without overflow.
 _LARGEST_NORM = 1e150
 _LEAST_NORM = 1e-150
+# Rows of a block: what rounding does to a sum grows with their number.
+_LONGEST_CUT = 1 << 15
+_STEPS = 2.0**26  # Of weights between 0 and 1.
+MOST_ROWS = _LONGEST_CUT * 3 // 2
 # Kernels of linear algebra for fewer rows than this may depend on the memory between columns.
 _FEW_ROWS = 16
 
 
 @dataclass(frozen=True, eq=False)
 class RawBlock:
-    """A run of rows as they came: features (m, d) and encoded targets (m,)."""
+    """A run of rows as they came: features (m, d), encoded targets (m,) and maybe weights (m,)."""
 
     X: Rows
     y: np.ndarray
+    weights: np.ndarray | None = None
+
+    @cached_property
+    def bounded_weights(self) -> np.ndarray | None:
+        """The weights within [0, 1], those that are not numbers 0; None if every row weighs 1."""
+        w = self.weights
+        # On a grid, on which sums of weights are exact in any order.
+        return None if w is None else np.floor(np.fmin(np.fmax(w, 0), 1) * _STEPS) / _STEPS
 
     @cached_property
     def norms(self) -> np.ndarray:
@@ -46,7 +59,7 @@ class RawBlock:
     def cut_to(self, columns: tuple[int, ...]) -> RawBlock:
         """The same rows with these features alone, dense."""
         X = self.X[:, list(columns)]
-        return RawBlock(X if isinstance(X, np.ndarray) else X.toarray(), self.y)
+        return RawBlock(X if isinstance(X, np.ndarray) else X.toarray(), self.y, self.weights)
 
 
 class BoundedBlock(ABC):
@@ -58,10 +71,16 @@ class BoundedBlock(ABC):
         Bounded targets.
     norms : ndarray of shape (m,)
         Positive bounds on the norms of the rows.
+    limits : Limits
+        Bounds on the derivatives of the rows, from these norms.
+    weights : ndarray of shape (m,) or None
+        Weights of the rows within [0, 1], for questions to apply; None if every row weighs 1.
     """
 
     y: np.ndarray
     norms: np.ndarray
+    weights: np.ndarray | None
+    limits: Limits
 
     @abstractmethod
     def loaded(self) -> BoundedBlock:
@@ -87,8 +106,12 @@ class BoundedBlock(ABC):
         """
 
     @abstractmethod
-    def combine(self, r: np.ndarray) -> np.ndarray:
-        """Sum of the rows weighted by r, (m,) or (m, K); has the shape of w. Overwrites r."""
+    def combine(self, r: np.ndarray, reach: float = inf) -> np.ndarray:
+        """Sum of the rows weighted by r, (m,) or (m, K); has the shape of w. Overwrites r.
+
+        ``reach`` is a public bound on ``|r_i|`` times the norm of row i. With it, sums of rows on
+        a grid are exact.
+        """
 
     @abstractmethod
     def combine_within(self, r: np.ndarray, bound: float) -> np.ndarray:
@@ -116,7 +139,7 @@ class Block(BoundedBlock):
       any entries: a row that is not finite counts as zero.
     - The scores of a row do not depend on the entries of other rows, to the last bit. Otherwise
       one row could move all others across the edges between which a question counts.
-    - Mapped targets are in [-1, 1], also after rounding.
+    - Mapped targets are in [-1, 1], also after rounding, and weights in [0, 1].
     - Computations are in double precision whatever the type of X.
     """
 
@@ -135,7 +158,8 @@ class Block(BoundedBlock):
         self._signed = bounds.nonnegative and not _entries(raw.X).min(initial=0.0) >= 0
         # Positive, so that a bound on a row's contribution can be divided by it.
         self.norms = np.maximum(np.hypot(np.minimum(norms, limit), self._constant), _LEAST_NORM)
-        self.y = raw.y
+        self.limits = Limits(self.norms)
+        self.y, self.weights = raw.y, raw.bounded_weights
         if (target := bounds.target) is not None:
             y = (np.clip(raw.y, target.low, target.high) - target.centre) / target.half_width
             # The centre is rounded, by much where the interval is narrow for its distance from 0.
@@ -165,9 +189,9 @@ class Block(BoundedBlock):
     def over(self, X: Rows | None) -> Block:
         """A copy with X, the same rows as they came, in place of its own; None takes them out."""
         other = copy(self)
-        # Without rows it waits for this method again, and for nothing else. Scores and columns of
-        # rows that do not stay are not kept, either.
-        other._X, other._walk = X, Walk()
+        # Without rows it waits for this method again, and for nothing else. What is derived from
+        # rows that do not stay is not kept, either.
+        other._X, other._walk, other.limits = X, Walk(), Limits(self.norms)
         other._scattered = isinstance(X, np.ndarray) and not _fit_for_blas(X)
         return other
 
@@ -175,7 +199,8 @@ class Block(BoundedBlock):
         """A copy with these of its rows, by their positions in the block; maybe none."""
         other = copy(self)
         other._X, other.y, other.norms = self._X[chosen], self.y[chosen], self.norms[chosen]
-        other._scattered, other._walk = False, Walk()
+        other._scattered, other._walk, other.limits = False, Walk(), Limits(other.norms)
+        other.weights = None if self.weights is None else self.weights[chosen]
         if self._factor is not None:
             other._factor = self._factor[chosen]
         if self._huge is not None:
@@ -209,6 +234,16 @@ class Block(BoundedBlock):
             z += self._constant * w[-1]
         return z
 
+    def scaled(self) -> Rows:
+        """The rows without the intercept entry; sparse if they are stored like that."""
+        X, f = self._X, self._factor
+        if f is None:
+            return X
+        if isinstance(X, np.ndarray):
+            return X * f[:, None]
+        entries = X.data * np.repeat(f, np.diff(X.indptr))
+        return compressed(sp.csr_array, X.shape, entries, X.indices, X.indptr)
+
     def rows(self) -> np.ndarray:
         """The rows themselves, dense (m, p)."""
         m, d = self._X.shape
@@ -234,11 +269,16 @@ class Block(BoundedBlock):
         out[d, d] = m * self._constant**2
         return out
 
-    def combine(self, r: np.ndarray) -> np.ndarray:
+    def combine(self, r: np.ndarray, reach: float = inf) -> np.ndarray:
         """Sum of the rows weighted by r, (m,) or (m, K); has the shape of w. Overwrites r."""
-        last = self._constant * r.sum(axis=0, keepdims=True) if self._constant else None
+        del reach  # Of no use to sums that are rounded.
+        if not self._constant:
+            return _transposed(self._X) @ self._scaled(r)
+        last = self._constant * np.add.reduce(r)
         g = _transposed(self._X) @ self._scaled(r)
-        return g if last is None else np.concatenate([g, last])
+        out = np.empty((len(g) + 1, *g.shape[1:]))
+        out[:-1], out[-1] = g, last
+        return out
 
     def combine_within(self, r: np.ndarray, bound: float) -> np.ndarray:
         """Sum of the rows, entries clipped to [-bound, bound], weighted by r, (m,) or (m, K)."""
@@ -267,13 +307,14 @@ def cut(n_samples: int, rows: int) -> list[tuple[int, int]]:
     n_samples : int
         Number of rows to cut, at least 1.
     rows : int
-        Rows a block; a block may be half as large again.
+        Rows a block; a block may be half as large again, but never has more than ``MOST_ROWS``.
 
     Returns
     -------
     list of (int, int)
         First row and last row plus one of each block.
     """
+    rows = min(rows, _LONGEST_CUT)
     step = ceil(n_samples / max(1, round(n_samples / rows)))
     return [(i, min(i + step, n_samples)) for i in range(0, n_samples, step)]
 

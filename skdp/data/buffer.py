@@ -23,8 +23,8 @@ class RowBuffer:
     A row is copied at most three times on average, however few come at a time, and rows take at
     most twice the memory that they need. Sparse rows stay sparse: whether the buffer is sparse is
     decided when it is made, and rows of the other kind are converted. Entries are kept in single
-    precision as long as all of them are. Rows whose copy was interrupted are not held: they would
-    lend their features to the labels of others.
+    precision as long as all of them are. Either all rows have weights or none has. Rows whose copy
+    was interrupted are not held: they would lend their features to the labels of others.
 
     Parameters
     ----------
@@ -37,7 +37,7 @@ class RowBuffer:
     def __init__(self, n_features: int, sparse: bool) -> None:
         self._n_features = n_features
         self._sparse = sparse
-        self._y = _Growing()
+        self._y, self._weights = _Growing(), _Growing()
         self._X = _Growing()
         self._indices, self._ends = _Growing(), _Growing()
         # Rows and entries that are copied as a whole.
@@ -66,24 +66,29 @@ class RowBuffer:
             self._ends.extend(X.indptr[1:].astype(np.int64) + self._X.size)
             self._indices.extend(X.indices)
             self._X.extend(X.data)
+        if rows.weights is not None:
+            self._weights.extend(rows.weights)
         self._y.extend(rows.y)
         self._held = self._y.size, self._X.size
 
     def rows(self) -> ResidentRows:
         """A store of the rows held, which lie where they are: nothing may be appended after."""
         self._drop_interrupted()
+        weights = self._weights.filled() if self._weights.size else None
         if not self._sparse:
-            return DenseRows(self._X.filled().reshape(-1, self._n_features), self._y.filled())
+            X = self._X.filled().reshape(-1, self._n_features)
+            return DenseRows(X, self._y.filled(), weights)
         ends = np.concatenate([[0], self._ends.filled()])
         shape = (self.n_samples, self._n_features)
         # Both have to be of one kind, small integers if these are large enough.
         kind = np.int32 if ends[-1] <= np.iinfo(np.int32).max else np.int64
         parts = (self._X.filled(), self._indices.filled().astype(kind, copy=False))
         X = compressed(sp.csr_array, shape, *parts, ends.astype(kind))
-        return SparseRows(X, self._y.filled())
+        return SparseRows(X, self._y.filled(), weights)
 
     def _drop_interrupted(self) -> None:
         self._y.size, self._X.size = self._held
+        self._weights.size = min(self._weights.size, self._y.size)
         if self._sparse:
             self._ends.size, self._indices.size = self._held
 

@@ -15,6 +15,7 @@ from .blocks import RawBlock
 from .dense import DenseRows
 from .reading import unquoted, vigilant
 from .sparse import SparseRows
+from .weights import in_units_of
 
 __all__ = ["ChunkedRows", "Chunks"]
 
@@ -28,8 +29,9 @@ class Chunks:
     Parameters
     ----------
     source : callable or re-iterable
-        Delivers pairs ``(X_chunk, y_chunk)``: a function that returns a fresh iterator, or an
-        object that can be iterated over many times. The same rows in the same order each time.
+        Delivers pairs ``(X_chunk, y_chunk)``, or triples ``(X_chunk, y_chunk, weight_chunk)`` with
+        weights of the rows: a function that returns a fresh iterator, or an object that can be
+        iterated over many times. The same rows in the same order each time.
 
     Raises
     ------
@@ -51,7 +53,7 @@ class Chunks:
     """
 
     def __init__(
-        self, source: Callable[[], Iterable[tuple[Any, Any]]] | Iterable[tuple[Any, Any]]
+        self, source: Callable[[], Iterable[tuple[Any, ...]]] | Iterable[tuple[Any, ...]]
     ) -> None:
         if not callable(source) and (not hasattr(source, "__iter__") or iter(source) is source):
             raise TypeError(
@@ -73,6 +75,8 @@ class ChunkedRows(BlockStore):
         The data.
     encode : callable
         Turns a chunk's targets (m,) into encoded targets (m,).
+    max_weight : float, default=1.0
+        Largest weight that counts.
 
     Attributes
     ----------
@@ -82,21 +86,27 @@ class ChunkedRows(BlockStore):
     Raises
     ------
     ValueError
-        If a chunk is malformed, columns change their names from chunk to chunk, or a later pass
-        delivers another number of rows.
+        If a chunk is malformed, columns change their names from chunk to chunk, some chunks have
+        weights and others none, or a later pass delivers another number of rows.
     """
 
     resident: ClassVar[bool] = False
 
-    def __init__(self, chunks: Chunks, encode: Callable[[np.ndarray], np.ndarray]) -> None:
+    def __init__(
+        self,
+        chunks: Chunks,
+        encode: Callable[[np.ndarray], np.ndarray],
+        max_weight: float = 1.0,
+    ) -> None:
         self._chunks = chunks
-        self._encode = encode
+        self._encode, self._max_weight = encode, max_weight
         self.n_samples = self.n_features = 0
         self.sparse = False
         self.feature_names: list[str] | None = None
         # Reading everything once finds malformed chunks before anything is charged.
-        for X, _, names in self._checked():
+        for X, _, weights, names in self._checked():
             self.n_features, self.feature_names = X.shape[1], names
+            self.weighted = weights is not None
             self.n_samples += X.shape[0]
             self.sparse |= sp.issparse(X)
         if self.n_samples == 0:
@@ -105,23 +115,26 @@ class ChunkedRows(BlockStore):
     def blocks(self) -> Iterable[RawBlock]:
         """The rows, cut into blocks by public sizes alone."""
         seen = 0
-        for X, y, _ in self._checked():
+        for X, y, weights, _ in self._checked():
             seen += X.shape[0]
-            yield from (SparseRows(X, y) if sp.issparse(X) else DenseRows(X, y)).blocks()
+            yield from (SparseRows if sp.issparse(X) else DenseRows)(X, y, weights).blocks()
         if seen != self.n_samples:
             raise ValueError(
                 "Chunks needs a source that delivers the same rows at each pass; "
                 "the number of rows has changed."
             )
 
-    def _checked(self) -> Iterable[tuple[Any, np.ndarray, list[str] | None]]:
+    def _checked(
+        self,
+    ) -> Iterable[tuple[Any, np.ndarray, np.ndarray | None, list[str] | None]]:
         for chunk in self._chunks:
-            if not isinstance(chunk, tuple | list) or len(chunk) != 2:
+            if not isinstance(chunk, tuple | list) or len(chunk) not in (2, 3):
                 raise ValueError(
-                    f"Chunks needs pairs (X_chunk, y_chunk), got a {type(chunk).__name__}"
+                    "Chunks needs pairs (X_chunk, y_chunk), or triples with weights, got a "
+                    f"{type(chunk).__name__}"
                     f"{f' of {len(chunk)}' if isinstance(chunk, tuple | list) else ''}."
                 )
-            X, y = chunk
+            X, y = chunk[:2]
             columns = _get_feature_names(X)
             names = None if columns is None else list(columns)
             X = unquoted(
@@ -149,4 +162,9 @@ class ChunkedRows(BlockStore):
             with vigilant():
                 y = self._encode(y)
             check_consistent_length(X, y)
-            yield X, y, names
+            weights = None
+            if len(chunk) == 3:
+                weights = in_units_of(self._max_weight, chunk[2], X.shape[0])
+            if self.n_features and self.weighted != (weights is not None):
+                raise ValueError("Chunks needs weights in every chunk or in none.")
+            yield X, y, weights, names

@@ -13,7 +13,7 @@ once.
 
 What is kept on the workers during a fit, beside what the user has persisted, is six numbers a
 row at most: its target and its norm, as they came and as they are bounded, a factor, and a number
-by which it is known again.
+by which it is known again; and a seventh if rows have weights.
 """
 
 from __future__ import annotations
@@ -58,6 +58,10 @@ class DaskRows(RowStore):
         Targets, in the same partitions.
     encode : callable
         Turns the targets (m,) of a partition into encoded targets (m,). It is sent to the workers.
+    sample_weight : dask array or series of shape (n_samples,), optional
+        Weights of the rows, in the same partitions.
+    max_weight : float, default=1.0
+        Largest weight that counts.
 
     Attributes
     ----------
@@ -86,9 +90,19 @@ class DaskRows(RowStore):
       made to deceive could pass.
     """
 
-    def __init__(self, X: Any, y: Any, encode: Callable[[np.ndarray], np.ndarray]) -> None:
+    def __init__(
+        self,
+        X: Any,
+        y: Any,
+        encode: Callable[[np.ndarray], np.ndarray],
+        sample_weight: Any = None,
+        max_weight: float = 1.0,
+    ) -> None:
         X, y = aligned(X, y)
-        self._tasks = _Tasks(X, y, encode)
+        self.weighted = sample_weight is not None
+        if self.weighted:
+            X, sample_weight = aligned(X, sample_weight, "sample_weight")
+        self._tasks = _Tasks(X, y, sample_weight, (encode, max_weight))
         found = self._tasks.facts()
         self.n_samples = sum(part.n_samples for part in found)
         self.n_features = found[0].n_features
@@ -132,12 +146,15 @@ class _BoundedPartitions(BoundedRows):
 class _Tasks:
     """What workers hold for a fit, and how they are asked; let go when nothing refers to it."""
 
-    def __init__(self, X: Any, y: Any, encode: Callable[[np.ndarray], np.ndarray]) -> None:
+    def __init__(self, X: Any, y: Any, sample_weight: Any, facts: tuple[Any, float]) -> None:
         # While these are referred to, what a user has persisted stays.
-        self._source = X, y
+        self._source = X, y, sample_weight
         self._sent: dict[str, Partitions] = {}
         self._X = Partitions.of(X)
-        opened = self._X.map(partition.opened, Partitions.of(y), shared=self._delivered(encode))
+        nothing: list[Any] = [None] * len(self._X)
+        weights = nothing if sample_weight is None else Partitions.of(sample_weight)
+        shared = self._delivered(facts)
+        opened = self._X.map(partition.opened, Partitions.of(y), weights, shared=shared)
         self._opened = opened.kept()
         self._ends = np.zeros(1, dtype=np.intp)
 
@@ -216,7 +233,7 @@ def labels_of(y: Any) -> np.ndarray:
     return np.repeat(found, 3)
 
 
-def aligned(X: Any, y: Any) -> tuple[Any, Any]:
+def aligned(X: Any, y: Any, name: str = "y") -> tuple[Any, Any]:
     """X in one chunk along the features, and y, if they are cut into the same partitions.
 
     Parameters
@@ -224,7 +241,9 @@ def aligned(X: Any, y: Any) -> tuple[Any, Any]:
     X : dask array or dataframe
         Features.
     y : dask array or series
-        Targets.
+        Targets, or something else with one entry a row.
+    name : str, default='y'
+        What y is called.
 
     Raises
     ------
@@ -238,7 +257,7 @@ def aligned(X: Any, y: Any) -> tuple[Any, Any]:
         )
     if hasattr(X, "chunks") and X.numblocks[1] > 1:
         X = X.rechunk({1: -1})
-    y = _targets(y)
+    y = _targets(y, name)
     differ = X.npartitions != y.npartitions
     if hasattr(X, "chunks") and hasattr(y, "chunks"):
         # Sizes that are not known are not numbers, and tell nothing yet.
@@ -249,19 +268,19 @@ def aligned(X: Any, y: Any) -> tuple[Any, Any]:
         differ |= X.known_divisions and y.known_divisions and X.divisions != y.divisions
     if differ:
         raise ValueError(
-            f"DaskRows needs X and y in the same partitions, got {X.npartitions} of X and "
-            f"{y.npartitions} of y, or others as many. Rechunk y to the chunks of X, or "
+            f"DaskRows needs X and {name} in the same partitions, got {X.npartitions} of X and "
+            f"{y.npartitions} of {name}, or others as many. Rechunk {name} to the chunks of X, or "
             "repartition both by the same divisions."
         )
     return X, y
 
 
-def _targets(y: Any) -> Any:
+def _targets(y: Any, name: str = "y") -> Any:
     if not (_is_kind(y, "Array", "Series") and y.ndim == 1):
         raise ValueError(
-            "DaskRows needs a dask array of one dimension or a dask series as y, in the partitions "
-            f"of X, got a {type(y).__name__}; convert it, for example by da.from_array(y, "
-            "chunks=X.chunks[0])."
+            f"DaskRows needs a dask array of one dimension or a dask series as {name}, in the "
+            f"partitions of X, got a {type(y).__name__}; convert it, for example by "
+            f"da.from_array({name}, chunks=X.chunks[0])."
         )
     return y
 

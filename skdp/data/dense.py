@@ -27,20 +27,26 @@ class DenseRows(ResidentRows):
         Features, float64 or float32, in C or Fortran order. Not copied.
     y : ndarray of shape (n_samples,)
         Encoded targets.
+    weights : ndarray of shape (n_samples,), optional
+        Weights of the rows, in units of the largest that counts; without them every row weighs 1.
 
     Attributes
     ----------
-    X, y : ndarray
+    X, y, weights : ndarray
         As given.
     """
 
     sparse = False
 
-    def __init__(self, X: np.ndarray, y: np.ndarray) -> None:
+    def __init__(self, X: np.ndarray, y: np.ndarray, weights: np.ndarray | None = None) -> None:
         self.n_samples, self.n_features = X.shape
-        self.X, self.y = X, y
+        self.X, self.y, self.weights = X, y, weights
+        self.weighted = weights is not None
         rows = max(_LEAST_ROWS, _BLOCK_ENTRIES // self.n_features)
-        self._blocks = [RawBlock(X[i:j], y[i:j]) for i, j in cut(self.n_samples, rows)]
+        self._blocks = [
+            RawBlock(X[i:j], y[i:j], None if weights is None else weights[i:j])
+            for i, j in cut(self.n_samples, rows)
+        ]
 
     def blocks(self) -> Iterable[RawBlock]:
         """The rows, cut into blocks by public sizes alone."""
@@ -48,4 +54,5 @@ class DenseRows(ResidentRows):
 
     def part(self, start: int, stop: int) -> Self:
         """The rows ``start <= i < stop``, not copied, as a store of their own; at least one."""
-        return type(self)(self.X[start:stop], self.y[start:stop])
+        weights = None if self.weights is None else self.weights[start:stop]
+        return type(self)(self.X[start:stop], self.y[start:stop], weights)

@@ -3,11 +3,13 @@
 from __future__ import annotations
 
 from copy import copy
+from math import inf
 
 import numpy as np
 
 from ..bounds import RowBounds
 from .blocks import Block, BoundedBlock, RawBlock, Rows
+from .limits import Limits
 from .mapped_sparse import LEAST_LENGTH, ROUNDING, sparse_lengths
 
 __all__ = ["MappedBlock"]
@@ -58,7 +60,8 @@ class MappedBlock(BoundedBlock):
         clipped = np.minimum(lengths, longest)
         # Positive, so that a bound on a row's contribution can be divided by it.
         self.norms = np.maximum(np.hypot(clipped, self._constant), 1e-150)
-        self.y = self._inner.y
+        self.limits = Limits(self.norms)
+        self.y, self.weights = self._inner.y, self._inner.weights
 
     def loaded(self) -> MappedBlock:
         """Itself, or a copy that lives for one use."""
@@ -72,7 +75,7 @@ class MappedBlock(BoundedBlock):
     def over(self, X: Rows | None) -> MappedBlock:
         """A copy with X, the same rows as they came, in place of its own; None takes them out."""
         other = copy(self)
-        other._inner = self._inner.over(X)
+        other._inner, other.limits = self._inner.over(X), Limits(self.norms)
         return other
 
     def taken(self, chosen: np.ndarray) -> MappedBlock:
@@ -80,6 +83,8 @@ class MappedBlock(BoundedBlock):
         other = copy(self)
         other._inner = self._inner.taken(chosen)
         other.y, other.norms = self.y[chosen], self.norms[chosen]
+        other.weights = other._inner.weights
+        other.limits = Limits(other.norms)
         if self._factor is not None:
             other._factor = self._factor[chosen]
         return other
@@ -99,8 +104,9 @@ class MappedBlock(BoundedBlock):
         del shrunk
         return self.scores(w)
 
-    def combine(self, r: np.ndarray) -> np.ndarray:
+    def combine(self, r: np.ndarray, reach: float = inf) -> np.ndarray:
         """Sum of the rows weighted by r, (m,) or (m, K); has the shape of w. Overwrites r."""
+        del reach  # Of no use to sums that are rounded.
         last = self._constant * r.sum(axis=0, keepdims=True) if self._constant else None
         r = self._scaled(r)
         total = r.sum(axis=0)

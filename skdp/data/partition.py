@@ -24,6 +24,7 @@ from .dense import DenseRows
 from .parcels import unpacked
 from .reading import unquoted, vigilant
 from .sparse import SparseRows
+from .weights import in_units_of
 
 __all__ = [
     "MOST_LABELS",
@@ -66,7 +67,7 @@ class Facts:
 
 @dataclass(frozen=True, eq=False)
 class OpenedPartition:
-    """What is kept of a partition beside its features: encoded targets, norms and shadows of rows.
+    """What is kept of a partition beside its features: targets, weights, norms, shadows of rows.
 
     Shadows are inner products with a fixed direction: they tell apart rows of the same norm.
     ``source`` refers to the features themselves as long as they stay in the memory of the worker.
@@ -77,13 +78,14 @@ class OpenedPartition:
     norms: np.ndarray
     shadows: np.ndarray
     source: Callable[[], Any]
+    weights: np.ndarray | None = None
 
     def __getstate__(self) -> dict[str, Any]:
         # On another worker they are another object.
         return vars(self) | {"source": _nowhere}
 
     def __sizeof__(self) -> int:
-        return sum(map(sys.getsizeof, (self.y, self.norms, self.shadows)))
+        return sum(map(sys.getsizeof, (self.y, self.norms, self.shadows, self.weights)))
 
     def blocks(self, X: Any) -> list[RawBlock] | Refusal:
         """The rows in blocks, if they are still those that were opened."""
@@ -92,7 +94,7 @@ class OpenedPartition:
         rows = _as_rows(X, finite=False)
         if rows.shape[0] != self.y.size:
             return _changed()
-        store = (SparseRows if sp.issparse(rows) else DenseRows)(rows, self.y)
+        store = (SparseRows if sp.issparse(rows) else DenseRows)(rows, self.y, self.weights)
         blocks = list(store.blocks())
         # Where the very object is still there, nothing can have changed.
         return blocks if X is self.source() or self._are_mine(blocks) else _changed()
@@ -119,10 +121,10 @@ class BoundedPartition:
         return sum(3 * sys.getsizeof(block.norms) for block in self.blocks)
 
 
-def opened(X: Any, y: Any, pieces: list[bytes]) -> OpenedPartition | Refusal:
-    """Check a partition and encode its targets with the function."""
+def opened(X: Any, y: Any, weights: Any, pieces: list[bytes]) -> OpenedPartition | Refusal:
+    """Check a partition, encode its targets with the function and bound its weights, if any."""
     try:
-        return _opened(X, y, unpacked(pieces))
+        return _opened(X, y, weights, *unpacked(pieces))
     except (ValueError, TypeError) as error:
         # Those of checks quote nothing, as in memory.
         return Refusal(type(error), str(error))
@@ -196,7 +198,11 @@ def added(parts: list[np.ndarray | Refusal | None]) -> np.ndarray | Refusal | No
 
 
 def _opened(
-    X: Any, y: Any, encode: Callable[[np.ndarray], np.ndarray]
+    X: Any,
+    y: Any,
+    sample_weight: Any,
+    encode: Callable[[np.ndarray], np.ndarray],
+    max_weight: float,
 ) -> OpenedPartition | Refusal:
     columns = _get_feature_names(X)
     names = None if columns is None else tuple(columns)
@@ -212,11 +218,15 @@ def _opened(
     known = Facts(n, d, sp.issparse(rows), rows.dtype == np.float32, names)
     if not n:
         return OpenedPartition(known, np.empty(0), np.empty(0), np.empty(0), _nowhere)
+    weights = None
+    if sample_weight is not None:
+        weights = in_units_of(max_weight, np.asarray(sample_weight), n)
     with vigilant():
         targets = encode(targets)
         store = (SparseRows if known.sparse else DenseRows)(rows, targets)
         blocks = list(store.blocks())
-        return OpenedPartition(known, targets, _norms(blocks), _shadows(blocks), ref(X))
+        norms, shadows = _norms(blocks), _shadows(blocks)
+        return OpenedPartition(known, targets, norms, shadows, ref(X), weights)
 
 
 def _norms(blocks: list[RawBlock]) -> np.ndarray:

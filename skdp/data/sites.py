@@ -5,6 +5,7 @@ from __future__ import annotations
 from abc import ABC, abstractmethod
 from collections.abc import Callable, Iterable
 from dataclasses import dataclass
+from functools import cached_property
 
 import numpy as np
 import scipy.sparse as sp
@@ -13,6 +14,7 @@ from ..bounds import RowBounds
 from ..sites import Sites
 from .base import BlockStore, RowStore, bounded_block
 from .blocks import BoundedBlock, RawBlock, Rows
+from .limits import Limits
 
 __all__ = ["SiteBlock", "SiteChunks", "SiteRows", "SiteSums", "site_sums"]
 
@@ -26,10 +28,26 @@ SiteKernel = Callable[["SiteBlock", np.ndarray, np.ndarray], np.ndarray]
 
 @dataclass(frozen=True, eq=False)
 class SiteBlock:
-    """What a kernel may know of some bounded rows: targets and bounds on their norms."""
+    """What a kernel may know of some bounded rows: targets, bounds on their norms, weights."""
 
     y: np.ndarray
     norms: np.ndarray
+    weights: np.ndarray | None = None
+
+    @classmethod
+    def of(cls, block: BoundedBlock) -> SiteBlock:
+        """What it may know of these rows."""
+        return cls(block.y, block.norms, block.weights)
+
+    def taken(self, chosen: np.ndarray) -> SiteBlock:
+        """The same of some of the rows, by their positions."""
+        weights = None if self.weights is None else self.weights[chosen]
+        return SiteBlock(self.y[chosen], self.norms[chosen], weights)
+
+    @cached_property
+    def limits(self) -> Limits:
+        """Bounds on the derivatives of the rows."""
+        return Limits(self.norms)
 
 
 class SiteSums(ABC):
@@ -75,8 +93,12 @@ class SiteRows(SiteSums):
     ) -> None:
         starts = np.concatenate([[0], np.cumsum(sites.sizes)])
         X, y = _joined([b.X for b in raw]), np.concatenate([b.y for b in raw])
+        # All rows are weighted or none is.
+        parts = [b.weights for b in raw if b.weights is not None]
+        weights = np.concatenate(parts) if parts else None
         if sites.order is not None:
             X, y = X[sites.order], y[sites.order]
+            weights = None if weights is None else weights[sites.order]
         per_site = max(1, _BUNCH_ENTRIES // X.shape[1])
         dense = isinstance(X, np.ndarray)
         self._bunches: list[_Bunch | _Single] = []
@@ -86,7 +108,8 @@ class SiteRows(SiteSums):
             while dense and last < sites.n_sites and starts[last + 1] - starts[first] <= per_site:
                 last += 1
             start, stop = int(starts[first]), int(starts[last])
-            block = bounded_block(RawBlock(X[start:stop], y[start:stop]), bounds)
+            own = None if weights is None else weights[start:stop]
+            block = bounded_block(RawBlock(X[start:stop], y[start:stop], own), bounds)
             if last - first == 1:
                 self._bunches.append(_Single(first, start, block))
             else:
@@ -141,7 +164,7 @@ class SiteChunks(SiteSums):
                 chosen = np.flatnonzero(of_row == active[k])
                 part = block.taken(chosen).loaded()
                 z = part.scores(W[k])
-                out[k] += part.combine(kernel(SiteBlock(part.y, part.norms), z, positions[chosen]))
+                out[k] += part.combine(kernel(SiteBlock.of(part), z, positions[chosen]))
         return out
 
 
@@ -185,7 +208,7 @@ class _Single:
         self.first, self.last = first, first + 1
         self._block = block
         self._positions = np.arange(start, start + block.y.size)
-        self._facts = SiteBlock(block.y, block.norms)
+        self._facts = SiteBlock.of(block)
 
     def sums(self, chosen: np.ndarray, W: np.ndarray, kernel: SiteKernel) -> np.ndarray:
         del chosen
@@ -201,7 +224,7 @@ class _Bunch:
         self._sizes = np.diff(starts)
         self._starts = starts[:-1]
         self._V = block.loaded().rows()
-        self._facts = SiteBlock(block.y, block.norms)
+        self._facts = SiteBlock.of(block)
         self._positions = np.arange(start, start + block.y.size)
 
     def sums(self, chosen: np.ndarray, W: np.ndarray, kernel: SiteKernel) -> np.ndarray:
@@ -214,7 +237,7 @@ class _Bunch:
             rows = np.arange(ends[-1]) + np.repeat(starts[chosen] - (ends - sizes), sizes)
             starts = ends - sizes
             V, positions = V[rows], positions[rows]
-            facts = SiteBlock(facts.y[rows], facts.norms[rows])
+            facts = facts.taken(rows)
         of_row = np.repeat(np.arange(sizes.size), sizes)
         if W.ndim == 2:
             r = kernel(facts, np.einsum("ij,ij->i", V, W[of_row]), positions)

@@ -31,27 +31,35 @@ class SparseRows(ResidentRows):
         parts.
     y : ndarray of shape (n_samples,)
         Encoded targets.
+    weights : ndarray of shape (n_samples,), optional
+        Weights of the rows, in units of the largest that counts; without them every row weighs 1.
 
     Attributes
     ----------
     X : csr_array
         The features, in canonical form.
-    y : ndarray
+    y, weights : ndarray
         As given.
     """
 
     sparse = True
 
-    def __init__(self, X: sp.csr_array | sp.csr_matrix, y: np.ndarray) -> None:
+    def __init__(
+        self, X: sp.csr_array | sp.csr_matrix, y: np.ndarray, weights: np.ndarray | None = None
+    ) -> None:
         X = _canonical(X)
         self.n_samples, self.n_features = X.shape
-        self.X, self.y = X, y
+        self.X, self.y, self.weights = X, y, weights
+        self.weighted = weights is not None
         # Combining the rows of a block writes all features, so a block should hold several times
         # as many entries.
         rows = max(_LEAST_ROWS, self.n_features // 4)
         if self.n_features <= _FEW_FEATURES:
             rows = min(rows, _DENSE_ENTRIES // self.n_features)
-        self._blocks = [RawBlock(_rows(X, i, j), y[i:j]) for i, j in cut(self.n_samples, rows)]
+        self._blocks = [
+            RawBlock(_rows(X, i, j), y[i:j], None if weights is None else weights[i:j])
+            for i, j in cut(self.n_samples, rows)
+        ]
 
     def blocks(self) -> Iterable[RawBlock]:
         """The rows, cut into blocks by public sizes alone."""
@@ -59,7 +67,8 @@ class SparseRows(ResidentRows):
 
     def part(self, start: int, stop: int) -> Self:
         """The rows ``start <= i < stop``, not copied, as a store of their own; at least one."""
-        return type(self)(_rows(self.X, start, stop), self.y[start:stop])
+        weights = None if self.weights is None else self.weights[start:stop]
+        return type(self)(_rows(self.X, start, stop), self.y[start:stop], weights)
 
 
 def _canonical(X: sp.csr_array | sp.csr_matrix) -> sp.csr_array:

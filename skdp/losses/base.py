@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from abc import ABC, abstractmethod
+from math import isnan
 from typing import final
 
 import numpy as np
@@ -146,7 +147,7 @@ class Loss(ABC):
                 # Twice as fast as numpy's clip, and like it for what is not a number.
                 np.minimum(d, bound, out=d)
                 np.maximum(d, np.negative(bound), out=d)
-                if np.isnan(d @ d):
+                if isnan(d @ d):
                     np.copyto(d, 0.0, where=np.isnan(d))
                 return d
             # The sum of K squares, its root, the quotient and the product err by K / 2 + 4 half

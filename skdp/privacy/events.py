@@ -24,6 +24,7 @@ __all__ = [
     "Part",
     "PrefixSumEvent",
     "SampledGaussianEvent",
+    "SearchEvent",
     "Site",
     "SiteGaussianEvent",
 ]
@@ -285,6 +286,59 @@ class SampledGaussianEvent(Event):
     def noise_multiplier(self) -> float:
         """Noise in units of the bound on a row."""
         return self.noise_scale / (self.sensitivity / self.adjacency.of_sum(1.0))
+
+
+@dataclass(frozen=True, kw_only=True)
+class SearchEvent(Event):
+    """The best of a number of private runs, each of which trains a model and scores it with noise.
+
+    ``sensitivity / noise_scale`` is the mu of a run, its score included, under Gaussian DP, or, for
+    ``runs='concentrated'``, the square root of 2 rho of zCDP; for ``runs='approximate'`` it is the
+    epsilon of a run. See :mod:`skdp.privacy.tuning`.
+
+    Parameters
+    ----------
+    query : str
+        Name of the question that was answered.
+    sensitivity : float
+        See above.
+    noise_scale : float
+        See above.
+    count : int, default=1
+        How many such searches.
+    part : Part, optional
+        See :class:`Event`.
+    runs : str
+        What is known of a run: ``'gaussian'``, ``'concentrated'`` or ``'approximate'``.
+    law : str
+        Law of the secret number of runs, ``'negative_binomial'`` or ``'poisson'``, or ``'all'`` if
+        their number is public and all of them may be published.
+    mean_runs : float
+        Expected number of runs, at least 1.
+    eta : float, default=0.0
+        Shape of the negative binomial law.
+    run_delta : float, default=0.0
+        The delta of a run, if it is approximate.
+    """
+
+    mechanism: ClassVar[str] = "search"
+
+    runs: str
+    law: str
+    mean_runs: float
+    eta: float = 0.0
+    run_delta: float = 0.0
+
+    def __post_init__(self) -> None:
+        super().__post_init__()
+        if self.runs not in ("gaussian", "concentrated", "approximate"):
+            raise ValueError(f"{type(self).__name__} needs a known kind of runs, got {self.runs}.")
+        if self.law not in ("negative_binomial", "poisson", "all"):
+            raise ValueError(f"{type(self).__name__} needs a known law of runs, got {self.law}.")
+        if not self.mean_runs >= 1:
+            raise ValueError(f"{type(self).__name__} needs mean runs >= 1, got {self.mean_runs}.")
+        if not 0 <= self.run_delta < 1:
+            raise ValueError(f"{type(self).__name__} needs a delta in [0, 1) of a run.")
 
 
 @dataclass(frozen=True, kw_only=True)

@@ -2,8 +2,8 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterable, Sequence
-from dataclasses import dataclass, replace
+from collections.abc import Callable, Iterable, Sequence
+from dataclasses import dataclass
 from math import fsum, inf, isinf, nan, sqrt
 from typing import NamedTuple
 
@@ -126,11 +126,17 @@ class Ledger:
         self._demanding = False
         self._reserved_used = 0
         self._sites = SiteAccounts(self._calculus)
+        self._listener: Callable[[Event | tuple[Event, ...]], None] | None = None
 
     @property
     def calculus(self) -> Calculus:
         """How events are priced and totals converted."""
         return self._calculus
+
+    @property
+    def epsilon(self) -> float:
+        """The epsilon that was set as the budget."""
+        return self._epsilon
 
     @property
     def delta(self) -> float:
@@ -173,14 +179,31 @@ class Ledger:
         TypeError
             If the calculus has no price for this kind of event.
         """
+        self._record(event)
+        if self._listener is not None:
+            self._listener(event)
+
+    def tell(self, listener: Callable[[Event | tuple[Event, ...]], None] | None) -> None:
+        """Let a listener hear of each event when it is recorded, before anything is read for it.
+
+        What it hears is public. If it raises, the charge stands and nothing is read.
+
+        Parameters
+        ----------
+        listener : callable or None
+            Called with the event; None for nobody.
+        """
+        self._listener = listener
+
+    def _record(self, event: Event | tuple[Event, ...]) -> None:
         if isinstance(event, tuple):
             self._charge_sites(event)
             return
         used = self._check_reserved(event)
         events, prices = self._events, self._prices
-        repeats = bool(events) and replace(events[-1], count=event.count) == event
+        repeats = bool(events) and _counted(events[-1], event.count) == event
         if repeats:
-            event = replace(event, count=events[-1].count + event.count)
+            event = _counted(event, events[-1].count + event.count)
         # The one place where counts enter.
         price = event.count * self._calculus.cost(event)
         kept = len(events) - repeats
@@ -277,6 +300,13 @@ class Ledger:
             f"{_LARGEST_LIMIT:g}], got epsilon={self._epsilon:g} and delta={self._delta:g}. Choose "
             "a less extreme epsilon, or epsilon=inf for no privacy."
         )
+
+
+def _counted(event: Event, count: int) -> Event:
+    """The same event with another count; it need not pass its checks again, which takes time."""
+    out = object.__new__(type(event))
+    vars(out).update(vars(event), count=count)
+    return out
 
 
 def _added(parts: Sequence[float], others: Sequence[float]) -> list[float]:

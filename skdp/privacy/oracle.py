@@ -18,11 +18,12 @@ from ..data.base import RowStore
 from ..problem import Problem
 from ..stream_plan import StreamPlan
 from .adjacency import Adjacency
+from .asks_columns import AsksColumns
 from .asks_sites import AsksSites
 from .calculus import SubsampledGaussianDP
 from .ledger import Budget, Ledger, Spend
 from .mechanisms.base import Mechanism, PerturbingMechanism
-from .queries.base import PerturbedQuery, Query
+from .queries.base import GaussianQuery, PerturbedQuery, Query
 from .queries.gradient import GradientNormQuery, GradientQuery
 from .queries.gradient_difference import GradientDifferenceQuery
 from .queries.gradient_sizes import GradientAndShareQuery, GradientSizesQuery
@@ -35,8 +36,10 @@ from .queries.row_means import RowMeansQuery
 from .queries.sampled_difference import SampledDifferenceQuery
 from .queries.selection import SelectionQuery
 from .queries.slope import SlopeQuery
+from .queries.total_weight import TotalWeightQuery
 from .queries.vertex import VertexQuery
 from .randomness import SecretNoise
+from .rounding import inflated
 from .stream_session import StreamAnswers, StreamedRows, StreamOpening, StreamSession
 
 __all__ = ["Oracle", "PrivateOracle"]
@@ -49,7 +52,7 @@ class Noisy(NamedTuple):
     scale: float
 
 
-class Oracle(AsksSites):
+class Oracle(AsksColumns, AsksSites):
     """Turns named questions into queries. Holds no rows.
 
     Parameters
@@ -159,34 +162,42 @@ class Oracle(AsksSites):
         """
         problem = self._current()
         query = GradientQuery(problem, np.zeros(problem.shape), clip)
-        return query.sensitivity(self._adjacency) / sqrt(spend.amount)
+        return self._scale(query, spend)
 
     @final
     def gradient_and_share(
-        self, w: np.ndarray, *, spend: Spend, clip: float, of_share: float
+        self, w: np.ndarray, *, spend: Spend, clip: float, of_share: float, usual: float = 0.5
     ) -> tuple[np.ndarray, Noisy]:
         """Noisy mean of gradients clipped to ``clip``, and the share of rows not clipped.
 
-        ``of_share``, between 0 and 1, is the part of the spend that goes to the share.
+        ``of_share``, between 0 and 1, is the part of the spend that goes to the share; ``usual`` is
+        what it will be compared with, see :class:`GradientAndShareQuery`.
         """
         gradient = GradientQuery(self._current(), w.copy(), clip)
         weight = self._adjacency.of_sum(gradient.bound) * sqrt(of_share / (1 - of_share))
-        query = GradientAndShareQuery(gradient, weight)
+        query = GradientAndShareQuery(gradient, weight, usual)
         answer = self._release(query, spend)
-        scale = query.sensitivity(self._adjacency) / (weight * sqrt(spend.amount))
+        scale = self._scale(query, spend) / weight
         return answer[:-1].reshape(w.shape), Noisy(answer[-1] / weight, scale)
 
     @final
     def gradient_sizes(self, w: np.ndarray, edges: np.ndarray, *, spend: Spend) -> Noisy:
         """Noisy counts of rows by the norm of their gradient at w, between increasing edges."""
         query = GradientSizesQuery(self._current(), w.copy(), np.array(edges, dtype=np.float64))
-        scale = query.sensitivity(self._adjacency) / sqrt(spend.amount)
+        scale = self._scale(query, spend)
         return Noisy(self._release(query, spend), scale)
 
     @final
     def histogram(self, of: Histogrammed, edges: np.ndarray, *, spend: Spend) -> np.ndarray:
         """Noisy counts of rows between increasing edges, below and above included."""
         return self._release(HistogramQuery(of, np.array(edges, dtype=np.float64)), spend)
+
+    @final
+    def total_weight(self, *, spend: Spend) -> Noisy:
+        """Noisy sum of the weights of the rows."""
+        query = TotalWeightQuery()
+        scale = self._scale(query, spend)
+        return Noisy(self._release(query, spend), scale)
 
     @final
     def row_means(self, *, by_class: bool, spend: Spend) -> Noisy:
@@ -196,8 +207,8 @@ class Oracle(AsksSites):
         """
         problem = self._current()
         n_classes = max(2, problem.loss.n_scores) if by_class else 1
-        query = RowMeansQuery(problem.bounds, problem.n_samples, n_classes)
-        scale = query.sensitivity(self._adjacency) / sqrt(spend.amount)
+        query = RowMeansQuery(problem.bounds, problem.n_samples, n_classes, problem.held)
+        scale = self._scale(query, spend)
         return Noisy(self._release(query, spend), scale)
 
     @final
@@ -209,8 +220,9 @@ class Oracle(AsksSites):
         is smaller by sqrt(2).
         """
         problem = self._current()
-        query = MomentsQuery(problem.bounds, problem.n_samples, problem.n_rows, full)
-        scale = query.sensitivity(self._adjacency) / sqrt(spend.amount)
+        sizes = problem.n_samples, problem.n_rows
+        query = MomentsQuery(problem.bounds, *sizes, full, problem.held)
+        scale = self._scale(query, spend)
         return Noisy(query.matrix(self._release(query, spend)), scale)
 
     @final
@@ -277,9 +289,10 @@ class Oracle(AsksSites):
         balance, in (0, 1], the less noise the second has and the more the first.
         """
         problem = self._current()
-        query = NormalEquationsQuery(problem.bounds, problem.n_samples, problem.n_rows, balance)
+        sizes = problem.n_samples, problem.n_rows
+        query = NormalEquationsQuery(problem.bounds, *sizes, balance, problem.held)
         matrix, vector = query.parts(self._release(query, spend))
-        return Noisy(matrix, query.sensitivity(self._adjacency) / sqrt(spend.amount)), vector
+        return Noisy(matrix, self._scale(query, spend)), vector
 
     @final
     def perturbed_minimum(
@@ -303,6 +316,11 @@ class Oracle(AsksSites):
         All of them are paid for now; the plan says how many there will be.
         """
         return self._open(StreamOpening(self._current(), plan, self._adjacency, spend))
+
+    @final
+    def _scale(self, query: GaussianQuery, spend: Spend) -> float:
+        computed = inflated(query.sensitivity(self._adjacency), query.rounding)
+        return computed / sqrt(spend.amount)
 
     @abstractmethod
     def _release(self, query: Query, spend: Spend) -> np.ndarray: ...

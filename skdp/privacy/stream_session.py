@@ -26,6 +26,7 @@ from .mechanisms.gumbel import GumbelMechanism
 from .mechanisms.prefix_sums import PrefixNoise, PrefixState, PrefixSumMechanism
 from .queries.stream_terms import StreamScoresQuery, StreamTerm, StreamTermQuery
 from .randomness import SecretNoise
+from .rounding import inflated
 
 __all__ = [
     "StreamAnswers",
@@ -79,10 +80,17 @@ class StreamOpening:
 
     @cached_property
     def sensitivity(self) -> float:
-        """Most that a neighbour moves the answer of one batch; the same for all questions."""
-        return self.query(StreamQuestion(1, np.zeros(self.problem.shape))).sensitivity(
-            self.adjacency
-        )
+        """Most that a neighbour moves the answer of one batch; the same for all questions.
+
+        With the margin for rounding (see :mod:`skdp.privacy.rounding`).
+        """
+        query = self.query(StreamQuestion(1, np.zeros(self.problem.shape)))
+        return inflated(query.sensitivity(self.adjacency), query.rounding + self._of_totals)
+
+    @property
+    def _of_totals(self) -> float:
+        """Margin for adding the answer of each batch to a running total."""
+        return 2.0**-52 * self.plan.releases * self.problem.n_samples
 
     @cached_property
     def gumbel(self) -> GumbelMechanism:
@@ -198,8 +206,13 @@ class StreamSession:
         Raises
         ------
         RuntimeError
-            If there are more than are missing. None is read then.
+            If there are more than are missing, or reading was interrupted before; none is read.
         """
+        if self._missing < 0:
+            raise RuntimeError(
+                "StreamSession.read was interrupted while it added rows, and nobody could say "
+                "which; a row is part of one batch. Start another stream, with rows that are new."
+            )
         if self._query is None or rows.n_samples > self._missing:
             raise RuntimeError(
                 f"StreamSession.read needs at most the {self._missing} rows that the batch waits "
@@ -306,7 +319,9 @@ class StreamedRows(StreamAnswers):
             if self._used == self._block.y.size:
                 self._block, self._used = next(self._blocks), 0
             stop = min(self._used + session.missing, self._block.y.size)
-            X, y = self._block.X[self._used : stop], self._block.y[self._used : stop]
-            session.read(DenseRows(X, y) if isinstance(X, np.ndarray) else SparseRows(X, y))
+            these, weights = slice(self._used, stop), self._block.weights
+            kind = DenseRows if isinstance(self._block.X, np.ndarray) else SparseRows
+            own = None if weights is None else weights[these]
+            session.read(kind(self._block.X[these], self._block.y[these], own))
             self._used = stop
         return session.release()

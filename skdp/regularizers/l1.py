@@ -50,4 +50,7 @@ class L1(Regularizer):
 
 def soft_threshold(w: np.ndarray, threshold: float) -> np.ndarray:
     """``sign(w) max(|w| - threshold, 0)``, the proximal map of ``threshold ||.||_1``."""
-    return w - np.clip(w, -threshold, threshold)
+    # Several times as fast as numpy's clip for the few entries of a model.
+    out = np.minimum(w, threshold)
+    np.maximum(out, -threshold, out=out)
+    return np.subtract(w, out, out=out)

@@ -2,6 +2,7 @@
 
 from ..constraints import L1Ball, Simplex
 from ..losses import Logistic, Softmax, Squared
+from ..privacy.calculus import Calculus
 from ..problem import Problem
 from ..regularizers import L1
 from .accmd import AccMD
@@ -42,6 +43,7 @@ __all__ = [
     "TrackedGD",
     "choose",
     "choose_for_stream",
+    "settled_calculus",
     "within_a_block",
 ]
 
@@ -106,6 +108,18 @@ def choose(solver: str | Solver, problem: Problem) -> Solver:
         if solver == "tracked_gd" and problem.initial is not None:
             return TrackedGD(average=_AVERAGE_FROM_A_MODEL)
     return SOLVERS[solver]()
+
+
+def settled_calculus(solver: str | Solver) -> Calculus | None:
+    """How a fit will be accounted for, if the solver says so whatever the problem; else None.
+
+    Parameters
+    ----------
+    solver : str or Solver
+        An option string but ``'auto'``, or a configured solver.
+    """
+    kind = SOLVERS[solver] if isinstance(solver, str) else type(solver)
+    return kind.calculus if kind.calculus_for is Solver.calculus_for else None
 
 
 def choose_for_stream(solver: str | Solver, problem: Problem, *, buffer: bool) -> Solver:

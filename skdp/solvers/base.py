@@ -61,6 +61,11 @@ class Solver(ABC):
         return True
 
     @property
+    def counts_rows(self) -> bool:
+        """Whether ``problem.n_samples`` has to be the number of rows, whatever they weigh."""
+        return self.federated or self.in_order
+
+    @property
     def trusts(self) -> str | None:
         """Whom it trusts with more than noisy messages of single sites, in a few words."""
         return "somebody with the rows of all sites"

@@ -80,6 +80,11 @@ class ObjectivePerturbation(Solver):
     clip: float | None = None
     strength: float = 0.0
 
+    @property
+    def counts_rows(self) -> bool:
+        """Yes: what bounds the curvature of all rows together must not be an estimate."""
+        return True
+
     def check(self, problem: Problem) -> None:
         """Refuse hyperparameters outside their range, and objectives that it is not proved for."""
         name = type(self).__name__

@@ -155,6 +155,11 @@ class SVRG(Solver):
     batch_size: int | None = None
     step: str = "constant"
 
+    @property
+    def counts_rows(self) -> bool:
+        """With minibatches, for which rows are drawn."""
+        return self.batch_size is not None
+
     def check(self, problem: Problem) -> None:
         """Refuse hyperparameters outside their range, and losses that are not smooth."""
         validate_parameter_constraints(_HYPERPARAMETERS, self.get_params(), caller_name="SVRG")

@@ -122,7 +122,9 @@ class TrackedGD(Solver):
         clip = length * _first_clip(counts.value, counts.scale, whole, problem.n_samples)
         tail = TailMean(steps, self.average)
         for spend in budget.fraction(1 - _START_SHARE).split(steps):
-            g, share = oracle.gradient_and_share(w, spend=spend, clip=clip, of_share=_FOLLOW_SHARE)
+            g, share = oracle.gradient_and_share(
+                w, spend=spend, clip=clip, of_share=_FOLLOW_SHARE, usual=whole
+            )
             # Beyond this total step length noise, not data, would lengthen w.
             horizon = 0.65 * evidence * sqrt(p * curvature) / clip
             step = (1 - momentum) * min(stride, horizon / steps) / curvature

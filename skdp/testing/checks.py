@@ -44,7 +44,9 @@ _ROUNDING = 1e-11
 _LARGEST_SINGLE = float(np.finfo(np.float32).max)
 
 
-def row_stores(X: np.ndarray, y: np.ndarray) -> dict[str, RowStore]:
+def row_stores(
+    X: np.ndarray, y: np.ndarray, weights: np.ndarray | None = None
+) -> dict[str, RowStore]:
     """The same rows in every layout that a row store can have.
 
     Parameters
@@ -53,6 +55,8 @@ def row_stores(X: np.ndarray, y: np.ndarray) -> dict[str, RowStore]:
         Features in double precision; single precision layouts bring entries into their range.
     y : ndarray of shape (n,)
         Encoded targets.
+    weights : ndarray of shape (n,), optional
+        Weights of the rows, in units of the largest that counts.
 
     Returns
     -------
@@ -62,16 +66,17 @@ def row_stores(X: np.ndarray, y: np.ndarray) -> dict[str, RowStore]:
     """
     single = np.clip(X, -_LARGEST_SINGLE, _LARGEST_SINGLE).astype(np.float32)
     half = len(X) // 2
-    pieces = [(X[half:], y[half:])]
+    own = () if weights is None else (weights,)
+    pieces = [tuple(part[half:] for part in (X, y, *own))]
     if half:
-        pieces.insert(0, (sp.csr_array(X[:half]), y[:half]))
+        pieces.insert(0, (sp.csr_array(X[:half]), *(part[:half] for part in (y, *own))))
     return {
-        "dense": DenseRows(np.ascontiguousarray(X), y),
-        "fortran": DenseRows(np.asfortranarray(X), y),
-        "dense, single": DenseRows(single, y),
-        "csr": SparseRows(sp.csr_array(X), y),
-        "csr, single": SparseRows(sp.csr_array(single), y),
-        "csr, entries in parts": SparseRows(_in_parts(X), y),
+        "dense": DenseRows(np.ascontiguousarray(X), y, *own),
+        "fortran": DenseRows(np.asfortranarray(X), y, *own),
+        "dense, single": DenseRows(single, y, *own),
+        "csr": SparseRows(sp.csr_array(X), y, *own),
+        "csr, single": SparseRows(sp.csr_array(single), y, *own),
+        "csr, entries in parts": SparseRows(_in_parts(X), y, *own),
         "chunks": ChunkedRows(Chunks(pieces), lambda targets: targets),
     }
 
@@ -83,6 +88,8 @@ def check_sensitivity(
     other_X: np.ndarray,
     other_y: np.ndarray,
     adjacency: Adjacency,
+    weights: np.ndarray | None = None,
+    other_weights: np.ndarray | None = None,
 ) -> float:
     """Compare exact answers on data sets that differ in one row, in every layout.
 
@@ -106,6 +113,10 @@ def check_sensitivity(
         Their targets.
     adjacency : Adjacency
         Neighbouring relation.
+    weights : ndarray of shape (n,), optional
+        Weights of the rows, in units of the largest that counts.
+    other_weights : ndarray of shape (n,), optional
+        Weights of the rows that come in; to be given with those of the others.
 
     Returns
     -------
@@ -122,15 +133,19 @@ def check_sensitivity(
     assert isfinite(declared), f"{query.name} declares no finite sensitivity"
     assert declared > 0, f"{query.name} declares the sensitivity {declared}"
     measure = np.ptp if isinstance(query, GumbelQuery) else np.linalg.norm
-    answers = _answers(query, X, y)
+    data, other = [X, y], [other_X, other_y]
+    if weights is not None and other_weights is not None:
+        data, other = [*data, weights], [*other, other_weights]
+    answers = _answers(query, *data)
     largest = 0.0
     for i in range(len(X)):
         if adjacency is Adjacency.REPLACE_ONE:
-            X_near, y_near = X.copy(), y.copy()
-            X_near[i], y_near[i] = other_X[i], other_y[i]
+            near = [part.copy() for part in data]
+            for part, others in zip(near, other, strict=True):
+                part[i] = others[i]
         else:
-            X_near, y_near = np.delete(X, i, axis=0), np.delete(y, i)
-        for layout, answer in _answers(query, X_near, y_near).items():
+            near = [np.delete(part, i, axis=0) for part in data]
+        for layout, answer in _answers(query, *near).items():
             change = answer - answers[layout]
             move = float(measure(change)) / declared
             assert move <= 1 + _ROUNDING, (
@@ -304,8 +319,8 @@ class _UnreadableRows(BlockStore):
         raise _ReadError
 
 
-def _answers(query: Query, X: np.ndarray, y: np.ndarray) -> dict[str, np.ndarray]:
-    return {layout: query.evaluate(rows) for layout, rows in row_stores(X, y).items()}
+def _answers(query: Query, *data: np.ndarray) -> dict[str, np.ndarray]:
+    return {layout: query.evaluate(rows) for layout, rows in row_stores(*data).items()}
 
 
 def _in_parts(X: np.ndarray) -> sp.csr_array:

@@ -14,7 +14,7 @@ from .oracles import ExactOracle, RecordingOracle, ReplayOracle, Transcript
 __all__ = ["exact_fit", "record_fit", "replay_fit"]
 
 
-def record_fit(estimator: Any, X: Any, y: Any) -> Transcript:
+def record_fit(estimator: Any, X: Any, y: Any, **fit_params: Any) -> Transcript:
     """Fit the estimator and return all that its oracle was asked and answered.
 
     Parameters
@@ -25,6 +25,8 @@ def record_fit(estimator: Any, X: Any, y: Any) -> Transcript:
         Features.
     y : array-like
         Targets.
+    **fit_params
+        Passed on to ``fit``, for example ``sample_weight``.
     """
     transcript = Transcript()
 
@@ -32,11 +34,11 @@ def record_fit(estimator: Any, X: Any, y: Any) -> Transcript:
         return RecordingOracle(rows, ledger, adjacency, noise, transcript)
 
     with opened_by(oracle):
-        estimator.fit(X, y)
+        estimator.fit(X, y, **fit_params)
     return transcript
 
 
-def replay_fit(estimator: Any, X: Any, y: Any, transcript: Transcript) -> None:
+def replay_fit(estimator: Any, X: Any, y: Any, transcript: Transcript, **fit_params: Any) -> None:
     """Fit with recorded answers: whatever X and y hold, only their shape can matter.
 
     Parameters
@@ -49,6 +51,8 @@ def replay_fit(estimator: Any, X: Any, y: Any, transcript: Transcript) -> None:
         Targets.
     transcript : Transcript
         Of an earlier fit with the same parameters.
+    **fit_params
+        Passed on to ``fit``, for example ``sample_weight``.
 
     Raises
     ------
@@ -63,11 +67,11 @@ def replay_fit(estimator: Any, X: Any, y: Any, transcript: Transcript) -> None:
         return made[-1]
 
     with opened_by(oracle):
-        estimator.fit(X, y)
+        estimator.fit(X, y, **fit_params)
     assert all(replay.finished() for replay in made), "fewer questions than recorded"
 
 
-def exact_fit(estimator: Any, X: Any, y: Any) -> Ledger:
+def exact_fit(estimator: Any, X: Any, y: Any, **fit_params: Any) -> Ledger:
     """Fit without noise and return the receipt, whose epsilon is infinite.
 
     The estimator gets this receipt too, also if the fit fails after an answer. Fits in other
@@ -81,6 +85,8 @@ def exact_fit(estimator: Any, X: Any, y: Any) -> Ledger:
         Features.
     y : array-like
         Targets.
+    **fit_params
+        Passed on to ``fit``, for example ``sample_weight``.
     """
     receipt = Ledger(float("inf"), estimator.delta)
 
@@ -90,7 +96,7 @@ def exact_fit(estimator: Any, X: Any, y: Any) -> Ledger:
 
     try:
         with opened_by(oracle):
-            estimator.fit(X, y)
+            estimator.fit(X, y, **fit_params)
     finally:
         # A fit that was refused at once keeps the results, and the receipt, of an earlier one.
         if receipt.total:

@@ -11,7 +11,9 @@ from ..data.base import RowStore
 from ..privacy.adjacency import Adjacency
 from ..privacy.events import NonPrivateEvent
 from ..privacy.ledger import Ledger, Spend
+from ..privacy.mechanisms.gaussian import GaussianMechanism
 from ..privacy.mechanisms.gumbel import GumbelMechanism
+from ..privacy.mechanisms.sampled_gaussian import SampledGaussian
 from ..privacy.oracle import Oracle, PrivateOracle
 from ..privacy.queries.base import Query
 from ..privacy.randomness import SecretNoise
@@ -153,6 +155,8 @@ class ExactOracle(Oracle):
         self._ledger.charge(mechanism.event(query.name))
         self._receipt.charge(NonPrivateEvent(query=query.name))
         exact = query.evaluate(self._rows)
+        if isinstance(mechanism, GaussianMechanism | SampledGaussian):
+            return exact
         if isinstance(mechanism, GumbelMechanism):
             return mechanism.best(exact)
         return mechanism.randomize(exact, _Silence())

@@ -74,7 +74,7 @@ def test_it_costs_its_share_and_nothing_else():
 def test_the_mean_is_asked_at_the_price_of_rows_without_negative_entries():
     _, ledger = prepare(problem())
     (event,) = ledger.receipt()
-    assert event.sensitivity == pytest.approx(np.sqrt(2) / N)
+    assert event.sensitivity == pytest.approx(np.sqrt(2) / N, rel=1e-4)
 
 
 def test_it_replays_without_rows():
@@ -110,7 +110,7 @@ def test_cutting_to_a_typical_length_ends_at_huge_budgets():
     assert lengths == [0.5, 0.5, 2.0]
 
 
-@pytest.mark.parametrize("norm", [1e-6, 1e6])
+@pytest.mark.parametrize("norm", [2.0**-20, 2.0**20])
 def test_it_does_not_depend_on_the_unit_of_the_features(norm):
     unit = prepare(problem(), 20.0)[0].bounds
     task = problem(bounds=RowBounds(norm, 0.3 * norm))

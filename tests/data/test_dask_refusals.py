@@ -206,7 +206,7 @@ def test_solvers_that_take_rows_one_by_one_or_by_sites_are_refused_before_a_char
 
 def test_a_partition_that_stays_in_memory_is_known_by_itself_and_a_copy_by_its_rows():
     X, y = data()
-    kept = opened(X, y, [packed(np.asarray)[0][1]])
+    kept = opened(X, y, None, [packed((np.asarray, 1.0))[0][1]])
     travelled = pickle.loads(pickle.dumps(kept))
     for partition in (kept, travelled):
         for same in (X, X.copy(), np.asfortranarray(X)):

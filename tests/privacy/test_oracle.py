@@ -15,11 +15,13 @@ from skdp.exceptions import BudgetExceededError
 from skdp.losses import Logistic, Squared
 from skdp.privacy.adjacency import Adjacency
 from skdp.privacy.ledger import Ledger, Spend
+from skdp.privacy.mechanisms.grid import spacing
 from skdp.privacy.oracle import PrivateOracle
 from skdp.privacy.queries.gradient import GradientNormQuery, GradientQuery
 from skdp.privacy.queries.gradient_sizes import GradientAndShareQuery, GradientSizesQuery
 from skdp.privacy.queries.histogram import HistogramQuery
 from skdp.privacy.randomness import SeededNoise, SystemNoise
+from skdp.privacy.rounding import inflated
 from skdp.problem import Problem
 from skdp.testing import check_noise, check_pays_before_looking
 
@@ -118,7 +120,7 @@ def test_the_event_states_sensitivity_and_noise_of_the_query(ask, query, adjacen
     (event,) = s.ledger.receipt()
     assert event.query == query.name
     assert event.mechanism == "gaussian"
-    assert event.sensitivity == query.sensitivity(adjacency)
+    assert event.sensitivity == inflated(query.sensitivity(adjacency), query.rounding)
     assert event.noise_scale == pytest.approx(event.sensitivity / sqrt(spend.amount), rel=1e-11)
 
 
@@ -130,9 +132,12 @@ def test_an_answer_is_the_exact_one_plus_the_noise_on_the_receipt(ask, query, ad
     for _ in range(3):
         answer = ask(s.asked, Spend(0.1 * s.ledger.limit))
         exact = query.evaluate(rows())
-        noise = s.ledger.receipt()[-1].noise_scale * again.standard_normal(exact.shape)
+        event = s.ledger.receipt()[-1]
+        noise = event.noise_scale * again.standard_normal(exact.shape)
         assert np.shape(answer) == exact.shape
-        np.testing.assert_allclose(answer, exact + noise, rtol=1e-15)
+        # Both are rounded to the grid.
+        grid = spacing(event.sensitivity, event.noise_scale, exact.size)
+        np.testing.assert_allclose(answer, exact + noise, rtol=0, atol=1.001 * grid)
 
 
 @every_question

@@ -85,7 +85,7 @@ def normals_of(monkeypatch, words, *, continued=2**63):
         return np.full(size // 8, continued, dtype=np.uint64).tobytes()
 
     monkeypatch.setattr(os, "urandom", urandom)
-    return randomness._normals_of(np.array(words, dtype=np.uint64))
+    return randomness._drawn_of(np.array(words, dtype=np.uint64))[0].view(np.float64)
 
 
 @pytest.mark.parametrize("continued", [0, 1, 2**63, 2**64 - 1])
@@ -201,7 +201,7 @@ def test_no_normal_is_handed_out_twice():
 def test_used_normals_are_wiped():
     noise = SystemNoise()
     used = noise.normal(1000)
-    memory = noise._ahead.base
+    memory = noise._ahead.base[0].view(np.float64)
     assert memory.size == WORDS
     assert np.intersect1d(memory, used).size == 0
 
@@ -227,7 +227,7 @@ def test_a_forked_child_drops_what_was_drawn_ahead_before_it_asks():
     noise = SystemNoise()
     noise.normal(1)
     assert left_after_a_fork(noise) == 0
-    assert noise._ahead.size == WORDS - 1
+    assert noise._ahead.shape[1] == WORDS - 1
 
 
 @pytest.mark.skipif(not hasattr(os, "fork"), reason="needs a system that can fork")
@@ -248,7 +248,7 @@ def left_after_a_fork(noise, draw=False):
             signal.alarm(20)
             if draw:
                 noise.normal(1)
-            os.write(writing, str(noise._ahead.size).encode())
+            os.write(writing, str(noise._ahead.shape[1]).encode())
         finally:
             os._exit(0)
     os.close(writing)
@@ -261,7 +261,7 @@ def left_after_a_fork(noise, draw=False):
 def test_a_process_that_was_forked_unnoticed_draws_afresh(monkeypatch):
     noise = SystemNoise()
     noise.normal(1)
-    ahead = noise._ahead.copy()
+    ahead = noise._ahead[0].view(np.float64).copy()
     monkeypatch.setattr(os, "getpid", lambda: -1)
     assert np.intersect1d(noise.normal(1000), ahead).size == 0
 

@@ -110,7 +110,8 @@ def test_releases_are_exact_sums_with_the_noise_of_the_mechanism(mechanism, adja
     store, declared = rows(), opening(StreamPlan(4, 0.3, mechanism), adjacency=adjacency)
     open_session = StreamSession(declared, Ledger(1e6, 1e-5), noise(5))
     alike = PREFIX_SUMS[mechanism](4)
-    scale = alike.noise_scale(adjacency.of_sum(1.0), Spend(0.5))
+    assert declared.sensitivity == pytest.approx(adjacency.of_sum(1.0), rel=1e-4)
+    scale = alike.noise_scale(declared.sensitivity, Spend(0.5))
     other, total = alike.open(D, scale, noise(5)), np.zeros(D)
     for k in range(4):
         open_session.ask(question(10, k))

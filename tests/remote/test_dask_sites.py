@@ -27,7 +27,12 @@ from sites_on_workers import (  # noqa: E402
     together,
 )
 
-from skdp import DPLassoRegressor, DPLinearRegression, DPLogisticRegression  # noqa: E402
+from skdp import (  # noqa: E402
+    DPLassoRegressor,
+    DPLinearRegression,
+    DPLogisticRegression,
+    PrivacyBudget,
+)
 from skdp.data.partition import Facts  # noqa: E402
 from skdp.estimators import base  # noqa: E402
 from skdp.exceptions import BudgetExceededError  # noqa: E402
@@ -106,8 +111,9 @@ def test_a_fit_equals_the_one_in_one_process(client, monkeypatch, kind, options,
     monkeypatch.setattr(base, "secret_noise", lambda seed: AsAtTheSites(rounds))
     X, y, groups = together(of)
     reference = kind(**options, random_state=5).fit(X, y, groups=groups)
-    np.testing.assert_allclose(model.coef_, reference.coef_, rtol=1e-9, atol=1e-12)
-    np.testing.assert_allclose(model.intercept_, reference.intercept_, rtol=1e-9, atol=1e-12)
+    # Sites of their own round messages to the grid.
+    np.testing.assert_allclose(model.coef_, reference.coef_, rtol=1e-6, atol=1e-6)
+    np.testing.assert_allclose(model.intercept_, reference.intercept_, rtol=1e-6, atol=1e-6)
     assert model.privacy_ledger_ == reference.privacy_ledger_
     assert model.privacy_spent_ == reference.privacy_spent_
     assert model.n_features_in_ == D
@@ -171,6 +177,20 @@ def test_sites_keep_receipts_of_their_own(client):
         assert model.privacy_spent_ == spent
         DPLogisticRegression(**CLASSIFIER | {"epsilon": 0.5}).fit(sites)
         assert 1.0 < sites.receipts()["west"].spent.epsilon < 1.3
+
+
+def test_a_ceiling_is_charged_where_fit_is_called_and_before_sites_are_asked(client):
+    with (
+        DaskSites(client, loaders(), epsilon=5.0, delta=1e-5) as sites,
+        PrivacyBudget(epsilon=1.0, delta=1e-5) as budget,
+    ):
+        DPLogisticRegression(**CLASSIFIER).fit(sites)
+        (entry,) = budget.receipts
+        assert (entry.who, entry.process) == ("DPLogisticRegression", os.getpid())
+        asked = len(LEFT)
+        with pytest.raises(BudgetExceededError, match="PrivacyBudget"):
+            DPLogisticRegression(**CLASSIFIER).fit(sites)
+        assert len(LEFT) == asked
 
 
 @pytest.mark.parametrize(

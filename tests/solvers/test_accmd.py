@@ -116,8 +116,9 @@ def test_starts_where_the_problem_says_in_every_geometry():
 def test_longer_rows_need_shorter_weights_and_nothing_else():
     problem, X, y = one_good_feature(400, L1Ball(5.0))
     found = solve(AccMD(), problem, X, y)[0].w
-    scaled = replace(problem, bounds=RowBounds(10.0), constraint=L1Ball(0.5))
-    np.testing.assert_allclose(10 * solve(AccMD(), scaled, 10 * X, y)[0].w, found, rtol=1e-9)
+    # A power of two scales the grid of answers, too.
+    scaled = replace(problem, bounds=RowBounds(8.0), constraint=L1Ball(5.0 / 8))
+    np.testing.assert_allclose(8 * solve(AccMD(), scaled, 8 * X, y)[0].w, found, rtol=1e-9)
 
 
 def test_penalty_without_a_gradient_is_taken_in_the_euclidean_geometry():

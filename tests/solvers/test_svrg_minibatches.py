@@ -85,7 +85,7 @@ def test_noise_is_a_constant_multiple_of_a_public_bound(solver, adjacency):
     bounds = iter([e.sensitivity for e in events for _ in range(e.count)])
     for _, (w, w0, clip, rate), *_ in asked:
         row = min(problem.smoothness * np.linalg.norm(w - w0) / 2, 2 * clip) / (rate * N)
-        assert next(bounds) <= adjacency.of_sum(row) * (1 + 1e-9)
+        assert next(bounds) <= adjacency.of_sum(row) * (1 + 1e-4)
 
 
 @SOLVERS

@@ -11,6 +11,7 @@ from ..events import GaussianEvent
 from ..ledger import Spend
 from ..randomness import SecretNoise
 from .base import Mechanism
+from .grid import noisy_on_grid
 
 __all__ = ["GaussianMechanism"]
 
@@ -23,6 +24,8 @@ _ROUND_UP = 1 + 1e-12
 @dataclass(frozen=True)
 class GaussianMechanism(Mechanism):
     """Adds independent normal noise of standard deviation ``noise_scale`` to each coordinate.
+
+    Answers and noise lie on a public grid; see :mod:`skdp.privacy.mechanisms.grid`.
 
     Guarantees
     ----------
@@ -50,4 +53,4 @@ class GaussianMechanism(Mechanism):
 
     def randomize(self, value: np.ndarray, noise: SecretNoise) -> np.ndarray:
         """``value`` plus fresh noise."""
-        return value + self.noise_scale * noise.normal(value.shape)
+        return noisy_on_grid(value, self.sensitivity, self.noise_scale, noise)

@@ -12,6 +12,7 @@ from ..ledger import Spend
 from ..randomness import SecretNoise
 from .base import PerturbingMechanism
 from .gaussian import GaussianMechanism
+from .grid import noisy_on_grid
 
 __all__ = ["SampledGaussian"]
 
@@ -86,4 +87,4 @@ class SampledGaussian(PerturbingMechanism):
 
     def randomize(self, value: np.ndarray, noise: SecretNoise) -> np.ndarray:
         """``value`` plus fresh noise."""
-        return value + self.noise_scale * noise.normal(value.shape)
+        return noisy_on_grid(value, self.sensitivity, self.noise_scale, noise)

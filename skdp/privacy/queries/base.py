@@ -14,6 +14,7 @@ from ..ledger import Spend
 from ..mechanisms.base import Mechanism, PerturbingMechanism
 from ..mechanisms.gaussian import GaussianMechanism
 from ..mechanisms.gumbel import GumbelMechanism
+from ..rounding import inflated
 
 __all__ = ["GaussianQuery", "GumbelQuery", "PerturbedQuery", "Query"]
 
@@ -51,10 +52,19 @@ class Query(ABC):
 class GaussianQuery(Query):
     """A question answered with Gaussian noise; its sensitivity is in l2."""
 
+    @property
+    @abstractmethod
+    def rounding(self) -> float:
+        """Most that rounding adds to a move between neighbours, in units of the sensitivity.
+
+        See :mod:`skdp.privacy.rounding`; 0 if the answer is computed exactly, as counts are.
+        """
+
     @final
     def mechanism(self, adjacency: Adjacency, spend: Spend) -> GaussianMechanism:
-        """The least Gaussian noise for the spend."""
-        return GaussianMechanism.calibrated(self.sensitivity(adjacency), spend)
+        """The least Gaussian noise for the spend, with the margin for finite precision."""
+        computed = inflated(self.sensitivity(adjacency), self.rounding)
+        return GaussianMechanism.calibrated(computed, spend)
 
 
 @dataclass(frozen=True, eq=False)
@@ -69,10 +79,16 @@ class GumbelQuery(Query):
     def choices(self) -> int:
         """How many candidates are chosen."""
 
+    @property
+    @abstractmethod
+    def rounding(self) -> float:
+        """Most that rounding adds to the move of a difference of scores; as for Gaussian noise."""
+
     @final
     def mechanism(self, adjacency: Adjacency, spend: Spend) -> GumbelMechanism:
-        """The least Gumbel noise for the spend."""
-        return GumbelMechanism.calibrated(self.sensitivity(adjacency), self.choices, spend)
+        """The least Gumbel noise for the spend, with the margin for finite precision."""
+        computed = inflated(self.sensitivity(adjacency), self.rounding)
+        return GumbelMechanism.calibrated(computed, self.choices, spend)
 
 
 @dataclass(frozen=True, eq=False)

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from dataclasses import dataclass
 from functools import cached_property
-from math import inf
+from math import inf, sqrt
 from typing import ClassVar
 
 import numpy as np
@@ -14,6 +14,7 @@ from ...data.blocks import BoundedBlock
 from ...losses import Loss
 from ...problem import Problem
 from ..adjacency import Adjacency
+from ..rounding import of_sum, spread
 from .base import GaussianQuery
 
 __all__ = ["GradientNormQuery", "GradientQuery"]
@@ -27,9 +28,10 @@ _LARGEST_SUM = 1e300
 class GradientQuery(GaussianQuery):
     """Mean over the rows of the gradient of the weighted loss at w, each row clipped.
 
-    The gradient of row i is ``c_i l'(y_i, <w, x~_i>) x~_i^T`` with l2 (Frobenius) norm
-    ``c_i ||l'|| ||x~_i||``. In closed form ``l'`` is shrunk until ``max(c) ||l'|| ||x~_i||`` is at
-    most ``clip``, for rows of all classes alike, so that clipping does not undo their weights.
+    The gradient of row i is ``v_i c_i l'(y_i, <w, x~_i>) x~_i^T`` with v_i in [0, 1] the weight of
+    the row and c_i that of its class. In closed form ``l'`` is shrunk until
+    ``max(c) ||l'|| ||x~_i||`` is at most ``clip``, for rows of all weights alike, so that clipping
+    does not undo them.
 
     Parameters
     ----------
@@ -52,7 +54,7 @@ class GradientQuery(GaussianQuery):
       under zero-out by half of it: the sum has one vector a row (see ``Adjacency.of_sum``), and n
       is public. Proof that it has at most that norm: after clipping,
       ``||l'|| <= bound / (max(c) ||x~_i||)``, hence
-      ``c_i ||l'|| ||x~_i|| <= bound c_i / max(c) <= bound``. Both are attained.
+      ``v_i c_i ||l'|| ||x~_i|| <= bound v_i c_i / max(c) <= bound``. Both are attained.
     - The bound holds whatever the rows, the targets and w, even if the loss declared a wrong
       Lipschitz constant, because the clip is applied in any case. It does presume that the loss is
       pointwise (see ``Loss.derivative``).
@@ -77,11 +79,33 @@ class GradientQuery(GaussianQuery):
         if self.clip is not None:
             object.__setattr__(self, "clip", float(self.clip))
 
-    @property
+    @cached_property
     def bound(self) -> float:
         """Bound on the norm of one row's gradient."""
         lipschitz = self.problem.lipschitz
         return lipschitz if self.clip is None else min(self.clip, lipschitz)
+
+    @property
+    def rounding(self) -> float:
+        """That of a sum of rows times derivatives, which is mapped afterwards."""
+        problem = self.problem
+        steepest = min(problem.loss.lipschitz, self._steepest_of_smooth) * problem.max_weight
+        return of_sum(problem.n_held, spread(problem.bounds, steepest, self.bound))
+
+    @property
+    def _steepest_of_smooth(self) -> float:
+        """Bound on clipped derivatives of a smooth loss that is least where score equals target.
+
+        With smoothness b and targets in [-1, 1] it is ``|l'| <= b (1 + ||w|| m)`` for a row of
+        length m, and after clipping ``|l'| <= bound / m``. The smaller of the two is largest where
+        they meet, at the larger root of ``t^2 - b t = b ||w|| bound``.
+        """
+        problem = self.problem
+        b = problem.loss.smoothness
+        if problem.bounds.target is None or not b < inf:
+            return inf
+        norm = float(np.linalg.norm(self.w))
+        return 0.5 * b + sqrt(0.25 * b * b + b * norm * self.bound / problem.max_weight)
 
     def sensitivity(self, adjacency: Adjacency) -> float:
         """``2 bound / n`` under replace-one; infinite unless double precision keeps the bound.
@@ -107,19 +131,19 @@ class GradientQuery(GaussianQuery):
 
     def of_block(self, block: BoundedBlock, z: np.ndarray) -> np.ndarray:
         """Sum of the clipped gradients of some rows with scores z."""
-        return block.combine(self.weighted(block, self.slopes(block, z)))
+        return block.combine(self.weighted(block, self.slopes(block, z)), self.bound)
 
     def slopes(self, block: BoundedBlock, z: np.ndarray) -> np.ndarray:
         """Clipped derivatives of some rows with scores z, before class weights."""
         return self.clipped(block, z, self.limits(block))
 
     def limits(self, block: BoundedBlock) -> np.ndarray:
-        """Bounds on the derivatives of some rows."""
-        heaviest = float(self._weights.max())
+        """Bounds on the derivatives of some rows, read-only."""
+        # Negative weights are refused by the problem; the bound holds in spite of them.
+        heaviest = max(map(abs, self.problem.class_weight or (1.0,)))
         # The derivative at an infinite score must not outlive a bound that overflows.
         most = _LARGEST_SUM / self.problem.n_samples / max(1.0, heaviest)
-        limit = self.bound / (block.norms if heaviest == 1 else block.norms * heaviest)
-        return np.minimum(limit, most, out=limit)
+        return block.limits.of(self.bound / heaviest, most)
 
     def clipped(self, block: BoundedBlock, z: np.ndarray, limits: np.ndarray) -> np.ndarray:
         """Derivatives of some rows with scores z, clipped to these bounds."""
@@ -127,10 +151,12 @@ class GradientQuery(GaussianQuery):
         return Loss.clipped_derivative(self.problem.loss, block.y, z, limits)
 
     def weighted(self, block: BoundedBlock, r: np.ndarray) -> np.ndarray:
-        """Derivatives of some rows times the weights of their classes; overwrites r."""
+        """Derivatives of some rows times the weights of rows and classes; overwrites r."""
         if self.problem.class_weight is not None:
             weight = np.take(self._weights, block.y.astype(np.intp), mode="clip")
             r *= weight if r.ndim == 1 else weight[:, None]
+        if block.weights is not None:
+            r *= block.weights if r.ndim == 1 else block.weights[:, None]
         return r
 
     @cached_property
@@ -156,6 +182,11 @@ class GradientNormQuery(GaussianQuery):
     name: ClassVar[str] = "gradient_norm"
 
     gradient: GradientQuery
+
+    @property
+    def rounding(self) -> float:
+        """That of the gradient, and of its norm."""
+        return 2.0 * self.gradient.rounding
 
     def sensitivity(self, adjacency: Adjacency) -> float:
         """That of the gradient."""

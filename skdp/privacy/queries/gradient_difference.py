@@ -12,6 +12,7 @@ import numpy as np
 from ...data.base import RowStore
 from ...data.blocks import BoundedBlock
 from ..adjacency import Adjacency
+from ..rounding import of_sum, spread
 from .base import GaussianQuery
 from .gradient import GradientQuery
 
@@ -41,7 +42,8 @@ class GradientDifferenceQuery(GaussianQuery):
 
     and in any case in the ball of centre 0 and radius 2 C. The smallest ball around the
     intersection of the two is what counts: let c be its centre, which is public, and r its radius.
-    The question is ``c + sum_i (difference_i - c) / n``.
+    The question is ``c + sum_i (difference_i - c) / n``, or, for weighted rows whose number is not
+    n, with the public multiple of c that makes it the sum of the differences over n.
 
     Parameters
     ----------
@@ -72,8 +74,10 @@ class GradientDifferenceQuery(GaussianQuery):
 
     Notes
     -----
-    Proof, for a row x with ``||x|| <= R`` and weight 1 (a lesser weight shrinks the difference
-    towards 0, which stays within each ball, as does a shorter row). Let t be the change of its
+    Proof, for a row x with ``||x|| <= R`` and weight 1. (A lesser weight, of its class or its own,
+    shrinks the difference towards 0, and so does a shorter row. Each of the balls is convex and
+    holds 0, so that the difference stays in both, and in the smallest one around what they share.)
+    Let t be the change of its
     scores, H the smoothness of the loss, b the change of its derivative and a that after clipping,
     so that the difference is the outer product of x and a. A convex loss has
     ``||b||^2 <= H <b, t>`` (Baillon and Haddad, 1977), which says that b lies in the ball of centre
@@ -113,10 +117,14 @@ class GradientDifferenceQuery(GaussianQuery):
             return self.gradient.w - self.w0
 
     @cached_property
+    def _length(self) -> float:
+        with np.errstate(over="ignore", invalid="ignore"):
+            return sqrt(np.vdot(self._delta, self._delta))
+
+    @cached_property
     def _ball(self) -> tuple[float, float]:
         """Distance of the centre from 0 in the direction of delta, and radius."""
-        with np.errstate(over="ignore", invalid="ignore"):
-            length = float(np.linalg.norm(self._delta))
+        length = self._length
         # At most what a gradient may be, in each of two gradients.
         reach = 2.0 * self.gradient.bound
         longest = self.gradient.problem.smoothness * length
@@ -130,6 +138,25 @@ class GradientDifferenceQuery(GaussianQuery):
     def radius(self) -> float:
         """Most that the difference of a row can be away from the public centre."""
         return self._ball[1]
+
+    @property
+    def rounding(self) -> float:
+        """That of a sum of rows times differences, which is mapped afterwards."""
+        problem, radius = self.gradient.problem, self.radius
+        heaviest, smoothness = problem.max_weight, problem.loss.smoothness
+        steepest = 2.0 * problem.loss.lipschitz * heaviest
+        if smoothness < inf:
+            # A difference is at most that times the row's length m times the distance, and at most
+            # two radii over m: the smaller is largest where they meet.
+            apart = float(np.linalg.norm(self.gradient.w - self.w0))
+            steepest = min(steepest, sqrt(2.0 * smoothness * heaviest * apart * radius))
+        # The centre is no further from zero than a radius, and is taken off after the rows are
+        # added up: the lengths of both count.
+        out = of_sum(problem.n_held, 3.0 * spread(problem.bounds, steepest, radius))
+        if problem.bounds.exact and problem.loss.n_scores > 1:
+            # Derivatives that are rounded towards zero, score by score, may leave the ball.
+            out += 2.0**-18 * sqrt(problem.loss.n_scores)
+        return out
 
     def sensitivity(self, adjacency: Adjacency) -> float:
         """``2 radius / n`` under replace-one; infinite unless double precision keeps the bound."""
@@ -148,17 +175,23 @@ class GradientDifferenceQuery(GaussianQuery):
     def about_centre(
         self, rows: RowStore, count: float, marked: np.ndarray | None = None
     ) -> np.ndarray:
-        """``c + sum_i (difference_i - c) / count`` over all rows, or those that are marked."""
+        """``h c + sum_i (difference_i - c) / count`` over all rows, or those that are marked.
+
+        h is 1, or if rows are weighted their public number over what stands for it.
+        """
         problem, centre = self.gradient.problem, self._ball[0]
-        c = self._delta * (centre / np.linalg.norm(self._delta)) if centre else None
+        c = self._delta * (centre / self._length) if centre else None
 
-        def deviations(block: BoundedBlock) -> np.ndarray:
-            total = self._of_block(block)
-            return total if c is None else total - block.y.size * c
+        def counted(block: BoundedBlock) -> np.ndarray:
+            return np.append(self._of_block(block), block.y.size)
 
-        total = rows.bounded(problem.bounds).sum(deviations, marked)
+        # The centre is no multiple of the grid on which sums may be exact, so it is taken off last.
+        *sums, taken = rows.bounded(problem.bounds).sum(counted, marked)
+        total = np.reshape(sums, problem.shape)
+        if c is not None:
+            total -= taken * c
         total /= count
-        return total if c is None else total + c
+        return total if c is None else total + c * (problem.n_held / problem.n_samples)
 
     def public(self) -> tuple[object, ...]:
         """w, w0 and the bound on a row's gradient."""
@@ -176,7 +209,9 @@ class GradientDifferenceQuery(GaussianQuery):
             _project(a, t, problem.loss.smoothness, self._kind)
         if not np.isfinite(np.vdot(a, a)):
             np.copyto(a, 0.0, where=~np.isfinite(a))
-        return block.combine(gradient.weighted(block, a))
+        # No more than what two gradients may be, and than the far end of the ball.
+        reach = self._ball[0] + self.radius
+        return block.combine(gradient.weighted(block, a), reach)
 
 
 def _around_both(centre: float, radius: float, reach: float) -> tuple[float, float]:

@@ -21,9 +21,10 @@ __all__ = ["GradientAndShareQuery", "GradientSizesQuery"]
 
 @dataclass(frozen=True, eq=False)
 class GradientSizesQuery(GaussianQuery):
-    """How many rows have a gradient whose norm lies between public edges.
+    """How many rows have a gradient whose norm lies between public edges, or what they weigh.
 
-    The norm is ``c_i ||l'(y_i, <w, x~_i>)|| ||x~_i||`` before any clipping of gradients.
+    The norm is ``c_i ||l'(y_i, <w, x~_i>)|| ||x~_i||`` before any clipping of gradients, and before
+    it is multiplied by the weight of the row, which it counts by.
 
     Parameters
     ----------
@@ -38,7 +39,8 @@ class GradientSizesQuery(GaussianQuery):
     Guarantees
     ----------
     - Replacing a row moves one count down and one up by 1: sqrt(2) in l2. Zeroing it out moves
-      one count: 1. A derivative that is not a number counts as zero.
+      one count: 1. A derivative that is not a number counts as zero. Rows that count by weights
+      v and u in [0, 1] move it by at most ``sqrt(v^2 + u^2)`` or ``|v - u|``, which is no more.
     """
 
     name: ClassVar[str] = "gradient_sizes"
@@ -46,6 +48,11 @@ class GradientSizesQuery(GaussianQuery):
     problem: Problem
     w: np.ndarray
     edges: np.ndarray
+
+    @property
+    def rounding(self) -> float:
+        """None: sums of weights are exact."""
+        return 0.0
 
     def sensitivity(self, adjacency: Adjacency) -> float:
         """``sqrt(2)`` under replace-one, 1 under zero-out."""
@@ -62,7 +69,8 @@ class GradientSizesQuery(GaussianQuery):
     def _of_block(self, block: BoundedBlock) -> np.ndarray:
         sizes = _sizes(self.problem, block, block.scores(self.w))
         bins = np.searchsorted(self.edges, sizes, side="right")
-        return np.bincount(bins, minlength=self.edges.size + 1).astype(np.float64)
+        counts = np.bincount(bins, block.weights, minlength=self.edges.size + 1)
+        return counts.astype(np.float64, copy=False)
 
 
 @dataclass(frozen=True, eq=False)
@@ -71,7 +79,9 @@ class GradientAndShareQuery(GaussianQuery):
 
     A row is whole if the norm of its gradient is at most the clip. One pass answers both, and the
     answer, a vector of the entries of the gradient and one more, takes noise of one scale; the
-    weight says how precise the share is beside the gradient.
+    weight says how precise the share is beside the gradient. If rows have weights v_i of their own,
+    the share is ``usual + sum_i v_i ([row i is whole] - usual) / n``: it exceeds ``usual`` if and
+    only if more than that much of the weight is on rows left whole, whatever all of it is.
 
     Parameters
     ----------
@@ -79,19 +89,28 @@ class GradientAndShareQuery(GaussianQuery):
         The gradient in question, with a clip.
     weight : float
         Factor of the share, > 0.
+    usual : float, default=0.5
+        The share that is compared with, in [0, 1]; it matters for weighted rows only.
 
     Guarantees
     ----------
     - Replacing a row moves the gradient by at most ``2 C / n`` and the share by at most ``1 / n``,
       together at most ``hypot(2 C, weight) / n`` in l2; zeroing it out moves them by at most
-      ``hypot(C, weight) / n``. Both are attained. The price is thus that of a release of the
-      gradient plus that of a release of the share.
+      ``hypot(C, weight) / n``. Both are attained. The part of a weighted row in the share is
+      between ``-usual`` and ``1 - usual``, which are 1 apart and both at most 1 in size. The price
+      is thus that of a release of the gradient plus that of a release of the share.
     """
 
     name: ClassVar[str] = "gradient_and_share"
 
     gradient: GradientQuery
     weight: float
+    usual: float = 0.5
+
+    @property
+    def rounding(self) -> float:
+        """That of the gradient; the share takes no more."""
+        return self.gradient.rounding
 
     def sensitivity(self, adjacency: Adjacency) -> float:
         """``hypot(2 C, weight) / n`` under replace-one."""
@@ -102,16 +121,23 @@ class GradientAndShareQuery(GaussianQuery):
     def evaluate(self, rows: RowStore) -> np.ndarray:
         """The exact answer, of shape (entries of w + 1,)."""
         problem = self.gradient.problem
-        return rows.bounded(problem.bounds).sum(self._of_block) / problem.n_samples
+        answer = rows.bounded(problem.bounds).sum(self._of_block) / problem.n_samples
+        if rows.weighted:
+            answer[-1] += self.weight * self.usual
+        return answer
 
     def public(self) -> tuple[object, ...]:
-        """w, the clip and the weight."""
-        return (*self.gradient.public(), self.weight)
+        """w, the clip, the weight and what is usual."""
+        return (*self.gradient.public(), self.weight, self.usual)
 
     def _of_block(self, block: BoundedBlock) -> np.ndarray:
         z = block.scores(self.gradient.w)
         sizes = _sizes(self.gradient.problem, block, z)
-        whole = self.weight * np.count_nonzero(sizes <= self.gradient.bound)
+        left_whole = sizes <= self.gradient.bound
+        whole = float(np.count_nonzero(left_whole))
+        if block.weights is not None:
+            whole = float(block.weights @ (left_whole - self.usual))
+        whole *= self.weight
         return np.append(self.gradient.of_block(block, z), whole)
 
 

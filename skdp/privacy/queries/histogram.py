@@ -1,4 +1,4 @@
-"""Counts of rows by the size of their norm, or by their target."""
+"""Counts of rows, or sums of their weights, by the size of their norm or by their target."""
 
 from __future__ import annotations
 
@@ -19,7 +19,7 @@ Histogrammed = Literal["row_norm", "target", "target_size"]
 
 @dataclass(frozen=True, eq=False)
 class HistogramQuery(GaussianQuery):
-    """How many rows fall between public edges.
+    """How many rows fall between public edges, or what they weigh if they have weights.
 
     Parameters
     ----------
@@ -33,13 +33,19 @@ class HistogramQuery(GaussianQuery):
     Guarantees
     ----------
     - Replacing a row moves one count down and one up by 1: sqrt(2) in l2. Zeroing it out moves
-      one count: 1.
+      one count: 1. Rows that count by weights v and u in [0, 1] move the answer by at most
+      ``sqrt(v^2 + u^2)``, or ``|v - u|`` within a bin, which is no more.
     """
 
     name: ClassVar[str] = "histogram"
 
     of: Histogrammed
     edges: np.ndarray
+
+    @property
+    def rounding(self) -> float:
+        """None: sums of weights are exact."""
+        return 0.0
 
     def sensitivity(self, adjacency: Adjacency) -> float:
         """``sqrt(2)`` under replace-one, 1 under zero-out."""
@@ -59,4 +65,5 @@ class HistogramQuery(GaussianQuery):
         else:
             values = block.y if self.of == "target" else np.abs(block.y)
         bins = np.searchsorted(self.edges, values, side="right")
-        return np.bincount(bins, minlength=self.edges.size + 1).astype(np.float64)
+        counts = np.bincount(bins, block.bounded_weights, minlength=self.edges.size + 1)
+        return counts.astype(np.float64, copy=False)

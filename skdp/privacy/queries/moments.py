@@ -10,10 +10,12 @@ import numpy as np
 
 from ...bounds import RowBounds
 from ...data.base import RowStore
+from ...data.blocks import BoundedBlock
 from ..adjacency import Adjacency
+from ..rounding import of_sum
 from .base import GaussianQuery
 
-__all__ = ["MomentsQuery"]
+__all__ = ["MomentsQuery", "weighed"]
 
 _LARGEST_NORM, _LEAST_SQUARE, _LARGEST_SUM = 1e150, 1e-280, 1e300
 
@@ -23,7 +25,7 @@ class MomentsQuery(GaussianQuery):
     r"""Second moments ``mean_i v_i v_i^T`` of the bounded rows, or their diagonal and last column.
 
     ``v_i`` is the row with its intercept entry, so with an intercept the last column holds the
-    mean of the features.
+    mean of the features. A row of weight s in [0, 1] adds ``s v_i v_i^T``.
 
     The symmetric matrix is answered as the vector of its diagonal and of sqrt(2) times its upper
     triangle. Its l2 norm is the Frobenius norm of the matrix, so equal noise on the vector is
@@ -37,12 +39,15 @@ class MomentsQuery(GaussianQuery):
         Number of rows n, length p of each.
     full : bool
         Whether all entries are asked for.
+    held : int, optional
+        Number of rows, if it is not n because they are weighted.
 
     Guarantees
     ----------
     - Replacing a row moves the answer by at most ``sqrt(2) R^2 / n`` with R the bound on a row's
       norm: ``||v v' - u u'||_F^2 = |v|^4 + |u|^4 - 2 <u, v>^2 <= 2 R^4``, attained by orthogonal
       rows. Zeroing a row out moves it by at most ``R^2 / n``. A part of the vector moves no more.
+      A weighted row is as good as the shorter row ``sqrt(s) v``.
     """
 
     name: ClassVar[str] = "second_moments"
@@ -51,6 +56,12 @@ class MomentsQuery(GaussianQuery):
     n_samples: int
     n_rows: int
     full: bool
+    held: int | None = None
+
+    @property
+    def rounding(self) -> float:
+        """That of a sum of products of rows."""
+        return of_sum(self.held or self.n_samples)
 
     def sensitivity(self, adjacency: Adjacency) -> float:
         """``sqrt(2) R^2 / n`` under replace-one; infinite where double precision is left."""
@@ -63,9 +74,12 @@ class MomentsQuery(GaussianQuery):
         """The exact moments as a vector."""
         bounded = rows.bounded(self.bounds)
         if self.full:
-            total = bounded.sum(lambda block: block.gram())
+            total = bounded.sum(lambda b: b.gram() if b.weights is None else _gram(b))
             return _vector(total) / self.n_samples
-        return bounded.sum(lambda block: _edges(block.rows())) / self.n_samples
+        sums = bounded.sum(lambda block: _edges(weighed(block)))
+        # Last, because it would take sums off the grid on which they may be exact.
+        sums[self.n_rows :] *= sqrt(2.0)
+        return sums / self.n_samples
 
     def public(self) -> tuple[object, ...]:
         """The norm bound and which part is asked for."""
@@ -84,10 +98,23 @@ class MomentsQuery(GaussianQuery):
         return out
 
 
+def weighed(block: BoundedBlock) -> np.ndarray:
+    """Rows times the roots of their weights, dense (m, p)."""
+    V = block.rows()
+    if block.weights is not None:
+        V *= np.sqrt(block.weights)[:, None]
+    return V
+
+
+def _gram(block: BoundedBlock) -> np.ndarray:
+    V = weighed(block)
+    return V.T @ V
+
+
 def _vector(S: np.ndarray) -> np.ndarray:
     return np.concatenate([np.diag(S), sqrt(2.0) * S[np.triu_indices(len(S), 1)]])
 
 
 def _edges(V: np.ndarray) -> np.ndarray:
-    """Diagonal, then sqrt(2) times the last column above the diagonal."""
-    return np.concatenate([np.einsum("ij,ij->j", V, V), sqrt(2.0) * (V[:, -1] @ V[:, :-1])])
+    """Diagonal, then the last column above the diagonal."""
+    return np.concatenate([np.einsum("ij,ij->j", V, V), V[:, -1] @ V[:, :-1]])

@@ -12,7 +12,9 @@ from ...bounds import RowBounds
 from ...data.base import RowStore
 from ...data.blocks import BoundedBlock
 from ..adjacency import Adjacency
+from ..rounding import of_sum
 from .base import GaussianQuery
+from .moments import weighed
 
 __all__ = ["NormalEquationsQuery"]
 
@@ -26,7 +28,8 @@ class NormalEquationsQuery(GaussianQuery):
     ``v_i`` is the row with its intercept entry and ``y_i`` in [-1, 1] the bounded target. The
     symmetric matrix is answered as the vector of its diagonal and of sqrt(2) times its upper
     triangle, whose norm is the Frobenius norm of the matrix; then comes the other moment, times
-    ``R sqrt(2 balance)``, with R the bound on a row's norm.
+    ``R sqrt(2 balance)``, with R the bound on a row's norm. A row of weight s in [0, 1] counts as
+    the row ``sqrt(s) v_i`` with the target ``sqrt(s) y_i``, which is within the same bounds.
 
     Parameters
     ----------
@@ -36,6 +39,8 @@ class NormalEquationsQuery(GaussianQuery):
         Number of rows n, length p of each.
     balance : float
         Weight c of the moments with the targets, in (0, 1].
+    held : int, optional
+        Number of rows, if it is not n because they are weighted.
 
     Raises
     ------
@@ -66,6 +71,7 @@ class NormalEquationsQuery(GaussianQuery):
     n_samples: int
     n_rows: int
     balance: float
+    held: int | None = None
 
     def __post_init__(self) -> None:
         if not (0 < self.balance <= 1 and self.bounds.target is not None):
@@ -73,6 +79,11 @@ class NormalEquationsQuery(GaussianQuery):
                 "NormalEquationsQuery needs a balance in (0, 1] and bounded targets, got "
                 f"balance={self.balance} and {self.bounds.target}."
             )
+
+    @property
+    def rounding(self) -> float:
+        """That of a sum of products of rows and targets."""
+        return of_sum(self.held or self.n_samples)
 
     def sensitivity(self, adjacency: Adjacency) -> float:
         """``sqrt(2) R^2 (1 + c) / n`` under replace-one; infinite where double precision ends."""
@@ -111,5 +122,6 @@ class NormalEquationsQuery(GaussianQuery):
 
 
 def _of_block(block: BoundedBlock) -> np.ndarray:
-    V = block.rows()
-    return V.T @ np.column_stack([V, block.y])
+    V = weighed(block)
+    y = block.y if block.weights is None else np.sqrt(block.weights) * block.y
+    return V.T @ np.column_stack([V, y])

@@ -49,14 +49,15 @@ _ROUND_UP = 1 + 1e-9
 class PerturbedMinimumQuery(PerturbedQuery):
     r"""Minimiser of the sum of clipped losses, a quadratic penalty, and a random linear function.
 
-    .. math:: \sum_i c_i\, l_C(y_i, \langle w, \tilde x_i\rangle)
+    .. math:: \sum_i v_i c_i\, l_C(y_i, \langle w, \tilde x_i\rangle)
               + \tfrac12 \langle w, Q w\rangle + \langle b, w\rangle,
               \qquad b \sim N(0, \sigma^2 I)
 
     ``l_C`` is the convex loss whose derivative is that of the loss, clipped as for gradients: the
-    norm of a row's gradient is at most ``clip``. Q is the Hessian of n times the penalty, scaled
-    down with the loss where it is clipped, with its eigenvalues raised to at least ``strength``.
-    The intercept is a part of w, so its curvature is ``strength``.
+    norm of a row's gradient is at most ``clip``; v_i in [0, 1] is the weight of the row. Q is the
+    Hessian of n times the penalty, scaled down with the loss where it is clipped, with its
+    eigenvalues raised to at least ``strength``. The intercept is a part of w, so its curvature is
+    ``strength``.
 
     Parameters
     ----------
@@ -87,7 +88,7 @@ class PerturbedMinimumQuery(PerturbedQuery):
       ``C_i < 1/2`` the slope is at most ``C_i (1 - C_i)``, and then
       ``max(c) ||x_i||^2 C_i (1 - C_i) = clip ||x_i|| - clip^2 / max(c)`` is largest for the longest
       row. For rows so short that C_i is larger, ``max(c) ||x_i||^2 / 4 <= clip ||x_i|| / 2`` is
-      less than that.
+      less than that. A weight v_i makes derivative and slope smaller and keeps the sign.
     - It is found to the tolerance for all rows, targets and slopes, but for rounding, in a bounded
       number of passes over the rows. How many there were is not told.
     """

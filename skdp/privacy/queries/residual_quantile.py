@@ -11,6 +11,7 @@ from ...data.base import RowStore
 from ...data.blocks import BoundedBlock
 from ...problem import Problem
 from ..adjacency import Adjacency
+from ..rounding import of_sum
 from .base import GumbelQuery
 
 __all__ = ["ResidualQuantileQuery"]
@@ -21,7 +22,8 @@ class ResidualQuantileQuery(GumbelQuery):
     r"""The edge that has the share q of the residuals, or of their sizes, below it.
 
     Edge e has the score ``-|sum_i ([v_i < e] - q)|``, in rows, where ``v_i`` is the residual
-    ``y_i - <w, x~_i>`` or its absolute value. One edge is chosen by the exponential mechanism
+    ``y_i - <w, x~_i>`` or its absolute value; if rows have weights, each term is multiplied by that
+    of its row, in [0, 1]. One edge is chosen by the exponential mechanism
     (Smith, 2011): with m edges the share below the choice is off by a few times ``log(m)`` in units
     of the noise.
 
@@ -48,7 +50,8 @@ class ResidualQuantileQuery(GumbelQuery):
     - Replacing a row moves each sum by at most 1, up or down, so that the difference of two scores
       moves by at most 2; attained where edges on either side of the quantile lie between the two
       residuals. Zeroing it out moves a sum by q, or down by 1 - q, and the difference of two scores
-      by at most ``2 max(q, 1 - q)``.
+      by at most ``2 max(q, 1 - q)``. A weight brings the term of a row closer to 0, and so within
+      the same interval ``[-q, 1 - q]``.
     """
 
     name: ClassVar[str] = "residual_quantile"
@@ -71,6 +74,11 @@ class ResidualQuantileQuery(GumbelQuery):
         """One edge."""
         return 1
 
+    @property
+    def rounding(self) -> float:
+        """Two scores err at a time."""
+        return of_sum(self.problem.n_held, 1.5)
+
     def sensitivity(self, adjacency: Adjacency) -> float:
         """2 under replace-one, ``2 max(q, 1 - q)`` under zero-out."""
         if adjacency is Adjacency.REPLACE_ONE:
@@ -89,6 +97,11 @@ class ResidualQuantileQuery(GumbelQuery):
         v = block.y - block.scores(self.w)
         # Not a number would sort last.
         v[np.isnan(v)] = 0.0
-        v = np.sort(np.abs(v) if self.sizes else v)
-        below = np.searchsorted(v, self.edges, side="left").astype(np.float64)
-        return below - self.share * v.size
+        v = np.abs(v) if self.sizes else v
+        if block.weights is None:
+            below = np.searchsorted(np.sort(v), self.edges, side="left").astype(np.float64)
+            return below - self.share * v.size
+        order = np.argsort(v)
+        weight_of_first = np.concatenate([[0.0], np.cumsum(block.weights[order])])
+        below = weight_of_first[np.searchsorted(v[order], self.edges, side="left")]
+        return below - self.share * weight_of_first[-1]

@@ -12,6 +12,7 @@ from ...bounds import RowBounds
 from ...data.base import RowStore
 from ...data.blocks import BoundedBlock
 from ..adjacency import Adjacency
+from ..rounding import of_sum, spread
 from .base import GaussianQuery
 
 __all__ = ["RowMeansQuery"]
@@ -24,7 +25,8 @@ class RowMeansQuery(GaussianQuery):
     r"""``1/n sum_i v_i e_{y_i}^T``: the sum of the bounded rows of each class, divided by n.
 
     ``v_i`` is the row with its intercept entry, so with an intercept the last row of the answer
-    holds the shares of the classes. With one class it is the mean of all rows.
+    holds the shares of the classes. With one class it is the mean of all rows. A row of weight s in
+    [0, 1] adds s times that, as a shorter row would.
 
     Parameters
     ----------
@@ -36,6 +38,8 @@ class RowMeansQuery(GaussianQuery):
     n_classes : int, default=1
         Number of classes K, encoded 0, ..., K - 1; targets outside count towards the nearest one,
         those that are not numbers towards the first. 1 takes no notice of targets.
+    held : int, optional
+        Number of rows, if it is not n because they are weighted.
 
     Guarantees
     ----------
@@ -54,6 +58,7 @@ class RowMeansQuery(GaussianQuery):
     bounds: RowBounds
     n_samples: int
     n_classes: int = 1
+    held: int | None = None
 
     @property
     def one_sided(self) -> bool:
@@ -64,6 +69,11 @@ class RowMeansQuery(GaussianQuery):
             and bool(np.all(row_map.scale >= 0) and np.all(row_map.shift == 0))
         )
         return self.bounds.nonnegative and self.bounds.intercept_value >= 0 and keeps_signs
+
+    @property
+    def rounding(self) -> float:
+        """That of a sum of rows, which are mapped after they are added up."""
+        return of_sum(self.held or self.n_samples, spread(self.bounds, 1.0, self.bounds.row_norm))
 
     def sensitivity(self, adjacency: Adjacency) -> float:
         """``sqrt(2) R / n`` or ``2 R / n``; infinite where double precision is left."""
@@ -84,8 +94,11 @@ class RowMeansQuery(GaussianQuery):
 
     def _of_block(self, block: BoundedBlock) -> np.ndarray:
         m, k = block.y.size, self.n_classes
+        s = block.weights
         if k == 1:
-            return block.combine(np.ones(m))
+            return block.combine(np.ones(m) if s is None else s.copy(), self.bounds.row_norm)
         members = np.zeros((m, k))
-        members[np.arange(m), np.clip(np.nan_to_num(block.y), 0, k - 1).astype(np.intp)] = 1.0
-        return block.combine(members)
+        members[np.arange(m), np.clip(np.nan_to_num(block.y), 0, k - 1).astype(np.intp)] = (
+            1.0 if s is None else s
+        )
+        return block.combine(members, self.bounds.row_norm)

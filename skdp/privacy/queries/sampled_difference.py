@@ -11,6 +11,7 @@ from ...data.base import RowStore
 from ..adjacency import Adjacency
 from ..ledger import Spend
 from ..mechanisms.sampled_gaussian import SampledGaussian
+from ..rounding import inflated
 from .base import PerturbedQuery
 from .gradient_difference import GradientDifferenceQuery
 
@@ -75,7 +76,7 @@ class SampledDifferenceQuery(PerturbedQuery):
         return SampledGaussian.calibrated(
             self.difference.gradient.problem.n_samples,
             self.sampling_rate,
-            self.sensitivity(adjacency),
+            inflated(self.sensitivity(adjacency), self.difference.rounding),
             adjacency,
             spend,
         )

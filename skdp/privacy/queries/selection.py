@@ -12,6 +12,7 @@ from ...data.base import RowStore
 from ...data.blocks import BoundedBlock
 from ...problem import Problem
 from ..adjacency import Adjacency
+from ..rounding import of_sum
 from .base import GumbelQuery
 
 __all__ = ["SelectionQuery"]
@@ -28,7 +29,8 @@ class SelectionQuery(GumbelQuery):
     .. math:: \frac{1}{n} \Bigl|\sum_i [x_{ij}]_{-b}^{b}\, [y_i - \langle w, \tilde x_i \rangle]
               _{-c}^{c} \Bigr|
 
-    or, if ``signed``, the same without the absolute value. Rows are first scaled down to the
+    or, if ``signed``, the same without the absolute value, with each term times the weight of its
+    row, in [0, 1], if rows are weighted. Rows are first scaled down to the
     bound on their norm. A small c leaves hardly more than the sign of the residuals: noise falls
     with it and the correlation of the signs stays.
 
@@ -81,6 +83,11 @@ class SelectionQuery(GumbelQuery):
         own = self.problem.bounds.feature_bound
         return min(inf if own is None else own, self._largest / sqrt(2.0))
 
+    @property
+    def rounding(self) -> float:
+        """Two scores err at a time, by entries that are clipped one by one."""
+        return of_sum(self.problem.n_held, 1.5)
+
     def sensitivity(self, adjacency: Adjacency) -> float:
         """``4 c e / n`` under replace-one; infinite where double precision is left."""
         n, product = self.problem.n_samples, self.clip * self.entry
@@ -108,5 +115,7 @@ class SelectionQuery(GumbelQuery):
     def _of_block(self, block: BoundedBlock) -> np.ndarray:
         r = np.clip(block.y - block.scores(self.w), -self.clip, self.clip)
         r[np.isnan(r)] = 0.0
+        if block.weights is not None:
+            r *= block.weights
         feature_bound = self.problem.bounds.feature_bound
         return block.combine_within(r, inf if feature_bound is None else feature_bound)

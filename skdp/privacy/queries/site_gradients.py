@@ -17,6 +17,7 @@ from ..adjacency import Adjacency
 from ..ledger import Spend
 from ..mechanisms.gaussian import GaussianMechanism
 from ..mechanisms.sites import SampledSites, SiteNoise, Trust
+from ..rounding import inflated
 from .base import PerturbedQuery, Query
 from .gradient import GradientQuery
 
@@ -91,6 +92,11 @@ class SiteQuestion:
     def gradient(self) -> GradientQuery:
         """The question about all rows that has the same clip."""
         return GradientQuery(self.problem, self.problem.start(), self.clip)
+
+    @property
+    def rounding(self) -> float:
+        """Relative margin for the rounding of a message: no more than for all rows together."""
+        return self.gradient.rounding
 
     def sensitivity(self, adjacency: Adjacency) -> float:
         """Of one site's message; infinite as for the question about all rows."""
@@ -175,7 +181,7 @@ class SiteGradientsQuery(Query):
             question.labels(),
             None if edges is None else np.searchsorted(question.active, edges),
             self.trust,
-            self.sensitivity(adjacency),
+            inflated(self.sensitivity(adjacency), self.question.rounding),
             spend,
             self.shares,
         )
@@ -229,7 +235,7 @@ class SampledSiteGradientsQuery(PerturbedQuery):
 
     def mechanism(self, adjacency: Adjacency, spend: Spend) -> SampledSites:
         """Noise for which the spend would be the price of a site if every row took part."""
-        sensitivity = self.sensitivity(adjacency)
+        sensitivity = inflated(self.sensitivity(adjacency), self.question.rounding)
         noise = GaussianMechanism.calibrated(sensitivity, spend).noise_scale
         question = self.question
         return SampledSites(

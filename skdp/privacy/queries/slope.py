@@ -13,6 +13,7 @@ from ...data.blocks import BoundedBlock
 from ...losses import Loss
 from ...problem import Problem
 from ..adjacency import Adjacency
+from ..rounding import of_sum
 from .base import GaussianQuery
 from .gradient import GradientQuery
 
@@ -23,7 +24,7 @@ _LEAST_CLIP, _LARGEST_SUM = 1e-140, 1e300
 
 @dataclass(frozen=True, eq=False)
 class SlopeQuery(GaussianQuery):
-    r"""``1/n sum_i c_i/max(c) [l'(y_i, <w, x~_i>)]_clip``: how the loss changes with the intercept.
+    r"""``1/n sum_i v_i c_i/max(c) [l'(y_i, <w, x~_i>)]_clip``: the slope along the intercept.
 
     It has K entries, far fewer than a gradient, and its noise does not grow with the rows.
 
@@ -42,8 +43,8 @@ class SlopeQuery(GaussianQuery):
     ----------
     - Under replace-one the exact answer moves by at most ``2 clip / n`` in l2, under zero-out by
       half of it: the sum has one vector a row, of norm at most ``clip``, because the weight of its
-      class is at most the largest one (see ``Adjacency.of_sum``). Both are attained, by rows on the
-      wrong side whose labels differ.
+      class is at most the largest one, and its own weight ``v_i`` at most 1 (see
+      ``Adjacency.of_sum``). Both are attained, by rows on the wrong side whose labels differ.
     - The bound holds whatever the rows, the targets and w.
     """
 
@@ -56,6 +57,11 @@ class SlopeQuery(GaussianQuery):
 
     def __post_init__(self) -> None:
         object.__setattr__(self, "w", GradientQuery(self.problem, self.w).w)
+
+    @property
+    def rounding(self) -> float:
+        """That of a sum of derivatives."""
+        return of_sum(self.problem.n_held)
 
     def sensitivity(self, adjacency: Adjacency) -> float:
         """``2 clip / n`` under replace-one; infinite where double precision is left."""
@@ -78,24 +84,26 @@ class SlopeQuery(GaussianQuery):
         r = Loss.clipped_derivative(
             problem.loss, block.y, z, min(self.clip, problem.loss.lipschitz)
         )
-        r = relatively_weighted(problem, block.y, r)
+        r = relatively_weighted(problem, block, r)
         return np.atleast_1d(r.sum(axis=0))
 
 
-def relatively_weighted(problem: Problem, y: np.ndarray, r: np.ndarray) -> np.ndarray:
-    """Derivatives times the weights of the rows' classes, in units of the largest weight.
+def relatively_weighted(problem: Problem, block: BoundedBlock, r: np.ndarray) -> np.ndarray:
+    """Derivatives times the weights of rows, and of their classes in units of the largest.
 
     Parameters
     ----------
     problem : Problem
-        With the weights.
-    y : ndarray of shape (m,)
-        Encoded targets.
+        With the weights of classes.
+    block : BoundedBlock
+        The rows.
     r : ndarray of shape (m,) or (m, K)
         Derivatives; overwritten.
     """
     if problem.class_weight is not None:
         shares = np.abs(problem.class_weight) / np.abs(problem.class_weight).max()
-        share = np.take(shares, y.astype(np.intp), mode="clip")
+        share = np.take(shares, block.y.astype(np.intp), mode="clip")
         r *= share if r.ndim == 1 else share[:, None]
+    if block.weights is not None:
+        r *= block.weights if r.ndim == 1 else block.weights[:, None]
     return r

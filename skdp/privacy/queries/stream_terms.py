@@ -13,8 +13,10 @@ from ...data.base import RowStore
 from ...data.blocks import BoundedBlock
 from ...problem import Problem
 from ..adjacency import Adjacency
+from ..rounding import of_sum, spread
 from .base import GaussianQuery, GumbelQuery
 from .gradient import GradientQuery
+from .slope import relatively_weighted
 
 __all__ = ["StreamScoresQuery", "StreamTerm", "StreamTermQuery"]
 
@@ -30,7 +32,8 @@ class StreamTerm:
     .. math:: r_i = (k + 1)\, l'(y_i, \langle w, \tilde x_i \rangle)
                     - k\, l'(y_i, \langle w_0, \tilde x_i \rangle)
 
-    The vector is ``c_i x~_i r_i'``, c_i being the weight of the row's class: both gradients of a
+    The vector is ``v_i c_i x~_i r_i'``, v_i in [0, 1] being the weight of the row and c_i that of
+    its class: both gradients of a
     row lie along the row, so the vector of their weighted difference can be clipped as a whole by
     shrinking ``r_i``.
 
@@ -80,14 +83,8 @@ class StreamTerm:
         return r
 
     def weighted(self, block: BoundedBlock, r: np.ndarray) -> np.ndarray:
-        """Derivatives times the weights of the rows' classes, in units of the heaviest."""
-        weights = self.problem.class_weight
-        if weights is None:
-            return r
-        shares = np.abs(weights) / np.abs(weights).max()
-        share = np.take(shares, block.y.astype(np.intp), mode="clip")
-        r *= share if r.ndim == 1 else share[:, None]
-        return r
+        """Derivatives times the weights of rows, and of their classes in units of the heaviest."""
+        return relatively_weighted(self.problem, block, r)
 
     def public(self) -> tuple[object, ...]:
         """The points, the index and the bound."""
@@ -109,7 +106,7 @@ class StreamTermQuery(GaussianQuery):
     - Under replace-one the exact answer moves by at most 2 in l2, under zero-out by at most 1:
       the sum has one vector a row, of norm at most 1 (see ``Adjacency.of_sum``). Proof: with B the
       bound, ``||r|| <= clip row_norm / ||x~_i||`` after clipping, hence
-      ``c_i ||r|| ||x~_i|| <= clip row_norm max(c) = B``. Both are attained. The bound holds for
+      ``v_i c_i ||r|| ||x~_i|| <= clip row_norm max(c) = B``. Both are attained. The bound holds for
       any index and any two points, however far apart: smoothness of the loss is not relied upon.
     - The answer for several rows is the sum of those for each, so a batch may be asked in pieces.
     """
@@ -117,6 +114,13 @@ class StreamTermQuery(GaussianQuery):
     name: ClassVar[str] = "stream_term"
 
     term: StreamTerm
+
+    @property
+    def rounding(self) -> float:
+        """That of a sum of rows times derivatives, which is mapped afterwards."""
+        problem = self.term.problem
+        bound = self.term.clip * problem.row_norm
+        return of_sum(problem.n_samples, spread(problem.bounds, inf, bound))
 
     def sensitivity(self, adjacency: Adjacency) -> float:
         """2 under replace-one; infinite unless double precision keeps the bound."""
@@ -194,6 +198,11 @@ class StreamScoresQuery(GumbelQuery):
         problem = self.term.problem
         own = problem.bounds.feature_bound
         return problem.row_norm if own is None else min(own, problem.row_norm)
+
+    @property
+    def rounding(self) -> float:
+        """Two scores err at a time, by entries that are clipped one by one."""
+        return of_sum(self.term.problem.n_samples, 1.5)
 
     def sensitivity(self, adjacency: Adjacency) -> float:
         """At most 4 under replace-one; infinite unless double precision keeps the bound."""

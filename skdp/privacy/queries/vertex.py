@@ -13,6 +13,7 @@ from ...data.blocks import BoundedBlock
 from ...losses import Loss
 from ...problem import Problem
 from ..adjacency import Adjacency
+from ..rounding import of_sum
 from .base import GumbelQuery
 from .gradient import GradientQuery
 from .slope import relatively_weighted
@@ -29,7 +30,7 @@ class VertexQuery(GumbelQuery):
 
     Coordinates are the d K entries of the weights, intercepts left out, in row order. With
 
-    .. math:: g_{jk} = \frac1n \sum_i \frac{c_i}{\max c}\, [x_{ij}]_{-b}^{b}\,
+    .. math:: g_{jk} = \frac1n \sum_i v_i \frac{c_i}{\max c}\, [x_{ij}]_{-b}^{b}\,
               [l'_i]_{\infty \le c, k}
 
     going up along a coordinate has the score ``-g_jk`` and going down, if ``two_sided``, the score
@@ -62,7 +63,8 @@ class VertexQuery(GumbelQuery):
     - The difference of two scores moves by at most ``4 c e / n`` under replace-one and
       ``2 c e / n`` under zero-out, with ``e = min(b, R)``, or ``e = min(b, R / sqrt(2))`` if there
       is one score a row and one way to go. Proof: let a row contribute ``a_jk = [x_j] r_k`` with
-      ``|r_k| <= c``, as the weight of its class is at most the largest one, so that
+      ``|r_k| <= c``, as the weight of its class is at most the largest one and its own, v_i, at
+      most 1, so that
       ``|a_jk| <= c min(b, R)``. A score moves by ``+a_jk`` or ``-a_jk`` when the row is taken out,
       the difference of two by at most ``2 c min(b, R)``, and by twice that if another row comes in.
       With one score a row and one way to go the two are about different features, and
@@ -103,6 +105,11 @@ class VertexQuery(GumbelQuery):
         """A single one."""
         return 1
 
+    @property
+    def rounding(self) -> float:
+        """Two scores err at a time, by entries that are clipped one by one."""
+        return of_sum(self.problem.n_held, 1.5)
+
     def sensitivity(self, adjacency: Adjacency) -> float:
         """``4 c e / n`` under replace-one; infinite where double precision is left.
 
@@ -142,4 +149,4 @@ class VertexQuery(GumbelQuery):
             largest = np.abs(r).max(axis=1, keepdims=True)
             r *= np.divide(clip, largest, out=np.ones_like(largest), where=largest > clip)
         np.clip(r, -clip, clip, out=r)
-        return block.combine_within(relatively_weighted(problem, block.y, r), self.entry)
+        return block.combine_within(relatively_weighted(problem, block, r), self.entry)

@@ -1,0 +1,78 @@
+r"""Gaussian noise on a grid.
+
+Floating-point noise has holes: numbers that it cannot be, and which an observer who knows the exact
+answer, up to one of two candidates, can look for in the last bits of a sum (Mironov 2012 for
+Laplace noise; Jin, McMurtry, Rubinstein and Ohrimenko 2022 for the usual ways to draw normals).
+Adding noise to a number much larger than it loses the last bits of the noise, in a way that tells
+how large the number was (Haney et al. 2022).
+
+Here the answer a is rounded to whole multiples of a public power of two g, ``a' = g k``, and what
+is published is ``g (k + m)`` with m a draw of ``round(N / g)``, N normal with standard deviation
+sigma. As k is whole,
+
+.. math:: g (k + m) = g \,\mathrm{round}\bigl((a' + N) / g\bigr),
+
+which is a function of ``a' + N``: post-processing of the Gaussian mechanism with real normals on
+the answer ``a'``, so that its price holds as it is. Rounding p entries to the grid moves each of
+two answers by at most ``g sqrt(p) / 2``, so those of neighbours are at most ``g sqrt(p)`` further
+apart than before; g is chosen so that this is at most ``2^-16`` of the sensitivity.
+
+In double precision, dividing by g and multiplying with it are exact, and ``k + m`` is the whole
+number rounded to the nearest double: a function of the exact sum, so nothing is lost there either,
+however large the answer. What is left is the law of m, see :class:`SystemNoise`.
+"""
+
+from __future__ import annotations
+
+from math import frexp, ldexp, sqrt
+
+import numpy as np
+
+from ..randomness import SecretNoise
+from ..rounding import GRID
+
+__all__ = ["noisy_on_grid", "spacing"]
+
+# The noise is at least so many grid points wide, so that rounding it widens it by little.
+_FINER_THAN_NOISE = 2.0**-10
+_LEAST, _LARGEST = 2.0**-1000, 2.0**900
+
+
+def spacing(sensitivity: float, noise_scale: float, entries: int) -> float:
+    """The grid of answers: a power of two, a function of public numbers.
+
+    Parameters
+    ----------
+    sensitivity : float
+        That of the answer.
+    noise_scale : float
+        Standard deviation of the noise.
+    entries : int
+        Number of entries of the answer.
+    """
+    longest = min(GRID * sensitivity / sqrt(max(1, entries)), _FINER_THAN_NOISE * noise_scale)
+    # The power of two at or below, and within what can be divided by.
+    return ldexp(0.5, frexp(min(max(longest, _LEAST), _LARGEST))[1])
+
+
+def noisy_on_grid(
+    value: np.ndarray, sensitivity: float, noise_scale: float, noise: SecretNoise
+) -> np.ndarray:
+    """The answer on its grid plus fresh noise on the grid; a fresh array.
+
+    Parameters
+    ----------
+    value : ndarray
+        The answer, in double precision.
+    sensitivity : float
+        Most that it moves between neighbours, with the margin of the grid.
+    noise_scale : float
+        Standard deviation of the noise.
+    noise : SecretNoise
+        Where it comes from.
+    """
+    g = spacing(sensitivity, noise_scale, value.size)
+    out = np.asarray(np.rint(value / g))
+    out += noise.rounded(value.shape, noise_scale / g)
+    out *= g
+    return out

@@ -1,0 +1,115 @@
+r"""What finite precision does to sums over rows, and the margins that sensitivities get for it.
+
+Sums of products over rows are computed in double precision, ``u = 2^-53``, by linear algebra that
+may add in any order and fuse products with additions. A term of a sum that passes through at most
+h additions is multiplied by at most h + 1 factors ``1 + e`` with ``|e| <= u`` (Higham 2002, section
+3.1), so that
+
+.. math:: \Bigl| \mathrm{fl}\Bigl(\sum_i x_{ij} r_i\Bigr) - \sum_i x_{ij} r_i \Bigr|
+          \le \gamma_{h+1} \sum_i |x_{ij}| |r_i|, \qquad \gamma_k = \frac{k u}{1 - k u},
+
+and, over all j, in l2 at most ``gamma sum_i ||x_i|| |r_i|`` by the triangle inequality for the
+vectors of absolute values. If a row contributes a vector of norm at most B, that is
+``gamma n B``. It holds for either of two neighbouring data sets, so the computed sums are at most
+``2 gamma n B`` further apart than the exact ones. The sensitivity of such a sum is at least B,
+under zero-out, hence the relative margin ``2 n gamma`` for one row's vector being computed from
+factors that are no longer than it is. Where they are up to ``spread`` times as long the margin is
+that many times as large: sums of x, mapped afterwards by a matrix under which they cancel, are the
+case in point.
+
+What a term passes through: a block holds at most 49,152 rows (``cut``), so h counts at most
+``min(n, 49152)`` additions in it; blocks are then added in pairs, and partitions sixteen at a time,
+with at most ``16 log2(n)`` additions; a few more are left for divisions, intercepts and constants.
+
+What enters products is a function of the row itself and of public numbers, whatever its rounding:
+scores, derivatives, clips. Only the norm of what a row contributes has to be right, and the bounds
+it is clipped by are computed with at most ``d + 16`` roundings for d entries, a relative
+``2^-24`` for up to ``2^28`` of them.
+
+Answers are then rounded to a public grid (see :mod:`skdp.privacy.mechanisms.grid`), which moves
+neighbours apart by at most ``2^-16`` of the sensitivity. With ``2^-24`` and rounding of these
+numbers themselves it makes ``2^-15``, the margin of every question that is answered on a grid.
+"""
+
+from __future__ import annotations
+
+from math import inf, log2
+
+import numpy as np
+
+from ..bounds import RowBounds
+from ..data.blocks import MOST_ROWS
+from ..data.mapped_sparse import LEAST_LENGTH, ROUNDING
+
+__all__ = ["GRID", "inflated", "of_sum", "spread"]
+
+_UNIT = 2.0**-53
+# Grid in units of the sensitivity, and what it and the norms of rows may take of it.
+GRID, _COMMON = 2.0**-16, 2.0**-15
+_FEW = 64
+
+
+def of_sum(n_rows: int, spread: float = 1.0) -> float:
+    """Relative margin for a sum over rows: ``2 n gamma`` times the spread.
+
+    Parameters
+    ----------
+    n_rows : int
+        Number of rows.
+    spread : float, default=1.0
+        Bound on the length of the products that are added up for a row, in units of the bound on
+        what it contributes.
+
+    Returns
+    -------
+    float
+        Most that rounding adds to the move between neighbours, in units of the sensitivity.
+    """
+    additions = min(n_rows, MOST_ROWS) + 16.0 * log2(n_rows + 1) + _FEW
+    gamma = additions * _UNIT / (1.0 - additions * _UNIT)
+    return 2.0 * n_rows * gamma * spread
+
+
+def spread(bounds: RowBounds, steepest: float, bound: float) -> float:
+    r"""How much longer what is added up for a row may be than what the row contributes.
+
+    Without a map the two are the same, and so where mapped rows are written out, on a grid. With
+    one, ``z = x B - s``, sums are taken of x, and B and s are applied to the sums. What is added up
+    for a row with derivative r, shrunk by the factor f, is then at most ``f |r| l`` long after B,
+    with l the bound on the length of any mapped row. r is at most ``steepest``, and at most the
+    bound divided by the length of the row with its intercept entry, which is at least that entry
+    and, as lengths are computed with a margin, at least
+
+    .. math:: f \min(\mathrm{norm},\; 10^{-4} \|s\| + 8 (d + 8) u\, l).
+
+    Parameters
+    ----------
+    bounds : RowBounds
+        With the map, if any.
+    steepest : float
+        Bound on derivatives that does not depend on the row; may be infinite.
+    bound : float
+        Bound on what a row contributes.
+    """
+    row_map = bounds.row_map
+    if row_map is None or bounds.exact:
+        return 1.0
+    longest = row_map.longest(bounds.data_norm)
+    shift = float(np.linalg.norm(row_map.shift))
+    least = LEAST_LENGTH * shift + 8.0 * (row_map.scale.size + 8) * ROUNDING * longest
+    least = max(abs(bounds.intercept_value), min(row_map.norm, least))
+    largest = min(steepest / bound if bound else inf, 1.0 / least if least else inf)
+    return max(1.0, longest * largest)
+
+
+def inflated(sensitivity: float, rounding: float) -> float:
+    """The sensitivity of the computed answer.
+
+    Parameters
+    ----------
+    sensitivity : float
+        That of the exact answer.
+    rounding : float
+        Relative margin for sums over rows.
+    """
+    return sensitivity * (1.0 + _COMMON + rounding)

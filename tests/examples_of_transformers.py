@@ -1,0 +1,43 @@
+"""Transformers with rows for them, for the battery in ``test_every_transformer.py``."""
+
+import numpy as np
+
+from skdp.preprocessing import BoundsScaler, DPMinMaxScaler, DPStandardScaler, RowNormClipper
+
+N, D = 600, 3
+
+
+def make_rows(seed=0):
+    """Features of different sizes and signs; some entries are zero, one is wild."""
+    rng = np.random.default_rng(seed)
+    X = rng.normal([0.0, 50.0, -3.0], [1.0, 20.0, 0.1], size=(N, D))
+    X[rng.random((N, D)) < 0.1] = 0.0
+    X[7, 0] = 1e9
+    return X
+
+
+KNOWN = ([-10.0, 0.0, -4.0], [10.0, 100.0, 1.0])
+
+# Every class of the package, with instances in different settings.
+EXAMPLES = {
+    BoundsScaler: [
+        BoundsScaler((-1.0, 1.0)),
+        BoundsScaler((-2.0, 2.0)),
+        BoundsScaler((0, 5.0), feature_range=(0, 1)),
+        BoundsScaler((1.0, 5.0)),
+    ],
+    RowNormClipper: [RowNormClipper(), RowNormClipper(max_norm=30.0)],
+    DPStandardScaler: [
+        DPStandardScaler(),
+        DPStandardScaler(bounds=(-100.0, 100.0)),
+        DPStandardScaler(bounds=(-100.0, 100.0), adjacency="zero_out"),
+        DPStandardScaler(epsilon=20.0, with_mean=False),
+        DPStandardScaler(epsilon=20.0, with_std=False, clip=False),
+    ],
+    DPMinMaxScaler: [
+        DPMinMaxScaler(),
+        DPMinMaxScaler(epsilon=20.0, adjacency="zero_out"),
+        DPMinMaxScaler(epsilon=20.0, bounds=(-1e3, 1e3), feature_range=(-1.0, 1.0)),
+        DPMinMaxScaler(epsilon=20.0, clip=False),
+    ],
+}

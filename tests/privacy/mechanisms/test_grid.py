@@ -1,0 +1,216 @@
+"""Noise on a grid: the answer is a function of the ideal one, and attacks on the bits fail."""
+
+from fractions import Fraction
+from math import frexp, sqrt
+
+import numpy as np
+import pytest
+from hypothesis import given, settings
+from hypothesis import strategies as st
+from scipy.special import ndtr, ndtri
+from scipy.stats import binomtest
+
+from skdp.privacy import randomness
+from skdp.privacy.fine_normal import BITS, refined
+from skdp.privacy.ledger import Spend
+from skdp.privacy.mechanisms.gaussian import GaussianMechanism
+from skdp.privacy.mechanisms.grid import noisy_on_grid, spacing
+from skdp.privacy.randomness import SystemNoise
+from skdp.privacy.rounding import GRID
+
+RNG = np.random.default_rng(0)
+TRIALS = 3000
+
+
+class Given:
+    """Hands out the same normals, rounded as the mechanism asks."""
+
+    def __init__(self, z):
+        self.z = z
+
+    def rounded(self, shape, scale):
+        return np.rint(self.z * scale).reshape(shape)
+
+
+@settings(max_examples=200)
+@given(st.floats(1e-140, 1e140), st.floats(1e-140, 1e140), st.integers(1, 10**7))
+def test_the_grid_is_a_power_of_two_finer_than_its_share(sensitivity, scale, entries):
+    g = spacing(sensitivity, scale, entries)
+    assert frexp(g)[0] == 0.5
+    assert g * sqrt(entries) <= GRID * sensitivity * (1 + 1e-12)
+    assert g <= scale / 2**10
+    assert 2.01 * g > min(GRID * sensitivity / sqrt(entries), scale / 2**10)
+
+
+@settings(max_examples=200)
+@given(st.floats(-1e12, 1e12), st.floats(1e-6, 1e6), st.integers(0, 2**32 - 1))
+def test_an_answer_is_the_ideal_one_rounded_to_the_grid(value, scale, seed):
+    """In exact arithmetic, with the answer on the grid and the very noise."""
+    z = np.random.default_rng(seed).standard_normal(1)
+    g = Fraction(spacing(1.0, scale, 1))
+    k, m = round(Fraction(value) / g), round(Fraction(float(z[0] * (scale / float(g)))))
+    (found,) = noisy_on_grid(np.array([value]), 1.0, scale, Given(z))
+    assert Fraction(float(found)) == Fraction(float(k + m)) * g
+
+
+def test_rounding_moves_neighbours_no_further_than_the_margin():
+    mechanism = GaussianMechanism.calibrated(1.0, Spend(0.1))
+    g = spacing(mechanism.sensitivity, mechanism.noise_scale, 64)
+    still = Given(np.zeros(64))
+    for _ in range(50):
+        a = RNG.normal(size=64)
+        b = a + RNG.choice([-0.49, 0.49], 64) * g
+        moved = [noisy_on_grid(v, 1.0, mechanism.noise_scale, still) for v in (a, b)]
+        apart = np.linalg.norm(np.subtract(*moved)) - np.linalg.norm(a - b)
+        assert apart <= GRID
+
+
+@pytest.mark.parametrize("scale", [0.3, 1.0, 2.5])
+def test_rounded_normals_have_the_law_of_rounded_normals(scale):
+    drawn = SystemNoise().rounded(200_000, scale)
+    assert np.array_equal(drawn, np.rint(drawn))
+    for k in range(-4, 5):
+        p = float(ndtr((k + 0.5) / scale) - ndtr((k - 0.5) / scale))
+        assert binomtest(int(np.sum(drawn == k)), drawn.size, p).pvalue > 1e-10
+
+
+def test_rounded_normals_are_fresh_and_have_the_scale():
+    noise = SystemNoise()
+    first, second = noise.rounded(2000, 2.0**25), noise.rounded((20, 100), 2.0**25)
+    assert np.intersect1d(first, second).size < 5
+    assert abs(np.std(first / 2.0**25) - 1) < 0.1
+    assert noise.rounded((), 2.0**25).shape == ()
+
+
+KNOWN = {
+    # Tails of the standard normal law, from tables to 30 digits.
+    1.0: "0.158655253931457051414767454368",
+    2.0: "0.0227501319481792072002826371665",
+    1.95996398454005423552: "0.0250000000000000000000000000000",
+}
+
+
+@pytest.mark.parametrize(("x", "tail"), KNOWN.items())
+def test_quantiles_in_integer_arithmetic_agree_with_tables(x, tail):
+    fixed = int(Fraction(tail) * 2**BITS)
+    found = Fraction(refined(x * (1 + 1e-13), fixed), 2**BITS)
+    exact = Fraction("1.959963984540054235524594430520551") if x not in (1.0, 2.0) else Fraction(x)
+    assert abs(found - exact) < Fraction(1, 10**25)
+
+
+def test_quantiles_in_double_precision_err_by_less_than_is_assumed():
+    tails = np.concatenate(
+        [
+            RNG.random(300) / 2,
+            2.0 ** -RNG.uniform(1, 127, 300),
+            0.5 - 2.0 ** -RNG.uniform(2, 50, 99),
+        ]
+    )
+    for tail in tails[tails < 0.5].tolist():
+        z = -float(ndtri(tail))
+        exact = Fraction(refined(z, int(Fraction(tail) * 2**BITS)), 2**BITS)
+        assert abs(exact - Fraction(z)) <= Fraction(randomness._RELATIVE * z) / 8
+
+
+def test_draws_close_to_the_middle_are_decided_by_more_bits(monkeypatch):
+    """A word whose normal is half a unit by double precision, and its neighbours."""
+    scale, middle = 2.0**30, 12345.5
+    half = float(ndtr(-middle / scale))
+    word = round(half * 2.0**64) << 1
+    near = [randomness._decided(middle / scale, word + 2 * k, 0, scale) for k in (-(2**20), 2**20)]
+    # Larger words are larger shares, hence smaller normals.
+    assert near == [12346.0, 12345.0]
+    asked = []
+    honest = randomness._decided
+    monkeypatch.setattr(randomness, "_decided", lambda *a: asked.append(a) or honest(*a))
+    noise = SystemNoise()
+    noise._ahead = randomness._drawn_of(np.array([word], dtype=np.uint64))
+    noise.rounded(1, scale)
+    assert len(asked) == 1
+    noise.rounded(1000, 2.0**12)
+    assert len(asked) == 1
+
+
+def naive(value, scale, size):
+    """The usual way: inverse CDF of 53-bit uniforms, added in floating point."""
+    u = (RNG.integers(0, 2**53, size) + 0.5) * 2.0**-53
+    return value + scale * ndtri(u)
+
+
+def box_muller(value, scale, size):
+    u, v = RNG.random(size), RNG.random(size)
+    return value + scale * (np.sqrt(-2 * np.log1p(-u)) * np.cos(2 * np.pi * v))
+
+
+def ours(value, scale, size):
+    noise = SystemNoise()
+    mechanism = GaussianMechanism(1.0, scale)
+    return np.array([mechanism.randomize(np.array([value]), noise)[0] for _ in range(size)])
+
+
+def reachable(outputs, value, scale):
+    """Whether the naive sampler can bring the value to these outputs, by the last bits."""
+    m = np.rint(ndtr((outputs - value) / scale) * 2.0**53 - 0.5)
+    found = np.zeros(outputs.shape, dtype=bool)
+    for step in range(-8, 9):
+        u = (m + step + 0.5) * 2.0**-53
+        with np.errstate(invalid="ignore"):
+            found |= value + scale * ndtri(u) == outputs
+    return found
+
+
+def advantage(sampler, tells):
+    """How much more often a test says 'one' of outputs from the one value than from the other."""
+    return np.mean(tells(sampler(1.0))) - np.mean(tells(sampler(0.0)))
+
+
+def test_last_bits_tell_naive_answers_apart_and_not_ours():
+    """Mironov (2012), for normals: only one of two candidates can have brought the output about."""
+    scale = 1.0
+
+    def tells(outputs):
+        # Far out, few doubles are values of the sampler.
+        far = np.abs(outputs - 0.5) > 3.0
+        one, zero = reachable(outputs, 1.0, scale), reachable(outputs, 0.0, scale)
+        return far & one & ~zero
+
+    attacked = advantage(lambda value: naive(value, scale, 100_000), tells)
+    # Nearly all that lie so far out: a share of 0.007 of outputs.
+    assert attacked > 0.003
+    outputs = [ours(value, scale, TRIALS) for value in (0.0, 1.0)]
+    # All of our outputs lie on one grid, whichever the value.
+    for found in outputs:
+        g = spacing(1.0, scale, 1)
+        assert np.array_equal(np.rint(found / g) * g, found)
+        assert np.mean(tells(found)) < 0.002
+
+
+@pytest.mark.parametrize("sampler", [naive, box_muller])
+def test_lost_bits_tell_naive_answers_apart_and_not_ours(sampler):
+    """Haney et al. (2022): near zero, only noise on zero itself has bits below those of one."""
+
+    def tells(outputs):
+        small = np.abs(outputs) < 0.125
+        return small & (np.rint(outputs * 2.0**53) == outputs * 2.0**53)
+
+    small = 2 * (ndtr(0.125) - 0.5)
+    assert advantage(lambda value: sampler(value, 1.0, TRIALS), tells) > 0.4 * small
+    hits = [int(np.sum(tells(ours(value, 1.0, TRIALS)))) for value in (0.0, 1.0)]
+    near = [TRIALS * small, TRIALS * (ndtr(-0.875) - ndtr(-1.125))]
+    # Every small output passes, from either value, as often as the normal law puts it there.
+    for found, expected in zip(hits, near, strict=True):
+        assert abs(found - expected) < 6 * sqrt(expected)
+
+
+@pytest.mark.parametrize("large", [2.0**40, 2.0**52])
+def test_large_values_do_not_show_in_the_bits_of_what_is_left(large):
+    """The last bits of a large output are those of the grid, or of the double nearest to it."""
+    g, size = spacing(1.0, 8.0, 1), 300
+    found = [
+        noisy_on_grid(np.full(size, value), 1.0, 8.0, SystemNoise()) for value in (large, large + 1)
+    ]
+    coarse = max(g, np.spacing(large) / 2)
+    for outputs in found:
+        assert np.array_equal(np.rint(outputs / coarse) * coarse, outputs)
+    # As far apart as the values are.
+    assert abs(np.mean(found[1] - found[0]) - 1) < 6 * 8 * sqrt(2 / size)

@@ -1,0 +1,77 @@
+"""Questions about single features say what their formulas say, in every layout of rows."""
+
+import math
+
+import numpy as np
+import pytest
+import scipy.sparse as sp
+
+from skdp.column_bounds import ColumnBounds
+from skdp.data.dense import DenseRows
+from skdp.data.sparse import SparseRows
+from skdp.privacy.adjacency import Adjacency
+from skdp.privacy.queries.column_counts import ColumnCountsQuery
+from skdp.privacy.queries.column_moments import ColumnMomentsQuery
+from skdp.testing import row_stores
+
+X = np.array(
+    [[0.0, -7.0, 1e300], [0.5, 0.0, 0.0], [2.0, 3.0, -1e300], [-1.5, 0.0, 4.0], [0.0, 1.0, 6.0]]
+)
+BOUNDS = ColumnBounds(np.array([-1.0, 0.0, 2.0]), np.array([1.0, 4.0, 8.0]))
+
+
+def test_moments_are_those_of_clipped_and_scaled_features():
+    means, squares = np.zeros(3), np.zeros(3)
+    for row in X:
+        for j, x in enumerate(row):
+            inside = min(max(x, BOUNDS.low[j]), BOUNDS.high[j])
+            u = 2 * (inside - BOUNDS.low[j]) / (BOUNDS.high[j] - BOUNDS.low[j]) - 1
+            means[j] += u / 5
+            squares[j] += u * u / 5
+    query = ColumnMomentsQuery(BOUNDS, 5)
+    for layout, rows in row_stores(X, np.zeros(5)).items():
+        found = query.moments(query.evaluate(rows))
+        np.testing.assert_allclose(found, [means, squares], rtol=1e-12, err_msg=layout)
+
+
+def test_counts_are_of_values_strictly_below():
+    query = ColumnCountsQuery(np.array([[0.0, 0.1], [1.0, -7.0], [1e301, 4.0]]))
+    expected = [[1, 3], [3, 0], [5, 2]]
+    for layout, rows in row_stores(X, np.zeros(5)).items():
+        # What is beyond single precision is brought to its largest number.
+        found = query.evaluate(rows) + 2.5
+        np.testing.assert_array_equal(found, expected, err_msg=layout)
+
+
+@pytest.mark.parametrize("weight", [1.0, 1.2, math.sqrt(2)])
+def test_squares_up_to_the_weight_of_the_answer_cost_nothing_beside_means(weight):
+    u = np.linspace(-1, 1, 401)
+    moves = (u - u[:, None]) ** 2 + weight**2 * (u**2 - u[:, None] ** 2) ** 2
+    assert moves.max() <= 4 + 1e-12
+    # A larger weight would cost more than the means alone.
+    heavier = (u - u[:, None]) ** 2 + 1.1 * 2 * (u**2 - u[:, None] ** 2) ** 2
+    assert heavier.max() == pytest.approx(4)
+    heaviest = (u - u[:, None]) ** 2 + 4 * (u**2 - u[:, None] ** 2) ** 2
+    assert heaviest.max() > 4.5
+
+
+@pytest.mark.parametrize("d", [1, 7])
+def test_declared_sensitivities(d):
+    bounds = ColumnBounds(np.zeros(d), np.arange(1.0, d + 1))
+    query = ColumnMomentsQuery(bounds, 10)
+    assert query.sensitivity(Adjacency.REPLACE_ONE) == pytest.approx(2 * math.sqrt(d) / 10)
+    assert query.sensitivity(Adjacency.ZERO_OUT) == pytest.approx(math.sqrt(1.125 * d) / 10)
+    counts = ColumnCountsQuery(np.zeros((d, 2)))
+    assert counts.sensitivity(Adjacency.REPLACE_ONE) == pytest.approx(math.sqrt(2 * d))
+    assert counts.sensitivity(Adjacency.ZERO_OUT) == pytest.approx(math.sqrt(2 * d) / 2)
+
+
+def test_entries_that_are_not_numbers_count_as_the_middle_and_below_nothing():
+    rows = np.full((4, 3), np.nan)
+    query = ColumnMomentsQuery(BOUNDS, 4)
+    counts = ColumnCountsQuery(np.full((3, 1), np.inf))
+    for store in (DenseRows(rows, np.zeros(4)), SparseRows(sp.csr_array(rows), np.zeros(4))):
+        means, squares = query.moments(query.evaluate(store))
+        assert not means.any()
+        assert np.abs(squares).max() < 1e-15
+        np.testing.assert_array_equal(counts.evaluate(store), -2.0)

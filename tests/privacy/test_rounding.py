@@ -1,0 +1,126 @@
+"""The margins for rounding: they hold, they are small, and they are on the receipt."""
+
+from dataclasses import replace
+from fractions import Fraction
+from math import inf, sqrt
+
+import numpy as np
+import pytest
+
+from skdp.bounds import RowBounds, TargetBounds
+from skdp.data.base import total
+from skdp.data.blocks import MOST_ROWS, RawBlock, cut
+from skdp.data.dense import DenseRows
+from skdp.data.mapped import MappedBlock
+from skdp.losses import Logistic, Squared
+from skdp.privacy.adjacency import Adjacency
+from skdp.privacy.ledger import Spend
+from skdp.privacy.mechanisms.gaussian import GaussianMechanism
+from skdp.privacy.queries.gradient import GradientQuery
+from skdp.privacy.queries.moments import MomentsQuery
+from skdp.privacy.queries.row_means import RowMeansQuery
+from skdp.privacy.rounding import inflated, of_sum, spread
+from skdp.problem import Problem
+from skdp.row_map import RowMap
+
+RNG = np.random.default_rng(0)
+
+
+def exactly(array):
+    return [Fraction(float(v)) for v in np.ravel(array)]
+
+
+def test_blocks_are_no_longer_than_the_margin_counts():
+    for n in (1, 49_152, 49_153, 10**6, 10**7):
+        for rows in (8, 1 << 15, 1 << 30):
+            assert max(j - i for i, j in cut(n, rows)) <= MOST_ROWS
+
+
+def test_a_part_of_a_total_passes_through_few_additions():
+    class Counted:
+        """Counts the additions on the longest way to it."""
+
+        def __init__(self, depth=0):
+            self.depth = depth
+
+        def __iadd__(self, other):
+            return Counted(1 + max(self.depth, other.depth))
+
+    for n in (1, 2, 3, 1000, 1023, 1025):
+        assert total(Counted() for _ in range(n)).depth <= 2 * np.log2(n + 1)
+
+
+@pytest.mark.parametrize("n", [100, 5000, 30_000])
+@pytest.mark.parametrize("dtype", [np.float64, np.float32])
+def test_computed_sums_are_within_the_margin_of_exact_ones(n, dtype):
+    """Rows of all sizes, in exact arithmetic with the very derivatives that were computed."""
+    X = (RNG.normal(size=(n, 2)) * 10.0 ** RNG.uniform(-4, 0, (n, 1))).astype(dtype)
+    y = RNG.uniform(-1, 1, n)
+    problem = Problem(Squared(), n, 2, RowBounds(inf, 1.0, TargetBounds(-1.0, 1.0)))
+    query = GradientQuery(problem, np.array([3.0, -2.0, 1.0]), 0.5)
+    found = query.evaluate(DenseRows(X, y)) * n
+    seen = []
+    rows = DenseRows(X, y).bounded(problem.bounds)
+    rows.sum(lambda b: seen.append(query.slopes(b, b.scores(query.w))) or np.zeros(1))
+    derivatives = exactly(np.concatenate(seen))
+    columns = [*map(exactly, X.T), [Fraction(1)] * n]
+    exact = [sum(a * r for a, r in zip(c, derivatives, strict=True)) for c in columns]
+    off = np.array([float(Fraction(float(f)) - e) for f, e in zip(found, exact, strict=True)])
+    # Two data sets are off, each by half of the margin at most.
+    assert np.linalg.norm(off) <= 0.5 * of_sum(n) * query.bound + 4 * np.spacing(found).max()
+
+
+def test_sums_through_a_map_under_which_they_cancel_are_within_the_margin():
+    """The bound on what is added up before the map is applied is attained within a factor."""
+    n, d = 4000, 4
+    U = np.linalg.qr(RNG.normal(size=(d, d)))[0]
+    row_map = RowMap(np.ones(d), U * [1e4, 1e4, 1.0, 1.0], RNG.normal(size=d) * 1e4, 1.0)
+    bounds = RowBounds(1.0, 0.5, TargetBounds(-1.0, 1.0), row_map)
+    X, y = RNG.normal(size=(n, d)) * 0.1, RNG.uniform(-1, 1, n)
+    query = GradientQuery(Problem(Squared(), n, d, bounds), RNG.normal(size=d + 1), 0.2)
+    block = MappedBlock(RawBlock(X, y), bounds).loaded()
+    r = query.slopes(block, block.scores(query.w))
+    V, exact = block.rows(), []
+    for column in V.T:
+        exact.append(sum(a * b for a, b in zip(exactly(column), exactly(r), strict=True)))
+    pairs = zip(block.combine(r), exact, strict=True)
+    off = np.array([float(Fraction(float(f)) - e) for f, e in pairs])
+    assert 1e3 < spread(bounds, inf, query.bound) < 1e6
+    assert np.linalg.norm(off) <= query.rounding * query.bound
+    # Without the map the margin would be too small for it.
+    assert query.rounding > 1e3 * of_sum(n)
+
+
+def test_margins_are_small():
+    assert of_sum(500) < 1e-10
+    assert of_sum(465_000) < 1e-5
+    assert of_sum(10**7) < 2e-4
+    assert inflated(1.0, 0.0) == 1 + 2.0**-15
+
+
+def test_the_spread_is_one_without_a_map_and_for_exact_sums():
+    row_map = RowMap(np.ones(2), 100 * np.eye(2), np.zeros(2), 1.0)
+    bounds = RowBounds(1.0, 1.0, None, row_map)
+    assert spread(replace(bounds, row_map=None), 1.0, 1.0) == 1.0
+    assert spread(replace(bounds, exact=True), 1.0, 1.0) == 1.0
+    # Bounded derivatives bound it, and so does the intercept.
+    longest = row_map.longest(1.0)
+    assert spread(bounds, inf, 1.0) == pytest.approx(longest)
+    assert spread(bounds, 0.1, 1.0) == pytest.approx(0.1 * longest)
+
+
+@pytest.mark.parametrize("adjacency", Adjacency)
+def test_the_receipt_shows_the_inflated_sensitivity_and_the_noise_is_for_it(adjacency):
+    bounds, n = RowBounds(1.0, 1.0), 10**6
+    queries = (
+        GradientQuery(Problem(Logistic(), n, 3, bounds), np.zeros(4), 0.5),
+        MomentsQuery(bounds, n, 4, full=True),
+        RowMeansQuery(bounds, n),
+    )
+    for query in queries:
+        mechanism = query.mechanism(adjacency, Spend(0.25))
+        exact = query.sensitivity(adjacency)
+        assert mechanism.event(query.name).sensitivity == mechanism.sensitivity
+        assert 1 + 2.0**-15 + of_sum(n) <= mechanism.sensitivity / exact * (1 + 1e-15) < 1.001
+        assert mechanism.noise_scale == pytest.approx(mechanism.sensitivity / sqrt(0.25), rel=1e-9)
+    assert GaussianMechanism.calibrated(1.0, Spend(1.0)).sensitivity == 1.0
