@@ -1,0 +1,8 @@
+"""Transformers for the steps before a private model: free ones, and ones with their own budget."""
+
+from .bounds_scaler import BoundsScaler
+from .min_max_scaler import DPMinMaxScaler
+from .row_norm_clipper import RowNormClipper
+from .standard_scaler import DPStandardScaler
+
+__all__ = ["BoundsScaler", "DPMinMaxScaler", "DPStandardScaler", "RowNormClipper"]

@@ -1,0 +1,237 @@
+"""What transformers share: checks of the data, the receipt, and pickles without secrets."""
+
+from __future__ import annotations
+
+from abc import ABC, abstractmethod
+from numbers import Real
+from typing import Any, ClassVar, Self, final
+
+import numpy as np
+import scipy.sparse as sp
+from sklearn.base import BaseEstimator, OneToOneFeatureMixin, TransformerMixin
+from sklearn.utils._param_validation import Interval
+from sklearn.utils.validation import check_is_fitted, validate_data
+
+from ..data.base import RowStore
+from ..data.blocks import Rows
+from ..data.dense import DenseRows
+from ..data.reading import unquoted
+from ..data.sparse import SparseRows
+from ..options import check_parameters, one_of
+from ..privacy.adjacency import Adjacency
+from ..privacy.carrying import CarriesBudgets
+from ..privacy.ceiling import charge_for
+from ..privacy.claims import Claim
+from ..privacy.events import Event
+from ..privacy.ledger import Ledger, PrivacySpent
+from ..privacy.opening import open_oracle
+from ..privacy.oracle import Oracle
+from ..privacy.randomness import secret_noise
+from ..privacy.receipts import Receipt
+
+__all__ = ["FreeTransformer", "PrivateTransformer", "Transformer"]
+
+
+class Transformer(CarriesBudgets, OneToOneFeatureMixin, TransformerMixin, BaseEstimator, ABC):
+    """A transformer that says what it has spent.
+
+    Attributes
+    ----------
+    privacy_spent_ : PrivacySpent
+        What ``fit`` has spent.
+    privacy_ledger_ : tuple of Event
+        The releases behind it.
+    """
+
+    privacy_spent_: PrivacySpent
+    privacy_ledger_: tuple[Event, ...]
+
+    n_features_in_: int
+
+    @final
+    def transform(self, X: Any) -> Any:
+        """Transform rows, each by itself.
+
+        Parameters
+        ----------
+        X : array-like of shape (n_samples, n_features), or CSR matrix if zeros stay zeros
+            Rows. They are not changed.
+
+        Returns
+        -------
+        ndarray or CSR matrix of shape (n_samples, n_features)
+            The transformed rows, in single precision if X is.
+        """
+        check_is_fitted(self)
+        return self._applied(self._checked(X, reset=False, copy=True))
+
+    @final
+    def _checked(self, X: Any, *, reset: bool, copy: bool = False) -> Rows:
+        """The data in a form to compute with; errors quote no entries."""
+        options = {"dtype": [np.float64, np.float32], "copy": copy, "reset": reset}
+        X = unquoted(validate_data, self, X, accept_sparse=self._sparse and "csr", **options)
+        # What pandas makes anew of a column may be read-only.
+        entries = X.data if sp.issparse(X) else X
+        return X.copy() if copy and not entries.flags.writeable else X
+
+    @property
+    @abstractmethod
+    def _sparse(self) -> bool:
+        """Whether parameters leave zeros where they are, so that sparse rows stay sparse."""
+
+    @abstractmethod
+    def _applied(self, X: Rows) -> Rows:
+        """The rows transformed; X may be overwritten."""
+
+    def __sklearn_tags__(self) -> Any:
+        tags = super().__sklearn_tags__()
+        tags.input_tags.sparse = self._sparse
+        tags.transformer_tags.preserves_dtype = ["float64", "float32"]
+        return tags
+
+
+class FreeTransformer(Transformer, ABC):
+    """A transformer that learns nothing: parameters alone say what it does."""
+
+    @final
+    def fit(self, X: Any, y: Any = None) -> Self:
+        """Check parameters and the shape of X, and learn nothing.
+
+        Parameters
+        ----------
+        X : array-like or CSR matrix of shape (n_samples, n_features)
+            Rows.
+        y : ignored
+            For pipelines.
+
+        Returns
+        -------
+        self
+            With ``privacy_spent_`` of (0, 0).
+        """
+        del y
+        check_parameters(self)
+        self._checked(X, reset=True)
+        self._settle()
+        self.privacy_spent_, self.privacy_ledger_ = PrivacySpent(0.0, 0.0), ()
+        return self
+
+    @abstractmethod
+    def _settle(self) -> None:
+        """Refuse parameters that do not fit to the number of features."""
+
+
+class PrivateTransformer(Transformer, ABC):
+    """A transformer that learns from rows with a budget of its own.
+
+    A subclass asks the oracle in ``_learn`` and sees no row, noise or ledger.
+    """
+
+    _parameter_constraints: ClassVar[dict[str, list[Any]]] = {
+        "epsilon": [Interval(Real, 1e-10, 1e9, closed="both")],
+        "delta": [Interval(Real, 0, 1, closed="neither")],
+        "adjacency": [one_of(*(a.value for a in Adjacency))],
+        "random_state": ["random_state", np.random.Generator],
+    }
+
+    epsilon: float
+    delta: float
+    adjacency: str
+    random_state: Any
+
+    feature_names_in_: np.ndarray
+    n_samples_seen_: int
+
+    @final
+    def fit(self, X: Any, y: Any = None) -> Self:
+        """Learn privately.
+
+        Parameters
+        ----------
+        X : array-like or CSR matrix of shape (n_samples, n_features)
+            Rows; sparse ones if zeros stay zeros.
+        y : ignored
+            For pipelines.
+
+        Returns
+        -------
+        self
+            The fitted transformer.
+
+        Raises
+        ------
+        ValueError
+            If parameters or data are malformed. Nothing has been spent then, and the results of
+            an earlier fit are still there.
+        BudgetExceededError
+            If a :class:`skdp.PrivacyBudget` is open that has no room for it; likewise.
+
+        Notes
+        -----
+        If anything fails later, ``privacy_spent_`` and ``privacy_ledger_`` say what has been spent,
+        and so does a note on the exception.
+        """
+        del y
+        before, charge = vars(self).copy(), charge_for(self)
+        try:
+            check_parameters(self)
+            adjacency, ledger = Adjacency(self.adjacency), Ledger(self.epsilon, self.delta)
+            claim = Claim.of_ledger(ledger, adjacency)
+            charge.reserve(claim, begins=False)
+            rows = _stored(self._checked(X, reset=True))
+            self._settle()
+            noise = secret_noise(self.random_state)
+            charge.reserve(claim, begins=True)
+        except BaseException:
+            charge.cancel()
+            self.__dict__.clear()
+            self.__dict__.update(before)
+            raise
+        self._forget()
+        # Until there is more to say, the whole budget counts as spent.
+        self.privacy_spent_, self.privacy_ledger_ = PrivacySpent(ledger.epsilon, ledger.delta), ()
+        oracle = open_oracle(rows, ledger, adjacency, noise)
+        try:
+            self._learn(oracle, rows.n_samples)
+        except BaseException as failure:
+            spent = ledger.spent()
+            failure.add_note(
+                f"{type(self).__name__}.fit stopped after spending epsilon={spent.epsilon:.6g} at "
+                f"delta={spent.delta:.6g}; see privacy_ledger_."
+            )
+            raise
+        finally:
+            self.privacy_spent_, self.privacy_ledger_ = ledger.spent(), ledger.receipt()
+            charge.settle(Receipt.of(self))
+        self.n_samples_seen_ = rows.n_samples
+        return self
+
+    @abstractmethod
+    def _settle(self) -> None:
+        """Refuse parameters that do not fit to each other or to the number of features."""
+
+    @abstractmethod
+    def _learn(self, oracle: Oracle, n_samples: int) -> None:
+        """Ask the oracle, and set the public attributes from its answers."""
+
+    @final
+    def _forget(self) -> None:
+        """Drop what an earlier fit published, so that it does not meet a new receipt."""
+        published = [a for a in vars(self) if a.endswith("_") and not a.startswith("_")]
+        # Receipts last: at no moment there is a model without one.
+        for name in sorted(published, key=lambda a: a.startswith("privacy_")):
+            if name not in ("n_features_in_", "feature_names_in_"):
+                delattr(self, name)
+
+    def __sklearn_is_fitted__(self) -> bool:
+        return hasattr(self, "n_samples_seen_")
+
+    def __getstate__(self) -> dict[str, Any]:
+        # A seed reproduces the noise, so it stays behind once there is something to take it off.
+        state = dict(super().__getstate__())
+        return state | {"random_state": None} if "privacy_spent_" in state else state
+
+
+def _stored(X: Rows) -> RowStore:
+    nobody = np.zeros(X.shape[0])
+    return SparseRows(X, nobody) if sp.issparse(X) else DenseRows(X, nobody)

@@ -1,0 +1,157 @@
+"""Features brought to a range by private quantiles."""
+
+from __future__ import annotations
+
+from numbers import Real
+from typing import Any, ClassVar, final
+
+import numpy as np
+from sklearn.utils._param_validation import Interval
+
+from ..column_bounds import ColumnBounds
+from ..privacy.column_ranges import private_column_bounds
+from ..privacy.oracle import Oracle
+from .affine import Affine
+from .base import PrivateTransformer
+from .feature_range import FEATURE_RANGE, checked_range
+from .scaler import Scaler
+
+__all__ = ["DPMinMaxScaler"]
+
+
+@final
+class DPMinMaxScaler(Scaler, PrivateTransformer):
+    r"""Bring features to a range by bounds that are found privately, and clip to it.
+
+    The smallest and the largest value of a feature are single rows, which privacy hides. In their
+    place stand two quantiles, which are found for all features at once by halving: each step asks
+    how many rows lie below one edge for each quantile, with noise. Without ``bounds`` the search
+    starts with all powers of 4 that single precision can hold, of both signs, so features may
+    differ in size by many orders of magnitude, and a few wild values move nothing.
+
+    Parameters
+    ----------
+    epsilon : float, default=1.0
+        Budget of this step alone; a model behind it has its own.
+    delta : float, default=1e-5
+        Slack.
+    feature_range : (float, float), default=(0.0, 1.0)
+        The range.
+    tail : float, default=0.01
+        Share of the rows that may lie beyond each bound, in (0, 0.25]. Where noise hides as few
+        rows as that it is more: with d features and mu the level of the budget, a few times
+        ``sqrt(30 d) / (n mu)``.
+    bounds : (low, high), optional
+        Wide bounds that are known without the data, between which to search; each a number for all
+        features or one for each feature. Where the data fill known bounds, ``BoundsScaler`` is
+        free.
+    clip : bool, default=True
+        Whether ``transform`` clips to the range.
+    adjacency : {'replace_one', 'zero_out'}, default='replace_one'
+        When data sets count as neighbours; the promise of the model behind should be the same.
+    random_state : int, RandomState, Generator or None, default=None
+        Anything but None makes the noise reproducible, and warns: for tests only.
+
+    Attributes
+    ----------
+    data_min_, data_max_ : ndarray of shape (n_features_in_,)
+        The bounds that were found.
+    data_range_ : ndarray of shape (n_features_in_,)
+        The distances between them.
+    scale_, min_ : ndarray of shape (n_features_in_,)
+        ``z = x * scale_ + min_``, before clipping.
+    n_samples_seen_ : int
+        Number of rows.
+    privacy_spent_ : PrivacySpent
+        What ``fit`` has spent: (0, 0) if the budget is so small for the number of rows that nothing
+        would have been found and nothing was asked, which is said by a warning.
+    privacy_ledger_ : tuple of Event
+        The releases behind it.
+    n_features_in_ : int
+        Number of features.
+    feature_names_in_ : ndarray of shape (n_features_in_,)
+        Names of features, if X has any.
+
+    See Also
+    --------
+    BoundsScaler : Free, where bounds are known.
+    DPStandardScaler : Centres and scales by moments.
+
+    Notes
+    -----
+    A feature that does not vary gets an interval as narrow as the search resolves, in which it lies
+    somewhere; one that is nearly always zero keeps its units, with bounds (-1, 1).
+
+    Examples
+    --------
+    >>> import numpy as np
+    >>> from skdp.preprocessing import DPMinMaxScaler
+    >>> incomes = np.random.default_rng(0).lognormal(10, 1, size=(20_000, 1))
+    >>> scaler = DPMinMaxScaler(epsilon=0.5).fit(incomes)
+    >>> bool(100_000 < scaler.data_max_[0] < 1_000_000)
+    True
+    >>> scaler.privacy_spent_
+    PrivacySpent(epsilon=0.5, delta=1e-05)
+    """
+
+    _parameter_constraints: ClassVar[dict[str, list[Any]]] = {
+        **PrivateTransformer._parameter_constraints,
+        "feature_range": FEATURE_RANGE,
+        "tail": [Interval(Real, 0, 0.25, closed="right")],
+        "bounds": [None, "array-like"],
+        "clip": ["boolean"],
+    }
+
+    data_min_: np.ndarray
+    data_max_: np.ndarray
+    data_range_: np.ndarray
+    scale_: np.ndarray
+    min_: np.ndarray
+
+    def __init__(
+        self,
+        epsilon: float = 1.0,
+        *,
+        delta: float = 1e-5,
+        feature_range: tuple[float, float] = (0.0, 1.0),
+        tail: float = 0.01,
+        bounds: Any = None,
+        clip: bool = True,
+        adjacency: str = "replace_one",
+        random_state: Any = None,
+    ) -> None:
+        self.epsilon = epsilon
+        self.delta = delta
+        self.feature_range = feature_range
+        self.tail = tail
+        self.bounds = bounds
+        self.clip = clip
+        self.adjacency = adjacency
+        self.random_state = random_state
+
+    @property
+    def _sparse(self) -> bool:
+        return False
+
+    def _settle(self) -> None:
+        checked_range(type(self).__name__, self.feature_range)
+        self._known_bounds()
+
+    def _known_bounds(self) -> ColumnBounds | None:
+        if self.bounds is None:
+            return None
+        return ColumnBounds.of(type(self).__name__, self.bounds, self.n_features_in_)
+
+    def _learn(self, oracle: Oracle, n_samples: int) -> None:
+        sizes, known = (n_samples, self.n_features_in_), self._known_bounds()
+        found = private_column_bounds(oracle, oracle.budget, *sizes, tail=self.tail, within=known)
+        a, b = checked_range(type(self).__name__, self.feature_range)
+        self.data_min_, self.data_max_ = found.low, found.high
+        self.data_range_ = 2 * found.half_width
+        self.scale_ = (b - a) / self.data_range_
+        self.min_ = a - found.low * self.scale_
+
+    def _map(self, n_features: int) -> Affine:
+        a, b = self.feature_range
+        ends = np.full(n_features, a, dtype=float), np.full(n_features, b, dtype=float)
+        return Affine(self.scale_, -self.min_ / self.scale_, ends if self.clip else None)

@@ -1,0 +1,178 @@
+"""Features brought to mean 0 and variance 1 by private moments."""
+
+from __future__ import annotations
+
+from math import sqrt
+from typing import Any, ClassVar, final
+
+import numpy as np
+
+from ..column_bounds import ColumnBounds
+from ..privacy.column_ranges import private_column_bounds
+from ..privacy.oracle import Oracle
+from .affine import Affine
+from .base import PrivateTransformer
+from .scaler import Scaler
+
+__all__ = ["DPStandardScaler"]
+
+# Of the budget, for bounds that are not given.
+_RANGE_SHARE = 0.75
+# Share of rows beyond each end of an interval that is found, and by what it is lengthened, so that
+# light tails are not clipped at all.
+_TAIL, _STRETCH = 0.01, 2.0
+# A variance is known to a few standard deviations of its noise; less is as good as none.
+_RESOLVED = 2.0
+
+
+@final
+class DPStandardScaler(Scaler, PrivateTransformer):
+    r"""Centre and scale features by means and variances that are released privately.
+
+    With features clipped to bounds ``[low_j, high_j]``, of middle ``c_j`` and half width ``h_j``,
+    the means of ``u_j = (x_j - c_j) / h_j`` and of ``u_j^2`` are released for all features at once.
+    Under replace-one this answer moves by at most ``2 sqrt(d) / n``, the squares included, so that
+    the noise of a mean is about ``2 sqrt(d) h_j / (n mu)``, for the mu of the budget, whatever the
+    units of the other features.
+
+    Parameters
+    ----------
+    epsilon : float, default=1.0
+        Budget of this step alone; a model behind it has its own.
+    delta : float, default=1e-5
+        Slack.
+    bounds : (low, high), optional
+        Each a number for all features or one for each feature, known without the data. None finds
+        an interval for each feature with three quarters of the budget: twice as long as the one
+        between two quantiles, about 1 % of the rows from each end, or more where noise hides as
+        few.
+    with_mean : bool, default=True
+        Whether to centre. Sparse rows need False.
+    with_std : bool, default=True
+        Whether to scale.
+    clip : bool, default=True
+        Whether ``transform`` clips features to the bounds that the moments were taken within. A
+        private linear model shortens rows that are long, with all of their features, so that a
+        single wild value would hide the others.
+    adjacency : {'replace_one', 'zero_out'}, default='replace_one'
+        When data sets count as neighbours; the promise of the model behind should be the same.
+    random_state : int, RandomState, Generator or None, default=None
+        Anything but None makes the noise reproducible, and warns: for tests only.
+
+    Attributes
+    ----------
+    mean_ : ndarray of shape (n_features_in_,) or None
+        Released means; None without centring and scaling.
+    var_ : ndarray of shape (n_features_in_,) or None
+        Released variances about them, at least what noise leaves to see; None without scaling.
+    scale_ : ndarray of shape (n_features_in_,) or None
+        Roots of the variances; None without scaling.
+    bounds_ : tuple of ndarray
+        Low and high ends that were used, given or found, each of shape (n_features_in_,).
+    n_samples_seen_ : int
+        Number of rows.
+    privacy_spent_ : PrivacySpent
+        What ``fit`` has spent.
+    privacy_ledger_ : tuple of Event
+        The releases behind it.
+    n_features_in_ : int
+        Number of features.
+    feature_names_in_ : ndarray of shape (n_features_in_,)
+        Names of features, if X has any.
+
+    See Also
+    --------
+    BoundsScaler : Free, where bounds are known.
+    DPMinMaxScaler : Brings features to a range instead.
+
+    Notes
+    -----
+    A feature that does not vary visibly has the smallest variance that can be told from noise, so
+    that it comes out as nearly zero and is not blown up.
+
+    Examples
+    --------
+    >>> import numpy as np
+    >>> from skdp.preprocessing import DPStandardScaler
+    >>> ages = np.random.default_rng(0).normal(40, 10, size=(5000, 1))
+    >>> scaler = DPStandardScaler(epsilon=0.5, bounds=(0, 120)).fit(ages)
+    >>> bool(abs(scaler.mean_[0] - 40) < 3), bool(abs(scaler.scale_[0] - 10) < 3)
+    (True, True)
+    >>> scaler.privacy_spent_
+    PrivacySpent(epsilon=0.5, delta=1e-05)
+    """
+
+    _parameter_constraints: ClassVar[dict[str, list[Any]]] = {
+        **PrivateTransformer._parameter_constraints,
+        "bounds": [None, "array-like"],
+        "with_mean": ["boolean"],
+        "with_std": ["boolean"],
+        "clip": ["boolean"],
+    }
+
+    mean_: np.ndarray | None
+    var_: np.ndarray | None
+    scale_: np.ndarray | None
+    bounds_: tuple[np.ndarray, np.ndarray]
+
+    def __init__(
+        self,
+        epsilon: float = 1.0,
+        *,
+        delta: float = 1e-5,
+        bounds: Any = None,
+        with_mean: bool = True,
+        with_std: bool = True,
+        clip: bool = True,
+        adjacency: str = "replace_one",
+        random_state: Any = None,
+    ) -> None:
+        self.epsilon = epsilon
+        self.delta = delta
+        self.bounds = bounds
+        self.with_mean = with_mean
+        self.with_std = with_std
+        self.clip = clip
+        self.adjacency = adjacency
+        self.random_state = random_state
+
+    @property
+    def _sparse(self) -> bool:
+        return not self.with_mean
+
+    def _settle(self) -> None:
+        if self.bounds is not None:
+            ColumnBounds.of(type(self).__name__, self.bounds, self.n_features_in_)
+
+    def _learn(self, oracle: Oracle, n_samples: int) -> None:
+        d, budget = self.n_features_in_, oracle.budget
+        if self.bounds is None:
+            share = budget.fraction(_RANGE_SHARE)
+            bounds = private_column_bounds(
+                oracle, share, n_samples, d, tail=_TAIL, stretch=_STRETCH
+            )
+        else:
+            bounds = ColumnBounds.of(type(self).__name__, self.bounds, d)
+        self.bounds_ = bounds.low, bounds.high
+        self.mean_ = self.var_ = self.scale_ = None
+        if not (self.with_mean or self.with_std):
+            return
+        moments = oracle.column_moments(bounds, n_samples, spend=oracle.budget.whole())
+        means = np.clip(moments.means, -1.0, 1.0)
+        self.mean_ = bounds.centre + bounds.half_width * means
+        if self.with_std:
+            seen = moments.squares - means**2
+            least = min(_RESOLVED * moments.scale / sqrt(2.0), 1.0)
+            self.var_ = np.clip(seen, least, 1.0) * bounds.half_width**2
+            self.scale_ = np.sqrt(self.var_)
+
+    def _map(self, n_features: int) -> Affine:
+        factor = np.ones(n_features) if self.scale_ is None else 1.0 / self.scale_
+        shift = self.mean_ if self.with_mean else None
+        if not self.clip:
+            return Affine(factor, shift)
+        low, high = self.bounds_
+        if shift is None:
+            # Zeros stay zeros, and what lies between them and an interval apart stays, too.
+            return Affine(factor, None, (np.minimum(low, 0) * factor, np.maximum(high, 0) * factor))
+        return Affine(factor, shift, ((low - shift) * factor, (high - shift) * factor))

@@ -1,0 +1,309 @@
+"""What every transformer has to keep: scikit-learn's interface, an honest receipt, no secrets.
+
+A new transformer of ``skdp.preprocessing`` is tested once it has an entry in
+``examples_of_transformers.py``.
+"""
+
+import copy
+import inspect
+import pickle
+
+import joblib
+import numpy as np
+import pytest
+import scipy.sparse as sp
+from examples_of_transformers import EXAMPLES, N, make_rows
+from sklearn.base import BaseEstimator, clone
+from sklearn.pipeline import make_pipeline
+from sklearn.utils import get_tags
+from sklearn.utils.estimator_checks import parametrize_with_checks
+from twin_oracle import distance
+
+import skdp.preprocessing
+from skdp import BudgetExceededError, PrivacyBudget, PrivacySpent
+from skdp.data.base import BlockStore
+from skdp.preprocessing.base import FreeTransformer, PrivateTransformer, Transformer
+from skdp.privacy import gdp
+from skdp.privacy.events import GaussianEvent
+from skdp.privacy.opening import opened_by
+from skdp.privacy.oracle import PrivateOracle
+from skdp.testing import check_seed_stays_behind, record_fit, replay_fit
+
+pytestmark = [
+    # The checks of scikit-learn set seeds, and fit to few rows.
+    pytest.mark.filterwarnings("ignore::skdp.SeededNoiseWarning"),
+    pytest.mark.filterwarnings("ignore:The share of the budget set aside:UserWarning"),
+]
+
+SEED = 1_234_567_891
+INSTANCES = [instance for examples in EXAMPLES.values() for instance in examples]
+PRIVATE = [t for t in INSTANCES if isinstance(t, PrivateTransformer)]
+FREE = [t for t in INSTANCES if isinstance(t, FreeTransformer)]
+every_transformer = pytest.mark.parametrize("given", INSTANCES, ids=str)
+every_private = pytest.mark.parametrize("given", PRIVATE, ids=str)
+every_free = pytest.mark.parametrize("given", FREE, ids=str)
+
+
+def seeded(given):
+    """A copy whose noise, if it has any, is reproducible."""
+    private = isinstance(given, PrivateTransformer)
+    return clone(given).set_params(random_state=SEED) if private else clone(given)
+
+
+def published(transformer):
+    return {name: value for name, value in vars(transformer).items() if name.endswith("_")}
+
+
+def assert_same(first, second):
+    assert first.keys() == second.keys()
+    for name, value in first.items():
+        np.testing.assert_array_equal(second[name], value, err_msg=name)
+
+
+def test_every_transformer_has_examples():
+    def family(cls):
+        return {cls}.union(*map(family, cls.__subclasses__()))
+
+    defined = {c for c in family(Transformer) if c.__module__.startswith("skdp.")}
+    concrete = {c for c in defined if not inspect.isabstract(c)}
+    public = {
+        thing
+        for _, thing in inspect.getmembers(skdp.preprocessing, inspect.isclass)
+        if issubclass(thing, BaseEstimator)
+    }
+    assert concrete == public == set(EXAMPLES), "add examples of it to EXAMPLES"
+    assert set(INSTANCES) == {*PRIVATE, *FREE}
+
+
+CHECKS = parametrize_with_checks(INSTANCES)
+
+
+# Rebuilt from a list: scikit-learn 1.6 passes a generator, of which pytest 9 warns.
+@pytest.mark.parametrize(CHECKS.args[0], list(CHECKS.args[1]), **CHECKS.kwargs)
+def test_scikit_learn_check_passes(estimator, check):
+    check(estimator)
+
+
+@every_free
+def test_a_free_transformer_spends_nothing_and_learns_nothing(given):
+    rows = make_rows()
+    here, elsewhere = clone(given).fit(rows), clone(given).fit(1e6 * make_rows(seed=1) + 5)
+    for fitted in (here, elsewhere):
+        assert fitted.privacy_spent_ == PrivacySpent(0.0, 0.0)
+        assert fitted.privacy_ledger_ == ()
+    np.testing.assert_array_equal(here.transform(rows), elsewhere.transform(rows))
+
+
+def mu_of(receipt):
+    return sum(e.count * (e.sensitivity / e.noise_scale) ** 2 for e in receipt) ** 0.5
+
+
+@pytest.mark.parametrize(("epsilon", "delta"), [(0.3, 1e-6), (1.0, 1e-5), (8.0, 0.01)])
+@every_private
+def test_the_receipt_adds_up_to_the_budget(given, epsilon, delta):
+    # Enough rows for the smallest budget.
+    X = np.tile(make_rows(), (20, 1))
+    fitted = clone(given).set_params(epsilon=epsilon, delta=delta).fit(X)
+    assert all(type(event) is GaussianEvent for event in fitted.privacy_ledger_)
+    spent = gdp.epsilon(mu_of(fitted.privacy_ledger_), delta)
+    assert spent == pytest.approx(epsilon, rel=1e-9)
+    assert fitted.privacy_spent_ == PrivacySpent(epsilon, delta)
+
+
+@every_private
+def test_all_that_is_published_follows_from_paid_answers(given):
+    fitted = seeded(given)
+    transcript = record_fit(fitted, make_rows(), None)
+    first = published(fitted)
+    replay_fit(fitted, 1e3 * make_rows(seed=5), None, transcript)
+    assert_same(first, published(fitted))
+
+
+@pytest.mark.parametrize("adjacency", ["replace_one", "zero_out"])
+@every_private
+def test_neighbours_are_no_further_apart_than_promised(given, adjacency):
+    budget = gdp.mu(given.epsilon, given.delta)
+    rng, found = np.random.default_rng(3), []
+    for row in ([1e4, 1e4, 1e4], [-1e4, -1e4, -1e4], [0.0, 1e-9, -1e300]):
+        X = make_rows()
+        other = np.delete(X, 7, axis=0)
+        X[7] = rng.permutation(row)
+        if adjacency == "replace_one":
+            other = X.copy()
+            other[7] = -X[7]
+        mu, largest = distance(clone(given).set_params(adjacency=adjacency), X, other)
+        assert mu <= budget * (1 + 1e-9)
+        assert largest <= 1 + 1e-9
+        found.append(mu)
+    # Something was asked that the row has a say in.
+    assert max(found) > 0.3 * budget
+
+
+class Unreadable(BlockStore):
+    """Rows that cannot be read."""
+
+    resident = False
+
+    def blocks(self):
+        raise OSError("the disk is gone")
+
+
+@every_private
+def test_the_budget_is_charged_before_rows_are_read(given):
+    def oracle(rows, ledger, adjacency, noise):
+        return PrivateOracle(Unreadable(), ledger, adjacency, noise)
+
+    transformer = clone(given).fit(make_rows())
+    with opened_by(oracle), pytest.raises(OSError, match="the disk is gone") as caught:
+        transformer.fit(make_rows())
+    assert 0 < transformer.privacy_spent_.epsilon <= given.epsilon
+    (event,) = transformer.privacy_ledger_
+    assert event.count == 1
+    (note,) = caught.value.__notes__
+    assert "stopped after spending epsilon=" in note
+    with pytest.raises(Exception, match="not fitted yet"):
+        transformer.transform(make_rows())
+
+
+def no_oracle(*_):
+    raise AssertionError("an oracle was opened")
+
+
+@pytest.mark.parametrize(
+    ("options", "X", "complaint"),
+    [
+        ({"epsilon": -1.0}, make_rows(), "'epsilon' parameter"),
+        ({"delta": 1.0}, make_rows(), "'delta' parameter"),
+        ({"adjacency": "add_remove"}, make_rows(), "'adjacency' parameter"),
+        ({"random_state": "seed"}, make_rows(), "'random_state' parameter"),
+        ({"bounds": (1.0, 0.0)}, make_rows(), "low < high"),
+        ({"bounds": ([0.0, 0.0], [1.0, 1.0])}, make_rows(), "2 for the low ends of 3 features"),
+        ({}, np.full((N, 3), np.nan), "X contains NaN"),
+        ({}, np.full((N, 3), "secret"), "not numbers"),
+    ],
+)
+@every_private
+def test_bad_input_charges_nothing_and_keeps_earlier_results(given, options, X, complaint):
+    new = clone(given).set_params(**options)
+    with opened_by(no_oracle), pytest.raises(ValueError, match=complaint) as caught:
+        new.fit(X)
+    assert "secret" not in str(caught.value).replace("'seed'", "")
+    assert not published(new)
+
+    fitted = clone(given).fit(make_rows())
+    before = published(fitted)
+    with opened_by(no_oracle), pytest.raises(ValueError, match=complaint):
+        fitted.set_params(**options).fit(X)
+    assert_same(before, published(fitted))
+
+
+WAYS = {
+    "pickle": lambda t: pickle.loads(pickle.dumps(t)),
+    "oldest pickle": lambda t: pickle.loads(pickle.dumps(t, protocol=0)),
+    "copy": copy.deepcopy,
+}
+
+
+@pytest.mark.parametrize("way", WAYS.values(), ids=WAYS)
+@every_transformer
+def test_a_copy_transforms_alike_and_knows_neither_rows_nor_seed(given, way):
+    X = make_rows()
+    marker = np.array([0.1234567890123, 12.9876543210987, -0.5647382910564])
+    X[5] = marker
+    fitted = seeded(given).fit(X)
+    np.testing.assert_array_equal(way(fitted).transform(X), fitted.transform(X))
+    assert way(fitted).privacy_ledger_ == fitted.privacy_ledger_
+    packed = pickle.dumps(fitted)
+    for value in marker:
+        assert value.tobytes() not in packed
+    if isinstance(given, PrivateTransformer):
+        check_seed_stays_behind(fitted, SEED)
+
+
+@every_private
+def test_no_two_fits_share_noise(given):
+    X = np.tile(make_rows(), (20, 1))
+    fits = [clone(given).fit(X)]
+    fits += joblib.Parallel(n_jobs=2, prefer="threads")(
+        joblib.delayed(clone(given).fit)(X) for _ in range(2)
+    )
+    # Bounds are on a grid, so two fits may agree on them; the answers behind them may not.
+    transcripts = [record_fit(clone(given), X, None) for _ in range(2)]
+    answers = [t.entries[0][3] for t in transcripts]
+    assert not np.intersect1d(*answers).size
+    assert len({id(f.privacy_ledger_) for f in fits}) == 3
+
+
+@every_transformer
+def test_sparse_rows_give_what_dense_rows_give(given):
+    X = make_rows()
+    X[7, 0] = 10.0
+    fitted = seeded(given).fit(X)
+    if not get_tags(given).input_tags.sparse:
+        with pytest.raises(TypeError, match="Sparse data was passed"):
+            clone(given).fit(sp.csr_array(X))
+        return
+    for kind in (sp.csr_array, sp.csr_matrix, sp.csc_matrix):
+        rows = kind(X)
+        before = rows.toarray()
+        sparse = seeded(given).fit(rows)
+        out = sparse.transform(rows)
+        assert out.format == "csr"
+        np.testing.assert_allclose(out.toarray(), fitted.transform(X), rtol=1e-12, atol=1e-12)
+        np.testing.assert_array_equal(rows.toarray(), before)
+
+
+@every_transformer
+def test_names_of_features_and_the_kind_of_output_are_scikit_learns(given):
+    pd = pytest.importorskip("pandas", reason="needs pandas: pip install 'skdp[test]'")
+    table = pd.DataFrame(make_rows(), columns=["age", "income", "score"])
+    fitted = seeded(given).set_output(transform="pandas").fit(table)
+    out = fitted.transform(table)
+    assert list(fitted.get_feature_names_out()) == list(out.columns) == list(table.columns)
+    assert list(fitted.feature_names_in_) == list(table.columns)
+    plain = seeded(given).fit(table.to_numpy()).transform(table.to_numpy())
+    np.testing.assert_array_equal(out.to_numpy(), plain)
+    with pytest.raises(ValueError, match="feature names"):
+        fitted.transform(table[["income", "age", "score"]])
+
+
+@every_transformer
+def test_polars_tables_are_taken_and_given(given):
+    pl = pytest.importorskip("polars", reason="needs polars")
+    table = pl.DataFrame(make_rows(), schema=["age", "income", "score"])
+    out = seeded(given).set_output(transform="polars").fit_transform(table)
+    assert isinstance(out, pl.DataFrame)
+    assert out.columns == table.columns
+
+
+@pytest.mark.parametrize("dtype", [np.float32, np.float64, np.int64])
+@every_transformer
+def test_single_precision_stays_and_rows_are_not_changed(given, dtype):
+    X = make_rows().astype(dtype)
+    X[7, 0] = 3
+    before = X.copy()
+    out = seeded(given).fit_transform(X)
+    assert out.dtype == (np.float32 if dtype is np.float32 else np.float64)
+    np.testing.assert_array_equal(X, before)
+    double = seeded(given).fit_transform(X.astype(float))
+    np.testing.assert_allclose(out, double, rtol=1e-4, atol=1e-4)
+
+
+@every_transformer
+def test_it_is_a_step_of_a_pipeline(given):
+    X = make_rows()
+    pipeline = make_pipeline(seeded(given), skdp.preprocessing.RowNormClipper()).fit(X)
+    assert np.linalg.norm(pipeline.transform(X), axis=1).max() <= 1 + 1e-12
+    assert clone(pipeline)[0].get_params() == pipeline[0].get_params()
+
+
+@every_private
+def test_a_fit_beyond_an_open_budget_is_refused_before_rows_are_read(given):
+    X = np.tile(make_rows(), (20, 1))
+    with PrivacyBudget(epsilon=1.5, delta=given.delta, adjacency="replace_one") as budget:
+        first = clone(given).set_params(epsilon=1.0, adjacency="replace_one").fit(X)
+        assert budget.spent.epsilon == pytest.approx(1.0, rel=1e-6)
+        published_before = published(first)
+        with opened_by(no_oracle), pytest.raises(BudgetExceededError):
+            first.set_params(epsilon=1.4).fit(X)
+        assert_same(published_before, published(first))

@@ -1,0 +1,51 @@
+"""An oracle that answers from one data set and measures how far off its neighbour's answers are.
+
+The questions of a fit depend on earlier answers alone, so both data sets are asked the same ones,
+and the sum of the squared distances, each in units of the noise, is what the fit really costs on
+this pair.
+"""
+
+from math import sqrt
+
+import numpy as np
+
+from skdp.data.dense import DenseRows
+from skdp.privacy.opening import opened_by
+from skdp.privacy.oracle import Oracle, PrivateOracle
+
+
+class TwinOracle(Oracle):
+    """Answers about ``rows``; adds up what tells them from ``others``."""
+
+    def __init__(self, rows, others, ledger, adjacency, noise):
+        super().__init__(ledger, adjacency)
+        self._inner = PrivateOracle(rows, ledger, adjacency, noise)
+        self._rows, self._others = rows, others
+        self.squares, self.largest = 0.0, 0.0
+
+    def _release(self, query, spend):
+        mechanism = query.mechanism(self._adjacency, spend)
+        move = np.linalg.norm(query.evaluate(self._rows) - query.evaluate(self._others))
+        self.squares += (move / mechanism.noise_scale) ** 2
+        self.largest = max(self.largest, move / mechanism.sensitivity)
+        return self._inner._release(query, spend)
+
+    def _open(self, opening):
+        raise NotImplementedError
+
+
+def distance(fitted, X, other_X):
+    """The mu that tells X from other_X by the answers of a fit, and the largest single move.
+
+    Zeroed-out rows are rows that ``other_X`` lacks.
+    """
+    made = []
+
+    def oracle(rows, ledger, adjacency, noise):
+        others = DenseRows(other_X, np.zeros(len(other_X)))
+        made.append(TwinOracle(rows, others, ledger, adjacency, noise))
+        return made[-1]
+
+    with opened_by(oracle):
+        fitted.fit(X)
+    return sqrt(made[0].squares), made[0].largest
