@@ -5,7 +5,7 @@ from __future__ import annotations
 from dataclasses import dataclass, replace
 from itertools import chain
 
-from .events import Event, Part, Site
+from .events import Event, GaussianEvent, Part, PrefixSumEvent, Site
 from .ledger import Ledger, PrivacySpent
 
 __all__ = ["Parts"]
@@ -16,10 +16,10 @@ _KEPT = 16
 
 @dataclass(frozen=True)
 class _Receipt:
-    """What one part was charged."""
+    """What one part was charged; without events what it may be charged, as long as it goes on."""
 
     part: Part
-    events: tuple[Event, ...]
+    events: tuple[Event, ...] | None
     spent: PrivacySpent
 
 
@@ -33,7 +33,8 @@ class Parts:
 
     The latest 16 receipts are kept one by one. Earlier ones are folded: of consecutive parts the
     receipt of the most expensive one stays, under the positions of all of them and with their
-    number, so that the spend can be recomputed from what is left and memory does not grow.
+    number, so that the spend can be recomputed from what is left and memory does not grow. Gaussian
+    receipts are folded with Gaussian ones, and others with others.
 
     Guarantees
     ----------
@@ -61,11 +62,50 @@ class Parts:
             Opened for these rows and no others.
         """
         part = Part(self._stop, self._stop + n_samples)
+        self._receipts = [*self._receipts, _receipt(part, ledger)]
         self._stop = part.stop
-        events = tuple(_about(event, part) for event in ledger.receipt())
-        self._receipts.append(_Receipt(part, events, ledger.spent()))
-        if len(self._receipts) > _KEPT:
-            self._receipts[:2] = [_folded(*self._receipts[:2])]
+        self._fold()
+
+    def open(self, n_samples: int, ledger: Ledger) -> None:
+        """Record the whole budget of the next part, which stands until the part is settled.
+
+        A program may be interrupted between any two lines, also where it writes receipts.
+
+        Parameters
+        ----------
+        n_samples : int
+            Number of rows of the part, which start where the part before it stopped.
+        ledger : Ledger
+            Opened for these rows and no others.
+        """
+        part = Part(self._stop, self._stop + n_samples)
+        whole = _Receipt(part, None, PrivacySpent(ledger.epsilon, ledger.delta))
+        self._receipts, self._stop = [*self._receipts, whole], part.stop
+
+    def settle(self, ledger: Ledger) -> None:
+        """Replace the budget of the latest part by what its ledger was charged.
+
+        Parameters
+        ----------
+        ledger : Ledger
+            With which the part was opened.
+        """
+        self._receipts[-1] = _receipt(self._receipts[-1].part, ledger)
+        self._fold()
+
+    def cover(self, events: tuple[Event, ...], spent: PrivacySpent) -> None:
+        """Replace the receipt of the latest part by one that covers more than its own ledger.
+
+        Parameters
+        ----------
+        events : tuple of Event
+            All that was released about the rows of the part.
+        spent : PrivacySpent
+            What that stands for.
+        """
+        part = self._receipts[-1].part
+        named = tuple(_about(event, part) for event in events)
+        self._receipts = [*self._receipts[:-1], _Receipt(part, named, spent)]
 
     def skip(self, n_samples: int) -> None:
         """Pass over rows that nobody has asked about, and nobody will.
@@ -85,15 +125,32 @@ class Parts:
         )
 
     def events(self, *, named: bool = True) -> tuple[Event, ...]:
-        """All events, each with the part that it is about.
+        """All events, each with the part that it is about; none while a part is not settled.
 
         Parameters
         ----------
         named : bool, default=True
             If not, events do not name a part: for a model that has had one part only.
         """
-        events = chain.from_iterable(receipt.events for receipt in self._receipts)
+        known = [receipt.events for receipt in self._receipts if receipt.events is not None]
+        if len(known) < len(self._receipts):
+            return ()
+        events = chain.from_iterable(known)
         return tuple(events if named else (_about(event, None) for event in events))
+
+    def _fold(self) -> None:
+        """If there are many, fold the first two neighbours of one kind.
+
+        The costlier of two Gaussian receipts is so in every respect, which is not so of one that is
+        Gaussian beside one that is not.
+        """
+        if len(self._receipts) <= _KEPT:
+            return
+        kinds = [_gaussian(receipt) for receipt in self._receipts]
+        for i in range(len(kinds) - 1):
+            if kinds[i] == kinds[i + 1]:
+                self._receipts[i : i + 2] = [_folded(*self._receipts[i : i + 2])]
+                return
 
     def __copy__(self) -> Parts:
         other = Parts()
@@ -107,8 +164,19 @@ def _about(event: Event, part: Part | None) -> Event:
     return replace(event, part=replace(site, within=part) if isinstance(site, Site) else part)
 
 
+def _receipt(part: Part, ledger: Ledger) -> _Receipt:
+    return _Receipt(part, tuple(_about(event, part) for event in ledger.receipt()), ledger.spent())
+
+
+def _gaussian(receipt: _Receipt) -> bool | None:
+    if receipt.events is None:
+        return None
+    return all(isinstance(event, GaussianEvent | PrefixSumEvent) for event in receipt.events)
+
+
 def _folded(first: _Receipt, second: _Receipt) -> _Receipt:
     part = Part(first.part.start, second.part.stop, first.part.count + second.part.count)
     worst = second if second.spent > first.spent else first
-    events = tuple(_about(event, part) for event in worst.events)
-    return _Receipt(part, events, worst.spent)
+    if worst.events is None:
+        return _Receipt(part, None, worst.spent)
+    return _Receipt(part, tuple(_about(event, part) for event in worst.events), worst.spent)

@@ -1,0 +1,221 @@
+"""A ceiling over several fits."""
+
+from __future__ import annotations
+
+import atexit
+from numbers import Real
+from types import TracebackType
+from typing import NoReturn, Self, final
+
+from .account_book import Entry, Summary
+from .adjacency import Adjacency
+from .ceiling import Ceiling
+from .filters import FILTERS
+from .ledger import PrivacySpent
+
+__all__ = ["PrivacyBudget"]
+
+# The largest that a fit takes, too; sums of its square have to be finite.
+_LARGEST_EPSILON = 1e9
+_LOST = (
+    "The file of this PrivacyBudget is gone, and with it what its fits have spent; no fit can be "
+    "charged to it any more. Add up their receipts with skdp.privacy_spent."
+)
+
+
+@final
+class PrivacyBudget:
+    r"""A ceiling on what all fits inside a ``with`` block may spend together.
+
+    Every fit of this package that begins while the budget is open is charged to it: ``fit`` and
+    ``partial_fit`` of models and bandits, private transformers and searches, called directly or by
+    whatever wraps them, in any thread of the process and in the worker processes that joblib and
+    multiprocessing start for it. A fit that could exceed the ceiling is refused with
+    :class:`BudgetExceededError` before it reads a row.
+
+    *What is promised.* Everything that fits inside have released is together (epsilon, delta)-DP,
+    whatever code has chosen the fits and their parameters, also by looking at what earlier ones
+    have released. This is about the rows that the fits have been given. It takes for granted that
+    a person has one row in the data of each fit, or none, at a place that does not depend on what
+    the rows say: a public split, say, and transformers of rows one by one. Fits on disjoint rows
+    are not told apart from fits on the same ones, and add up, with one exception: the calls of
+    ``partial_fit`` of one stream, whose rows are new by its own contract, are charged once.
+
+    Parameters
+    ----------
+    epsilon : float
+        The ceiling, in (0, 1e9].
+    delta : float
+        The ceiling, in (0, 1).
+    adjacency : {'replace_one', 'zero_out'}, default='replace_one'
+        Neighbouring relation of the promise. Fits under zero-out count in a budget under
+        replace-one for what they are between data sets that differ by two steps, twice the mu.
+    accounting : {'auto', 'gaussian', 'renyi', 'sums'}, default='auto'
+        By which rule fits add up; see Notes.
+
+    Raises
+    ------
+    ValueError
+        If a parameter is outside its range.
+
+    See Also
+    --------
+    privacy_spent : Adds up fits that are done already.
+
+    Notes
+    -----
+    ``'gaussian'`` adds up mu^2, which is exact for fits with Gaussian noise, the default of nearly
+    all solvers. Objective perturbation and private searches have no price in it. ``'renyi'`` takes
+    everything, and about 8 % more noise for the same number of fits; ask for it if fits of
+    different kinds are to come. ``'sums'`` adds up epsilons and deltas. ``'auto'`` is the first of
+    the three under which the first fit has room, and stays with it. Which rule is in force has to
+    be settled before there is an answer; :mod:`skdp.privacy.filters` has the proofs.
+
+    What a fit may spend at most is set aside when it begins, and replaced by what it has spent when
+    it ends. A fit that fails keeps what it has spent; one that is killed keeps all that was set
+    aside, and so does a stream, which may go on.
+
+    Budgets nest: a fit is charged to all that are open. A worker that is still running when the
+    budget closes cannot charge it and is refused. The tally lies in a file in a folder of the
+    system's temporary directory that only this user can enter, and is removed in the end.
+
+    Where there is no ``with`` block, as in a notebook, call ``open`` and ``close``.
+
+    Examples
+    --------
+    >>> import numpy as np
+    >>> from skdp import DPLogisticRegression, PrivacyBudget
+    >>> X = np.random.default_rng(0).uniform(-1, 1, size=(500, 2))
+    >>> model = DPLogisticRegression(epsilon=0.5, classes=[0, 1], data_norm=1.5)
+    >>> with PrivacyBudget(epsilon=1.0, delta=1e-5) as budget:
+    ...     model = model.fit(X, X[:, 0] > 0)
+    ...     model = model.fit(X, X[:, 1] > 0)
+    >>> budget
+    PrivacyBudget(epsilon=1, delta=1e-05): closed, 2 runs, spent epsilon=0.73, left epsilon=0.636
+    """
+
+    def __init__(
+        self,
+        epsilon: float,
+        delta: float,
+        *,
+        adjacency: str = "replace_one",
+        accounting: str = "auto",
+    ) -> None:
+        if not isinstance(epsilon, Real) or not 0 < epsilon <= _LARGEST_EPSILON:
+            raise ValueError(f"PrivacyBudget needs an epsilon in (0, 1e9], got {epsilon!r}.")
+        if not isinstance(delta, Real) or not 1e-300 <= delta < 1:
+            raise ValueError(f"PrivacyBudget needs a delta in (0, 1), got {delta!r}.")
+        if adjacency not in [a.value for a in Adjacency]:
+            raise ValueError(
+                "PrivacyBudget needs an adjacency of 'replace_one' or 'zero_out', got "
+                f"{adjacency!r}."
+            )
+        if accounting not in ("auto", *FILTERS):
+            raise ValueError(
+                f"PrivacyBudget needs an accounting of 'auto', {', '.join(map(repr, FILTERS))}, "
+                f"got {accounting!r}."
+            )
+        self.epsilon: float = float(epsilon)
+        self.delta: float = float(delta)
+        self.adjacency: str = adjacency
+        self.accounting: str = accounting
+        self._ceiling: Ceiling | None = None
+        self._final: Summary | None = None
+        self._closed: bool = False
+
+    def open(self) -> Self:
+        """Begin; once.
+
+        Returns
+        -------
+        self
+            The budget.
+
+        Raises
+        ------
+        RuntimeError
+            If it has been opened before.
+        """
+        if self._ceiling is not None:
+            raise RuntimeError(
+                "PrivacyBudget was opened before, and what was spent cannot be taken back. Make "
+                "another one."
+            )
+        self._ceiling = Ceiling.opened(
+            self.epsilon, self.delta, Adjacency(self.adjacency), self.accounting
+        )
+        atexit.register(self.close)
+        return self
+
+    def close(self) -> None:
+        """End: fits that begin from now on are not charged, and workers that go on are refused.
+
+        Raises
+        ------
+        RuntimeError
+            If the tally was removed by somebody else.
+        """
+        if self._ceiling is None or self._closed:
+            return
+        self._closed = True
+        atexit.unregister(self.close)
+        try:
+            self._final = self._ceiling.close()
+        except FileNotFoundError:
+            raise RuntimeError(_LOST) from None
+
+    def __enter__(self) -> Self:
+        return self.open()
+
+    def __exit__(
+        self,
+        kind: type[BaseException] | None,
+        failure: BaseException | None,
+        trace: TracebackType | None,
+    ) -> None:
+        self.close()
+
+    @property
+    def spent(self) -> PrivacySpent:
+        """What all fits together stand for so far, with all that is set aside."""
+        summary = self._summary()
+        return summary.rule.spent(summary.total) if summary.entries else PrivacySpent(0.0, 0.0)
+
+    @property
+    def remaining(self) -> PrivacySpent:
+        """The largest budget with which one more fit, with Gaussian noise, would be accepted."""
+        summary = self._summary()
+        return summary.rule.left(summary.total)
+
+    @property
+    def receipts(self) -> tuple[Entry, ...]:
+        """Who has spent what, in order."""
+        return self._summary().entries
+
+    def __repr__(self) -> str:
+        head = f"PrivacyBudget(epsilon={self.epsilon:.6g}, delta={self.delta:.6g})"
+        if self._ceiling is None:
+            return f"{head}: not open yet"
+        state = "closed" if self._closed else "open"
+        runs = len(self.receipts)
+        return (
+            f"{head}: {state}, {runs} run{'s' * (runs != 1)}, spent epsilon="
+            f"{self.spent.epsilon:.3g}, left epsilon={self.remaining.epsilon:.3g}"
+        )
+
+    def __reduce__(self) -> NoReturn:
+        raise TypeError(
+            "PrivacyBudget cannot be copied or pickled; estimators take its token along by "
+            "themselves."
+        )
+
+    def _summary(self) -> Summary:
+        if self._ceiling is None:
+            raise RuntimeError("PrivacyBudget needs to be opened first, by 'with' or open().")
+        if self._final is not None:
+            return self._final
+        try:
+            return self._ceiling.book.read()
+        except FileNotFoundError:
+            raise RuntimeError(_LOST) from None

@@ -1,0 +1,71 @@
+"""The most that a fit may spend, known before it begins."""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+from typing import Self
+
+from .adjacency import Adjacency
+from .calculus import Calculus
+from .ledger import Ledger
+
+__all__ = ["Claim"]
+
+
+@dataclass(frozen=True)
+class Claim:
+    """The most that a fit may spend: whatever its ledger accepts.
+
+    Parameters
+    ----------
+    epsilon, delta : float
+        Budget of the fit.
+    calculus : Calculus or None
+        How its ledger counts; None as long as that is open.
+    limit : float
+        Most that its ledger accepts, in mu^2.
+    adjacency : Adjacency, default=Adjacency.REPLACE_ONE
+        Neighbouring relation.
+    """
+
+    epsilon: float
+    delta: float
+    calculus: Calculus | None
+    limit: float
+    adjacency: Adjacency = Adjacency.REPLACE_ONE
+
+    @classmethod
+    def of_ledger(cls, ledger: Ledger, adjacency: Adjacency) -> Self:
+        """What may be charged to a ledger that is empty.
+
+        Parameters
+        ----------
+        ledger : Ledger
+            Of a fit.
+        adjacency : Adjacency
+            Neighbouring relation.
+        """
+        return cls(ledger.epsilon, ledger.delta, ledger.calculus, ledger.limit, adjacency)
+
+    @classmethod
+    def planned(
+        cls, epsilon: float, delta: float, calculus: Calculus | None, adjacency: Adjacency
+    ) -> Self:
+        """What may be charged to a ledger that is yet to be opened.
+
+        Parameters
+        ----------
+        epsilon, delta : float
+            Its budget.
+        calculus : Calculus or None
+            How it will count; None if that depends on the data set's public facts.
+        adjacency : Adjacency
+            Neighbouring relation.
+
+        Raises
+        ------
+        ValueError
+            If no ledger can be opened with this budget.
+        """
+        limit = Ledger(epsilon, delta, calculus=calculus).limit
+        return cls(epsilon, delta, calculus, limit, adjacency)

@@ -1,0 +1,344 @@
+"""Ceilings over several fits: what they count and what they refuse."""
+
+import copy
+import pickle
+import stat
+from math import sqrt
+from pathlib import Path
+
+import numpy as np
+import pytest
+from budget_tasks import (
+    DELTA,
+    EPSILON,
+    Untouchable,
+    X,
+    Y,
+    budget,
+    charged,
+    folders,
+    model,
+    outcome,
+    share,
+)
+from sklearn.base import clone
+
+from skdp import (
+    BudgetExceededError,
+    DPContextualBandit,
+    DPLassoRegressor,
+    DPLogisticRegression,
+)
+from skdp.model_selection import DPRandomizedSearchCV
+from skdp.preprocessing import DPStandardScaler
+from skdp.privacy import gdp
+from skdp.privacy.ceiling import TOKENS
+from skdp.privacy.filters import FILTERS
+from skdp.privacy.oracle import PrivateOracle
+
+
+@pytest.mark.parametrize("n", [1, 2, 5])
+def test_as_many_fits_as_the_ceiling_holds_and_not_one_more(n):
+    with budget() as ceiling:
+        for _ in range(n):
+            model(n).fit(X, Y)
+        assert ceiling.spent == (EPSILON, DELTA)
+        assert ceiling.remaining.epsilon == 0.0
+        with pytest.raises(BudgetExceededError, match="Nothing was read"):
+            model(n).fit(X, Y)
+        assert len(ceiling.receipts) == n
+    assert ceiling.spent == (EPSILON, DELTA)
+
+
+def test_a_refused_fit_does_not_look_at_its_rows_and_keeps_the_model():
+    estimator = model(1).fit(X, Y)
+    before = dict(vars(estimator))
+    with budget() as ceiling:
+        model(1).fit(X, Y)
+        for method in ("fit", "partial_fit"):
+            with pytest.raises(BudgetExceededError):
+                getattr(estimator, method)(Untouchable(), Untouchable())
+        with pytest.raises(BudgetExceededError):
+            DPStandardScaler(bounds=(-1, 1)).fit(Untouchable())
+        with pytest.raises(BudgetExceededError):
+            DPRandomizedSearchCV(model(), {"C": [1.0]}, epsilon=1.0).fit(
+                Untouchable(), Untouchable()
+            )
+        bandit = DPContextualBandit([0, 1], data_norm=2.0, horizon=100)
+        for method in ("fit", "partial_fit"):
+            with pytest.raises(BudgetExceededError):
+                getattr(bandit, method)(Untouchable(), Untouchable(), Untouchable())
+        assert len(ceiling.receipts) == 1
+    assert {k: v for k, v in vars(estimator).items() if k in before} == before
+
+
+def test_what_is_left_can_be_spent_to_the_last():
+    with budget() as ceiling:
+        model(3).fit(X, Y)
+        left = ceiling.remaining
+        estimator = model().set_params(epsilon=left.epsilon, delta=left.delta)
+        estimator.fit(X, Y)
+        assert ceiling.spent.epsilon == pytest.approx(EPSILON)
+        assert ceiling.spent.epsilon <= EPSILON
+        assert [entry.who for entry in ceiling.receipts] == ["DPLogisticRegression"] * 2
+        assert ceiling.receipts[0].spent == (pytest.approx(share(3)), DELTA)
+        assert all(entry.settled for entry in ceiling.receipts)
+
+
+def test_outside_of_a_budget_nothing_is_counted_or_carried():
+    estimator = model().fit(X, Y)
+    assert TOKENS not in vars(clone(estimator))
+    assert TOKENS not in pickle.loads(pickle.dumps(estimator)).__dict__
+    with budget() as ceiling:
+        pass
+    model().fit(X, Y)
+    assert ceiling.receipts == ()
+    assert ceiling.spent == (0.0, 0.0)
+
+
+@pytest.mark.parametrize(
+    "duplicate",
+    [clone, copy.copy, copy.deepcopy, lambda m: pickle.loads(pickle.dumps(m))],
+    ids=["clone", "copy", "deepcopy", "pickle"],
+)
+def test_copies_are_charged_wherever_they_were_made(duplicate):
+    outside = duplicate(model(2))
+    with budget() as ceiling:
+        inside = duplicate(outside)
+        inside.fit(X, Y)
+        duplicate(inside).fit(X, Y)
+        assert charged(ceiling) == pytest.approx(1.0)
+        with pytest.raises(BudgetExceededError):
+            outside.fit(X, Y)
+    # Closed: here the copies are free again.
+    for estimator in (inside, outside, duplicate(inside)):
+        estimator.fit(X, Y)
+        assert TOKENS not in vars(duplicate(estimator))
+
+
+def test_budgets_nest_and_a_fit_has_to_fit_under_all():
+    with budget() as outer:
+        with budget(epsilon=share(2)) as inner:
+            model(2).fit(X, Y)
+            with pytest.raises(BudgetExceededError):
+                model(2).fit(X, Y)
+            assert len(inner.receipts) == len(outer.receipts) == 1
+        model(2).fit(X, Y)
+        assert len(outer.receipts) == 2
+        with pytest.raises(BudgetExceededError), budget() as inner:
+            model(2).fit(X, Y)
+        # What one refuses is charged to none.
+        assert inner.receipts == ()
+
+
+def test_rows_that_are_refused_cost_nothing():
+    with budget() as ceiling:
+        with pytest.raises(ValueError, match="NaN"):
+            model(1).fit(np.full_like(X, np.nan), Y)
+        with pytest.raises(ValueError, match="epsilon"):
+            model(1).set_params(epsilon=-1.0).fit(X, Y)
+        assert ceiling.receipts == ()
+        model(1).fit(X, Y)
+
+
+def test_a_fit_that_fails_keeps_what_it_has_spent(monkeypatch):
+    answers, honest = [], PrivateOracle._release
+
+    def failing(self, query, spend):
+        answers.append(honest(self, query, spend))
+        if len(answers) == 3:
+            raise RuntimeError("out of luck")
+        return answers[-1]
+
+    monkeypatch.setattr(PrivateOracle, "_release", failing)
+    with budget() as ceiling:
+        estimator = model(1)
+        with pytest.raises(RuntimeError, match="out of luck"):
+            estimator.fit(X, Y)
+        (entry,) = ceiling.receipts
+        assert entry.settled
+        assert entry.spent == estimator.privacy_spent_
+        assert ceiling.spent.epsilon == pytest.approx(estimator.privacy_spent_.epsilon)
+        assert 0 < ceiling.spent.epsilon < EPSILON
+
+
+def test_an_exception_inside_closes_the_budget_and_removes_its_file():
+    before = folders()
+
+    def fail():
+        model(2).fit(X, Y)
+        (folder,) = folders() - before
+        assert stat.S_IMODE(folder.stat().st_mode) == 0o700
+        assert all(stat.S_IMODE(f.stat().st_mode) & 0o077 == 0 for f in folder.glob("*.sqlite"))
+        raise KeyError
+
+    with pytest.raises(KeyError), budget() as ceiling:
+        fail()
+    assert folders() == before
+    assert charged(ceiling) == pytest.approx(0.5)
+    model(1).fit(X, Y)
+
+
+def test_a_budget_whose_file_is_gone_refuses_everything():
+    with budget() as ceiling:
+        Path(ceiling._ceiling.book.path).unlink()
+        with pytest.raises(BudgetExceededError, match="file is gone"):
+            model(2).fit(X, Y)
+        for act in (ceiling.close, lambda: ceiling.spent, lambda: repr(ceiling)):
+            with pytest.raises(RuntimeError, match="is gone"):
+                act()
+
+
+@pytest.mark.filterwarnings("ignore:DPRandomizedSearchCV compares:UserWarning")
+def test_bandits_transformers_and_searches_are_charged():
+    rng = np.random.default_rng(0)
+    arms, rewards = rng.integers(0, 2, len(X)), rng.random(len(X))
+    with budget(epsilon=20.0, accounting="sums", delta=1e-3) as ceiling:
+        bandit = DPContextualBandit(
+            [0, 1], epsilon=1.0, data_norm=2.0, horizon=10 * len(X), policy="gd"
+        )
+        for _ in range(2):
+            bandit.partial_fit(X, arms, rewards)
+        clone(bandit).fit(X, arms, rewards)
+        assert [e.spent.epsilon for e in ceiling.receipts] == [1.0, pytest.approx(1.0)]
+        DPStandardScaler(epsilon=0.5, bounds=(-1, 1)).fit(X)
+        DPRandomizedSearchCV(model(), {"C": [0.5, 1.0]}, epsilon=1.0).fit(X, Y)
+        kinds = [entry.who for entry in ceiling.receipts]
+        assert kinds[2:] == ["DPStandardScaler", "DPRandomizedSearchCV"]
+        assert ceiling.spent.epsilon == pytest.approx(3.5)
+
+
+def test_zero_out_fits_count_for_two_steps_under_replace_one():
+    with budget() as ceiling:
+        model(4, adjacency="zero_out").fit(X, Y)
+        assert ceiling.spent == (EPSILON, DELTA)
+    with budget(adjacency="zero_out") as ceiling:
+        model(2, adjacency="zero_out").fit(X, Y)
+        model(2).fit(X, Y)
+        assert ceiling.spent == (EPSILON, DELTA)
+
+
+def perturbed(epsilon, delta=DELTA):
+    return model(solver="objective_perturbation").set_params(epsilon=epsilon, delta=delta)
+
+
+def test_the_rule_is_settled_by_the_first_fit():
+    with budget() as ceiling:
+        perturbed(EPSILON).fit(X, Y)
+        assert ceiling.spent == (EPSILON, DELTA)
+        with pytest.raises(BudgetExceededError):
+            perturbed(0.01, 1e-9).fit(X, Y)
+    with budget() as ceiling:
+        sparse = DPLassoRegressor(EPSILON, DELTA, data_norm=2.0, target_bounds=(0, 1))
+        sparse.fit(np.repeat(X, 12, axis=1), Y)
+        assert ceiling.spent == (EPSILON, DELTA)
+    with budget() as ceiling:
+        model(4).fit(X, Y)
+        with pytest.raises(BudgetExceededError, match="accounting='renyi'"):
+            perturbed(0.1).fit(X, Y)
+        assert len(ceiling.receipts) == 1
+
+
+def test_a_first_fit_that_fails_settles_no_rule():
+    with budget() as ceiling:
+        with pytest.raises(ValueError, match="NaN"):
+            model(4).fit(np.full_like(X, np.nan), Y)
+        perturbed(1.0).fit(X, Y)
+        assert len(ceiling.receipts) == 1
+
+
+@pytest.mark.filterwarnings("ignore:DPRandomizedSearchCV compares:UserWarning")
+def test_divergences_of_one_order_add_up_fits_of_all_kinds():
+    with budget(accounting="renyi") as ceiling:
+        perturbed(0.3, 1e-6).fit(X, Y)
+        model(10).fit(X, Y)
+        DPLassoRegressor(0.3, DELTA, data_norm=2.0, target_bounds=(0, 1)).fit(
+            np.repeat(X, 12, axis=1), Y
+        )
+        DPRandomizedSearchCV(model(), {"C": [0.5, 1.0]}, epsilon=0.2).fit(X, Y)
+        assert len(ceiling.receipts) == 4
+        spent = ceiling.spent.epsilon
+        assert spent < EPSILON
+        left = ceiling.remaining
+        model().set_params(epsilon=left.epsilon, delta=left.delta).fit(X, Y)
+        assert ceiling.spent.epsilon == pytest.approx(EPSILON)
+        with pytest.raises(BudgetExceededError):
+            model(1000).fit(X, Y)
+
+
+def test_sums_take_what_decimal_numbers_say():
+    with budget(epsilon=0.3, delta=3e-6, accounting="sums") as ceiling:
+        for _ in range(3):
+            model().set_params(epsilon=0.1, delta=1e-6).fit(X, Y)
+        assert ceiling.spent == pytest.approx((0.3, 3e-6))
+        with pytest.raises(BudgetExceededError):
+            model().set_params(epsilon=1e-6, delta=1e-12).fit(X, Y)
+
+
+def test_it_says_what_it_is_and_cannot_begin_twice():
+    ceiling = budget()
+    assert repr(ceiling).endswith("not open yet")
+    with pytest.raises(RuntimeError, match="needs to be opened"):
+        _ = ceiling.spent
+    ceiling.open()
+    model(2).fit(X, Y)
+    assert "open, 1 run, spent epsilon=1.36" in repr(ceiling)
+    ceiling.close()
+    ceiling.close()
+    assert "closed, 1 run," in repr(ceiling)
+    with pytest.raises(RuntimeError, match="opened before"), ceiling:
+        pass
+    with pytest.raises(TypeError, match="cannot be copied or pickled"):
+        pickle.dumps(ceiling)
+
+
+@pytest.mark.parametrize(
+    "wrong",
+    [
+        {"epsilon": 0.0},
+        {"epsilon": float("inf")},
+        {"epsilon": "1"},
+        {"delta": 0.0},
+        {"delta": 1.0},
+        {"adjacency": "add_remove"},
+        {"accounting": "best"},
+    ],
+    ids=str,
+)
+def test_impossible_ceilings_are_refused(wrong):
+    with pytest.raises(ValueError, match="PrivacyBudget needs"):
+        budget(**wrong)
+
+
+def test_every_rule_has_a_name():
+    assert list(FILTERS) == ["gaussian", "renyi", "sums"]
+
+
+@pytest.mark.parametrize("name", ["auto", "gd", "tracked_gd", "screening", "frank_wolfe"])
+def test_what_is_reserved_before_rows_are_looked_at_is_what_ledgers_accept(name):
+    """Or less, where that depends on the data set's shape."""
+    for estimator in (DPLogisticRegression(), DPLassoRegressor(data_norm=1.0)):
+        if name == "screening" and isinstance(estimator, DPLogisticRegression):
+            continue
+        claim = estimator.set_params(solver=name)._claim()
+        assert claim.limit <= gdp.mu(1.0, 1e-5) ** 2
+        if name == "auto" and isinstance(estimator, DPLogisticRegression):
+            assert claim.calculus is not None
+        if name in ("gd", "screening", "tracked_gd"):
+            assert claim.calculus == type(claim.calculus)()
+
+
+@pytest.mark.slow
+def test_many_random_fits_never_exceed_the_ceiling():
+    rng = np.random.default_rng(1)
+    for rule in FILTERS:
+        with budget(accounting=rule) as ceiling:
+            for _ in range(60):
+                epsilon = float(rng.uniform(0.01, 0.8))
+                estimator = model(solver=rng.choice(["gd", "objective_perturbation"]))
+                outcome(estimator.set_params(epsilon=epsilon, delta=1e-7))
+                assert ceiling.spent.epsilon <= EPSILON * (1 + 1e-12)
+            assert len(ceiling.receipts) > 1
+            if rule == "gaussian":
+                mu2 = sum(entry.amount for entry in ceiling.receipts)
+                assert gdp.epsilon(sqrt(mu2), DELTA) <= EPSILON * (1 + 1e-12)

@@ -1,0 +1,136 @@
+"""Ceilings reach into threads and worker processes, and outlive neither loss nor delay."""
+
+import multiprocessing
+import os
+import pickle
+import signal
+import time
+from concurrent.futures import ThreadPoolExecutor
+
+import pytest
+from budget_tasks import (
+    DELTA,
+    EPSILON,
+    X,
+    Y,
+    begin_and_wait,
+    budget,
+    charged,
+    fit_a_clone,
+    fit_a_new_one,
+    fit_a_pickle,
+    folders,
+    model,
+    outcome,
+)
+from joblib import Parallel, delayed
+from sklearn.ensemble import BaggingClassifier
+from sklearn.model_selection import GridSearchCV, KFold, cross_val_score
+from sklearn.pipeline import make_pipeline
+
+from skdp import (
+    BudgetExceededError,
+)
+
+FORK = "fork" in multiprocessing.get_all_start_methods()
+
+
+def test_workers_of_joblib_charge_the_ceiling_of_their_parent():
+    with budget() as ceiling:
+        results = Parallel(n_jobs=2)(delayed(fit_a_clone)(model(3)) for _ in range(4))
+        assert os.getpid() not in {process for process, _ in results}
+        assert sum(what == "fitted" for _, what in results) == 3
+        # Estimators that are made in the worker carry no token, but the worker has a parent.
+        (late,) = Parallel(n_jobs=2)([delayed(fit_a_new_one)(3)])
+        assert "there is epsilon=0 " in late[1]
+        assert {entry.process for entry in ceiling.receipts} <= {p for p, _ in results}
+        assert ceiling.spent == (EPSILON, DELTA)
+        kept = pickle.dumps(model(3))
+    late = Parallel(n_jobs=2)([delayed(fit_a_pickle)(kept), delayed(fit_a_new_one)(3)])
+    assert "is closed" in late[0][1]
+    assert late[1][1] == "fitted"
+    # In the process of the budget, and in one that is nobody's worker, it is a new piece of work.
+    assert fit_a_pickle(kept)[1] == "fitted"
+
+
+def test_what_scikit_learn_fits_in_workers_is_counted_fit_by_fit():
+    with budget(epsilon=50.0) as ceiling:
+        cross_val_score(model(), X, Y, cv=KFold(3), n_jobs=2)
+        assert len(ceiling.receipts) == 3
+        GridSearchCV(model(), {"C": [0.5, 1.0]}, cv=KFold(2), n_jobs=2).fit(X, Y)
+        assert len(ceiling.receipts) == 3 + 2 * 2 + 1
+        with pytest.warns(UserWarning, match="seed"):
+            BaggingClassifier(make_pipeline(model()), n_estimators=4, n_jobs=1, random_state=0).fit(
+                X, Y
+            )
+        assert len(ceiling.receipts) == 3 + 2 * 2 + 1 + 4
+        elsewhere = {entry.process for entry in ceiling.receipts} - {os.getpid()}
+        assert elsewhere
+        assert all(entry.settled for entry in ceiling.receipts)
+
+
+@pytest.mark.filterwarnings("ignore::skdp.SeededNoiseWarning")
+def test_a_bagging_ensemble_that_clones_in_workers_is_stopped_at_the_ceiling():
+    with budget() as ceiling:
+        with pytest.raises(BudgetExceededError):
+            BaggingClassifier(model(3), n_estimators=6, n_jobs=2).fit(X, Y)
+        assert charged(ceiling) == pytest.approx(1.0)
+        assert os.getpid() not in {entry.process for entry in ceiling.receipts}
+
+
+@pytest.mark.skipif(not FORK, reason="needs fork")
+@pytest.mark.filterwarnings("ignore:.*fork.*:DeprecationWarning")
+def test_forked_children_charge_the_ceiling_too():
+    with budget() as ceiling:
+        with multiprocessing.get_context("fork").Pool(1) as pool:
+            results = pool.map(fit_a_new_one, [2, 2, 2])
+        assert [what == "fitted" for _, what in results] == [True, True, False]
+        assert ceiling.spent == (EPSILON, DELTA)
+
+
+@pytest.mark.skipif(not FORK, reason="needs fork")
+@pytest.mark.filterwarnings("ignore:.*fork.*:DeprecationWarning")
+def test_a_child_that_outlives_the_budget_is_refused_and_does_not_close_it():
+    with budget() as ceiling:
+        child = multiprocessing.get_context("fork").Process(target=ceiling.close)
+        child.start()
+        child.join()
+        assert child.exitcode == 0
+        assert folders()
+        model(2).fit(X, Y)
+        assert len(ceiling.receipts) == 1
+        pool = multiprocessing.get_context("fork").Pool(1)
+    with pool:
+        assert "is closed" in pool.apply(fit_a_new_one, [2])[1]
+    pool.join()
+
+
+@pytest.mark.slow
+def test_the_reservation_of_a_killed_worker_stands(tmp_path):
+    begun = tmp_path / "begun"
+    with budget() as ceiling:
+        worker = multiprocessing.get_context("spawn").Process(
+            target=begin_and_wait, args=(model(2), str(begun))
+        )
+        worker.start()
+        for _ in range(600):
+            if begun.exists():
+                break
+            time.sleep(0.1)
+        os.kill(worker.pid, signal.SIGKILL)
+        worker.join()
+        (entry,) = ceiling.receipts
+        assert not entry.settled
+        assert entry.process == worker.pid
+        model(2).fit(X, Y)
+        with pytest.raises(BudgetExceededError):
+            model(2).fit(X, Y)
+    assert ceiling.spent == (EPSILON, DELTA)
+
+
+def test_threads_share_the_ceiling_and_none_slips_through():
+    with budget() as ceiling:
+        with ThreadPoolExecutor(8) as pool:
+            outcomes = list(pool.map(outcome, [model(3) for _ in range(8)]))
+        assert sum(what == "fitted" for _, what in outcomes) == 3
+        assert ceiling.spent == (EPSILON, DELTA)

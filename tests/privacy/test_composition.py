@@ -1,0 +1,242 @@
+"""Totals of several fits: exact where they can be, valid always, against dp-accounting."""
+
+from dataclasses import replace
+from math import exp, expm1, inf, sqrt
+
+import pytest
+from scipy.stats import binom
+
+from skdp.privacy import composition, gdp, perturbation, zcdp
+from skdp.privacy.adjacency import Adjacency
+from skdp.privacy.composition import compose
+from skdp.privacy.events import (
+    ExponentialEvent,
+    GaussianEvent,
+    NonPrivateEvent,
+    ObjectivePerturbationEvent,
+    Part,
+    SampledGaussianEvent,
+    Site,
+)
+from skdp.privacy.ledger import PrivacySpent
+from skdp.privacy.receipts import Receipt
+from skdp.privacy.run_laws import NegativeBinomial
+from skdp.privacy.searches import GaussianSearch
+
+DELTA = 1e-5
+PERTURBATION = ObjectivePerturbationEvent(
+    query="perturbed_minimum",
+    sensitivity=0.2,
+    noise_scale=1.0,
+    jacobian=0.08,
+    output_sensitivity=1e-6,
+    output_noise_scale=1e-4,
+)
+
+
+def gaussian(mu, part=None, delta=DELTA):
+    event = GaussianEvent(query="sum", sensitivity=mu, noise_scale=1.0, part=part)
+    return Receipt((event,), PrivacySpent(gdp.epsilon(mu, delta), delta))
+
+
+def choices(eta, count):
+    event = ExponentialEvent(query="choice", sensitivity=eta, noise_scale=1.0, count=count)
+    return Receipt((event,), PrivacySpent(zcdp.epsilon(count * eta**2 / 8, DELTA), DELTA))
+
+
+def sampled(rate, multiplier, count, adjacency=Adjacency.REPLACE_ONE):
+    event = SampledGaussianEvent(
+        query="difference",
+        sensitivity=adjacency.of_sum(1.0),
+        noise_scale=multiplier,
+        sampling_rate=rate,
+        adjacency=adjacency,
+        count=count,
+    )
+    return Receipt((event,), PrivacySpent(50.0, DELTA), adjacency)
+
+
+def pair(epsilon, delta):
+    return Receipt((), PrivacySpent(epsilon, delta))
+
+
+PERTURBED = Receipt((PERTURBATION,), PrivacySpent(perturbation.epsilon(0.201, DELTA), DELTA))
+
+
+@pytest.mark.parametrize("mus", [[0.3], [0.3, 0.4], [0.01] * 100, [2.0, 1e-3]])
+def test_gaussian_fits_compose_exactly(mus):
+    total = compose([gaussian(mu) for mu in mus])
+    assert total.delta == DELTA
+    assert total.epsilon == pytest.approx(gdp.epsilon(sqrt(sum(m * m for m in mus)), DELTA))
+
+
+def test_the_delta_may_be_chosen():
+    total = compose([gaussian(0.3), gaussian(0.4)], delta=1e-8)
+    assert total == (pytest.approx(gdp.epsilon(0.5, 1e-8)), 1e-8)
+    with pytest.raises(ValueError, match=r"delta in \(0, 1\)"):
+        compose([], delta=0.0)
+
+
+def test_nothing_costs_nothing():
+    free = Receipt((), PrivacySpent(0.0, 0.0))
+    assert compose([]) == compose([free]) == (0.0, 0.0)
+    assert compose([free, gaussian(0.3)]) == compose([gaussian(0.3)])
+
+
+def test_an_exact_answer_makes_the_total_infinite():
+    leak = Receipt((NonPrivateEvent(query="mean"),), PrivacySpent(inf, DELTA))
+    assert compose([gaussian(0.3), leak]).epsilon == inf
+
+
+@pytest.mark.parametrize(
+    "receipts",
+    [
+        [choices(0.1, 10), gaussian(0.2)],
+        [PERTURBED, PERTURBED],
+        [PERTURBED, gaussian(0.2), choices(0.1, 5)],
+        [pair(0.5, 1e-6), pair(0.7, 1e-6)],
+        [pair(0.5, 1e-6), PERTURBED, gaussian(0.1), choices(0.1, 5)],
+    ],
+)
+def test_a_total_is_at_least_each_fit_and_at_most_their_sum(receipts):
+    whole = sum(r.spent.delta for r in receipts)
+    total = compose(receipts, delta=whole)
+    assert total.epsilon <= sum(r.spent.epsilon for r in receipts)
+    assert total.epsilon >= max(compose([r], delta=whole).epsilon for r in receipts)
+    assert compose(receipts[::-1], delta=whole) == pytest.approx(total, rel=1e-9)
+
+
+def test_no_bound_is_better_than_it_can_be_for_gaussian_fits():
+    """Each way of counting is valid, so none of them is below the exact total."""
+    receipts = [gaussian(0.3), gaussian(0.2)]
+    exact = gdp.epsilon(sqrt(0.13), DELTA)
+    assert composition._renyi(receipts, DELTA) > exact
+    assert composition._perturbed(receipts, DELTA) != inf
+    assert composition._beside_sums(receipts, DELTA, composition._perturbed) >= exact * (1 - 1e-9)
+
+
+def test_choices_are_cheaper_than_concentrated_dp_or_as_cheap():
+    alone = choices(0.1, 10)
+    assert compose([alone]).epsilon <= alone.spent.epsilon * (1 + 1e-9)
+
+
+def test_one_perturbation_is_what_its_own_calculus_says():
+    """The same union over vertices, with T_v as they are and not as they are bounded."""
+    own = PERTURBED.spent.epsilon
+    assert 0.9 * own < compose([PERTURBED]).epsilon <= own
+
+
+def test_perturbations_beside_gaussian_fits_are_a_union_over_vertices():
+    total = compose([PERTURBED, gaussian(0.3), PERTURBED], delta=DELTA).epsilon - 0.16
+    squares = [0.04 * share for share in (1.0, 0.25, 0.25, 0.0)]
+    rest = 0.09 + 2 * 1e-4
+    union = sum(gdp.delta(sqrt(rest + a + b), total) for a in squares for b in squares)
+    assert union == pytest.approx(DELTA, rel=1e-6)
+
+
+def test_many_perturbations_fall_back_on_divergences():
+    many = [replace(PERTURBATION, sensitivity=0.02 + 1e-4 * k) for k in range(10)]
+    receipts = [Receipt((event,), PrivacySpent(1.0, DELTA)) for event in many]
+    assert composition._perturbed(receipts, None) == inf
+    assert compose(receipts).epsilon < 2.0
+
+
+def test_sampled_and_gaussian_releases_agree_with_dp_accounting():
+    pld = pytest.importorskip("dp_accounting.pld.privacy_loss_distribution")
+    import dp_accounting
+
+    relation = dp_accounting.NeighboringRelation.REPLACE_ONE
+    fine = {"value_discretization_interval": 1e-4}
+    block = pld.from_gaussian_mechanism(
+        2.0, sampling_prob=0.02, neighboring_relation=relation, **fine
+    ).self_compose(100)
+    both = block.compose(pld.from_gaussian_mechanism(1 / 0.2, **fine))
+    expected = both.get_epsilon_for_delta(DELTA)
+    total = compose([sampled(0.02, 2.0, 100), gaussian(0.2)]).epsilon
+    assert total == pytest.approx(expected, rel=1e-3)
+    # And by divergences, where there is no dp-accounting, it is valid and not far off.
+    by_orders = composition._renyi([sampled(0.02, 2.0, 100), gaussian(0.2)], DELTA)
+    assert expected < by_orders < 1.2 * expected
+
+
+def test_fits_of_which_only_the_parameters_are_known_compose_optimally():
+    """Kairouz, Oh and Viswanath (2015): k fits that are (e, d)-DP have a binomial law of losses."""
+    pytest.importorskip("dp_accounting")
+    k, e, d, slack = 30, 0.1, 1e-7, 1e-5
+    total = compose([pair(e, d)] * k, delta=slack).epsilon
+    assert total < k * e
+    p = exp(e) / (1 + exp(e))
+    rest = sum(binom.pmf(i, k, p) * max(0.0, -expm1(total - (2 * i - k) * e)) for i in range(k + 1))
+    assert 1 - (1 - d) ** k * (1 - rest) == pytest.approx(slack, rel=0.02)
+
+
+def test_without_a_bound_at_the_largest_delta_it_is_the_sum():
+    assert compose([pair(0.5, 1e-6), pair(0.7, 2e-6)]) == pytest.approx((1.2, 3e-6))
+
+
+def test_a_search_beside_gaussian_fits_is_accounted_for_together():
+    account = GaussianSearch(1.0, DELTA, NegativeBinomial(10.0))
+    search = Receipt(account.events, account.spent)
+    assert compose([search]).epsilon == pytest.approx(1.0, rel=1e-3)
+    total = compose([search, gaussian(0.1)]).epsilon
+    assert 1.0 < total < 1.0 + gaussian(0.1).spent.epsilon
+    assert total < composition._renyi([search, gaussian(0.1)], DELTA)
+    assert compose([search, search]).epsilon <= 2.5
+
+
+def test_parts_of_a_stream_compose_in_parallel_and_other_fits_do_not():
+    parts = Receipt(
+        gaussian(0.3, Part(0, 10)).events + gaussian(0.4, Part(10, 30)).events,
+        PrivacySpent(gdp.epsilon(0.4, DELTA), DELTA),
+    )
+    assert compose([parts]).epsilon == pytest.approx(gdp.epsilon(0.4, DELTA))
+    assert compose([parts, gaussian(0.3)]).epsilon == pytest.approx(gdp.epsilon(0.5, DELTA))
+    # Two receipts that name the same parts are about the same rows, for all that is known.
+    assert compose([parts, parts]).epsilon == pytest.approx(gdp.epsilon(sqrt(0.32), DELTA))
+
+
+def test_overlapping_parts_add_up_where_they_overlap():
+    events = gaussian(0.3, Part(0, 20)).events + gaussian(0.4, Part(10, 30)).events
+    receipt = Receipt(events, PrivacySpent(9.0, DELTA))
+    assert compose([receipt]).epsilon == pytest.approx(gdp.epsilon(0.5, DELTA))
+
+
+def test_sites_compose_in_parallel_beside_what_all_were_asked():
+    events = (
+        *gaussian(0.3).events,
+        *gaussian(0.4, Site("north")).events,
+        *gaussian(0.1, Site("south")).events,
+    )
+    receipt = Receipt(events, PrivacySpent(9.0, DELTA))
+    assert compose([receipt]).epsilon == pytest.approx(gdp.epsilon(0.5, DELTA))
+
+
+def test_folded_parts_are_read_only_if_one_number_says_all():
+    folded = Part(0, 100, count=7)
+    gaussians = Receipt(gaussian(0.3, folded).events, PrivacySpent(9.0, DELTA))
+    assert compose([gaussians]).epsilon == pytest.approx(gdp.epsilon(0.3, DELTA))
+    event = replace(choices(0.1, 10).events[0], part=folded)
+    assert compose([Receipt((event,), PrivacySpent(9.0, DELTA))]) == (9.0, DELTA)
+
+
+def test_zero_out_counts_twice_beside_replace_one():
+    out = replace(gaussian(0.2), adjacency=Adjacency.ZERO_OUT)
+    assert compose([out, out]).epsilon == pytest.approx(gdp.epsilon(0.2 * sqrt(2), DELTA))
+    assert compose([out, gaussian(0.3)]).epsilon == pytest.approx(gdp.epsilon(0.5, DELTA))
+    weaker = compose([out, gaussian(0.3)], adjacency="zero_out").epsilon
+    assert weaker == pytest.approx(gdp.epsilon(sqrt(0.13), DELTA))
+
+
+def test_a_group_of_rows_is_protected_step_by_step():
+    by_steps = pair(0.5, 1e-6).between(3)
+    assert by_steps.spent.epsilon == 1.5
+    assert by_steps.spent.delta == pytest.approx(1e-6 * (1 + exp(0.5) + exp(1.0)))
+    assert pair(0.0, 1e-6).between(3).spent.delta == pytest.approx(3e-6)
+    assert pair(400.0, 1e-6).between(2).spent.delta == 1.0
+    assert gaussian(0.2).between(3).gaussian_price() == pytest.approx(0.36)
+
+
+def test_many_fits_at_once_are_many_fits():
+    many = gaussian(0.1).times(9)
+    assert compose([many]).epsilon == pytest.approx(gdp.epsilon(0.3, DELTA))
+    assert compose([pair(0.5, 1e-6).times(4)]) == pytest.approx((2.0, 4e-6))

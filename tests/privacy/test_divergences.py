@@ -1,0 +1,188 @@
+"""Renyi divergences, prices as Gaussian releases and groups of events, against first principles."""
+
+from dataclasses import replace
+from math import exp, inf, log, pi, sqrt
+
+import numpy as np
+import pytest
+from scipy.integrate import quad
+from scipy.special import expit, logit, ndtr, ndtri
+from test_every_event import EXAMPLES
+
+from skdp.privacy import gdp
+from skdp.privacy.adjacency import Adjacency
+from skdp.privacy.calculus import GaussianDP
+from skdp.privacy.divergences import CHOICE_AS_GAUSSIAN, gaussian_price, grouped, renyi
+from skdp.privacy.events import (
+    Event,
+    ExponentialEvent,
+    GaussianEvent,
+    NonPrivateEvent,
+    ObjectivePerturbationEvent,
+    PrefixSumEvent,
+    SampledGaussianEvent,
+)
+from skdp.privacy.sampled_renyi import sampled_renyi
+
+ALL = [event for kind in EXAMPLES.values() for event in kind]
+every_event = pytest.mark.parametrize("event", ALL, ids=str)
+ORDERS = [1.01, 1.5, 2.0, 7.3, 64.0]
+
+
+class Unheard(Event):
+    """A kind of event that nobody has registered."""
+
+    mechanism = "unheard"
+
+
+def choice(eta, count=1):
+    return ExponentialEvent(query="choice", sensitivity=eta, noise_scale=1.0, count=count)
+
+
+def test_an_unknown_event_has_no_price():
+    event = Unheard(query="x", sensitivity=1.0, noise_scale=1.0)
+    assert renyi(event, 2.0) == gaussian_price(event) == inf
+    assert grouped(event, 2, Adjacency.REPLACE_ONE) is None
+
+
+@every_event
+def test_prices_are_for_all_releases_and_never_too_small_to_be_true(event):
+    twice = replace(event, count=2)
+    for order in ORDERS:
+        one = renyi(event, order)
+        assert one > 0
+        assert renyi(twice, order) == pytest.approx(2 * one)
+    assert gaussian_price(twice) == pytest.approx(2 * gaussian_price(event))
+
+
+@every_event
+def test_what_is_mu_gaussian_has_at_most_the_divergences_of_a_gaussian(event):
+    for order in ORDERS:
+        assert renyi(event, order) <= order * gaussian_price(event) / 2 * (1 + 1e-9)
+
+
+@pytest.mark.parametrize("event", EXAMPLES[GaussianEvent] + EXAMPLES[PrefixSumEvent], ids=str)
+def test_gaussian_releases_are_exact(event):
+    price = GaussianDP().cost(event)
+    assert gaussian_price(event) == price
+    assert renyi(event, 3.0) == pytest.approx(1.5 * price)
+
+
+def test_an_exact_answer_has_no_finite_price():
+    event = NonPrivateEvent(query="mean")
+    assert renyi(event, 2.0) == gaussian_price(event) == inf
+    assert grouped(event, 2, Adjacency.REPLACE_ONE) == event
+
+
+def test_the_slope_of_the_normal_quantile_against_the_logit_falls_to_both_sides():
+    """What the Gaussian price of a choice rests on: the middle pair is the worst."""
+    x = np.linspace(0, 30, 20_001)
+    z = -ndtri(expit(-x))
+    # In logarithms: expit(x) expit(-x) / phi(z).
+    slope = np.log(expit(x)) + np.log(expit(-x)) + z * z / 2
+    assert np.all(np.diff(slope) < 1e-12)
+
+
+@pytest.mark.parametrize("eta", [1e-3, 0.1, 1.0, 3.0, 8.0])
+def test_a_choice_is_dominated_by_its_gaussian_release(eta):
+    mu = sqrt(gaussian_price(choice(eta)))
+    for q in expit(np.linspace(-12, 12, 49) - eta / 2):
+        p = expit(logit(q) + eta)
+        # The two outcomes of the worst choices: from (q, p) all hockey-stick divergences follow.
+        for epsilon in np.linspace(0, eta, 7)[:-1]:
+            for first, second in [((p, 1 - p), (q, 1 - q)), ((q, 1 - q), (p, 1 - p))]:
+                pairs = zip(first, second, strict=True)
+                stick = sum(max(0.0, a - exp(epsilon) * b) for a, b in pairs)
+                assert stick <= gdp.delta(mu, epsilon) + 1e-12
+    # It is attained by the middle pair, so there is no smaller mu.
+    p = expit(eta / 2)
+    assert ndtr(mu / 2) == pytest.approx(p)
+
+
+def test_a_choice_costs_at_most_half_pi_times_its_concentrated_price():
+    ratios = [gaussian_price(choice(eta)) / (eta * eta / 4) for eta in np.geomspace(1e-4, 20, 50)]
+    assert max(ratios) <= CHOICE_AS_GAUSSIAN * (1 + 1e-6)
+    assert ratios[0] == pytest.approx(CHOICE_AS_GAUSSIAN, rel=1e-6)
+    assert pytest.approx(pi / 2) == CHOICE_AS_GAUSSIAN
+
+
+def test_a_choice_has_the_divergence_of_its_worst_pair_or_more():
+    for eta in (0.1, 1.0, 4.0):
+        for order in ORDERS:
+            x = np.linspace(-10, 10, 81) - eta / 2
+            terms = [
+                order * np.log(expit(s * (x + eta))) + (1 - order) * np.log(expit(s * x))
+                for s in (1, -1)
+            ]
+            worst = np.logaddexp(*terms).max() / (order - 1)
+            assert 0.5 * eta**2 / 8 < worst <= renyi(choice(eta), order) * (1 + 1e-9)
+
+
+@pytest.mark.parametrize(("rate", "z"), [(0.01, 1.0), (0.1, 0.7), (0.3, 2.0), (0.001, 5.0)])
+def test_sampled_releases_under_zero_out_agree_with_dp_accounting(rate, z):
+    dp_accounting = pytest.importorskip("dp_accounting")
+    from dp_accounting.rdp import RdpAccountant
+
+    orders = [2, 5, 17.5, 64]
+    accountant = RdpAccountant(orders)
+    gaussian = dp_accounting.GaussianDpEvent(z)
+    accountant.compose(dp_accounting.PoissonSampledDpEvent(rate, gaussian))
+    ours = [sampled_renyi(rate, z, order, Adjacency.ZERO_OUT) for order in orders]
+    np.testing.assert_allclose(ours, accountant._rdp, rtol=1e-5, atol=2e-9)
+    assert all(a >= b * (1 - 1e-12) for a, b in zip(ours, accountant._rdp, strict=True))
+
+
+@pytest.mark.parametrize(("rate", "z", "order"), [(0.1, 0.7, 3.5), (0.3, 2.0, 8.0), (0.01, 1.0, 2)])
+def test_sampled_releases_under_replace_one_are_the_integral(rate, z, order):
+    def log_density(x, centre):
+        row = log(rate) - (x - centre) ** 2 / (2 * z * z)
+        others = log(1 - rate) - x * x / (2 * z * z)
+        return np.logaddexp(row, others) - log(z * sqrt(2 * pi))
+
+    def integrand(x):
+        return exp(order * log_density(x, 1.0) + (1 - order) * log_density(x, -1.0))
+
+    whole, _ = quad(integrand, -3 - 12 * z, order + 12 * z, limit=500, epsrel=1e-11, epsabs=0)
+    ours = sampled_renyi(rate, z, order, Adjacency.REPLACE_ONE)
+    assert ours == pytest.approx(log(whole) / (order - 1), abs=2e-9)
+    assert ours >= log(whole) / (order - 1) * (1 - 1e-12)
+
+
+@pytest.mark.parametrize("adjacency", Adjacency)
+def test_taking_every_row_is_gaussian(adjacency):
+    mu = adjacency.of_sum(1.0) / 3.0
+    for order in ORDERS:
+        exact = order * mu * mu / 2
+        assert sampled_renyi(1.0, 3.0, order, adjacency) == pytest.approx(exact, abs=1e-6)
+
+
+def test_a_perturbation_costs_a_gaussian_release_the_jacobian_and_little_more():
+    (event,) = EXAMPLES[ObjectivePerturbationEvent]
+    moves = event.sensitivity / event.noise_scale
+    output = event.output_sensitivity / event.output_noise_scale
+    for order in ORDERS:
+        least = order * (moves**2 + output**2) / 2 + event.jacobian
+        most = least + log(4) / (order - 1)
+        assert least * (1 - 1e-12) <= renyi(event, order) <= most * (1 + 1e-12)
+
+
+def test_a_replaced_row_is_two_that_are_zeroed_out():
+    out = SampledGaussianEvent(
+        query="x",
+        sensitivity=1.0,
+        noise_scale=2.0,
+        sampling_rate=0.1,
+        adjacency=Adjacency.ZERO_OUT,
+    )
+    replaced = grouped(out, 2, Adjacency.REPLACE_ONE)
+    assert replaced.adjacency is Adjacency.REPLACE_ONE
+    assert replaced.noise_multiplier == out.noise_multiplier
+    # Several rows are drawn independently, which no such event describes.
+    assert grouped(out, 3, Adjacency.ZERO_OUT) is None
+    (event,) = EXAMPLES[ObjectivePerturbationEvent]
+    assert grouped(event, 2, Adjacency.REPLACE_ONE).jacobian == 2 * event.jacobian
+    assert grouped(event, 2, Adjacency.ZERO_OUT) is None
+    for event in EXAMPLES[GaussianEvent] + EXAMPLES[PrefixSumEvent]:
+        assert gaussian_price(grouped(event, 3, Adjacency.ZERO_OUT)) == pytest.approx(
+            9 * gaussian_price(event)
+        )
