@@ -37,13 +37,27 @@ def test_noise_of_the_baselines_is_that_of_the_mechanisms(bandit, noise, mechani
     assert model.unit * scale == pytest.approx(expected, rel=0.01)
     draws = []
     for _ in range(400):
-        model.nodes = {}
+        model = bandit.LinUCB(K, D, T, 1.0, noise, model.rng)
+        model.t = t
         draws.append(model.added()[0])
     spread = np.std(draws, axis=0)
     assert spread[:, :, D] == pytest.approx(scale, rel=0.2)
     assert spread[:, range(D), range(D)] == pytest.approx(scale, rel=0.2)
     assert spread[:, 0, 1] == pytest.approx(scale / sqrt(2), rel=0.2)
     np.testing.assert_array_equal(added[:, :, :D], added[:, :, :D].transpose(0, 2, 1))
+
+
+def test_noise_of_the_square_root_is_correlated_over_looks(bandit):
+    model = bandit.LinUCB(1, 1, 50, 1.0, "toeplitz", np.random.default_rng(0))
+    for t in (10, 11, 40):
+        model.t = t
+        model.added()
+    ones = np.tril(np.ones((50, 50)))
+    column = sys.modules["linear_ucb"].square_root(50)
+    root = np.tril(column[np.abs(np.subtract.outer(range(50), range(50)))])
+    np.testing.assert_allclose(root @ root, ones, atol=1e-12)
+    at = np.array([9, 10, 39])
+    np.testing.assert_allclose(model.root @ model.root.T, (root @ root.T)[np.ix_(at, at)])
 
 
 def test_nodes_of_the_tree_keep_their_noise(bandit):
@@ -62,14 +76,14 @@ def test_nodes_of_the_tree_keep_their_noise(bandit):
 def test_without_noise_the_baseline_learns(bandit):
     users = linear_users(T, D, K, np.random.default_rng(0))
     model = bandit.LinUCB(K, D, T, 1.0, "none", np.random.default_rng(0), half_width=2.0, bonus=0.0)
-    done = bandit.run("synthetic", "x", "not private", None, 0, users, model)
+    done = bandit.run(("synthetic", "x", "not private", None, 0), users, lambda: model)
     assert done.value < 10
     assert len(done.curve) == 60
 
 
 def test_results_are_kept_and_shown(bandit, tmp_path, capsys, monkeypatch):
     made = [bandit.Run("speed", "batch=1", "gd", 1.0, s, 10.0 + s) for s in range(2)]
-    monkeypatch.setitem(bandit.TABLES, "speed", lambda: iter(made))
+    monkeypatch.setitem(bandit.TABLES, "speed", lambda: ((r.key, lambda r=r: r) for r in made))
     bandit.TABLES["speed"].__doc__ = "Rates."
     path = tmp_path / "out.json"
     for _ in range(2):
@@ -77,3 +91,31 @@ def test_results_are_kept_and_shown(bandit, tmp_path, capsys, monkeypatch):
         bandit.main()
     assert bandit.read(path) == made
     assert "10.5 ± 0.5 (2)" in capsys.readouterr().out
+
+
+def test_what_is_in_the_file_is_not_run_again(bandit, tmp_path, capsys, monkeypatch):
+    key = ("speed", "batch=1", "gd", 1.0, 0)
+    ran = []
+
+    def rate():
+        """Rates."""
+        yield key, lambda: ran.append(key) or bandit.Run(*key, 10.0)
+
+    monkeypatch.setitem(bandit.TABLES, "speed", rate)
+    monkeypatch.setattr(sys, "argv", ["bandit.py", "speed", "--save", str(tmp_path / "out.json")])
+    bandit.main()
+    bandit.main()
+    assert len(ran) == 1
+
+
+def test_every_table_says_what_it_would_run(bandit, monkeypatch):
+    """One seed of each, without data sets; nothing is played."""
+    monkeypatch.setattr(bandit, "CLASSES", [])
+    for name, table in bandit.TABLES.items():
+        keys = []
+        for (kind, _, _, _, seed), _ in table():
+            if seed or len(keys) > 40:
+                break
+            keys.append(kind)
+        assert set(keys) <= {name}
+        assert bool(keys) == (name != "classes")

@@ -1,13 +1,14 @@
 """Contextual bandits under joint differential privacy: regret, online accuracy, growth, speed.
 
-    python examples/benchmarks/bandit.py synthetic classes figure growth speed --save bandit.json
-    python examples/benchmarks/bandit.py --save bandit.json --plot figure.png
+    python examples/benchmarks/bandit.py synthetic reference classes figure growth speed
+    python examples/benchmarks/bandit.py --save bandit.json --plots docs/figures
 
 Users come in tens; what a batch teaches is used from the next one on. ``delta = T^-1.1``, one user
 replaced. Regret is in percent of the regret of choosing by chance. The baselines ``tree`` and
 ``toeplitz`` release noisy moments of every arm for every user and act by upper confidence bounds
 (LinUCB; Shariff and Sheffet, 2018, with the sensitivity proved here instead of theirs); they look
-at the released moments whenever the number of users has grown by a twentieth.
+at the released moments whenever the number of users has grown by a twentieth. What is in the saved
+file is not run again.
 """
 
 from __future__ import annotations
@@ -16,11 +17,13 @@ import argparse
 import json
 import time
 import warnings
-from dataclasses import asdict, dataclass
+from dataclasses import asdict
+from functools import partial
 from math import sqrt
 from pathlib import Path
 
 import numpy as np
+from bandit_results import Run, plot_all, show
 from datasets import load, scaled, unit_rows
 from linear_ucb import LinUCB
 
@@ -38,23 +41,7 @@ from skdp.solvers import FTRL
 
 BUDGETS = (0.1, 1.0, 10.0)
 BATCH = 10
-
-
-@dataclass(frozen=True)
-class Run:
-    """One method on one stream; ``value`` is regret in percent, or accuracy, or a rate."""
-
-    table: str
-    setting: str
-    method: str
-    epsilon: float | None
-    seed: int
-    value: float
-    curve: tuple[float, ...] = ()
-
-    @property
-    def key(self):
-        return self.table, self.setting, self.method, self.epsilon, self.seed
+POINTS = 60
 
 
 def private(users, epsilon, policy, *, half_width=None, seed=None, **options):
@@ -74,24 +61,40 @@ def private(users, epsilon, policy, *, half_width=None, seed=None, **options):
     )
 
 
-def run(table, setting, method, epsilon, seed, users, model, *, accuracy=False, batch=BATCH):
+def run(key, users, make, *, accuracy=False, batch=BATCH):
     with warnings.catch_warnings():
         warnings.simplefilter("ignore", UserWarning)
-        played = play(model, users, batch=batch)
+        played = play(make(), users, batch=batch)
     if accuracy:
-        return Run(table, setting, method, epsilon, seed, played.mean_reward)
+        return Run(*key, played.mean_reward)
     share = 100 * played.regret / users.uniform_regret
-    curve = tuple(np.round(share[np.linspace(0, len(share) - 1, 60).astype(int)], 3))
-    return Run(table, setting, method, epsilon, seed, float(share[-1]), curve)
+    curve = tuple(np.round(share[np.linspace(0, len(share) - 1, POINTS).astype(int)], 3))
+    return Run(*key, float(share[-1]), curve)
+
+
+def job(key, users, make, **options):
+    """What to run, and how; nothing is run yet."""
+    return key, partial(run, key, users, make, **options)
+
+
+def baselines(table, setting, seed, users, K, budgets, **options):
+    """Greedy without noise, and LinUCB with two kinds of it."""
+    n, d = users.X.shape
+    make = partial(LinUCB, K, d, n, 1.0, "none", None, half_width=2.0, bonus=0.0)
+    yield job((table, setting, "not private", None, seed), users, make)
+    for eps in budgets:
+        for noise in ("tree", "toeplitz"):
+            make = partial(LinUCB, K, d, n, eps, noise, np.random.default_rng(seed), **options)
+            yield job((table, setting, noise, eps, seed), users, make)
 
 
 SYNTHETIC = [
     # kind, K, d, seeds
     ("linear", 2, 5, 10),
     ("linear", 5, 20, 10),
-    ("linear", 10, 5, 10),
     ("logistic", 2, 5, 10),
-    ("logistic", 5, 20, 5),
+    ("logistic", 5, 20, 10),
+    ("logistic", 10, 5, 10),
     ("linear", 2, 50, 5),
     ("logistic", 2, 50, 5),
     ("linear", 10, 50, 3),
@@ -99,36 +102,44 @@ SYNTHETIC = [
 ]
 
 
+def dense(table, kind, K, d, seed, *, width=0.25):
+    """One seed of a setting with dense contexts."""
+    setting = f"{kind} K={K} d={d}"
+    rng = np.random.default_rng(1000 + seed)
+    T = 10_000
+    if kind == "linear":
+        users = linear_users(T, d, K, rng)
+        shifted, bounded = users, {"half_width": width}
+    else:
+        users = logistic_users(T, d, K, rng)
+        shifted, bounded = Users(users.X, 2 * users.rewards - 1, users.means), {}
+    yield from baselines(
+        table, setting, seed, shifted, K, BUDGETS, half_width=width if bounded else 1.0
+    )
+    plain = {"fit_intercept": False}
+    wide = {"half_width": 1.0} if bounded else {}
+    for eps in BUDGETS:
+        for name, policy, options in (
+            ("blocks", "blocks", bounded),
+            ("greedy", BlocksPolicy(exploration=0), bounded),
+            ("gd", "gd", wide),
+        ):
+            make = partial(private, users, eps, policy, **options, **plain)
+            yield job((table, setting, name, eps, seed), users, make)
+
+
 def synthetic():
     """T = 10,000, dense contexts. Linear rewards are bounded by .25 for moments, by 1 for gd."""
-    T = 10_000
     # Seeds come first, so that a table that was stopped has all of its rows.
     for seed in range(10):
         for kind, K, d, _ in [case for case in SYNTHETIC if seed < case[3]]:
-            setting = f"{kind} K={K} d={d}"
-            rng = np.random.default_rng(1000 + seed)
-            users = {"linear": linear_users, "logistic": logistic_users}[kind](T, d, K, rng)
-            width = 0.25 if kind == "linear" else None
-            if kind == "logistic":
-                shifted = Users(users.X, 2 * users.rewards - 1, users.means)
-            else:
-                shifted = users
-            plain = {"half_width": width or 1.0}
-            yield run(
-                "synthetic", setting, "not private", None, seed, shifted,
-                LinUCB(K, d, T, 1.0, "none", rng, half_width=2.0, bonus=0.0),
-            )  # fmt: skip
-            for eps in BUDGETS:
-                for noise in ("tree", "toeplitz"):
-                    model = LinUCB(K, d, T, eps, noise, rng, **plain)
-                    yield run("synthetic", setting, noise, eps, seed, shifted, model)
-                for name, policy in (("blocks", "blocks"), ("greedy", BlocksPolicy(exploration=0))):
-                    model = private(users, eps, policy, half_width=width, fit_intercept=False)
-                    yield run("synthetic", setting, name, eps, seed, users, model)
-                model = private(
-                    users, eps, "gd", half_width=1.0 if width else None, fit_intercept=False
-                )
-                yield run("synthetic", setting, "gd", eps, seed, users, model)
+            yield from dense("synthetic", kind, K, d, seed)
+
+
+def reference():
+    """T = 10,000, d = 5, ten arms, noise .1; rewards are bounded by .6 for moments, by 1 for gd."""
+    for seed in range(10):
+        yield from dense("reference", "linear", 10, 5, seed, width=0.6)
 
 
 def class_users(name, n, seed):
@@ -148,36 +159,60 @@ def class_users(name, n, seed):
     return classified_users(unit_rows(X), y, int(y.max()) + 1)
 
 
-CLASSES = [("shuttle", 20_000, 5), ("covertype", 20_000, 5), ("shuttle", 50_000, 3),
-           ("covertype", 100_000, 3), ("mnist", 60_000, 1)]  # fmt: skip
+CLASSES = [("shuttle", 20_000, 10), ("covertype", 20_000, 5), ("shuttle", 50_000, 5),
+           ("covertype", 100_000, 3), ("mnist", 60_000, 3)]  # fmt: skip
 
 
 def classes():
     """Online accuracy: one arm a class."""
-    for seed in range(5):
+    for seed in range(10):
         for name, n, _ in [case for case in CLASSES if seed < case[2]]:
             setting = f"{name} T={n}"
             users = class_users(name, n, seed)
             K = users.n_arms
+            # LinUCB gets the constant entry, and rewards of 0 and 1 as -1 and 1.
             wide = np.c_[users.X, np.full(n, 0.3)] / sqrt(1.09)
             shifted = Users(wide, 2 * users.rewards - 1, users.means)
-            rng = np.random.default_rng(seed)
-            d = wide.shape[1]
-            small = d < 100
-            if small:
-                model = LinUCB(K, d, n, 1.0, "none", rng, bonus=0.0)
-                done = run("classes", setting, "not private", None, seed, shifted, model,
-                           accuracy=True)  # fmt: skip
-                yield Run(*done.key, 0.5 + 0.5 * done.value)
+            budgets = BUDGETS if n <= 20_000 else ()
+            for key, go in baselines("classes", setting, seed, shifted, K, budgets):
+                yield key, partial(_accuracy_of, go)
             for eps in BUDGETS:
-                for noise in ("tree", "toeplitz") if small and n <= 20_000 else ():
-                    model = LinUCB(K, d, n, eps, noise, rng)
-                    done = run("classes", setting, noise, eps, seed, shifted, model, accuracy=True)
-                    yield Run(*done.key, 0.5 + 0.5 * done.value)
                 for method, policy in (("blocks", "blocks"),
                                        ("greedy", BlocksPolicy(exploration=0))):  # fmt: skip
-                    model = private(users, eps, policy)
-                    yield run("classes", setting, method, eps, seed, users, model, accuracy=True)
+                    if method == "blocks" and name == "mnist" and seed:
+                        continue
+                    key = "classes", setting, method, eps, seed
+                    make = partial(private, users, eps, policy)
+                    yield job(key, users, make, accuracy=True)
+
+
+def _accuracy_of(go):
+    done = run(*go.args, **go.keywords, accuracy=True)
+    return Run(*done.key, 0.5 + 0.5 * done.value)
+
+
+# kind, d, K, budgets, for figure 5.1 of Han et al. (2022) and around it
+AROUND = [
+    ("dense", 50, 2, BUDGETS),
+    ("sparse", 50, 2, (1.0,)),
+    ("dense", 5, 2, (1.0,)),
+    ("dense", 20, 2, (1.0,)),
+    ("dense", 50, 5, (1.0,)),
+    ("dense", 50, 10, (1.0,)),
+    ("dense", 200, 2, (1.0,)),
+]
+
+
+def figure_users(kind, d, K, seed):
+    T, rng = 10_000, np.random.default_rng(2000 + seed)
+    if kind == "sparse":
+        return sparse_users(T, d, K, rng)
+    X = rng.normal(size=(T, d))
+    X /= np.abs(X).max(axis=1, keepdims=True)
+    theta = rng.normal(size=(K, d))
+    theta /= np.abs(theta).sum(axis=1, keepdims=True)
+    means = X @ theta.T
+    return Users(X, means + 0.1 * rng.normal(size=means.shape), means)
 
 
 def figure():
@@ -185,44 +220,32 @@ def figure():
 
     Parameters are dense with l1 norm 1 and rows have unit l_inf norm, and beside it the setting in
     which sparse methods are meant to work: three entries of a parameter matter. Rewards are bounded
-    by .5 for ``hdb`` and ``sparse``, by .25 for ``blocks`` and by 1 for the others.
+    by .5 for ``hdb`` and ``sparse``, by .25 for moments and by 1 for ``gd``.
     """
-    T, d, K = 10_000, 50, 2
     for seed in range(10):
-        for setting in ("dense", "sparse"):
-            rng = np.random.default_rng(2000 + seed)
-            if setting == "sparse":
-                users = sparse_users(T, d, K, rng)
-            else:
-                X = rng.normal(size=(T, d))
-                X /= np.abs(X).max(axis=1, keepdims=True)
-                theta = rng.normal(size=(K, d))
-                theta /= np.abs(theta).sum(axis=1, keepdims=True)
-                means = X @ theta.T
-                users = Users(X, means + 0.1 * rng.normal(size=means.shape), means)
+        for kind, d, K, budgets in AROUND:
+            users = figure_users(kind, d, K, seed)
+            setting = f"{kind} d={d} K={K}"
             norm = 0.6 * sqrt(d)
             short = users.X * np.minimum(1, norm / np.linalg.norm(users.X, axis=1))[:, None] / norm
             narrow = Users(short, users.rewards, users.means)
-            model = LinUCB(K, d, T, 1.0, "none", rng, half_width=2.0, bonus=0.0)
-            yield run("figure", setting, "not private", None, seed, narrow, model)
-            model = LinUCB(K, d, T, 1.0, "tree", rng, half_width=1.0)
-            yield run("figure", setting, "tree", 1.0, seed, narrow, model)
-            cube = {"feature_bound": 1.0, "half_width": 0.5, "fit_intercept": False}
+            yield from baselines("figure", setting, seed, narrow, K, budgets, half_width=0.25)
+            cube = {"feature_bound": 1.0, "half_width": 0.5}
             whole = {**cube, "half_width": 1.0}
-            ball = {"data_norm": norm, "half_width": 1.0, "fit_intercept": False}
-            tight = {**ball, "half_width": 0.25}
+            ball = {"data_norm": norm, "half_width": 1.0}
             for method, policy, options in (
                 ("hdb, radius 2, clip 6", HDBPolicy(radius=2.0, clip=6.0), whole),
                 ("hdb", "hdb", cube),
                 ("hdb, ftrl", "hdb", {**cube, "solver": "ftrl"}),
                 ("sparse", "sparse", cube),
                 ("gd", "gd", ball),
-                ("blocks", "blocks", tight),
+                ("blocks", "blocks", {**ball, "half_width": 0.25}),
             ):
-                if seed >= {"hdb": 5, "hdb, radius 2, clip 6": 3}.get(method, 10):
+                if method == "hdb, radius 2, clip 6" and (d, K) != (50, 2):
                     continue
-                model = private(users, 1.0, policy, **options)
-                yield run("figure", setting, method, 1.0, seed, users, model)
+                for eps in budgets:
+                    make = partial(private, users, eps, policy, fit_intercept=False, **options)
+                    yield job(("figure", setting, method, eps, seed), users, make)
 
 
 GROWING = (
@@ -235,35 +258,53 @@ GROWING = (
 def growth():
     """Regret in T and in d with three entries that matter, at a budget at which hdb learns."""
     cases = [(T, 100) for T in (3_000, 10_000, 30_000, 100_000)]
-    cases += [(10_000, d) for d in (30, 300, 1000)]
-    for seed in range(3):
-        for T, d in cases if not seed else cases[:3] + cases[4:]:
+    cases += [(10_000, d) for d in (30, 300, 1000)] + [(100_000, 1000)]
+    for seed in range(5):
+        for T, d in cases:
+            if T * d > 1e7 and seed >= 3:
+                continue
             users = sparse_users(T, d, 2, np.random.default_rng(3000 + seed))
+            setting = f"T={T} d={d}"
             for method, policy in GROWING:
-                if method == "hdb" and (T > 30_000 or d > 300) and seed:
+                if T * d > 1e7 and method == "hdb, ftrl":
                     continue
                 options = {"feature_bound": 1.0, "half_width": 0.5, "fit_intercept": False}
-                model = private(users, 10.0, policy, **options)
-                done = run("growth", f"T={T} d={d}", method, 10.0, seed, users, model)
-                yield Run(*done.key, done.value * users.uniform_regret / 100)
+                make = partial(private, users, 10.0, policy, **options)
+                key = "growth", setting, method, 10.0, seed
+                yield key, partial(_in_rewards, key, users, make)
+            yield (
+                ("growth", setting, "by chance", 10.0, seed),
+                partial(Run, "growth", setting, "by chance", 10.0, seed, users.uniform_regret),
+            )
+
+
+def _in_rewards(key, users, make):
+    share = users.uniform_regret / 100
+    done = run(key, users, make)
+    return Run(*key, done.value * share, tuple(np.round(share * np.array(done.curve), 2)))
 
 
 def speed():
     """Decisions with updates a second of processor time; d = 50, K = 10."""
     users = linear_users(30_000, 50, 10, np.random.default_rng(0))
-    for method, policy in (("blocks", "blocks"), ("greedy", BlocksPolicy(exploration=0)),
-                           ("gd", "gd"), ("hdb", "hdb")):  # fmt: skip
-        for batch in (1, 1000):
-            n = 5_000 if batch == 1 or method == "hdb" else 30_000
-            some = Users(users.X[:n], users.rewards[:n], users.means[:n])
-            model = private(some, 1.0, policy, half_width=2.0)
-            start = time.process_time()
-            run("speed", f"batch={batch}", method, 1.0, 0, some, model, batch=batch)
-            rate = n / (time.process_time() - start)
-            yield Run("speed", f"batch={batch}", method, 1.0, 0, rate)
+    for seed in range(5):
+        for method, policy in (("blocks", "blocks"), ("greedy", BlocksPolicy(exploration=0)),
+                               ("gd", "gd"), ("hdb", "hdb")):  # fmt: skip
+            for batch in (1, 1000):
+                n = 5_000 if batch == 1 or method == "hdb" else 30_000
+                some = Users(users.X[:n], users.rewards[:n], users.means[:n])
+                key = "speed", f"batch={batch}", method, 1.0, seed
+                make = partial(private, some, 1.0, policy, half_width=2.0)
+                yield key, partial(_rate, key, some, make, batch)
 
 
-TABLES = {f.__name__: f for f in (synthetic, classes, figure, growth, speed)}
+def _rate(key, users, make, batch):
+    start = time.process_time()
+    run(key, users, make, batch=batch)
+    return Run(*key, len(users.X) / (time.process_time() - start))
+
+
+TABLES = {f.__name__: f for f in (synthetic, reference, classes, figure, growth, speed)}
 
 
 def read(path):
@@ -271,63 +312,28 @@ def read(path):
     return [Run(**r | {"curve": tuple(r["curve"])}) for r in records]
 
 
-def show(runs):
-    """One line a method: mean and standard error over seeds, by budget."""
-    for table in dict.fromkeys(r.table for r in runs):
-        print(f"\n{table}: {TABLES[table].__doc__.splitlines()[0]}")
-        for setting in dict.fromkeys(r.setting for r in runs if r.table == table):
-            here = [r for r in runs if (r.table, r.setting) == (table, setting)]
-            for method in dict.fromkeys(r.method for r in here):
-                cells = []
-                for eps in sorted({r.epsilon for r in here if r.method == method}, key=str):
-                    v = [r.value for r in here if (r.method, r.epsilon) == (method, eps)]
-                    error = np.std(v, ddof=1) / sqrt(len(v)) if len(v) > 1 else np.nan
-                    cells.append(f"{np.mean(v):9.4g} ± {error:.2g} ({len(v)})")
-                print(f"  {setting:22s} {method:22s}", *cells)
-
-
-def plot(runs, path):
-    import matplotlib
-
-    matplotlib.use("Agg")
-    from matplotlib import pyplot
-
-    chart, axes = pyplot.subplots(1, 2, figsize=(11, 4.2), sharey=True)
-    for ax, setting in zip(axes, ("dense", "sparse"), strict=True):
-        here = [r for r in runs if (r.table, r.setting) == ("figure", setting)]
-        for method in dict.fromkeys(r.method for r in here):
-            curves = np.array([r.curve for r in here if r.method == method])
-            t = np.linspace(0, 10_000, curves.shape[1])
-            middle, spread = curves.mean(axis=0), curves.std(axis=0)
-            (line,) = ax.plot(t, middle, label=method)
-            ax.fill_between(t, middle - spread, middle + spread, color=line.get_color(), alpha=0.15)
-        ax.plot([0, 10_000], [0, 100], "k:", label="by chance")
-        ax.set(title=f"{setting} parameters", xlabel="users")
-    axes[0].set_ylabel("regret, % of all regret by chance")
-    axes[0].legend(fontsize=8)
-    chart.tight_layout()
-    chart.savefig(path, dpi=120)
-
-
 def main():
     parser = argparse.ArgumentParser(description=__doc__.splitlines()[0])
     parser.add_argument("tables", nargs="*", choices=[*TABLES, []])
     parser.add_argument("--save", type=Path, default=Path("bandit.json"))
     parser.add_argument("--minutes", type=float, default=60.0, help="stop a table after so long")
-    parser.add_argument("--plot", type=Path)
+    parser.add_argument("--plots", type=Path, help="folder for figures")
     args = parser.parse_args()
     runs = {r.key: r for r in read(args.save)}
     for name in args.tables:
         end = time.monotonic() + 60 * args.minutes
-        for r in TABLES[name]():
-            runs[r.key] = r
-            args.save.write_text(json.dumps([asdict(x) for x in runs.values()]))
+        for key, go in TABLES[name]():
+            if key in runs:
+                continue
             if time.monotonic() > end:
                 print(f"{name} stopped after {args.minutes} minutes")
                 break
-    show(list(runs.values()))
-    if args.plot:
-        plot(list(runs.values()), args.plot)
+            runs[key] = go()
+            args.save.write_text(json.dumps([asdict(x) for x in runs.values()]))
+    titles = {name: table.__doc__.splitlines()[0] for name, table in TABLES.items()}
+    show(list(runs.values()), titles)
+    if args.plots:
+        plot_all(list(runs.values()), args.plots)
 
 
 if __name__ == "__main__":

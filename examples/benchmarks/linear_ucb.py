@@ -7,6 +7,7 @@ that adds up; both over one term a user.
 
 from __future__ import annotations
 
+from functools import cache
 from math import sqrt
 
 import numpy as np
@@ -15,6 +16,13 @@ from skdp.privacy import gdp
 from skdp.privacy.mechanisms import Toeplitz
 
 SENSITIVITY = 3 / sqrt(2)
+
+
+@cache
+def square_root(length):
+    """First column of the square root of the matrix of ones on and below the diagonal."""
+    k = np.arange(1, length)
+    return np.concatenate([[1.0], np.cumprod((2 * k - 1) / (2 * k))])
 
 
 class LinUCB:
@@ -26,6 +34,9 @@ class LinUCB:
         self.A, self.b = np.zeros((K, d, d)), np.zeros((K, d))
         self.t = self.last = 0
         self.nodes: dict[tuple[int, int], np.ndarray] = {}
+        self.looks: list[int] = []
+        self.draws: list[np.ndarray] = []
+        self.root = np.zeros((0, 0))
         self.unit = 0.0
         if noise != "none":
             mu = gdp.mu(epsilon, horizon**-1.1)
@@ -68,9 +79,7 @@ class LinUCB:
     def added(self):
         """Noise of the present sums, and its standard deviation in units of ``unit``."""
         if self.noise == "toeplitz":
-            # The law at each time is exact; that noise is correlated over time does not show.
-            scale = sqrt(Toeplitz(self.T).variances(np.array([self.t]))[0])
-            return scale * self.normals(), scale
+            return self.correlated()
         # The nodes of the tree that make up the users so far; noise is drawn once for each.
         inside, start = {}, 0
         for level in reversed(range(self.t.bit_length())):
@@ -80,6 +89,18 @@ class LinUCB:
                 start += 1 << level
         self.nodes = inside
         return sum(inside.values()), sqrt(len(inside))
+
+    def correlated(self):
+        """Noise of the square root at this look, of the joint law with that of all looks before."""
+        c, t, n = square_root(self.T), self.t, len(self.looks)
+        row = np.array([c[:u] @ c[t - u : t] for u in [*self.looks, t]])
+        known = np.linalg.solve(self.root, row[:n])
+        root = np.zeros((n + 1, n + 1))
+        root[:n, :n], root[n, :n] = self.root, known
+        root[n, n] = sqrt(max(row[n] - known @ known, 0.0))
+        self.looks, self.root = [*self.looks, t], root
+        self.draws.append(self.normals())
+        return np.tensordot(root[n], self.draws, axes=1), sqrt(row[n])
 
     def refresh(self):
         K, d = self.b.shape

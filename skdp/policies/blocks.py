@@ -22,6 +22,8 @@ __all__ = ["BlocksPolicy"]
 # Variance of the noise of a mapped reward that the uncertainty of weights is computed with.
 _REWARD_VARIANCE = 0.09
 _LEAST_FIRST_BLOCK = 16
+# Users an arm in the first block, in units of sqrt(p) / mu.
+_TOLD_FROM_NOISE = 1.2
 
 
 @dataclass(frozen=True)
@@ -31,15 +33,20 @@ class BlocksPolicy(Policy):
     The rule changes at the ends of blocks that grow by a factor, about ``log(T) / log(growth)``
     times in all. Then the moments ``A_k = sum v v'`` and ``b_k = sum y v`` of each arm over all
     users so far are released, with noise whose factorisation over the releases keeps its standard
-    deviation s almost the same for all of them. With ``lambda = max(1, 2 s sqrt(2 p))``, twice the
-    spectral norm of the noise in ``A_k``, and eigenvalues of ``B_k = A_k + lambda`` raised to
-    ``lambda / 2`` at least,
+    deviation s almost the same for all of them. Let ``nu = s sqrt(2 p)`` be the spectral norm of
+    the noise in ``A_k``. Eigenvalues below it cannot be told from zero, so ``B_k`` is
+    ``A_k + nu / 4`` with eigenvalues raised to nu at least, plus 1, and
 
     .. math:: w_k = B_k^{-1} b_k, \qquad V_k = 0.09 B_k^{-1} + s^2 B_k^{-2},
 
     where V_k has a part for the noise of rewards and one for the noise of privacy; Thompson
-    sampling explores by it. The first block gives every arm in turn to users, and no other user is
-    forced.
+    sampling explores by it. Directions of which much is known are hardly shrunk, which matters
+    between arms that had more users and arms that had fewer.
+
+    The first block gives every arm in turn to users, and no other user is forced. It ends no sooner
+    than at about ``1.2 K sqrt(p) / mu`` users, mu the Gaussian-DP parameter of the budget, when an
+    arm has had a fifth of nu users (or at a quarter of the horizon): earlier releases would be
+    noise, would be acted on, and would make the noise of all others larger.
 
     With logistic rewards the weights are twice as large: one Newton step from zero.
 
@@ -71,7 +78,9 @@ class BlocksPolicy(Policy):
 
     def plan(self, problem: BanditProblem) -> Plan:
         """Moments at the ends of growing blocks."""
-        first = max(2 * problem.n_arms, _LEAST_FIRST_BLOCK)
+        K, mu = problem.n_arms, sqrt(self.amount(problem))
+        told = min(_TOLD_FROM_NOISE * K * sqrt(problem.n_rows) / mu, problem.horizon / 4)
+        first = max(2 * K, _LEAST_FIRST_BLOCK, int(told))
         return MomentPlan(growing_blocks(problem.horizon, first, self.growth))
 
     def plan_at_once(self, problem: BanditProblem) -> Plan:
@@ -96,9 +105,9 @@ class BlocksPolicy(Policy):
 def _posterior(moments: ArmMoments) -> tuple[np.ndarray, np.ndarray]:
     """Weights (K, p), and factors (p, K, p) of their covariances."""
     s, p = moments.scale, moments.vectors.shape[1]
-    strength = max(1.0, 2 * s * sqrt(2 * p))
+    noise = s * sqrt(2 * p)
     values, Q = np.linalg.eigh(moments.matrices)
-    values = np.maximum(values + strength, strength / 2)
+    values = np.maximum(values + noise / 4, noise) + 1
     along = np.einsum("kij,ki->kj", Q, moments.vectors) / values
     w = np.einsum("kij,kj->ki", Q, along)
     deviations = np.sqrt(_REWARD_VARIANCE / values + (s / values) ** 2)

@@ -120,7 +120,7 @@ class HDBPolicy(Policy):
         vertices = asked.step(last.w, last.before)
         moved = toward(last.w, vertices, self.radius, 1 / (last.steps + 1))
         stepped = vertices >= 0
-        before = np.where(stepped[:, np.newaxis], last.w, last.before)
+        before = last.w if stepped.all() else np.where(stepped[:, np.newaxis], last.w, last.before)
         first = moved if asked.seen <= forced * problem.n_arms else last.first
         now = _Memory(moved, before, first, last.steps + stepped)
         return self._rule(problem, asked.seen, now), now

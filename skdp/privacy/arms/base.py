@@ -13,8 +13,12 @@ from ..adjacency import Adjacency
 from ..events import Event
 from ..ledger import Budget, Ledger, Spend
 from ..randomness import SecretNoise
+from ..rounding import inflated
 
 __all__ = ["ArmSession"]
+
+# Roundings of a term besides those of the additions that it passes through.
+_FEW = 64
 
 
 class ArmSession(ABC):
@@ -103,7 +107,8 @@ class ArmSession(ABC):
         RuntimeError
             If the rows reach beyond the next end. Nothing is taken then.
         """
-        if self._due or self.room is None or len(X) > self.room:
+        end = self._plan.next_end(self._seen)
+        if self._due or end is None or self._seen + len(X) > end:
             raise RuntimeError(
                 f"{type(self).__name__} needs at most {self.room or 0} more users before the next "
                 f"release, and what is due closed before them; got {len(X)}."
@@ -111,8 +116,8 @@ class ArmSession(ABC):
         # A warning about one row would tell of it outside the answers.
         with np.errstate(all="ignore"):
             self._keep(self._problem.contexts.rows(X), arms, np.clip(y, -1.0, 1.0))
-        self._due = self._seen + len(X) == self._plan.next_end(self._seen)
         self._seen += len(X)
+        self._due = self._seen == end
 
     @final
     def close(self) -> None:
@@ -153,6 +158,16 @@ class ArmSession(ABC):
             f"{type(self).__name__} cannot be copied or pickled: it holds rows and noise. Use a "
             "secret checkpoint."
         )
+
+    @final
+    def _computed(self, sensitivity: float, additions: int) -> float:
+        """The sensitivity of computed sums, with the margin of :mod:`skdp.privacy.rounding`.
+
+        A term of them passes through at most so many additions. Two differences of scores err at a
+        time where sums are scores, which makes it twice the margin of a sum.
+        """
+        rounding = (additions + _FEW) * self._problem.horizon * 2.0**-51
+        return inflated(sensitivity, rounding)
 
     def _packed(self, value: Any) -> Any:
         return value.copy() if isinstance(value, np.ndarray | list) else value

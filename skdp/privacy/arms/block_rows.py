@@ -94,9 +94,8 @@ class GradientSession(_BlockSession):
     def _opening(self, adjacency: Adjacency, spend: Spend) -> Event:
         self._begin()
         count = self._plan.answers
-        self._mechanism = GaussianMechanism.calibrated(
-            adjacency.of_sum(self._plan.clip), Spend(spend.amount / count)
-        )
+        moved = self._computed(adjacency.of_sum(self._plan.clip), self._plan.ends[-1])
+        self._mechanism = GaussianMechanism.calibrated(moved, Spend(spend.amount / count))
         return GaussianEvent(
             query="arm_gradients",
             sensitivity=self._mechanism.sensitivity,
@@ -141,7 +140,7 @@ class SelectionSession(_BlockSession):
 
     def _opening(self, adjacency: Adjacency, spend: Spend) -> Event:
         self._begin()
-        reach = adjacency.of_sum(2 * self._plan.clip)
+        reach = self._computed(adjacency.of_sum(2 * self._plan.clip), self._plan.ends[-1])
         self._mechanisms = [GumbelMechanism.calibrated(reach, k, spend) for k in self._plan.answers]
         # All blocks cost the same but for rounding.
         price = [

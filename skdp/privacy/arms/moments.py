@@ -74,7 +74,8 @@ class MomentSession(ArmSession):
 
     def _opening(self, adjacency: Adjacency, spend: Spend) -> Event:
         K, p = self._problem.n_arms, self._problem.n_rows
-        sensitivity = joint_sensitivity(adjacency)
+        folds = self._plan.ends[-1] // _WAITING + len(self._plan.ends)
+        sensitivity = self._computed(joint_sensitivity(adjacency), _WAITING + folds)
         mechanism = Toeplitz(len(self._plan.ends))
         scale = mechanism.noise_scale(sensitivity, spend)
         self._A = np.zeros((K, p, p))

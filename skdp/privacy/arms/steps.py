@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+from math import prod
+
 import numpy as np
 
 from ...bandit_plans import StepPlan
@@ -10,12 +12,12 @@ from ..events import Event, ExponentialEvent
 from ..ledger import Spend
 from ..mechanisms.gumbel import GumbelMechanism
 from .base import ArmSession
-from .vertices import best_vertices
+from .vertices import chosen, scores_of
 
 __all__ = ["StepSession"]
 
-# Gumbel variables are drawn ahead, for this many entries at once.
-_AHEAD = 1 << 15
+# Gumbel variables that are drawn ahead.
+_AHEAD = 1 << 13
 
 
 class StepSession(ArmSession):
@@ -53,13 +55,15 @@ class StepSession(ArmSession):
 
     def _opening(self, adjacency: Adjacency, spend: Spend) -> Event:
         K, p = self._problem.n_arms, self._problem.n_rows
-        reach, n = adjacency.of_sum(2 * self._plan.clip), self._plan.updates
+        n = self._plan.updates
+        reach = self._computed(adjacency.of_sum(2 * self._plan.clip), n)
         mechanism = GumbelMechanism.calibrated(reach, n, spend)
         self._scale = mechanism.noise_scale
         self._sums = np.zeros((K, p))
+        self._cells, self._totals = scores_of(self._sums, self._scale)
         self._steps = np.zeros(K, dtype=np.intp)
         self._row: tuple[np.ndarray, int, float] | None = None
-        self._ahead = np.empty((0, K, 2 * p))
+        self._ahead = np.empty(0)
         return ExponentialEvent(
             query="arm_steps", sensitivity=reach, noise_scale=self._scale, count=n
         )
@@ -89,11 +93,15 @@ class StepSession(ArmSession):
         with np.errstate(all="ignore"):
             if turn is None or turn == arm:
                 self._sums[arm] += self._term(v, arm, y, w, before)
+                # The scores of all other arms are those of the step before.
+                mine = slice(arm, arm + 1)
+                scores = scores_of(self._sums[mine], self._scale)
+                self._cells[mine], self._totals[mine] = scores
             stepping = slice(None) if turn is None else slice(turn, turn + 1)
             self._steps[stepping] += 1
             out = np.full(len(w), -1)
-            sums = self._sums[stepping]
-            out[stepping] = best_vertices(sums, self._scale, self._gumbel)
+            cells, totals = self._cells[stepping], self._totals[stepping]
+            out[stepping] = chosen(cells, totals, self._gumbel)
         return out
 
     def _term(
@@ -101,19 +109,19 @@ class StepSession(ArmSession):
     ) -> np.ndarray:
         i = int(self._steps[arm])
         z = np.array([v @ w[arm], v @ before[arm]])
-        now, then = self._problem.derivative(np.array([y, y]), z)
+        now, then = self._problem.derivative(np.array([y, y]), z).tolist()
         g = (i + 1) * now - i * then
         clip = self._plan.clip
         return (min(max(g, -clip), clip) if g == g else 0.0) * v
 
     def _gumbel(self, shape: tuple[int, ...]) -> np.ndarray:
-        if not len(self._ahead):
-            rows = max(1, _AHEAD // (self._problem.n_arms * shape[1]))
-            self._ahead = self._noise.gumbel((rows, self._problem.n_arms, shape[1]))
-        out = self._ahead[0, : shape[0]].copy()
-        self._ahead[0] = 0.0
-        self._ahead = self._ahead[1:]
-        return out
+        size = prod(shape)
+        if size > len(self._ahead):
+            self._ahead = self._noise.gumbel((max(size, _AHEAD),))
+        out = self._ahead[:size].copy()
+        self._ahead[:size] = 0.0
+        self._ahead = self._ahead[size:]
+        return out.reshape(shape)
 
     def _keep(self, V: np.ndarray, arms: np.ndarray, y: np.ndarray) -> None:
         if len(V):

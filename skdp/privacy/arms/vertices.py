@@ -3,16 +3,24 @@
 from __future__ import annotations
 
 from collections.abc import Callable
+from math import ceil, sqrt
 
 import numpy as np
 
-__all__ = ["best_vertices"]
+__all__ = ["best_vertices", "chosen", "scores_of"]
+
+# From this many candidates an arm on a choice is made in two stages.
+_MANY = 64
 
 
 def best_vertices(
     sums: np.ndarray, scale: float, gumbel: Callable[[tuple[int, ...]], np.ndarray]
 ) -> np.ndarray:
     """Report noisy max over the 2 p signed coordinates, for each row by itself.
+
+    Many candidates are chosen among in two stages, whose law is the same and which draw about as
+    many random numbers as twice the root of their number:
+    :class:`~skdp.privacy.mechanisms.gumbel.GumbelMechanism` has the proof.
 
     Parameters
     ----------
@@ -28,9 +36,57 @@ def best_vertices(
     ndarray of int of shape (K,)
         The numbers of the vertices, from 0 to 2 p - 1.
     """
+    return chosen(*scores_of(sums, scale), gumbel)
+
+
+def scores_of(sums: np.ndarray, scale: float) -> tuple[np.ndarray, np.ndarray]:
+    """Scores in units of the noise, cut into B blocks of W, and the logarithms of blocks' weights.
+
+    Parameters
+    ----------
+    sums : ndarray of shape (K, p)
+        Sums of gradients.
+    scale : float
+        Scale of the Gumbel noise.
+
+    Returns
+    -------
+    cells : ndarray of shape (K, B, W)
+        Scores of the 2 p vertices, and minus infinity in the rest of the last block.
+    totals : ndarray of shape (K, B)
+        ``log sum exp`` of each block up to a constant for each row; zeros for a single block.
+    """
     K, p = sums.shape
-    noisy = gumbel((K, 2 * p))
-    scaled = sums / scale
-    noisy[:, :p] -= scaled
-    noisy[:, p:] += scaled
-    return noisy.argmax(axis=1)
+    width = 2 * p if 2 * p < _MANY else ceil(sqrt(2 * p))
+    blocks = ceil(2 * p / width)
+    scores = np.full((K, blocks * width), -np.inf)
+    np.divide(sums, scale, out=scores[:, p : 2 * p])
+    np.negative(scores[:, p : 2 * p], out=scores[:, :p])
+    cells = scores.reshape(K, blocks, width)
+    if blocks == 1:
+        return cells, np.zeros((K, 1))
+    # No exponential overflows. A block whose exponentials all vanish lies further behind than
+    # Gumbel variables ever make up for.
+    powers = np.exp(scores - scores.max(axis=1)[:, np.newaxis]).reshape(cells.shape)
+    with np.errstate(divide="ignore"):
+        return cells, np.log(np.einsum("kij->ki", powers))
+
+
+def chosen(
+    cells: np.ndarray, totals: np.ndarray, gumbel: Callable[[tuple[int, ...]], np.ndarray]
+) -> np.ndarray:
+    """A vertex for each row of scores: first a block of it, then one within that.
+
+    Parameters
+    ----------
+    cells, totals : ndarray
+        As from ``scores_of``.
+    gumbel : callable
+        Fresh standard Gumbel variables of a shape.
+    """
+    K, blocks, width = cells.shape
+    if blocks == 1:
+        return (cells[:, 0] + gumbel((K, width))).argmax(axis=1)
+    block = (totals + gumbel(totals.shape)).argmax(axis=1)
+    within = cells[np.arange(K), block]
+    return block * width + (within + gumbel(within.shape)).argmax(axis=1)

@@ -28,6 +28,8 @@ from skdp.privacy.adjacency import Adjacency
 from skdp.privacy.arms.moments import joint_sensitivity
 
 ROUNDING = 1 + 1e-12
+# Answers to gradients lie on a grid, which moves them by this, at most.
+GRID = 2.0**-15
 entries = arrays(np.float64, D, elements=st.floats(-2, 2))
 
 
@@ -45,14 +47,14 @@ def test_one_user_moves_two_arms_at_most_and_costs_what_was_charged(name, i, x, 
     moved = moves(name, rows, i, x, arm, y)
     touched = set().union(*map(changed_arms, moved))
     assert touched <= {int(rows[1][i]), arm}
-    assert price(name, moved) <= ROUNDING
+    assert price(name, moved) <= ROUNDING + 2 * GRID
 
 
 @pytest.mark.parametrize("name", PLANS)
 def test_the_bound_is_attained_when_the_arm_stays(name, monkeypatch):
     at_the_bound(monkeypatch)
     # For steps: the first user who is asked about at all steps of the arm.
-    assert worst(name, 0, (0, 0)) == pytest.approx(1.0)
+    assert worst(name, 0, (0, 0)) == pytest.approx(1.0, rel=2 * GRID)
 
 
 @pytest.mark.parametrize(
@@ -64,7 +66,7 @@ def test_a_user_whose_arm_changes_costs_less(name, share, monkeypatch):
     i = 3  # After the forced users, for steps.
     # Of the steps after the forced ones, that many are left at user 3.
     left = (T - 3) / PLANS[name][1].updates if name == "steps" else 1
-    assert worst(name, i, (0, 1)) == pytest.approx(share * left)
+    assert worst(name, i, (0, 1)) == pytest.approx(share * left, rel=2 * GRID)
 
 
 @pytest.mark.parametrize("name", PLANS)
@@ -73,7 +75,7 @@ def test_zeroing_out_costs_what_zero_out_charges(name, monkeypatch):
     at_the_bound(monkeypatch)
     halved = zeroed_out(name)
     declared = joint_sensitivity(Adjacency.ZERO_OUT) / joint_sensitivity(Adjacency.REPLACE_ONE)
-    assert halved == pytest.approx(declared**2 if name == "moments" else 1 / 4)
+    assert halved == pytest.approx(declared**2 if name == "moments" else 1 / 4, rel=2 * GRID)
 
 
 def test_random_search_finds_no_pair_of_users_that_moves_moments_further():

@@ -5,10 +5,14 @@ import pickle
 
 import numpy as np
 import pytest
+from scipy import stats
 from sessions_of_bandits import CLIP, PLANS, D, K, Silence, T, exact, opened, stream, weights
 
 from skdp.bandit_plans import GradientPlan, MomentPlan, SelectionPlan, StepPlan
+from skdp.bandit_problem import BanditProblem
+from skdp.contexts import CubeBounds
 from skdp.exceptions import BudgetExceededError
+from skdp.losses import Squared
 from skdp.privacy.adjacency import Adjacency
 from skdp.privacy.arms.opening import SESSIONS
 from skdp.privacy.arms.vertices import best_vertices
@@ -166,7 +170,7 @@ def test_gradients_and_steps_are_those_of_the_loss():
     w, expected = weights(2), np.zeros((K, D))
     for x, k, r in zip(X[:3], arms[:3], y[:3], strict=True):
         expected[k] += np.clip(w[k] @ x - r, -CLIP, CLIP) * x
-    np.testing.assert_allclose(first, expected, atol=1e-12)
+    np.testing.assert_allclose(first, expected, atol=1e-5)
 
     steps, sums = exact("steps", (X, arms, y)), np.zeros((K, D))
     for i, (x, k, r) in enumerate(zip(X, arms, y, strict=True)):
@@ -185,6 +189,47 @@ def test_vertices_follow_the_exponential_mechanism():
     scores = np.exp(np.array([-0.3, 0.4, 0.3, -0.4]) / 0.5)
     shares = np.bincount(chosen, minlength=4) / len(sums)
     np.testing.assert_allclose(shares, scores / scores.sum(), atol=5 * 0.5 / np.sqrt(200_000))
+
+
+def test_many_candidates_are_chosen_among_by_the_same_law_in_two_stages():
+    """150 signed coordinates in 12 blocks of 13, of which the last is short."""
+    rng = np.random.default_rng(0)
+    one = rng.normal(size=75)
+    # Among them the last vertex, beside which the block is filled up.
+    one[[3, 40, 74]] = -3.0, 2.5, 3.0
+    source = seeded()
+    drawn = np.concatenate(
+        [best_vertices(np.tile(one, (2000, 1)), 0.7, source.gumbel) for _ in range(20)]
+    )
+    assert drawn.max() < 150
+    weights = np.exp(np.concatenate([-one, one]) / 0.7)
+    counts = np.bincount(drawn, minlength=150)
+    likely = np.argsort(weights)[-8:]
+    seen = np.append(counts[likely], counts.sum() - counts[likely].sum())
+    share = np.append(weights[likely], weights.sum() - weights[likely].sum()) / weights.sum()
+    assert stats.chisquare(seen, share * counts.sum()).pvalue > 1e-6
+    wrong = np.append(share[:-2][::-1], share[-2:])
+    assert stats.chisquare(seen, wrong * counts.sum()).pvalue < 1e-6
+
+
+@pytest.mark.parametrize("forced", [1, 5])
+def test_steps_choose_by_the_present_sums_of_all_arms(forced):
+    """Scores are kept from step to step, and brought up to date for the arm that was pulled."""
+    p, n = 40, 30
+    problem = BanditProblem(K, p, n, Squared(), CubeBounds(1.0, 0.0), 1.0, 1e-5)
+    plan = StepPlan(n, K, forced, CLIP)
+    ledger = Ledger(1.0, 1e-5, calculus=plan.calculus)
+    session = SESSIONS[StepPlan](plan, problem, ledger, Adjacency.REPLACE_ONE, Silence())
+    rng = np.random.default_rng(0)
+    w = rng.uniform(-1, 1, size=(K, p))
+    for i in range(n):
+        session.add(rng.uniform(-1, 1, (1, p)), np.array([i % K]), np.array([0.5]))
+        given = session.step(w, w)
+        stepped = given >= 0
+        expected = best_vertices(session._sums, session._scale, Silence().gumbel)
+        np.testing.assert_array_equal(given[stepped], expected[stepped])
+        session.close()
+    assert np.abs(session._sums).max() > 0.1
 
 
 @pytest.mark.parametrize(

@@ -1,0 +1,135 @@
+"""Results of the benchmark of bandits: tables and figures."""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+from math import sqrt
+
+import numpy as np
+
+
+@dataclass(frozen=True)
+class Run:
+    """One method on one stream; ``value`` is regret in percent, or accuracy, or a rate."""
+
+    table: str
+    setting: str
+    method: str
+    epsilon: float | None
+    seed: int
+    value: float
+    curve: tuple[float, ...] = ()
+
+    @property
+    def key(self):
+        return self.table, self.setting, self.method, self.epsilon, self.seed
+
+
+def show(runs, titles):
+    """One line a method: mean and standard error over seeds, by budget."""
+    for table in dict.fromkeys(r.table for r in runs):
+        print(f"\n{table}: {titles[table]}")
+        for setting in dict.fromkeys(r.setting for r in runs if r.table == table):
+            here = [r for r in runs if (r.table, r.setting) == (table, setting)]
+            for method in dict.fromkeys(r.method for r in here):
+                cells = []
+                for eps in sorted({r.epsilon for r in here if r.method == method}, key=str):
+                    v = [r.value for r in here if (r.method, r.epsilon) == (method, eps)]
+                    error = np.std(v, ddof=1) / sqrt(len(v)) if len(v) > 1 else np.nan
+                    cells.append(f"{np.mean(v):9.4g} ± {error:.2g} ({len(v)})")
+                print(f"  {setting:22s} {method:22s}", *cells)
+
+
+# One colour and order for all figures.
+METHODS = {
+    "not private": "tab:gray",
+    "tree": "tab:brown",
+    "toeplitz": "tab:pink",
+    "hdb, radius 2, clip 6": "tab:olive",
+    "hdb": "tab:red",
+    "hdb, ftrl": "tab:purple",
+    "sparse": "tab:green",
+    "gd": "tab:orange",
+    "blocks": "tab:blue",
+}
+
+
+def _panel(ax, runs, setting, epsilon, users):
+    """Mean over seeds, and a band of one standard deviation, of every method."""
+    for method, color in METHODS.items():
+        curves = [
+            r.curve
+            for r in runs
+            if (r.setting, r.method) == (setting, method) and r.epsilon in (None, epsilon)
+        ]
+        if not curves:
+            continue
+        middle, spread = np.mean(curves, axis=0), np.std(curves, axis=0)
+        t = np.linspace(0, users, len(middle))
+        ax.plot(t, middle, color=color, label=method)
+        ax.fill_between(t, middle - spread, middle + spread, color=color, alpha=0.15)
+
+
+def _finish(chart, axes, path):
+    ax = max(np.ravel(axes), key=lambda each: len(each.lines))
+    handles, labels = ax.get_legend_handles_labels()
+    chart.legend(handles, labels, loc="lower center", ncols=5, fontsize=8)
+    chart.tight_layout(rect=(0, 0.4 / chart.get_size_inches()[1], 1, 1))
+    chart.savefig(path, dpi=110)
+
+
+def _panels(pyplot, runs, cases, columns, path):
+    rows = -(-len(cases) // columns)
+    size = (11, 3.4 * rows + 0.5)
+    chart, axes = pyplot.subplots(rows, columns, figsize=size, sharey=True, squeeze=False)
+    for ax, (setting, epsilon, title) in zip(axes.flat, cases, strict=True):
+        _panel(ax, runs, setting, epsilon, 10_000)
+        ax.plot([0, 10_000], [0, 100], "k:", lw=1, label="by chance")
+        ax.set(title=title, ylim=(0, 105), xlim=(0, 10_000))
+    for ax in axes[:, 0]:
+        ax.set_ylabel("regret, % of all by chance")
+    for ax in axes[-1]:
+        ax.set_xlabel("users")
+    _finish(chart, axes, path)
+
+
+def plot_all(runs, folder):
+    """``bandit.png``, ``bandit_around.png`` and ``bandit_growth.png``."""
+    import matplotlib
+
+    matplotlib.use("Agg")
+    from matplotlib import pyplot
+
+    figure = [r for r in runs if r.table == "figure"]
+    _panels(pyplot, figure, [
+        ("dense d=50 K=2", 1.0, "dense parameters"), ("sparse d=50 K=2", 1.0, "3 of 50 matter"),
+    ], 2, folder / "bandit.png")  # fmt: skip
+    around = [(f"dense d={d} K=2", 1.0, f"d = {d}") for d in (5, 20, 200)]
+    around += [("dense d=50 K=2", eps, f"epsilon = {eps:g}") for eps in (0.1, 1.0, 10.0)]
+    around += [(f"dense d=50 K={K}", 1.0, f"K = {K}") for K in (2, 5, 10)]
+    _panels(pyplot, figure, around, 3, folder / "bandit_around.png")
+
+    growth = [r for r in runs if r.table == "growth"]
+    chart, axes = pyplot.subplots(1, 2, figsize=(11, 4.2), sharey=True)
+    _growth(axes[0], growth, [(T, f"T={T} d=100") for T in (3_000, 10_000, 30_000, 100_000)])
+    _growth(axes[1], growth, [(d, f"T=10000 d={d}") for d in (30, 100, 300, 1000)])
+    axes[0].set(xlabel="users, d = 100", ylabel="regret in rewards")
+    axes[1].set(xlabel="features, T = 10,000")
+    _finish(chart, axes, folder / "bandit_growth.png")
+
+
+def _growth(ax, runs, cases):
+    for method, color in {**METHODS, "by chance": "black"}.items():
+        values = [
+            [r.value for r in runs if (r.setting, r.method) == (setting, method)]
+            for _, setting in cases
+        ]
+        if not all(values):
+            continue
+        middle = np.array([np.mean(v) for v in values])
+        spread = np.array([np.std(v) for v in values])
+        x = [at for at, _ in cases]
+        ax.plot(x, middle, "o-", ms=3, color=color, label=method)
+        low = np.maximum(middle - spread, 1)
+        ax.fill_between(x, low, middle + spread, color=color, alpha=0.15)
+    ax.set(xscale="log", yscale="log")
