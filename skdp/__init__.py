@@ -1,5 +1,6 @@
 """Differentially private linear models for scikit-learn."""
 
+from .accounts import TotalSpent, privacy_spent
 from .estimators import (
     DPContextualBandit,
     DPLassoRegressor,
@@ -12,6 +13,7 @@ from .estimators import (
 from .exceptions import BudgetExceededError, PrivacyLeakWarning, SeededNoiseWarning
 from .planning import Plan, plan
 from .privacy import PrivacySpent
+from .privacy.budget import PrivacyBudget
 
 __version__ = "0.1.0.dev0"
 
@@ -23,10 +25,13 @@ __all__ = [
     "DPLogisticRegression",
     "DPSVMClassifier",
     "Plan",
+    "PrivacyBudget",
     "PrivacyLeakWarning",
     "PrivacySpent",
     "SeededNoiseWarning",
+    "TotalSpent",
     "load_checkpoint",
     "plan",
+    "privacy_spent",
     "save_checkpoint",
 ]

@@ -27,4 +27,5 @@ def warn_user(message: str, category: type[Warning]) -> None:
 
 
 def _within(module: str) -> bool:
-    return module == _PACKAGE or module.startswith(_PACKAGE + ".")
+    # Scikit-learn's decorator for callbacks stands between a fit and who called it.
+    return module == _PACKAGE or module.startswith((_PACKAGE + ".", "sklearn.callback."))

@@ -1,10 +1,13 @@
-"""Choices among strings, for the parameters of estimators and solvers."""
+"""Parameters of estimators and solvers: choices among strings, and their check."""
 
 from __future__ import annotations
 
+from typing import Any
+
+import numpy as np
 from sklearn.utils._param_validation import StrOptions
 
-__all__ = ["one_of"]
+__all__ = ["check_parameters", "one_of"]
 
 
 def one_of(*options: str) -> StrOptions:
@@ -18,3 +21,21 @@ def one_of(*options: str) -> StrOptions:
     # Messages list options in the order of iteration. That of a set differs from run to run, that
     # of the keys of a dict, which serve as a set in all else, is the one in which they came.
     return StrOptions(dict.fromkeys(sorted(options)).keys())
+
+
+def check_parameters(estimator: Any) -> None:
+    """Check parameters against the constraints of the class of an estimator.
+
+    Parameters
+    ----------
+    estimator : estimator
+        Of scikit-learn's kind.
+
+    Raises
+    ------
+    ValueError
+        Naming a parameter that is outside its range.
+    """
+    # A number in single precision is compared in it, where the end of a range may be infinite.
+    with np.errstate(over="ignore"):
+        estimator._validate_params()

@@ -1,4 +1,4 @@
-"""Every public estimator passes scikit-learn's own checks, none of them excused."""
+"""Every public estimator passes scikit-learn's own checks, but for three that none could."""
 
 import inspect
 
@@ -33,9 +33,24 @@ INSTANCES = [estimator() for estimator in EVERY_ESTIMATOR] + [
     DPLogisticRegression(epsilon=100.0, data_norm=10.0, fit_intercept=False, solver="gd"),
     DPLinearRegression(epsilon=100.0, data_norm=10.0, target_bounds=(-3.0, 3.0), loss="huber"),
 ]
-# No check is expected to fail. (Instances with classes=[...] are left out because the checks use
-# many label sets; tests/estimators has tests for those.)
-CHECKS = parametrize_with_checks(INSTANCES)
+_EQUIVALENT = (
+    "a row of weight 2 is one record and a row that is there twice is two; the number of rows is "
+    "public and noise is calibrated to it, so the fits have other noise (without noise they agree: "
+    "tests/estimators/test_sample_weight.py)"
+)
+NOT_FOR_PRIVATE_MODELS = {
+    "check_sample_weight_equivalence_on_dense_data": _EQUIVALENT,
+    "check_sample_weight_equivalence_on_sparse_data": _EQUIVALENT,
+    "check_all_zero_sample_weights_error": (
+        "weights are part of the records; an error would tell without noise that all are zero, "
+        "which differs between two data sets that differ in one record"
+    ),
+}
+# (Instances with classes=[...] are left out because the checks use many label sets;
+# tests/estimators has tests for those.)
+CHECKS = parametrize_with_checks(
+    INSTANCES, expected_failed_checks=lambda estimator: NOT_FOR_PRIVATE_MODELS
+)
 
 
 # Rebuilt from a list: scikit-learn 1.6 passes a generator, of which pytest 9 warns.

@@ -7,7 +7,6 @@ from numbers import Integral, Real
 from typing import Any, ClassVar, Self, final
 
 import numpy as np
-from sklearn.base import BaseEstimator
 from sklearn.utils._param_validation import Interval
 from sklearn.utils.validation import check_array, check_is_fitted, validate_data
 
@@ -15,16 +14,19 @@ from ..bandit_problem import BanditProblem
 from ..data.reading import unquoted
 from ..losses import Logistic, Squared
 from ..notices import warn_user
-from ..options import one_of
+from ..options import check_parameters, one_of
 from ..policies import POLICIES, Policy
 from ..privacy.adjacency import Adjacency
+from ..privacy.carrying import CarriesBudgets
 from ..privacy.events import Event
 from ..privacy.ledger import Ledger, PrivacySpent
 from ..privacy.randomness import public_coins, secret_noise
 from ..solvers.streaming import StreamingSolver
 from .arm_labels import ArmLabels
+from .bandit_charges import charge_again, charge_begun, charge_planned, settle
 from .bandit_choices import STREAMING, choose_bounds, choose_policy, given_bounds, warn_if_hopeless
 from .bandit_stream import BanditStream, StreamNote
+from .plain_arrays import plain
 from .restoring import Restoring
 
 __all__ = ["PrivateBandit"]
@@ -32,7 +34,7 @@ __all__ = ["PrivateBandit"]
 _LOSSES = {"squared": Squared, "logistic": Logistic}
 
 
-class PrivateBandit(BaseEstimator, ABC):
+class PrivateBandit(CarriesBudgets, ABC):
     """A model that acts by released rules, and learns from what came of it.
 
     A subclass stores its parameters and says what they mean; it never sees a row.
@@ -107,6 +109,7 @@ class PrivateBandit(BaseEstimator, ABC):
             rows = self._rows(X, a, r, new=True)
             self._begin(len(rows[0]), at_once=True)
         self._feed(*rows)
+        settle(self)
         # Its users are all there; a stream that follows is another run.
         del self._session
         return self
@@ -137,6 +140,8 @@ class PrivateBandit(BaseEstimator, ABC):
         """
         with Restoring(self):
             new = self._needs_new_run("partial_fit")
+            if not new:
+                charge_again(self, self._session.claim)
             rows = self._rows(X, a, r, new=new)
             if new:
                 self._begin_stream()
@@ -181,6 +186,17 @@ class PrivateBandit(BaseEstimator, ABC):
         return self.arms_[chosen]
 
     @final
+    def sample(self, X: Any) -> np.ndarray:
+        """The same as ``act``, by its other name.
+
+        Parameters
+        ----------
+        X : array-like of shape (n_samples, n_features)
+            Contexts of users who come next.
+        """
+        return self.act(X)
+
+    @final
     def predict(self, X: Any) -> np.ndarray:
         """The arm with the largest estimated reward for each context.
 
@@ -211,8 +227,9 @@ class PrivateBandit(BaseEstimator, ABC):
         ndarray of shape (n_samples, n_arms)
             In units of rewards, not clipped to their bounds with the squared loss.
         """
+        scores = self._scores(X)
         centre, half = self._reward_units()
-        return centre + half * self._problem.mapped_rewards(self._scores(X))
+        return centre + half * self._problem.mapped_rewards(scores)
 
     @property
     def coef_(self) -> np.ndarray:
@@ -280,7 +297,8 @@ class PrivateBandit(BaseEstimator, ABC):
         plan = policy.plan_at_once(problem) if at_once else policy.plan(problem)
         ledger = Ledger(self.epsilon, self.delta, calculus=plan.calculus)
         noise = secret_noise(self.random_state)
-        self._session = BanditStream(plan, problem, ledger, adjacency, noise)
+        claim = charge_begun(self, ledger)
+        self._session = BanditStream(plan, problem, ledger, adjacency, noise, claim)
         self._progress = StreamNote()
         self._coins = public_coins(self.random_state)
         self._problem, self.policy_ = problem, policy
@@ -310,7 +328,7 @@ class PrivateBandit(BaseEstimator, ABC):
         """Validated contexts, numbers of arms and mapped rewards. Changes no state of a run."""
         X = self._contexts(X, new=new)
         arms = self._labels.encode(a, len(X))
-        if _plain(r) is None:
+        if plain(r) is None:
             options = {"ensure_2d": False, "dtype": np.float64, "input_name": "r"}
             r = unquoted(check_array, r, **options)
         if r.shape != (len(X),):
@@ -322,30 +340,30 @@ class PrivateBandit(BaseEstimator, ABC):
         if not (low <= r.min() and r.max() <= high):
             self._warn_of_rewards()
         centre, half = self._reward_units()
-        return X, arms, (np.clip(r, low, high) - centre) / half
+        return X, arms, (np.minimum(np.maximum(r, low), high) - centre) / half
 
     @final
     def _contexts(self, X: Any, *, new: bool) -> np.ndarray:
         """Validated contexts, an array of float64. A new run notes their number of features."""
         if new:
             self._check_parameters()
-        plain = None if new or hasattr(self, "feature_names_in_") else _plain(X)
-        if plain is not None and plain.ndim == 2 and plain.shape[1] == self.n_features_in_:
-            return plain
+        given = None if new or hasattr(self, "feature_names_in_") else plain(X)
+        if given is not None and given.ndim == 2 and given.shape[1] == self.n_features_in_:
+            return given
         return unquoted(validate_data, self, X, reset=new, dtype=np.float64)
 
     @final
     def _check_parameters(self) -> None:
         """Refuse parameters before there is a run."""
-        self._validate_params()
-        name = type(self).__name__
+        check_parameters(self)
         self._labels = ArmLabels(self.arms)
         given_bounds(self.reward_bounds)
         if self.data_norm is None and self.feature_bound is None:
             raise ValueError(
-                f"{name} needs data_norm or feature_bound, a bound on contexts that is known "
-                "without looking at them, got neither."
+                f"{type(self).__name__} needs data_norm or feature_bound, a bound on contexts that "
+                "is known without looking at them, got neither."
             )
+        charge_planned(self)
 
     @final
     def _reward_units(self) -> tuple[float, float]:
@@ -380,10 +398,3 @@ class PrivateBandit(BaseEstimator, ABC):
         # Sums, rows and noise stay behind, and so does a seed, which reproduces the noise.
         left = {"_session", "_coins", "_warned"}
         return {k: v for k, v in state.items() if k not in left} | {"random_state": None}
-
-
-def _plain(values: Any) -> np.ndarray | None:
-    """The values themselves if they are finite numbers in double precision, and need no look."""
-    if type(values) is not np.ndarray or values.dtype != np.float64 or not values.size:
-        return None
-    return values if bool(np.isfinite(values).all()) else None

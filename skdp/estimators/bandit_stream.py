@@ -11,6 +11,7 @@ from ..bandit_plans import Plan, StreamsPlan
 from ..bandit_problem import BanditProblem
 from ..privacy.adjacency import Adjacency
 from ..privacy.arms.opening import SESSIONS, open_session
+from ..privacy.claims import Claim
 from ..privacy.ledger import Ledger
 from ..privacy.randomness import SecretNoise
 from ..streams.arms import ArmStreams
@@ -56,6 +57,8 @@ class BanditStream:
         Neighbouring relation.
     noise : SecretNoise
         Source of the noise.
+    claim : Claim
+        The most that the run may spend.
     """
 
     def __init__(
@@ -65,9 +68,10 @@ class BanditStream:
         ledger: Ledger,
         adjacency: Adjacency,
         noise: SecretNoise,
+        claim: Claim,
     ) -> None:
         self._plan, self._problem, self._noise = plan, problem, noise
-        self.turn = Turn()
+        self.turn, self.claim = Turn(), claim
         self._session = open_session(plan, problem, ledger, adjacency, noise)
 
     def feed(self, model: PrivateBandit, X: np.ndarray, arms: np.ndarray, y: np.ndarray) -> None:

@@ -20,23 +20,29 @@ from ..data.dask import DaskRows, is_collection, labels_of
 from ..data.dense import DenseRows
 from ..data.reading import in_order, unquoted, vigilant
 from ..data.sparse import SparseRows
-from ..options import one_of
+from ..data.weights import in_units_of
+from ..options import check_parameters, one_of
 from ..privacy.adjacency import Adjacency
+from ..privacy.ceiling import charge_for
+from ..privacy.claims import Claim
 from ..privacy.randomness import SystemNoise, public_coins, secret_noise
 from ..remote import DaskSites
 from ..remote.rows import RemoteRows
 from ..sites import Sites
 from ..solvers import SOLVERS, Solver
+from .callbacks import CallbackSupportMixin, with_callbacks
 from .fitting import FittedInParts
 from .progress import Progress
 from .sessions import Session, open_session
+from .sparse_coefficients import SparseCoefficients
+from .warm_start import EarlierModel
 
 __all__ = ["PrivateLinearModel"]
 
 _ACCEPTED: dict[str, Any] = {"accept_sparse": "csr", "dtype": [np.float64, np.float32]}
 
 
-class PrivateLinearModel(FittedInParts, ABC):
+class PrivateLinearModel(SparseCoefficients, CallbackSupportMixin, FittedInParts, ABC):
     """What all private linear models share.
 
     A subclass stores its parameters, encodes targets, states its problem and reads the released
@@ -47,6 +53,7 @@ class PrivateLinearModel(FittedInParts, ABC):
         "epsilon": [Interval(Real, 1e-10, 1e9, closed="both")],
         "delta": [Interval(Real, 0, 1, closed="neither")],
         "adjacency": [one_of(*(a.value for a in Adjacency))],
+        "max_weight": [Interval(Real, 1e-50, 1e50, closed="both")],
         "data_norm": [None, Interval(Real, 1e-100, 1e100, closed="both")],
         "fit_intercept": ["boolean"],
         "intercept_scaling": [Interval(Real, 1e-20, 1e20, closed="both")],
@@ -55,6 +62,9 @@ class PrivateLinearModel(FittedInParts, ABC):
         "precondition": [None, one_of(*OPTIONS), Conditioner],
         "horizon": [None, Interval(Integral, 1, None, closed="left")],
         "buffer": ["boolean"],
+        "warm_start": ["boolean"],
+        "secure": ["boolean"],
+        "verbose": ["verbose"],
         "random_state": ["random_state", np.random.Generator],
     }
 
@@ -64,7 +74,8 @@ class PrivateLinearModel(FittedInParts, ABC):
     _session: Session
 
     @final
-    def fit(self, X: Any, y: Any = None, groups: Any = None) -> Self:
+    @with_callbacks
+    def fit(self, X: Any, y: Any = None, sample_weight: Any = None, groups: Any = None) -> Self:
         """Fit the model privately.
 
         Parameters
@@ -78,6 +89,11 @@ class PrivateLinearModel(FittedInParts, ABC):
         y : array-like of shape (n_samples,), optional
             Targets; left out only if X is ``Chunks`` or ``DaskSites``. A dask array or series, in
             the partitions of X, if X is one.
+        sample_weight : array-like of shape (n_samples,), float or dask array, optional
+            How much each row counts, at least 0; weights beyond ``max_weight`` count as that,
+            without a warning. They are as secret as the rows, and each must depend on its own row
+            and public facts alone. ``Chunks`` deliver them as a third part. Without weights every
+            row weighs 1 and ``max_weight`` means nothing.
         groups : array-like of shape (n_samples,), optional
             Label of the site at which each row lies, for the solver ``'dda'``, which is the
             default then. Labels and numbers of rows of sites are public.
@@ -98,12 +114,13 @@ class PrivateLinearModel(FittedInParts, ABC):
         If anything fails later, the model has no coefficients, ``privacy_spent_`` and
         ``privacy_ledger_`` say what has been spent, and so does a note on the exception.
         """
-        before = vars(self).copy()
+        before, charge = vars(self).copy(), charge_for(self)
         try:
-            self._validate_params()
-            rows, dtype = self._open(X, y)
+            check_parameters(self)
+            charge.reserve(self._claim(), begins=False)
+            rows, dtype = self._open(X, y, sample_weight)
             sites = self._sites(groups, rows)
-            plan = self._plan(rows.n_samples, rows.sparse, sites)
+            plan = self._plan(rows.n_samples, rows.sparse, sites, weighted=rows.weighted)
             if isinstance(rows, DaskRows) and (plan.federated or plan.in_order):
                 raise ValueError(
                     f"{type(self).__name__} needs arrays, not dask collections, with a solver that "
@@ -117,29 +134,38 @@ class PrivateLinearModel(FittedInParts, ABC):
             # Sites on workers draw their own, whatever random_state says about coins.
             remote = isinstance(rows, RemoteRows)
             noise = SystemNoise() if remote else secret_noise(self.random_state)
+            earlier = EarlierModel.of(self, before)
+            charge.reserve(Claim.of_ledger(plan.ledger, plan.adjacency), begins=True)
         except BaseException:
+            charge.cancel()
             self.__dict__.clear()
             self.__dict__.update(before)
             raise
         self._forget()
         self._progress = Progress(self)
         self._progress.seen = rows.n_samples
-        self._fit_part(rows, plan, noise, public_coins(self.random_state), dtype)
+        coins = public_coins(self.random_state)
+        charge.remember(self)
+        self._fit_part(rows, plan, noise, coins, dtype, earlier=earlier, charge=charge)
         return self
 
     @final
-    def _advance(self, X: Any, y: Any, classes: Any = None) -> Self:
+    def _advance(self, X: Any, y: Any, classes: Any, sample_weight: Any) -> Self:
         """Take the rows of one call of ``partial_fit``."""
         session, progress = vars(self).get("_session"), vars(self).get("_progress")
         if progress is not None:
             progress.check_unchanged(self)
         if session is None or not session.turn.here:
-            return self._begin(X, y, classes)
-        rows = self._open_call(X, y, self._encoder_of_stream(classes, first=False), first=False)
-        return self._feed(session, rows)
+            return self._begin(X, y, classes, sample_weight)
+        self._charge(session.claim)
+        encode = self._encoder_of_stream(classes, first=False)
+        weighted = self._progress.weighted
+        return self._feed(
+            session, self._open_call(X, y, sample_weight, encode, weighted=weighted, first=False)
+        )
 
     @final
-    def _begin(self, X: Any, y: Any, classes: Any) -> Self:
+    def _begin(self, X: Any, y: Any, classes: Any, sample_weight: Any) -> Self:
         """Begin a stream, or go on with one whose session did not travel with it."""
         before, earlier = vars(self).copy(), vars(self).get("_progress")
         if earlier is not None and earlier.secretive:
@@ -149,19 +175,24 @@ class PrivateLinearModel(FittedInParts, ABC):
                 "skdp.save_checkpoint and skdp.load_checkpoint, or call fit to start anew."
             )
         try:
-            self._validate_params()
+            check_parameters(self)
+            self._charge(None)
             encode = self._encoder_of_stream(classes, first=earlier is None)
-            rows = self._open_call(X, y, encode, first=earlier is None)
+            first, weighted = earlier is None, sample_weight is not None
+            if earlier is not None and earlier.streaming:
+                weighted = earlier.weighted
+            rows = self._open_call(X, y, sample_weight, encode, weighted=weighted, first=first)
             if earlier is None:
                 self._forget()
             self._progress = progress = Progress(self) if earlier is None else earlier
             session, secretive = open_session(self, rows)
-            self._progress = progress.begun(self, secretive=secretive)
+            self._progress = progress.begun(self, secretive=secretive, weighted=weighted)
             self._session = session
             self._publish_receipt()
             if not hasattr(self, "coef_"):
                 self._publish_start(rows)
         except BaseException:
+            charge_for(self, goes_on=True).cancel()
             self.__dict__.clear()
             self.__dict__.update(before)
             raise
@@ -175,6 +206,8 @@ class PrivateLinearModel(FittedInParts, ABC):
                     f"{type(self).__name__}.partial_fit needs the stream that it began with, which "
                     "another thread has ended in the meantime. No row was taken."
                 )
+            # Rows count as taken before they are, or an interruption could have them taken twice.
+            self.n_samples_seen_ = self._progress.seen + rows.n_samples
             try:
                 session.feed(self, rows)
             finally:
@@ -182,31 +215,44 @@ class PrivateLinearModel(FittedInParts, ABC):
         return self
 
     @final
-    def _open(self, X: Any, y: Any) -> tuple[RowStore, np.dtype]:
+    def _open(self, X: Any, y: Any, sample_weight: Any = None) -> tuple[RowStore, np.dtype]:
         """Validate the data and lay them in a row store."""
         name = type(self).__name__
         if isinstance(X, DaskSites):
             if y is not None:
                 raise ValueError(f"{name} needs y=None when X is DaskSites, which hold targets.")
+            if sample_weight is not None:
+                raise ValueError(
+                    f"{name} needs sample_weight=None when X is DaskSites, whose loaders return "
+                    "pairs (X, y)."
+                )
             budget = self.epsilon, self.delta, Adjacency(self.adjacency)
             remote = X.opened(self._prepare_targets(None), *budget)
             return self._named(remote), remote.dtype
         if isinstance(X, Chunks):
             if y is not None:
                 raise ValueError(f"{name} needs y=None when X is Chunks, which hold the targets.")
-            rows = ChunkedRows(X, self._prepare_targets(None))
+            if sample_weight is not None:
+                raise ValueError(
+                    f"{name} needs sample_weight=None when X is Chunks, which deliver weights as "
+                    "the third part of (X_chunk, y_chunk, weight_chunk)."
+                )
+            rows = ChunkedRows(X, self._prepare_targets(None), self.max_weight)
             return self._named(rows), np.dtype(np.float64)
-        if is_collection(X) or is_collection(y):
+        if any(map(is_collection, (X, y, sample_weight))):
             # Where classes are to be read off y, its workers do.
             found = labels_of(y) if getattr(self, "classes", ()) is None else None
-            collected = DaskRows(X, y, self._prepare_targets(found))
+            encode = self._prepare_targets(found)
+            collected = DaskRows(X, y, encode, sample_weight, self.max_weight)
             return self._named(collected), collected.dtype
         X, y = unquoted(validate_data, self, X, y, multi_output=False, **_ACCEPTED)
         with vigilant():
             encoded = self._prepare_targets(y)(y)
-        if sp.issparse(X):
-            return SparseRows(X, encoded), X.dtype
-        return DenseRows(X, encoded), X.dtype
+        weights = None
+        if sample_weight is not None:
+            weights = in_units_of(self.max_weight, sample_weight, X.shape[0])
+        kind = SparseRows if sp.issparse(X) else DenseRows
+        return kind(X, encoded, weights), X.dtype
 
     @final
     def _sites(self, groups: Any, rows: RowStore) -> Sites | None:
@@ -237,15 +283,28 @@ class PrivateLinearModel(FittedInParts, ABC):
 
     @final
     def _open_call(
-        self, X: Any, y: Any, encode: Callable[[np.ndarray], np.ndarray], *, first: bool
+        self,
+        X: Any,
+        y: Any,
+        sample_weight: Any,
+        encode: Callable[[np.ndarray], np.ndarray],
+        *,
+        weighted: bool,
+        first: bool,
     ) -> ResidentRows:
         """Validate the rows of one call and lay them in a row store."""
-        if isinstance(X, Chunks | DaskSites) or is_collection(X) or is_collection(y):
+        if isinstance(X, Chunks | DaskSites) or any(map(is_collection, (X, y, sample_weight))):
             what = type(X).__name__ if isinstance(X, Chunks | DaskSites) else "a dask collection"
             raise ValueError(
                 f"{type(self).__name__}.partial_fit needs the rows themselves, got {what}; call "
                 "it once with "
                 "each chunk."
+            )
+        if sample_weight is not None and not weighted:
+            raise ValueError(
+                f"{type(self).__name__}.partial_fit needs sample_weight=None in a stream that "
+                "began without weights. Pass weights from the first call on, or call fit to start "
+                "anew."
             )
         named = first or hasattr(self, "feature_names_in_")
         if named or not in_order(X, y, self.n_features_in_, _ACCEPTED["dtype"]):
@@ -253,20 +312,31 @@ class PrivateLinearModel(FittedInParts, ABC):
             X, y = unquoted(validate_data, self, X, y, **options)
         with vigilant():
             encoded = encode(y)
-        return SparseRows(X, encoded) if sp.issparse(X) else DenseRows(X, encoded)
+        weights = None
+        if weighted:
+            given = 1.0 if sample_weight is None else sample_weight
+            weights = in_units_of(self.max_weight, given, X.shape[0])
+        return (SparseRows if sp.issparse(X) else DenseRows)(X, encoded, weights)
 
     @final
     def _scores(self, X: Any) -> np.ndarray:
         check_is_fitted(self)
         X = unquoted(validate_data, self, X, reset=False, **_ACCEPTED)
-        return X @ self.coef_.T + self.intercept_
+        scores = X @ self.coef_.T
+        if sp.issparse(self.coef_):
+            scores = scores.toarray() if sp.issparse(scores) else scores
+            # Those of a regressor are one each.
+            scores = scores[:, 0] if np.ndim(self.intercept_) == 0 else scores
+        return scores + self.intercept_
 
     @final
     def _forget(self) -> None:
         """Drop what an earlier fit published, so that no old model meets a new receipt."""
         self.__dict__.pop("_session", None)
         kept = {"n_features_in_", "feature_names_in_", "classes_"}
-        for name in [a for a in vars(self) if a.endswith("_") and not a.startswith("_")]:
+        published = [a for a in vars(self) if a.endswith("_") and not a.startswith("_")]
+        # Receipts last: at no moment there is a model without one.
+        for name in sorted(published, key=lambda a: a.startswith("privacy_")):
             if name not in kept:
                 delattr(self, name)
 

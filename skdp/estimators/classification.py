@@ -19,7 +19,6 @@ from ..conditioning import (
     choose_conditioner,
     with_class_prior,
 )
-from ..data.base import RowStore
 from ..data.dask import is_collection
 from ..data.predictions import check_unweighted, lazily, summed
 from ..exceptions import PrivacyLeakWarning
@@ -27,7 +26,16 @@ from ..notices import warn_user
 from ..options import one_of
 from ..privacy.oracle import Oracle
 from ..problem import Problem
-from ..solvers import GD, SVRG, DualAveraging, Solution, Solver, Spider
+from ..solvers import (
+    GD,
+    SOLVERS,
+    SVRG,
+    DualAveraging,
+    ObjectivePerturbation,
+    Solution,
+    Solver,
+    Spider,
+)
 from .base import PrivateLinearModel
 
 __all__ = ["PrivateLinearClassifier"]
@@ -119,7 +127,7 @@ class PrivateLinearClassifier(ClassifierMixin, PrivateLinearModel, ABC):
         return float(right / n)
 
     @final
-    def partial_fit(self, X: Any, y: Any, classes: Any = None) -> Self:
+    def partial_fit(self, X: Any, y: Any, classes: Any = None, sample_weight: Any = None) -> Self:
         """Go on fitting privately with the rows of one call, which are new records.
 
         Each row that is passed in counts as the record of another person. A row that is passed in
@@ -145,6 +153,9 @@ class PrivateLinearClassifier(ClassifierMixin, PrivateLinearModel, ABC):
         classes : array-like of shape (n_classes,), optional
             All labels that may occur. Needed in the first call, unless the parameter ``classes``
             or an earlier fit tells them; what is given later has to be the same.
+        sample_weight : array-like of shape (n_samples,), optional
+            Weights of the rows, as in ``fit``. A stream whose first call has none takes none
+            later; rows of a later call without weights weigh 1 each.
 
         Returns
         -------
@@ -164,7 +175,7 @@ class PrivateLinearClassifier(ClassifierMixin, PrivateLinearModel, ABC):
         model is the one before, and ``n_samples_seen_`` says how many rows have been taken. The
         rows of the call beyond may be passed in again.
         """
-        return self._advance(X, y, classes)
+        return self._advance(X, y, classes, sample_weight)
 
     @final
     def _encoder_of_stream(
@@ -220,8 +231,22 @@ class PrivateLinearClassifier(ClassifierMixin, PrivateLinearModel, ABC):
             raise ValueError(
                 f"{type(self).__name__} needs at least 2 classes, got {count}. Pass classes=[...]."
             )
+        if classes.size > 2 and self._two_classes:
+            raise ValueError(
+                f"{type(self).__name__} with ObjectivePerturbation needs 2 classes, got "
+                f"{classes.size}. Only binary classification is supported. Use the solver 'gd', or "
+                "one model for each class (OneVsRestClassifier) within a share of the budget."
+            )
         self._check_class_weight(classes)
         self.classes_ = classes
+
+    @property
+    @final
+    def _two_classes(self) -> bool:
+        """Whether the solver takes no more than two classes."""
+        solver = self._batch_solver
+        kind = SOLVERS.get(solver) if isinstance(solver, str) else type(solver)
+        return kind is ObjectivePerturbation
 
     @final
     def _checked_classes(self, labels: Any) -> np.ndarray:
@@ -317,8 +342,8 @@ class PrivateLinearClassifier(ClassifierMixin, PrivateLinearModel, ABC):
         return self.data_norm is None
 
     @final
-    def _row_bounds(self, oracle: Oracle, rows: RowStore) -> RowBounds:
-        data_norm = self._norm_bound(oracle, rows)
+    def _row_bounds(self, oracle: Oracle, n_samples: int) -> RowBounds:
+        data_norm = self._norm_bound(oracle, n_samples)
         return RowBounds(data_norm, self._intercept_value(data_norm))
 
     @final
@@ -336,4 +361,5 @@ class PrivateLinearClassifier(ClassifierMixin, PrivateLinearModel, ABC):
         # Scikit-learn's checks measure accuracy also on 50 rows of unknown scale under weights of
         # 1000 to 0.0001. At the default budget no private classifier sees these through the noise.
         tags.classifier_tags.poor_score = True
+        tags.classifier_tags.multi_class = not self._two_classes
         return tags

@@ -5,32 +5,45 @@ from __future__ import annotations
 from abc import ABC, abstractmethod
 from collections.abc import Callable
 from dataclasses import dataclass, replace
-from typing import Any, final
+from math import ceil, sqrt
+from typing import Any, ClassVar, final
 
 import numpy as np
-from sklearn.base import BaseEstimator
 
 from ..bounds import RowBounds
 from ..conditioning import Conditioner
 from ..data.base import ResidentRows, RowStore
 from ..privacy.adjacency import Adjacency
+from ..privacy.calculus import GaussianDP
+from ..privacy.carrying import CarriesBudgets
+from ..privacy.ceiling import Charge, charge_for
+from ..privacy.claims import Claim
 from ..privacy.events import Event
 from ..privacy.ledger import Ledger, PrivacySpent
 from ..privacy.opening import open_oracle
 from ..privacy.oracle import Oracle
 from ..privacy.randomness import SecretNoise
 from ..privacy.range_finding import private_data_norm
+from ..privacy.receipts import Receipt
 from ..problem import Problem
 from ..remote.oracle import RemoteOracle
 from ..remote.rows import RemoteRows
 from ..sites import Sites
-from ..solvers import Solution, Solver, choose, within_a_block
+from ..solvers import Solution, Solver, choose, settled_calculus, within_a_block
+from .announcements import Announcements
+from .exactness import check_rows, check_solver
 from .progress import Progress, Released
+from .warm_start import EarlierModel
 
 __all__ = ["RANGE_SHARE", "FittedInParts", "Plan"]
 
 # Share of mu^2 that is set aside for a bound that the user did not give.
 RANGE_SHARE = 0.04
+# Share of mu^2 for what weighted rows weigh together, and its largest noise, in rows, at which it
+# is asked.
+_TOTAL_SHARE, _VISIBLE = 0.01, 0.1
+# A total that is smaller, in rows, could not be told from zero.
+_LEAST_TOTAL = 1e-6
 
 
 @dataclass(frozen=True, eq=False)
@@ -53,6 +66,8 @@ class Plan:
         Whether rows are taken one after another.
     trusts : str, optional
         Whom the solver trusts with more than noisy messages of single sites.
+    curated : bool, default=True
+        Whether exact answers about all rows together may be computed at one place.
     """
 
     conditioner: Conditioner | None
@@ -62,9 +77,10 @@ class Plan:
     federated: bool = False
     in_order: bool = False
     trusts: str | None = None
+    curated: bool = True
 
 
-class FittedInParts(BaseEstimator, ABC):
+class FittedInParts(CarriesBudgets, ABC):
     """An estimator that is fitted to disjoint parts of its data, one or several.
 
     A subclass says what it takes to fit one part; the order of things is written here.
@@ -73,6 +89,7 @@ class FittedInParts(BaseEstimator, ABC):
     epsilon: float
     delta: float
     adjacency: str
+    max_weight: float
     data_norm: float | None
     fit_intercept: bool
     intercept_scaling: float
@@ -80,6 +97,14 @@ class FittedInParts(BaseEstimator, ABC):
     precondition: str | Conditioner | None
     horizon: int | None
     buffer: bool
+    warm_start: bool
+    secure: bool
+    verbose: int
+
+    # Whether the default solver may be one that selects features, which is not Gaussian.
+    _may_select: ClassVar[bool] = False
+    # Whether the penalty is added to the mean loss as it is, and not to the sum of losses.
+    _penalty_beside_mean: ClassVar[bool] = False
 
     _progress: Progress
 
@@ -91,15 +116,38 @@ class FittedInParts(BaseEstimator, ABC):
     privacy_ledger_: tuple[Event, ...]
 
     @final
+    def _claim(self) -> Claim:
+        """The most that a fit may spend, as far as parameters tell, before there are data."""
+        calculus = None
+        if self.solver != "auto":
+            calculus = settled_calculus(self.solver)
+        elif not self._may_select:
+            calculus = GaussianDP()
+        return Claim.planned(self.epsilon, self.delta, calculus, Adjacency(self.adjacency))
+
+    @final
+    def _charge(self, claim: Claim | None) -> None:
+        """Put a stream under the ceilings that are open, once for all of its parts."""
+        charge = charge_for(self, goes_on=True)
+        charge.reserve(claim or self._claim(), begins=claim is not None)
+        charge.remember(self)
+
+    @final
     def _plan(
-        self, n_samples: int, sparse: bool, sites: Sites | None = None, *, block: bool = False
+        self,
+        n_samples: int,
+        sparse: bool,
+        sites: Sites | None = None,
+        *,
+        weighted: bool = False,
+        block: bool = False,
     ) -> Plan:
         """What a fit of so many rows is going to do; refuses what cannot be done.
 
         Bounds may have to be paid for; whether the problem can be taken does not depend on them,
         so others stand in. ``block`` says that the rows are a block of a stream.
         """
-        outline = replace(self._outline(n_samples, sparse), sites=sites)
+        outline = replace(self._outline(n_samples, sparse, weighted), sites=sites)
         solver = choose(self._batch_solver, outline)
         conditioner = self._conditioner(outline, block=block) if solver.curated else None
         if conditioner is not None:
@@ -108,8 +156,10 @@ class FittedInParts(BaseEstimator, ABC):
         self._check_trust(solver, sites)
         adjacency = Adjacency(self.adjacency)
         calculus = solver.calculus_for(outline, self.epsilon, self.delta, adjacency)
+        if self.secure:
+            check_solver(type(self).__name__, solver, calculus, sites)
         ledger = Ledger(self.epsilon, self.delta, calculus=calculus)
-        facts = solver.federated, solver.in_order, solver.trusts
+        facts = solver.federated, solver.in_order, solver.trusts, solver.curated
         return Plan(conditioner, ledger, adjacency, sites, *facts)
 
     @final
@@ -146,31 +196,45 @@ class FittedInParts(BaseEstimator, ABC):
         dtype: np.dtype,
         *,
         warm: bool = True,
+        earlier: EarlierModel | None = None,
+        charge: Charge | None = None,
     ) -> None:
         """Fit rows that nobody has asked about with the whole budget, and publish the model."""
+        if self.secure:
+            check_rows(type(self).__name__, rows)
         progress, ledger = self._progress, plan.ledger
         released = progress.released
+        origin = earlier if released is None else released if warm else None
         oracle: Oracle
         if isinstance(rows, RemoteRows):
             oracle = RemoteOracle(rows, ledger, plan.adjacency)
         else:
             oracle = open_oracle(rows, ledger, plan.adjacency, noise)
+        told = Announcements(self, ledger, rows.n_samples)
+        # Until there is more to say, the whole budget counts as spent.
+        progress.parts.open(rows.n_samples, ledger)
+        self._publish_receipt()
         try:
-            bounds = self._row_bounds(oracle, rows) if released is None else released.bounds
-            problem = self._problem(rows.n_samples, bounds)
-            problem = replace(problem, sparse=rows.sparse, sites=plan.sites)
-            if released is not None and warm:
-                start = problem.from_user_coordinates(released.coef, released.intercept)
-                problem = replace(problem, initial=start)
+            told.begin(callbacks=not progress.streaming)
+            n = rows.n_samples
+            total = self._total_weight(oracle, n) if rows.weighted and plan.curated else n
+            bounds = self._row_bounds(oracle, total) if released is None else released.bounds
+            problem = self._stated(total, bounds, sparse=rows.sparse, weighted=rows.weighted)
+            problem = replace(problem, sites=plan.sites, held=None if total == n else n)
+            if origin is not None:
+                problem = replace(problem, initial=origin.start(problem))
             if plan.conditioner is not None:
                 asked = oracle.for_problem(problem)
-                known = released.row_map if released is not None and warm else None
+                known = None if origin is None else origin.coordinates(bounds)
                 problem = plan.conditioner.prepare(problem, asked, coins, known)
             # Which solver suits may depend on the coordinates, too.
             solver = choose(self._batch_solver, problem)
             problem = self._with_prior(problem, oracle, solver)
+            if solver.counts_rows:
+                problem = problem.by_rows()
             solution = solver.solve(problem, oracle.for_problem(problem), coins)
             self._release(problem, bounds, solution, dtype)
+            told.published()
         except BaseException as failure:
             spent, method = ledger.spent(), "partial_fit" if progress.streaming else "fit"
             failure.add_note(
@@ -179,8 +243,12 @@ class FittedInParts(BaseEstimator, ABC):
             )
             raise
         finally:
-            progress.parts.add(rows.n_samples, ledger)
+            progress.parts.settle(ledger)
             self._publish_receipt()
+            if charge is not None:
+                charge.settle(Receipt(ledger.receipt(), ledger.spent(), plan.adjacency))
+            # Last, because callbacks may raise.
+            told.end()
 
     @final
     def _release(
@@ -190,8 +258,9 @@ class FittedInParts(BaseEstimator, ABC):
         self._publish(problem, solution, dtype)
         self.data_norm_ = bounds.data_norm
         w = solution.w.reshape(problem.n_rows, -1)
-        # A fit is not sure to be followed by a stream, and coordinates take memory.
-        row_map = problem.bounds.row_map if self._progress.streaming else None
+        # Few fits are followed by one that uses their coordinates, which take memory.
+        kept = self._progress.streaming or self.warm_start
+        row_map = problem.bounds.row_map if kept else None
         self._progress.released = Released(bounds, *problem.in_user_coordinates(w), row_map)
 
     @final
@@ -204,15 +273,40 @@ class FittedInParts(BaseEstimator, ABC):
     @final
     def _publish_start(self, rows: ResidentRows) -> None:
         """The model before any row is asked about, with stand-ins for bounds not given."""
-        outline = self._outline(1, rows.sparse)
+        outline = self._outline(1, rows.sparse, rows.weighted)
         self._publish(outline, Solution(outline.start(), 0), rows.X.dtype)
         self.data_norm_ = outline.bounds.data_norm
 
     @final
-    def _outline(self, n_samples: int, sparse: bool) -> Problem:
+    def _outline(self, n_samples: int, sparse: bool, weighted: bool) -> Problem:
         """The problem of so many rows, with stand-ins for bounds that are not given."""
-        bounds = self._given_bounds()
-        return replace(self._problem(n_samples, bounds), sparse=sparse)
+        return self._stated(n_samples, self._given_bounds(), sparse=sparse, weighted=weighted)
+
+    @final
+    def _stated(
+        self, n_samples: int, bounds: RowBounds, *, sparse: bool, weighted: bool
+    ) -> Problem:
+        """The problem to solve, for rows that have weights in units of ``max_weight`` or none."""
+        bounds = replace(bounds, exact=self.secure)
+        problem = replace(self._problem(n_samples, bounds), sparse=sparse)
+        if not weighted or self._penalty_beside_mean:
+            return problem
+        penalty = problem.regularizer.scaled(1.0 / float(self.max_weight))
+        return replace(problem, regularizer=penalty)
+
+    @final
+    def _total_weight(self, oracle: Oracle, n_samples: int) -> int:
+        """What so many rows weigh together, roughly, as a number of rows of the largest weight.
+
+        With it, a solver knows how much evidence there is and how long gradients are. The number
+        of rows stands in where noise would drown it.
+        """
+        spend = oracle.budget.fraction(_TOTAL_SHARE).whole()
+        if _VISIBLE * n_samples * sqrt(spend.amount) < 1.0:
+            return n_samples
+        total, noise = oracle.total_weight(spend=spend)
+        least = ceil(max(noise, _LEAST_TOTAL * n_samples))
+        return min(n_samples, max(least, round(float(total))))
 
     @property
     @final
@@ -253,7 +347,7 @@ class FittedInParts(BaseEstimator, ABC):
         """
 
     @abstractmethod
-    def _row_bounds(self, oracle: Oracle, rows: RowStore) -> RowBounds:
+    def _row_bounds(self, oracle: Oracle, n_samples: int) -> RowBounds:
         """Given bounds, or private estimates of those that are missing."""
 
     @abstractmethod
@@ -269,11 +363,11 @@ class FittedInParts(BaseEstimator, ABC):
         """Set the public attributes from a released solution."""
 
     @final
-    def _norm_bound(self, oracle: Oracle, rows: RowStore) -> float:
+    def _norm_bound(self, oracle: Oracle, n_samples: int) -> float:
         if self.data_norm is not None:
             return float(self.data_norm)
         budget = oracle.budget.fraction(RANGE_SHARE)
-        return private_data_norm(oracle, budget, rows.n_samples, rows.n_features)
+        return private_data_norm(oracle, budget, n_samples, self.n_features_in_)
 
     @final
     def _intercept_value(self, data_norm: float) -> float:

@@ -65,6 +65,11 @@ class DPLassoRegressor(PrivateLinearRegressor):
         ``data_norm``, and selecting costs up to ``data_norm / (feature_bound sqrt(k))`` times as
         much noise as with a bound, for k features at once. Bring features to one range first: the
         noise is the same for all, so small ones are not found.
+    max_weight : float, default=1.0
+        Weights in ``sample_weight`` count up to this, in [1e-50, 1e50]; larger ones count as this
+        one. A public bound: a row of this weight counts as much as a row without weights, and
+        noise is in proportion to it, so that most weights should be near it. Without weights it
+        means nothing.
     adjacency : {'replace_one', 'zero_out'}, default='replace_one'
         What neighbouring data sets are: one row replaced by any other, or one row's contribution
         removed. Replace-one is the stronger promise.
@@ -88,6 +93,22 @@ class DPLassoRegressor(PrivateLinearRegressor):
     buffer : bool, default=True
         Whether ``partial_fit`` may keep rows until a block of them is full. If not,
         ``solver='auto'`` takes a method that keeps sums alone, which is less accurate.
+    warm_start : bool, default=False
+        Whether ``fit`` starts from ``coef_`` and ``intercept_``, if they are there: from an earlier
+        fit, in whose private coordinates the rows are then looked at, or set by you from what is
+        public. It spends the whole budget anew, as any fit does. Solvers that fit in one shot have
+        no use for a start.
+    secure : bool, default=False
+        Whether sums over rows are exact: rows are rounded to a public grid once, which takes a copy
+        of them, and so is what they are multiplied with at each question. The noise is on a grid in
+        any case, and sensitivities have a margin for rounding, so that the guarantee holds in
+        finite precision either way; exact sums do not rest on how linear algebra rounds, and are
+        the same for any order of the rows. For Gaussian answers about rows at one place; solvers
+        that ask others are refused.
+    verbose : int, default=0
+        Whether to print, while fitting, what is asked and what has been spent, all of which is
+        public: 1 for a line at each new kind of question and each tenth of the budget, 2 for a
+        line at each question.
     random_state : int, RandomState, Generator or None, default=None
         None draws the secret noise from the operating system. Anything else makes the fit
         reproducible, for tests, and warns that the guarantee does not hold against whoever knows
@@ -149,6 +170,7 @@ class DPLassoRegressor(PrivateLinearRegressor):
     True
     """
 
+    _may_select: ClassVar[bool] = True
     _parameter_constraints: ClassVar[dict[str, list[Any]]] = {
         **{
             name: allowed
@@ -161,6 +183,7 @@ class DPLassoRegressor(PrivateLinearRegressor):
     }
 
     precondition: None = None
+    _penalty_beside_mean: ClassVar[bool] = True
 
     def __init__(
         self,
@@ -174,11 +197,15 @@ class DPLassoRegressor(PrivateLinearRegressor):
         target_bounds: tuple[float, float] | None = None,
         data_norm: float | None = None,
         feature_bound: float | None = None,
+        max_weight: float = 1.0,
         adjacency: str = "replace_one",
         solver: str | Solver = "auto",
         clip_predictions: bool = True,
         horizon: int | None = None,
         buffer: bool = True,
+        warm_start: bool = False,
+        secure: bool = False,
+        verbose: int = 0,
         random_state: Any = None,
     ) -> None:
         self.epsilon = epsilon
@@ -190,17 +217,22 @@ class DPLassoRegressor(PrivateLinearRegressor):
         self.target_bounds = target_bounds
         self.data_norm = data_norm
         self.feature_bound = feature_bound
+        self.max_weight = max_weight
         self.adjacency = adjacency
         self.solver = solver
         self.clip_predictions = clip_predictions
         self.horizon = horizon
         self.buffer = buffer
+        self.warm_start = warm_start
+        self.secure = secure
+        self.verbose = verbose
         self.random_state = random_state
 
     @property
     def sparse_coef_(self) -> sp.csr_array:
         """Coefficients, stored sparsely, of shape (1, n_features)."""
-        return sp.csr_array(np.atleast_2d(self.coef_))
+        coef = self.coef_
+        return sp.csr_array(coef if sp.issparse(coef) else np.atleast_2d(coef))
 
     def _problem(self, n_samples: int, bounds: RowBounds) -> Problem:
         # Solvers work with targets, hence with coefficients, in units of half the width of the

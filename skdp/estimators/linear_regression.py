@@ -10,7 +10,7 @@ from sklearn.utils._param_validation import Interval
 
 from ..bounds import RowBounds
 from ..conditioning.looks import Looks
-from ..constraints import Constraint, Unconstrained
+from ..constraints import Constraint, NonNegative, Unconstrained
 from ..losses import Huber, Loss, Squared
 from ..options import one_of
 from ..problem import Problem
@@ -48,12 +48,19 @@ class DPLinearRegression(PrivateLinearRegressor):
         Whether to fit an intercept. It is neither penalised nor constrained.
     intercept_scaling : float, default=0.3
         Value of the constant column behind the intercept, in units of the row norm.
+    positive : bool, default=False
+        Whether coefficients may not be negative; the same as ``constraint=NonNegative()``.
     target_bounds : tuple of float, optional
         (low, high), known without looking at y. Targets outside are clipped to it during the fit.
         If None, up to 4 % of the budget goes to a private estimate.
     data_norm : float, optional
         Bound on the l2 norm of the rows of X, known without looking at them. Longer rows are
         scaled down to it during the fit. If None, 4 % of the budget goes to a private estimate.
+    max_weight : float, default=1.0
+        Weights in ``sample_weight`` count up to this, in [1e-50, 1e50]; larger ones count as this
+        one. A public bound: a row of this weight counts as much as a row without weights, and
+        noise is in proportion to it, so that most weights should be near it. Without weights it
+        means nothing.
     adjacency : {'replace_one', 'zero_out'}, default='replace_one'
         What neighbouring data sets are: one row replaced by any other, or one row's contribution
         removed. Replace-one is the stronger promise.
@@ -85,6 +92,22 @@ class DPLinearRegression(PrivateLinearRegressor):
     buffer : bool, default=True
         Whether ``partial_fit`` may keep rows until a block of them is full. If not,
         ``solver='auto'`` takes a method that keeps sums alone, which is less accurate.
+    warm_start : bool, default=False
+        Whether ``fit`` starts from ``coef_`` and ``intercept_``, if they are there: from an earlier
+        fit, in whose private coordinates the rows are then looked at, or set by you from what is
+        public. It spends the whole budget anew, as any fit does. Solvers that fit in one shot have
+        no use for a start.
+    secure : bool, default=False
+        Whether sums over rows are exact: rows are rounded to a public grid once, which takes a copy
+        of them, and so is what they are multiplied with at each question. The noise is on a grid in
+        any case, and sensitivities have a margin for rounding, so that the guarantee holds in
+        finite precision either way; exact sums do not rest on how linear algebra rounds, and are
+        the same for any order of the rows. For Gaussian answers about rows at one place; solvers
+        that ask others are refused.
+    verbose : int, default=0
+        Whether to print, while fitting, what is asked and what has been spent, all of which is
+        public: 1 for a line at each new kind of question and each tenth of the budget, 2 for a
+        line at each question.
     random_state : int, RandomState, Generator or None, default=None
         None draws the secret noise from the operating system. Anything else makes the fit
         reproducible, for tests, and warns that the guarantee does not hold against whoever knows
@@ -140,6 +163,7 @@ class DPLinearRegression(PrivateLinearRegressor):
         **PrivateLinearRegressor._parameter_constraints,
         "alpha": [Interval(Real, 0, None, closed="left")],
         "loss": [one_of("huber", "squared"), Loss],
+        "positive": ["boolean"],
     }
 
     def __init__(
@@ -151,8 +175,10 @@ class DPLinearRegression(PrivateLinearRegressor):
         loss: str | Loss = "squared",
         fit_intercept: bool = True,
         intercept_scaling: float = 0.3,
+        positive: bool = False,
         target_bounds: tuple[float, float] | None = None,
         data_norm: float | None = None,
+        max_weight: float = 1.0,
         adjacency: str = "replace_one",
         solver: str | Solver = "auto",
         constraint: Constraint | None = None,
@@ -160,6 +186,9 @@ class DPLinearRegression(PrivateLinearRegressor):
         clip_predictions: bool = True,
         horizon: int | None = None,
         buffer: bool = True,
+        warm_start: bool = False,
+        secure: bool = False,
+        verbose: int = 0,
         random_state: Any = None,
     ) -> None:
         self.epsilon = epsilon
@@ -168,8 +197,10 @@ class DPLinearRegression(PrivateLinearRegressor):
         self.loss = loss
         self.fit_intercept = fit_intercept
         self.intercept_scaling = intercept_scaling
+        self.positive = positive
         self.target_bounds = target_bounds
         self.data_norm = data_norm
+        self.max_weight = max_weight
         self.adjacency = adjacency
         self.solver = solver
         self.constraint = constraint
@@ -177,20 +208,32 @@ class DPLinearRegression(PrivateLinearRegressor):
         self.clip_predictions = clip_predictions
         self.horizon = horizon
         self.buffer = buffer
+        self.warm_start = warm_start
+        self.secure = secure
+        self.verbose = verbose
         self.random_state = random_state
 
     def _problem(self, n_samples: int, bounds: RowBounds) -> Problem:
         # Solvers work with targets in units of half the width of their bounds.
         assert bounds.target is not None
-        feasible = Unconstrained() if self.constraint is None else self.constraint
         return Problem(
             loss=self._loss(),
             n_samples=n_samples,
             n_features=self.n_features_in_,
             bounds=bounds,
             regularizer=L2(self.alpha / n_samples),
-            constraint=feasible.scaled(1 / bounds.target.half_width),
+            constraint=self._feasible().scaled(1 / bounds.target.half_width),
         )
+
+    def _feasible(self) -> Constraint:
+        if self.positive and self.constraint is not None:
+            raise ValueError(
+                f"{type(self).__name__} needs constraint=None with positive=True, got "
+                f"{self.constraint!r}. Pass one of them."
+            )
+        if self.positive:
+            return NonNegative()
+        return Unconstrained() if self.constraint is None else self.constraint
 
     def _loss(self) -> Loss:
         named: dict[str, Loss] = {"squared": Squared(), "huber": Huber()}

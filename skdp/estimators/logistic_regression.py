@@ -63,6 +63,11 @@ class DPLogisticRegression(PrivateLinearClassifier):
     data_norm : float, optional
         Bound on the l2 norm of the rows of X, known without looking at them. Longer rows are
         scaled down to it during the fit. If None, 4 % of the budget goes to a private estimate.
+    max_weight : float, default=1.0
+        Weights in ``sample_weight`` count up to this, in [1e-50, 1e50]; larger ones count as this
+        one. A public bound: a row of this weight counts as much as a row without weights, and
+        noise is in proportion to it, so that most weights should be near it. Without weights it
+        means nothing.
     adjacency : {'replace_one', 'zero_out'}, default='replace_one'
         What neighbouring data sets are: one row replaced by any other, or one row's contribution
         removed. Replace-one is the stronger promise.
@@ -91,6 +96,22 @@ class DPLogisticRegression(PrivateLinearClassifier):
     buffer : bool, default=True
         Whether ``partial_fit`` may keep rows until a block of them is full. If not,
         ``solver='auto'`` takes a method that keeps sums alone, which is less accurate.
+    warm_start : bool, default=False
+        Whether ``fit`` starts from ``coef_`` and ``intercept_``, if they are there: from an earlier
+        fit, in whose private coordinates the rows are then looked at, or set by you from what is
+        public. It spends the whole budget anew, as any fit does. Solvers that fit in one shot have
+        no use for a start.
+    secure : bool, default=False
+        Whether sums over rows are exact: rows are rounded to a public grid once, which takes a copy
+        of them, and so is what they are multiplied with at each question. The noise is on a grid in
+        any case, and sensitivities have a margin for rounding, so that the guarantee holds in
+        finite precision either way; exact sums do not rest on how linear algebra rounds, and are
+        the same for any order of the rows. For Gaussian answers about rows at one place; solvers
+        that ask others are refused.
+    verbose : int, default=0
+        Whether to print, while fitting, what is asked and what has been spent, all of which is
+        public: 1 for a line at each new kind of question and each tenth of the budget, 2 for a
+        line at each question.
     random_state : int, RandomState, Generator or None, default=None
         None draws the secret noise from the operating system. Anything else makes the fit
         reproducible, for tests, and warns that the guarantee does not hold against whoever knows
@@ -175,12 +196,16 @@ class DPLogisticRegression(PrivateLinearClassifier):
         class_weight: dict[Any, float] | str | None = None,
         classes: Any = None,
         data_norm: float | None = None,
+        max_weight: float = 1.0,
         adjacency: str = "replace_one",
         solver: str | Solver = "auto",
         constraint: Constraint | None = None,
         precondition: str | Conditioner | None = "auto",
         horizon: int | None = None,
         buffer: bool = True,
+        warm_start: bool = False,
+        secure: bool = False,
+        verbose: int = 0,
         random_state: Any = None,
     ) -> None:
         self.epsilon = epsilon
@@ -192,12 +217,16 @@ class DPLogisticRegression(PrivateLinearClassifier):
         self.class_weight = class_weight
         self.classes = classes
         self.data_norm = data_norm
+        self.max_weight = max_weight
         self.adjacency = adjacency
         self.solver = solver
         self.constraint = constraint
         self.precondition = precondition
         self.horizon = horizon
         self.buffer = buffer
+        self.warm_start = warm_start
+        self.secure = secure
+        self.verbose = verbose
         self.random_state = random_state
 
     def predict_log_proba(self, X: Any) -> np.ndarray:

@@ -10,6 +10,7 @@ import numpy as np
 
 from ..bounds import RowBounds
 from ..privacy.parts import Parts
+from ..problem import Problem
 from ..row_map import RowMap
 
 if TYPE_CHECKING:
@@ -18,7 +19,7 @@ if TYPE_CHECKING:
 __all__ = ["Progress", "Released"]
 
 # They decide neither what a model promises nor what it was fitted to.
-_FREE = {"random_state", "clip_predictions"}
+_FREE = {"random_state", "clip_predictions", "warm_start", "verbose"}
 # What may still be decided when a stream goes on from a fit.
 _OF_STREAMS = {"horizon", "buffer", "solver"}
 
@@ -44,6 +45,14 @@ class Released:
     intercept: np.ndarray
     row_map: RowMap | None = None
 
+    def start(self, problem: Problem) -> np.ndarray:
+        """The same model in the coordinates of a problem of the same units."""
+        return problem.from_user_coordinates(self.coef, self.intercept)
+
+    def coordinates(self, bounds: RowBounds) -> RowMap | None:
+        """Coordinates that rows within these bounds may be conditioned to at once."""
+        return self.row_map if bounds == self.bounds else None
+
 
 class Progress:
     """What a model knows of the rows it has been given; nothing that is not public.
@@ -65,6 +74,8 @@ class Progress:
         Whether a stream has begun.
     secretive : bool
         Whether the stream cannot go on without what pickles leave behind.
+    weighted : bool
+        Whether the rows of the stream have weights.
     """
 
     def __init__(self, model: PrivateLinearModel) -> None:
@@ -76,15 +87,20 @@ class Progress:
         self.parts = Parts()
         self.released: Released | None = None
         self.seen = 0
-        self.streaming = self.secretive = False
+        self.streaming = self.secretive = self.weighted = False
 
-    def begun(self, model: PrivateLinearModel, *, secretive: bool) -> Progress:
+    def begun(self, model: PrivateLinearModel, *, secretive: bool, weighted: bool) -> Progress:
         """The record of a stream that goes on from here."""
         other = copy(self)
         other._settings = Progress(model)._settings
         other.parts = copy(self.parts)
-        other.streaming, other.secretive = True, secretive
+        other.streaming, other.secretive, other.weighted = True, secretive, weighted
         return other
+
+    def same(self, model: PrivateLinearModel, name: str) -> bool:
+        """Whether a parameter is as it was."""
+        value = getattr(model, name)
+        return _same(value, self._settings.get(name, value))
 
     def check_unchanged(self, model: PrivateLinearModel) -> None:
         """Refuse parameters that differ from those that the record began with.

@@ -4,6 +4,8 @@ from __future__ import annotations
 
 from typing import Any
 
+from ..privacy.ceiling import charge_for
+
 __all__ = ["Restoring"]
 
 
@@ -14,6 +16,7 @@ class Restoring:
     ----------
     model : object
         Attributes are restored, not what they hold: within the context they may be replaced only.
+        What is set aside for a run that has not begun is given back.
     """
 
     def __init__(self, model: Any) -> None:
@@ -24,5 +27,6 @@ class Restoring:
 
     def __exit__(self, kind: Any, *_: Any) -> None:
         if kind is not None:
+            charge_for(self._model, goes_on=True).cancel()
             self._model.__dict__.clear()
             self._model.__dict__.update(self._before)

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from abc import ABC, abstractmethod
+from collections.abc import Callable
 from copy import copy
 from dataclasses import replace
 from functools import partial
@@ -11,10 +12,10 @@ from typing import TYPE_CHECKING, final
 
 import numpy as np
 
-from ..bounds import RowBounds
 from ..data.base import ResidentRows
 from ..data.buffer import RowBuffer
 from ..privacy.adjacency import Adjacency
+from ..privacy.claims import Claim
 from ..privacy.gdp import mu
 from ..privacy.ledger import Ledger
 from ..privacy.randomness import SecretNoise, public_coins, secret_noise
@@ -23,6 +24,7 @@ from ..regularizers import Regularizer
 from ..solvers import Blocks, Solution, choose_for_stream
 from ..solvers.streaming import StreamingSolver
 from ..streams import Stream
+from .announcements import announce_release
 from .turns import Turn
 
 if TYPE_CHECKING:
@@ -48,12 +50,21 @@ class Session(ABC):
     ----------
     turn : Turn
         Its lock is held while ``feed`` is called, in no other process.
+    claim : Claim or None
+        The most that any part may spend; None before a part was planned.
     """
 
     def __init__(self, noise: SecretNoise, coins: np.random.Generator) -> None:
         self.noise = noise
         self.coins = coins
         self.turn = Turn()
+        self.claim: Claim | None = None
+
+    @final
+    def charge(self, model: PrivateLinearModel, ledger: Ledger) -> None:
+        """Set aside what a part may spend, before it is asked about, once for all parts."""
+        self.claim = Claim.of_ledger(ledger, Adjacency(model.adjacency))
+        model._charge(self.claim)
 
     @abstractmethod
     def feed(self, model: PrivateLinearModel, rows: ResidentRows) -> None:
@@ -70,7 +81,8 @@ class BatchSession(Session):
 
     def feed(self, model: PrivateLinearModel, rows: ResidentRows) -> None:
         """Fit the rows of one call."""
-        plan = model._plan(rows.n_samples, rows.sparse)
+        plan = model._plan(rows.n_samples, rows.sparse, weighted=rows.weighted)
+        self.charge(model, plan.ledger)
         model._progress.seen += rows.n_samples
         model._fit_part(rows, plan, self.noise, self.coins, rows.X.dtype)
 
@@ -144,7 +156,8 @@ class BlockSession(Session):
 
     def _close_block(self, model: PrivateLinearModel, block: ResidentRows) -> None:
         try:
-            plan = model._plan(block.n_samples, block.sparse, block=True)
+            plan = model._plan(block.n_samples, block.sparse, weighted=block.weighted, block=True)
+            self.charge(model, plan.ledger)
         except BaseException:
             model._progress.parts.skip(block.n_samples)
             raise
@@ -181,16 +194,21 @@ class StreamingSession(Session):
 
     def feed(self, model: PrivateLinearModel, rows: ResidentRows) -> None:
         """Let the solver read the rows of one call."""
-        seen, progress = self._stream.seen, model._progress
+        progress = model._progress
+        others = progress.seen - self._stream.seen
+        self.note_charges(model)
+        # Should something come between reading and counting, no row is passed in again.
+        progress.seen += rows.n_samples
         try:
             self._stream.feed(rows)
         finally:
-            progress.seen += self._stream.seen - seen
+            progress.seen = others + self._stream.seen
             self.note_charges(model)
         solution = self._stream.solution
         if solution is not self._latest:
             self._latest = solution
             model._release(self._problem, self._problem.bounds, solution, rows.X.dtype)
+            announce_release(model)
 
     def resume(self) -> None:
         """Give the stream its noise."""
@@ -229,12 +247,12 @@ def open_session(model: PrivateLinearModel, rows: ResidentRows) -> tuple[Session
         If the parameters do not go together with a stream.
     """
     name = type(model).__name__
-    outline = model._outline(rows.n_samples, rows.sparse)
+    outline = model._outline(rows.n_samples, rows.sparse, rows.weighted)
     solver = choose_for_stream(model.solver, outline, buffer=model.buffer)
     if isinstance(solver, StreamingSolver):
         return _streaming(model, solver, rows), True
     if not isinstance(solver, Blocks):
-        model._plan(rows.n_samples, rows.sparse)
+        model._plan(rows.n_samples, rows.sparse, weighted=rows.weighted)
         return BatchSession(secret_noise(model.random_state), _coins(model)), False
     if not model.buffer:
         raise ValueError(
@@ -247,7 +265,8 @@ def open_session(model: PrivateLinearModel, rows: ResidentRows) -> tuple[Session
     if model._progress.released is None and solver.first is None and model._seeks_bounds:
         least = max(least, ceil(_TO_FIND_BOUNDS / of_budget))
     horizon = model.horizon
-    model._plan(solver.cut_after(0, least=least, horizon=horizon), rows.sparse)
+    first = solver.cut_after(0, least=least, horizon=horizon)
+    model._plan(first, rows.sparse, weighted=rows.weighted)
     noise = secret_noise(model.random_state)
     session = BlockSession(
         copy(solver), noise, _coins(model), least=least, horizon=horizon, sparse=rows.sparse
@@ -282,8 +301,8 @@ def _streaming(
         )
     bounds = model._given_bounds() if released is None else released.bounds
     # Of the number of rows only the penalty depends.
-    penalty = partial(_penalty, copy(model), bounds)
-    problem = replace(model._problem(model.horizon or 1, bounds), sparse=rows.sparse)
+    stated = partial(copy(model)._stated, bounds=bounds, sparse=rows.sparse, weighted=rows.weighted)
+    problem = stated(model.horizon or 1)
     if released is not None:
         start = problem.from_user_coordinates(released.coef, released.intercept)
         problem = replace(problem, initial=start)
@@ -293,9 +312,14 @@ def _streaming(
     ledger = Ledger(model.epsilon, model.delta, calculus=calculus)
     noise = secret_noise(model.random_state)
     coins = _coins(model)
+    penalty = partial(_penalty, stated)
+    claim = Claim.of_ledger(ledger, adjacency)
+    model._charge(claim)
     stream = Stream(problem, solver, ledger, adjacency, noise, coins, model.horizon, penalty)
-    return StreamingSession(stream, problem, noise, coins)
+    session = StreamingSession(stream, problem, noise, coins)
+    session.claim = claim
+    return session
 
 
-def _penalty(model: PrivateLinearModel, bounds: RowBounds, n_samples: int) -> Regularizer:
-    return model._problem(n_samples, bounds).regularizer
+def _penalty(stated: Callable[[int], Problem], n_samples: int) -> Regularizer:
+    return stated(n_samples).regularizer

@@ -171,9 +171,9 @@ def test_intercept_shifted_by_the_mean_of_y_is_caught(monkeypatch):
     opened = base.PrivateLinearModel._open
     publish = regression.PrivateLinearRegressor._publish
 
-    def open_and_keep(self, X, y):
+    def open_and_keep(self, X, y, *rest):
         self._mean = float(np.mean(y))
-        return opened(self, X, y)
+        return opened(self, X, y, *rest)
 
     def publish_shifted(self, problem, solution, dtype):
         publish(self, problem, solution, dtype)
@@ -191,12 +191,19 @@ def test_bounds_taken_from_the_rows_are_caught(monkeypatch, parameter, complaint
     class Planted(DPLinearRegression):
         pass
 
-    def exact(self, oracle, rows):
-        raw = next(iter(rows.blocks()))
+    opened = base.PrivateLinearModel._open
+
+    def open_and_keep(self, *data):
+        self._rows, dtype = opened(self, *data)
+        return self._rows, dtype
+
+    def exact(self, oracle, n_samples):
+        raw = next(iter(self._rows.blocks()))
         norm = raw.norms.max() if parameter == "data_norm" else 3.0
         low, high = (raw.y.min(), raw.y.max()) if parameter == "target_bounds" else (-5.0, 15.0)
         return RowBounds(norm, norm, TargetBounds(low, high))
 
+    monkeypatch.setattr(Planted, "_open", open_and_keep, raising=False)
     monkeypatch.setattr(Planted, "_row_bounds", exact, raising=False)
     assert_caught(Planted(**REGRESSOR), real_data, complaint)
 
@@ -209,9 +216,9 @@ def test_number_of_iterations_that_depends_on_the_rows_is_caught(monkeypatch):
     solve = GD.solve
     seen = []
 
-    def open_and_keep(self, X, y):
+    def open_and_keep(self, X, y, *rest):
         seen.append(int(np.sum(y)))
-        return opened(self, X, y)
+        return opened(self, X, y, *rest)
 
     def count(self, problem, oracle, rng):
         solution = solve(self, problem, oracle, rng)
@@ -228,9 +235,9 @@ def test_number_of_steps_that_depends_on_the_rows_is_caught(monkeypatch):
 
     opened = base.PrivateLinearModel._open
 
-    def tune(self, X, y):
+    def tune(self, X, y, *rest):
         self.solver = GD(steps=5 + int(np.sum(y)) % 7)
-        return opened(self, X, y)
+        return opened(self, X, y, *rest)
 
     monkeypatch.setattr(Planted, "_open", tune, raising=False)
     assert_caught(Planted(**CLASSIFIER), binary_data, "another price")
@@ -242,9 +249,9 @@ def test_another_attribute_computed_from_the_rows_is_caught(monkeypatch):
 
     opened = base.PrivateLinearModel._open
 
-    def note_scale(self, X, y):
+    def note_scale(self, X, y, *rest):
         self.scale_ = X.std(axis=0)
-        return opened(self, X, y)
+        return opened(self, X, y, *rest)
 
     monkeypatch.setattr(Planted, "_open", note_scale, raising=False)
     # fit drops whatever ends in an underscore, so the leak is planted after that.

@@ -1,0 +1,98 @@
+"""What a fit says while it runs, all of it on the receipt as well."""
+
+from __future__ import annotations
+
+import sys
+from math import floor
+from typing import TYPE_CHECKING, final
+
+from ..privacy.events import Event
+from ..privacy.ledger import Ledger
+from .callbacks import FitTasks
+
+if TYPE_CHECKING:
+    from .fitting import FittedInParts
+
+__all__ = ["Announcements", "announce_release"]
+
+
+@final
+class Announcements:
+    """Tells the terminal and callbacks what a ledger is charged.
+
+    They hear what was asked, how often, and what has been spent: public facts, which depend on rows
+    only through answers that are paid for. Without ``verbose`` and callbacks nobody listens.
+
+    Parameters
+    ----------
+    model : estimator
+        Its ``verbose`` is 0 for silence, 1 for a line at each new kind of question and each tenth
+        of the budget, 2 for a line at each question.
+    ledger : Ledger
+        Of the fit.
+    n_samples : int
+        Number of rows.
+    """
+
+    def __init__(self, model: FittedInParts, ledger: Ledger, n_samples: int) -> None:
+        self._model, self._ledger, self._n_samples = model, ledger, n_samples
+        self._verbose = int(model.verbose)
+        self._tasks: FitTasks | None = None
+        self._questions, self._kind, self._tenths, self._published = 0, "", 0, False
+
+    def begin(self, *, callbacks: bool) -> None:
+        """Start listening; ``callbacks`` says whether those of the model are told."""
+        if callbacks and vars(self._model).get("_skl_callbacks"):
+            self._tasks = FitTasks(self._model, self._ledger)
+        if self._verbose:
+            budget = f"epsilon={self._model.epsilon:g} at delta={self._model.delta:g}"
+            self._say(f"{self._n_samples} rows, budget {budget}")
+        if self._verbose or self._tasks is not None:
+            self._ledger.tell(self._charged)
+
+    def published(self) -> None:
+        """Note that the fit has come to its end."""
+        self._published = True
+
+    def end(self) -> None:
+        """Stop listening, and tell how it went."""
+        self._ledger.tell(None)
+        if self._verbose:
+            how = "published a model" if self._published else "stopped"
+            self._say(f"{how} after {self._questions} questions, {self._spent()}")
+        if self._tasks is not None and self._published:
+            self._tasks.finished()
+
+    def _charged(self, event: Event | tuple[Event, ...]) -> None:
+        asked = event if isinstance(event, Event) else event[0]
+        self._questions += asked.count
+        if self._verbose:
+            tenths = floor(10 * (self._ledger.total / self._ledger.limit))
+            if self._verbose > 1 or asked.query != self._kind or tenths > self._tenths:
+                self._say(f"question {self._questions}: {asked.query}, {self._spent()}")
+            self._kind, self._tenths = asked.query, tenths
+        if self._tasks is not None:
+            self._tasks.charged()
+
+    def _spent(self) -> str:
+        return f"epsilon={self._ledger.spent().epsilon:.3g} spent"
+
+    def _say(self, what: str) -> None:
+        _print(self._model, what)
+
+
+def announce_release(model: FittedInParts) -> None:
+    """Tell the terminal, if it wants to know, of a model that a stream has released.
+
+    Parameters
+    ----------
+    model : estimator
+        All that the stream releases has been paid for at its start.
+    """
+    if model.verbose:
+        _print(model, f"{model._progress.seen} rows seen, published a model")
+
+
+def _print(model: FittedInParts, what: str) -> None:
+    # To what is standard output now, as print does, which linters take for a leftover.
+    sys.stdout.write(f"[{type(model).__name__}] {what}\n")

@@ -1,0 +1,85 @@
+"""Scikit-learn's own checks with every solver, counted as the benchmark script counts them."""
+
+import importlib
+import sys
+from pathlib import Path
+
+import pytest
+from examples_of_estimators import REAL, SEVERAL, X, lasso, linear, logistic, machine
+from sklearn.utils import get_tags
+
+from skdp.constraints import L1Ball
+from skdp.solvers import SOLVERS, ObjectivePerturbation
+
+FOLDER = Path(__file__).resolve().parents[2] / "examples" / "benchmarks"
+
+
+@pytest.fixture
+def checks(monkeypatch):
+    monkeypatch.syspath_prepend(str(FOLDER))
+    yield importlib.import_module("checks")
+    sys.modules.pop("checks", None)
+
+
+def test_every_pair_of_an_estimator_and_a_solver_is_checked_or_refuses_with_a_reason(checks):
+    for name, cls in checks.ESTIMATORS.items():
+        assert set(checks.NEEDS[name]) <= set(SOLVERS)
+        for option, need in checks.NEEDS[name].items():
+            if isinstance(need, str):
+                assert option in SOLVERS
+                assert checks.refused(cls(solver=option))
+            else:
+                assert not checks.refused(cls(solver=option, **need))
+
+
+def test_the_counts_of_one_pair(checks, capsys):
+    assert checks.main(["DPLinearRegression", "adassp"]) == 0
+    assert " 0 " in capsys.readouterr().out.splitlines()[3]
+
+
+@pytest.mark.slow
+def test_a_check_that_fails_is_counted(checks, capsys):
+    class Forgetful(checks.ESTIMATORS["DPLinearRegression"]):
+        def predict(self, X):
+            self.coef_ = 2 * self.coef_
+            return X @ self.coef_
+
+    counts, failures = checks.counted(Forgetful(), checks.EXPECTED)
+    assert counts["failed"] >= len(failures) > 0
+    assert "check_dict_unchanged" in failures
+
+
+@pytest.mark.slow
+@pytest.mark.parametrize("option", SOLVERS)
+@pytest.mark.parametrize("name", ["DPLogisticRegression", "DPLinearRegression"])
+def test_no_check_fails_with_any_solver(checks, name, option, capsys):
+    assert checks.main([name, option]) == 0, capsys.readouterr().out
+
+
+@pytest.mark.slow
+def test_no_check_fails_for_a_bandit_that_gets_rewards_for_targets(checks):
+    _, failures = checks.counted(checks.BanditOnRows(), checks.OF_BANDITS)
+    assert not failures
+
+
+def test_tags_follow_solver_and_budget():
+    for name in ("objective_perturbation", ObjectivePerturbation(clip=0.5)):
+        for model in (logistic(solver=name), machine(solver=name)):
+            assert not get_tags(model).classifier_tags.multi_class
+            with pytest.raises(ValueError, match="Only binary classification is supported"):
+                model.set_params(classes=[0, 1, 2]).fit(X, SEVERAL)
+    assert get_tags(logistic()).classifier_tags.multi_class
+    assert get_tags(logistic(solver="nonsense")).classifier_tags.multi_class
+    assert not get_tags(linear(solver="auto")).regressor_tags.poor_score
+    for options in ({"solver": "gd"}, {"solver": "auto", "epsilon": 0.1}, {"epsilon": "nonsense"}):
+        assert get_tags(linear(**options)).regressor_tags.poor_score
+
+
+def test_lasso_has_no_partial_fit_where_its_solver_takes_no_streams():
+    model = lasso(solver="frank_wolfe", alpha=0.1)
+    assert not hasattr(model, "partial_fit")
+    with pytest.raises(AttributeError, match="has no attribute 'partial_fit'") as error:
+        model.partial_fit(X, REAL)
+    assert "Use the solver 'ftrl'" in str(error.value.__cause__)
+    assert hasattr(lasso(), "partial_fit")
+    assert hasattr(linear(solver="frank_wolfe", constraint=L1Ball(3.0)), "partial_fit")
