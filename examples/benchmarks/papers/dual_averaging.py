@@ -125,8 +125,8 @@ def published(X, y, problem, penalty, iota, epsilon, epochs, seed):
     return path, true_epsilon(sigma, q, int(counts.max()), n**-1.1), sigma
 
 
-def by_rule(X, y, problem, iota, epsilon):
-    """Solver dda with its defaults, at this epsilon for real."""
+def by_rule(X, y, problem, iota, epsilon, seed):
+    """Solver dda with its defaults, at this epsilon for real; the seed is that of coins."""
     sites = Sites(tuple(range(NODES)), np.full(NODES, len(y) // NODES))
     rows = SparseRows(X, y) if sp.issparse(X) else DenseRows(X, y)
     ledger = Ledger(epsilon, len(y) ** -1.1)
@@ -141,13 +141,19 @@ def by_rule(X, y, problem, iota, epsilon):
         sparse=problem.sparse,
         sites=sites,
     )
-    w = solver.solve(asked, oracle.for_problem(asked), np.random.default_rng(0)).w
+    w = solver.solve(asked, oracle.for_problem(asked), np.random.default_rng(seed)).w
     return objective(X, y, problem.regularizer, w)
+
+
+def with_error(values):
+    """Mean and standard error."""
+    return f"{np.mean(values):.4f} +- {np.std(values, ddof=1) / sqrt(len(values)):.4f}"
 
 
 def main():
     parser = argparse.ArgumentParser(description=__doc__.splitlines()[0])
     parser.add_argument("--epochs", type=int, default=3)
+    parser.add_argument("--repeats", type=int, default=3, help="at least 2")
     parser.add_argument("--epsilons", type=float, nargs="*", default=EPSILONS)
     parser.add_argument("--only", nargs="*", default=list(SETS), choices=list(SETS))
     parser.add_argument("--plot", type=Path, help="where to save the figure")
@@ -168,14 +174,22 @@ def main():
             print("|---|---|---|---|---|---|")
             for iota in IOTAS:
                 for epsilon in arguments.epsilons:
-                    path, true, sigma = published(
-                        X, y, problem, penalty, iota, epsilon, arguments.epochs, seed=1
-                    )
-                    lines[name, penalty, iota, epsilon] = [(t, f - least) for t, f in path]
-                    rule = by_rule(X, y, problem, iota, epsilon) - least
+                    runs = [
+                        published(X, y, problem, penalty, iota, epsilon, arguments.epochs, seed)
+                        for seed in range(arguments.repeats)
+                    ]
+                    rules = [
+                        by_rule(X, y, problem, iota, epsilon, seed) - least
+                        for seed in range(arguments.repeats)
+                    ]
+                    paths = np.array([path for path, _, _ in runs])
+                    t, gaps = paths[0, :, 0], paths[:, :, 1] - least
+                    lines[name, penalty, iota, epsilon] = t, gaps
+                    # Who is active how often is drawn anew, and so are worst cases.
+                    true, sigma = max(run[1] for run in runs), runs[0][2]
                     print(
                         f"| {iota} | {epsilon} | {sigma:.3g} | {true:.3g} | "
-                        f"{path[-1][1] - least:.4f} | {rule:.4f} |",
+                        f"{with_error(gaps[:, -1])} | {with_error(rules)} |",
                         flush=True,
                     )
     if arguments.plot:
@@ -196,10 +210,12 @@ def draw(lines, arguments):
         wanted = 0.8 if penalty == "l2" else 0.4
         fixed = min(arguments.epsilons, key=lambda epsilon: abs(epsilon - wanted))
         for iota in IOTAS:
-            t, gap = np.array(lines[name, penalty, iota, fixed]).T
-            label = f"iota = {iota}"
-            axes[0, k].loglog(t, gap, label=label)
-            axes[1, k].loglog(t / t[-1] * arguments.epochs, gap, label=label)
+            t, gaps = lines[name, penalty, iota, fixed]
+            for ax, x in ((axes[0, k], t), (axes[1, k], t / t[-1] * arguments.epochs)):
+                (line,) = ax.loglog(x, gaps.mean(axis=0), label=f"iota = {iota}")
+                ax.fill_between(
+                    x, gaps.min(axis=0), gaps.max(axis=0), alpha=0.2, color=line.get_color()
+                )
         axes[0, k].set_title(f"{name}, {penalty}, claimed epsilon {fixed}", fontsize=9)
         axes[0, k].set_xlabel("iterations")
         axes[1, k].set_xlabel("epochs")

@@ -1,0 +1,79 @@
+"""Bugs in finite precision, weights, preprocessing, budgets and searches."""
+
+from __future__ import annotations
+
+from mutations.mutation import bug
+
+__all__ = ["NEWER"]
+
+QUERIES = "test_every_query.py"
+
+NEWER = (
+    bug(
+        "rows rounded to the nearest point of their grid",
+        "data/grid.py",
+        "entries = np.trunc(stored / unit)",
+        "entries = np.rint(stored / unit)",
+        "data/test_grid.py",
+    ),
+    bug(
+        "no margin for rounding",
+        "privacy/rounding.py",
+        "return sensitivity * (1.0 + _COMMON + rounding)",
+        "return sensitivity",
+        "privacy/test_rounding.py",
+    ),
+    bug(
+        "answers off their grid",
+        "privacy/mechanisms/grid.py",
+        "out = np.asarray(np.rint(value / g))",
+        "out = np.asarray(value / g)",
+        "privacy/mechanisms/test_grid.py",
+    ),
+    bug(
+        "weights that count for more than the largest",
+        "data/weights.py",
+        "return np.minimum(weights, largest) / largest",
+        "return weights / largest",
+        "test_planted_bugs_of_weights.py",
+        "estimators/test_sample_weight.py",
+    ),
+    bug(
+        "squares of columns for nothing at any weight",
+        "privacy/queries/column_moments.py",
+        "square = 4.0 if",
+        "square = 2.0 if",
+        QUERIES,
+        keyword="neighbours and column",
+    ),
+    bug(
+        "a clone that leaves its ceiling",
+        "privacy/carrying.py",
+        "            setattr(copy, TOKENS, tokens)\n",
+        "            del tokens\n",
+        "privacy/test_budget.py",
+        "privacy/test_budget_across_processes.py",
+    ),
+    bug(
+        "a ceiling that looks at each fit alone",
+        "privacy/account_book.py",
+        "total = Amount(others.main + amount.main, others.delta + amount.delta)",
+        "total = amount",
+        "privacy/test_budget.py",
+    ),
+    bug(
+        "a search that pays for one run whatever their number",
+        "privacy/tuning.py",
+        "return min(1.0, law.mean * together(left)) if left >= 0 else 1.0",
+        "return min(1.0, together(left)) if left >= 0 else 1.0",
+        "privacy/test_tuning.py",
+    ),
+    bug(
+        "exact scores in a search",
+        "model_selection/row_scores.py",
+        "return middle + float(mechanism.randomize(np.array([np.mean(values - middle)]), noise)[0])"
+        "",
+        "return float(np.mean(values))",
+        "model_selection",
+    ),
+)
