@@ -17,13 +17,18 @@ GUIDE = (DOCS / "guide.md").read_text()
     ("page", "least"),
     [
         ("guide.md", 10),
+        ("auditing.md", 6),
         ("how_accurate.md", 4),
         ("one_shot.md", 0),
         ("choosing_a_solver.md", 0),
         ("bandit.md", 4),
         ("dask.md", 3),
         ("federated.md", 6),
+        ("scikit_learn.md", 5),
+        ("finite_precision.md", 11),
+        ("preprocessing.md", 8),
         ("streams.md", 9),
+        ("budgets.md", 10),
     ],
 )
 def test_python_blocks_run_in_order_and_print_what_they_say(page, least):

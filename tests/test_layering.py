@@ -18,17 +18,35 @@ SOURCES = PACKAGE + [
 ]
 
 # Layer: what it may not import. The longest matching layer of a module decides.
-UPWARDS = ("skdp.estimators", "skdp.testing")
+UPWARDS = (
+    *("skdp.accounts", "skdp.audit", "skdp.estimators", "skdp.model_selection"),
+    *("skdp.preprocessing", "skdp.testing"),
+)
 BEHIND_THE_ORACLE = ("skdp.data", "skdp.privacy", "skdp.remote")
 FORBIDDEN = {
     "skdp": UPWARDS,
-    "skdp.estimators": ("skdp.testing",),
+    "skdp.estimators": (
+        *("skdp.accounts", "skdp.audit", "skdp.model_selection"),
+        *("skdp.preprocessing", "skdp.testing"),
+    ),
+    # It fits whole estimators, and keeps their rows from everybody but them and their scores.
+    "skdp.model_selection": ("skdp.audit", "skdp.testing", "skdp.privacy.oracle"),
+    # Reads receipts of fitted models; asks nothing.
+    "skdp.accounts": ("skdp.testing", "skdp.data", "skdp.privacy.oracle", "skdp.model_selection"),
+    # Beside the estimators: it asks the oracle, and knows no model.
+    "skdp.preprocessing": (
+        *("skdp.estimators", "skdp.model_selection", "skdp.testing", "skdp.problem"),
+        *("skdp.solvers", "skdp.conditioning", "skdp.policies", "skdp.remote"),
+    ),
+    # It runs whole estimators, and nothing looks at it.
+    "skdp.audit": ("skdp.testing",),
     # A tool of tests: it may look at everything, and nothing may look at it.
     "skdp.testing": (),
     # A solver may condition a smaller problem that it makes; conditioning knows no solver.
     "skdp.solvers": (*UPWARDS, *BEHIND_THE_ORACLE),
     "skdp.conditioning": (*UPWARDS, *BEHIND_THE_ORACLE, "skdp.solvers"),
     "skdp.bounds": (*UPWARDS, *BEHIND_THE_ORACLE, "skdp.solvers", "skdp.problem"),
+    "skdp.column_bounds": (*UPWARDS, *BEHIND_THE_ORACLE, "skdp.solvers", "skdp.problem"),
     "skdp.row_map": (*UPWARDS, *BEHIND_THE_ORACLE, "skdp.solvers", "skdp.problem"),
     "skdp.policies": (*UPWARDS, *BEHIND_THE_ORACLE, "skdp.solvers"),
     "skdp.bandit_problem": (*UPWARDS, *BEHIND_THE_ORACLE, "skdp.solvers", "skdp.problem"),
@@ -68,6 +86,7 @@ PURE = (
     "skdp.mirror_maps",
     "skdp.problem",
     "skdp.bounds",
+    "skdp.column_bounds",
     "skdp.row_map",
     "skdp.gossip",
     "skdp.sites",
@@ -267,7 +286,11 @@ def test_sources_obey(check):
         (forbidden_imports, "skdp/solvers/dda.py", "from ..remote import DaskSites"),
         (forbidden_imports, "skdp/exceptions.py", "from .estimators.base import Base"),
         (forbidden_imports, "skdp/estimators/base.py", "from ..testing import ReplayOracle"),
+        (forbidden_imports, "skdp/preprocessing/base.py", "from ..estimators import base"),
+        (forbidden_imports, "skdp/privacy/asks_columns.py", "from ..preprocessing import base"),
         (forbidden_imports, "skdp/testing/check.py", "from skdp import DPLogisticRegression"),
+        (forbidden_imports, "skdp/privacy/oracle.py", "from ..audit.witness import WitnessOracle"),
+        (forbidden_imports, "skdp/audit/trials.py", "from ..testing import record_fit"),
         (randomness, "skdp/solvers/gd.py", "import numpy as np\nnp.random.default_rng()"),
         (randomness, "skdp/solvers/gd.py", "from numpy import random as r"),
         (randomness, "skdp/solvers/gd.py", "from numpy.random import default_rng"),

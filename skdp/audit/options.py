@@ -1,0 +1,129 @@
+"""Checks of what an audit is asked for."""
+
+from __future__ import annotations
+
+from itertools import pairwise
+from numbers import Integral
+from typing import Any
+
+import numpy as np
+import scipy.sparse as sp
+
+__all__ = ["BOUNDS", "METHODS", "SEES", "arrays", "check_options", "cut", "refuse_zero_out"]
+
+METHODS = ("many_runs", "one_run")
+SEES = ("answers", "model", "questions")
+BOUNDS = ("auto", "clopper_pearson", "gaussian")
+
+# Fewer runs bound nothing.
+_LEAST_RUNS = 10
+
+
+def check_options(
+    estimator: Any,
+    *,
+    sees: str,
+    one_run: bool,
+    runs: Any,
+    calls: Any,
+    confidence: float,
+) -> None:
+    """Refuse numbers outside their range, and what is no private estimator.
+
+    Parameters
+    ----------
+    estimator, sees
+        As for :func:`~skdp.audit.audit`.
+    one_run : bool
+        Whether one run is asked for.
+    runs, calls, confidence
+        As above.
+
+    Raises
+    ------
+    ValueError
+        Naming the option.
+    """
+    if not 0 < confidence < 1:
+        raise ValueError(f"audit needs a confidence in (0, 1), got {confidence!r}.")
+    least = 1 if one_run else _LEAST_RUNS
+    if runs is not None and not (isinstance(runs, Integral) and int(runs) >= least):
+        raise ValueError(f"audit needs at least {least} runs, a whole number, got {runs!r}.")
+    if calls is not None and not (isinstance(calls, Integral) and int(calls) >= 1):
+        raise ValueError(f"audit needs at least 1 call, a whole number, got {calls!r}.")
+    if one_run and sees != "model":
+        raise ValueError(f"audit needs sees='model' for one run, got {sees!r}.")
+    if not hasattr(estimator, "adjacency"):
+        raise ValueError(
+            "audit needs a private estimator of this package, got "
+            f"{type(estimator).__name__}, which has no adjacency."
+        )
+
+
+def refuse_zero_out(other: Any, calls: int | None, *, bandit: bool) -> None:
+    """Refuse what has no meaning under zero-out.
+
+    Parameters
+    ----------
+    other, calls
+        As for :func:`~skdp.audit.audit`.
+    bandit : bool
+        Whether the estimator is one.
+
+    Raises
+    ------
+    ValueError
+        If any of them is given.
+    """
+    if other is not None or calls is not None or bandit:
+        raise ValueError(
+            "audit under adjacency='zero_out' leaves rows out by itself, which needs other=None "
+            "and one call of fit: no row stands for nothing in a stream. Audit streams and bandits "
+            "with adjacency='replace_one'."
+        )
+
+
+def arrays(X: Any, y: Any) -> tuple[Any, Any]:
+    """Arrays that can be indexed by rows; a sparse matrix becomes CSR.
+
+    Parameters
+    ----------
+    X, y : array-like
+        Rows and targets.
+
+    Raises
+    ------
+    ValueError
+        If they are no rows and as many targets.
+    """
+    X = sp.csr_array(X) if sp.issparse(X) else np.asarray(X)
+    y = np.asarray(y)
+    if X.ndim != 2 or y.ndim not in (1, 2) or X.shape[0] != len(y) or not len(y):
+        raise ValueError(
+            f"audit needs rows in two dimensions and as many targets, got X of shape {X.shape} and "
+            f"y of shape {y.shape}."
+        )
+    return X, y
+
+
+def cut(n: int, calls: int | None) -> tuple[slice, ...] | None:
+    """The rows of each call of ``partial_fit``; None for a call of ``fit``.
+
+    Parameters
+    ----------
+    n : int
+        Number of rows.
+    calls : int or None
+        Number of calls.
+
+    Raises
+    ------
+    ValueError
+        If there are more calls than rows.
+    """
+    if calls is None:
+        return None
+    if calls > n:
+        raise ValueError(f"audit needs no more calls than the {n} rows, got {calls}.")
+    edges = np.linspace(0, n, calls + 1).astype(int).tolist()
+    return tuple(slice(i, j) for i, j in pairwise(edges))

@@ -1,0 +1,238 @@
+"""What an audit has found."""
+
+from __future__ import annotations
+
+from dataclasses import asdict, dataclass, field, replace
+from math import ceil, exp, inf
+from typing import Any, cast
+
+import numpy as np
+from scipy.special import ndtr, ndtri
+
+from ..privacy import gdp
+from .bounds import Bound, Counts, best_threshold, count
+from .claims import Claim
+from .one_run import Guesses
+from .samples import SET_ASIDE, Samples
+
+__all__ = ["AuditResult", "bounded", "trade_off"]
+
+# Points of the curve that is drawn.
+_POINTS = 400
+
+
+@dataclass(frozen=True, eq=False)
+class AuditResult:
+    """A lower bound on epsilon, and what it is to be compared with.
+
+    The bound is a property of the program that ran, not a promise: if it exceeds the claim, the
+    claim is wrong (but for the failure that the confidence leaves); if it does not, nothing is
+    proved. It tells of the data that were used, so it is no private quantity.
+
+    Parameters
+    ----------
+    epsilon_lower_bound : float
+        With probability ``confidence`` no less epsilon is true at this delta.
+    epsilon : float
+        The claim, ``privacy_spent_`` of the audited estimator.
+    delta : float
+        The delta of both.
+    confidence : float
+        See above.
+    method : str
+        ``'many_runs'`` or ``'one_run'``.
+    sees : str
+        What was looked at: ``'model'``, ``'answers'`` or ``'questions'``.
+    bound : str
+        ``'gaussian'``: among claims of Gaussian DP no less mu is true; ``epsilon_lower_bound`` is
+        the epsilon of that mu. ``'clopper_pearson'``: among all (epsilon, delta) claims.
+        ``'guesses'``: likewise, from one run.
+    adjacency : str
+        Neighbouring relation of the claim.
+    runs : int
+        How often each data set was asked and counted; the number of canaries for one run.
+    gaussian : bool
+        Whether the claim is one of Gaussian DP, whose trade-off curve is plotted then.
+    observed : ndarray of shape (k, 2)
+        Shares of false positives and of false negatives at several thresholds.
+    evidence : Counts or Guesses
+        How often which error was made at the threshold of the bound, or how many guesses about
+        canaries were right.
+    mu_lower_bound : float, optional
+        Lower bound on mu of Gaussian DP, if that is what was bounded.
+    """
+
+    epsilon_lower_bound: float
+    epsilon: float
+    delta: float
+    confidence: float
+    method: str
+    sees: str
+    bound: str
+    adjacency: str
+    runs: int
+    gaussian: bool
+    observed: np.ndarray = field(repr=False)
+    evidence: Counts | Guesses
+    mu_lower_bound: float | None = None
+
+    @property
+    def ratio(self) -> float:
+        """The bound as a share of the claim; 0 if the claim is infinite or both are 0."""
+        if not self.epsilon_lower_bound:
+            return 0.0
+        return self.epsilon_lower_bound / self.epsilon if self.epsilon else inf
+
+    @property
+    def refuted(self) -> bool:
+        """Whether the claim is refuted at the stated confidence."""
+        return self.epsilon_lower_bound > self.epsilon
+
+    def to_dict(self) -> dict[str, Any]:
+        """Numbers and text: all fields but the curve, and whether the claim is refuted."""
+        skipped = ("observed", "evidence")
+        names = [name for name in self.__dataclass_fields__ if name not in skipped]
+        found = {name: getattr(self, name) for name in names}
+        found |= {"ratio": self.ratio, "refuted": self.refuted}
+        return found | asdict(self.evidence)
+
+    def at(self, confidence: float) -> AuditResult:
+        """The same evidence, bounded with another confidence.
+
+        Parameters
+        ----------
+        confidence : float
+            In (0, 1). Of many audits some will be wrong; give each its part of the failure.
+        """
+        if not 0 < confidence < 1:
+            raise ValueError(f"AuditResult.at needs a confidence in (0, 1), got {confidence!r}.")
+        failure, level = 1 - confidence, None
+        if isinstance(self.evidence, Guesses):
+            least = self.evidence.epsilon(self.delta, failure)
+        else:
+            least = self.evidence.bound(cast(Bound, self.bound), self.delta, failure)
+            if self.bound == "gaussian":
+                level = self.evidence.mu(failure)
+        return replace(self, confidence=confidence, epsilon_lower_bound=least, mu_lower_bound=level)
+
+    def plot(self, ax: Any = None) -> Any:
+        """Draw the trade-off curve that was observed above the one that the claim allows.
+
+        Parameters
+        ----------
+        ax : matplotlib axes, optional
+            Where to draw; by default new ones.
+
+        Returns
+        -------
+        matplotlib axes
+            With both curves. What lies below the claimed curve by more than the noise of counting
+            refutes the claim.
+
+        Raises
+        ------
+        ImportError
+            If matplotlib is missing.
+        """
+        if ax is None:
+            try:
+                from matplotlib.figure import Figure
+            except ImportError:
+                raise ImportError(
+                    "AuditResult.plot needs matplotlib, which is not installed; "
+                    "pip install 'skdp[plot]'."
+                ) from None
+            ax = Figure().add_subplot()
+        alpha = np.linspace(0, 1, 501)
+        claim = f"claimed: epsilon={self.epsilon:.3g}, delta={self.delta:.1g}"
+        ax.plot(alpha, self.claimed_errors(alpha), label=claim)
+        at_least = f"observed: epsilon >= {self.epsilon_lower_bound:.3g}"
+        ax.plot(*self.observed.T, drawstyle="steps-post", label=at_least)
+        ax.plot([0, 1], [1, 0], linestyle=":", color="grey", label="blind")
+        ax.set_xlabel("false positives")
+        ax.set_ylabel("false negatives")
+        ax.legend()
+        return ax
+
+    def claimed_errors(self, alpha: np.ndarray) -> np.ndarray:
+        """Least share of false negatives that the claim allows at shares of false positives.
+
+        Parameters
+        ----------
+        alpha : ndarray
+            Shares of false positives, in [0, 1].
+        """
+        if self.gaussian:
+            with np.errstate(invalid="ignore"):
+                level = gdp.mu(self.epsilon, self.delta)
+                return np.nan_to_num(ndtr(-ndtri(alpha) - level))
+        power = exp(min(self.epsilon, 700.0))
+        steep = 1 - self.delta - power * alpha
+        flat = (1 - self.delta - alpha) / power
+        return np.maximum(0.0, np.maximum(steep, flat))
+
+    def __str__(self) -> str:
+        verdict = "refuted" if self.refuted else "not refuted"
+        return (
+            f"epsilon >= {self.epsilon_lower_bound:.4g} with confidence {self.confidence:g}, "
+            f"claimed {self.epsilon:.4g} at delta={self.delta:g}: {verdict} "
+            f"({self.method}, sees={self.sees!r}, {self.runs} runs)"
+        )
+
+
+def bounded(
+    samples: Samples, claim: Claim, sees: str, bound: Bound, adjacency: str, confidence: float
+) -> AuditResult:
+    """Bound epsilon from a statistic, one number a run.
+
+    Parameters
+    ----------
+    samples : tuple of ndarray
+        Of both data sets.
+    claim : Claim
+        What the bound is compared with.
+    sees : str
+        As for the result.
+    bound : {'clopper_pearson', 'gaussian'}
+        Which bound.
+    adjacency, confidence
+        As for the result.
+    """
+    failure, delta = 1 - confidence, claim.delta
+    aside, threshold = 0, 0.0
+    # Between two normals the middle does best, where their likelihoods are the same.
+    if sees == "model" or bound != "gaussian":
+        aside = ceil(SET_ASIDE * len(samples[0]))
+        threshold = best_threshold(samples[0][:aside], samples[1][:aside], bound, delta, failure)
+    first, second = (s[aside:] for s in samples)
+    counts = count(first, second, threshold)
+    return AuditResult(
+        epsilon_lower_bound=counts.bound(bound, delta, failure),
+        epsilon=claim.epsilon,
+        delta=delta,
+        confidence=confidence,
+        method="many_runs",
+        sees=sees,
+        bound=bound,
+        adjacency=adjacency,
+        runs=len(first),
+        gaussian=claim.gaussian,
+        observed=trade_off(first, second),
+        evidence=counts,
+        mu_lower_bound=counts.mu(failure) if bound == "gaussian" else None,
+    )
+
+
+def trade_off(first: np.ndarray, second: np.ndarray) -> np.ndarray:
+    """Shares of false positives and of false negatives at several thresholds, (k, 2).
+
+    Parameters
+    ----------
+    first, second : ndarray
+        A statistic; larger speaks for the second.
+    """
+    at = np.unique(np.quantile(np.concatenate([first, second]), np.linspace(0, 1, _POINTS)))
+    positives = 1 - np.searchsorted(np.sort(first), at, side="right") / len(first)
+    negatives = np.searchsorted(np.sort(second), at, side="right") / len(second)
+    inner = np.stack([positives, negatives], axis=1)
+    return np.concatenate([[[1.0, 0.0]], inner, [[0.0, 1.0]]])[::-1]

@@ -1,0 +1,379 @@
+"""What private searches share: the order of things, from the checks to the winner."""
+
+from __future__ import annotations
+
+import os
+from abc import ABC, abstractmethod
+from collections.abc import Callable
+from dataclasses import replace
+from functools import partial
+from numbers import Integral, Real
+from secrets import randbits
+from typing import Any, ClassVar, Self, final
+
+import numpy as np
+import scipy.sparse as sp
+from joblib import Parallel, delayed
+from scipy.special import ndtr
+from sklearn.base import is_classifier
+from sklearn.metrics import check_scoring
+from sklearn.utils import (
+    _safe_indexing,
+    assert_all_finite,
+    check_array,
+    check_consistent_length,
+    column_or_1d,
+    indexable,
+)
+from sklearn.utils._param_validation import HasMethods, Interval
+from sklearn.utils.multiclass import check_classification_targets
+from sklearn.utils.validation import _num_features, _num_samples
+
+from ..data.chunked import Chunks
+from ..data.dask import is_collection
+from ..data.reading import unquoted
+from ..data.weights import in_units_of
+from ..estimators.base import PrivateLinearModel
+from ..estimators.fitting import FittedInParts
+from ..exceptions import PrivacyLeakWarning
+from ..notices import warn_user
+from ..options import check_parameters, one_of
+from ..privacy.adjacency import Adjacency
+from ..privacy.calculus import Calculus
+from ..privacy.carrying import CarriesBudgets
+from ..privacy.ceiling import charge_for, covered
+from ..privacy.claims import Claim
+from ..privacy.events import Event
+from ..privacy.ledger import PrivacySpent
+from ..privacy.randomness import SecretNoise, public_coins, secret_noise
+from ..privacy.receipts import Receipt
+from ..privacy.run_laws import NegativeBinomial, Poisson, RunLaw
+from ..privacy.searches import account_for
+from ..remote import DaskSites
+from .acting import ActsAsBest
+from .candidates import built, check_names, outlines
+from .plans import Candidate, SearchPlan, allow
+from .row_scores import row_score
+from .runs import NoisyScoring, PublicScoring, Run, TrainingRows, perform, silence
+from .steps import PublicFacts, adjacency_of, calculi, check_steps, private_steps, step_at
+
+__all__ = ["PrivateSearch"]
+
+_SEEDS = 2**31
+# Models that are worth choosing between differ by less, as a share of the range of scores.
+_BLURRED = 0.03
+
+
+class PrivateSearch(ActsAsBest, CarriesBudgets, ABC):
+    """A search that spends a total budget and publishes its winner alone.
+
+    A subclass says which candidates there are and how many of them are tried.
+    """
+
+    _parameter_constraints: ClassVar[dict[str, list[Any]]] = {
+        "estimator": [HasMethods(["fit", "get_params", "set_params"])],
+        "epsilon": [Interval(Real, 1e-3, 1e9, closed="both")],
+        "delta": [Interval(Real, 1e-200, 1, closed="neither")],
+        "scoring": [None, str, callable],
+        "score_range": [None, "array-like"],
+        "validation": [None, Interval(Real, 0, 1, closed="neither"), "array-like"],
+        "score_share": [Interval(Real, 0, 1, closed="neither")],
+        "refit": [Interval(Real, 0, 1, closed="left")],
+        "law": [one_of(NegativeBinomial.name, Poisson.name)],
+        "eta": [Interval(Real, -1, 100, closed="right")],
+        "step_shares": [None, dict],
+        "n_jobs": [None, Integral],
+        "random_state": ["random_state", np.random.Generator],
+    }
+
+    epsilon: float
+    delta: float
+    score_range: tuple[float, float] | None
+    score_share: float
+    refit: float
+    law: str
+    eta: float
+    step_shares: dict[str, float] | None
+    n_jobs: int | None
+
+    best_params_: dict[str, Any]
+    best_score_: float
+    privacy_spent_: PrivacySpent
+    privacy_ledger_: tuple[Event, ...]
+
+    @final
+    def fit(self, X: Any, y: Any, sample_weight: Any = None) -> Self:
+        """Search privately, and keep the best run.
+
+        Parameters
+        ----------
+        X : array-like, dataframe or sparse matrix of shape (n_samples, n_features)
+            Features.
+        y : array-like of shape (n_samples,)
+            Targets.
+        sample_weight : array-like of shape (n_samples,), optional
+            Handed on to the fit of the estimator, or of the last step of a pipeline. Scores are
+            not weighted.
+
+        Returns
+        -------
+        self
+            With the best model.
+
+        Raises
+        ------
+        ValueError
+            If parameters, candidates or shapes are malformed. Nothing has been spent then, and the
+            results of an earlier search are still there.
+        BudgetExceededError
+            If the whole search does not fit under a :class:`skdp.PrivacyBudget`. Nothing was read.
+        RuntimeError
+            If no run came to an end. What was set aside is spent then.
+        """
+        check_parameters(self)
+        charge = charge_for(self)
+        try:
+            claim = Claim.planned(self.epsilon, self.delta, None, self.adjacency)
+            charge.reserve(claim, begins=False)
+            X, y, sample_weight = self._checked(X, y, sample_weight)
+            plan = self._plan(X, y, weighted=sample_weight is not None)
+            receipt = Receipt(plan.account.events, plan.account.spent, self.adjacency)
+            charge.reserve(receipt, begins=True)
+        except BaseException:
+            charge.cancel()
+            raise
+        self._forget()
+        self.privacy_spent_, self.privacy_ledger_ = receipt.spent, receipt.events
+        try:
+            best = self._best(plan, TrainingRows(X, y, sample_weight, plan.kept))
+            if self.refit and best.model is not None:
+                best = self._refitted(plan, best, TrainingRows(X, y, sample_weight))
+        finally:
+            charge.settle(receipt)
+        if best.model is None:
+            raise RuntimeError(
+                f"{type(self).__name__} found no candidate that could be fitted and scored. What "
+                "went wrong would tell of the rows; to find out, fit the estimator by itself, with "
+                f"a budget of its own. The search has spent epsilon={receipt.spent.epsilon:.6g} at "
+                f"delta={receipt.spent.delta:.6g}."
+            )
+        self._publish(best)
+        return self
+
+    @property
+    @final
+    def adjacency(self) -> Adjacency:
+        """The neighbouring relation of the guarantee, which is that of the private steps."""
+        return adjacency_of(self.estimator)
+
+    @abstractmethod
+    def _spaces(self) -> list[dict[str, Any]]:
+        """For each part of the space: lists of values, or distributions, by name."""
+
+    @abstractmethod
+    def _law(self) -> RunLaw | int:
+        """Law of the number of runs, or that number if it is public."""
+
+    @abstractmethod
+    def _candidate(self, k: int, coins: np.random.RandomState) -> dict[str, Any]:
+        """Parameters of run k, drawn in secret unless all candidates are tried."""
+
+    @final
+    def _plan(self, X: Any, y: Any, *, weighted: bool) -> SearchPlan:
+        """All that can be settled, or refused, without spending."""
+        who = type(self).__name__
+        check_steps(who, self.estimator)
+        spaces = self._spaces()
+        check_names(who, self.estimator, [name for space in spaces for name in space])
+        classes = self._classes(y)
+        kept, held = self._split(len(y))
+        width, sparse = _num_features(X), sp.issparse(X)
+        # The last fit is to all rows, of which there may be so many that it counts otherwise.
+        of_last = PublicFacts(len(y), width, sparse, weighted)
+        of_runs = of_last if kept is None else replace(of_last, n_samples=kept.size)
+        facts = (of_runs, of_last) if self.refit else (of_runs,)
+        stand_ins = [built(who, self.estimator, params, classes) for params in outlines(spaces)]
+        if {adjacency_of(made) for made in stand_ins} - {self.adjacency}:
+            raise ValueError(f"{who} needs candidates of one adjacency, {self.adjacency}.")
+        law = self._law()
+        expected = [kind for rows in facts for made in stand_ins for kind in calculi(made, y, rows)]
+        account = account_for(expected, self.epsilon, self.delta, law, self.refit)
+        on_training_rows = self.validation is None
+        fit_share = 1 - self.score_share if on_training_rows else 1.0
+
+        def candidate(
+            params: dict[str, Any],
+            part: Callable[..., PrivacySpent],
+            share: float,
+            rows: PublicFacts,
+        ) -> Candidate:
+            made = built(who, self.estimator, params, classes)
+            kinds = calculi(made, y, rows)
+            spend = partial(_scaled, part, share)
+            allowance = allow(who, made, kinds, self.step_shares, account.runs, spend)
+            seed = self._seeded(made, coins)
+            return Candidate(params, made, allowance, seed)
+
+        noise, coins = self._randomness()
+        runs = law if isinstance(law, int) else law.draw(float(ndtr(noise.normal(1)[0])))
+        drawn = [self._candidate(k, coins) for k in range(runs)]
+        candidates = [candidate(params, account.of_run, fit_share, of_runs) for params in drawn]
+        score_mu = account.score_mu(self.score_share if on_training_rows else 1.0)
+        scoring = self._judge(X, y, held, score_mu)
+        last = partial(candidate, part=account.of_refit, share=1.0, rows=of_last)
+        return SearchPlan(account, scoring, kept, candidates, last)
+
+    @final
+    def _best(self, plan: SearchPlan, rows: TrainingRows) -> Run:
+        """The run of the highest score; of equal ones the first, which is any of them."""
+        tasks = (
+            delayed(perform)(
+                c.estimator, c.params, c.allowance.covers, rows, plan.scoring, c.seed, os.getpid()
+            )
+            for c in plan.candidates
+        )
+        best = Run()
+        with silence():
+            for run in Parallel(n_jobs=self.n_jobs, return_as="generator")(tasks):
+                if run.score > best.score:
+                    best = run
+        return best
+
+    @final
+    def _refitted(self, plan: SearchPlan, best: Run, rows: TrainingRows) -> Run:
+        """The winner fitted once more, to all rows, or as it is if that fails."""
+        assert best.params is not None
+        last = plan.last(best.params)
+        try:
+            with silence(), covered():
+                model = rows.fit(last.estimator)
+        except Exception:
+            return best
+        return Run(best.score, best.params, model) if last.allowance.covers(model) else best
+
+    @final
+    def _publish(self, best: Run) -> None:
+        # What a run has spent is not what it took to find it.
+        for path in private_steps(best.model):
+            step = step_at(best.model, path)
+            step.privacy_spent_, step.privacy_ledger_ = self.privacy_spent_, self.privacy_ledger_
+            if isinstance(step, FittedInParts):
+                # Should it go on with a stream, these rows will have cost as much.
+                step._progress.parts.cover(self.privacy_ledger_, self.privacy_spent_)
+        self.best_estimator_ = best.model
+        self.best_params_ = dict(best.params or {})
+        self.best_score_ = best.score
+
+    @final
+    def _forget(self) -> None:
+        published = [a for a in vars(self) if a.endswith("_") and not a.startswith("_")]
+        # Receipts last: at no moment there is a model without one.
+        for name in sorted(published, key=lambda a: a.startswith("privacy_")):
+            delattr(self, name)
+
+    @final
+    def _checked(self, X: Any, y: Any, sample_weight: Any) -> tuple[Any, np.ndarray, Any]:
+        """Data of which rows can be taken; refuses what an estimator would, before it costs."""
+        who = type(self).__name__
+        if isinstance(X, Chunks | DaskSites) or is_collection(X) or is_collection(y):
+            raise ValueError(f"{who} needs arrays, dataframes or sparse matrices.")
+        if y is None:
+            raise ValueError(f"{who} requires y to be passed, but the target y is None.")
+        X, y = indexable(X, y)
+        y = unquoted(column_or_1d, y, warn=True)
+        unquoted(assert_all_finite, y, input_name="y", estimator_name=who)
+        if is_classifier(self.estimator):
+            check_classification_targets(y)
+        if isinstance(self.estimator, PrivateLinearModel):
+            checked = unquoted(check_array, X, accept_sparse="csr", dtype="numeric", estimator=who)
+            # Names of columns go on to the estimator.
+            X = X if hasattr(X, "columns") else checked
+        if sample_weight is not None:
+            n = _num_samples(X)
+            in_units_of(1.0, sample_weight, n)
+            sample_weight = np.broadcast_to(np.asarray(sample_weight, np.float64), n)
+        return X, y, sample_weight
+
+    @final
+    def _classes(self, y: Any) -> np.ndarray | None:
+        """Labels for private steps that do not know theirs."""
+        steps = [step_at(self.estimator, path) for path in private_steps(self.estimator)]
+        if not any(step.get_params(deep=False).get("classes", 0) is None for step in steps):
+            return None
+        warn_user(
+            f"{type(self).__name__} reads the set of classes off y, so a label that only one "
+            "person has becomes public. Pass classes=[...] to the estimator with the labels that "
+            "may occur.",
+            PrivacyLeakWarning,
+        )
+        return np.unique(np.asarray(y))
+
+    @final
+    def _split(self, n: int) -> tuple[np.ndarray | None, np.ndarray | None]:
+        """Positions to train on and to score on, by public coins and n alone."""
+        if self._public or self.validation is None:
+            return None, None
+        held = round(n * float(self.validation))  # type: ignore[arg-type]
+        if not 0 < held < n:
+            raise ValueError(
+                f"{type(self).__name__} needs rows to train on and rows to score on; "
+                f"validation={self.validation} of {n} rows leaves none of one of them."
+            )
+        order = public_coins(self.random_state).permutation(n)
+        return np.sort(order[held:]), np.sort(order[:held])
+
+    @final
+    def _judge(
+        self, X: Any, y: Any, held: np.ndarray | None, mu: float
+    ) -> NoisyScoring | PublicScoring:
+        who = type(self).__name__
+        if self._public:
+            try:
+                X_public, y_public = self.validation  # type: ignore[misc]
+            except (TypeError, ValueError):
+                raise ValueError(f"{who} needs public validation rows as a pair (X, y).") from None
+            check_consistent_length(X_public, y_public)
+            return PublicScoring(check_scoring(self.estimator, self.scoring), X_public, y_public)
+        paths = private_steps(self.estimator)
+        last = step_at(self.estimator, paths[-1]) if paths else self.estimator
+        bounds = getattr(last, "target_bounds", None)
+        score = row_score(who, self.scoring, self.score_range, self.estimator, bounds)
+        if held is not None:
+            X, y = _safe_indexing(X, held), _safe_indexing(y, held)
+        blur = score.mechanism(len(y), mu, self.adjacency).noise_scale / (score.high - score.low)
+        if blur > _BLURRED:
+            warn_user(
+                f"{who} compares scores whose noise has a standard deviation of {100 * blur:.2g} % "
+                "of their range, so that it will mostly choose by chance. With this budget and "
+                f"{len(y)} rows to score on, do without a search, or score on public rows.",
+                UserWarning,
+            )
+        return NoisyScoring(score, X, y, mu, self.adjacency)
+
+    @final
+    def _randomness(self) -> tuple[SecretNoise, np.random.RandomState]:
+        """Secret noise, and secret coins for what depends on no rows."""
+        noise = secret_noise(self.random_state)
+        if self.random_state is None:
+            entropy = randbits(256)
+        else:
+            entropy = int(abs(noise.normal(1)[0]) * 2**52)
+        generator = np.random.MT19937(np.random.SeedSequence(entropy))
+        return noise, np.random.RandomState(generator)
+
+    @final
+    def _seeded(self, made: Any, coins: np.random.RandomState) -> int | None:
+        """Seeds for a run, in tests: those of its steps are set, that of its score returned."""
+        if self.random_state is None:
+            return None
+        for path in private_steps(made):
+            step = step_at(made, path)
+            if "random_state" in step.get_params(deep=False):
+                step.set_params(random_state=int(coins.randint(_SEEDS)))
+        return int(coins.randint(_SEEDS))
+
+
+def _scaled(
+    part: Callable[..., PrivacySpent], whole: float, share: float, kind: Calculus | None
+) -> PrivacySpent:
+    return part(whole * share, kind)

@@ -1,0 +1,206 @@
+"""Private random search."""
+
+from __future__ import annotations
+
+from collections.abc import Callable
+from numbers import Real
+from typing import Any, ClassVar, final
+
+import numpy as np
+from sklearn.model_selection import ParameterSampler
+from sklearn.utils._param_validation import Interval
+
+from ..privacy.run_laws import RunLaw, law_of
+from .base import PrivateSearch
+
+__all__ = ["DPRandomizedSearchCV"]
+
+
+@final
+class DPRandomizedSearchCV(PrivateSearch):
+    """Search over randomly drawn parameters, private as a whole.
+
+    A swap-in for :class:`sklearn.model_selection.RandomizedSearchCV`, without what would leak: the
+    model of the best run, its parameters and its noisy score are published, and nothing about other
+    runs, not even how many there were. Everything together is (epsilon, delta)-differentially
+    private: the budget of a single run is derived from that of the search.
+
+    The number of runs is random, secret, and ``n_iter`` in the mean. Its law decides the price: a
+    search of ten runs leaves each about two thirds of the budget, where ten fits side by side would
+    leave less than a third (see :mod:`skdp.privacy.tuning`).
+
+    Parameters
+    ----------
+    estimator : estimator
+        A private estimator, or a pipeline in which every step that learns from rows has ``epsilon``
+        and ``delta``. Their values do not matter: the search sets them. The same goes for
+        ``random_state`` of private steps and for ``verbose``.
+    param_distributions : dict or list of dict
+        For each parameter a list of values or a distribution with ``rvs``, as in scikit-learn. It
+        must not be made from the rows. Budgets, adjacency, classes and random states of private
+        steps cannot be searched over.
+    epsilon : float, default=1.0
+        Budget of the whole search, scores and a last fit included.
+    delta : float, default=1e-5
+        Budget of the whole search, in (0, 1).
+    n_iter : float, default=10
+        Mean number of runs, at least 1.
+    scoring : str or callable, optional
+        How models are compared. On private rows a mean over rows of a bounded number:
+        ``'accuracy'`` (default for classifiers), ``'neg_brier_score'``, ``'neg_log_loss'``,
+        ``'neg_mean_absolute_error'``, ``'neg_mean_squared_error'`` (default for regressors), or a
+        callable that takes a fitted estimator, X and y and returns a number for each row, which
+        must not depend on other rows. On public rows any scorer of scikit-learn.
+    score_range : tuple of (float, float), optional
+        Numbers of rows are clipped to it. Needed for callables on private rows, and for errors of
+        regression if the estimator has no ``target_bounds``. By default [0, 1] for accuracy,
+        [log(0.01), 0] for log-likelihoods, and for errors up to those of a prediction that is off
+        by half the width of ``target_bounds``.
+    validation : None, float or tuple (X, y), default=None
+        What models are scored on. None: the rows that they were trained on, with noise, for
+        ``score_share`` of the budget of a run. A number: this share of the rows, which are held out
+        of training, with noise; this costs no budget but the rows. A pair: public rows, which must
+        not need protection, without noise.
+    score_share : float, default=0.1
+        Share of the budget of a run that its score takes, if it is about training rows.
+    refit : float, default=0.0
+        Share of the budget that is kept for another fit of the best parameters, to all rows. By
+        default the model of the best run itself is the result.
+    law : {'negative_binomial', 'poisson'}, default='negative_binomial'
+        Law of the number of runs. Poisson varies less and costs more.
+    eta : float, default=0.0
+        Shape of the negative binomial law, in (-1, 100]. The larger, the rarer is a single run, and
+        the more a search costs: 0 is the logarithmic law, 1 the geometric one.
+    step_shares : dict, optional
+        Weights by which private steps of a pipeline share the budget of a fit, by their names.
+        Steps that are left out have weight 1.
+    n_jobs : int, optional
+        How many runs at once, as in joblib.
+    random_state : int, RandomState, Generator or None, default=None
+        None draws all secrets from the operating system. Anything else makes the search
+        reproducible, for tests, and warns that the guarantee does not hold against whoever knows
+        the seed.
+
+    Attributes
+    ----------
+    best_estimator_ : estimator
+        The model of the best run, or of the last fit. Its receipts are those of the search.
+    best_params_ : dict
+        Its parameters, as drawn.
+    best_score_ : float
+        The noisy score by which it won, as it was released; on public rows the exact score of the
+        run. The best of several noisy scores tends to be too good.
+    classes_ : ndarray of shape (n_classes,)
+        Labels, if the model is a classifier.
+    n_features_in_ : int
+        Number of features.
+    feature_names_in_ : ndarray of shape (n_features,)
+        Names of the features, if X had string column names.
+    privacy_spent_ : PrivacySpent
+        Named tuple ``(epsilon, delta)`` of what the search has spent, which is its budget.
+    privacy_ledger_ : tuple of events
+        The receipt.
+
+    Warns
+    -----
+    PrivacyLeakWarning
+        If classes are not given to a private classifier.
+    SeededNoiseWarning
+        If ``random_state`` is not None.
+    UserWarning
+        If the noise on scores hides all differences that can be expected.
+
+    Notes
+    -----
+    The search takes time in proportion to the secret number of runs, so that somebody who measures
+    the time learns about that number, which the guarantee takes to be secret. Do not publish how
+    long it took.
+
+    With rows held out, the same rows in every run, whoever exchanges a row changes either what
+    models are trained on or what they are scored on, so that a run costs the larger one of the two
+    and not both. On training rows it costs both, by composition.
+
+    Draws that fail count as the worst ones, and nothing is said about them.
+
+    References
+    ----------
+    Liu and Talwar, "Private selection from private candidates", 2019.
+
+    Papernot and Steinke, "Hyperparameter tuning with Renyi differential privacy", 2022.
+
+    Koskela, Redberg and Wang, "Privacy profiles for private selection", 2024.
+
+    Examples
+    --------
+    >>> from sklearn.datasets import load_digits
+    >>> from sklearn.preprocessing import normalize
+    >>> from skdp import DPLogisticRegression
+    >>> from skdp.model_selection import DPRandomizedSearchCV
+    >>> X, y = load_digits(n_class=2, return_X_y=True)
+    >>> model = DPLogisticRegression(data_norm=1.0, classes=[0, 1])
+    >>> space = {"C": [0.01, 0.1, 1.0]}
+    >>> search = DPRandomizedSearchCV(model, space, epsilon=2.0, n_iter=3).fit(normalize(X), y)
+    >>> search.privacy_spent_
+    PrivacySpent(epsilon=2.0, delta=1e-05)
+    """
+
+    _parameter_constraints: ClassVar[dict[str, list[Any]]] = {
+        **PrivateSearch._parameter_constraints,
+        "param_distributions": [dict, list],
+        "n_iter": [Interval(Real, 1, 1e4, closed="both")],
+    }
+
+    def __init__(
+        self,
+        estimator: Any,
+        param_distributions: dict[str, Any] | list[dict[str, Any]],
+        *,
+        epsilon: float = 1.0,
+        delta: float = 1e-5,
+        n_iter: float = 10,
+        scoring: str | Callable[..., Any] | None = None,
+        score_range: tuple[float, float] | None = None,
+        validation: float | tuple[Any, Any] | None = None,
+        score_share: float = 0.1,
+        refit: float = 0.0,
+        law: str = "negative_binomial",
+        eta: float = 0.0,
+        step_shares: dict[str, float] | None = None,
+        n_jobs: int | None = None,
+        random_state: Any = None,
+    ) -> None:
+        self.estimator = estimator
+        self.param_distributions = param_distributions
+        self.epsilon = epsilon
+        self.delta = delta
+        self.n_iter = n_iter
+        self.scoring = scoring
+        self.score_range = score_range
+        self.validation = validation
+        self.score_share = score_share
+        self.refit = refit
+        self.law = law
+        self.eta = eta
+        self.step_shares = step_shares
+        self.n_jobs = n_jobs
+        self.random_state = random_state
+
+    def _spaces(self) -> list[dict[str, Any]]:
+        # Says what is wrong with a space that is malformed.
+        sampler = ParameterSampler(self.param_distributions, 1, random_state=0)
+        spaces = list(sampler.param_distributions)
+        # Distributions have no length.
+        empty = [n for s in spaces for n, v in s.items() if not hasattr(v, "rvs") and not len(v)]
+        if empty or not spaces:
+            raise ValueError(
+                f"{type(self).__name__} needs something to choose from in param_distributions, got "
+                f"{'no values for ' + ', '.join(map(repr, empty)) if empty else 'an empty list'}."
+            )
+        return spaces
+
+    def _law(self) -> RunLaw:
+        return law_of(self.law, self.n_iter, self.eta)
+
+    def _candidate(self, k: int, coins: np.random.RandomState) -> dict[str, Any]:
+        del k
+        return next(iter(ParameterSampler(self.param_distributions, 1, random_state=coins)))

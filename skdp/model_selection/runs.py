@@ -1,0 +1,169 @@
+"""One run of a search: a model, and a score that may be looked at."""
+
+from __future__ import annotations
+
+import os
+import warnings
+from collections.abc import Callable, Iterator
+from contextlib import contextmanager, nullcontext
+from dataclasses import dataclass
+from math import inf, isnan, nan
+from typing import Any
+
+import numpy as np
+from sklearn.pipeline import Pipeline
+from sklearn.utils import _safe_indexing
+
+from ..privacy.adjacency import Adjacency
+from ..privacy.ceiling import covered
+from ..privacy.randomness import SecretNoise, SeededNoise, SystemNoise
+from .row_scores import RowScore
+
+__all__ = ["NoisyScoring", "PublicScoring", "Run", "TrainingRows", "perform", "silence"]
+
+
+@dataclass(frozen=True, eq=False)
+class TrainingRows:
+    """The rows that a search was given.
+
+    Parameters
+    ----------
+    X, y : array-like
+        All of them.
+    sample_weight : array-like or None
+        Their weights.
+    kept : ndarray or None
+        Positions of those to train on; None are all.
+    """
+
+    X: Any
+    y: Any
+    sample_weight: Any = None
+    kept: np.ndarray | None = None
+
+    def fit(self, estimator: Any) -> Any:
+        """Fit an estimator to them.
+
+        Parameters
+        ----------
+        estimator : estimator
+            Fitted in place.
+        """
+        X, y, weights = self.X, self.y, self.sample_weight
+        if self.kept is not None:
+            X, y = _safe_indexing(X, self.kept), _safe_indexing(y, self.kept)
+            weights = None if weights is None else _safe_indexing(weights, self.kept)
+        if weights is None:
+            return estimator.fit(X, y)
+        name = "sample_weight"
+        if isinstance(estimator, Pipeline):
+            name = f"{estimator.steps[-1][0]}__{name}"
+        return estimator.fit(X, y, **{name: weights})
+
+
+@dataclass(frozen=True, eq=False)
+class NoisyScoring:
+    """By a noisy mean over private rows.
+
+    Parameters
+    ----------
+    score : RowScore
+        What is averaged.
+    X, y : array-like
+        Over which rows.
+    mu : float
+        Level of Gaussian differential privacy of the mean.
+    adjacency : Adjacency
+        Neighbouring relation.
+    """
+
+    score: RowScore
+    X: Any
+    y: Any
+    mu: float
+    adjacency: Adjacency
+
+    def __call__(self, estimator: Any, noise: SecretNoise) -> float:
+        """The released score of a fitted estimator."""
+        return self.score.noisy_mean(estimator, self.X, self.y, self.mu, self.adjacency, noise)
+
+
+@dataclass(frozen=True, eq=False)
+class PublicScoring:
+    """Exactly, on rows that are public.
+
+    Parameters
+    ----------
+    scorer : callable
+        As scikit-learn's: takes a fitted estimator, X and y.
+    X, y : array-like
+        Public rows.
+    """
+
+    scorer: Callable[[Any, Any, Any], float]
+    X: Any
+    y: Any
+
+    def __call__(self, estimator: Any, noise: SecretNoise) -> float:
+        """The score of a fitted estimator."""
+        del noise
+        return float(self.scorer(estimator, self.X, self.y))
+
+
+@dataclass(frozen=True, eq=False)
+class Run:
+    """The outcome of a run. A run that failed has the lowest score there is, and no model."""
+
+    score: float = -inf
+    params: dict[str, Any] | None = None
+    model: Any = None
+
+
+def perform(
+    estimator: Any,
+    params: dict[str, Any],
+    covers: Callable[[Any], bool],
+    rows: TrainingRows,
+    scoring: NoisyScoring | PublicScoring,
+    seed: int | None,
+    process: int,
+) -> Run:
+    """Fit and score, and let nothing out but the outcome.
+
+    Whether a run fails is a part of its outcome: what an error says, and that there was one, stays
+    inside, because it would tell of a candidate that may not have won.
+
+    Parameters
+    ----------
+    estimator : estimator
+        Ready to be fitted, with its budget.
+    params : dict
+        Those of the candidate.
+    covers : callable
+        Tells whether a fitted model has kept to its budget.
+    rows : TrainingRows
+        To train on.
+    scoring : NoisyScoring or PublicScoring
+        How to judge.
+    seed : int or None
+        Of the noise on the score, in tests; None draws from the operating system.
+    process : int
+        Number of the process of the search, which keeps its own warnings back.
+    """
+    noise = SystemNoise() if seed is None else SeededNoise(np.random.default_rng(seed))
+    elsewhere = os.getpid() != process
+    try:
+        with silence() if elsewhere else nullcontext(), covered():
+            model = rows.fit(estimator)
+            score = scoring(model, noise) if covers(model) else nan
+    except Exception:
+        return Run()
+    return Run() if isnan(score) else Run(score, params, model)
+
+
+@contextmanager
+def silence() -> Iterator[None]:
+    """Keep warnings back: they would tell how many runs there are, and of which candidates."""
+    with warnings.catch_warnings():
+        warnings.simplefilter("ignore")
+        yield

@@ -1,0 +1,287 @@
+"""``audit``: honest estimators are never refuted, and what makes no sense is not accepted."""
+
+import warnings
+from dataclasses import replace
+
+import numpy as np
+import pytest
+import scipy.sparse as sp
+from scipy.special import ndtri
+from scipy.stats import binom
+
+from skdp import (
+    DPContextualBandit,
+    DPLassoRegressor,
+    DPLinearRegression,
+    DPLogisticRegression,
+    DPSVMClassifier,
+)
+from skdp.audit import audit, audit_question
+from skdp.bounds import RowBounds
+from skdp.data.dense import DenseRows
+from skdp.losses import Logistic
+from skdp.policies import HDBPolicy
+from skdp.privacy import gdp
+from skdp.privacy.queries.gradient import GradientQuery
+from skdp.problem import Problem
+from skdp.solvers import DDA, FTRL, GD, ObjectivePerturbation
+
+X, LABELS = np.tile([1.0, 0.0], (4, 1)), np.array([0, 1, 0, 1])
+TARGETS = np.array([1.0, -1.0, 1.0, -1.0])
+# Certain enough for all audits of honest estimators here.
+SURE = 1 - 1e-7
+SHORT = GD(steps=3, horizon=1e-6, clip=0.25)
+
+
+def logistic(epsilon=1.0, **params):
+    params = {"solver": SHORT, "fit_intercept": False, "precondition": None} | params
+    return DPLogisticRegression(epsilon, 1e-5, data_norm=1.0, classes=[0, 1], **params)
+
+
+def check_tight(result):
+    """Neither more nor less than claimed, within six standard errors."""
+    counts, n = result.evidence, result.runs
+    found = -ndtri(counts.false_positives / n) - ndtri(counts.false_negatives / n)
+    claimed = gdp.mu(result.epsilon, result.delta)
+    assert found == pytest.approx(claimed, abs=6 * np.sqrt(np.pi / n))
+
+
+MODELS = [
+    logistic(),
+    logistic(adjacency="zero_out"),
+    logistic(solver=FTRL(reach=1e-6, clip=0.25)),
+    DPSVMClassifier(
+        data_norm=1.0, classes=[0, 1], fit_intercept=False, solver=SHORT, precondition=None
+    ),
+]
+
+
+@pytest.mark.parametrize("model", MODELS, ids=["plain", "zero-out", "stream", "svm"])
+def test_answers_of_a_fit_tell_as_much_as_claimed(model):
+    result = audit(model, X, LABELS, sees="questions", runs=20_000)
+    assert result.adjacency == model.adjacency
+    assert result.bound == "gaussian"
+    check_tight(result)
+
+
+def test_so_do_those_of_regression_and_of_sites():
+    shared = {"data_norm": 1.0, "target_bounds": (-1, 1), "fit_intercept": False}
+    linear = DPLinearRegression(**shared, solver=DDA(rounds=3, horizon=1e-6, clip=0.25))
+    params = {"groups": [0, 0, 1, 1]}
+    check_tight(audit(linear, X, TARGETS, sees="questions", runs=20_000, fit_params=params))
+    lasso = DPLassoRegressor(**shared, solver=SHORT)
+    check_tight(audit(lasso, sp.csr_array(X), TARGETS, sees="questions", runs=20_000))
+
+
+@pytest.mark.parametrize("sees", ["answers", "model"])
+def test_honest_fits_are_not_refuted(sees):
+    result = audit(logistic(4.0), X, LABELS, sees=sees, runs=40).at(SURE)
+    assert not result.refuted
+    assert result.sees == sees
+
+
+def test_answers_of_whole_fits_are_apart_as_claimed():
+    result = audit(logistic(4.0), X, LABELS, sees="answers", runs=60)
+    check_tight(result)
+
+
+@pytest.mark.parametrize("calls", [2, 4])
+def test_streams_are_audited_by_all_that_they_publish(calls):
+    model = logistic(4.0, solver=FTRL(reach=1e-6, clip=0.25), horizon=4)
+    assert not audit(model, X, LABELS, calls=calls, runs=20).at(SURE).refuted
+    blocks = logistic(4.0, solver="blocks", horizon=4)
+    check_tight(
+        audit(blocks.set_params(solver=SHORT), X, LABELS, calls=2, sees="questions", runs=20_000)
+    )
+
+
+def users(n=6, user=1):
+    contexts, returned = np.tile([1.0, 0.0], (n, 1)), np.tile([1.0, 0.0], (n, 1))
+    other = contexts.copy(), returned.copy()
+    other[1][user] = [0.0, 1.0]
+    return contexts, returned, other
+
+
+def bandit():
+    return DPContextualBandit(
+        ["a", "b"], 1.0, 1e-5, data_norm=1.0, horizon=6, policy="gd", fit_intercept=False
+    )
+
+
+def test_bandits_are_audited_by_what_other_users_see():
+    contexts, returned, other = users()
+    with warnings.catch_warnings():
+        warnings.simplefilter("ignore")
+        result = audit(bandit(), contexts, returned, other=other, runs=20)
+    assert not result.at(SURE).refuted
+
+
+@pytest.mark.filterwarnings("ignore:DPContextualBandit has .* users for:UserWarning")
+def test_answers_of_a_bandit_tell_as_much_as_claimed():
+    """Moments move most by a context that is turned by 60 degrees, with the opposite reward."""
+    contexts, returned, other = users(user=0)
+    other[0][0] = [0.5, np.sqrt(0.75)]
+    model = bandit().set_params(policy="blocks", epsilon=4.0)
+    check_tight(audit(model, contexts, returned, other=other, sees="questions", runs=20_000))
+    for policy in ("gd", "hdb", "sparse"):
+        model.set_params(policy=policy)
+        options = {"other": other, "sees": "questions", "runs": 300}
+        assert not audit(model, contexts, returned, **options).at(SURE).refuted
+
+
+@pytest.mark.filterwarnings("ignore:DPContextualBandit has .* users for:UserWarning")
+def test_streaming_solvers_of_bandits_are_known_by_their_models_alone():
+    contexts, returned, other = users()
+    model = bandit().set_params(policy=HDBPolicy(solver=FTRL()))
+    with pytest.raises(TypeError, match="needs a likelihood for ArmStreams"):
+        audit(model, contexts, returned, other=other, sees="answers", runs=10)
+
+
+def test_one_run_is_cheap_and_honest():
+    result = audit(logistic(1.0), np.eye(60), np.arange(60) % 2, method="one_run")
+    assert result.runs == result.evidence.canaries == 60
+    assert not result.at(SURE).refuted
+    left_out = audit(logistic(adjacency="zero_out"), np.eye(9), np.arange(9) % 2, method="one_run")
+    assert left_out.adjacency == "zero_out"
+    assert not left_out.at(SURE).refuted
+
+
+def test_what_is_not_gaussian_gets_the_general_bound():
+    model = logistic(4.0, solver=ObjectivePerturbation(clip=0.25, strength=40.0))
+    result = audit(model, X, LABELS, sees="questions", runs=60)
+    assert result.bound == "clopper_pearson"
+    assert result.mu_lower_bound is None
+    assert not result.at(SURE).refuted
+    with pytest.raises(ValueError, match="needs bound='clopper_pearson'"):
+        audit(model, X, LABELS, bound="gaussian", runs=10)
+
+
+def test_bounds_of_a_known_mechanism_exceed_it_at_most_as_often_as_said():
+    query = GradientQuery(Problem(Logistic(), 1, 1, RowBounds(1.0)), np.zeros(1), 0.25)
+    first, second = DenseRows(np.ones((1, 1)), np.zeros(1)), DenseRows(np.ones((1, 1)), np.ones(1))
+    audits, confidence = 150, 0.8
+    above = sum(
+        audit_question(query, first, second, runs=400, confidence=confidence).refuted
+        for _ in range(audits)
+    )
+    assert above <= binom.isf(1e-7, audits, 1 - confidence)
+
+
+def test_noise_comes_from_the_operating_system_whatever_the_seed():
+    found = {
+        audit(logistic(random_state=7), X, LABELS, sees="questions", runs=500).evidence
+        for _ in range(4)
+    }
+    assert len(found) > 1
+
+
+def test_a_given_pair_is_used_and_a_searched_one_is_as_good():
+    other = X, np.array([1, 1, 0, 1])
+    check_tight(audit(logistic(), X, LABELS, other=other, sees="questions", runs=20_000))
+    near = X * [0.99, 1.0]
+    near = np.where(np.arange(4)[:, None] == 2, near, X), LABELS
+    result = audit(logistic(), X, LABELS, other=near, sees="questions", runs=20_000)
+    assert result.epsilon_lower_bound < 0.3
+
+
+def test_a_statistic_of_ones_own_is_taken():
+    result = audit(
+        logistic(4.0), X, LABELS, runs=20, statistic=lambda model: float(model.coef_[0, 0])
+    )
+    assert result.method == "many_runs"
+
+
+@pytest.mark.parametrize(
+    ("options", "message"),
+    [
+        ({"sees": "rows"}, "sees among"),
+        ({"method": "guess"}, "method among"),
+        ({"bound": "best"}, "bound among"),
+        ({"confidence": 1.0}, r"confidence in \(0, 1\)"),
+        ({"runs": 3}, "at least 10 runs"),
+        ({"runs": 20.5}, "at least 10 runs"),
+        ({"calls": 0}, "at least 1 call"),
+        ({"calls": 9}, "no more calls than the 4 rows"),
+        ({"row": 4}, "a row among 4"),
+        ({"other": (X, LABELS)}, "differ in 0 rows"),
+        ({"other": (-X, LABELS)}, "differ in 4 rows"),
+        ({"other": (X[:3], LABELS[:3])}, "same shape"),
+        ({"method": "one_run", "sees": "answers"}, "sees='model' for one run"),
+        ({"method": "one_run", "runs": 50}, "no more guesses than canaries"),
+        ({"statistic": len, "sees": "answers"}, "sees='model' for a statistic"),
+    ],
+    ids=str,
+)
+def test_what_makes_no_sense_is_refused(options, message):
+    with pytest.raises(ValueError, match=message):
+        audit(logistic(), X, LABELS, **options)
+
+
+def test_so_is_what_has_no_meaning_under_zero_out():
+    model = logistic(adjacency="zero_out")
+    for options in ({"calls": 2}, {"other": (-X, LABELS)}):
+        with pytest.raises(ValueError, match="adjacency='replace_one'"):
+            audit(model, X, LABELS, **options)
+
+
+def test_so_are_other_estimators_and_shapes():
+    with pytest.raises(ValueError, match="has no adjacency"):
+        audit(object(), X, LABELS)
+    with pytest.raises(ValueError, match="two dimensions"):
+        audit(logistic(), X[:, 0], LABELS)
+    contexts, returned, other = users()
+    for options in ({"other": other, "calls": 2}, {"method": "one_run", "other": other}, {}):
+        with pytest.raises(ValueError, match="for a bandit"):
+            audit(bandit(), contexts, returned, **options)
+
+
+def test_the_result_tells_what_was_found():
+    result = audit(logistic(), X, LABELS, sees="questions", runs=2000)
+    found = result.to_dict()
+    assert found["epsilon"] == 1.0
+    assert found["false_positives"] == result.evidence.false_positives
+    assert found["ratio"] == result.epsilon_lower_bound
+    assert "observed" not in found
+    assert "epsilon_lower_bound=" in repr(result)
+    assert "not refuted" in str(result)
+    assert result.at(0.5).epsilon_lower_bound > result.epsilon_lower_bound
+    assert result.at(result.confidence).to_dict() == found
+    with pytest.raises(ValueError, match="a confidence in"):
+        result.at(0)
+    positives, negatives = result.observed.T
+    assert (np.diff(positives) >= 0).all()
+    assert (np.diff(negatives) <= 0).all()
+
+
+def test_the_plot_shows_both_curves():
+    pytest.importorskip("matplotlib")
+    for options in ({"sees": "questions", "runs": 500}, {"method": "one_run"}):
+        result = audit(logistic(), X, LABELS, **options)
+        axes = result.plot()
+        claimed, observed, _ = axes.get_lines()
+        assert len(observed.get_xdata()) >= 2
+        assert claimed.get_ydata()[0] == pytest.approx(1.0)
+        assert claimed.get_ydata()[-1] == pytest.approx(0.0)
+        assert result.plot(axes) is axes
+
+
+@pytest.mark.parametrize("gaussian", [True, False])
+def test_the_claimed_curve_is_what_the_claim_allows(gaussian):
+    result = replace(
+        audit(logistic(), X, LABELS, sees="questions", runs=50), gaussian=gaussian, delta=0.01
+    )
+    alpha = np.linspace(0, 1, 11)
+    beta = result.claimed_errors(alpha)
+    # A test at which an (epsilon, delta) claim is exhausted.
+    slack = np.minimum(
+        np.exp(1.0) * alpha + 0.01 - (1 - beta), np.exp(1.0) * beta + 0.01 - (1 - alpha)
+    )
+    assert slack.min() >= -1e-9
+    fine = np.linspace(0, 1, 20_001)
+    assert (np.exp(1.0) * fine + 0.01 - (1 - result.claimed_errors(fine))).min() < 1e-4
+
+
+@pytest.mark.slow
+def test_processes_share_the_work():
+    result = audit(logistic(), X, LABELS, sees="questions", runs=1000, n_jobs=2)
+    assert result.runs == 1000

@@ -1,0 +1,202 @@
+"""What a search keeps to itself, failures and warnings of its runs, and what it charges."""
+
+import traceback
+import warnings
+
+import numpy as np
+import pytest
+from private_toys import Toy
+from sklearn.base import clone
+from sklearn.pipeline import make_pipeline
+
+from skdp import DPLassoRegressor, DPLogisticRegression, PrivacyBudget, privacy_spent
+from skdp.exceptions import BudgetExceededError
+from skdp.model_selection import DPGridSearchCV, DPRandomizedSearchCV
+from skdp.model_selection.runs import silence
+from skdp.preprocessing import RowNormClipper
+
+N = 2000
+rng = np.random.default_rng(1)
+X = rng.normal(size=(N, 3)) / 3
+Y = (X[:, 0] > 0).astype(int)
+
+
+def logistic(**options):
+    return DPLogisticRegression(**{"data_norm": 2.0, "classes": [0, 1]} | options)
+
+
+def test_a_candidate_that_fails_loses_without_a_word(capfd):
+    with warnings.catch_warnings():
+        warnings.simplefilter("error")
+        space = {"fails": [True, False]}
+        found = DPGridSearchCV(Toy(), space, exhaustive=True, epsilon=4.0).fit(X, Y)
+    assert found.best_params_ == {"fails": False}
+    assert capfd.readouterr() == ("", "")
+
+
+def test_when_all_fail_the_error_names_no_candidate_and_no_cause():
+    search = DPGridSearchCV(Toy(), {"fails": [True], "label": [0, 1]}, n_iter=3, epsilon=4.0)
+    with pytest.raises(RuntimeError, match="found no candidate that could be fitted") as caught:
+        search.fit(X, Y)
+    assert caught.value.__cause__ is None
+    assert caught.value.__context__ is None
+    said = "".join(traceback.format_exception(caught.value))
+    assert "ArithmeticError" not in said
+    assert "the label was" not in said
+    # What was set aside is spent, and says so.
+    assert search.privacy_spent_ == (4.0, 1e-5)
+    assert not hasattr(search, "best_estimator_")
+
+
+class Talkative(Toy):
+    """Warns and prints with each fit."""
+
+    __module__ = "skdp.toys"
+
+    def __init__(self, label=1, verbose=0, epsilon=1.0, delta=1e-5):
+        super().__init__(epsilon=epsilon, delta=delta, label=label)
+        self.verbose = verbose
+
+    def fit(self, X, y):
+        warnings.warn(f"fitting {self.label}", UserWarning, stacklevel=1)
+        if self.verbose:
+            print(f"fitting {self.label}")  # noqa: T201
+        return super().fit(X, y)
+
+
+@pytest.mark.parametrize("n_jobs", [1, 2])
+def test_warnings_and_messages_of_runs_stay_inside(n_jobs, capfd):
+    with warnings.catch_warnings():
+        warnings.simplefilter("error")
+        space = {"label": [0, 1]}
+        search = DPGridSearchCV(Talkative(verbose=1), space, exhaustive=True, epsilon=4.0)
+        if n_jobs > 1:
+            from joblib import parallel_config
+
+            with parallel_config(backend="threading"):
+                search.set_params(n_jobs=n_jobs).fit(X, Y)
+        else:
+            search.fit(X, Y)
+    assert capfd.readouterr() == ("", "")
+
+
+@pytest.mark.skipif(not hasattr(DPLogisticRegression, "set_callbacks"), reason="sklearn < 1.9")
+@pytest.mark.parametrize("inside", [False, True])
+def test_callbacks_hear_nothing_of_runs(inside):
+    class Listener:
+        heard = 0
+
+        def __getattr__(self, name):
+            if not name.startswith(("setup", "teardown", "on_fit")):
+                raise AttributeError(name)
+            return self.hear
+
+        def hear(self, *_, **__):
+            self.heard += 1
+
+    listener = Listener()
+    model = logistic().set_callbacks(listener)
+    name = "C"
+    if inside:
+        model, name = make_pipeline(RowNormClipper(), model), "dplogisticregression__C"
+    search = DPGridSearchCV(model, {name: [0.1, 1.0]}, n_iter=3, refit=0.2).fit(X, Y)
+    assert listener.heard == 0
+    logistic().set_callbacks(listener).fit(X, Y)
+    assert listener.heard > 0
+    assert not hasattr(search.best_estimator_, "_skl_callbacks")
+
+
+def test_silence_ends_with_its_block():
+    with silence():
+        warnings.warn("unheard", UserWarning, stacklevel=1)
+    with pytest.warns(UserWarning, match="heard"):
+        warnings.warn("heard", UserWarning, stacklevel=1)
+
+
+def test_threads_and_processes_draw_their_own_noise():
+    from joblib import parallel_config
+
+    search = DPGridSearchCV(logistic(), {"C": [1.0]}, exhaustive=True, epsilon=4.0, n_jobs=2)
+    coefs = []
+    with parallel_config(backend="threading"):
+        for _ in range(3):
+            coefs.append(clone(search).fit(X, Y).best_estimator_.coef_)
+    assert len(np.unique(np.vstack(coefs)[:, 0])) == 3
+
+
+@pytest.mark.slow
+def test_worker_processes_draw_their_own_noise_and_are_charged_once():
+    space = {"C": [1.0, 2.0]}
+    with PrivacyBudget(epsilon=1.0, delta=1e-5, accounting="sums"):
+        search = DPGridSearchCV(logistic(), space, exhaustive=True, n_jobs=2).fit(X, Y)
+    again = DPGridSearchCV(logistic(), space, exhaustive=True, n_jobs=2).fit(X, Y)
+    assert not np.array_equal(search.best_estimator_.coef_, again.best_estimator_.coef_)
+
+
+@pytest.mark.parametrize("kind", [DPGridSearchCV, DPRandomizedSearchCV])
+@pytest.mark.parametrize("accounting", ["sums", "renyi"])
+def test_a_ceiling_is_charged_for_the_search_once_and_refuses_the_next(kind, accounting):
+    whole = 1.0 if accounting == "sums" else 2.2
+    with PrivacyBudget(epsilon=whole, delta=1e-5, accounting=accounting) as budget:
+        search = kind(logistic(), {"C": [0.1, 1.0]}, n_iter=4).fit(X, Y)
+        assert len(budget.receipts) == 1
+        with pytest.raises(BudgetExceededError, match="Nothing was"):
+            clone(search).set_params(epsilon=3.0).fit(X, Y)
+    assert search.privacy_spent_ == (1.0, 1e-5)
+
+
+def test_a_search_that_is_refused_keeps_the_ceiling_free():
+    with PrivacyBudget(epsilon=1.0, delta=1e-5) as budget:
+        with pytest.raises(ValueError, match="constraint"):
+            DPGridSearchCV(logistic(), {"solver": ["frank_wolfe"]}).fit(X, Y)
+        assert len(budget.receipts) == 0
+
+
+def test_receipts_add_up_to_the_whole():
+    search = DPGridSearchCV(logistic(), {"C": [0.1, 1.0]}, n_iter=4).fit(X, Y)
+    total = privacy_spent(search)
+    assert total.epsilon == pytest.approx(1.0, rel=1e-6)
+    assert total.delta == 1e-5
+    assert privacy_spent(search.best_estimator_).epsilon == pytest.approx(1.0)
+    exhaustive = DPGridSearchCV(logistic(), {"C": [0.1, 1.0]}, exhaustive=True).fit(X, Y)
+    assert privacy_spent(exhaustive).epsilon == pytest.approx(1.0, rel=1e-6)
+
+
+@pytest.mark.parametrize("exhaustive", [False, True])
+def test_a_stream_that_goes_on_from_a_search_has_spent_as_much(exhaustive):
+    space = {"C": [0.1, 1.0]}
+    search = DPGridSearchCV(logistic(), space, epsilon=2.0, exhaustive=exhaustive).fit(X, Y)
+    model = search.best_estimator_.partial_fit(X, Y)
+    assert model.privacy_spent_.epsilon == pytest.approx(2.0)
+    assert model.n_samples_seen_ == 2 * N
+    assert privacy_spent(model).epsilon == pytest.approx(2.0, rel=1e-6)
+    found = clone(model).partial_fit(X, Y).privacy_spent_.epsilon
+    assert found < 2.0
+
+
+def test_an_interrupted_search_has_spent_and_has_no_model():
+    class Interrupted(Toy):
+        __module__ = "skdp.toys"
+
+        def fit(self, X, y):
+            raise KeyboardInterrupt
+
+    search = DPGridSearchCV(Interrupted(), {"label": [1]})
+    with pytest.raises(KeyboardInterrupt):
+        search.fit(X, Y)
+    assert search.privacy_spent_ == (1.0, 1e-5)
+    assert not hasattr(search, "best_estimator_")
+
+
+def test_the_last_fit_is_kept_where_all_rows_count_in_another_way_than_a_share_of_them():
+    # The default solver of the lasso makes noisy choices from 400 rows on.
+    x = np.random.default_rng(0).uniform(-1, 1, size=(600, 2))
+    lasso = DPLassoRegressor(data_norm=1.5, target_bounds=(-1, 1))
+    search = DPGridSearchCV(
+        lasso, {"alpha": [0.01, 0.1]}, epsilon=50.0, validation=0.5, refit=0.3, random_state=0
+    )
+    with warnings.catch_warnings():
+        warnings.simplefilter("ignore")
+        found = search.fit(x, x[:, 0])
+    assert found.best_estimator_.n_samples_seen_ == 600
+    assert {event.runs for event in search.privacy_ledger_} == {"concentrated"}
