@@ -27,6 +27,7 @@ GUIDE = (DOCS / "guide.md").read_text()
         ("scikit_learn.md", 5),
         ("finite_precision.md", 11),
         ("preprocessing.md", 8),
+        ("model_selection.md", 15),
         ("streams.md", 9),
         ("budgets.md", 10),
     ],
