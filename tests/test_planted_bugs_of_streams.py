@@ -110,13 +110,13 @@ def test_a_spend_that_is_the_sum_of_the_parts_is_caught(monkeypatch):
 
 
 def test_parts_that_overlap_are_caught(monkeypatch):
-    add = Parts.add
+    honest = Parts.open
 
     def late(self, n_samples, ledger):
         self._stop = max(0, self._stop - 1)
-        add(self, n_samples, ledger)
+        honest(self, n_samples, ledger)
 
-    monkeypatch.setattr(Parts, "add", late)
+    monkeypatch.setattr(Parts, "open", late)
     with pytest.raises(AssertionError, match="are in two parts"):
         check_all(make())
 
