@@ -105,9 +105,9 @@ class Direct:
         return RemoteRows(self, encode, epsilon, delta, Adjacency.REPLACE_ONE, heard)
 
 
-def exact(label, w, data_norm=2.0):
+def exact(label, w, data_norm=2.0, intercept=2.0):
     """Mean gradient of the logistic loss over the rows of a site, without a formula of ours."""
     X, y = rows(label)
     X = X * np.minimum(1.0, data_norm / np.linalg.norm(X, axis=1, keepdims=True))
-    X = np.column_stack([X, np.full(len(X), data_norm)])
+    X = np.column_stack([X, np.full(len(X), intercept)])
     return X.T @ (1 / (1 + np.exp(-X @ w)) - y) / len(y)
