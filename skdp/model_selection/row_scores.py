@@ -16,6 +16,7 @@ from sklearn.base import is_classifier
 from ..privacy.adjacency import Adjacency
 from ..privacy.mechanisms.gaussian import GaussianMechanism
 from ..privacy.randomness import SecretNoise
+from ..privacy.rounding import inflated, of_sum
 
 __all__ = ["ROW_SCORES", "RowScore", "row_score"]
 
@@ -51,7 +52,8 @@ class RowScore:
         adjacency : Adjacency
             Neighbouring relation.
         """
-        sensitivity = adjacency.of_sum((self.high - self.low) / 2) / n
+        exact = adjacency.of_sum((self.high - self.low) / 2) / n
+        sensitivity = inflated(exact, of_sum(n))
         return GaussianMechanism(sensitivity, sensitivity / mu)
 
     def noisy_mean(

@@ -74,6 +74,6 @@ NEWER = (
         "return middle + float(mechanism.randomize(np.array([np.mean(values - middle)]), noise)[0])"
         "",
         "return float(np.mean(values))",
-        "model_selection",
+        "test_planted_bugs_of_searches.py",
     ),
 )
