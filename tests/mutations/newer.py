@@ -2,19 +2,29 @@
 
 from __future__ import annotations
 
-from mutations.mutation import bug
+from mutations.mutation import Mutation, bug
 
 __all__ = ["NEWER"]
 
 QUERIES = "test_every_query.py"
 
 NEWER = (
-    bug(
-        "rows rounded to the nearest point of their grid",
-        "data/grid.py",
-        "entries = np.trunc(stored / unit)",
-        "entries = np.rint(stored / unit)",
-        "data/test_grid.py",
+    # Either alone is made up for by the other.
+    Mutation(
+        "rows on the grid that are longer than their bound",
+        (
+            (
+                "data/grid.py",
+                "entries = np.trunc(stored / unit)",
+                "entries = np.rint(stored / unit)",
+            ),
+            (
+                "data/grid.py",
+                "    while (longer := squares > most).any():\n",
+                "    while (longer := squares > 2 * most).any():\n",
+            ),
+        ),
+        ("data/test_grid.py", "test_planted_bugs_of_precision.py"),
     ),
     bug(
         "no margin for rounding",
@@ -32,11 +42,12 @@ NEWER = (
     ),
     bug(
         "weights that count for more than the largest",
-        "data/weights.py",
-        "return np.minimum(weights, largest) / largest",
-        "return weights / largest",
+        "data/blocks.py",
+        "np.floor(np.fmin(np.fmax(w, 0), 1) * _STEPS) / _STEPS",
+        "np.floor(np.fmax(w, 0) * _STEPS) / _STEPS",
         "test_planted_bugs_of_weights.py",
-        "estimators/test_sample_weight.py",
+        QUERIES,
+        keyword="weight or neighbours and gradient",
     ),
     bug(
         "squares of columns for nothing at any weight",
@@ -47,10 +58,10 @@ NEWER = (
         keyword="neighbours and column",
     ),
     bug(
-        "a clone that leaves its ceiling",
-        "privacy/carrying.py",
-        "            setattr(copy, TOKENS, tokens)\n",
-        "            del tokens\n",
+        "copies that leave their ceiling",
+        "privacy/ceiling.py",
+        "    return tuple(dict.fromkeys(ceiling.token for ceiling in known))\n",
+        "    return ()\n",
         "privacy/test_budget.py",
         "privacy/test_budget_across_processes.py",
     ),
