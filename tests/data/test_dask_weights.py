@@ -44,8 +44,7 @@ def test_the_fit_is_that_in_memory(case):
     assert ours.privacy_ledger_ == expected.privacy_ledger_
 
 
-def test_weights_may_be_a_column_of_a_frame():
-    dd = pytest.importorskip("dask.dataframe", reason="needs dask[dataframe]")
+def test_weights_may_be_a_column_of_a_frame(dd):
     X, t = data()
     table = pd.DataFrame(X, columns=list("abcd")).assign(y=labels(t), weight=WEIGHTS)
     frame = dd.from_pandas(table, npartitions=3)

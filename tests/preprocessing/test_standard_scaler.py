@@ -88,7 +88,8 @@ def test_what_lies_beyond_the_bounds_is_clipped_unless_told_otherwise():
 
 
 def test_sparse_rows_are_scaled_where_they_are_not_centred():
-    X = sp.random_array((N, 4), density=0.2, rng=np.random.default_rng(0), format="csr")
+    rng = np.random.default_rng(0)
+    X = sp.csr_array(rng.random((N, 4)) * (rng.random((N, 4)) < 0.2))
     fitted = DPStandardScaler(bounds=(0, 2), with_mean=False).fit(X)
     scaled = fitted.transform(X)
     assert scaled.nnz == X.nnz
