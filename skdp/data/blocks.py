@@ -25,8 +25,8 @@ Sparse = TypeVar("Sparse", sp.csr_array, sp.csc_array)
 # Norms up to this can be computed and used in double precision without overflow.
 _LARGEST_NORM = 1e150
 _LEAST_NORM = 1e-150
-# Rows of a block: what rounding does to a sum grows with their number.
-_LONGEST_CUT = 1 << 15
+_ROUNDED = 1.0 + 2.0**-50  # How far off is what was brought to unit norm.
+_LONGEST_CUT = 1 << 15  # Rows; what rounding does to a sum grows with their number.
 _STEPS = 2.0**26  # Of weights between 0 and 1.
 MOST_ROWS = _LONGEST_CUT * 3 // 2
 # Kernels of linear algebra for fewer rows than this may depend on the memory between columns.
@@ -63,7 +63,7 @@ class RawBlock:
 
 
 class BoundedBlock(ABC):
-    """A run of rows that respect public bounds.
+    """Rows that respect public bounds.
 
     Attributes
     ----------
@@ -102,7 +102,7 @@ class BoundedBlock(ABC):
     def scores_along(self, w: np.ndarray, shrunk: float) -> np.ndarray:
         """The same, faster if w is ``shrunk`` times the latest w but for few features.
 
-        What is latest is known of blocks that stay in memory, and of this method alone.
+        Latest is known to blocks that stay in memory, and to this method alone.
         """
 
     @abstractmethod
@@ -135,8 +135,8 @@ class Block(BoundedBlock):
     Guarantees
     ----------
     - ``norms`` bounds the norm of every row that ``scores`` and ``combine`` work with, and is at
-      most ``bounds.row_norm``, up to rounding of a few units in the last place. This holds for
-      any entries: a row that is not finite counts as zero.
+      most ``bounds.row_norm``, up to 2^-50 of it and the rounding of norms. This holds for any
+      entries: a row that is not finite counts as zero.
     - The scores of a row do not depend on the entries of other rows, to the last bit. Otherwise
       one row could move all others across the edges between which a question counts.
     - Mapped targets are in [-1, 1], also after rounding, and weights in [0, 1].
@@ -152,7 +152,9 @@ class Block(BoundedBlock):
         if largest > _LARGEST_NORM:
             self._huge = norms > _LARGEST_NORM
             norms = np.where(self._huge, limit, norms)
-        self._factor = limit / np.maximum(norms, limit) if not largest <= limit else None
+        long = None if largest <= limit * _ROUNDED else ~(norms <= limit * _ROUNDED)
+        # Whether there is a factor depends on other rows; what a row is multiplied by must not.
+        self._factor = None if long is None else np.where(long, limit / np.maximum(norms, limit), 1)
         self._constant = bounds.intercept_value
         # Written so that entries that are not numbers count as negative.
         self._signed = bounds.nonnegative and not _entries(raw.X).min(initial=0.0) >= 0
@@ -168,10 +170,9 @@ class Block(BoundedBlock):
     def loaded(self) -> Block:
         """Itself if its rows can be used where they lie, else a copy that lives for one use.
 
-        Single precision rows are brought to double precision, huge ones to a norm that can be
-        computed with, and negative features to zero if they count as that; entries that lie
-        scattered in memory are brought together. A block is small, so this happens in cache and X
-        as a whole is not copied.
+        Single precision is brought to double, huge rows to a norm that can be computed with,
+        negative features to zero if they count as that, and what lies scattered in memory
+        together. A block is small: this happens in cache, and X as a whole is not copied.
         """
         as_it_lies = self._X.dtype == np.float64 and not self._scattered
         if self._huge is None and not self._signed and as_it_lies:
@@ -189,8 +190,7 @@ class Block(BoundedBlock):
     def over(self, X: Rows | None) -> Block:
         """A copy with X, the same rows as they came, in place of its own; None takes them out."""
         other = copy(self)
-        # Without rows it waits for this method again, and for nothing else. What is derived from
-        # rows that do not stay is not kept, either.
+        # Without rows it waits for this method again. What is derived from rows goes with them.
         other._X, other._walk, other.limits = X, Walk(), Limits(self.norms)
         other._scattered = isinstance(X, np.ndarray) and not _fit_for_blas(X)
         return other

@@ -12,8 +12,10 @@ from .blocks import RawBlock, cut
 
 __all__ = ["DenseRows"]
 
-# Entries a block: 4 MB in double precision. Smaller ones cost more calls than they save misses.
+# Entries a block: 4 MB in double precision. Smaller ones cost more calls than they save misses, and
+# so does cutting what is no more than so many blocks.
 _BLOCK_ENTRIES = 1 << 19
+_UNCUT = 2
 # Combining the rows of a block writes all features, so a block should hold several rows.
 _LEAST_ROWS = 8
 
@@ -42,7 +44,10 @@ class DenseRows(ResidentRows):
         self.n_samples, self.n_features = X.shape
         self.X, self.y, self.weights = X, y, weights
         self.weighted = weights is not None
-        rows = max(_LEAST_ROWS, _BLOCK_ENTRIES // self.n_features)
+        # Entries that are brought to double precision, block by block, take twice the room.
+        uncut = X.dtype == np.float64 and X.size <= _UNCUT * _BLOCK_ENTRIES
+        entries = X.size if uncut else _BLOCK_ENTRIES
+        rows = max(_LEAST_ROWS, entries // self.n_features)
         self._blocks = [
             RawBlock(X[i:j], y[i:j], None if weights is None else weights[i:j])
             for i, j in cut(self.n_samples, rows)

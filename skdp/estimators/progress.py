@@ -4,6 +4,7 @@ from __future__ import annotations
 
 from copy import copy
 from dataclasses import dataclass
+from functools import cache
 from typing import TYPE_CHECKING, Any
 
 import numpy as np
@@ -79,11 +80,7 @@ class Progress:
     """
 
     def __init__(self, model: PrivateLinearModel) -> None:
-        self._settings = {
-            name: copy(value)
-            for name, value in model.get_params(deep=False).items()
-            if name not in _FREE
-        }
+        self._settings = {name: copy(getattr(model, name)) for name in _noted(type(model))}
         self.parts = Parts()
         self.released: Released | None = None
         self.seen = 0
@@ -123,6 +120,12 @@ class Progress:
                 "that were taken cannot change. Set them back, call fit to start anew, or use a "
                 "clone for a new stream."
             )
+
+
+@cache
+def _noted(kind: type[PrivateLinearModel]) -> tuple[str, ...]:
+    """Names of the parameters that are noted; to look them up takes long for a small fit."""
+    return tuple(name for name in kind._get_param_names() if name not in _FREE)
 
 
 def _same(value: Any, noted: Any) -> bool:

@@ -23,6 +23,7 @@ Guarantees
 """
 
 import math
+from functools import lru_cache
 
 import numpy as np
 from scipy.optimize import brentq
@@ -131,7 +132,12 @@ def mu(epsilon: float, delta: float) -> float:
     check_delta("gdp.mu", delta)
     if math.isinf(epsilon):
         return math.inf
-    epsilon = float(epsilon)
+    return _mu(float(epsilon), float(delta))
+
+
+# Fits of one budget ask the same several times.
+@lru_cache(maxsize=128)
+def _mu(epsilon: float, delta: float) -> float:
     without_loss = _mu_at_zero_epsilon(delta)
     quantile = -float(ndtri(delta))
     root = math.sqrt(2.0) * math.sqrt(epsilon)
@@ -173,7 +179,11 @@ def epsilon(mu: float, delta: float) -> float:
     """
     check_non_negative("gdp.epsilon", "mu", mu)
     check_delta("gdp.epsilon", delta)
-    level = float(mu) * (1.0 + _MARGIN)
+    return _epsilon(float(mu) * (1.0 + _MARGIN), float(delta))
+
+
+@lru_cache(maxsize=128)
+def _epsilon(level: float, delta: float) -> float:
     if _log_excess(level, 0.0, delta) <= 0.0:
         return 0.0
     high = level * (0.5 * level - float(ndtri(delta))) * (1.0 + _SLACK)

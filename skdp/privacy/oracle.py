@@ -9,7 +9,7 @@ from __future__ import annotations
 
 import copy
 from abc import abstractmethod
-from math import inf, sqrt
+from math import inf, isfinite, sqrt
 from typing import NamedTuple, Self, cast, final
 
 import numpy as np
@@ -359,7 +359,8 @@ class PrivateOracle(Oracle):
     - A failure after the charge leaves the charge standing.
     - Numerical accidents in single rows neither raise nor warn, whatever ``numpy.seterr`` says.
     - What noise is added to is a plain array of real numbers in double precision, so that nothing
-      rides along beside the noise.
+      rides along beside the noise. If any of them is not finite, which takes rows that somebody
+      changes while they are being used, it is zeros: noise would not hide it.
     - It can be neither pickled nor deep-copied.
     """
 
@@ -394,4 +395,6 @@ def _plain(exact: object) -> np.ndarray:
             f"{getattr(exact, 'dtype', 'no dtype')} in {type(exact).__name__}; convert them in the "
             "query."
         )
+    if not isfinite(np.add.reduce(exact, axis=None)) and not np.isfinite(exact).all():
+        return np.zeros_like(exact)
     return exact

@@ -26,6 +26,8 @@ __all__ = ["SecretNoise", "SeededNoise", "SystemNoise", "public_coins", "secret_
 type_of_random_state = int | np.random.RandomState | np.random.Generator | None
 
 _BUFFER = 1 << 12
+# Up to so many are rounded ahead, so that little of a buffer is thrown away.
+_FEW = _BUFFER // 8
 # Integers from here on fill the mantissa of a double.
 _RESOLVED = 1 << 52
 # The double before 2^63.
@@ -81,7 +83,8 @@ class SystemNoise(SecretNoise):
     computed again in integer arithmetic.
     Booleans compare the binary expansion of a uniform number with that of the rate: the first 16
     bits decide nearly all of them, another 64 the ties.
-    Bytes are drawn in blocks to pay for few system calls.
+    Bytes are drawn in blocks to pay for few system calls, and what is rounded to the same scale as
+    before in blocks to pay for few calls of numpy.
 
     Guarantees
     ----------
@@ -91,13 +94,18 @@ class SystemNoise(SecretNoise):
     - A boolean is true with a probability of at most the rate, and of at least it less 2^-80.
     - Threads that share a source, and a forked child and its parent, never draw the same normals.
     - No state from which earlier or later noise could be computed, besides the few normals
-      drawn ahead, which a forked child throws away at once. What was handed out is wiped.
+      drawn ahead, rounded or not, which a forked child throws away at once. What was handed out is
+      wiped.
     """
+
+    _process: int
+    _scale: float
+    _ahead: np.ndarray
+    _rounded: np.ndarray
 
     def __init__(self) -> None:
         self._lock = Lock()
-        self._ahead = np.empty((3, 0), np.uint64)
-        self._process = os.getpid()
+        self._start_afresh()
         _alive.add(self)
 
     def normal(self, shape: int | tuple[int, ...]) -> np.ndarray:
@@ -107,32 +115,36 @@ class SystemNoise(SecretNoise):
 
     def rounded(self, shape: int | tuple[int, ...], scale: float) -> np.ndarray:
         """Fresh standard normals times ``scale``, rounded to whole numbers; float64."""
-        drawn = self._drawn(shape if isinstance(shape, int) else prod(shape))
-        z = drawn[0].view(np.float64)
-        scaled = z * scale
-        out = np.rint(scaled)
-        scaled -= out
-        off = np.abs(scaled, out=scaled)
-        close = off >= 0.5 - scale * (_LONGEST * _RELATIVE + _ABSOLUTE)
-        for i in close.nonzero()[0]:
-            size = abs(float(z[i]))
-            if off[i] + scale * (size * _RELATIVE + _ABSOLUTE) >= 0.5:
-                word, finer = drawn[1:, i].tolist()
-                out[i] = copysign(_decided(size, word, finer, scale), z[i])
+        size = shape if isinstance(shape, int) else prod(shape)
+        if size > _BUFFER:
+            return _rounded(_drawn_of(_fresh_words(size)), scale).reshape(shape)
+        with self._lock:
+            self._check_process()
+            if scale != self._scale or size > _FEW:
+                # What comes once need not come again, and rounding ahead costs more than once.
+                self._scale, self._rounded = scale, np.empty(0)
+                out = _rounded(self._take(size), scale)
+            else:
+                if size > self._rounded.size:
+                    self._rounded = _rounded(_drawn_of(_fresh_words(_BUFFER)), scale)
+                out = self._rounded[:size].copy()
+                self._rounded[:size] = 0
+                self._rounded = self._rounded[size:]
         return out.reshape(shape)
 
     def _drawn(self, size: int) -> np.ndarray:
         if size > _BUFFER:
             return _drawn_of(_fresh_words(size))
         with self._lock:
-            # Notices forks that bypass Python's hook as well.
-            if self._process != os.getpid():
-                self._start_afresh()
-            if size > self._ahead.shape[1]:
-                self._ahead = _drawn_of(_fresh_words(_BUFFER))
-            out = self._ahead[:, :size].copy()
-            self._ahead[:, :size] = 0
-            self._ahead = self._ahead[:, size:]
+            self._check_process()
+            return self._take(size)
+
+    def _take(self, size: int) -> np.ndarray:
+        if size > self._ahead.shape[1]:
+            self._ahead = _drawn_of(_fresh_words(_BUFFER))
+        out = self._ahead[:, :size].copy()
+        self._ahead[:, :size] = 0
+        self._ahead = self._ahead[:, size:]
         return out
 
     def gumbel(self, shape: int | tuple[int, ...]) -> np.ndarray:
@@ -153,8 +165,14 @@ class SystemNoise(SecretNoise):
         out[ties] = _fresh_words(ties.size) < np.uint64(int(rest * 2.0**64))
         return out
 
+    def _check_process(self) -> None:
+        # Notices forks that bypass Python's hook as well.
+        if self._process != os.getpid():
+            self._start_afresh()
+
     def _start_afresh(self) -> None:
         self._ahead = np.empty((3, 0), np.uint64)
+        self._scale, self._rounded = 0.0, np.empty(0)
         self._process = os.getpid()
 
 
@@ -255,6 +273,22 @@ def _drawn_of(words: np.ndarray) -> np.ndarray:
     bits = ndtri(halves, out=halves).view(np.uint64)
     bits ^= words << np.uint64(63)
     return np.stack([bits, words, finer])
+
+
+def _rounded(drawn: np.ndarray, scale: float) -> np.ndarray:
+    """The normals of these draws times ``scale``, rounded to whole numbers."""
+    z = drawn[0].view(np.float64)
+    scaled = z * scale
+    out = np.rint(scaled)
+    scaled -= out
+    off = np.abs(scaled, out=scaled)
+    close = off >= 0.5 - scale * (_LONGEST * _RELATIVE + _ABSOLUTE)
+    for i in close.nonzero()[0]:
+        size = abs(float(z[i]))
+        if off[i] + scale * (size * _RELATIVE + _ABSOLUTE) >= 0.5:
+            word, finer = drawn[1:, i].tolist()
+            out[i] = copysign(_decided(size, word, finer, scale), z[i])
+    return out
 
 
 def _decided(z: float, word: int, finer: int, scale: float) -> float:

@@ -33,6 +33,7 @@ numbers themselves it makes ``2^-15``, the margin of every question that is answ
 
 from __future__ import annotations
 
+from functools import lru_cache
 from math import inf, log2
 
 import numpy as np
@@ -49,6 +50,7 @@ GRID, _COMMON = 2.0**-16, 2.0**-15
 _FEW = 64
 
 
+@lru_cache(maxsize=256)
 def of_sum(n_rows: int, spread: float = 1.0) -> float:
     """Relative margin for a sum over rows: ``2 n gamma`` times the spread.
 

@@ -219,6 +219,19 @@ def test_the_scores_of_a_row_are_the_same_to_the_last_bit_beside_a_huge_row(n, l
         np.testing.assert_array_equal(huge.scores(w)[:-1], ordinary.scores(w)[:-1])
 
 
+def test_rows_that_are_too_long_by_rounding_are_the_same_to_the_last_bit_beside_a_long_row():
+    """Whether a block shortens any row must not show in the others."""
+    X = np.random.default_rng(3).normal(size=(40, 7))
+    X *= NORM * (1 + 2.0**-51) / np.linalg.norm(X, axis=1)[:, None]
+    beside = X.copy()
+    beside[0] *= 3
+    w = np.linspace(-1, 1, 7)
+    alone, other = (block_of(rows, RowBounds(NORM, 0.0)).scores(w) for rows in (X, beside))
+    assert np.count_nonzero(np.linalg.norm(X, axis=1) > NORM) > 10
+    np.testing.assert_array_equal(alone[1:], other[1:])
+    assert abs(other[0]) < abs(beside[0] @ w) / 2
+
+
 @given(n=st.integers(1, 20_000), rows=st.integers(1, 30_000))
 def test_cut_covers_every_row_once_in_blocks_of_nearly_equal_size(n, rows):
     starts, stops = zip(*cut(n, rows), strict=True)

@@ -26,6 +26,7 @@ from skdp.preprocessing import (
     RowNormClipper,
 )
 from skdp.privacy.oracle import PrivateOracle
+from skdp.privacy.queries.gradient import GradientQuery
 from skdp.solvers import GD
 
 RNG = np.random.default_rng(0)
@@ -143,6 +144,26 @@ def test_a_derivative_that_is_no_number_neither_raises_nor_shows(value, monkeypa
     assert np.isfinite(model.coef_).all()
     assert model.privacy_spent_.epsilon == 1.0
     assert all(isfinite(e.noise_scale) for e in model.privacy_ledger_)
+
+
+@pytest.mark.parametrize("value", [np.nan, np.inf])
+def test_rows_that_turn_into_no_numbers_in_mid_fit_do_not_show(value, monkeypatch):
+    """Bounds were computed when they were numbers, so nothing else stops them."""
+    honest, asked, rows = GradientQuery.evaluate, [], X.copy()
+
+    def evaluate(self, store):
+        asked.append(self)
+        if len(asked) == 3:
+            rows[5, 1] = value
+        return honest(self, store)
+
+    monkeypatch.setattr(GradientQuery, "evaluate", evaluate)
+    model = clone(MODELS["logistic"][0]).set_params(random_state=None)
+    model.fit(rows, Y)
+    assert not np.isfinite(rows).all()
+    assert np.isfinite(model.coef_).all()
+    assert np.isfinite(model.intercept_).all()
+    assert model.privacy_spent_.epsilon == 1.0
 
 
 @pytest.mark.skipif(not hasattr(os, "fork"), reason="needs os.fork")

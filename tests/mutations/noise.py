@@ -43,8 +43,8 @@ NOISE = (
         (
             (
                 "privacy/randomness.py",
-                "            if self._process != os.getpid():\n",
-                "            if False:\n",
+                "        if self._process != os.getpid():\n",
+                "        if False:\n",
             ),
             (
                 "privacy/randomness.py",
@@ -57,9 +57,16 @@ NOISE = (
     bug(
         "normals handed out twice",
         "privacy/randomness.py",
-        "            self._ahead = self._ahead[:, size:]\n",
+        "        self._ahead = self._ahead[:, size:]\n",
         "",
         "privacy/test_randomness.py",
+    ),
+    bug(
+        "noise that was rounded ahead handed out twice",
+        "privacy/randomness.py",
+        "                self._rounded = self._rounded[size:]\n",
+        "",
+        "privacy/test_rounded_noise.py",
     ),
     bug(
         "public coins from the stream of the noise",

@@ -24,6 +24,7 @@ DRAWS = 200_000
 WORDS = 1 << 12  # Normals that are drawn ahead.
 # Chance that a test of true randomness fails although all is well.
 FALSE_ALARM = 1e-9
+SCALE = 2.0**40  # So wide that rounded normals are hardly ever equal.
 STATES = {
     "int": lambda: 7,
     "RandomState": lambda: np.random.RandomState(7),
@@ -190,6 +191,13 @@ def test_choices_are_fresh_and_independent():
         assert abs((one & other_one).mean() - 0.25) < 0.007
 
 
+def ahead(noise):
+    """All that a source has in store, rounded or not, with what was there before it."""
+    bits = noise._ahead if noise._ahead.base is None else noise._ahead.base
+    whole = noise._rounded if noise._rounded.base is None else noise._rounded.base
+    return np.concatenate([bits[0].view(np.float64), whole])
+
+
 def test_no_normal_is_handed_out_twice():
     one, other = SystemNoise(), SystemNoise()
     sizes = [1, 5, WORDS - 7, WORDS, WORDS + 1, 3, 0, WORDS // 2, WORDS // 2, 10]
@@ -226,8 +234,11 @@ def test_a_forked_child_draws_other_normals():
 def test_a_forked_child_drops_what_was_drawn_ahead_before_it_asks():
     noise = SystemNoise()
     noise.normal(1)
+    for _ in range(2):
+        noise.rounded(1, SCALE)
     assert left_after_a_fork(noise) == 0
-    assert noise._ahead.shape[1] == WORDS - 1
+    assert noise._ahead.shape[1] == WORDS - 2
+    assert noise._rounded.size == WORDS - 1
 
 
 @pytest.mark.skipif(not hasattr(os, "fork"), reason="needs a system that can fork")
@@ -248,7 +259,7 @@ def left_after_a_fork(noise, draw=False):
             signal.alarm(20)
             if draw:
                 noise.normal(1)
-            os.write(writing, str(noise._ahead.shape[1]).encode())
+            os.write(writing, str(noise._ahead.shape[1] + noise._rounded.size).encode())
         finally:
             os._exit(0)
     os.close(writing)
@@ -261,9 +272,12 @@ def left_after_a_fork(noise, draw=False):
 def test_a_process_that_was_forked_unnoticed_draws_afresh(monkeypatch):
     noise = SystemNoise()
     noise.normal(1)
-    ahead = noise._ahead[0].view(np.float64).copy()
+    for _ in range(2):
+        noise.rounded(1, SCALE)
+    before = ahead(noise)
     monkeypatch.setattr(os, "getpid", lambda: -1)
-    assert np.intersect1d(noise.normal(1000), ahead).size == 0
+    assert np.intersect1d(noise.rounded(500, SCALE), before).size == 0
+    assert np.intersect1d(noise.normal(1000), before).size == 0
 
 
 def test_sources_are_not_kept_alive():

@@ -72,7 +72,9 @@ def noisy_on_grid(
         Where it comes from.
     """
     g = spacing(sensitivity, noise_scale, value.size)
-    out = np.asarray(np.rint(value / g))
+    # The reciprocal of a power of two is exact, too.
+    out = np.asarray(value * (1.0 / g))
+    np.rint(out, out=out)
     out += noise.rounded(value.shape, noise_scale / g)
     out *= g
     return out

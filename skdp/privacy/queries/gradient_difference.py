@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from dataclasses import dataclass
 from functools import cached_property
-from math import inf, sqrt
+from math import inf, isfinite, sqrt
 from typing import ClassVar
 
 import numpy as np
@@ -183,13 +183,15 @@ class GradientDifferenceQuery(GaussianQuery):
         c = self._delta * (centre / self._length) if centre else None
 
         def counted(block: BoundedBlock) -> np.ndarray:
-            return np.append(self._of_block(block), block.y.size)
+            out = np.empty(self._delta.size + 1)
+            out[:-1], out[-1] = self._of_block(block).ravel(), block.y.size
+            return out
 
         # The centre is no multiple of the grid on which sums may be exact, so it is taken off last.
-        *sums, taken = rows.bounded(problem.bounds).sum(counted, marked)
-        total = np.reshape(sums, problem.shape)
+        sums = rows.bounded(problem.bounds).sum(counted, marked)
+        total = sums[:-1].reshape(problem.shape)
         if c is not None:
-            total -= taken * c
+            total -= sums[-1] * c
         total /= count
         return total if c is None else total + c * (problem.n_held / problem.n_samples)
 
@@ -207,7 +209,7 @@ class GradientDifferenceQuery(GaussianQuery):
         a -= gradient.clipped(block, z, limits)
         if np.isfinite(problem.loss.smoothness):
             _project(a, t, problem.loss.smoothness, self._kind)
-        if not np.isfinite(np.vdot(a, a)):
+        if not isfinite(np.vdot(a, a)):
             np.copyto(a, 0.0, where=~np.isfinite(a))
         # No more than what two gradients may be, and than the far end of the ball.
         reach = self._ball[0] + self.radius
