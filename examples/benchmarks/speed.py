@@ -37,6 +37,7 @@ from skdp.data.sparse import SparseRows
 from skdp.losses import Logistic, Softmax
 from skdp.privacy import gdp
 from skdp.privacy.queries.gradient import GradientQuery
+from skdp.privacy.queries.gradient_difference import GradientDifferenceQuery
 from skdp.privacy.randomness import SystemNoise
 from skdp.problem import Problem
 
@@ -144,7 +145,9 @@ def whole_fits(sizes, repeats):
 
 def solvers(sizes, repeats):
     print("\nWhole fits, each solver with its defaults, on rows as they came: processor time")
-    print(f"{'data':24}{'solver':14}{'questions':>11}{'ms each':>9}{'/ bare':>8}{'/ gd':>7}")
+    print("(/ bare: to bare passes; / exact: to the same questions without noise and ledger)")
+    heads = f"{'questions':>11}{'ms each':>9}{'/ bare':>8}{'/ exact':>9}{'/ gd':>7}"
+    print(f"{'data':24}{'solver':14}{heads}")
     for n, d in sizes:
         X, y, kind = covertype(n, d)
         target, w0 = y.astype(np.float64), np.full(d, 0.1)
@@ -163,10 +166,13 @@ def solvers(sizes, repeats):
                 asked["difference" in event.query] += event.count
             models[name], bare[name] = model, asked
         w = models["gd"].coef_[0]
-        gradient_only, difference, *fits = medians(
+        exact, exact_difference = exact_answers(X, target, w, w0)
+        gradient_only, difference, unnoised, unnoised_difference, *fits = medians(
             repeats,
             lambda X=X, y=target, w=w: [bare_pass(X, y, w) for _ in range(BARE)],
             lambda X=X, y=target, w=w, w0=w0: [bare_difference(X, y, w, w0) for _ in range(BARE)],
+            lambda exact=exact: [exact() for _ in range(BARE)],
+            lambda exact=exact_difference: [exact() for _ in range(BARE)],
             *(lambda model=model, X=X, y=y: model.fit(X, y) for model in models.values()),
             clock=time.process_time,
         )
@@ -175,12 +181,24 @@ def solvers(sizes, repeats):
             asked = bare[name]
             questions = sum(asked.values())
             least = (asked[False] * gradient_only + asked[True] * difference) / BARE
+            passes = (asked[False] * unnoised + asked[True] * unnoised_difference) / BARE
             each[name] = seconds / questions
             print(
                 f"{f'{kind} {n:,} x {d}':24}{name:14}{f'{asked[False]} + {asked[True]}':>11}"
-                f"{1e3 * each[name]:9.2f}{seconds / least:8.2f}{each[name] / each['gd']:7.2f}",
+                f"{1e3 * each[name]:9.2f}{seconds / least:8.2f}{seconds / passes:9.2f}"
+                f"{each[name] / each['gd']:7.2f}",
                 flush=True,
             )
+
+
+def exact_answers(X, y, w, w0):
+    """A gradient and a difference of gradients, as an oracle computes them before it adds noise."""
+    bounds = RowBounds(float(np.sqrt(X.shape[1] - 53)), 1.0)
+    problem = Problem(Logistic(), *X.shape, bounds)
+    clip, rows = 0.3 * problem.row_norm, DenseRows(X, y)
+    at_w = GradientQuery(problem, np.append(w, 0.0), clip)
+    apart = GradientDifferenceQuery(at_w, np.append(w0, 0.0))
+    return lambda: at_w.evaluate(rows), lambda: apart.evaluate(rows)
 
 
 def gradient(X, y, n_classes, data_norm):
