@@ -213,6 +213,11 @@ def _union(plain: float, ways: dict[float, int], delta: float) -> float:
     largest = max(m for m, _ in mus)
     low = gdp.epsilon(largest, delta) * (1 - 1e-9)
     high = gdp.epsilon(largest, max(delta / count, 1e-300)) * (1 + 1e-9)
+    # Next to zero the ends are closer than the rounding of logarithms.
+    if excess(low) <= 0:
+        return high
+    while excess(high) > 0:
+        high *= 2
     return float(brentq(excess, low, high, xtol=1e-16 * high, rtol=1e-14)) * (1 + _ROUNDING)
 
 

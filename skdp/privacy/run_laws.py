@@ -17,7 +17,7 @@ from typing import ClassVar, final
 
 import numpy as np
 from scipy.optimize import brentq
-from scipy.special import ndtr
+from scipy.special import log_ndtr, ndtr
 
 __all__ = ["NegativeBinomial", "Poisson", "RunLaw", "law_of"]
 
@@ -54,9 +54,14 @@ class RunLaw(ABC):
                 f"{type(self).__name__} needs a mean number of runs in [1, 1e6], got {self.mean}."
             )
 
-    @abstractmethod
+    @final
     def slope(self, beaten: np.ndarray) -> np.ndarray:
         """f'(1 - p) for probabilities p of being beaten, in [0, 1]; decreases from the mean."""
+        return np.exp(self.log_slope(beaten))
+
+    @abstractmethod
+    def log_slope(self, beaten: np.ndarray) -> np.ndarray:
+        """Logarithm of f'(1 - p), which may itself be below the least float."""
 
     @final
     def at(self, z: np.ndarray) -> np.ndarray:
@@ -65,7 +70,7 @@ class RunLaw(ABC):
 
     @abstractmethod
     def curvature(self, z: np.ndarray) -> np.ndarray:
-        """Size of F''(z), relative to F(z)."""
+        """Bound on the size of F''(z), and on the square of F'(z), relative to F(z)."""
 
     @property
     @final
@@ -168,27 +173,37 @@ class NegativeBinomial(RunLaw):
         target = log(self.mean)
         if target < _NO_SPREAD:
             return 0.0
-        low = -1.0
+        low, high = -1.0, -1e-12
         while self._log_mean(low) < target:
-            low *= 2
-        return float(brentq(lambda g: self._log_mean(g) - target, low, -1e-12, xtol=1e-13))
+            low, high = 2 * low, low
+        return float(brentq(lambda g: self._log_mean(g) - target, low, high, xtol=1e-13))
 
     def _log_mean(self, log_gamma: float) -> float:
         g, eta = log_gamma, self.eta
         # eta (1 - gamma) / (gamma (1 - gamma^eta)), whose limit at eta = 0 is the logarithmic law.
-        spread = -g if abs(eta * g) < 1e-12 else -expm1(eta * g) / eta
-        return log(-expm1(g)) - g - log(spread)
+        if abs(eta * g) < 1e-12:
+            return log(-expm1(g)) - g - log(-g)
+        # Without a power of gamma that might be too large for a float.
+        falls = g if eta > 0 else (1 + eta) * g
+        return log(-expm1(g)) - falls - log(-expm1(-abs(eta * g)) / abs(eta))
 
-    def slope(self, beaten: np.ndarray) -> np.ndarray:
-        """E[K] (gamma / (gamma + (1 - gamma) p))^(eta + 1)."""
-        gamma = exp(self.log_gamma)
-        return self.mean * (gamma / (gamma + (1 - gamma) * beaten)) ** (1 + self.eta)
+    def log_slope(self, beaten: np.ndarray) -> np.ndarray:
+        """Of E[K] (gamma / (gamma + (1 - gamma) p))^(eta + 1)."""
+        with np.errstate(divide="ignore"):
+            log_beaten = np.log(beaten)
+        # gamma itself is below the least float if eta is close to -1.
+        return log(self.mean) - (1 + self.eta) * np.logaddexp(0.0, self._log_odds + log_beaten)
 
     def curvature(self, z: np.ndarray) -> np.ndarray:
-        """k r ((1 + k) r - z), with k = eta + 1, r = (1 - gamma) phi / (gamma + (1 - gamma) p)."""
-        gamma, k = exp(self.log_gamma), 1 + self.eta
-        r = (1 - gamma) * _density(z) / (gamma + (1 - gamma) * ndtr(-z))
-        return np.abs(k * r * ((1 + k) * r - z))
+        """k r ((1 + k) r + |z|), with k = eta + 1, r = phi / (gamma / (1 - gamma) + p)."""
+        k = 1 + self.eta
+        r = np.exp(-z * z / 2 - log(2 * pi) / 2 - np.logaddexp(-self._log_odds, log_ndtr(-z)))
+        return k * r * ((1 + k) * r + np.abs(z))
+
+    @property
+    def _log_odds(self) -> float:
+        """The logarithm of (1 - gamma) / gamma."""
+        return log(-expm1(self.log_gamma)) - self.log_gamma if self.log_gamma else -inf
 
     @property
     def log_once(self) -> float:
@@ -228,14 +243,14 @@ class Poisson(RunLaw):
             return 0.0
         return float(brentq(lambda m: m / -expm1(-m) - self.mean, 1e-12, self.mean, xtol=1e-13))
 
-    def slope(self, beaten: np.ndarray) -> np.ndarray:
-        """E[K] exp(-m p)."""
-        return self.mean * np.exp(-self.rate * beaten)
+    def log_slope(self, beaten: np.ndarray) -> np.ndarray:
+        """Of E[K] exp(-m p)."""
+        return log(self.mean) - self.rate * beaten
 
     def curvature(self, z: np.ndarray) -> np.ndarray:
-        """m phi (m phi - z)."""
+        """m phi (m phi + |z|)."""
         moved = self.rate * _density(z)
-        return np.abs(moved * (moved - z))
+        return moved * (moved + np.abs(z))
 
     @property
     def log_once(self) -> float:

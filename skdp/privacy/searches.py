@@ -14,7 +14,7 @@ from __future__ import annotations
 from abc import ABC, abstractmethod
 from collections.abc import Callable
 from dataclasses import dataclass
-from functools import cached_property, lru_cache
+from functools import cached_property, lru_cache, partial
 from math import log, sqrt
 from typing import ClassVar, final
 
@@ -38,6 +38,8 @@ __all__ = [
 _SAFE = 1 - 1e-9
 # Parameters below are refused by estimators. A smaller delta makes a larger epsilon.
 _LEAST_EPSILON, _SMALLER = 1e-8, 0.1
+# The least that accountants take.
+_LEAST_DELTA = 1e-300
 
 
 @dataclass(frozen=True)
@@ -159,7 +161,7 @@ class GaussianSearch(SearchAccount):
 
     def score_mu(self, share: float) -> float:
         """The root of the share of mu^2."""
-        return sqrt(self.run * share)
+        return _told_from_zero(sqrt(self.run * share))
 
     @property
     def events(self) -> tuple[Event, ...]:
@@ -202,7 +204,7 @@ class ConcentratedSearch(SearchAccount):
 
     def score_mu(self, share: float) -> float:
         """The root of twice the share of rho."""
-        return sqrt(2 * self.run * share)
+        return _told_from_zero(sqrt(2 * self.run * share))
 
     @property
     def events(self) -> tuple[Event, ...]:
@@ -216,11 +218,7 @@ class ConcentratedSearch(SearchAccount):
     def _parameters(self, rho: float, step: Calculus | None) -> PrivacySpent:
         if isinstance(step, GaussianDP):
             return _gaussian(2 * rho, self.delta)
-        delta, epsilon = self.delta, zcdp.epsilon(rho, self.delta)
-        while epsilon < _LEAST_EPSILON:
-            delta *= _SMALLER
-            epsilon = zcdp.epsilon(rho, delta)
-        return PrivacySpent(epsilon, delta)
+        return _traded(partial(zcdp.epsilon, rho), self.delta)
 
 
 @final
@@ -254,7 +252,7 @@ class ApproximateSearch(SearchAccount):
 
     def score_mu(self, share: float) -> float:
         """What the share of both parameters allows."""
-        return gdp.mu(self.run.epsilon * share, self.run.delta * share)
+        return _told_from_zero(gdp.mu(self.run.epsilon * share, self.run.delta * share))
 
     @property
     def events(self) -> tuple[Event, ...]:
@@ -337,12 +335,26 @@ def _concentrated_delta(epsilon: float, law: RunLaw, rho: float, more: float) ->
 
 
 def _gaussian(mu2: float, delta: float) -> PrivacySpent:
-    mu = sqrt(mu2)
-    epsilon = gdp.epsilon(mu, delta)
-    while epsilon < _LEAST_EPSILON:
+    return _traded(partial(gdp.epsilon, sqrt(mu2)), delta)
+
+
+def _traded(epsilon_at: Callable[[float], float], delta: float) -> PrivacySpent:
+    """At the delta, or at a smaller one for which epsilon is large enough for an estimator."""
+    while (epsilon := epsilon_at(delta)) < _LEAST_EPSILON:
         delta *= _SMALLER
-        epsilon = gdp.epsilon(mu, delta)
+        if delta < _LEAST_DELTA:
+            _told_from_zero(0.0)
     return PrivacySpent(epsilon, delta)
+
+
+def _told_from_zero(amount: float) -> float:
+    if not amount:
+        raise ValueError(
+            "A private search needs a budget of which a run gets a share that can be told from 0, "
+            "and of this one next to nothing is left. Let epsilon be larger, n_iter smaller or eta "
+            "farther from -1."
+        )
+    return amount
 
 
 def _root_below(excess: Callable[[float], float]) -> float:

@@ -38,14 +38,15 @@ from __future__ import annotations
 
 from collections.abc import Callable, Sequence
 from functools import lru_cache
-from math import exp, inf, isinf, log, log1p, sqrt
+from math import exp, hypot, inf, isinf, log, log1p, log2, sqrt
 
 import numpy as np
 from scipy.optimize import brentq
-from scipy.special import log_ndtr, ndtr
+from scipy.special import ndtr, ndtri
 
 from . import gdp
 from .arguments import check_delta, check_non_negative
+from .lines import envelope, integrals
 from .run_laws import RunLaw
 
 __all__ = ["delta", "epsilon", "largest_ratio", "mu", "renyi_delta", "split_delta"]
@@ -54,13 +55,17 @@ __all__ = ["delta", "epsilon", "largest_ratio", "mu", "renyi_delta", "split_delt
 _REACH = 9.0
 # How finely: more so if epsilon is small, up to a factor.
 _CELLS, _SMALL, _FINEST = 6000, 0.03, 6.0
-# Curvatures change by far less than this factor between points of the grid.
-_SLACK = 1.2
+# Curvatures change by far less than this factor between points of the grid, and lines are moved by
+# no more than this share.
+_SLACK, _SMOOTH = 1.2, 0.2
 _QUANTILES = 8000
 _LOSSES = (0.0, *np.geomspace(1e-3, 30.0, 80).tolist())
 _ORDERS = tuple((1 + np.geomspace(0.1, 3000, 60)).tolist())
+# From this level on the law of runs hardly matters, and exponents lose digits.
+_COARSE = 1e4
 # No smaller answer is looked for.
-_LEAST_EPSILON = 1e-4
+_LEAST_EPSILON, _LEAST_DELTA = 1e-4, 1e-300
+_TINY = 1e-290
 # Far above the rounding of the sums below, as a relative change of the answers.
 _MARGIN = 1e-9
 
@@ -91,14 +96,20 @@ def delta(mu: float, epsilon: float, law: RunLaw, more: float = 0.0) -> float:
     """
     for name, value in (("mu", mu), ("epsilon", epsilon), ("more", more)):
         check_non_negative("tuning.delta", name, value)
-    total = sqrt(mu * mu + more)
+    total = hypot(mu, sqrt(more))
     if isinf(epsilon) or total == 0:
         return 0.0
     if isinf(total):
         return 1.0
+    left = (epsilon - _widest(law)) / total - total / 2
+    rough = min(1.0, law.mean * float(ndtr(-left)))
+    if total > _COARSE:
+        return rough
     slopes, offsets = _lines(mu, epsilon, law)
-    kept = _envelope(slopes.tolist(), offsets.tolist())
-    return min(1.0, float(_integrals(slopes[kept], offsets[kept], total, epsilon).sum()))
+    # Floats that are nearly too small have few digits; up and down is the safe side.
+    slopes, offsets = np.maximum(slopes, _TINY), np.where(offsets < _TINY, 0.0, offsets)
+    kept = envelope(slopes.tolist(), offsets.tolist())
+    return min(rough, float(integrals(slopes[kept], offsets[kept], total, epsilon).sum()))
 
 
 def epsilon(mu: float, delta: float, law: RunLaw, more: float = 0.0) -> float:
@@ -243,6 +254,11 @@ def largest_ratio(
         The delta of a run for a given epsilon >= 0.
     losses : sequence of float, optional
         The x to use; by default many between 0 and 30.
+
+    Returns
+    -------
+    float
+        At least 1; infinite if it is too large for a float.
     """
     p = ndtr(np.linspace(-_REACH, _REACH, _QUANTILES))
     # A cell is judged by the p at its left and the p' at its right end.
@@ -252,7 +268,9 @@ def largest_ratio(
         slack = run(x)
         np.minimum(other, np.exp(x) * right + slack, out=other)
         np.minimum(other, 1 - np.exp(-x) * (1 - right - slack), out=other)
-    return float(np.max(law.slope(left) / law.slope(np.minimum(other, 1.0))))
+    log_ratio = np.max(law.log_slope(left) - law.log_slope(np.minimum(other, 1.0)))
+    with np.errstate(over="ignore"):
+        return float(np.exp(log_ratio))
 
 
 @lru_cache(maxsize=256)
@@ -262,35 +280,59 @@ def _epsilon(mu: float, delta_: float, law: RunLaw, more: float) -> float:
     def excess(loss: float) -> float:
         return log(max(delta(mu, loss, law, more), 1e-320)) - goal
 
-    total = sqrt(mu * mu + more)
+    total = hypot(mu, sqrt(more))
     if total == 0:
         return 0.0
+    if total > _COARSE:
+        wide = _widest(law) + total * (total / 2 - float(ndtri(delta_ / law.mean)))
+        return max(0.0, wide * (1 + _MARGIN))
     # The supremum is at least its value at p = 0, where selection multiplies delta by the mean.
-    low = max(_LEAST_EPSILON, gdp.epsilon(total, delta_ / law.mean) * (1 - _MARGIN))
+    single = max(delta_ / law.mean, _LEAST_DELTA)
+    low = max(_LEAST_EPSILON, gdp.epsilon(total, single) * (1 - _MARGIN))
     if excess(low) <= 0:
         return low
     high = 2 * low
     while excess(high) > 0:
         high *= 2
-    root = float(brentq(excess, low, high, xtol=1e-12, rtol=1e-12))
-    return root * (1 + _MARGIN) + 1e-12
+    root = _root(excess, low, high)
+    margin = _MARGIN
+    while excess(out := root * (1 + margin) + 1e-12) > 0:
+        margin *= 2
+    return out
 
 
 @lru_cache(maxsize=256)
 def _mu(epsilon: float, delta_: float, law: RunLaw, refit: float) -> float:
     goal, ratio = log(delta_), refit / (1 - refit)
 
-    def excess(level: float) -> float:
+    def excess(log_level: float) -> float:
+        level = 2.0**log_level
         return log(max(delta(level, epsilon, law, level * level * ratio), 1e-320)) - goal
 
     # Selection costs something, so that a run has less than the whole.
-    high = gdp.mu(epsilon, delta_)
-    if excess(high) <= 0:
-        return high * (1 - _MARGIN)
-    low = high / 2
+    high = log2(gdp.mu(epsilon, delta_))
+    low, step, margin = high, 1.0, _MARGIN
     while excess(low) > 0:
-        low /= 2
-    return float(brentq(excess, low, high, xtol=1e-300, rtol=1e-12)) * (1 - _MARGIN)
+        low -= step
+        step *= 2
+    root = low if low == high else _root(excess, low, high)
+    while excess(root - margin) > 0:
+        margin *= 2
+    return 2.0 ** (root - margin)
+
+
+def _root(excess: Callable[[float], float], low: float, high: float) -> float:
+    # How close it comes does not matter for what is claimed: the callers check what they return.
+    return float(brentq(excess, low, high, xtol=1e-12, rtol=1e-12, disp=False))
+
+
+def _widest(law: RunLaw) -> float:
+    """Logarithm of the largest f' over the least.
+
+    With R so large in the split form, and delta_P(x) at most Phi(m / 2 - x / m), which is what is
+    left of it if m is large, no integral is needed.
+    """
+    return log(law.mean) - law.log_once
 
 
 def _lines(mu: float, epsilon: float, law: RunLaw) -> tuple[np.ndarray, np.ndarray]:
@@ -300,60 +342,25 @@ def _lines(mu: float, epsilon: float, law: RunLaw) -> tuple[np.ndarray, np.ndarr
     b = F(z - mu) for one increasing function F. Over a cell of width h, a is at most that of its
     right end and b at least that of its left end. For small mu that is too rough: where
     g = F(z) t - F(z - mu) is largest its slope is 0, so that the nearest point of a grid falls
-    short by h^2 / 8 times a bound on |g''|, that is, on the curvature of F relative to F.
+    short by h^2 / 8 times a bound on |g''|, that is, on the curvature of F relative to F. Cells in
+    which F rises too steeply for that stay rough ones; F has no size there, unless runs are few.
     """
     n = _CELLS if mu > 1 else int(_CELLS * min(_FINEST, max(1.0, sqrt(_SMALL / (epsilon + 1e-9)))))
     z = np.linspace(-_REACH, _REACH + mu, n)
     own, other = law.at(z), law.at(z - mu)
-    h = z[1] - z[0]
-    missing = _SLACK * h * h / 8
-    shrinks = missing * law.curvature(z - mu)
-    # Laws of very many runs rise too steeply for the grid, and would leave less than nothing.
-    if mu > 1 or not shrinks.max() < 1:
-        return np.append(own, law.mean), np.append(law.once, other)
-    own = own * (1 + missing * law.curvature(z))
-    other = other * (1 - shrinks)
-    slopes = np.concatenate([law.at(z[:1]), own, [law.mean]])
-    offsets = np.concatenate([[law.once], other, law.at(z[-1:] - mu)])
+    h = float(z[1] - z[0])
+    more, less = _missing(h, law.curvature(z)), _missing(h, law.curvature(z - mu))
+    smooth = (np.maximum(more, less) < _SMOOTH) & (mu <= 1)
+    rough = ~(smooth[1:] & smooth[:-1])
+    own_fine, other_fine = own[smooth] * (1 + more[smooth]), other[smooth] * (1 - less[smooth])
+    slopes = np.concatenate([own[:1], own[1:][rough], own_fine, [law.mean]])
+    offsets = np.concatenate([[law.once], other[:-1][rough], other_fine, other[-1:]])
     order = np.lexsort((offsets, slopes))
     return slopes[order], offsets[order]
 
 
-def _envelope(slopes: list[float], offsets: list[float]) -> np.ndarray:
-    """Which lines ``slopes * t - offsets`` are the largest, and positive, for some t > 0.
-
-    Slopes are given in increasing order, and so are the answers.
-    """
-    kept: list[int] = []
-    # Where each line that is kept takes over from the one before, the first one from zero.
-    starts = [0.0]
-    a0 = b0 = 0.0
-    for j, (a, b) in enumerate(zip(slopes, offsets, strict=True)):
-        while kept:
-            before = kept[-1]
-            a0, b0 = slopes[before], offsets[before]
-            # Once a line is no better where the last one begins, it is better nowhere before.
-            if a > a0 and b - b0 > starts[-1] * (a - a0):
-                break
-            if a <= a0 and b >= b0:
-                break
-            kept.pop()
-            starts.pop()
-        else:
-            a0 = b0 = 0.0
-        if a > a0:
-            kept.append(j)
-            starts.append((b - b0) / (a - a0))
-    return np.array(kept)
-
-
-def _integrals(slopes: np.ndarray, offsets: np.ndarray, mu: float, epsilon: float) -> np.ndarray:
-    """Integral of ``slopes * dP - e^epsilon offsets * dP'`` over Gaussians, line by line."""
-    steps = np.diff(offsets, prepend=0.0) / np.diff(slopes, prepend=0.0)
-    # The likelihood ratio exp(mu y - mu^2 / 2) passes e^epsilon steps at y.
-    with np.errstate(divide="ignore"):
-        y = (np.log(steps) + epsilon) / mu + mu / 2
-    ends = np.append(y[1:], inf)
-    own = ndtr(mu - y) - ndtr(mu - ends)
-    other = np.exp(epsilon + log_ndtr(-y)) - np.exp(epsilon + log_ndtr(-ends))
-    return slopes * own - offsets * other
+def _missing(h: float, curvature: np.ndarray) -> np.ndarray:
+    """Most by which F may exceed a line through a point, half a cell away, relative to F."""
+    # The root bounds the relative slope of F, and so how much larger F gets within the cell.
+    with np.errstate(over="ignore"):
+        return _SLACK * h * h / 8 * curvature * np.exp(h * np.sqrt(curvature))

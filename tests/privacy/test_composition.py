@@ -126,6 +126,12 @@ def test_one_perturbation_is_what_its_own_calculus_says():
     assert 0.9 * own < compose([PERTURBED]).epsilon <= own
 
 
+@pytest.mark.parametrize("epsilon", [1e-8, 1e-10, 1e-14])
+def test_next_to_zero_epsilons_a_total_is_still_found(epsilon):
+    total = compose([gaussian(gdp.mu(epsilon, DELTA))])
+    assert total.epsilon == pytest.approx(epsilon, rel=1e-4)
+
+
 def test_perturbations_beside_gaussian_fits_are_a_union_over_vertices():
     total = compose([PERTURBED, gaussian(0.3), PERTURBED], delta=DELTA).epsilon - 0.16
     squares = [0.04 * share for share in (1.0, 0.25, 0.25, 0.0)]

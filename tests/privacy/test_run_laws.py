@@ -17,6 +17,7 @@ LAWS = [
     NegativeBinomial(10.0, 0.7),
     NegativeBinomial(10.0, 1.0),
     NegativeBinomial(10.0, 30.0),
+    NegativeBinomial(1.5, -0.9),
     Poisson(1.0),
     Poisson(1.3),
     Poisson(8.0),
@@ -116,3 +117,24 @@ def test_impossible_means_are_refused(name, mean):
 def test_impossible_shapes_are_refused(eta):
     with pytest.raises(ValueError, match="needs an eta"):
         NegativeBinomial(10.0, eta)
+
+
+@pytest.mark.parametrize("distance", [1e-2, 1e-4, 1e-8, 1e-12])
+@pytest.mark.parametrize("mean", [2.0, 1e3, 1e6])
+def test_laws_of_the_smallest_shapes_are_computed_in_logarithms(mean, distance):
+    """As eta falls to -1, E[K] gamma^(eta + 1) tends to 1 / |eta|: nearly all have one run."""
+    law = NegativeBinomial(mean, -1 + distance)
+    assert law.log_once == pytest.approx(np.log1p(-distance), rel=1e-3)
+    assert law.slope(np.array(0.0)) == pytest.approx(mean, rel=1e-12)
+    assert law.slope(np.array(1.0)) == pytest.approx(law.once, rel=1e-12)
+    p = np.geomspace(1e-300, 1, 50)
+    assert np.all(np.diff(law.slope(p)) <= 0)
+    assert law.draw(0.5) == 1
+
+
+@every_law
+def test_curvatures_bound_those_of_differences(law):
+    z, h = np.linspace(-6, 6, 400), 1e-4
+    F = law.at(np.stack([z - h, z, z + h]))
+    size = np.maximum(np.abs(F[0] - 2 * F[1] + F[2]) / h**2, ((F[2] - F[0]) / (2 * h)) ** 2 / F[1])
+    assert np.all(size <= F[1] * (law.curvature(z) * (1 + 1e-3) + 1e-5))

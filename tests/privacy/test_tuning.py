@@ -221,6 +221,71 @@ def test_concentrated_runs_cost_more_than_gaussian_ones():
     assert tuning.split_delta(1.4, law, run, run) > tuning.delta(MU, 1.4, law)
 
 
+STEEP = [
+    NegativeBinomial(1e6, 100.0),
+    NegativeBinomial(1e4, -0.99),
+    NegativeBinomial(1e6, -1 + 1e-12),
+    Poisson(1e4),
+    Poisson(1e6),
+]
+
+
+@pytest.mark.parametrize("law", STEEP, ids=str)
+@pytest.mark.parametrize(
+    "delta", [0.0028, *(pytest.param(d, marks=pytest.mark.slow) for d in (1e-300, 0.9))]
+)
+def test_prices_of_the_most_extreme_laws_are_numbers_that_grow_with_mu(law, delta):
+    mus = [1e-12, 0.3, 2.611236576641302, 2e3, 1e9, 1e160]
+    prices = [tuning.epsilon(mu, delta, law) for mu in mus]
+    assert np.all(np.diff(prices[:-1]) >= 0)
+    assert prices[0] >= 0
+    assert np.isfinite(prices[:-1]).all()
+    assert prices[-1] == inf
+    for mu, price in zip(mus[:-1], prices[:-1], strict=True):
+        assert price >= gdp.epsilon(mu, delta)
+        assert tuning.delta(mu, price, law) <= delta * (1 + 1e-9)
+
+
+def test_a_law_that_is_too_steep_for_floats_has_the_price_of_the_split_form():
+    # All runs are at least one and at most exp(a) times as likely to win as any other run.
+    mu, delta, law = 2.611236576641302, 0.0028, NegativeBinomial(1e6, 100.0)
+    ratio = log(law.mean) - law.log_once
+    most = ratio + gdp.epsilon(mu, delta / law.mean)
+    assert most - 60 > tuning.epsilon(mu, delta, law) > gdp.epsilon(mu, delta)
+    far = 1e5
+    assert tuning.epsilon(far, delta, law) == pytest.approx(
+        ratio + gdp.epsilon(far, delta / law.mean), rel=1e-4
+    )
+
+
+@pytest.mark.parametrize("epsilon", [0.0, 1e-3, 0.01, 0.1, 1.0, 1e3, 1e9])
+@pytest.mark.parametrize("law", [Poisson(1e4), NegativeBinomial(1e4, 100.0)], ids=str)
+def test_levels_of_steep_laws_keep_within_the_budget_and_are_not_given_away(law, epsilon):
+    mu = tuning.mu(epsilon, 1e-5, law, 0.3)
+    assert 0 <= mu <= gdp.mu(epsilon, 1e-5)
+    assert tuning.delta(mu, epsilon, law, mu * mu * 0.3 / 0.7) <= 1e-5
+    # About a fourth of what a single run would get, per unit of log(mean).
+    assert epsilon < 1e-3 or mu > 0.01 * gdp.mu(epsilon, 1e-5)
+
+
+@pytest.mark.parametrize("law", [Poisson(300.0), NegativeBinomial(300.0, 30.0)], ids=str)
+@pytest.mark.parametrize("mu", [0.003, 0.1, 0.9])
+def test_where_laws_are_steep_no_explicit_selection_costs_more_either(law, mu):
+    epsilon = tuning.epsilon(mu, 1e-4, law)
+    assert worst_delta(epsilon, mu, law) <= tuning.delta(mu, epsilon, law) * (1 + 1e-6)
+
+
+@pytest.mark.parametrize("law", STEEP, ids=str)
+@pytest.mark.parametrize("rho", [1e-12, 0.1, 1e6])
+def test_split_and_renyi_forms_are_probabilities_for_every_law(law, rho):
+    def run(x):
+        return zcdp.delta(rho, x)
+
+    for epsilon in (0.0, 1.0, 1e6):
+        assert 0 <= tuning.split_delta(epsilon, law, run, run) <= 1
+        assert 0 <= tuning.renyi_delta(epsilon, law, rho, run) <= 1
+
+
 def test_limits():
     law = LAWS[0]
     assert tuning.delta(0.0, 0.0, law) == 0
