@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from typing import Any
 
 from ..exceptions import PrivacyLeakWarning
@@ -117,7 +117,18 @@ def privacy_spent(estimator: Any, delta: float | None = None) -> TotalSpent:
     if found.leaks:
         listed = "; ".join(found.leaks)
         warn_user(f"The total does not cover all that is public: {listed}.", PrivacyLeakWarning)
-    receipts = [receipt for receipt in found.receipts if not receipt.nothing]
+    receipts = _once([receipt for receipt in found.receipts if not receipt.nothing])
     relation = common_adjacency(receipts)
     total = compose(receipts, delta, relation)
     return TotalSpent(total.epsilon, total.delta, str(relation), tuple(receipts))
+
+
+def _once(receipts: list[Receipt]) -> list[Receipt]:
+    """The receipts, with that of a search once, however many steps of its winner show it."""
+    found: dict[object, Receipt] = {}
+    for k, receipt in enumerate(receipts):
+        key = replace(receipt, who="") if receipt.search else k
+        if key in found:
+            receipt = replace(receipt, who=f"{found[key].who}, {receipt.who}")
+        found[key] = receipt
+    return [*found.values()]

@@ -96,9 +96,27 @@ def _step(thing: Any, who: str) -> Findings:
         return Findings()
     reason = reason_to_refuse(thing)
     if reason is not None:
-        return Findings(refused=[f"{who} {reason}"])
+        return Findings(refused=[f"{who} {_of_wrappers(thing) or reason}"])
     believed = assumption(thing)
     return Findings(leaks=[] if believed is None else [f"{who} {believed}"])
+
+
+def _of_wrappers(thing: Any) -> str | None:
+    """Why something that fits private estimators is refused; None if it does not."""
+    if isinstance(thing, type) or not hasattr(thing, "get_params"):
+        return None
+    if not any(map(spends, thing.get_params(deep=True).values())):
+        return None
+    reason = (
+        "fits private estimators, and how often is not known here; open a skdp.PrivacyBudget "
+        "around its fit, which counts them"
+    )
+    if hasattr(thing, "best_params_"):
+        reason += (
+            ". It has also chosen its parameters by exact scores, which no receipt covers; search "
+            "with skdp.model_selection"
+        )
+    return reason
 
 
 def _all(parts: Iterable[tuple[str, Any]], who: str, look: Callable[..., Findings]) -> Findings:

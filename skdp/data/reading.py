@@ -60,7 +60,7 @@ def unquoted(check: Callable[..., Any], *args: Any, **options: Any) -> Any:
     try:
         with vigilant():
             return check(*args, **options)
-    except (ValueError, OverflowError) as error:
+    except (TypeError, ValueError, OverflowError) as error:
         message = _without_entries(str(error))
         if message is None:
             raise
@@ -116,7 +116,7 @@ def _without_entries(message: str) -> str | None:
             "Input X contains NaN; fill them with a known constant, for example "
             "SimpleImputer(strategy='constant'), or drop the rows."
         )
-    if "could not convert" in message:
+    if "could not convert" in message or message.startswith("Cannot cast"):
         return (
             "Numeric features are needed; X holds entries that are not numbers. Encode them "
             "first, for example with OneHotEncoder(categories=...)."
@@ -130,4 +130,6 @@ def _without_entries(message: str) -> str | None:
             f"{message.partition('instead')[0]}instead. Reshape your data, with "
             "array.reshape(-1, 1) if it has one feature or array.reshape(1, -1) if it is one row."
         )
+    if "got scalar" in message:
+        return "Input should have at least 1 dimension, got a scalar."
     return None

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from collections.abc import Iterable
 from typing import Any, final
 
 import numpy as np
@@ -70,6 +71,8 @@ class ArmLabels:
         ValueError
             If there are more or fewer, or one is no label of an arm. The message quotes none.
         """
+        if hasattr(actions, "columns") or not isinstance(actions, Iterable):
+            actions = np.asarray(actions)
         given = actions if isinstance(actions, np.ndarray) else _array(list(actions))
         if given.ndim != 1 or len(given) != n:
             raise ValueError(

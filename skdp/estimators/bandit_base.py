@@ -13,7 +13,6 @@ from sklearn.utils.validation import check_array, check_is_fitted, validate_data
 from ..bandit_problem import BanditProblem
 from ..data.reading import unquoted
 from ..losses import Logistic, Squared
-from ..notices import warn_user
 from ..options import check_parameters, one_of
 from ..policies import POLICIES, Policy
 from ..privacy.adjacency import Adjacency
@@ -22,9 +21,18 @@ from ..privacy.events import Event
 from ..privacy.ledger import Ledger, PrivacySpent
 from ..privacy.randomness import public_coins, secret_noise
 from ..solvers.streaming import StreamingSolver
+from ..turns import in_turn
 from .arm_labels import ArmLabels
 from .bandit_charges import charge_again, charge_begun, charge_planned, settle
-from .bandit_choices import STREAMING, choose_bounds, choose_policy, given_bounds, warn_if_hopeless
+from .bandit_choices import (
+    STREAMING,
+    choose_bounds,
+    choose_policy,
+    given_bounds,
+    refuse_unplanned,
+    warn_if_hopeless,
+    warn_of_rewards,
+)
 from .bandit_stream import BanditStream, StreamNote
 from .plain_arrays import plain
 from .restoring import Restoring
@@ -104,15 +112,10 @@ class PrivateBandit(CarriesBudgets, ABC):
         ValueError
             If parameters or data are malformed. Nothing has been spent then, and the results of an
             earlier fit are still there.
+        RuntimeError
+            If another thread is fitting the same object. This call has read and spent nothing.
         """
-        with Restoring(self):
-            rows = self._rows(X, a, r, new=True)
-            self._begin(len(rows[0]), at_once=True)
-        self._feed(*rows)
-        settle(self)
-        # Its users are all there; a stream that follows is another run.
-        del self._session
-        return self
+        return in_turn(self, "fit", lambda: self._fit(X, a, r))
 
     @final
     def partial_fit(self, X: Any, a: Any, r: Any) -> Self:
@@ -138,22 +141,7 @@ class PrivateBandit(CarriesBudgets, ABC):
             If parameters or data are malformed, or there are more users than the horizon allows.
             Nothing has been learned from this call then.
         """
-        with Restoring(self):
-            new = self._needs_new_run("partial_fit")
-            if not new:
-                charge_again(self, self._session.claim)
-            rows = self._rows(X, a, r, new=new)
-            if new:
-                self._begin_stream()
-            left = self._problem.horizon - self.n_seen_
-            if len(rows[0]) > left:
-                raise ValueError(
-                    f"{type(self).__name__}.partial_fit needs no more users than its horizon of "
-                    f"{self._problem.horizon}, of which {left} are left, got {len(rows[0])}; noise "
-                    "was planned for them. Start another stream with a clone."
-                )
-        self._feed(*rows)
-        return self
+        return in_turn(self, "partial_fit", lambda: self._go_on(X, a, r), waits=True)
 
     @final
     def act(self, X: Any) -> np.ndarray:
@@ -174,11 +162,10 @@ class PrivateBandit(CarriesBudgets, ABC):
         ValueError
             If contexts are malformed, or parameters are and there was no call before.
         """
-        with Restoring(self):
-            new = not hasattr(self, "_rule") and self._needs_new_run("act")
-            V = self._contexts(X, new=new)
-            if new:
-                self._begin_stream()
+        if hasattr(self, "_rule"):
+            V = self._contexts(X, new=False)
+        else:
+            V = in_turn(self, "act", lambda: self._first_contexts(X), waits=True)
         if not hasattr(self, "_coins"):
             self._coins = public_coins(None)
         chosen = self._rule.actions(self._problem.contexts.rows(V), self._turn, self._coins)
@@ -252,7 +239,7 @@ class PrivateBandit(CarriesBudgets, ABC):
     @final
     def _needs_new_run(self, method: str) -> bool:
         """Whether there is no stream to go on with, which is fine only before the first."""
-        if hasattr(self, "_session") and self._session.turn.here:
+        if hasattr(self, "_session") and self._session.home.here:
             return False
         if hasattr(self, "_rule"):
             raise ValueError(
@@ -309,19 +296,44 @@ class PrivateBandit(CarriesBudgets, ABC):
 
     @final
     def _feed(self, X: np.ndarray, arms: np.ndarray, y: np.ndarray) -> None:
-        session = self._session
-        with session.turn.lock:
-            if vars(self).get("_session") is not session:
-                raise ValueError(
-                    f"{type(self).__name__}.partial_fit needs the stream that it began with, which "
-                    "another thread has ended in the meantime. Nothing was learned."
-                )
-            try:
-                session.feed(self, X, arms, y)
-            except BaseException:
-                # Half of a call is learned, and nobody could say which half.
-                del self._session
-                raise
+        try:
+            self._session.feed(self, X, arms, y)
+        except BaseException:
+            # Half of a call is learned, and nobody could say which half.
+            del self._session
+            raise
+
+    @final
+    def _fit(self, X: Any, a: Any, r: Any) -> Self:
+        with Restoring(self):
+            rows = self._rows(X, a, r, new=True)
+            self._begin(len(rows[0]), at_once=True)
+        self._feed(*rows)
+        settle(self)
+        # Its users are all there; a stream that follows is another run.
+        del self._session
+        return self
+
+    @final
+    def _first_contexts(self, X: Any) -> np.ndarray:
+        with Restoring(self):
+            V = self._contexts(X, new=(new := self._needs_new_run("act")))
+            if new:
+                self._begin_stream()
+        return V
+
+    @final
+    def _go_on(self, X: Any, a: Any, r: Any) -> Self:
+        with Restoring(self):
+            new = self._needs_new_run("partial_fit")
+            if not new:
+                charge_again(self, self._session.claim)
+            rows = self._rows(X, a, r, new=new)
+            if new:
+                self._begin_stream()
+            refuse_unplanned(self, len(rows[0]), self._problem.horizon)
+        self._feed(*rows)
+        return self
 
     @final
     def _rows(self, X: Any, a: Any, r: Any, *, new: bool) -> tuple[np.ndarray, ...]:
@@ -338,7 +350,7 @@ class PrivateBandit(CarriesBudgets, ABC):
             )
         low, high = self.reward_bounds
         if not (low <= r.min() and r.max() <= high):
-            self._warn_of_rewards()
+            warn_of_rewards(self)
         centre, half = self._reward_units()
         return X, arms, (np.minimum(np.maximum(r, low), high) - centre) / half
 
@@ -354,7 +366,6 @@ class PrivateBandit(CarriesBudgets, ABC):
 
     @final
     def _check_parameters(self) -> None:
-        """Refuse parameters before there is a run."""
         check_parameters(self)
         self._labels = ArmLabels(self.arms)
         given_bounds(self.reward_bounds)
@@ -376,17 +387,6 @@ class PrivateBandit(CarriesBudgets, ABC):
         check_is_fitted(self)
         rows = self._problem.contexts.rows(self._contexts(X, new=False))
         return rows @ self._rule.w.T
-
-    @final
-    def _warn_of_rewards(self) -> None:
-        if not getattr(self, "_warned", False):
-            self._warned = True
-            warn_user(
-                f"{type(self).__name__} was given rewards outside reward_bounds="
-                f"{tuple(self.reward_bounds)}; they are clipped, here and from now on. This "
-                "warning tells of the rewards, so keep it from whoever must not know them.",
-                UserWarning,
-            )
 
     def __sklearn_is_fitted__(self) -> bool:
         return hasattr(self, "_rule")

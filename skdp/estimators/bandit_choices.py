@@ -13,7 +13,15 @@ from ..privacy import gdp
 from ..solvers import SOLVERS
 from ..solvers.streaming import StreamingSolver
 
-__all__ = ["STREAMING", "choose_bounds", "choose_policy", "given_bounds", "warn_if_hopeless"]
+__all__ = [
+    "STREAMING",
+    "choose_bounds",
+    "choose_policy",
+    "given_bounds",
+    "refuse_unplanned",
+    "warn_if_hopeless",
+    "warn_of_rewards",
+]
 
 STREAMING = {name for name, kind in SOLVERS.items() if issubclass(kind, StreamingSolver)}
 # Below this, noise leaves nothing of dense contexts for any policy to learn.
@@ -133,5 +141,54 @@ def warn_if_hopeless(problem: BanditProblem) -> None:
             f"mu, over 2 d^1.5 is {learnable:.2g}, and below {_HOPELESS} no policy for dense "
             "contexts does much better than chance. Use fewer features or arms, more users, a "
             "larger epsilon, or policy='sparse' if few features matter.",
+            UserWarning,
+        )
+
+
+def refuse_unplanned(bandit: Any, n: int, horizon: int) -> None:
+    """Take no more users than noise was planned for.
+
+    Parameters
+    ----------
+    bandit : estimator
+        In the middle of a stream.
+    n : int
+        Number of users that come.
+    horizon : int
+        Number of users that the stream was planned for.
+
+    Raises
+    ------
+    ValueError
+        If not so many are left.
+    """
+    left = horizon - bandit.n_seen_
+    if n > left:
+        raise ValueError(
+            f"{type(bandit).__name__}.partial_fit needs no more users than its horizon of "
+            f"{horizon}, of which {left} are left, got {n}; noise was planned for them. Start "
+            "another stream with a clone."
+        )
+
+
+def warn_of_rewards(bandit: Any) -> None:
+    """Say once that rewards are outside their bounds.
+
+    Parameters
+    ----------
+    bandit : estimator
+        Which clips them.
+
+    Warns
+    -----
+    UserWarning
+        The first time.
+    """
+    if not getattr(bandit, "_warned", False):
+        bandit._warned = True
+        warn_user(
+            f"{type(bandit).__name__} was given rewards outside reward_bounds="
+            f"{tuple(bandit.reward_bounds)}; they are clipped, here and from now on. This warning "
+            "tells of the rewards, so keep it from whoever must not know them.",
             UserWarning,
         )

@@ -15,7 +15,7 @@ from ..privacy.claims import Claim
 from ..privacy.ledger import Ledger
 from ..privacy.randomness import SecretNoise
 from ..streams.arms import ArmStreams
-from .turns import Turn
+from .homes import Home
 
 if TYPE_CHECKING:
     from .bandit_base import PrivateBandit
@@ -71,7 +71,7 @@ class BanditStream:
         claim: Claim,
     ) -> None:
         self._plan, self._problem, self._noise = plan, problem, noise
-        self.turn, self.claim = Turn(), claim
+        self.home, self.claim = Home(), claim
         self._session = open_session(plan, problem, ledger, adjacency, noise)
 
     def feed(self, model: PrivateBandit, X: np.ndarray, arms: np.ndarray, y: np.ndarray) -> None:

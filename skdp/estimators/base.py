@@ -30,6 +30,7 @@ from ..remote import DaskSites
 from ..remote.rows import RemoteRows
 from ..sites import Sites
 from ..solvers import SOLVERS, Solver
+from ..turns import in_turn
 from .callbacks import CallbackSupportMixin, with_callbacks
 from .fitting import FittedInParts
 from .progress import Progress
@@ -37,9 +38,10 @@ from .sessions import Session, open_session
 from .sparse_coefficients import SparseCoefficients
 from .warm_start import EarlierModel
 
-__all__ = ["PrivateLinearModel"]
+__all__ = ["ACCEPTED", "PrivateLinearModel"]
 
-_ACCEPTED: dict[str, Any] = {"accept_sparse": "csr", "dtype": [np.float64, np.float32]}
+# Options of scikit-learn's checks of rows.
+ACCEPTED: dict[str, Any] = {"accept_sparse": "csr", "dtype": [np.float64, np.float32]}
 
 
 class PrivateLinearModel(SparseCoefficients, CallbackSupportMixin, FittedInParts, ABC):
@@ -80,12 +82,11 @@ class PrivateLinearModel(SparseCoefficients, CallbackSupportMixin, FittedInParts
 
         Parameters
         ----------
-        X : array-like or CSR matrix of shape (n_samples, n_features), Chunks, dask collection, \
-                or DaskSites
-            Features. Dense float64 and float32 arrays, memory-mapped ones included, are used
-            where they lie. ``Chunks`` deliver features and targets together, and ``DaskSites``
-            keep both at sites of their own. Dask arrays and dataframes are asked by the active
-            client or scheduler, where they lie.
+        X : array-like, CSR matrix, Chunks, dask collection or DaskSites
+            Features, (n_samples, n_features). Dense float64 and float32 arrays, memory-mapped ones
+            included, are used where they lie. ``Chunks`` deliver features and targets together,
+            and ``DaskSites`` keep both at sites of their own. Dask arrays and dataframes are asked
+            by the active client or scheduler, where they lie.
         y : array-like of shape (n_samples,), optional
             Targets; left out only if X is ``Chunks`` or ``DaskSites``. A dask array or series, in
             the partitions of X, if X is one.
@@ -108,12 +109,19 @@ class PrivateLinearModel(SparseCoefficients, CallbackSupportMixin, FittedInParts
         ValueError
             If parameters or data are malformed. Nothing has been spent then, and the results of
             an earlier fit are still there.
+        RuntimeError
+            If another thread is fitting the same object. This call has read and spent nothing.
 
         Notes
         -----
         If anything fails later, the model has no coefficients, ``privacy_spent_`` and
         ``privacy_ledger_`` say what has been spent, and so does a note on the exception.
         """
+        return in_turn(self, "fit", lambda: self._fit(X, y, sample_weight, groups))
+
+    @final
+    def _fit(self, X: Any, y: Any, sample_weight: Any, groups: Any) -> Self:
+        """Fit to a whole data set."""
         before, charge = vars(self).copy(), charge_for(self)
         try:
             check_parameters(self)
@@ -151,11 +159,17 @@ class PrivateLinearModel(SparseCoefficients, CallbackSupportMixin, FittedInParts
 
     @final
     def _advance(self, X: Any, y: Any, classes: Any, sample_weight: Any) -> Self:
-        """Take the rows of one call of ``partial_fit``."""
+        """Take the rows of one call of ``partial_fit``, when the calls before have ended."""
+        rows = X, y, classes, sample_weight
+        return in_turn(self, "partial_fit", lambda: self._go_on(*rows), waits=True)
+
+    @final
+    def _go_on(self, X: Any, y: Any, classes: Any, sample_weight: Any) -> Self:
+        """Go on with the stream, or begin one."""
         session, progress = vars(self).get("_session"), vars(self).get("_progress")
         if progress is not None:
             progress.check_unchanged(self)
-        if session is None or not session.turn.here:
+        if session is None or not session.home.here:
             return self._begin(X, y, classes, sample_weight)
         self._charge(session.claim)
         encode = self._encoder_of_stream(classes, first=False)
@@ -200,18 +214,12 @@ class PrivateLinearModel(SparseCoefficients, CallbackSupportMixin, FittedInParts
 
     @final
     def _feed(self, session: Session, rows: ResidentRows) -> Self:
-        with session.turn.lock:
-            if vars(self).get("_session") is not session:
-                raise ValueError(
-                    f"{type(self).__name__}.partial_fit needs the stream that it began with, which "
-                    "another thread has ended in the meantime. No row was taken."
-                )
-            # Rows count as taken before they are, or an interruption could have them taken twice.
-            self.n_samples_seen_ = self._progress.seen + rows.n_samples
-            try:
-                session.feed(self, rows)
-            finally:
-                self.n_samples_seen_ = self._progress.seen
+        # Rows count as taken before they are, or an interruption could have them taken twice.
+        self.n_samples_seen_ = self._progress.seen + rows.n_samples
+        try:
+            session.feed(self, rows)
+        finally:
+            self.n_samples_seen_ = self._progress.seen
         return self
 
     @final
@@ -245,7 +253,7 @@ class PrivateLinearModel(SparseCoefficients, CallbackSupportMixin, FittedInParts
             encode = self._prepare_targets(found)
             collected = DaskRows(X, y, encode, sample_weight, self.max_weight)
             return self._named(collected), collected.dtype
-        X, y = unquoted(validate_data, self, X, y, multi_output=False, **_ACCEPTED)
+        X, y = unquoted(validate_data, self, X, y, multi_output=False, **ACCEPTED)
         with vigilant():
             encoded = self._prepare_targets(y)(y)
         weights = None
@@ -307,8 +315,8 @@ class PrivateLinearModel(SparseCoefficients, CallbackSupportMixin, FittedInParts
                 "anew."
             )
         named = first or hasattr(self, "feature_names_in_")
-        if named or not in_order(X, y, self.n_features_in_, _ACCEPTED["dtype"]):
-            options = {"multi_output": False, "reset": first, **_ACCEPTED}
+        if named or not in_order(X, y, self.n_features_in_, ACCEPTED["dtype"]):
+            options = {"multi_output": False, "reset": first, **ACCEPTED}
             X, y = unquoted(validate_data, self, X, y, **options)
         with vigilant():
             encoded = encode(y)
@@ -321,8 +329,9 @@ class PrivateLinearModel(SparseCoefficients, CallbackSupportMixin, FittedInParts
     @final
     def _scores(self, X: Any) -> np.ndarray:
         check_is_fitted(self)
-        X = unquoted(validate_data, self, X, reset=False, **_ACCEPTED)
-        scores = X @ self.coef_.T
+        X = unquoted(validate_data, self, X, reset=False, **ACCEPTED)
+        with vigilant():
+            scores = X @ self.coef_.T
         if sp.issparse(self.coef_):
             scores = scores.toarray() if sp.issparse(scores) else scores
             # Those of a regressor are one each.

@@ -13,6 +13,7 @@ from typing import Any
 import numpy as np
 
 from ..privacy.randomness import SecretNoise, SeededNoise, SystemNoise
+from ..turns import in_turn
 from .bandit_base import PrivateBandit
 from .base import PrivateLinearModel
 
@@ -62,32 +63,7 @@ def save_checkpoint(
     >>> model.partial_fit(X, X[:, 0] > 0).n_samples_seen_
     600
     """
-    session = vars(model).get("_session")
-    if session is None or not session.turn.here:
-        raise ValueError(
-            f"save_checkpoint needs a model in the middle of a stream, got a "
-            f"{type(model).__name__} that has none to go on with. Pickle it to keep its "
-            "predictions."
-        )
-    with session.turn.lock:
-        state = vars(model) | {"random_state": None}
-        content = io.BytesIO()
-        _SecretPickler(content, protocol=pickle.HIGHEST_PROTOCOL).dump((type(model), state))
-        owner_only = os.open(path, os.O_WRONLY | os.O_CREAT | os.O_EXCL | _BINARY, 0o600)
-        secretive = model._progress.secretive
-        try:
-            # First, so that at no moment there is a stream in both places.
-            model._progress.secretive = True
-            del model._session
-            with os.fdopen(owner_only, "wb") as file:
-                file.write(_HEADER + content.getbuffer())
-                file.flush()
-                os.fsync(file.fileno())
-        except BaseException:
-            with suppress(OSError):
-                os.unlink(path)
-            model._session, model._progress.secretive = session, secretive
-            raise
+    in_turn(model, "save_checkpoint", lambda: _move(model, path), waits=True)
 
 
 def load_checkpoint(path: str | os.PathLike[str]) -> Any:
@@ -148,3 +124,31 @@ class _SecretPickler(pickle.Pickler):
 
 def _seeded(generator: np.random.Generator) -> SecretNoise:
     return SeededNoise(generator)
+
+
+def _move(model: PrivateLinearModel | PrivateBandit, path: str | os.PathLike[str]) -> None:
+    session = vars(model).get("_session")
+    if session is None or not session.home.here:
+        raise ValueError(
+            f"save_checkpoint needs a model in the middle of a stream, got a "
+            f"{type(model).__name__} that has none to go on with. Pickle it to keep its "
+            "predictions."
+        )
+    state = vars(model) | {"random_state": None}
+    content = io.BytesIO()
+    _SecretPickler(content, protocol=pickle.HIGHEST_PROTOCOL).dump((type(model), state))
+    owner_only = os.open(path, os.O_WRONLY | os.O_CREAT | os.O_EXCL | _BINARY, 0o600)
+    secretive = model._progress.secretive
+    try:
+        # First, so that at no moment there is a stream in both places.
+        model._progress.secretive = True
+        del model._session
+        with os.fdopen(owner_only, "wb") as file:
+            file.write(_HEADER + content.getbuffer())
+            file.flush()
+            os.fsync(file.fileno())
+    except BaseException:
+        with suppress(OSError):
+            os.unlink(path)
+        model._session, model._progress.secretive = session, secretive
+        raise

@@ -29,7 +29,7 @@ from ..problem import Problem
 from ..remote.oracle import RemoteOracle
 from ..remote.rows import RemoteRows
 from ..sites import Sites
-from ..solvers import Solution, Solver, choose, settled_calculus, within_a_block
+from ..solvers import SOLVERS, Solution, Solver, choose, settled_calculus, within_a_block
 from .announcements import Announcements
 from .exactness import check_rows, check_solver
 from .progress import Progress, Released
@@ -119,9 +119,9 @@ class FittedInParts(CarriesBudgets, ABC):
     def _claim(self) -> Claim:
         """The most that a fit may spend, as far as parameters tell, before there are data."""
         calculus = None
-        if self.solver != "auto":
+        if isinstance(self.solver, Solver) or self.solver in SOLVERS:
             calculus = settled_calculus(self.solver)
-        elif not self._may_select:
+        elif self.solver == "auto" and not self._may_select:
             calculus = GaussianDP()
         return Claim.planned(self.epsilon, self.delta, calculus, Adjacency(self.adjacency))
 

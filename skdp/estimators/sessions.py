@@ -25,7 +25,7 @@ from ..solvers import Blocks, Solution, choose_for_stream
 from ..solvers.streaming import StreamingSolver
 from ..streams import Stream
 from .announcements import announce_release
-from .turns import Turn
+from .homes import Home
 
 if TYPE_CHECKING:
     from .base import PrivateLinearModel
@@ -48,8 +48,8 @@ class Session(ABC):
 
     Attributes
     ----------
-    turn : Turn
-        Its lock is held while ``feed`` is called, in no other process.
+    home : Home
+        The process in which ``feed`` may be called.
     claim : Claim or None
         The most that any part may spend; None before a part was planned.
     """
@@ -57,7 +57,7 @@ class Session(ABC):
     def __init__(self, noise: SecretNoise, coins: np.random.Generator) -> None:
         self.noise = noise
         self.coins = coins
-        self.turn = Turn()
+        self.home = Home()
         self.claim: Claim | None = None
 
     @final

@@ -8,14 +8,13 @@ from collections.abc import Callable
 from dataclasses import replace
 from functools import partial
 from numbers import Integral, Real
-from secrets import randbits
+from secrets import randbits, token_hex
 from typing import Any, ClassVar, Self, final
 
 import numpy as np
 import scipy.sparse as sp
 from joblib import Parallel, delayed
 from scipy.special import ndtr
-from sklearn.base import is_classifier
 from sklearn.metrics import check_scoring
 from sklearn.utils import (
     _safe_indexing,
@@ -31,31 +30,40 @@ from sklearn.utils.validation import _num_features, _num_samples
 
 from ..data.chunked import Chunks
 from ..data.dask import is_collection
-from ..data.reading import unquoted
+from ..data.reading import unquoted, vigilant
 from ..data.weights import in_units_of
-from ..estimators.base import PrivateLinearModel
+from ..estimators.base import ACCEPTED, PrivateLinearModel
 from ..estimators.fitting import FittedInParts
 from ..exceptions import PrivacyLeakWarning
 from ..notices import warn_user
 from ..options import check_parameters, one_of
 from ..privacy.adjacency import Adjacency
-from ..privacy.calculus import Calculus
 from ..privacy.carrying import CarriesBudgets
 from ..privacy.ceiling import charge_for, covered
 from ..privacy.claims import Claim
 from ..privacy.events import Event
 from ..privacy.ledger import PrivacySpent
 from ..privacy.randomness import SecretNoise, public_coins, secret_noise
-from ..privacy.receipts import Receipt
+from ..privacy.receipts import FOUND_BY, Receipt
 from ..privacy.run_laws import NegativeBinomial, Poisson, RunLaw
 from ..privacy.searches import account_for
 from ..remote import DaskSites
+from ..turns import in_turn
 from .acting import ActsAsBest
 from .candidates import built, check_names, outlines
-from .plans import Candidate, SearchPlan, allow
+from .plans import Candidate, SearchPlan, allow, share_of
 from .row_scores import row_score
 from .runs import NoisyScoring, PublicScoring, Run, TrainingRows, perform, silence
-from .steps import PublicFacts, adjacency_of, calculi, check_steps, private_steps, step_at
+from .steps import (
+    PublicFacts,
+    adjacency_of,
+    calculi,
+    check_made,
+    check_steps,
+    check_targets,
+    private_steps,
+    step_at,
+)
 
 __all__ = ["PrivateSearch"]
 
@@ -128,9 +136,15 @@ class PrivateSearch(ActsAsBest, CarriesBudgets, ABC):
         BudgetExceededError
             If the whole search does not fit under a :class:`skdp.PrivacyBudget`. Nothing was read.
         RuntimeError
-            If no run came to an end. What was set aside is spent then.
+            If no run came to an end. What was set aside is spent then. Also if another thread is
+            fitting the same object, before anything is spent.
         """
+        return in_turn(self, "fit", lambda: self._fit(X, y, sample_weight))
+
+    @final
+    def _fit(self, X: Any, y: Any, sample_weight: Any) -> Self:
         check_parameters(self)
+        check_made(type(self).__name__, self.estimator)
         charge = charge_for(self)
         try:
             claim = Claim.planned(self.epsilon, self.delta, None, self.adjacency)
@@ -193,6 +207,7 @@ class PrivateSearch(ActsAsBest, CarriesBudgets, ABC):
         of_runs = of_last if kept is None else replace(of_last, n_samples=kept.size)
         facts = (of_runs, of_last) if self.refit else (of_runs,)
         stand_ins = [built(who, self.estimator, params, classes) for params in outlines(spaces)]
+        check_targets(stand_ins[0], y)
         if {adjacency_of(made) for made in stand_ins} - {self.adjacency}:
             raise ValueError(f"{who} needs candidates of one adjacency, {self.adjacency}.")
         law = self._law()
@@ -209,7 +224,7 @@ class PrivateSearch(ActsAsBest, CarriesBudgets, ABC):
         ) -> Candidate:
             made = built(who, self.estimator, params, classes)
             kinds = calculi(made, y, rows)
-            spend = partial(_scaled, part, share)
+            spend = partial(share_of, part, share)
             allowance = allow(who, made, kinds, self.step_shares, account.runs, spend)
             seed = self._seeded(made, coins)
             return Candidate(params, made, allowance, seed)
@@ -254,9 +269,11 @@ class PrivateSearch(ActsAsBest, CarriesBudgets, ABC):
     @final
     def _publish(self, best: Run) -> None:
         # What a run has spent is not what it took to find it.
+        found_by = token_hex(16), self.privacy_ledger_
         for path in private_steps(best.model):
             step = step_at(best.model, path)
             step.privacy_spent_, step.privacy_ledger_ = self.privacy_spent_, self.privacy_ledger_
+            setattr(step, FOUND_BY, found_by)
             if isinstance(step, FittedInParts):
                 # Should it go on with a stream, these rows will have cost as much.
                 step._progress.parts.cover(self.privacy_ledger_, self.privacy_spent_)
@@ -279,13 +296,13 @@ class PrivateSearch(ActsAsBest, CarriesBudgets, ABC):
             raise ValueError(f"{who} needs arrays, dataframes or sparse matrices.")
         if y is None:
             raise ValueError(f"{who} requires y to be passed, but the target y is None.")
+        if any(np.isscalar(given) or getattr(given, "ndim", 1) == 0 for given in (X, y)):
+            raise ValueError(f"{who} needs rows and as many targets, got a scalar.")
         X, y = indexable(X, y)
         y = unquoted(column_or_1d, y, warn=True)
         unquoted(assert_all_finite, y, input_name="y", estimator_name=who)
-        if is_classifier(self.estimator):
-            check_classification_targets(y)
         if isinstance(self.estimator, PrivateLinearModel):
-            checked = unquoted(check_array, X, accept_sparse="csr", dtype="numeric", estimator=who)
+            checked = unquoted(check_array, X, **ACCEPTED, estimator=who)
             # Names of columns go on to the estimator.
             X = X if hasattr(X, "columns") else checked
         if sample_weight is not None:
@@ -300,6 +317,9 @@ class PrivateSearch(ActsAsBest, CarriesBudgets, ABC):
         steps = [step_at(self.estimator, path) for path in private_steps(self.estimator)]
         if not any(step.get_params(deep=False).get("classes", 0) is None for step in steps):
             return None
+        # It may warn of the number of labels, which is public only if they are.
+        with vigilant():
+            check_classification_targets(y)
         warn_user(
             f"{type(self).__name__} reads the set of classes off y, so a label that only one "
             "person has becomes public. Pass classes=[...] to the estimator with the labels that "
@@ -371,9 +391,3 @@ class PrivateSearch(ActsAsBest, CarriesBudgets, ABC):
             if "random_state" in step.get_params(deep=False):
                 step.set_params(random_state=int(coins.randint(_SEEDS)))
         return int(coins.randint(_SEEDS))
-
-
-def _scaled(
-    part: Callable[..., PrivacySpent], whole: float, share: float, kind: Calculus | None
-) -> PrivacySpent:
-    return part(whole * share, kind)

@@ -9,6 +9,7 @@ from typing import Any
 import numpy as np
 from sklearn.base import clone
 from sklearn.model_selection import ParameterGrid
+from sklearn.pipeline import Pipeline
 
 from .steps import check_steps, private_steps, step_at
 
@@ -26,7 +27,9 @@ def built(who: str, estimator: Any, params: Mapping[str, Any], classes: np.ndarr
     """An unfitted copy of the estimator with these parameters, ready for a budget.
 
     It is silent, and nobody listens to it: what steps say, and what scikit-learn's callbacks hear,
-    would tell how many runs there are, and of which candidates.
+    would tell how many runs there are, and of which candidates. So would the cache of a pipeline,
+    a folder with the fitted steps of all runs and the rows that they have transformed; it also
+    hands the noise of one run to the next. There is none, whatever ``memory`` says.
 
     Parameters
     ----------
@@ -52,6 +55,8 @@ def built(who: str, estimator: Any, params: Mapping[str, Any], classes: np.ndarr
         # Clones keep the callbacks of the original, as the very same objects.
         if not isinstance(part, type):
             getattr(part, "__dict__", {}).pop(_CALLBACKS, None)
+        if isinstance(part, Pipeline):
+            part.memory = None
     talkative = [name for name in made.get_params() if name.rpartition("__")[2] == "verbose"]
     return made.set_params(**dict.fromkeys(talkative, False))
 

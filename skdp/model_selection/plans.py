@@ -16,7 +16,7 @@ from ..privacy.searches import SearchAccount
 from .runs import NoisyScoring, PublicScoring
 from .steps import private_steps, set_budgets, step_at
 
-__all__ = ["Allowance", "Candidate", "SearchPlan", "allow"]
+__all__ = ["Allowance", "Candidate", "SearchPlan", "allow", "share_of"]
 
 # Events that the account of a search relies on; None are all.
 _RELIED_ON: dict[str, tuple[type, ...] | None] = {
@@ -145,3 +145,22 @@ def allow(
     budgets = [parameters(w / whole, kind) for w, kind in zip(weights, kinds, strict=True)]
     set_budgets(estimator, budgets)
     return Allowance(runs, tuple(budgets))
+
+
+def share_of(
+    part: Callable[..., PrivacySpent], whole: float, share: float, kind: Calculus | None
+) -> PrivacySpent:
+    """What a step may spend of the part of a run that is for fits.
+
+    Parameters
+    ----------
+    part : callable
+        Takes a share of a run and how a step counts, and returns epsilon and delta.
+    whole : float
+        The share of the run that is for fits.
+    share : float
+        The share of the step in that.
+    kind : Calculus or None
+        How the step counts.
+    """
+    return part(whole * share, kind)

@@ -6,6 +6,7 @@ from collections.abc import Sequence
 from dataclasses import dataclass
 from typing import Any
 
+import numpy as np
 from sklearn.base import OneToOneFeatureMixin, clone
 from sklearn.pipeline import Pipeline
 
@@ -21,7 +22,9 @@ __all__ = [
     "PublicFacts",
     "adjacency_of",
     "calculi",
+    "check_made",
     "check_steps",
+    "check_targets",
     "private_steps",
     "set_budgets",
     "step_at",
@@ -61,6 +64,27 @@ def step_at(estimator: Any, path: str) -> Any:
     return estimator.get_params(deep=True)[path] if path else estimator
 
 
+def check_made(who: str, estimator: Any) -> None:
+    """Refuse a class in place of an estimator.
+
+    Parameters
+    ----------
+    who : str
+        The search.
+    estimator : estimator
+        Has ``get_params``.
+
+    Raises
+    ------
+    ValueError
+        If it is a class.
+    """
+    if isinstance(estimator, type):
+        raise ValueError(
+            f"{who} needs an estimator, got the class {estimator.__name__}; make one of it."
+        )
+
+
 def check_steps(who: str, estimator: Any) -> None:
     """Refuse an estimator whose parts do not all say what they spend.
 
@@ -92,6 +116,27 @@ def check_steps(who: str, estimator: Any) -> None:
     relations = {step_at(estimator, path).adjacency for path in paths}
     if len(relations) > 1:
         raise ValueError(f"{who} needs private steps of one adjacency, got {sorted(relations)}.")
+
+
+def check_targets(estimator: Any, y: Any) -> None:
+    """Refuse targets that every fit would refuse, as the model itself does before it spends.
+
+    Parameters
+    ----------
+    estimator : estimator
+        With parameters and classes set.
+    y : array-like
+        Targets.
+
+    Raises
+    ------
+    ValueError
+        If labels are not among the classes, or targets of a regression are no finite numbers.
+    """
+    last = estimator.steps[-1][1] if isinstance(estimator, Pipeline) else estimator
+    if isinstance(last, PrivateLinearModel):
+        last._validate_params()
+        clone(last)._prepare_targets(y)(np.asarray(y))
 
 
 def adjacency_of(estimator: Any) -> Adjacency:

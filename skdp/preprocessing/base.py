@@ -28,6 +28,7 @@ from ..privacy.opening import open_oracle
 from ..privacy.oracle import Oracle
 from ..privacy.randomness import secret_noise
 from ..privacy.receipts import Receipt
+from ..turns import in_turn
 
 __all__ = ["FreeTransformer", "PrivateTransformer", "Transformer"]
 
@@ -68,6 +69,12 @@ class Transformer(CarriesBudgets, OneToOneFeatureMixin, TransformerMixin, BaseEs
     @final
     def _checked(self, X: Any, *, reset: bool, copy: bool = False) -> Rows:
         """The data in a form to compute with; errors quote no entries."""
+        if sp.issparse(X) and not self._sparse:
+            raise TypeError(
+                f"{type(self).__name__} needs dense rows, because with its parameters zeros would "
+                "not stay zeros, got sparse data. Use a scaler that leaves zeros where they are, "
+                "such as DPStandardScaler(with_mean=False), or X.toarray()."
+            )
         options = {"dtype": [np.float64, np.float32], "copy": copy, "reset": reset}
         X = unquoted(validate_data, self, X, accept_sparse=self._sparse and "csr", **options)
         # What pandas makes anew of a column may be read-only.
@@ -110,9 +117,15 @@ class FreeTransformer(Transformer, ABC):
             With ``privacy_spent_`` of (0, 0).
         """
         del y
-        check_parameters(self)
-        self._checked(X, reset=True)
-        self._settle()
+        before = vars(self).copy()
+        try:
+            check_parameters(self)
+            self._checked(X, reset=True)
+            self._settle()
+        except BaseException:
+            self.__dict__.clear()
+            self.__dict__.update(before)
+            raise
         self.privacy_spent_, self.privacy_ledger_ = PrivacySpent(0.0, 0.0), ()
         return self
 
@@ -165,6 +178,8 @@ class PrivateTransformer(Transformer, ABC):
             an earlier fit are still there.
         BudgetExceededError
             If a :class:`skdp.PrivacyBudget` is open that has no room for it; likewise.
+        RuntimeError
+            If another thread is fitting the same object; likewise.
 
         Notes
         -----
@@ -172,6 +187,10 @@ class PrivateTransformer(Transformer, ABC):
         and so does a note on the exception.
         """
         del y
+        return in_turn(self, "fit", lambda: self._fit(X))
+
+    @final
+    def _fit(self, X: Any) -> Self:
         before, charge = vars(self).copy(), charge_for(self)
         try:
             check_parameters(self)

@@ -12,7 +12,11 @@ from .divergences import gaussian_price, grouped, renyi
 from .events import Event, GaussianEvent, Part, PrefixSumEvent, Site
 from .ledger import PrivacySpent
 
-__all__ = ["Receipt"]
+__all__ = ["FOUND_BY", "Receipt"]
+
+# Attribute of what a search has published: a name of the search, and the receipt that it wrote. A
+# fit that follows writes another one, so that the name is void then.
+FOUND_BY = "_found_by"
 
 # Exponents beyond overflow.
 _LARGEST_EXPONENT = 700.0
@@ -35,6 +39,9 @@ class Receipt:
         Name of what was fitted.
     fits : int, default=1
         How many such fits; events are those of all, ``spent`` is that of one.
+    search : str, default=''
+        Name of the search whose receipt it is. All steps of its winner show the same receipt, which
+        was spent once.
     """
 
     events: tuple[Event, ...]
@@ -42,6 +49,7 @@ class Receipt:
     adjacency: Adjacency = Adjacency.REPLACE_ONE
     who: str = ""
     fits: int = 1
+    search: str = ""
 
     @classmethod
     def of(cls, fitted: Any, who: str = "") -> Self:
@@ -56,7 +64,14 @@ class Receipt:
         """
         relation = Adjacency(getattr(fitted, "adjacency", Adjacency.REPLACE_ONE))
         spent = PrivacySpent(*fitted.privacy_spent_)
-        return cls(tuple(fitted.privacy_ledger_), spent, relation, who or type(fitted).__name__)
+        search, written = getattr(fitted, FOUND_BY, ("", None))
+        return cls(
+            tuple(fitted.privacy_ledger_),
+            spent,
+            relation,
+            who or type(fitted).__name__,
+            search=search if written is fitted.privacy_ledger_ else "",
+        )
 
     @property
     def nothing(self) -> bool:

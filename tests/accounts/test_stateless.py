@@ -5,7 +5,10 @@ import pytest
 from budget_tasks import X, Y, model
 from sklearn.base import BaseEstimator, TransformerMixin
 from sklearn.compose import ColumnTransformer
-from sklearn.feature_selection import SelectKBest
+from sklearn.experimental import enable_halving_search_cv  # noqa: F401
+from sklearn.feature_selection import RFE, SelectKBest
+from sklearn.model_selection import GridSearchCV, HalvingGridSearchCV
+from sklearn.multiclass import OneVsOneClassifier
 from sklearn.pipeline import make_pipeline
 from sklearn.preprocessing import (
     FunctionTransformer,
@@ -16,6 +19,10 @@ from sklearn.preprocessing import (
 )
 
 from skdp import PrivacyLeakWarning, privacy_spent
+
+
+class Subclassed(GridSearchCV):
+    """May do anything."""
 
 
 @pytest.mark.parametrize(
@@ -108,3 +115,20 @@ def test_columns_chosen_by_a_function_are_refused():
     columns = ColumnTransformer([("n", Normalizer(), lambda X: [0, 1])])
     with pytest.raises(ValueError, match="chooses columns by a function"):
         privacy_spent(make_pipeline(columns, model()).fit(X, Y))
+
+
+@pytest.mark.parametrize("kind", [HalvingGridSearchCV, OneVsOneClassifier, RFE, Subclassed])
+def test_wrappers_that_are_not_taken_apart_say_so_and_what_to_do(kind):
+    search = "Search" in kind.__name__ or kind is Subclassed
+    wrapper = kind(model(), {"C": [0.5, 1.0]}) if search else kind(model())
+    with pytest.raises(ValueError, match=f"{kind.__name__} fits private estimators") as refused:
+        privacy_spent(wrapper.fit(X, Y))
+    assert "open a skdp.PrivacyBudget around" in str(refused.value)
+    assert ("search with skdp.model_selection" in str(refused.value)) == search
+    assert "learns from rows and says nothing" not in str(refused.value)
+
+
+@pytest.mark.parametrize("thing", [object(), StandardScaler, "text", 3])
+def test_what_is_no_estimator_is_refused(thing):
+    with pytest.raises(ValueError, match="receipt of every step that learned"):
+        privacy_spent(thing)

@@ -200,3 +200,25 @@ def test_the_last_fit_is_kept_where_all_rows_count_in_another_way_than_a_share_o
         found = search.fit(x, x[:, 0])
     assert found.best_estimator_.n_samples_seen_ == 600
     assert {event.runs for event in search.privacy_ledger_} == {"concentrated"}
+
+
+@pytest.mark.parametrize("name", ["pipeline__dplogisticregression__C", "memory"])
+def test_runs_leave_nothing_in_the_cache_of_a_pipeline(tmp_path, name):
+    inner = make_pipeline(RowNormClipper(2.0), logistic(), memory=str(tmp_path / "inner"))
+    outer = make_pipeline(inner, memory=str(tmp_path / "outer"))
+    # A candidate that asks for a cache gets none, either.
+    space = {name: [str(tmp_path / "asked")] if name == "memory" else [0.1, 1.0]}
+    search = DPGridSearchCV(outer, space, epsilon=4.0, refit=0.3).fit(X, Y)
+    assert search.best_estimator_.memory is None
+    assert not [*tmp_path.iterdir()]
+    assert (inner.memory, outer.memory) == (str(tmp_path / "inner"), str(tmp_path / "outer"))
+
+
+def test_a_search_that_is_given_the_classes_says_nothing_of_the_labels():
+    """scikit-learn's check warns of as many labels as half of the rows."""
+    labels = np.arange(30)
+    model = logistic(classes=labels, solver="gd")
+    search = DPGridSearchCV(model, {"C": [1.0]}, n_iter=1, epsilon=100.0, exhaustive=True)
+    with warnings.catch_warnings():
+        warnings.simplefilter("error")
+        search.fit(X[:30], labels)

@@ -51,7 +51,7 @@ def test_sparse_rows_are_taken_where_zeros_stay_zeros(bounds, feature_range, spa
             scaler.fit_transform(X).toarray(), scaler.fit_transform(X.toarray())
         )
     else:
-        with pytest.raises(TypeError, match="Sparse data was passed"):
+        with pytest.raises(TypeError, match="needs dense rows"):
             scaler.fit(X)
 
 

@@ -1,6 +1,7 @@
 """Private moments agree with exact ones up to the noise that was paid for, in any units."""
 
 import numpy as np
+import pandas as pd
 import pytest
 import scipy.sparse as sp
 from sklearn.preprocessing import StandardScaler
@@ -116,3 +117,13 @@ def test_where_noise_hides_the_ranges_the_budget_goes_to_the_moments():
     assert [event.query for event in scaler.privacy_ledger_] == ["column_moments"]
     assert scaler.privacy_spent_.epsilon == 0.5
     np.testing.assert_array_equal(scaler.bounds_, [[-1, -1], [1, 1]])
+
+
+@pytest.mark.parametrize("made", ["float64", "Float64", "object", "category"])
+def test_frames_whose_columns_are_handed_on_read_only_are_transformed_and_left_alone(made):
+    frame = pd.DataFrame(np.linspace(-1, 1, 12).reshape(6, 2), columns=["a", "b"]).astype(made)
+    before = frame.copy()
+    scaler = DPStandardScaler(bounds=(-1, 1)).fit(frame)
+    out = scaler.transform(frame)
+    np.testing.assert_array_equal(out, scaler.transform(frame.astype(float)))
+    pd.testing.assert_frame_equal(frame, before)

@@ -1,0 +1,47 @@
+"""Data and laws that no search can use are refused before anything is spent, and not quoted."""
+
+import numpy as np
+import pytest
+
+from skdp import DPLogisticRegression
+from skdp.model_selection import DPGridSearchCV, DPRandomizedSearchCV
+
+
+@pytest.mark.filterwarnings("error")
+@pytest.mark.parametrize("largest", [1e308, 2.0**70])
+def test_labels_that_are_no_whole_numbers_of_the_machine_are_refused_without_a_warning(largest):
+    y = np.where(np.arange(6) == 0, largest, 0.5)
+    search = DPRandomizedSearchCV(DPLogisticRegression(classes=[0, 1], data_norm=1.0), {"C": [1.0]})
+    with pytest.raises(ValueError, match="label"):
+        search.fit(np.zeros((6, 2)), y)
+    assert "privacy_spent_" not in vars(search)
+
+
+@pytest.mark.parametrize("kind", [DPGridSearchCV, DPRandomizedSearchCV])
+@pytest.mark.parametrize("values", [{"C": []}, [{"C": [1.0]}, {"C": []}]])
+def test_a_list_without_a_value_is_named(kind, values):
+    search = kind(DPLogisticRegression(classes=[0, 1], data_norm=1.0), values)
+    with pytest.raises(ValueError, match="C"):
+        search.fit(np.zeros((6, 2)), np.arange(6) % 2)
+
+
+def test_a_law_that_leaves_nothing_to_a_run_is_refused_in_these_words():
+    search = DPRandomizedSearchCV(
+        DPLogisticRegression(classes=[0, 1], data_norm=1.0, solver="gd"),
+        {"C": [1.0]},
+        epsilon=1e-3,
+        n_iter=1e4,
+        eta=-0.99999,
+    )
+    with pytest.raises(ValueError, match="n_iter smaller or eta farther from -1"):
+        search.fit(np.zeros((6, 2)), np.arange(6) % 2)
+    assert "privacy_spent_" not in vars(search)
+
+
+@pytest.mark.parametrize("scalar", [0.7391264158, np.array(0.7391264158), np.float64(0.7391264158)])
+def test_a_number_in_place_of_rows_or_targets_is_refused_and_not_quoted(scalar):
+    search = DPGridSearchCV(DPLogisticRegression(classes=[0, 1], data_norm=1.0), {"C": [1.0]})
+    for X_given, y_given in ((np.zeros((4, 2)), scalar), (scalar, np.arange(4) % 2)):
+        with pytest.raises(ValueError, match="got a scalar") as refused:
+            search.fit(X_given, y_given)
+        assert "7391" not in str(refused.value)
