@@ -23,7 +23,7 @@ import platform
 import shutil
 import tempfile
 from collections.abc import Iterator
-from contextlib import contextmanager
+from contextlib import contextmanager, suppress
 from contextvars import ContextVar
 from dataclasses import dataclass
 from pathlib import Path
@@ -55,6 +55,9 @@ RUN = "_budget_run"
 # Of folders: with the number of the process that opened the ceiling.
 _PREFIX = "skdp-budget-"
 _TOKEN_FILE, _BOOK_FILE = "token.json", "book.sqlite"
+# Where workers look, too: their folder for temporary files may be another than that of the process
+# that has started them.
+_COMMON = "/tmp" if os.name == "posix" else os.path.expanduser("~/AppData/Local/Temp")
 
 _lock = Lock()
 _open: list[Ceiling] = []
@@ -95,11 +98,17 @@ class Ceiling:
         accounting : str
             ``'auto'`` or the name of a rule.
         """
-        folder = tempfile.mkdtemp(prefix=f"{_PREFIX}{os.getpid()}-")
+        folder = os.path.abspath(tempfile.mkdtemp(prefix=f"{_PREFIX}{os.getpid()}-"))
         book = AccountBook(os.path.join(folder, _BOOK_FILE), epsilon, delta, adjacency, accounting)
         ceiling = cls(book, os.getpid(), platform.node())
         book.create()
-        Path(folder, _TOKEN_FILE).write_text(json.dumps(ceiling.token))
+        token = json.dumps(ceiling.token)
+        Path(folder, _TOKEN_FILE).write_text(token)
+        for place in ceiling._places[1:]:
+            # It may be read-only, and then all processes have been given another folder.
+            with suppress(OSError):
+                place.mkdir(mode=0o700)
+                (place / _TOKEN_FILE).write_text(token)
         with _lock:
             _open.append(ceiling)
         return ceiling
@@ -122,7 +131,8 @@ class Ceiling:
         try:
             return self.book.close()
         finally:
-            shutil.rmtree(Path(self.book.path).parent, ignore_errors=True)
+            for place in self._places:
+                shutil.rmtree(place, ignore_errors=True)
 
     @property
     def token(self) -> tuple[Any, ...]:
@@ -143,6 +153,12 @@ class Ceiling:
         path, epsilon, delta, adjacency, accounting, owner, host = token
         book = AccountBook(path, epsilon, delta, Adjacency(adjacency), accounting)
         return cls(book, owner, host)
+
+    @property
+    def _places(self) -> tuple[Path, ...]:
+        """Folders that tell of it; the book is in the first."""
+        folder = Path(self.book.path).parent
+        return tuple(dict.fromkeys((folder, Path(_COMMON, folder.name))))
 
     @property
     def void(self) -> bool:
@@ -337,8 +353,9 @@ def _opened_by_parent() -> list[Ceiling]:
     parent = multiprocessing.parent_process()
     if parent is None:
         return []
-    found = []
-    for folder in Path(tempfile.gettempdir()).glob(f"{_PREFIX}{parent.pid}-*"):
+    found = {}
+    homes = dict.fromkeys((tempfile.gettempdir(), _COMMON))
+    for folder in (f for home in homes for f in Path(home).glob(f"{_PREFIX}{parent.pid}-*")):
         try:
             # Other users may make folders of any name, but none that is this user's.
             if hasattr(os, "getuid") and folder.stat().st_uid != os.getuid():
@@ -347,8 +364,8 @@ def _opened_by_parent() -> list[Ceiling]:
         except (OSError, ValueError):
             continue
         if ceiling.book.here and ceiling.owner == parent.pid:
-            found.append(ceiling)
-    return found
+            found[ceiling.book.path] = ceiling
+    return [*found.values()]
 
 
 def _closed(who: str, ceiling: Ceiling) -> BudgetExceededError:

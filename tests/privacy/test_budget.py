@@ -3,6 +3,7 @@
 import copy
 import pickle
 import stat
+from contextlib import suppress
 from math import sqrt
 from pathlib import Path
 
@@ -275,6 +276,17 @@ def test_sums_take_what_decimal_numbers_say():
             model().set_params(epsilon=1e-6, delta=1e-12).fit(X, Y)
 
 
+@pytest.mark.parametrize("rule", ["auto", *FILTERS])
+def test_under_the_largest_ceiling_totals_stay_numbers(rule):
+    epsilon = 1e9
+    with budget(epsilon=epsilon, accounting=rule) as ceiling:
+        for made in (model(), perturbed(0.5), model().set_params(epsilon=1e9)):
+            with suppress(BudgetExceededError):
+                made.fit(X, Y)
+            assert 0 <= ceiling.spent.epsilon <= epsilon
+            assert ceiling.remaining.epsilon >= 0
+
+
 def test_it_says_what_it_is_and_cannot_begin_twice():
     ceiling = budget()
     assert repr(ceiling).endswith("not open yet")
@@ -297,6 +309,7 @@ def test_it_says_what_it_is_and_cannot_begin_twice():
     [
         {"epsilon": 0.0},
         {"epsilon": float("inf")},
+        {"epsilon": 1.1e9},
         {"epsilon": "1"},
         {"delta": 0.0},
         {"delta": 1.0},

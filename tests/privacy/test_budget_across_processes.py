@@ -4,8 +4,10 @@ import multiprocessing
 import os
 import pickle
 import signal
+import tempfile
 import time
 from concurrent.futures import ThreadPoolExecutor
+from pathlib import Path
 
 import pytest
 from budget_tasks import (
@@ -103,6 +105,28 @@ def test_a_child_that_outlives_the_budget_is_refused_and_does_not_close_it():
     with pool:
         assert "is closed" in pool.apply(fit_a_new_one, [2])[1]
     pool.join()
+
+
+@pytest.mark.parametrize("whose", ["worker", "parent"])
+def test_a_worker_finds_the_ceiling_whatever_its_folder_for_temporary_files_is(
+    tmp_path, monkeypatch, whose
+):
+    if whose == "parent":
+        monkeypatch.setattr(tempfile, "tempdir", str(tmp_path))
+    # Read by processes that begin from now on.
+    elsewhere = tmp_path / "elsewhere"
+    elsewhere.mkdir()
+    monkeypatch.setenv("TMPDIR", str(elsewhere))
+    with budget() as ceiling:
+        assert (whose == "parent") == any(tmp_path.glob("skdp-budget-*"))
+        with multiprocessing.get_context("spawn").Pool(1) as pool:
+            assert pool.apply(tempfile.gettempdir) == str(elsewhere)
+            results = [pool.apply(fit_a_new_one, [2]) for _ in range(3)]
+        assert [what == "fitted" for _, what in results] == [True, True, False]
+        assert os.getpid() not in {entry.process for entry in ceiling.receipts}
+        assert ceiling.spent == (EPSILON, DELTA)
+    for folder in (tmp_path, elsewhere, Path("/tmp")):
+        assert not [*folder.glob(f"skdp-budget-{os.getpid()}-*")]
 
 
 @pytest.mark.slow
