@@ -299,12 +299,13 @@ def plan(
     if adjacency not in (known := [a.value for a in Adjacency]):
         raise ValueError(f"plan needs one of {known} as adjacency, got {adjacency!r}.")
     return Plan(
-        n_samples=n_samples,
-        n_features=n_features,
+        # Numbers of numpy overflow.
+        n_samples=int(n_samples),
+        n_features=int(n_features),
         epsilon=float(epsilon),
         delta=float(slack),
-        n_classes=n_classes,
-        n_informative=n_informative,
+        n_classes=None if n_classes is None else int(n_classes),
+        n_informative=None if n_informative is None else int(n_informative),
         adjacency=adjacency,
         unknown_bounds=unknown_bounds,
     )

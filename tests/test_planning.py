@@ -4,6 +4,7 @@ import json
 import math
 from pathlib import Path
 
+import numpy as np
 import pytest
 from hypothesis import given, settings
 from hypothesis import strategies as st
@@ -243,3 +244,9 @@ def test_nothing_to_gain_is_said_in_no_words():
 def test_refuses_what_makes_no_sense_and_names_it(changed, named):
     with pytest.raises(ValueError, match=named):
         skdp.plan(**{"n_samples": 100, "n_features": 20} | changed)
+
+
+def test_small_integers_of_numpy_are_sizes_like_any_other():
+    for n, d in ((613, 3), (100, 90)):
+        small = skdp.plan(np.int16(n), np.int8(d), n_informative=3)
+        assert str(small) == str(skdp.plan(n, d, n_informative=3))

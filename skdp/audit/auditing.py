@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Callable, Mapping
+from numbers import Integral
 from typing import Any, Literal
 
 import numpy as np
@@ -16,7 +17,16 @@ from ..privacy.randomness import SystemNoise
 from .canaries import audit_one_run
 from .claims import Claim, calculus_for
 from .noting import answer_to
-from .options import BOUNDS, METHODS, SEES, arrays, check_options, cut, refuse_zero_out
+from .options import (
+    BOUNDS,
+    METHODS,
+    SEES,
+    arrays,
+    check_options,
+    check_question,
+    cut,
+    refuse_zero_out,
+)
 from .pairs import check_neighbours, farthest_pair
 from .result import AuditResult, bounded
 from .samples import Sees, fresh_ratios, samples_of
@@ -154,8 +164,8 @@ def audit(
     bandit, zero_out = isinstance(estimator, PrivateBandit), estimator.adjacency == "zero_out"
     if zero_out:
         refuse_zero_out(other, calls, bandit=bandit)
-    if not 0 <= row < len(data[1]):
-        raise ValueError(f"audit needs a row among {len(data[1])}, got {row}.")
+    if isinstance(row, bool) or not isinstance(row, Integral) or not 0 <= row < len(data[1]):
+        raise ValueError(f"audit needs a row among {len(data[1])}, got {row!r}.")
     if bandit and (other is None or one_run or calls is not None):
         raise ValueError(
             "audit needs other data, many runs and calls=None for a bandit, got "
@@ -225,7 +235,15 @@ def audit_question(
     -------
     AuditResult
         Its claim is what a ledger says that it has spent.
+
+    Raises
+    ------
+    TypeError
+        If an argument is of the wrong type.
+    ValueError
+        If a number is outside its range, or the data sets differ in features.
     """
+    check_question(query, (first, second), adjacency, runs, confidence)
     calculus = calculus_for(query, adjacency, epsilon, delta)
     ledger = Ledger(epsilon, delta, calculus=calculus)
     mechanism, claim = Claim.of_question(query, adjacency, ledger)

@@ -3,18 +3,32 @@
 from __future__ import annotations
 
 from itertools import pairwise
-from numbers import Integral
+from numbers import Integral, Real
 from typing import Any
 
 import numpy as np
 import scipy.sparse as sp
 
-__all__ = ["BOUNDS", "METHODS", "SEES", "arrays", "check_options", "cut", "refuse_zero_out"]
+from ..data.base import RowStore
+from ..privacy.adjacency import Adjacency
+from ..privacy.queries.base import Query
+
+__all__ = [
+    "BOUNDS",
+    "METHODS",
+    "SEES",
+    "arrays",
+    "check_options",
+    "check_question",
+    "cut",
+    "refuse_zero_out",
+]
 
 METHODS = ("many_runs", "one_run")
 SEES = ("answers", "model", "questions")
 BOUNDS = ("auto", "clopper_pearson", "gaussian")
 
+_STORES = ("first", "second")
 # Fewer runs bound nothing.
 _LEAST_RUNS = 10
 
@@ -44,8 +58,7 @@ def check_options(
     ValueError
         Naming the option.
     """
-    if not 0 < confidence < 1:
-        raise ValueError(f"audit needs a confidence in (0, 1), got {confidence!r}.")
+    _check_confidence("audit", confidence)
     least = 1 if one_run else _LEAST_RUNS
     if runs is not None and not (isinstance(runs, Integral) and int(runs) >= least):
         raise ValueError(f"audit needs at least {least} runs, a whole number, got {runs!r}.")
@@ -58,6 +71,53 @@ def check_options(
             "audit needs a private estimator of this package, got "
             f"{type(estimator).__name__}, which has no adjacency."
         )
+
+
+def check_question(
+    query: Any, stores: tuple[Any, Any], adjacency: Any, runs: Any, confidence: Any
+) -> None:
+    """Refuse what is no question about two data sets, and numbers outside their range.
+
+    Parameters
+    ----------
+    query : Query
+        The question.
+    stores : tuple of RowStore
+        The two data sets.
+    adjacency : Adjacency
+        How they are neighbours.
+    runs : int
+        Number of answers for each of them.
+    confidence : float
+        Of the bound.
+
+    Raises
+    ------
+    TypeError
+        If the question, the data sets or the adjacency are of another type.
+    ValueError
+        If a number is outside its range, or the data sets differ in features.
+    """
+    who = "audit_question"
+    wanted = [("query", query, Query), ("adjacency", adjacency, Adjacency)]
+    wanted += [(name, rows, RowStore) for name, rows in zip(_STORES, stores, strict=True)]
+    for name, value, kind in wanted:
+        if not isinstance(value, kind):
+            raise TypeError(
+                f"{who} needs {name} to be of type {kind.__name__}, got {type(value).__name__}."
+            )
+    if not isinstance(runs, Integral) or runs < _LEAST_RUNS:
+        raise ValueError(f"{who} needs at least {_LEAST_RUNS} runs, a whole number, got {runs!r}.")
+    _check_confidence(who, confidence)
+    widths = [rows.n_features for rows in stores]
+    if widths[0] != widths[1]:
+        raise ValueError(f"{who} needs data sets with the same features, got {widths} features.")
+
+
+def _check_confidence(who: str, confidence: Any) -> None:
+    real = isinstance(confidence, Real) and not isinstance(confidence, bool)
+    if not real or not 0 < confidence < 1:
+        raise ValueError(f"{who} needs a confidence in (0, 1), got {confidence!r}.")
 
 
 def refuse_zero_out(other: Any, calls: int | None, *, bandit: bool) -> None:
@@ -98,6 +158,8 @@ def arrays(X: Any, y: Any) -> tuple[Any, Any]:
     """
     X = sp.csr_array(X) if sp.issparse(X) else np.asarray(X)
     y = np.asarray(y)
+    if X.dtype.kind == "c":
+        raise ValueError("audit needs rows of real numbers, got complex ones.")
     if X.ndim != 2 or y.ndim not in (1, 2) or X.shape[0] != len(y) or not len(y):
         raise ValueError(
             f"audit needs rows in two dimensions and as many targets, got X of shape {X.shape} and "

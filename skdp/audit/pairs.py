@@ -11,6 +11,7 @@ from __future__ import annotations
 
 from collections.abc import Mapping
 from itertools import combinations
+from math import inf
 from typing import Any
 
 import numpy as np
@@ -122,16 +123,24 @@ def opposite_targets(estimator: Any, data: tuple[Any, Any]) -> tuple[Any, Any]:
 def _candidates(estimator: Any, data: tuple[Any, Any], row: int) -> list[tuple[np.ndarray, Any]]:
     X, y = data
     dense = np.asarray(X[[row]].toarray() if sp.issparse(X) else X[[row]], dtype=float)[0]
-    along = dense if dense.any() else np.ones_like(dense)
+    size = np.abs(dense).max(initial=0.0)
+    # What can be no row is left to the estimator to refuse.
+    along = dense / size if 0 < size < inf else np.ones_like(dense)
     along = along / np.linalg.norm(along)
     across = np.zeros_like(along)
     across[int(np.abs(along).argmin())] = 1.0
-    norms = sp.linalg.norm(X, axis=1) if sp.issparse(X) else np.linalg.norm(X, axis=1)
-    length = getattr(estimator, "data_norm", None) or float(norms.max()) or 1.0
+    length = getattr(estimator, "data_norm", None) or _longest(X)
     rows = [_LONG * length * along, -_LONG * length * along, np.zeros_like(along)]
     if along.size > 1:
         rows += [_LONG * length * across, _LONG * length * (along + across)]
     return [(x, t) for x in rows for t in _ends(estimator, y)]
+
+
+def _longest(X: Any) -> float:
+    with np.errstate(all="ignore"):
+        norms = sp.linalg.norm(X, axis=1) if sp.issparse(X) else np.linalg.norm(X, axis=1)
+    longest = float(norms.max())
+    return longest if 0 < longest < inf else 1.0
 
 
 def _ends(estimator: Any, y: np.ndarray) -> list[Any]:

@@ -203,6 +203,8 @@ def test_a_statistic_of_ones_own_is_taken():
         ({"calls": 0}, "at least 1 call"),
         ({"calls": 9}, "no more calls than the 4 rows"),
         ({"row": 4}, "a row among 4"),
+        ({"row": True}, "a row among 4"),
+        ({"row": 1.0}, "a row among 4"),
         ({"other": (X, LABELS)}, "differ in 0 rows"),
         ({"other": (-X, LABELS)}, "differ in 4 rows"),
         ({"other": (X[:3], LABELS[:3])}, "same shape"),
@@ -229,10 +231,51 @@ def test_so_are_other_estimators_and_shapes():
         audit(object(), X, LABELS)
     with pytest.raises(ValueError, match="two dimensions"):
         audit(logistic(), X[:, 0], LABELS)
+    with pytest.raises(ValueError, match="real numbers"):
+        audit(logistic(), X + 1j, LABELS)
     contexts, returned, other = users()
     for options in ({"other": other, "calls": 2}, {"method": "one_run", "other": other}, {}):
         with pytest.raises(ValueError, match="for a bandit"):
             audit(bandit(), contexts, returned, **options)
+
+
+@pytest.mark.parametrize("entry", [np.nan, np.inf, 1e200, 1e308, 5e-324])
+def test_rows_that_have_no_length_in_floats_make_no_pair_of_nonsense(entry):
+    rows = np.full((4, 2), entry)
+    for model in (logistic(), logistic().set_params(data_norm=1e3)):
+        if np.isfinite(entry):
+            assert audit(model, rows, LABELS, runs=10, sees="questions").epsilon_lower_bound >= 0
+        else:
+            with pytest.raises(ValueError, match=r"NaN|infinity"):
+                audit(model, rows, LABELS, runs=10, sees="questions")
+
+
+QUESTION = GradientQuery(Problem(Logistic(), 1, 1, RowBounds(1.0)), np.zeros(1), 0.25)
+ROW = DenseRows(np.ones((1, 1)), np.zeros(1))
+
+
+@pytest.mark.parametrize(
+    ("changed", "kind", "message"),
+    [
+        ({"query": "gradient"}, TypeError, "query to be of type Query, got str"),
+        ({"first": None}, TypeError, "first to be of type RowStore, got NoneType"),
+        ({"second": np.eye(2)}, TypeError, "second to be of type RowStore, got ndarray"),
+        ({"second": DenseRows(np.eye(2), np.ones(2))}, ValueError, r"same features, got \[1, 2\]"),
+        ({"adjacency": "replace_one"}, TypeError, "adjacency to be of type Adjacency, got str"),
+        ({"runs": 9}, ValueError, "at least 10 runs"),
+        ({"runs": None}, ValueError, "at least 10 runs"),
+        ({"confidence": 1}, ValueError, r"confidence in \(0, 1\)"),
+        ({"confidence": "0.9"}, ValueError, r"confidence in \(0, 1\)"),
+        ({"epsilon": -1.0}, ValueError, "epsilon"),
+        ({"delta": 0.0}, ValueError, "delta"),
+    ],
+    # Not the values: that of a row store holds its address.
+    ids=lambda value: next(iter(value)) if isinstance(value, dict) else "",
+)
+def test_an_audit_of_what_is_no_question_is_refused(changed, kind, message):
+    given = {"query": QUESTION, "first": ROW, "second": ROW, "runs": 10} | changed
+    with pytest.raises(kind, match=message):
+        audit_question(given.pop("query"), given.pop("first"), given.pop("second"), **given)
 
 
 def test_the_result_tells_what_was_found():

@@ -10,10 +10,12 @@ from fuzzing.targets_of_accounts import (
     check_composition,
     check_ledger,
     check_plan,
+    check_question,
     check_tuning,
     composition_cases,
     ledger_cases,
     plan_cases,
+    question_cases,
     tuning_cases,
 )
 from fuzzing.targets_of_fits import (
@@ -42,4 +44,5 @@ FUZZED = {
     "plans": (plan_cases(), check_plan, 60),
     "budgets": (budget_cases(), check_budget, 15),
     "audits": (audit_cases(), check_audit, 15),
+    "questions": (question_cases(), check_question, 20),
 }

@@ -3,6 +3,8 @@
 from contextlib import closing
 
 import numpy as np
+from examples_of_queries import EXAMPLES
+from examples_of_weights import WeightExample
 from fuzzing.inputs import (
     DELTA,
     EPSILON,
@@ -20,7 +22,8 @@ from hypothesis import strategies as st
 
 import skdp
 from skdp import DPContextualBandit, DPLinearRegression, DPLogisticRegression, PrivacyBudget
-from skdp.audit import audit
+from skdp.audit import audit, audit_question
+from skdp.data.dense import DenseRows
 from skdp.privacy import gdp, tuning, zcdp
 from skdp.privacy.adjacency import Adjacency
 from skdp.privacy.calculus import GaussianDP, ZeroConcentratedDP
@@ -293,4 +296,47 @@ def check_audit(case):
         return
     check_amount(made.epsilon_lower_bound, "the bound")
     check_amount(made.epsilon, "the claim")
+    require(len(str(made)) > 0, "says nothing")
+
+
+@st.composite
+def question_cases(draw):
+    """A question, two data sets that differ in a row, and options."""
+    kind = draw(st.sampled_from([kind for kind in EXAMPLES if "sampled" not in kind.name]))
+    made = EXAMPLES[kind][draw(st.integers(0, 1))]
+    example = made[draw(st.integers(0, len(made) - 1))]
+    ones = np.ones(len(example.X)) if isinstance(example, WeightExample) else None
+    X, y = example.X.copy(), example.y.copy()
+    X[0], y[0] = example.other_X[0], example.other_y[0]
+    options = draw(
+        parameters(
+            {
+                "adjacency": [Adjacency.REPLACE_ONE, Adjacency.ZERO_OUT, "replace_one", "nonsense"],
+                "epsilon": EPSILON,
+                "delta": DELTA,
+                "runs": [20, 1, 0, -3, 2.5],
+                "confidence": [0.95, 0.5, 1.0, 1e-12],
+            }
+        )
+    )
+    options = {"runs": 20} | options
+    first, second = DenseRows(example.X, example.y, ones), DenseRows(X, y, ones)
+    strange = st.sampled_from([None, "rows", np.eye(3), DenseRows(np.eye(2), np.ones(2))])
+    if not draw(st.integers(0, 9)):
+        second = draw(strange)
+    query = (
+        draw(st.sampled_from([None, "gradient", kind])) if not draw(st.integers(0, 19)) else None
+    )
+    return example.query if query is None else query, first, second, options
+
+
+def check_question(case):
+    """A bound is a number, at most the claim unless by bad luck."""
+    query, first, second, options = case
+    made, refusal = attempt(lambda: audit_question(query, first, second, **options))
+    if refusal is not None:
+        return
+    check_amount(made.epsilon_lower_bound, "the bound")
+    check_amount(made.epsilon, "the claim", options.get("epsilon", 1.0))
+    require(not made.at(1 - 1e-9).refuted, f"refuted: {made}")
     require(len(str(made)) > 0, "says nothing")

@@ -1,5 +1,7 @@
 """Fuzzing of what is fitted: models, bandits, transformers and searches."""
 
+from functools import partial
+
 import numpy as np
 from fuzzing.inputs import (
     BANDIT,
@@ -26,7 +28,7 @@ from hypothesis import strategies as st
 
 import skdp
 from skdp import DPContextualBandit, DPLinearRegression, DPLogisticRegression, PrivacyBudget
-from skdp.model_selection import DPRandomizedSearchCV
+from skdp.model_selection import DPGridSearchCV, DPRandomizedSearchCV
 
 # Methods that take rows.
 _ASKED = ["predict", "predict_proba", "predict_log_proba", "decision_function"]
@@ -157,20 +159,24 @@ def check_transformer(case):
 
 @st.composite
 def search_cases(draw):
-    """A search over logistic regressions."""
-    given = draw(parameters(SEARCH))
+    """A search of either kind over logistic regressions."""
+    kind = draw(st.sampled_from([DPRandomizedSearchCV, DPGridSearchCV]))
+    table = SEARCH
+    if kind is DPGridSearchCV:
+        table = SEARCH | {"exhaustive": [False, True], "n_iter": [*SEARCH["n_iter"], None]}
+    given = {"n_iter": 1} | draw(parameters(table))
     space = {"C": [0.1, 1.0]} if draw(st.booleans()) else draw(st.sampled_from(CHOSEN))
     model = DPLogisticRegression(classes=[0, 1], data_norm=2.0)
     if not draw(st.integers(0, 9)):
         model = draw(st.sampled_from([DPLinearRegression(), None, "model", DPLogisticRegression]))
     n = draw(ROWS)
-    return model, space, given, draw(matrices(n)), draw(targets(n, "two"))
+    return partial(kind, model, space, **given), draw(matrices(n)), draw(targets(n, "two"))
 
 
 def check_search(case):
     """Search, and predict by what was found."""
-    model, space, given, X, y = case
-    made, refusal = attempt(lambda: DPRandomizedSearchCV(model, space, **({"n_iter": 1} | given)))
+    make, X, y = case
+    made, refusal = attempt(make)
     if refusal is not None:
         return
     _, failure = attempt(made.fit, X, y, also=(RuntimeError,))
