@@ -235,3 +235,11 @@ def test_rows_that_another_thread_changes_are_not_quoted(name, capsys):
         stop.set()
         thread.join()
     assert not [text for text in [*said, *capsys.readouterr()] if "73912" in text]
+
+
+@pytest.mark.parametrize("name", ["logistic", "linear", "bandit"])
+def test_a_number_in_place_of_targets_is_not_quoted(name):
+    model, columns = MODELS[name]
+    with pytest.raises((TypeError, ValueError)) as refused:
+        clone(model).fit(*columns[:-1], np.array(SECRET))
+    assert "73912" not in str(refused.value)

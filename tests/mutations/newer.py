@@ -36,8 +36,8 @@ NEWER = (
     bug(
         "answers off their grid",
         "privacy/mechanisms/grid.py",
-        "out = np.asarray(np.rint(value / g))",
-        "out = np.asarray(value / g)",
+        "    np.rint(out, out=out)\n",
+        "",
         "privacy/mechanisms/test_grid.py",
     ),
     bug(

@@ -1,0 +1,140 @@
+"""Searches and bandits that are interrupted at any line never under-report what they have spent."""
+
+from contextlib import suppress
+from functools import partial
+
+import numpy as np
+import pytest
+from interruptions import Lines, noted_ledgers
+from sklearn.base import clone
+
+from skdp import DPContextualBandit, DPLogisticRegression, PrivacyBudget
+from skdp.model_selection import DPGridSearchCV, DPRandomizedSearchCV
+from skdp.solvers import GD
+
+RNG = np.random.default_rng(0)
+X = RNG.uniform(-1, 1, size=(40, 2))
+Y, R = (X[:, 1] > 0).astype(int), X[:, 1].copy()
+EPSILON = 1.0
+_MODEL = DPLogisticRegression(classes=[0, 1], data_norm=2.0, precondition=None, solver=GD(steps=2))
+SEARCHES = {
+    "all points": DPGridSearchCV(_MODEL, {"C": [0.1, 1.0]}, epsilon=EPSILON, exhaustive=True),
+    "some points": DPGridSearchCV(_MODEL, {"C": [0.1, 1.0]}, epsilon=EPSILON, n_iter=2),
+    "drawn": DPRandomizedSearchCV(
+        _MODEL, {"C": [0.1, 1.0]}, epsilon=EPSILON, n_iter=2, law="poisson", refit=0.3
+    ),
+    "held out": DPRandomizedSearchCV(
+        _MODEL, {"C": [0.1, 1.0]}, epsilon=EPSILON, n_iter=2, validation=0.3
+    ),
+}
+
+
+def lines_to_try(run, seed, count):
+    """Anywhere, and as many among the last, where receipts and results are written."""
+    with Lines() as lines:
+        run()
+    coins = np.random.default_rng(seed)
+    last = max(1, lines.count - 1500)
+    return [
+        *coins.integers(1, lines.count + 1, size=count).tolist(),
+        *coins.integers(last, lines.count + 1, size=count).tolist(),
+    ]
+
+
+def spent(model):
+    return model.privacy_spent_.epsilon if "privacy_spent_" in vars(model) else 0.0
+
+
+def check_interrupted_searches(name, monkeypatch, count, earlier=False):
+    made = SEARCHES[name]
+    for line in lines_to_try(lambda: clone(made).fit(X, Y), 1, count):
+        search = clone(made)
+        if earlier:
+            search.fit(X, Y)
+        with PrivacyBudget(50.0, 1e-5) as ceiling, noted_ledgers(monkeypatch) as ledgers:
+            with suppress(KeyboardInterrupt), Lines(line):
+                search.fit(X, Y)
+            on_the_book = ceiling.spent.epsilon
+        if ledgers:
+            # Whatever runs there were, the whole search is paid.
+            assert spent(search) == EPSILON, f"line {line}: no receipt"
+            assert on_the_book >= EPSILON * (1 - 1e-9), f"line {line}: not on the book"
+            assert all(ledger.spent().epsilon <= EPSILON for ledger in ledgers)
+        if "best_estimator_" in vars(search):
+            best = search.best_estimator_
+            assert spent(search) == spent(best) == EPSILON, f"line {line}: a run's own receipt"
+        search.fit(X, Y)
+        assert spent(search) == spent(search.best_estimator_) == EPSILON
+
+
+@pytest.mark.filterwarnings("ignore:DP.* compares:UserWarning")
+@pytest.mark.parametrize("name", SEARCHES)
+@pytest.mark.parametrize("count", [3, pytest.param(15, marks=pytest.mark.slow)])
+def test_a_search_may_be_interrupted_at_any_line(name, count, monkeypatch):
+    check_interrupted_searches(name, monkeypatch, count)
+
+
+@pytest.mark.slow
+@pytest.mark.filterwarnings("ignore:DP.* compares:UserWarning")
+def test_a_search_after_a_search_may_be_interrupted_at_any_line(monkeypatch):
+    check_interrupted_searches("all points", monkeypatch, 20, earlier=True)
+
+
+@pytest.mark.filterwarnings("ignore:DP.* compares:UserWarning")
+def test_a_search_that_writes_its_receipt_in_the_end_is_caught(monkeypatch):
+    """The planted bug that these tests are for."""
+    honest = DPGridSearchCV._best
+
+    def late(self, plan, rows):
+        receipt = self.privacy_spent_
+        del self.privacy_spent_
+        best = honest(self, plan, rows)
+        self.privacy_spent_ = receipt
+        return best
+
+    monkeypatch.setattr(DPGridSearchCV, "_best", late)
+    with pytest.raises(AssertionError, match="no receipt"):
+        check_interrupted_searches("all points", monkeypatch, 20)
+
+
+BANDITS = {
+    policy: DPContextualBandit(
+        [0, 1], EPSILON, data_norm=2.0, reward_bounds=(-1, 1), policy=policy, horizon=80
+    )
+    for policy in ("sparse", "gd", "blocks", "hdb")
+}
+
+
+def go_on(model):
+    """Or be told that it cannot."""
+    said = ""
+    try:
+        model.partial_fit(X[:5], Y[:5], R[:5])
+    except (RuntimeError, ValueError) as refusal:
+        said = str(refusal)
+    assert not said or "interrupted" in said
+
+
+@pytest.mark.parametrize("policy", BANDITS)
+@pytest.mark.parametrize("count", [5, pytest.param(40, marks=pytest.mark.slow)])
+def test_learning_of_a_bandit_may_be_interrupted_at_any_line(policy, count, monkeypatch):
+    def start():
+        return clone(BANDITS[policy]).partial_fit(X[:15], Y[:15], R[:15])
+
+    seen = []
+    for line in lines_to_try(partial(start().partial_fit, X[15:], Y[15:], R[15:]), 2, count):
+        with noted_ledgers(monkeypatch) as ledgers:
+            model = start()
+            before = spent(model)
+            with suppress(KeyboardInterrupt), Lines(line):
+                model.partial_fit(X[15:], Y[15:], R[15:])
+            # The session and what it has been charged outlive the interruption.
+            for _ in range(2):
+                charged = max((ledger.spent().epsilon for ledger in ledgers), default=0.0)
+                assert spent(model) >= max(charged, before), f"line {line}: under-reported"
+                go_on(model)
+        assert spent(model) <= EPSILON
+        seen.append(charged)
+        model.fit(X, Y, R)
+        assert 0 < spent(model) <= EPSILON
+    assert max(seen) > 0
