@@ -1,16 +1,16 @@
 """Who earns more than $50,000? A private model of the 1994 census extract, from raw columns.
 
-Preparation learns nothing from the rows: the categories and ranges below come from the code book,
-so the whole pipeline spends what its last step says it spends. Reads ``adult_raw.csv.gz`` from the
-folder named by the environment variable SKDP_DATA, else ``shared/data`` beside the repository.
+Preparation learns nothing from the rows: categories and ranges come from the code book, which is in
+``census.py``, so the whole pipeline spends what its last step says it spends. Reads
+``adult_raw.csv.gz`` from the folder named by the environment variable SKDP_DATA, else from
+``shared/data`` beside the repository.
 """
 
-import os
 import sys
-from pathlib import Path
 
 import numpy as np
 import pandas as pd
+from census import AMOUNTS, CATEGORIES, LABELS, NUMBERS, known_categories, path
 from sklearn.compose import ColumnTransformer
 from sklearn.linear_model import LogisticRegression
 from sklearn.metrics import roc_auc_score
@@ -18,24 +18,6 @@ from sklearn.pipeline import make_pipeline
 from sklearn.preprocessing import FunctionTransformer, Normalizer, OneHotEncoder
 
 from skdp import DPLogisticRegression
-
-NUMBERS = {"age": (17, 90), "education-num": (1, 16), "hours-per-week": (1, 99)}
-AMOUNTS = {"capital-gain": 99_999, "capital-loss": 4_356}
-CATEGORIES = {
-    "workclass": "? Federal-gov Local-gov Never-worked Private Self-emp-inc Self-emp-not-inc "
-    "State-gov Without-pay",
-    "education": "10th 11th 12th 1st-4th 5th-6th 7th-8th 9th Assoc-acdm Assoc-voc Bachelors "
-    "Doctorate HS-grad Masters Preschool Prof-school Some-college",
-    "marital-status": "Divorced Married-AF-spouse Married-civ-spouse Married-spouse-absent "
-    "Never-married Separated Widowed",
-    "occupation": "? Adm-clerical Armed-Forces Craft-repair Exec-managerial Farming-fishing "
-    "Handlers-cleaners Machine-op-inspct Other-service Priv-house-serv Prof-specialty "
-    "Protective-serv Sales Tech-support Transport-moving",
-    "relationship": "Husband Not-in-family Other-relative Own-child Unmarried Wife",
-    "race": "Amer-Indian-Eskimo Asian-Pac-Islander Black Other White",
-    "sex": "Female Male",
-    "native-country": "United-States",  # the others share the all-zero code
-}
 
 
 def to_unit_interval(X):
@@ -51,7 +33,7 @@ def roots(X):
 
 def preparation():
     codes = OneHotEncoder(
-        categories=[c.split() for c in CATEGORIES.values()],
+        categories=known_categories(),
         handle_unknown="ignore",
         sparse_output=False,
     )
@@ -67,24 +49,21 @@ def preparation():
 
 
 def main():
-    beside = Path(__file__).resolve().parents[2] / "shared" / "data"
-    path = Path(os.environ.get("SKDP_DATA") or beside) / "adult_raw.csv.gz"
-    if not path.is_file():
+    if not path().is_file():
         sys.exit("adult_raw.csv.gz is not there; set SKDP_DATA to the folder that holds it.")
-    table = pd.read_csv(path)
+    table = pd.read_csv(path())
     train, test = (table[table["split"] == part] for part in ("train", "test"))
-    labels = ["<=50K", ">50K"]
 
     def report(name, model):
         accuracy = model.score(test, test["income"])
-        auc = roc_auc_score(test["income"] == labels[1], model.decision_function(test))
+        auc = roc_auc_score(test["income"] == LABELS[1], model.decision_function(test))
         print(f"{name:<24} accuracy {accuracy:.3f}   AUC {auc:.3f}", end="")
 
     exact = make_pipeline(*preparation(), LogisticRegression(C=100, max_iter=1000))
     report("without privacy", exact.fit(train, train["income"]))
     print()
     for epsilon in (0.1, 0.5, 1.0, 4.0):
-        private = DPLogisticRegression(epsilon, delta=1e-5, data_norm=1.0, classes=labels)
+        private = DPLogisticRegression(epsilon, delta=1e-5, data_norm=1.0, classes=LABELS)
         model = make_pipeline(*preparation(), private).fit(train, train["income"])
         report(f"epsilon = {epsilon:g}", model)
         spent = private.privacy_spent_

@@ -7,13 +7,12 @@ paid. Reads ``adult_raw.csv.gz`` from the folder named by the environment variab
 ``shared/data`` beside the repository.
 """
 
-import os
 import sys
 from math import sqrt
-from pathlib import Path
 
 import numpy as np
 import pandas as pd
+from census import CATEGORIES, LABELS, known_categories, path
 from sklearn.compose import ColumnTransformer
 from sklearn.linear_model import LogisticRegression
 from sklearn.pipeline import make_pipeline
@@ -27,22 +26,6 @@ from skdp.privacy import gdp
 NUMBERS = [
     *("age", "fnlwgt", "education-num", "capital-gain", "capital-loss", "hours-per-week"),
 ]
-CATEGORIES = {
-    "workclass": "? Federal-gov Local-gov Never-worked Private Self-emp-inc Self-emp-not-inc "
-    "State-gov Without-pay",
-    "education": "10th 11th 12th 1st-4th 5th-6th 7th-8th 9th Assoc-acdm Assoc-voc Bachelors "
-    "Doctorate HS-grad Masters Preschool Prof-school Some-college",
-    "marital-status": "Divorced Married-AF-spouse Married-civ-spouse Married-spouse-absent "
-    "Never-married Separated Widowed",
-    "occupation": "? Adm-clerical Armed-Forces Craft-repair Exec-managerial Farming-fishing "
-    "Handlers-cleaners Machine-op-inspct Other-service Priv-house-serv Prof-specialty "
-    "Protective-serv Sales Tech-support Transport-moving",
-    "relationship": "Husband Not-in-family Other-relative Own-child Unmarried Wife",
-    "race": "Amer-Indian-Eskimo Asian-Pac-Islander Black Other White",
-    "sex": "Female Male",
-    "native-country": "United-States",  # the others share the all-zero code
-}
-LABELS = ["<=50K", ">50K"]
 DELTA = 1e-5
 # The scaler's share of mu^2, which is what adds up; the model takes the rest.
 SHARE = 0.1
@@ -50,9 +33,7 @@ RUNS = 5
 
 
 def pipeline(scaler, model):
-    codes = OneHotEncoder(
-        categories=[names.split() for names in CATEGORIES.values()], handle_unknown="ignore"
-    )
+    codes = OneHotEncoder(categories=known_categories(), handle_unknown="ignore")
     columns = ColumnTransformer(
         [("numbers", scaler, NUMBERS), ("codes", codes, list(CATEGORIES))], sparse_threshold=0.0
     )
@@ -69,11 +50,9 @@ def private_pipeline(epsilon):
 
 
 def main():
-    beside = Path(__file__).resolve().parents[2] / "shared" / "data"
-    path = Path(os.environ.get("SKDP_DATA") or beside) / "adult_raw.csv.gz"
-    if not path.is_file():
+    if not path().is_file():
         sys.exit("adult_raw.csv.gz is not there; set SKDP_DATA to the folder that holds it.")
-    table = pd.read_csv(path)
+    table = pd.read_csv(path())
     train, test = (table[table["split"] == part] for part in ("train", "test"))
 
     exact = pipeline(StandardScaler(), LogisticRegression(max_iter=1000))

@@ -1,5 +1,8 @@
 """Differentially private linear models for scikit-learn."""
 
+from importlib import import_module
+from typing import Any
+
 from .accounts import TotalSpent, privacy_spent
 from .estimators import (
     DPContextualBandit,
@@ -35,3 +38,12 @@ __all__ = [
     "privacy_spent",
     "save_checkpoint",
 ]
+
+# Of no use to most fits, so they are loaded when they are named.
+_ON_DEMAND = ("audit", "evaluation", "model_selection", "testing")
+
+
+def __getattr__(name: str) -> Any:
+    if name in _ON_DEMAND:
+        return import_module(f"{__name__}.{name}")
+    raise AttributeError(f"module {__name__!r} has no attribute {name!r}")

@@ -1,6 +1,8 @@
 """What is promised about versions is what is tested."""
 
 import re
+import subprocess
+import sys
 import tomllib
 from pathlib import Path
 
@@ -22,3 +24,15 @@ def test_minimum_constraints_pin_the_declared_lower_bounds():
 
 def test_types_are_shipped():
     assert (REPOSITORY / "skdp" / "py.typed").is_file()
+
+
+def test_pages_may_name_parts_of_the_package_after_a_bare_import():
+    pages = [REPOSITORY / "README.md", *(REPOSITORY / "docs").rglob("*.md")]
+    parts = {p.stem for p in (REPOSITORY / "skdp").iterdir() if (p / "__init__.py").is_file()}
+    text = "".join(page.read_text() for page in pages)
+    named = sorted(set(re.findall(r"\bskdp\.(\w+)", text)) & parts)
+    assert "model_selection" in named
+    code = f"import skdp; print([n for n in {named} if not hasattr(skdp, n)], skdp.__version__)"
+    # Elsewhere they may have been imported already.
+    done = subprocess.run([sys.executable, "-c", code], capture_output=True, text=True)
+    assert done.stdout.startswith("[] "), done.stdout + done.stderr

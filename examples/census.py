@@ -1,0 +1,39 @@
+"""What the examples share about the 1994 census extract: where it lies, and its code book."""
+
+import os
+from pathlib import Path
+
+NUMBERS = {"age": (17, 90), "education-num": (1, 16), "hours-per-week": (1, 99)}
+AMOUNTS = {"capital-gain": 99_999, "capital-loss": 4_356}
+CATEGORIES = {
+    "workclass": "? Federal-gov Local-gov Never-worked Private Self-emp-inc Self-emp-not-inc "
+    "State-gov Without-pay",
+    "education": "10th 11th 12th 1st-4th 5th-6th 7th-8th 9th Assoc-acdm Assoc-voc Bachelors "
+    "Doctorate HS-grad Masters Preschool Prof-school Some-college",
+    "marital-status": "Divorced Married-AF-spouse Married-civ-spouse Married-spouse-absent "
+    "Never-married Separated Widowed",
+    "occupation": "? Adm-clerical Armed-Forces Craft-repair Exec-managerial Farming-fishing "
+    "Handlers-cleaners Machine-op-inspct Other-service Priv-house-serv Prof-specialty "
+    "Protective-serv Sales Tech-support Transport-moving",
+    "relationship": "Husband Not-in-family Other-relative Own-child Unmarried Wife",
+    "race": "Amer-Indian-Eskimo Asian-Pac-Islander Black Other White",
+    "sex": "Female Male",
+    "native-country": "United-States",  # the others share the all-zero code
+}
+LABELS = ["<=50K", ">50K"]
+# Rows whose column "split" says "train".
+TRAINING_ROWS = 32_561
+
+
+def path():
+    """``adult_raw.csv.gz`` in the folder SKDP_DATA, else in ``shared/data`` beside the repository.
+
+    The file need not be there.
+    """
+    beside = Path(__file__).resolve().parents[2] / "shared" / "data"
+    return Path(os.environ.get("SKDP_DATA") or beside) / "adult_raw.csv.gz"
+
+
+def known_categories():
+    """In the form that ``OneHotEncoder`` takes."""
+    return [names.split() for names in CATEGORIES.values()]
