@@ -12,6 +12,7 @@ from sklearn.pipeline import Pipeline
 
 from ..accounts.declared import spends
 from ..accounts.walk import planned_in
+from ..data.reading import vigilant
 from ..estimators.base import PrivateLinearModel
 from ..preprocessing.base import PrivateTransformer
 from ..privacy.adjacency import Adjacency
@@ -136,7 +137,8 @@ def check_targets(estimator: Any, y: Any) -> None:
     last = estimator.steps[-1][1] if isinstance(estimator, Pipeline) else estimator
     if isinstance(last, PrivateLinearModel):
         last._validate_params()
-        clone(last)._prepare_targets(y)(np.asarray(y))
+        with vigilant():
+            clone(last)._prepare_targets(y)(np.asarray(y))
 
 
 def adjacency_of(estimator: Any) -> Adjacency:

@@ -9,6 +9,7 @@ from __future__ import annotations
 
 import os
 from abc import ABC, abstractmethod
+from collections.abc import Callable
 from math import copysign, prod
 from threading import Lock
 from typing import NoReturn
@@ -95,7 +96,7 @@ class SystemNoise(SecretNoise):
     - Threads that share a source, and a forked child and its parent, never draw the same normals.
     - No state from which earlier or later noise could be computed, besides the few normals
       drawn ahead, rounded or not, which a forked child throws away at once. What was handed out is
-      wiped.
+      wiped. A draw that is interrupted, at whatever point, loses noise and repeats none.
     """
 
     _process: int
@@ -118,33 +119,46 @@ class SystemNoise(SecretNoise):
         size = shape if isinstance(shape, int) else prod(shape)
         if size > _BUFFER:
             return _rounded(_drawn_of(_fresh_words(size)), scale).reshape(shape)
-        with self._lock:
-            self._check_process()
-            if scale != self._scale or size > _FEW:
-                # What comes once need not come again, and rounding ahead costs more than once.
-                self._scale, self._rounded = scale, np.empty(0)
-                out = _rounded(self._take(size), scale)
-            else:
-                if size > self._rounded.size:
-                    self._rounded = _rounded(_drawn_of(_fresh_words(_BUFFER)), scale)
-                out = self._rounded[:size].copy()
-                self._rounded[:size] = 0
-                self._rounded = self._rounded[size:]
-        return out.reshape(shape)
+        return self._alone(lambda: self._rounded_ahead(size, scale)).reshape(shape)
 
     def _drawn(self, size: int) -> np.ndarray:
         if size > _BUFFER:
             return _drawn_of(_fresh_words(size))
-        with self._lock:
-            self._check_process()
-            return self._take(size)
+        return self._alone(lambda: self._drawn_ahead(size))
 
-    def _take(self, size: int) -> np.ndarray:
+    def _alone(self, draw: Callable[[], np.ndarray]) -> np.ndarray:
+        # In one line: what interrupts at the beginning of a line, as debuggers do, could come
+        # between the draw and the release of the lock otherwise, and leave it locked.
+        # fmt: off
+        with self._lock: return self._in_process(draw)  # noqa: E701
+        # fmt: on
+
+    def _in_process(self, draw: Callable[[], np.ndarray]) -> np.ndarray:
+        # Notices forks that bypass Python's hook as well.
+        if self._process != os.getpid():
+            self._start_afresh()
+        return draw()
+
+    def _rounded_ahead(self, size: int, scale: float) -> np.ndarray:
+        if scale != self._scale or size > _FEW:
+            # What comes once need not come again, and rounding ahead costs more than once.
+            self._scale, self._rounded = scale, np.empty(0)
+            return _rounded(self._drawn_ahead(size), scale)
+        if size > self._rounded.size:
+            self._rounded = _rounded(_drawn_of(_fresh_words(_BUFFER)), scale)
+        # Taken away before it is used: an interruption loses noise, and never leaves what was wiped
+        # or handed out for the next draw.
+        taken, self._rounded = self._rounded[:size], self._rounded[size:]
+        out = taken.copy()
+        taken[:] = 0
+        return out
+
+    def _drawn_ahead(self, size: int) -> np.ndarray:
         if size > self._ahead.shape[1]:
             self._ahead = _drawn_of(_fresh_words(_BUFFER))
-        out = self._ahead[:, :size].copy()
-        self._ahead[:, :size] = 0
-        self._ahead = self._ahead[:, size:]
+        taken, self._ahead = self._ahead[:, :size], self._ahead[:, size:]
+        out = taken.copy()
+        taken[:] = 0
         return out
 
     def gumbel(self, shape: int | tuple[int, ...]) -> np.ndarray:
@@ -164,11 +178,6 @@ class SystemNoise(SecretNoise):
         ties = np.flatnonzero(first == leading)
         out[ties] = _fresh_words(ties.size) < np.uint64(int(rest * 2.0**64))
         return out
-
-    def _check_process(self) -> None:
-        # Notices forks that bypass Python's hook as well.
-        if self._process != os.getpid():
-            self._start_afresh()
 
     def _start_afresh(self) -> None:
         self._ahead = np.empty((3, 0), np.uint64)

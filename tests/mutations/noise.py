@@ -57,15 +57,26 @@ NOISE = (
     bug(
         "normals handed out twice",
         "privacy/randomness.py",
-        "        self._ahead = self._ahead[:, size:]\n",
-        "",
+        "taken, self._ahead = self._ahead[:, :size], self._ahead[:, size:]\n",
+        "taken = self._ahead[:, :size].copy()\n",
         "privacy/test_randomness.py",
     ),
     bug(
         "noise that was rounded ahead handed out twice",
         "privacy/randomness.py",
-        "                self._rounded = self._rounded[size:]\n",
-        "",
+        "taken, self._rounded = self._rounded[:size], self._rounded[size:]\n",
+        "taken = self._rounded[:size].copy()\n",
+        "privacy/test_rounded_noise.py",
+    ),
+    bug(
+        "wiped noise left for the next draw by an interruption",
+        "privacy/randomness.py",
+        "        taken, self._rounded = self._rounded[:size], self._rounded[size:]\n"
+        "        out = taken.copy()\n"
+        "        taken[:] = 0\n",
+        "        out = self._rounded[:size].copy()\n"
+        "        self._rounded[:size] = 0\n"
+        "        self._rounded = self._rounded[size:]\n",
         "privacy/test_rounded_noise.py",
     ),
     bug(

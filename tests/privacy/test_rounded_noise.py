@@ -1,6 +1,8 @@
 """Noise that is rounded ahead: fresh, wiped, and of the same law."""
 
 import numpy as np
+import pytest
+from interruptions import Lines
 
 from skdp.privacy.randomness import SystemNoise
 from skdp.testing import check_noise
@@ -34,3 +36,21 @@ def test_used_rounded_normals_are_wiped():
 def test_rounding_ahead_does_not_change_the_law():
     noise, scale = SystemNoise(), 1e6
     check_noise(lambda: np.concatenate([noise.rounded(50, scale) for _ in range(400)]), scale)
+
+
+@pytest.mark.parametrize("failure", [KeyboardInterrupt, MemoryError])
+@pytest.mark.parametrize("draw", [lambda n: n.rounded(3, SCALE), lambda n: n.normal(3)])
+def test_an_interrupted_draw_loses_noise_and_leaves_none_that_was_used_or_wiped(draw, failure):
+    noise = SystemNoise()
+    drawn = [draw(noise), draw(noise)]
+    with Lines() as lines:
+        drawn.append(draw(noise))
+    assert lines.count > 5
+    for at in range(1, lines.count + 1):
+        with pytest.raises(failure), Lines(at, failure):
+            draw(noise)
+        # Two, because scales that come twice are drawn ahead.
+        drawn += [draw(noise), draw(noise)]
+    drawn = np.concatenate(drawn)
+    assert np.count_nonzero(drawn) == drawn.size
+    assert np.unique(drawn).size == drawn.size
