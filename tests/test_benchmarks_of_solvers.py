@@ -41,6 +41,7 @@ def test_copies_of_rows_count_as_often_as_the_rows_would(piece):
         np.testing.assert_allclose(query.evaluate(few), query.evaluate(all_of_them), atol=1e-14)
 
 
+@pytest.mark.slow
 def test_batches_are_compared_with_all_rows(piece, capsys, monkeypatch):
     pytest.importorskip("dp_accounting", reason="dp-accounting is an optional dependency")
     benchmark, Dataset = piece("minibatches"), piece("datasets").Dataset

@@ -258,6 +258,7 @@ def test_a_law_that_is_too_steep_for_floats_has_the_price_of_the_split_form():
     )
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize("epsilon", [0.0, 1e-3, 0.01, 0.1, 1.0, 1e3, 1e9])
 @pytest.mark.parametrize("law", [Poisson(1e4), NegativeBinomial(1e4, 100.0)], ids=str)
 def test_levels_of_steep_laws_keep_within_the_budget_and_are_not_given_away(law, epsilon):

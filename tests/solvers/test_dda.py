@@ -179,7 +179,12 @@ def strongly_convex(kind, rng):
 @pytest.mark.parametrize("kind", ["hinge", "logistic"])
 @pytest.mark.parametrize(
     "changes",
-    [{}, {"topology": "ring"}, {"activation": 0.5}, {"activation": 0.2, "schedule": "edges"}],
+    [
+        {},
+        {"topology": "ring"},
+        pytest.param({"activation": 0.5}, marks=pytest.mark.slow),
+        pytest.param({"activation": 0.2, "schedule": "edges"}, marks=pytest.mark.slow),
+    ],
     ids=str,
 )
 def test_without_noise_the_squared_distance_falls_like_one_over_t(kind, changes):
