@@ -149,7 +149,13 @@ class DPGridSearchCV(PrivateSearch):
         self.random_state = random_state
 
     def _spaces(self) -> list[dict[str, Any]]:
-        return list(ParameterGrid(self.param_grid).param_grid)
+        spaces = list(ParameterGrid(self.param_grid).param_grid)
+        if not spaces:
+            raise ValueError(
+                f"{type(self).__name__} needs something to choose from in param_grid, got an empty "
+                "list."
+            )
+        return spaces
 
     def _law(self) -> RunLaw | int:
         points = len(ParameterGrid(self.param_grid))

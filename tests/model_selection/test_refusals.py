@@ -25,6 +25,14 @@ def test_a_list_without_a_value_is_named(kind, values):
         search.fit(np.zeros((6, 2)), np.arange(6) % 2)
 
 
+@pytest.mark.parametrize("kind", [DPGridSearchCV, DPRandomizedSearchCV])
+def test_an_empty_list_of_spaces_is_refused(kind):
+    search = kind(DPLogisticRegression(classes=[0, 1], data_norm=1.0), [])
+    with pytest.raises(ValueError, match="something to choose from"):
+        search.fit(np.zeros((6, 2)), np.arange(6) % 2)
+    assert "privacy_spent_" not in vars(search)
+
+
 def test_a_law_that_leaves_nothing_to_a_run_is_refused_in_these_words():
     search = DPRandomizedSearchCV(
         DPLogisticRegression(classes=[0, 1], data_norm=1.0, solver="gd"),
