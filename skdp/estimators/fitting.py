@@ -12,6 +12,7 @@ import numpy as np
 
 from ..bounds import RowBounds
 from ..conditioning import Conditioner
+from ..constraints import L1Ball, Simplex
 from ..data.base import ResidentRows, RowStore
 from ..privacy.adjacency import Adjacency
 from ..privacy.calculus import GaussianDP
@@ -31,7 +32,7 @@ from ..remote.rows import RemoteRows
 from ..sites import Sites
 from ..solvers import SOLVERS, Solution, Solver, choose, settled_calculus, within_a_block
 from .announcements import Announcements
-from .exactness import check_rows, check_solver
+from .exactness import check_conditioner, check_rows, check_solver
 from .progress import Progress, Released
 from .warm_start import EarlierModel
 
@@ -121,9 +122,15 @@ class FittedInParts(CarriesBudgets, ABC):
         calculus = None
         if isinstance(self.solver, Solver) or self.solver in SOLVERS:
             calculus = settled_calculus(self.solver)
-        elif self.solver == "auto" and not self._may_select:
+        elif self.solver == "auto" and not self._may_select and not self._in_polytope:
             calculus = GaussianDP()
         return Claim.planned(self.epsilon, self.delta, calculus, Adjacency(self.adjacency))
+
+    @property
+    @final
+    def _in_polytope(self) -> bool:
+        """Whether the default solver may choose vertices."""
+        return isinstance(getattr(self, "constraint", None), L1Ball | Simplex)
 
     @final
     def _charge(self, claim: Claim | None) -> None:
@@ -158,6 +165,7 @@ class FittedInParts(CarriesBudgets, ABC):
         calculus = solver.calculus_for(outline, self.epsilon, self.delta, adjacency)
         if self.secure:
             check_solver(type(self).__name__, solver, calculus, sites)
+            check_conditioner(type(self).__name__, conditioner, sparse=sparse)
         ledger = Ledger(self.epsilon, self.delta, calculus=calculus)
         facts = solver.federated, solver.in_order, solver.trusts, solver.curated
         return Plan(conditioner, ledger, adjacency, sites, *facts)

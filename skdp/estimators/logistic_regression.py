@@ -76,10 +76,11 @@ class DPLogisticRegression(PrivateLinearClassifier):
         ``'dda'``, ``'dual_averaging'``, ``'frank_wolfe'``, ``'ftrl'``, ``'gd'``,
         ``'objective_perturbation'``, ``'ppm'``, ``'spider'`` and ``'svrg'`` (see
         :mod:`skdp.solvers`). ``'auto'`` is ``'dual_averaging'`` for preconditioned sparse rows of
-        more than 1000 features, ``'dda'`` with ``groups``, else ``'gd'``; under ``partial_fit`` it
-        is ``'blocks'``, or ``'ftrl'`` if rows may not be kept, or ``'frank_wolfe'`` for an l1 ball
-        or simplex. ``'objective_perturbation'`` takes two classes, and neither an l1 penalty nor a
-        constraint. A configured instance such as ``GD(steps=50)`` sets its hyperparameters.
+        more than 1000 features, ``'frank_wolfe'`` for an l1 ball or simplex and many features,
+        ``'dda'`` with ``groups``, else ``'gd'``; under ``partial_fit`` it is ``'blocks'``, or
+        ``'ftrl'`` if rows may not be kept, or ``'frank_wolfe'`` for an l1 ball or simplex.
+        ``'objective_perturbation'`` takes two classes, and neither an l1 penalty nor a constraint.
+        A configured instance such as ``GD(steps=50)`` sets its hyperparameters.
     constraint : Constraint, optional
         A set that the coefficients must lie in; the solver 'frank_wolfe' needs one, bounded.
     precondition : {'auto', 'diagonal', 'full'}, Conditioner or None, default='auto'

@@ -83,8 +83,9 @@ class DPSVMClassifier(PrivateLinearClassifier):
     solver : str or Solver, default='auto'
         The algorithm: ``'auto'``, or one of ``'accmd'``, ``'adaptive_gd'``, ``'blocks'``,
         ``'dda'``, ``'frank_wolfe'``, ``'ftrl'``, ``'gd'``, ``'objective_perturbation'``, ``'ppm'``,
-        ``'spider'`` and ``'svrg'`` (see :mod:`skdp.solvers`). ``'auto'`` is ``'dda'`` with
-        ``groups``, else ``'gd'``; under ``partial_fit`` it is ``'blocks'``, or ``'ftrl'`` if rows
+        ``'spider'`` and ``'svrg'`` (see :mod:`skdp.solvers`). ``'auto'`` is
+        ``'frank_wolfe'`` for an l1 ball or simplex and many features, ``'dda'`` with ``groups``,
+        else ``'gd'``; under ``partial_fit`` it is ``'blocks'``, or ``'ftrl'`` if rows
         may not be kept, or ``'frank_wolfe'`` for an l1 ball or simplex. The plain hinge loss is not
         smooth, which leaves ``'adaptive_gd'``, ``'blocks'``, ``'dda'``, ``'ftrl'``, ``'gd'`` and
         ``'ppm'``. ``'objective_perturbation'`` takes two classes, and neither an l1 penalty nor a

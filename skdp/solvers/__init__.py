@@ -1,5 +1,7 @@
 """Solvers, one algorithm a file. The file name is the option string."""
 
+from math import isfinite
+
 from ..constraints import L1Ball, Simplex
 from ..losses import Logistic, Softmax, Squared
 from ..privacy.calculus import Calculus
@@ -10,6 +12,7 @@ from .adaptive_gd import AdaptiveGD
 from .adassp import AdaSSP
 from .base import Solution, Solver
 from .blocks import Blocks, within_a_block
+from .conditional_gradients import PENALTIES
 from .dda import DDA
 from .dual_averaging import DualAveraging
 from .frank_wolfe import FrankWolfe
@@ -77,6 +80,11 @@ _FEW_ROWS, _FEW_FEATURES = 400, 20
 _AVERAGE_FROM_A_MODEL = 0.8
 
 
+# From so many features on, and so many a row, noisy vertices of an l1 ball or a simplex beat noisy
+# gradients.
+_MANY_FEATURES, _FEATURES_A_ROW = 100, 0.25
+
+
 def choose(solver: str | Solver, problem: Problem) -> Solver:
     """The solver for a problem.
 
@@ -86,6 +94,7 @@ def choose(solver: str | Solver, problem: Problem) -> Solver:
         An option string, a configured solver, or ``'auto'``, which decides by public facts:
         ``'dda'`` for rows at several sites, else
         ``'screening'`` for squared loss with an l1 penalty unless rows and features are few,
+        ``'frank_wolfe'`` under an l1 ball or on a simplex with many features,
         ``'tracked_gd'`` for regression in conditioned coordinates, ``'dual_averaging'`` for
         classification of sparse rows there, ``'gd'`` for all else.
     problem : Problem
@@ -102,12 +111,24 @@ def choose(solver: str | Solver, problem: Problem) -> Solver:
         if conditioned and problem.wide and isinstance(problem.loss, Logistic | Softmax):
             solver = "dual_averaging"
         sparse = isinstance(problem.regularizer, L1) and isinstance(problem.loss, Squared)
+        if _many_vertices(problem):
+            solver = "frank_wolfe"
         if sparse and not (problem.n_samples < _FEW_ROWS and problem.n_features <= _FEW_FEATURES):
             solver = "screening"
         # A start that is nearly right need not be waited for.
         if solver == "tracked_gd" and problem.initial is not None:
             return TrackedGD(average=_AVERAGE_FROM_A_MODEL)
     return SOLVERS[solver]()
+
+
+def _many_vertices(problem: Problem) -> bool:
+    """Whether to move towards one of many vertices at a time; alike for all totals of weights."""
+    if not isinstance(problem.constraint, L1Ball | Simplex) or problem.bounds.exact:
+        return False
+    if problem.bounds.row_map is not None or not isinstance(problem.regularizer, PENALTIES):
+        return False
+    many = max(_MANY_FEATURES, _FEATURES_A_ROW * problem.n_held)
+    return problem.n_features >= many and isfinite(problem.loss.smoothness)
 
 
 def settled_calculus(solver: str | Solver) -> Calculus | None:
