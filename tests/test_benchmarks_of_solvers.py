@@ -41,6 +41,18 @@ def test_copies_of_rows_count_as_often_as_the_rows_would(piece):
         np.testing.assert_allclose(query.evaluate(few), query.evaluate(all_of_them), atol=1e-14)
 
 
+def test_rows_that_are_scored_are_clean_and_as_many_others_wrong_as_is_said(piece):
+    robust = piece("robust")
+    for name, share in (("flipped", robust.FLIPPED), ("far", robust.FAR), ("wild", robust.WILD)):
+        make, _ = robust.TASKS[name]
+        X, given, clean = make(np.random.default_rng(0))
+        # Of 10,000 rows; four standard deviations.
+        assert np.mean(given != clean) == pytest.approx(share, abs=0.016)
+        np.testing.assert_allclose(np.linalg.norm(X, axis=1), 1.0)
+        A, b = np.hstack([X, np.ones((len(X), 1))]), 2.0 * clean - 1
+        assert np.corrcoef(A @ np.linalg.lstsq(A, b, rcond=None)[0], b)[0, 1] > 0.75
+
+
 @pytest.mark.slow
 def test_batches_are_compared_with_all_rows(piece, capsys, monkeypatch):
     pytest.importorskip("dp_accounting", reason="dp-accounting is an optional dependency")

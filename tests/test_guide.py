@@ -17,7 +17,7 @@ GUIDE = (DOCS / "guide.md").read_text()
     ("page", "least"),
     [
         ("guide.md", 10),
-        ("auditing.md", 6),
+        ("auditing.md", 7),
         ("how_accurate.md", 4),
         ("one_shot.md", 0),
         ("choosing_a_solver.md", 0),

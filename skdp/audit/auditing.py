@@ -22,6 +22,7 @@ from .options import (
     METHODS,
     SEES,
     arrays,
+    check_kind,
     check_options,
     check_question,
     cut,
@@ -80,6 +81,8 @@ def audit(
     ----------
     estimator : estimator
         Of this package, with the parameters whose claim is in question. It is copied, not fitted.
+        A search needs ``other`` and a ``statistic``; a transformer needs a ``statistic``, unless
+        its answers or questions are looked at.
     X : ndarray or CSR matrix of shape (n_samples, n_features)
         Rows. Few of them make fast runs. For a bandit the contexts of users, in their order.
     y : ndarray of shape (n_samples,)
@@ -159,6 +162,7 @@ def audit(
     )
     if statistic is not None and (one_run or sees != "model"):
         raise ValueError(f"audit needs many runs and sees='model' for a statistic, got {sees!r}.")
+    check_kind(estimator, sees=sees, method=method, calls=calls, other=other, statistic=statistic)
     data = arrays(X, y)
     other = None if other is None else arrays(*other)
     bandit, zero_out = isinstance(estimator, PrivateBandit), estimator.adjacency == "zero_out"
@@ -200,7 +204,8 @@ def audit(
         runs = 100_000 if sees == "questions" else 1000
     chosen = claim.bound if bound == "auto" else bound
     samples = samples_of(several, sees, runs, statistic, n_jobs, verbose)
-    return bounded(samples, claim, sees, chosen, estimator.adjacency, confidence)
+    adjacency = Adjacency(estimator.adjacency).value
+    return bounded(samples, claim, sees, chosen, adjacency, confidence)
 
 
 def audit_question(

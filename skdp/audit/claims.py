@@ -55,8 +55,9 @@ class Claim(NamedTuple):
             With a receipt.
         """
         kinds = GaussianEvent | PrefixSumEvent
-        gaussian = all(isinstance(event, kinds) for event in fitted.privacy_ledger_)
-        spent = fitted.privacy_spent_
+        spent, events = fitted.privacy_spent_, fitted.privacy_ledger_
+        # A fit that asked nothing claims (0, 0), which is no mu.
+        gaussian = bool(events) and all(isinstance(event, kinds) for event in events)
         return cls(spent.epsilon, spent.delta, gaussian)
 
     @classmethod

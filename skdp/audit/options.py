@@ -10,6 +10,8 @@ import numpy as np
 import scipy.sparse as sp
 
 from ..data.base import RowStore
+from ..model_selection.acting import ActsAsBest
+from ..preprocessing.base import PrivateTransformer
 from ..privacy.adjacency import Adjacency
 from ..privacy.queries.base import Query
 
@@ -18,6 +20,7 @@ __all__ = [
     "METHODS",
     "SEES",
     "arrays",
+    "check_kind",
     "check_options",
     "check_question",
     "cut",
@@ -69,8 +72,52 @@ def check_options(
     if not hasattr(estimator, "adjacency"):
         raise ValueError(
             "audit needs a private estimator of this package, got "
-            f"{type(estimator).__name__}, which has no adjacency."
+            f"{type(estimator).__name__}, which has no adjacency. Audit the private steps of a "
+            "pipeline one by one, each on rows as they reach it; what learns nothing claims "
+            "nothing."
         )
+
+
+def check_kind(
+    estimator: Any, *, sees: str, method: str, calls: Any, other: Any, statistic: Any
+) -> None:
+    """Refuse what a transformer or a search cannot be audited with.
+
+    A search fits in secret number, with oracles that see parts of the rows, so that nothing is
+    known of it but what it publishes.
+
+    Parameters
+    ----------
+    estimator, sees, method, calls, other, statistic
+        As for :func:`~skdp.audit.audit`.
+
+    Raises
+    ------
+    ValueError
+        Naming all that it takes.
+    """
+    who = type(estimator).__name__
+    got = f"got method={method!r}, sees={sees!r}, calls={calls!r}"
+    if isinstance(estimator, ActsAsBest):
+        possible = method == "many_runs" and sees == "model" and calls is None
+        given = other is not None and statistic is not None
+        if not (possible and given and estimator.adjacency == Adjacency.REPLACE_ONE):
+            raise ValueError(
+                f"audit needs many runs, sees='model', calls=None, other data, a statistic and "
+                f"adjacency='replace_one' for {who}, of which only the winner is published, {got}, "
+                f"{'no ' if other is None else ''}other data, "
+                f"{'no ' if statistic is None else 'a '}statistic and "
+                f"adjacency={str(estimator.adjacency)!r}. "
+                "Audit the estimator that is searched over for more."
+            )
+    elif isinstance(estimator, PrivateTransformer):
+        seen = sees != "model" or statistic is not None
+        if method != "many_runs" or calls is not None or not seen:
+            raise ValueError(
+                f"audit needs many runs, calls=None and sees='questions' or 'answers', or a "
+                f"statistic, for {who}, which has no coef_ to look at, {got} and "
+                f"{'no ' if statistic is None else 'a '}statistic."
+            )
 
 
 def check_question(

@@ -114,7 +114,7 @@ def _without_entries(message: str) -> str | None:
         # The original recommends imputation, most kinds of which learn from the rows.
         return (
             "Input X contains NaN; fill them with a known constant, for example "
-            "SimpleImputer(strategy='constant'), or drop the rows."
+            "SimpleImputer(strategy='constant', keep_empty_features=True), or drop the rows."
         )
     if "could not convert" in message or message.startswith("Cannot cast"):
         return (

@@ -273,6 +273,12 @@ class PrivateLinearModel(SparseCoefficients, CallbackSupportMixin, FittedInParts
             return rows.sites
         if groups is None:
             return None
+        if isinstance(rows, DaskRows):
+            raise ValueError(
+                f"{type(self).__name__} needs groups=None when X is a dask collection. Pass "
+                "DaskSites, which keep the rows of each site where they lie, or arrays along with "
+                "groups."
+            )
         sites = Sites.of_groups(groups)
         if sites.n_samples != rows.n_samples:
             raise ValueError(

@@ -2,12 +2,13 @@
 
 from __future__ import annotations
 
+from ..conditioning import Conditioner
 from ..data.base import BlockStore, RowStore
 from ..privacy.calculus import Calculus, GaussianDP, SubsampledGaussianDP
 from ..sites import Sites
 from ..solvers import Solver
 
-__all__ = ["check_rows", "check_solver"]
+__all__ = ["check_conditioner", "check_rows", "check_solver"]
 
 
 def check_solver(who: str, solver: Solver, calculus: Calculus, sites: Sites | None) -> None:
@@ -35,6 +36,30 @@ def check_solver(who: str, solver: Solver, calculus: Calculus, sites: Sites | No
             f"{who} with secure=True needs a solver whose answers are sums over all rows at one "
             f"place with Gaussian noise, got {type(solver).__name__}; use solver='gd', or "
             "secure=False, which is private as well."
+        )
+
+
+def check_conditioner(who: str, conditioner: Conditioner | None, *, sparse: bool) -> None:
+    """Refuse ``secure=True`` where sparse rows would have to be mapped, which writes them out.
+
+    Parameters
+    ----------
+    who : str
+        The estimator.
+    conditioner : Conditioner or None
+        The stage before the solver.
+    sparse : bool
+        Whether rows are sparse.
+
+    Raises
+    ------
+    ValueError
+        With the way out.
+    """
+    if sparse and conditioner is not None:
+        raise ValueError(
+            f"{who} with secure=True needs dense rows for its precondition, "
+            f"{type(conditioner).__name__}, got sparse ones; pass precondition=None, or dense rows."
         )
 
 

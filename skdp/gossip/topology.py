@@ -146,12 +146,14 @@ class Adjacent(Topology):
         Raises
         ------
         ValueError
-            If the matrix is not square, or as for the class.
+            If the matrix is not square, the graph is not connected, or as for the class.
         """
         given = np.asarray(matrix)
         if given.ndim != 2 or given.shape[0] != given.shape[1]:
             raise ValueError(f"Adjacent needs a square matrix, got one of shape {given.shape}.")
-        return cls(tuple(tuple(np.flatnonzero(row).tolist()) for row in given))
+        graph = cls(tuple(tuple(np.flatnonzero(row).tolist()) for row in given))
+        _connected_pairs(graph.neighbours)
+        return graph
 
     def edges(self, n_nodes: int, coins: np.random.Generator) -> np.ndarray:
         """The pairs that talk."""
@@ -161,13 +163,19 @@ class Adjacent(Topology):
                 f"Adjacent has {len(self.neighbours)} nodes and is asked about {n_nodes}; one for "
                 "each site is needed."
             )
-        pairs = [(i, j) for i, others in enumerate(self.neighbours) for j in others if i < j]
-        found = np.array(sorted(set(pairs)), dtype=np.intp).reshape(-1, 2)
-        if not _connected(n_nodes, found):
-            raise ValueError(
-                "Adjacent needs a connected graph; sites that are cut off learn nothing."
-            )
-        return found
+        return _connected_pairs(self.neighbours)
+
+
+def _connected_pairs(neighbours: tuple[tuple[int, ...], ...]) -> np.ndarray:
+    """The edges of a graph of one's own, refused if they leave a node out."""
+    pairs = [(i, j) for i, others in enumerate(neighbours) for j in others if i < j]
+    found = np.array(sorted(set(pairs)), dtype=np.intp).reshape(-1, 2)
+    if not _connected(len(neighbours), found):
+        raise ValueError(
+            "Adjacent needs a connected graph; sites that are cut off learn nothing. Add the edges "
+            "that are missing."
+        )
+    return found
 
 
 def _tidy(pairs: np.ndarray) -> np.ndarray:

@@ -86,7 +86,7 @@ class ActsAsBest(MetaEstimatorMixin, BaseEstimator, ABC):
         return self.best_estimator_.decision_function(X)
 
     @final
-    def score(self, X: Any, y: Any) -> float:
+    def score(self, X: Any, y: Any, sample_weight: Any = None) -> float:
         """The score of the best model on rows of the caller, without noise.
 
         By ``scoring``, or, if that is None, by the ``score`` of the model. A callable for private
@@ -98,11 +98,15 @@ class ActsAsBest(MetaEstimatorMixin, BaseEstimator, ABC):
             Features.
         y : array-like of shape (n_samples,)
             Targets.
+        sample_weight : array-like of shape (n_samples,), optional
+            How much each row counts.
         """
         check_is_fitted(self)
+        best = self.best_estimator_
         if callable(self.scoring) and not self._public:
-            return float(np.mean(self.scoring(self.best_estimator_, X, y)))
-        return float(check_scoring(self.best_estimator_, self.scoring)(self.best_estimator_, X, y))
+            return float(np.average(self.scoring(best, X, y), weights=sample_weight))
+        weights = {} if sample_weight is None else {"sample_weight": sample_weight}
+        return float(check_scoring(best, self.scoring)(best, X, y, **weights))
 
     @property
     def classes_(self) -> np.ndarray:

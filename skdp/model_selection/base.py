@@ -13,7 +13,6 @@ from typing import Any, ClassVar, Self, final
 
 import numpy as np
 import scipy.sparse as sp
-from joblib import Parallel, delayed
 from scipy.special import ndtr
 from sklearn.metrics import check_scoring
 from sklearn.utils import (
@@ -26,6 +25,7 @@ from sklearn.utils import (
 )
 from sklearn.utils._param_validation import HasMethods, Interval
 from sklearn.utils.multiclass import check_classification_targets
+from sklearn.utils.parallel import Parallel, delayed
 from sklearn.utils.validation import _num_features, _num_samples
 
 from ..data.chunked import Chunks
@@ -53,7 +53,7 @@ from .acting import ActsAsBest
 from .candidates import built, check_names, outlines
 from .plans import Candidate, SearchPlan, allow, share_of
 from .row_scores import row_score
-from .runs import NoisyScoring, PublicScoring, Run, TrainingRows, perform, silence
+from .runs import NoisyScoring, PublicScoring, Run, TrainingRows, check_requests, perform, silence
 from .steps import (
     PublicFacts,
     adjacency_of,
@@ -120,8 +120,8 @@ class PrivateSearch(ActsAsBest, CarriesBudgets, ABC):
         y : array-like of shape (n_samples,)
             Targets.
         sample_weight : array-like of shape (n_samples,), optional
-            Handed on to the fit of the estimator, or of the last step of a pipeline. Scores are
-            not weighted.
+            Handed on to the fit of the estimator, or of the last step of a pipeline, or, under
+            metadata routing, of the steps that request it. Scores are not weighted.
 
         Returns
         -------
@@ -208,6 +208,8 @@ class PrivateSearch(ActsAsBest, CarriesBudgets, ABC):
         facts = (of_runs, of_last) if self.refit else (of_runs,)
         stand_ins = [built(who, self.estimator, params, classes) for params in outlines(spaces)]
         check_targets(stand_ins[0], y)
+        for made in stand_ins if weighted else ():
+            check_requests(who, made)
         if {adjacency_of(made) for made in stand_ins} - {self.adjacency}:
             raise ValueError(f"{who} needs candidates of one adjacency, {self.adjacency}.")
         law = self._law()

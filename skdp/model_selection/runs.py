@@ -11,15 +11,25 @@ from math import inf, isnan, nan
 from typing import Any
 
 import numpy as np
+from sklearn import get_config
 from sklearn.pipeline import Pipeline
 from sklearn.utils import _safe_indexing
+from sklearn.utils.metadata_routing import process_routing
 
 from ..privacy.adjacency import Adjacency
 from ..privacy.ceiling import covered
 from ..privacy.randomness import SecretNoise, SeededNoise, SystemNoise
 from .row_scores import RowScore
 
-__all__ = ["NoisyScoring", "PublicScoring", "Run", "TrainingRows", "perform", "silence"]
+__all__ = [
+    "NoisyScoring",
+    "PublicScoring",
+    "Run",
+    "TrainingRows",
+    "check_requests",
+    "perform",
+    "silence",
+]
 
 
 @dataclass(frozen=True, eq=False)
@@ -56,9 +66,38 @@ class TrainingRows:
         if weights is None:
             return estimator.fit(X, y)
         name = "sample_weight"
-        if isinstance(estimator, Pipeline):
+        if isinstance(estimator, Pipeline) and not get_config()["enable_metadata_routing"]:
             name = f"{estimator.steps[-1][0]}__{name}"
         return estimator.fit(X, y, **{name: weights})
+
+
+def check_requests(who: str, estimator: Any) -> None:
+    """Refuse weights that scikit-learn's routing would not take to a step of a pipeline.
+
+    Parameters
+    ----------
+    who : str
+        The search.
+    estimator : estimator
+        With its parameters set.
+
+    Raises
+    ------
+    ValueError
+        If routing is on, and no step has requested the weights, or one has not said whether it
+        wants them.
+    """
+    if not (isinstance(estimator, Pipeline) and get_config()["enable_metadata_routing"]):
+        return
+    try:
+        # Routing looks at names; these are no weights of anybody.
+        process_routing(estimator, "fit", sample_weight=np.ones(1))
+    except (TypeError, ValueError) as failure:
+        raise ValueError(
+            f"{who} with sample_weight and enable_metadata_routing=True needs steps that say "
+            "whether they want weights, and one that does; call "
+            "set_fit_request(sample_weight=True) on the step that is to be weighted."
+        ) from failure
 
 
 @dataclass(frozen=True, eq=False)

@@ -15,6 +15,7 @@ from ..options import one_of
 from ..problem import Problem
 from ..regularizers import L2, ElasticNet, NoRegularizer
 from .base import Solution, Solver
+from .naming import name_of
 from .rules import DescentRule, check_clip, descent_rule
 
 if TYPE_CHECKING:
@@ -108,7 +109,7 @@ class AccMD(Solver):
         loss = problem.loss
         if isinf(loss.smoothness) or not loss.convex:
             raise ValueError(
-                f"AccMD needs a smooth convex loss, got {type(loss).__name__}. Use the solver 'gd'."
+                f"AccMD needs a smooth convex loss, got {name_of(loss)}. Use the solver 'gd'."
             )
         check_clip("AccMD", self.clip, problem)
 

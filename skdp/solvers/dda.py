@@ -8,6 +8,7 @@ from numbers import Integral, Real
 from typing import TYPE_CHECKING, Any, ClassVar, Literal, Self
 
 import numpy as np
+from scipy.sparse import issparse
 from sklearn.utils._param_validation import (
     Interval,
     validate_parameter_constraints,
@@ -209,7 +210,17 @@ class DDA(Solver):
             iterates are averaged.
         **changes
             Other hyperparameters, for example ``activation=0.2`` for two edges.
+
+        Raises
+        ------
+        ValueError
+            If the paper has no constants for the penalty.
         """
+        if penalty not in ("l1", "l2"):
+            raise ValueError(
+                f"DDA.from_paper needs a penalty of 'l1' or 'l2', got {penalty!r}. Pass the one "
+                "that the estimator has."
+            )
         settings: dict[str, Any] = {
             "activation": 0.1,
             "schedule": "edges",
@@ -236,6 +247,12 @@ class DDA(Solver):
 
     def check(self, problem: Problem) -> None:
         """Refuse hyperparameters outside their range, and promises that cannot be kept."""
+        if isinstance(self.topology, np.ndarray | list | tuple) or issparse(self.topology):
+            raise ValueError(
+                "DDA needs a topology by name or a Topology, got a "
+                f"{type(self.topology).__name__}. Pass skdp.gossip.Adjacent.from_matrix(...) of a "
+                "dense adjacency matrix."
+            )
         validate_parameter_constraints(_HYPERPARAMETERS, self.get_params(), caller_name="DDA")
         check_clip("DDA", self.clip, problem)
         if problem.sites is not None and self.n_nodes not in (None, problem.sites.n_sites):

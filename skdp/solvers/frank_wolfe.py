@@ -14,6 +14,7 @@ from ..privacy.calculus import Calculus, GaussianDP, ZeroConcentratedDP
 from ..problem import Problem
 from .base import Solution
 from .conditional_gradients import PENALTIES, by_gradients, by_vertices, l1_strength, ways_of
+from .naming import name_of
 from .online_frank_wolfe import OnlineFrankWolfe
 from .walking import Walking, clip_for, entry_for, steps_for
 
@@ -137,8 +138,7 @@ class FrankWolfe(OnlineFrankWolfe):
             )
         if isinf(problem.loss.smoothness):
             raise ValueError(
-                f"{name} needs a smooth loss, got {type(problem.loss).__name__}. Use the solver "
-                "'gd'."
+                f"{name} needs a smooth loss, got {name_of(problem.loss)}. Use the solver 'gd'."
             )
         if ways is None and l1_strength(problem) > 0:
             raise ValueError(

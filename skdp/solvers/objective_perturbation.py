@@ -16,6 +16,7 @@ from ..privacy.calculus import Calculus, PerturbedGaussianDP
 from ..problem import Problem
 from ..regularizers import L2, ElasticNet, NoRegularizer, Tikhonov
 from .base import Solution, Solver
+from .naming import name_of
 
 if TYPE_CHECKING:
     from ..privacy.oracle import Oracle
@@ -97,8 +98,8 @@ class ObjectivePerturbation(Solver):
                     "divide yourself"
                 )
             raise ValueError(
-                f"{name} needs a smooth loss for two classes, got {type(problem.loss).__name__}. "
-                f"{advice}."
+                f"{name} needs a smooth convex loss for two classes, got "
+                f"{name_of(problem.loss)}. {advice}."
             )
         penalty = problem.regularizer
         ridge = isinstance(penalty, NoRegularizer | L2 | Tikhonov) or (

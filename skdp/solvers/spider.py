@@ -10,9 +10,11 @@ from typing import TYPE_CHECKING, Any, Self
 import numpy as np
 from sklearn.utils._param_validation import Interval, validate_parameter_constraints
 
+from ..notices import warn_user
 from ..problem import Problem
 from .base import Solution, Solver
 from .descent import Descent
+from .naming import name_of
 from .rules import DescentRule, check_clip, descent_rule
 
 if TYPE_CHECKING:
@@ -170,6 +172,12 @@ class Spider(Solver):
             Bound on the excess risk of the starting point; by default ``(lipschitz gamma)^kappa``.
         failure : float, default=0.05
             Probability with which the bound may fail.
+
+        Warns
+        -----
+        UserWarning
+            By ``solve``, if targets cannot fall because noise is at or above the first, so that the
+            start may be the answer. It depends on the budget, sizes and constants alone.
         """
         return cls(
             clip=inf if clip is None else clip,
@@ -191,7 +199,7 @@ class Spider(Solver):
         if isinf(loss.smoothness):
             raise ValueError(
                 f"Spider needs a smooth loss, whose gradients change little over short steps, got "
-                f"{type(loss).__name__}. Use the solver 'gd'."
+                f"{name_of(loss)}. Use the solver 'gd'."
             )
         check_clip("Spider", self.clip, problem)
         if self.gamma is not None and self.kappa is None:
@@ -285,7 +293,15 @@ class Spider(Solver):
         horizon = 2 * problem.row_norm * scale / (7 * problem.smoothness)
         descent = Descent(problem, DescentRule(1, horizon, clip, 0.0), self.average)
         rounds, top, decay, floor = self._constants(problem, oracle.budget.mu, clip * scale)
-        aim = top
+        if floor >= top:
+            warn_user(
+                "Spider.from_theory needs noise below its first target to learn, got noise of "
+                f"{floor / top:.3g} times that with {problem.n_samples} rows, gamma={self.gamma:g} "
+                f"and kappa={self.kappa:g}; it may return its start. Take more rows, a larger "
+                "epsilon or a smaller gamma, or Spider() for practical defaults.",
+                UserWarning,
+            )
+        floor, aim = min(floor, top), top
         while rounds > 0:
             budget = oracle.budget.fraction(1 / rounds)
             v = self._gradient(oracle, descent, budget, 2)
@@ -320,4 +336,4 @@ class Spider(Solver):
             )
         failing = self.failure / rounds * min(1.0, sqrt(rounds) * resolution) ** (2 - kappa)
         floor = 32 * top * resolution * sqrt(rounds * log(1 / failing))
-        return rounds, top, (1 + 1 / slowness) ** (-1 / kappa), min(floor, top)
+        return rounds, top, (1 + 1 / slowness) ** (-1 / kappa), floor

@@ -16,6 +16,7 @@ from ..privacy.calculus import Calculus, GaussianDP, SubsampledGaussianDP
 from ..problem import Problem
 from .base import Solution, Solver
 from .descent import Descent
+from .naming import name_of
 from .rules import DescentRule, check_clip, descent_rule
 
 if TYPE_CHECKING:
@@ -167,7 +168,7 @@ class SVRG(Solver):
         if isinf(loss.smoothness):
             raise ValueError(
                 f"SVRG needs a smooth loss, whose gradients change little over short distances, "
-                f"got {type(loss).__name__}. Use the solver 'gd'."
+                f"got {name_of(loss)}. Use the solver 'gd'."
             )
         check_clip("SVRG", self.clip, problem)
         if self.batch_size is not None and self.batch_size > problem.n_samples:

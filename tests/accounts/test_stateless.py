@@ -1,5 +1,8 @@
 """Steps without a receipt: what is accepted, what is refused, and what is believed."""
 
+import re
+from pathlib import Path
+
 import numpy as np
 import pytest
 from budget_tasks import X, Y, model
@@ -7,6 +10,7 @@ from sklearn.base import BaseEstimator, TransformerMixin
 from sklearn.compose import ColumnTransformer
 from sklearn.experimental import enable_halving_search_cv  # noqa: F401
 from sklearn.feature_selection import RFE, SelectKBest
+from sklearn.impute import SimpleImputer
 from sklearn.model_selection import GridSearchCV, HalvingGridSearchCV
 from sklearn.multiclass import OneVsOneClassifier
 from sklearn.pipeline import make_pipeline
@@ -132,3 +136,21 @@ def test_wrappers_that_are_not_taken_apart_say_so_and_what_to_do(kind):
 def test_what_is_no_estimator_is_refused(thing):
     with pytest.raises(ValueError, match="receipt of every step that learned"):
         privacy_spent(thing)
+
+
+RECOMMENDED = {
+    page.name: found
+    for page in sorted((Path(__file__).resolve().parents[2] / "docs").glob("*.md"))
+    if (found := re.findall(r"SimpleImputer\(strategy=[^)]*\)", page.read_text()))
+}
+
+
+@pytest.mark.parametrize("page", RECOMMENDED)
+def test_imputers_that_pages_and_errors_recommend_are_free(page):
+    with pytest.raises(ValueError, match="NaN") as caught:
+        model().fit(np.full_like(X, np.nan), Y)
+    advice = re.findall(r"SimpleImputer\(.*?\)", str(caught.value))
+    for text in (*RECOMMENDED[page], *advice):
+        imputer = eval(text.replace("...", "0.0"), {"SimpleImputer": SimpleImputer})
+        pipeline = make_pipeline(imputer, model()).fit(X, Y)
+        assert privacy_spent(pipeline).epsilon == pytest.approx(pipeline[-1].privacy_spent_.epsilon)

@@ -1,5 +1,6 @@
 """``audit``: honest estimators are never refuted, and what makes no sense is not accepted."""
 
+import os
 import warnings
 from dataclasses import replace
 
@@ -324,7 +325,29 @@ def test_the_claimed_curve_is_what_the_claim_allows(gaussian):
     assert (np.exp(1.0) * fine + 0.01 - (1 - result.claimed_errors(fine))).min() < 1e-4
 
 
+FLIPPED = X, np.array([1, 1, 0, 1])
+
+
+@pytest.mark.parametrize("sees", ["model", "questions"])
+def test_progress_is_printed_if_asked_for(sees, capsys):
+    for verbose in (0, 1):
+        audit(logistic(), X, LABELS, sees=sees, runs=10, other=FLIPPED, verbose=verbose)
+        printed = "".join(capsys.readouterr())
+        assert ("Done" in printed) == bool(verbose)
+
+
 @pytest.mark.slow
-def test_processes_share_the_work():
+def test_processes_share_the_work(tmp_path):
+    def noted(model):
+        (tmp_path / str(os.getpid())).touch()
+        return float(model.coef_[0, 0])
+
+    for jobs in (1, 2):
+        audit(logistic(), X, LABELS, other=FLIPPED, runs=10, n_jobs=jobs, statistic=noted)
+        found = {int(path.name) for path in tmp_path.iterdir()}
+        assert (os.getpid() in found) == (jobs == 1)
+        assert found
+        for path in tmp_path.iterdir():
+            path.unlink()
     result = audit(logistic(), X, LABELS, sees="questions", runs=1000, n_jobs=2)
     assert result.runs == 1000

@@ -204,6 +204,16 @@ def test_solvers_that_take_rows_one_by_one_or_by_sites_are_refused_before_a_char
     refuses(*cut(X, labels(t)), "arrays, not dask collections", model)
 
 
+@pytest.mark.parametrize("solver", ["auto", "dda", "gd"])
+def test_groups_of_dask_rows_are_refused_with_the_name_of_what_takes_them(solver):
+    X, t = data()
+    model = DPLogisticRegression(**CLASSIFIER, solver=solver)
+    with pytest.raises(ValueError, match=r"groups=None when X is a dask.*Pass DaskSites") as caught:
+        model.fit(*cut(X, labels(t)), groups=np.arange(len(X)) % 3)
+    assert "'gd'" not in str(caught.value)
+    assert not hasattr(model, "privacy_ledger_")
+
+
 def test_a_partition_that_stays_in_memory_is_known_by_itself_and_a_copy_by_its_rows():
     X, y = data()
     kept = opened(X, y, None, [packed((np.asarray, 1.0))[0][1]])

@@ -383,7 +383,7 @@ def test_largest_budget_gives_a_finite_model_in_few_steps(make):
 def test_missing_values_call_for_a_constant_and_not_for_the_mean(make):
     with pytest.raises(ValueError, match="Input X contains NaN") as caught:
         make().fit(with_entry(np.nan), Y)
-    assert "SimpleImputer(strategy='constant')" in str(caught.value)
+    assert "SimpleImputer(strategy='constant', keep_empty_features=True)" in str(caught.value)
     assert "HistGradientBoosting" not in str(caught.value)
 
 

@@ -102,6 +102,20 @@ def test_other_answers_are_refused_before_anything_is_spent(refused):
     assert not hasattr(refused, "privacy_ledger_")
 
 
+@pytest.mark.parametrize("name", ["classes", "margin", "targets"])
+def test_sparse_rows_that_would_be_mapped_are_refused_before_anything_is_spent(name):
+    model, y = MODELS[name]
+    rows, message = sp.csr_array(X), "secure=True needs dense rows .*pass precondition=None"
+    model = exact(model, precondition="auto", solver="auto", horizon=N)
+    with pytest.raises(ValueError, match=f"{type(model).__name__} with {message}"):
+        model.fit(rows, y)
+    classes = {"classes": [0, 1]} if hasattr(model, "classes") else {}
+    for solver in ("auto", "blocks"):
+        with pytest.raises(ValueError, match=message):
+            clone(model).set_params(solver=solver).partial_fit(rows, y, **classes)
+    assert not hasattr(model, "privacy_ledger_")
+
+
 @pytest.mark.slow
 def test_rows_on_other_workers_are_refused():
     array = pytest.importorskip("dask.array", reason="needs dask: pip install 'skdp[dask]'")

@@ -43,6 +43,15 @@ def refusal_of(model, y):
     return None
 
 
+@pytest.mark.parametrize("solver", ["accmd", "frank_wolfe", "spider", "svrg"])
+def test_refusals_name_the_loss_that_the_user_gave(solver):
+    ball = L1Ball(1.0) if solver == "frank_wolfe" else None
+    for y in (BINARY, SEVERAL):
+        refusal = refusal_of(machine(y, solver=solver, loss="hinge", constraint=ball), y)
+        assert "got Hinge" in refusal
+        assert "OneVsRest" not in refusal
+
+
 @pytest.mark.parametrize("y", [BINARY, SEVERAL], ids=["binary", "several"])
 @pytest.mark.parametrize("loss", LOSSES)
 @pytest.mark.parametrize("solver", sorted(SOLVERS))

@@ -58,6 +58,7 @@ def test_own_graph_is_that_of_the_matrix():
         (lambda: Adjacent.from_matrix(np.ones((2, 2))), "symmetric with an empty diagonal"),
         (lambda: Adjacent(((1,), ())), "symmetric"),
         (lambda: Adjacent(((1,), (0,), (3,), (2,))).edges(4, coins()), "connected graph"),
+        (lambda: Adjacent.from_matrix(np.kron(np.eye(2), [[0, 1], [1, 0]])), "connected graph"),
         (lambda: Adjacent(((1,), (0,))).edges(3, coins()), "one for each site"),
         (lambda: ErdosRenyi(0.0), "probability in"),
         (lambda: ErdosRenyi(0.01).edges(30, coins()), "connects 30 nodes"),

@@ -5,12 +5,13 @@ import pytest
 import sklearn
 from examples_of_estimators import BINARY, MODELS, N, X, linear, logistic
 from sklearn.exceptions import UnsetMetadataPassedError
-from sklearn.model_selection import GridSearchCV, cross_validate
+from sklearn.model_selection import GridSearchCV, cross_val_score, cross_validate
 from sklearn.pipeline import make_pipeline
 from sklearn.preprocessing import Normalizer
 from sklearn.utils.metadata_routing import get_routing_for_object
 
-from skdp.solvers import DDA
+from skdp.model_selection import DPGridSearchCV
+from skdp.solvers import DDA, GD
 
 SITES = np.arange(N) % 3
 WEIGHTS = np.linspace(0.1, 1.0, N)
@@ -44,19 +45,40 @@ def test_sites_reach_the_solver_through_a_pipeline():
         make_pipeline(Normalizer(), logistic()).fit(X, BINARY, groups=SITES)
 
 
+# Half of the rows say the opposite of the others, and weigh nothing.
+MANY = np.random.default_rng(0).uniform(-1, 1, size=(1200, 3))
+TRUE = (MANY[:, 0] > 0).astype(int)
+COUNTED = (np.arange(len(MANY)) % 2).astype(float)
+FLIPPED = np.where(COUNTED > 0, TRUE, 1 - TRUE)
+BRIEF = GD(steps=10)
+
+
+def weighted(**params):
+    model = logistic(epsilon=20.0, solver=BRIEF, precondition=None, **params)
+    return model.set_fit_request(sample_weight=True).set_score_request(sample_weight=True)
+
+
 @pytest.mark.usefixtures("routing")
-def test_weights_reach_fits_and_scores_of_searches():
-    for make, y in ((logistic, BINARY), (linear, X[:, 0])):
-        model = make().set_fit_request(sample_weight=True).set_score_request(sample_weight=True)
-        pipeline = make_pipeline(Normalizer(), model)
-        assert pipeline.fit(X, y, sample_weight=WEIGHTS)[-1].n_samples_seen_ == N
-        found = cross_validate(
-            model, X, y, cv=2, params={"sample_weight": WEIGHTS}, error_score="raise"
-        )
-        assert np.isfinite(found["test_score"]).all()
-        search = GridSearchCV(model, {"fit_intercept": [True, False]}, cv=2, error_score="raise")
-        search.fit(X, y, sample_weight=WEIGHTS)
-        assert search.best_estimator_.n_samples_seen_ == N
+def test_rows_without_weight_teach_nothing_through_pipelines_and_searches():
+    pipeline = make_pipeline(Normalizer(), weighted())
+    grid = GridSearchCV(weighted(), {"fit_intercept": [True]}, cv=2, error_score="raise")
+    for model in (pipeline, grid):
+        fitted = model.fit(MANY, FLIPPED, sample_weight=COUNTED)
+        assert (fitted.predict(MANY) == TRUE).mean() > 0.9
+
+
+@pytest.mark.usefixtures("routing")
+def test_rows_without_weight_neither_teach_nor_count_in_cross_validation():
+    found = cross_validate(
+        weighted(), MANY, FLIPPED, cv=2, params={"sample_weight": COUNTED}, error_score="raise"
+    )
+    assert found["test_score"].min() > 0.9
+    regressor = linear(epsilon=20.0, solver=BRIEF, precondition=None)
+    regressor.set_fit_request(sample_weight=True).set_score_request(sample_weight=True)
+    found = cross_validate(
+        regressor, MANY, 2.0 * FLIPPED - 1, cv=2, params={"sample_weight": COUNTED}
+    )
+    assert found["test_score"].min() > 0.3
 
 
 def test_weights_of_scores_need_no_routing():
@@ -68,3 +90,56 @@ def test_weights_of_scores_need_no_routing():
     spread = (X[:, 0] - np.average(X[:, 0], weights=WEIGHTS)) ** 2
     expected = 1 - np.average(residuals, weights=WEIGHTS) / np.average(spread, weights=WEIGHTS)
     assert regressor.score(X, X[:, 0], sample_weight=WEIGHTS) == pytest.approx(expected)
+
+
+def searched(estimator, *names):
+    space = {name: [1.0, 1e6] for name in names}
+    return DPGridSearchCV(estimator, space, epsilon=60.0, delta=1e-5)
+
+
+@pytest.mark.usefixtures("routing")
+@pytest.mark.parametrize("refit", [0.0, 0.5])
+def test_weights_reach_the_requesting_step_of_every_run_of_a_private_search(refit):
+    pipeline = make_pipeline(Normalizer(), weighted())
+    search = searched(pipeline, "dplogisticregression__C").set_params(refit=refit)
+    search.set_params(validation=(MANY[:100], TRUE[:100]))
+    search.fit(MANY, FLIPPED, sample_weight=COUNTED)
+    assert search.score(MANY, TRUE) > 0.9
+
+
+@pytest.mark.usefixtures("routing")
+@pytest.mark.parametrize("asked", [None, False])
+def test_weights_that_no_step_requests_are_refused_before_a_search_spends(asked):
+    pipeline = make_pipeline(Normalizer(), weighted().set_fit_request(sample_weight=asked))
+    search = searched(pipeline, "dplogisticregression__C")
+    with pytest.raises(ValueError, match=r"call set_fit_request\(sample_weight=True\)"):
+        search.fit(MANY, FLIPPED, sample_weight=COUNTED)
+    assert not hasattr(search, "privacy_spent_")
+
+
+@pytest.mark.slow
+@pytest.mark.usefixtures("routing")
+def test_routing_is_on_in_the_processes_of_a_private_search():
+    pipeline = make_pipeline(Normalizer(), weighted())
+    search = searched(pipeline, "dplogisticregression__C").set_params(n_jobs=2)
+    search.fit(MANY, FLIPPED, sample_weight=COUNTED)
+    assert search.score(MANY, TRUE) > 0.9
+
+
+@pytest.mark.usefixtures("routing")
+def test_private_searches_score_with_weights_as_scikit_learn_does():
+    search = searched(weighted(), "C").set_fit_request(sample_weight=True)
+    search.set_params(validation=(MANY[:100], TRUE[:100])).set_score_request(sample_weight=True)
+    pipeline = make_pipeline(Normalizer(), search)
+    pipeline.fit(MANY, FLIPPED, sample_weight=COUNTED)
+    right = pipeline.predict(MANY) == FLIPPED
+    assert pipeline.score(MANY, FLIPPED) == pytest.approx(right.mean())
+    expected = np.average(right, weights=COUNTED)
+    assert pipeline.score(MANY, FLIPPED, sample_weight=COUNTED) == pytest.approx(expected)
+    scores = cross_val_score(search, MANY, FLIPPED, cv=2, params={"sample_weight": COUNTED})
+    assert scores.min() > 0.9
+    # Of rows that a callable scores one by one, the weighted mean.
+    search.set_params(scoring=lambda model, X, y: model.predict(X) == y, validation=None)
+    best, rows = search.best_estimator_, Normalizer().fit_transform(MANY)
+    expected = np.average(best.predict(rows) == FLIPPED, weights=COUNTED)
+    assert search.score(rows, FLIPPED, COUNTED) == pytest.approx(expected)

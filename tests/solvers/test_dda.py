@@ -6,6 +6,7 @@ from math import sqrt
 
 import numpy as np
 import pytest
+from scipy.sparse import csr_array
 from sklearn.linear_model import LogisticRegression
 from sklearn.svm import LinearSVC
 from tasks_for_solvers import TASKS, D, N
@@ -256,6 +257,11 @@ def test_constants_of_the_paper():
         assert active <= ({2} if solver is ridge else {3, 4})
 
 
+def test_constants_for_a_penalty_that_the_paper_does_not_have_are_refused():
+    with pytest.raises(ValueError, match=r"from_paper needs a penalty of 'l1' or 'l2', got 'l3'"):
+        DDA.from_paper("l3")
+
+
 def test_first_steps_by_hand():
     """Two rounds of two sites without noise, with an l1 penalty, as algorithm 1 is written."""
     X = np.array([[1.0, 0.0], [0.6, 0.8], [0.0, 1.0], [-0.6, 0.8]])
@@ -293,6 +299,9 @@ def test_first_steps_by_hand():
         (DDA(schedule="edges", activation=0.01), "two active sites"),
         (DDA(topology=Adjacent(((1,), (0,)))), "topology of 10 nodes"),
         (DDA(clip=np.inf), "finite clip"),
+        (DDA(topology=np.ones((10, 10)) - np.eye(10)), r"ndarray\. .*Adjacent\.from_matrix"),
+        (DDA(topology=[[0, 1], [1, 0]]), r"got a list\. .*Adjacent\.from_matrix"),
+        (DDA(topology=csr_array(np.eye(2))), r"csr_array\. .*Adjacent\.from_matrix"),
     ],
 )
 def test_what_cannot_be_promised_is_refused(solver, message):

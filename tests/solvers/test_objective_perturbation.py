@@ -13,7 +13,7 @@ from skdp.bounds import RowBounds
 from skdp.conditioning import Whitening
 from skdp.constraints import Box
 from skdp.data import Chunks
-from skdp.losses import Logistic, Softmax, Squared
+from skdp.losses import Logistic, Sigmoid, Softmax, Squared
 from skdp.privacy.calculus import PerturbedGaussianDP
 from skdp.problem import Problem
 from skdp.regularizers import L1
@@ -137,6 +137,7 @@ PLAIN = {"n_samples": N, "n_features": D, "bounds": RowBounds(1.0, 1.0)}
     [
         (Problem(Softmax(3), **PLAIN), "'gd', or one model for each class"),
         (Problem(Squared(), **PLAIN), r"'gd'\.$"),
+        (Problem(Sigmoid(), **PLAIN), "a smooth convex loss for two classes, got Sigmoid.*'gd'"),
         (Problem(Logistic(), **PLAIN, regularizer=L1(1.0)), "'gd'"),
         (Problem(Logistic(), **PLAIN, constraint=Box(-1.0, 1.0)), "'gd'"),
     ],

@@ -176,7 +176,7 @@ def test_theory_has_the_constants_of_the_paper():
     assert rounds == K_up
     assert gamma * top == pytest.approx(F0)
     assert decay == pytest.approx(1 / c)
-    assert gamma * last == pytest.approx(min(floor, F0))
+    assert gamma * last == pytest.approx(floor)
 
 
 def test_theory_takes_steps_of_a_quarter_of_the_target_over_the_smoothness():
@@ -193,6 +193,15 @@ def test_theory_takes_steps_of_a_quarter_of_the_target_over_the_smoothness():
     assert ledger.total <= ledger.limit
     start = Squared().value(y, 0 * y).mean()
     assert Squared().value(y, X @ solution.w).mean() < 0.1 * start
+
+
+def test_theory_says_that_it_may_not_leave_its_start():
+    problem, X, y = make_problem()
+    solver = Spider.from_theory(1.0, 1.0)
+    with pytest.warns(UserWarning, match=r"noise of .* times .*2000 rows.*larger epsilon"):
+        solution = solve(solver, problem, X, y)[0]
+    assert solution.n_iter == 0
+    np.testing.assert_array_equal(solution.w, problem.start())
 
 
 def test_theory_refuses_more_rounds_than_anybody_waits_for():
