@@ -92,7 +92,7 @@ def draw(lines, path):
         axes.errorbar(DIMENSIONS, means, 2 * errors, label=name, marker="o", markersize=4)
     axes.set_xscale("log")
     axes.set_xlabel("features")
-    axes.set_ylabel("excess risk")
+    axes.set_ylabel("excess risk, bars of two standard errors")
     axes.grid(alpha=0.3)
     axes.legend()
     figure.savefig(path, dpi=150)

@@ -4,8 +4,8 @@
 
 200,000 training rows, logistic loss with a ridge of 1e-2 and without, epsilon in {0.2, 0.5, 1},
 delta = 1e-3, replace-one. All solvers here are calibrated from what they release. Columns are the
-gap of the objective to the minimum, with standard errors, questions asked, and seconds as a
-multiple of GD's in the same run. The last table is what the noise of the paper really gives: a
+gap of the objective to the minimum, with standard errors, questions asked, and processor time
+as a multiple of GD's in the same run. The last table is what the noise of the paper really gives: a
 lower bound on epsilon by an explicit test between neighbours.
 """
 
@@ -17,8 +17,7 @@ import time
 from pathlib import Path
 
 import numpy as np
-from scipy.special import log_ndtr, ndtr
-from sklearn.linear_model import LogisticRegression
+from scipy.special import expit, log_ndtr, ndtr
 
 sys.path.insert(0, str(Path(__file__).resolve().parents[1]))
 import datasets
@@ -55,9 +54,20 @@ def objective(coef, intercept, X, y, ridge):
 
 
 def least(X, y, ridge):
-    C = 1 / (ridge * N) if ridge else np.inf
-    model = LogisticRegression(C=C, tol=1e-8, max_iter=5000).fit(X, y)
-    return objective(model.coef_[0], model.intercept_[0], X, y, ridge)
+    """The minimum by Newton's method; without a ridge it lies at infinity, and steps lead there."""
+    A = np.column_stack([X, np.ones(len(y))])
+    penalty = np.append(np.full(X.shape[1], ridge), 0.0)
+    w = np.zeros(A.shape[1])
+    for _ in range(40):
+        p = expit(A @ w)
+        slope = A.T @ (p - y) / len(y) + penalty * w
+        curvature = (A * (p * (1 - p))[:, None]).T @ A / len(y) + np.diag(penalty)
+        # Indicators that add up to the intercept leave it singular.
+        step = np.linalg.pinv(curvature, rcond=1e-13) @ slope
+        w -= step
+        if slope @ step < 1e-11:
+            break
+    return objective(w[:-1], w[-1], X, y, ridge)
 
 
 def run(solver, X, y, ridge, epsilon):
@@ -70,9 +80,9 @@ def run(solver, X, y, ridge, epsilon):
         solver=solver,
         precondition=None,
     )
-    started = time.perf_counter()
+    started = time.process_time()
     model.fit(X, y)
-    seconds = time.perf_counter() - started
+    seconds = time.process_time() - started
     asked = sum(event.count for event in model.privacy_ledger_)
     return objective(model.coef_[0], model.intercept_[0], X, y, ridge), asked, seconds
 
