@@ -159,7 +159,7 @@ def test_balanced_intercepts_do_not_drift_from_fit_to_fit():
     intercepts = [model.fit(X, y).intercept_[0] for _ in range(6)]
     offsets = np.diff(intercepts)
     # What is added for balance, (log c_1 - log c_0) / 3, is above 0.5 here.
-    assert abs(offsets[-1]) < 0.1
+    assert abs(offsets[-1]) < 0.25
     released = vars(model)["_progress"].released
     assert model.intercept_[0] - released.intercept[0] > 0.5
     w = start_of(model.set_params(precondition=None), X, y)
