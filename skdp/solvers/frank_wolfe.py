@@ -16,6 +16,7 @@ from .base import Solution
 from .conditional_gradients import PENALTIES, by_gradients, by_vertices, l1_strength, ways_of
 from .naming import name_of
 from .online_frank_wolfe import OnlineFrankWolfe
+from .rules import check_clip
 from .walking import Walking, clip_for, entry_for, steps_for
 
 if TYPE_CHECKING:
@@ -150,11 +151,7 @@ class FrankWolfe(OnlineFrankWolfe):
                 f"{name} needs an L1Ball or a Simplex to choose vertices of, got "
                 f"{problem.constraint}. Leave noise out."
             )
-        if self.clip is not None and isinf(min(self.clip, problem.loss.lipschitz)):
-            raise ValueError(
-                f"{name} needs a finite clip for {type(problem.loss).__name__}, whose derivative "
-                "is unbounded, got clip=inf. Pass a number, or leave clip out for a default."
-            )
+        check_clip(name, self.clip, problem)
 
     def calculus_for(
         self, problem: Problem, epsilon: float, delta: float, adjacency: Adjacency

@@ -15,6 +15,7 @@ from ..losses import (
     SquaredHinge,
 )
 from ..problem import Problem
+from .naming import name_of
 
 __all__ = ["DescentRule", "check_clip", "descent_rule"]
 
@@ -148,7 +149,7 @@ def check_clip(solver: str, clip: float | None, problem: Problem) -> None:
     """
     if clip is not None and isinf(min(clip, problem.loss.lipschitz)):
         raise ValueError(
-            f"{solver} needs a finite clip for {type(problem.loss).__name__}, whose derivative is "
+            f"{solver} needs a finite clip for {name_of(problem.loss)}, whose derivative is "
             "unbounded, got clip=inf. Pass a number, or leave clip out for a default."
         )
 
