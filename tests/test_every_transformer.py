@@ -13,6 +13,7 @@ import numpy as np
 import pytest
 import scipy.sparse as sp
 from examples_of_transformers import EXAMPLES, N, make_rows
+from frames import polars
 from sklearn.base import BaseEstimator, clone
 from sklearn.pipeline import make_pipeline
 from sklearn.utils import get_tags
@@ -269,7 +270,7 @@ def test_names_of_features_and_the_kind_of_output_are_scikit_learns(given):
 
 @every_transformer
 def test_polars_tables_are_taken_and_given(given):
-    pl = pytest.importorskip("polars", reason="needs polars")
+    pl = polars()
     table = pl.DataFrame(make_rows(), schema=["age", "income", "score"])
     out = seeded(given).set_output(transform="polars").fit_transform(table)
     assert isinstance(out, pl.DataFrame)

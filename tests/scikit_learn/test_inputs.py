@@ -5,6 +5,7 @@ import pandas as pd
 import pytest
 import scipy.sparse as sp
 from examples_of_estimators import BINARY, MODELS, REAL, D, X, linear, logistic, target_of
+from frames import polars
 from sklearn.compose import ColumnTransformer, make_column_transformer
 from sklearn.model_selection import cross_val_predict, cross_val_score
 from sklearn.pipeline import make_pipeline
@@ -14,10 +15,6 @@ pytestmark = pytest.mark.filterwarnings("ignore::skdp.SeededNoiseWarning")
 
 NAMES = [f"x{i}" for i in range(D)]
 every_model = pytest.mark.parametrize("make", MODELS.values(), ids=MODELS)
-
-
-def polars():
-    return pytest.importorskip("polars", reason="needs polars: pip install polars")
 
 
 def frame_of(library, rows=X):
