@@ -12,7 +12,7 @@ from ..events import Event, ExponentialEvent
 from ..ledger import Spend
 from ..mechanisms.gumbel import GumbelMechanism
 from .base import ArmSession
-from .vertices import chosen, scores_of
+from .vertices import chosen, score, scores_of
 
 __all__ = ["StepSession"]
 
@@ -95,8 +95,7 @@ class StepSession(ArmSession):
                 self._sums[arm] += self._term(v, arm, y, w, before)
                 # The scores of all other arms are those of the step before.
                 mine = slice(arm, arm + 1)
-                scores = scores_of(self._sums[mine], self._scale)
-                self._cells[mine], self._totals[mine] = scores
+                score(self._sums[mine], self._scale, self._cells[mine], self._totals[mine])
             stepping = slice(None) if turn is None else slice(turn, turn + 1)
             self._steps[stepping] += 1
             out = np.full(len(w), -1)
@@ -118,9 +117,10 @@ class StepSession(ArmSession):
         size = prod(shape)
         if size > len(self._ahead):
             self._ahead = self._noise.gumbel((max(size, _AHEAD),))
-        out = self._ahead[:size].copy()
-        self._ahead[:size] = 0.0
-        self._ahead = self._ahead[size:]
+        # Taken away before it is wiped: an interruption in between leaves no zeros behind.
+        taken, self._ahead = self._ahead[:size], self._ahead[size:]
+        out = taken.copy()
+        taken[:] = 0.0
         return out.reshape(shape)
 
     def _keep(self, V: np.ndarray, arms: np.ndarray, y: np.ndarray) -> None:

@@ -7,7 +7,7 @@ from math import ceil, sqrt
 
 import numpy as np
 
-__all__ = ["best_vertices", "chosen", "scores_of"]
+__all__ = ["best_vertices", "chosen", "score", "scores_of"]
 
 # From this many candidates an arm on a choice is made in two stages.
 _MANY = 64
@@ -59,17 +59,32 @@ def scores_of(sums: np.ndarray, scale: float) -> tuple[np.ndarray, np.ndarray]:
     K, p = sums.shape
     width = 2 * p if 2 * p < _MANY else ceil(sqrt(2 * p))
     blocks = ceil(2 * p / width)
-    scores = np.full((K, blocks * width), -np.inf)
+    cells, totals = np.full((K, blocks, width), -np.inf), np.zeros((K, blocks))
+    score(sums, scale, cells, totals)
+    return cells, totals
+
+
+def score(sums: np.ndarray, scale: float, cells: np.ndarray, totals: np.ndarray) -> None:
+    """Write the scores of other sums into what ``scores_of`` has returned, or into rows of it.
+
+    Parameters
+    ----------
+    sums, scale
+        As for ``scores_of``.
+    cells, totals : ndarray
+        As it returns them; changed in place.
+    """
+    K, p = sums.shape
+    scores = cells.reshape(K, -1)
     np.divide(sums, scale, out=scores[:, p : 2 * p])
     np.negative(scores[:, p : 2 * p], out=scores[:, :p])
-    cells = scores.reshape(K, blocks, width)
-    if blocks == 1:
-        return cells, np.zeros((K, 1))
+    if cells.shape[1] == 1:
+        return
     # No exponential overflows. A block whose exponentials all vanish lies further behind than
     # Gumbel variables ever make up for.
     powers = np.exp(scores - scores.max(axis=1)[:, np.newaxis]).reshape(cells.shape)
     with np.errstate(divide="ignore"):
-        return cells, np.log(np.einsum("kij->ki", powers))
+        np.log(np.einsum("kij->ki", powers), out=totals)
 
 
 def chosen(

@@ -5,6 +5,7 @@ import pickle
 
 import numpy as np
 import pytest
+from interruptions import Lines
 from scipy import stats
 from sessions_of_bandits import CLIP, PLANS, D, K, Silence, T, exact, opened, stream, weights
 
@@ -17,7 +18,7 @@ from skdp.privacy.adjacency import Adjacency
 from skdp.privacy.arms.opening import SESSIONS
 from skdp.privacy.arms.vertices import best_vertices
 from skdp.privacy.ledger import Budget, Ledger
-from skdp.privacy.randomness import SeededNoise
+from skdp.privacy.randomness import SeededNoise, SystemNoise
 
 every_session = pytest.mark.parametrize("name", PLANS)
 
@@ -230,6 +231,19 @@ def test_steps_choose_by_the_present_sums_of_all_arms(forced):
         np.testing.assert_array_equal(given[stepped], expected[stepped])
         session.close()
     assert np.abs(session._sums).max() > 0.1
+
+
+def test_an_interrupted_choice_leaves_no_wiped_noise_for_the_next():
+    session = opened("steps", noise=SystemNoise())
+    drawn = [session._gumbel((3, 2))]
+    with Lines() as lines:
+        drawn.append(session._gumbel((3, 2)))
+    for at in range(1, lines.count + 1):
+        with pytest.raises(KeyboardInterrupt), Lines(at):
+            session._gumbel((3, 2))
+        drawn.append(session._gumbel((3, 2)))
+    assert lines.count > 3
+    assert np.unique(drawn).size == np.count_nonzero(drawn) == 6 * len(drawn)
 
 
 @pytest.mark.parametrize(
