@@ -140,6 +140,22 @@ def test_a_frame_gives_its_names_and_the_fit_of_its_entries(dd):
     close(model.coef_, coef)
 
 
+def test_a_frame_is_predicted_in_its_partitions(dd):
+    X, t = data()
+    frame = pd.DataFrame(X, columns=["a", "b", "c", "d"])
+    model = DPLogisticRegression(**CLASSIFIER, **QUICK).fit(frame, labels(t))
+    rows = dd.from_pandas(frame, npartitions=3)
+    for method in (model.predict, model.predict_proba, model.decision_function):
+        lazy = method(rows)
+        assert lazy.numblocks[0] == 3
+        np.testing.assert_array_equal(lazy.compute(), method(frame))
+    assert model.score(rows, dd.from_pandas(pd.Series(labels(t)), npartitions=3)) == model.score(
+        frame, labels(t)
+    )
+    with pytest.raises(ValueError, match="feature names should match"):
+        model.predict(rows[["b", "a", "c", "d"]])
+
+
 def test_chunks_may_be_sparse():
     X, t = data()
     X[np.abs(X) < 0.5] = 0.0
