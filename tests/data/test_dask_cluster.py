@@ -101,6 +101,24 @@ def test_rows_are_never_gathered(client, gathered, persisted):
     assert score == np.mean(predicted.compute() == y.compute())
 
 
+def test_a_fit_runs_on_the_client_that_is_current(client, monkeypatch):
+    used, honest = [], distributed.Client._gather
+
+    async def note(self, *args, **kwargs):
+        used.append(self)
+        return await honest(self, *args, **kwargs)
+
+    monkeypatch.setattr(distributed.Client, "_gather", note)
+    with distributed.Client(client.scheduler.address, set_as_default=False) as other:
+        with other.as_current():
+            model = classifier().fit(*lazy())
+        assert used
+        assert all(one is other for one in used)
+        used.clear()
+        same(model.fit(*lazy()), in_memory())
+        assert all(one is client for one in used)
+
+
 def test_a_planted_gathering_of_rows_is_seen(client, gathered):
     lazy()[0].compute()
     assert max(gathered) > 8 * CHUNK
