@@ -81,6 +81,8 @@ class GridBlock(BoundedBlock):
         typical = largest if bounds.row_map is None else bounds.row_map.typical or largest
         self._unit = ldexp(_at_or_above(hypot(typical, bounds.intercept_value)), -_BITS)
         self._constant = float(np.trunc(bounds.intercept_value / self._unit)) * self._unit
+        # A constant of less than a unit is zero on the grid, and still an entry of each row.
+        self._extended = bounds.intercept_value != 0
         self._norm = bounds.row_norm
         self.y, self.weights = plain.y, plain.weights
         if bounds.target is not None:
@@ -120,7 +122,7 @@ class GridBlock(BoundedBlock):
         """Inner products of the rows with w on its grid; shape (m,) or (m, K)."""
         most = _at_or_above(self._norm * float(np.linalg.norm(w)))
         w = _truncated(w, ldexp(most, -_BITS_OF_SUMS) / self._unit)
-        if not self._constant:
+        if not self._extended:
             return self._X @ w
         z = self._X @ w[:-1]
         z += self._constant * w[-1]
@@ -136,7 +138,7 @@ class GridBlock(BoundedBlock):
         if reach < inf:
             r = _truncated(r, ldexp(_at_or_above(reach), -2 * _BITS) / self._unit)
         g = (self._X.T if isinstance(self._X, np.ndarray) else _columns(self._X)) @ r
-        if not self._constant:
+        if not self._extended:
             return g
         out = np.empty((len(g) + 1, *g.shape[1:]))
         out[:-1], out[-1] = g, self._constant * np.add.reduce(r)
@@ -153,7 +155,7 @@ class GridBlock(BoundedBlock):
     def rows(self) -> np.ndarray:
         """The rows themselves, dense (m, p)."""
         X = self._X if isinstance(self._X, np.ndarray) else self._X.toarray()
-        if not self._constant:
+        if not self._extended:
             return X.copy()
         return np.column_stack([X, np.full(len(X), self._constant)])
 
@@ -241,7 +243,9 @@ def _on_grid(V: Rows, largest: float, unit: float) -> tuple[Rows, np.ndarray]:
         if isinstance(V, np.ndarray):
             k = k.reshape(V.shape)
             return np.einsum("ij,ij->i", k, k)
-        return np.bincount(np.repeat(np.arange(len(counts)), counts), k * k, len(counts))
+        sums = np.bincount(np.repeat(np.arange(len(counts)), counts), k * k, len(counts))
+        # Integers if nothing is stored, whatever the weights.
+        return sums.astype(np.float64, copy=False)
 
     squares = squares_of(entries)
     while (longer := squares > most).any():

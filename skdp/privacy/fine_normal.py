@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from fractions import Fraction
 from functools import cache
 from math import isqrt
 
@@ -12,7 +13,7 @@ BITS = 448
 _ONE = 1 << BITS
 
 
-def refined(start: float, tail: int) -> int:
+def refined(start: float | Fraction, tail: int) -> int:
     r"""The x with ``Phi(-x) = tail``, from a start that is right to 40 bits; both in fixed point.
 
     One step of Newton's method on ``Q(x) = Phi(-x)``, whose error is about ``x/2`` times the square
@@ -26,7 +27,7 @@ def refined(start: float, tail: int) -> int:
 
     Parameters
     ----------
-    start : float
+    start : float or Fraction
         Between 0 and 14.
     tail : int
         Between 0 and a half, in fixed point.

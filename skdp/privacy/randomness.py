@@ -10,6 +10,7 @@ from __future__ import annotations
 import os
 from abc import ABC, abstractmethod
 from collections.abc import Callable
+from fractions import Fraction
 from math import copysign, prod
 from threading import Lock
 from typing import NoReturn
@@ -33,6 +34,8 @@ _FEW = _BUFFER // 8
 _RESOLVED = 1 << 52
 # The double before 2^63.
 _LARGEST = 2.0**63 - 2.0**10
+# Normals times more than this are whole numbers that a double may not hold.
+_COARSE = 2.0**44
 # How far a normal may be from what its bits say: relatively, which is 14 times the largest error
 # of ndtri among thousands of arguments, and absolutely, 3 times the share of the bits that are cut.
 _RELATIVE, _ABSOLUTE = 2.0**-47, 2.0**-49
@@ -51,7 +54,10 @@ class SecretNoise(ABC):
         """Fresh standard normals, an array of float64 of this shape."""
 
     def rounded(self, shape: int | tuple[int, ...], scale: float) -> np.ndarray:
-        """Fresh standard normals times ``scale``, rounded to whole numbers; float64."""
+        """Fresh standard normals times ``scale``, rounded to whole numbers.
+
+        An array of float64, or of Python's integers where doubles might not hold them.
+        """
         return np.rint(self.normal(shape) * scale)
 
     @abstractmethod
@@ -91,7 +97,8 @@ class SystemNoise(SecretNoise):
     ----------
     - No normal is zero or infinite.
     - The law of a rounded normal is that of a real one to within a total variation of 2^-70, for
-      scales up to 2^32, given that ndtri errs by less than 2^-47 of its value.
+      scales up to 2^32, given that ndtri errs by less than 2^-47 of its value. Beyond 2^44 it is
+      handed out as an integer, so that its last bits are not lost.
     - A boolean is true with a probability of at most the rate, and of at least it less 2^-80.
     - Threads that share a source, and a forked child and its parent, never draw the same normals.
     - No state from which earlier or later noise could be computed, besides the few normals
@@ -115,7 +122,7 @@ class SystemNoise(SecretNoise):
         return drawn[0].view(np.float64).reshape(shape)
 
     def rounded(self, shape: int | tuple[int, ...], scale: float) -> np.ndarray:
-        """Fresh standard normals times ``scale``, rounded to whole numbers; float64."""
+        """Fresh standard normals times ``scale``, rounded to whole numbers."""
         size = shape if isinstance(shape, int) else prod(shape)
         if size > _BUFFER:
             return _rounded(_drawn_of(_fresh_words(size)), scale).reshape(shape)
@@ -140,7 +147,7 @@ class SystemNoise(SecretNoise):
         return draw()
 
     def _rounded_ahead(self, size: int, scale: float) -> np.ndarray:
-        if scale != self._scale or size > _FEW:
+        if scale != self._scale or size > _FEW or scale > _COARSE:
             # What comes once need not come again, and rounding ahead costs more than once.
             self._scale, self._rounded = scale, np.empty(0)
             return _rounded(self._drawn_ahead(size), scale)
@@ -287,6 +294,10 @@ def _drawn_of(words: np.ndarray) -> np.ndarray:
 def _rounded(drawn: np.ndarray, scale: float) -> np.ndarray:
     """The normals of these draws times ``scale``, rounded to whole numbers."""
     z = drawn[0].view(np.float64)
+    if scale > _COARSE:
+        bits = zip(z.tolist(), drawn[1].tolist(), drawn[2].tolist(), strict=True)
+        sizes = [(x, _decided(abs(x), word, finer, scale)) for x, word, finer in bits]
+        return np.array([-size if x < 0 else size for x, size in sizes], dtype=object)
     scaled = z * scale
     out = np.rint(scaled)
     scaled -= out
@@ -300,16 +311,19 @@ def _rounded(drawn: np.ndarray, scale: float) -> np.ndarray:
     return out
 
 
-def _decided(z: float, word: int, finer: int, scale: float) -> float:
+def _decided(z: float, word: int, finer: int, scale: float) -> int:
     """The size of a normal times the scale, rounded, from its bits and more of them."""
     leading, known = word >> 1, 63
     if leading < _RESOLVED:
         leading, known = leading << 64 | finer, known + 64
     leading = leading << _MORE_BITS | int.from_bytes(os.urandom(_MORE_BITS // 8))
     # Half of the magnitude, which has one bit more.
-    x = refined(z, leading << (BITS - known - _MORE_BITS - 1))
+    tail = leading << (BITS - known - _MORE_BITS - 1)
+    x = refined(z, tail)
+    if scale > _COARSE:
+        x = refined(Fraction(x, 1 << BITS), tail)
     numerator, denominator = scale.as_integer_ratio()
-    return float((2 * x * numerator + (denominator << BITS)) // (2 * denominator << BITS))
+    return (2 * x * numerator + (denominator << BITS)) // (2 * denominator << BITS)
 
 
 def _gumbels_of(words: np.ndarray) -> np.ndarray:

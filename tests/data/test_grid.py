@@ -194,3 +194,19 @@ def test_sparse_rows_are_not_mapped():
 def test_rows_elsewhere_are_refused():
     with pytest.raises(TypeError, match="rows of its own"):
         GridBlock(RawBlock(X[4:9], np.zeros(5)), BOUNDS["rows"]).over(None)
+
+
+@pytest.mark.parametrize("constant", [0.0, 0.5])
+def test_blocks_in_which_nothing_is_stored_are_like_others(constant):
+    """Whether one row has an entry must not decide whether a fit fails."""
+    bounds = RowBounds(1.0, constant, exact=True)
+    block = GridBlock(RawBlock(sp.csr_array((3, 2)), np.zeros(3)), bounds)
+    np.testing.assert_allclose(block.norms, max(constant, 1e-150))
+    np.testing.assert_array_equal(block.rows()[:, :2], np.zeros((3, 2)))
+
+
+def test_an_intercept_of_less_than_a_unit_keeps_its_entry():
+    block = GridBlock(RawBlock(np.ones((3, 2)), np.zeros(3)), RowBounds(2.0, 1e-9, exact=True))
+    assert block.rows().shape == (3, 3)
+    assert block.scores(np.ones(3)).shape == (3,)
+    np.testing.assert_array_equal(block.combine(np.ones(3)), [3.0, 3.0, 0.0])

@@ -80,6 +80,31 @@ NOISE = (
         "privacy/test_rounded_noise.py",
     ),
     bug(
+        "last bits of wide noise lost before it is added",
+        "privacy/randomness.py",
+        "_COARSE = 2.0**44",
+        "_COARSE = 2.0**1023",
+        "privacy/mechanisms/test_grid.py",
+    ),
+    bug(
+        "noise of bandits' choices left wiped for the next by an interruption",
+        "privacy/arms/steps.py",
+        "        taken, self._ahead = self._ahead[:size], self._ahead[size:]\n"
+        "        out = taken.copy()\n"
+        "        taken[:] = 0.0\n",
+        "        out = self._ahead[:size].copy()\n"
+        "        self._ahead[:size] = 0.0\n"
+        "        self._ahead = self._ahead[size:]\n",
+        "privacy/arms/test_sessions.py",
+    ),
+    bug(
+        "a failure of sparse blocks with nothing in them that tells of one entry",
+        "data/grid.py",
+        "return sums.astype(np.float64, copy=False)",
+        "return sums",
+        "data/test_grid.py",
+    ),
+    bug(
         "public coins from the stream of the noise",
         "privacy/randomness.py",
         "return _stream(random_state, _COIN_STREAM)",

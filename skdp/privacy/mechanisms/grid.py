@@ -19,12 +19,13 @@ apart than before; g is chosen so that this is at most ``2^-16`` of the sensitiv
 
 In double precision, dividing by g and multiplying with it are exact, and ``k + m`` is the whole
 number rounded to the nearest double: a function of the exact sum, so nothing is lost there either,
-however large the answer. What is left is the law of m, see :class:`SystemNoise`.
+however large the answer. Where doubles might not hold m itself, it is an integer. What is left is
+the law of m, see :class:`SystemNoise`.
 """
 
 from __future__ import annotations
 
-from math import frexp, ldexp, sqrt
+from math import frexp, isfinite, ldexp, sqrt
 
 import numpy as np
 
@@ -75,6 +76,13 @@ def noisy_on_grid(
     # The reciprocal of a power of two is exact, too.
     out = np.asarray(value * (1.0 / g))
     np.rint(out, out=out)
-    out += noise.rounded(value.shape, noise_scale / g)
+    added = noise.rounded(value.shape, noise_scale / g)
+    if added.dtype == object:
+        # Doubles of this size are not all whole numbers: the exact sum is rounded, once.
+        pairs = zip(out.ravel().tolist(), added.ravel(), strict=True)
+        whole = [int(k) + m if isfinite(k) else k for k, m in pairs]
+        out = np.array(whole, dtype=np.float64).reshape(value.shape)
+    else:
+        out += added
     out *= g
     return out
