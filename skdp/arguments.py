@@ -2,9 +2,11 @@
 
 from __future__ import annotations
 
+from dataclasses import fields
 from numbers import Integral, Real
+from typing import Any
 
-__all__ = ["check_integers", "check_numbers"]
+__all__ = ["check_integers", "check_numbers", "settle_numbers"]
 
 
 def check_numbers(who: str, **given: object) -> None:
@@ -41,6 +43,36 @@ def check_integers(who: str, **given: object) -> None:
         If one is of another type.
     """
     _check(who, given, Integral, "an integer")
+
+
+def settle_numbers(thing: Any) -> None:
+    """Refuse fields that are not real numbers, and keep others in double precision.
+
+    A float32 would compute in single precision, and a fraction not at all with arrays.
+
+    Parameters
+    ----------
+    thing : object
+        A frozen dataclass, all of whose fields are numbers; its class is who needs them.
+
+    Raises
+    ------
+    ValueError
+        If one is of another type, or finite but beyond double precision.
+    """
+    who = type(thing).__name__
+    for field in fields(thing):
+        value = getattr(thing, field.name)
+        check_numbers(who, **{field.name: value})
+        try:
+            double = float(value)
+        except OverflowError:
+            raise ValueError(
+                f"{who} needs a number for {field.name} that is at most 1.8e308, got a larger "
+                f"{type(value).__name__}; pass a float."
+            ) from None
+        if not isinstance(value, int | float):
+            object.__setattr__(thing, field.name, double)
 
 
 def _check(who: str, given: dict[str, object], kind: type, needed: str) -> None:

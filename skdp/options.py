@@ -5,9 +5,9 @@ from __future__ import annotations
 from typing import Any
 
 import numpy as np
-from sklearn.utils._param_validation import StrOptions
+from sklearn.utils._param_validation import StrOptions, validate_parameter_constraints
 
-__all__ = ["check_parameters", "one_of"]
+__all__ = ["check_hyperparameters", "check_parameters", "one_of"]
 
 
 def one_of(*options: str) -> StrOptions:
@@ -39,3 +39,27 @@ def check_parameters(estimator: Any) -> None:
     # A number in single precision is compared in it, where the end of a range may be infinite.
     with np.errstate(over="ignore"):
         estimator._validate_params()
+
+
+def check_hyperparameters(
+    constraints: dict[str, list[Any]], given: dict[str, Any], who: str
+) -> None:
+    """Check hyperparameters of a solver against the constraints that its file states.
+
+    Parameters
+    ----------
+    constraints : dict
+        For each hyperparameter what it may be.
+    given : dict
+        What it is.
+    who : str
+        The solver.
+
+    Raises
+    ------
+    ValueError
+        Naming a hyperparameter that is outside its range.
+    """
+    # As for estimators.
+    with np.errstate(over="ignore"):
+        validate_parameter_constraints(constraints, given, caller_name=who)

@@ -44,6 +44,17 @@ def test_numbers_of_all_kinds_are_welcome(given):
     assert Softmax(np.int32(3)).n_scores == 3
 
 
+@pytest.mark.parametrize(
+    ("name", "make"), [c for c in NUMBER_CASES if c[0] not in ("p", "l1_ratio")]
+)
+def test_numbers_are_kept_in_double_precision(name, make):
+    # Half a float32 times 1e300 overflows, and a fraction has no product with an array.
+    for given in (np.float32(0.5), Fraction(1, 2), 0.5):
+        assert type(getattr(make(given), name)) is float
+    with pytest.raises(ValueError, match=rf"needs a number for {name} that is at most 1.8e308"):
+        make(10**400)
+
+
 def test_a_loss_of_another_type_is_refused():
     with pytest.raises(ValueError, match="needs a loss with one score a row, got str"):
         OneVsRest("hinge", 3)

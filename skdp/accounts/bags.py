@@ -38,7 +38,8 @@ def in_bags(thing: Any, who: str, look: Callable[[Any, str], Findings]) -> Findi
     look : callable
         Finds the fits in a part.
     """
-    if not hasattr(thing, "estimators_"):
+    # A fit that fails on its way leaves an empty list behind.
+    if not getattr(thing, "estimators_", ()):
         return Findings(refused=[f"{who} is not fitted"])
     if getattr(thing, "_sample_weight", None) is not None:
         return Findings(refused=[f"{who} draws its samples by sample_weight, which tells of rows"])

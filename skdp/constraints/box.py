@@ -8,7 +8,7 @@ from typing import Self
 
 import numpy as np
 
-from ..arguments import check_numbers
+from ..arguments import settle_numbers
 from .base import Constraint
 
 __all__ = ["Box"]
@@ -30,7 +30,7 @@ class Box(Constraint):
     high: float
 
     def __post_init__(self) -> None:
-        check_numbers("Box", low=self.low, high=self.high)
+        settle_numbers(self)
         if not -inf < self.low <= self.high < inf:
             raise ValueError(
                 f"Box needs finite bounds with low <= high, got low={self.low} and "

@@ -8,7 +8,7 @@ from typing import Self
 
 import numpy as np
 
-from ..arguments import check_numbers
+from ..arguments import settle_numbers
 from .base import Constraint
 
 __all__ = ["L2Ball"]
@@ -27,7 +27,7 @@ class L2Ball(Constraint):
     radius: float
 
     def __post_init__(self) -> None:
-        check_numbers("L2Ball", radius=self.radius)
+        settle_numbers(self)
         if not 0 < self.radius < inf:
             raise ValueError(
                 f"L2Ball needs a radius in (0, inf), got {self.radius}; use Unconstrained for no "

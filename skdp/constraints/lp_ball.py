@@ -8,13 +8,17 @@ from typing import Self
 
 import numpy as np
 
-from ..arguments import check_numbers
+from ..arguments import settle_numbers
 from .base import Constraint
 
 __all__ = ["LpBall", "lp_norm"]
 
 # Newton's method is monotone here and stops long before.
 _MOST_STEPS = 200
+# In units of the radius: points that are further away count as this far in their direction.
+_FARTHEST = 1e100
+# Beyond this the ball is a box but for rounding, and powers of what rounding leaves are lost.
+_LARGEST = 1e6
 _TINY = float(np.finfo(np.float64).tiny)
 
 
@@ -29,23 +33,23 @@ class LpBall(Constraint):
     radius : float
         Positive and finite.
     p : float
-        Exponent, in (1, inf). ``L1Ball`` is p = 1, ``L2Ball`` a faster p = 2, ``Box`` p = inf.
+        Exponent, in (1, 1e6]. ``L1Ball`` is p = 1, ``L2Ball`` a faster p = 2, ``Box`` p = inf.
     """
 
     radius: float
     p: float
 
     def __post_init__(self) -> None:
-        check_numbers("LpBall", radius=self.radius, p=self.p)
+        settle_numbers(self)
         if not 0 < self.radius < inf:
             raise ValueError(
                 f"LpBall needs a radius in (0, inf), got {self.radius}; use Unconstrained for no "
                 "bound."
             )
-        if not 1 < self.p < inf:
+        if not 1 < self.p <= _LARGEST:
             raise ValueError(
-                f"LpBall needs an exponent p in (1, inf), got {self.p}; use L1Ball for p=1 and Box "
-                "for p=inf."
+                f"LpBall needs an exponent p in (1, {_LARGEST:g}], got {self.p}; use L1Ball for "
+                "p=1 and Box for p=inf."
             )
 
     def project(self, w: np.ndarray) -> np.ndarray:
@@ -55,7 +59,8 @@ class LpBall(Constraint):
         s is the radius. Each entry and its p-th power are convex and decreasing in c, so Newton's
         method ascends to the root from the left.
         """
-        size = np.abs(w) / self.radius
+        largest = float(np.abs(w).max(initial=0.0))
+        size = np.abs(w) / max(self.radius, largest / _FARTHEST)
         # What is inside but for rounding stays, so that projecting twice is projecting once.
         if lp_norm(size, self.p) <= 1 + 4 * np.finfo(np.float64).eps:
             return w.copy()

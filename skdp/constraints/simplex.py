@@ -8,7 +8,7 @@ from typing import Self
 
 import numpy as np
 
-from ..arguments import check_numbers
+from ..arguments import settle_numbers
 from .base import Polytope
 
 __all__ = ["Simplex"]
@@ -29,7 +29,7 @@ class Simplex(Polytope):
     radius: float = 1.0
 
     def __post_init__(self) -> None:
-        check_numbers("Simplex", radius=self.radius)
+        settle_numbers(self)
         if not 0 < self.radius < inf:
             raise ValueError(
                 f"Simplex needs a radius in (0, inf), got {self.radius}; radius=1 gives "

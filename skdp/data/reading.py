@@ -130,6 +130,8 @@ def _without_entries(message: str) -> str | None:
             f"{message.partition('instead')[0]}instead. Reshape your data, with "
             "array.reshape(-1, 1) if it has one feature or array.reshape(1, -1) if it is one row."
         )
+    if message.startswith("The 'y_true' parameter"):
+        return "An array of targets is needed as y, one a row; got something else."
     if "got scalar" in message:
         return "Input should have at least 1 dimension, got a scalar."
     return None

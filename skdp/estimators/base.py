@@ -335,6 +335,11 @@ class PrivateLinearModel(SparseCoefficients, CallbackSupportMixin, FittedInParts
     @final
     def _scores(self, X: Any) -> np.ndarray:
         check_is_fitted(self)
+        if isinstance(X, Chunks):
+            raise ValueError(
+                f"{type(self).__name__} needs the rows themselves to predict, got Chunks; call it "
+                "once with each X_chunk."
+            )
         X = unquoted(validate_data, self, X, reset=False, **ACCEPTED)
         with vigilant():
             scores = X @ self.coef_.T
@@ -342,7 +347,8 @@ class PrivateLinearModel(SparseCoefficients, CallbackSupportMixin, FittedInParts
             scores = scores.toarray() if sp.issparse(scores) else scores
             # Those of a regressor are one each.
             scores = scores[:, 0] if np.ndim(self.intercept_) == 0 else scores
-        return scores + self.intercept_
+        with vigilant():
+            return scores + self.intercept_
 
     @final
     def _forget(self) -> None:

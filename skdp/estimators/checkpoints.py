@@ -6,6 +6,7 @@ import io
 import os
 import pickle
 from contextlib import suppress
+from hashlib import sha256
 from pathlib import Path
 from secrets import token_hex
 from typing import Any
@@ -19,7 +20,8 @@ from .base import PrivateLinearModel
 
 __all__ = ["load_checkpoint", "save_checkpoint"]
 
-_HEADER = b"skdp checkpoint 1\n"
+_HEADER = b"skdp checkpoint 2\n"
+_DIGEST = sha256().digest_size
 
 
 def save_checkpoint(
@@ -88,7 +90,8 @@ def load_checkpoint(path: str | os.PathLike[str]) -> Any:
     FileNotFoundError
         If there is no file; maybe the stream has been taken out already.
     ValueError
-        If the file is no checkpoint. It stays where it is then.
+        If the file is no checkpoint, or is damaged, for example cut short. It stays where it is
+        then.
     """
     # The name is taken away first, so that of two processes one gets the stream.
     path = Path(path)
@@ -96,9 +99,7 @@ def load_checkpoint(path: str | os.PathLike[str]) -> Any:
     os.rename(path, taken)
     try:
         content = taken.read_bytes()
-        if not content.startswith(_HEADER):
-            raise ValueError(f"load_checkpoint needs a file of save_checkpoint, got {path}.")
-        kind, state = pickle.loads(content[len(_HEADER) :])
+        kind, state = pickle.loads(_undamaged(content, path))
         model = kind.__new__(kind)
         vars(model).update(state)
         model._session.resume()
@@ -126,6 +127,23 @@ def _seeded(generator: np.random.Generator) -> SecretNoise:
     return SeededNoise(generator)
 
 
+def _undamaged(content: bytes, path: Path) -> bytes:
+    """The pickle in a checkpoint."""
+    start = len(_HEADER) + _DIGEST
+    if not content.startswith(_HEADER):
+        raise ValueError(
+            f"load_checkpoint needs a file of save_checkpoint, got {path}, which is none of this "
+            "version; pass another path."
+        )
+    # Damage need not keep a pickle from loading: it may load with other noise, or a lesser spend.
+    if sha256(content[start:]).digest() != content[len(_HEADER) : start]:
+        raise ValueError(
+            f"load_checkpoint needs the whole file of save_checkpoint, got {path}, which has been "
+            "cut short or changed since; begin a new stream."
+        )
+    return content[start:]
+
+
 def _move(model: PrivateLinearModel | PrivateBandit, path: str | os.PathLike[str]) -> None:
     session = vars(model).get("_session")
     if session is None or not session.home.here:
@@ -144,7 +162,8 @@ def _move(model: PrivateLinearModel | PrivateBandit, path: str | os.PathLike[str
         model._progress.secretive = True
         del model._session
         with os.fdopen(owner_only, "wb") as file:
-            file.write(_HEADER + content.getbuffer())
+            file.write(_HEADER + sha256(content.getbuffer()).digest())
+            file.write(content.getbuffer())
             file.flush()
             os.fsync(file.fileno())
     except BaseException:

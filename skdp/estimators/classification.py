@@ -21,6 +21,7 @@ from ..conditioning import (
 )
 from ..data.dask import is_collection
 from ..data.predictions import check_unweighted, lazily, summed
+from ..data.reading import unquoted
 from ..exceptions import PrivacyLeakWarning
 from ..notices import warn_user
 from ..options import one_of
@@ -120,7 +121,7 @@ class PrivateLinearClassifier(ClassifierMixin, PrivateLinearModel, ABC):
             The share.
         """
         if not is_collection(X):
-            return super().score(X, y, sample_weight)
+            return float(unquoted(super().score, X, y, sample_weight))
         check_unweighted(type(self).__name__, sample_weight)
         frozen = copy(self)
         right, n = summed(lambda X, y: np.array([np.sum(frozen.predict(X) == y), len(y)]), X, y)

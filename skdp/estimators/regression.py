@@ -20,6 +20,7 @@ from ..conditioning import Conditioner
 from ..conditioning.looks import Looks
 from ..data.dask import is_collection
 from ..data.predictions import check_unweighted, lazily, summed
+from ..data.reading import unquoted
 from ..options import one_of
 from ..privacy.oracle import Oracle
 from ..privacy.range_finding import private_target_bounds
@@ -104,7 +105,7 @@ class PrivateLinearRegressor(RegressorMixin, PrivateLinearModel, ABC):
             1 minus the mean squared error over the variance of the targets.
         """
         if not is_collection(X):
-            return super().score(X, y, sample_weight)
+            return float(unquoted(super().score, X, y, sample_weight))
         check_unweighted(type(self).__name__, sample_weight)
         frozen, middle = copy(self), sum(self.target_bounds_) / 2
 

@@ -13,6 +13,9 @@ import numpy as np
 
 __all__ = ["OffPolicyValue", "doubly_robust", "inverse_propensity", "self_normalised"]
 
+# Within this range squares of products of weights and rewards stay in double precision.
+_LEAST, _LARGEST = 1e-50, 1e50
+
 
 class OffPolicyValue(NamedTuple):
     """An estimate of the mean reward of a rule.
@@ -46,14 +49,15 @@ def inverse_propensity(chosen: Any, logged: Any, rewards: Any, propensities: Any
     logged : array-like of shape (n,)
         Labels of the arms that were pulled.
     rewards : array-like of shape (n,)
-        What they returned.
+        What they returned, up to 1e50 in size.
     propensities : array-like of shape (n,)
-        Probabilities with which they were pulled, in (0, 1].
+        Probabilities with which they were pulled, in [1e-50, 1].
 
     Raises
     ------
     ValueError
-        If shapes differ, there are fewer than two users, or a propensity is outside (0, 1].
+        If shapes differ, there are fewer than two users, labels cannot be compared, rewards are
+        missing or no numbers, or a propensity is outside its range.
     """
     weights, r = _weights(chosen, logged, rewards, propensities)
     return _mean(weights * r, weights)
@@ -113,7 +117,8 @@ def doubly_robust(
         As for :func:`inverse_propensity`.
     """
     weights, r = _weights(chosen, logged, rewards, propensities)
-    q_chosen, q_logged = (np.asarray(q, dtype=float) for q in (estimated_chosen, estimated_logged))
+    q_chosen = _numbers("estimated_chosen", estimated_chosen)
+    q_logged = _numbers("estimated_logged", estimated_logged)
     if not q_chosen.shape == q_logged.shape == r.shape:
         raise ValueError(
             f"doubly_robust needs estimates of shape {r.shape}, got {q_chosen.shape} and "
@@ -125,19 +130,51 @@ def doubly_robust(
 def _weights(
     chosen: Any, logged: Any, rewards: Any, propensities: Any
 ) -> tuple[np.ndarray, np.ndarray]:
-    chosen, logged = np.asarray(chosen), np.asarray(logged)
-    r, p = np.asarray(rewards, dtype=float), np.asarray(propensities, dtype=float)
+    chosen, logged = _array("chosen", chosen), _array("logged", logged)
+    r, p = _numbers("rewards", rewards), _numbers("propensities", propensities)
     if not (r.ndim == 1 and len(r) >= 2 and chosen.shape == logged.shape == p.shape == r.shape):
         raise ValueError(
             "Off-policy values need one choice, arm, reward and propensity a user, and two users, "
             f"got shapes {chosen.shape}, {logged.shape}, {r.shape} and {p.shape}."
         )
-    if not np.all((p > 0) & (p <= 1)):
+    if not np.all((p >= _LEAST) & (p <= 1)):
         raise ValueError(
-            "Off-policy values need propensities in (0, 1], got others; log the probability with "
-            "which each arm was pulled."
+            f"Off-policy values need propensities in [{_LEAST}, 1], got others; log the "
+            "probability with which each arm was pulled."
         )
-    return np.where(chosen == logged, 1 / p, 0.0), r
+    try:
+        agree = np.asarray(chosen == logged, dtype=bool)
+    except (TypeError, ValueError):
+        raise ValueError(
+            "Off-policy values need labels that can be compared, got missing ones or such of "
+            "several kinds; pass labels of arms."
+        ) from None
+    return np.where(agree, 1 / p, 0.0), r
+
+
+def _array(name: str, given: Any) -> np.ndarray:
+    try:
+        return np.asarray(given)
+    except (TypeError, ValueError):
+        raise ValueError(
+            f"Off-policy values need one entry a user for {name}, got a {type(given).__name__} "
+            "of something else; pass an array of one dimension."
+        ) from None
+
+
+def _numbers(name: str, given: Any) -> np.ndarray:
+    """Numbers, none of them missing; words are not read as such, so that none can be quoted."""
+    found = _array(name, given)
+    try:
+        plain = found.astype(float) if found.dtype.kind in "biufO" else None
+    except (TypeError, ValueError):
+        plain = None
+    if plain is None or not np.all(np.abs(plain) <= _LARGEST):
+        raise ValueError(
+            f"Off-policy values need numbers of at most {_LARGEST} for {name}, none of them "
+            f"missing, got others in an array of {found.dtype}; convert or rescale them."
+        )
+    return plain
 
 
 def _mean(terms: np.ndarray, weights: np.ndarray) -> OffPolicyValue:
@@ -146,5 +183,6 @@ def _mean(terms: np.ndarray, weights: np.ndarray) -> OffPolicyValue:
 
 
 def _size(weights: np.ndarray) -> float:
+    weights = weights / max(1.0, float(weights.max()))
     squares = float(weights @ weights)
     return float(weights.sum()) ** 2 / squares if squares else 0.0

@@ -7,6 +7,7 @@ from typing import Any
 
 import numpy as np
 
+from ..arguments import check_integers
 from .simulator import Users
 
 __all__ = ["Played", "play"]
@@ -48,7 +49,15 @@ def play(bandit: Any, users: Users, *, batch: int = 1) -> Played:
     batch : int, default=1
         How many act before what they returned is learned. A release within a batch is used from the
         next batch on.
+
+    Raises
+    ------
+    ValueError
+        If ``batch`` is no whole number of at least 1.
     """
+    check_integers("play", batch=batch)
+    if batch < 1:
+        raise ValueError(f"play needs a batch of at least 1 user, got {batch}.")
     n = len(users.X)
     actions = np.empty(n, dtype=np.intp)
     rewards, lost = np.empty(n), np.empty(n)

@@ -7,7 +7,12 @@ from dataclasses import dataclass
 import numpy as np
 from scipy.special import expit
 
+from ..arguments import check_integers, check_numbers
+
 __all__ = ["Users", "classified_users", "linear_users", "logistic_users", "sparse_users"]
+
+# Rewards of this size can still be squared and summed up.
+_LARGEST = 1e50
 
 
 @dataclass(frozen=True, eq=False)
@@ -36,7 +41,8 @@ class Users:
     @property
     def uniform_regret(self) -> float:
         """Regret of choosing arms by chance, over all users."""
-        return float((self.means.max(axis=1) - self.means.mean(axis=1)).sum())
+        # Where all arms are as good, the mean may be above the maximum by rounding.
+        return max(0.0, float((self.means.max(axis=1) - self.means.mean(axis=1)).sum()))
 
 
 def linear_users(
@@ -52,7 +58,14 @@ def linear_users(
         Where they come from.
     noise : float, default=0.1
         Standard deviation of rewards around their means, which are in [-1, 1].
+
+    Raises
+    ------
+    ValueError
+        If a number is no whole number of at least 1, or noise is not in [0, 1e50].
     """
+    _check("linear_users", n=n, d=d, n_arms=n_arms)
+    _check_size("linear_users", "noise", noise, 0.0)
     X = _unit(rng.normal(size=(n, d)))
     means = X @ _unit(rng.normal(size=(n_arms, d))).T
     return Users(X, means + noise * rng.normal(size=means.shape), means)
@@ -71,7 +84,14 @@ def logistic_users(
         Where they come from.
     strength : float, default=4.0
         Size of log odds.
+
+    Raises
+    ------
+    ValueError
+        If a number is no whole number of at least 1, or strength is not in [-1e50, 1e50].
     """
+    _check("logistic_users", n=n, d=d, n_arms=n_arms)
+    _check_size("logistic_users", "strength", strength, -_LARGEST)
     X = _unit(rng.normal(size=(n, d)))
     means = expit(strength * X @ _unit(rng.normal(size=(n_arms, d))).T)
     return Users(X, (rng.random(means.shape) < means).astype(float), means)
@@ -92,7 +112,19 @@ def sparse_users(
         Entries of a parameter that are not zero, all of one size, with random signs.
     noise : float, default=0.1
         Standard deviation of rewards around their means, which are in [-1, 1].
+
+    Raises
+    ------
+    ValueError
+        If a number is no whole number of at least 1, relevant is above d, or noise is not in
+        [0, 1e50].
     """
+    _check("sparse_users", n=n, d=d, n_arms=n_arms, relevant=relevant)
+    _check_size("sparse_users", "noise", noise, 0.0)
+    if relevant > d:
+        raise ValueError(
+            f"sparse_users needs at most d relevant entries, got relevant={relevant} and d={d}."
+        )
     X = rng.uniform(-1, 1, size=(n, d))
     theta = np.zeros((n_arms, d))
     for row in theta:
@@ -112,9 +144,50 @@ def classified_users(X: np.ndarray, y: np.ndarray, n_arms: int) -> Users:
         Classes from 0 to ``n_arms - 1``.
     n_arms : int
         Number of classes.
+
+    Raises
+    ------
+    ValueError
+        If X is no matrix of finite numbers, ``n_arms`` is below 1, or y is not one class a row.
     """
-    right = np.eye(n_arms)[np.asarray(y, dtype=np.intp)]
-    return Users(np.asarray(X, dtype=float), right, right)
+    _check("classified_users", n_arms=n_arms)
+    contexts, labels = _plain(X), _plain(y)
+    if contexts is None or contexts.ndim != 2 or not len(contexts):
+        raise ValueError(
+            "classified_users needs a matrix of finite numbers as X, with at least one row, got a "
+            f"{type(X).__name__} of something else."
+        )
+    sound = labels is not None and labels.shape == (len(contexts),)
+    if labels is None or not (sound and np.isin(labels, np.arange(n_arms)).all()):
+        raise ValueError(
+            "classified_users needs one whole number from 0 to n_arms - 1 a row as y, got others "
+            f"with n_arms={n_arms}; encode the classes, for example with LabelEncoder."
+        )
+    right = np.eye(n_arms)[labels.astype(np.intp)]
+    return Users(contexts, right, right)
+
+
+def _check(who: str, **counts: int) -> None:
+    check_integers(who, **counts)
+    for name, count in counts.items():
+        if count < 1:
+            raise ValueError(f"{who} needs at least 1 for {name}, got {count}.")
+
+
+def _check_size(who: str, name: str, size: float, least: float) -> None:
+    check_numbers(who, **{name: size})
+    if not least <= size <= _LARGEST:
+        raise ValueError(f"{who} needs {name} in [{least:g}, {_LARGEST:g}], got {size}.")
+
+
+def _plain(given: object) -> np.ndarray | None:
+    """An array of finite numbers that can be indices, or None."""
+    try:
+        found = np.asarray(given)
+        plain = found.astype(float) if found.dtype.kind in "biufO" else None
+    except (TypeError, ValueError):
+        return None
+    return None if plain is None or not np.all(np.abs(plain) <= _LARGEST) else plain
 
 
 def _unit(rows: np.ndarray) -> np.ndarray:

@@ -5,11 +5,14 @@ from __future__ import annotations
 from abc import ABC, abstractmethod
 from dataclasses import dataclass
 from math import isqrt
+from operator import index
 from typing import ClassVar
 
 import numpy as np
 import scipy.sparse as sp
 from scipy.sparse.csgraph import connected_components
+
+from ..arguments import settle_numbers
 
 __all__ = ["Adjacent", "Complete", "ErdosRenyi", "Grid", "Ring", "Topology"]
 
@@ -91,6 +94,7 @@ class ErdosRenyi(Topology):
     probability: float = 0.3
 
     def __post_init__(self) -> None:
+        settle_numbers(self)
         if not 0 < self.probability <= 1:
             raise ValueError(f"ErdosRenyi needs a probability in (0, 1], got {self.probability}.")
 
@@ -119,12 +123,22 @@ class Adjacent(Topology):
     Raises
     ------
     ValueError
-        If a neighbour is not a node, is the node itself, or does not talk back.
+        If a neighbour is not a node, is the node itself, or does not talk back, or if these are no
+        lists of whole numbers.
     """
 
     neighbours: tuple[tuple[int, ...], ...]
 
     def __post_init__(self) -> None:
+        try:
+            plain = tuple(tuple(index(j) for j in others) for others in self.neighbours)
+        except TypeError:
+            raise ValueError(
+                "Adjacent needs for each node a tuple of the numbers of its neighbours, got "
+                f"something else in a {type(self.neighbours).__name__}; use Adjacent.from_matrix "
+                "for an adjacency matrix."
+            ) from None
+        object.__setattr__(self, "neighbours", plain)
         n_nodes = len(self.neighbours)
         pairs = {(i, j) for i, others in enumerate(self.neighbours) for j in others}
         sound = all(0 <= j < n_nodes and i != j and (j, i) in pairs for i, j in pairs)
@@ -146,9 +160,10 @@ class Adjacent(Topology):
         Raises
         ------
         ValueError
-            If the matrix is not square, the graph is not connected, or as for the class.
+            If the matrix is not square, an entry is missing or no number, the graph is not
+            connected, or as for the class.
         """
-        given = np.asarray(matrix)
+        given = _plain(matrix)
         if given.ndim != 2 or given.shape[0] != given.shape[1]:
             raise ValueError(f"Adjacent needs a square matrix, got one of shape {given.shape}.")
         graph = cls(tuple(tuple(np.flatnonzero(row).tolist()) for row in given))
@@ -164,6 +179,21 @@ class Adjacent(Topology):
                 "each site is needed."
             )
         return _connected_pairs(self.neighbours)
+
+
+def _plain(matrix: object) -> np.ndarray:
+    """An adjacency matrix as an array of numbers."""
+    try:
+        given = np.asarray(matrix)
+        found = given.astype(float) if given.dtype.kind in "biufO" else None
+    except (TypeError, ValueError):
+        found = None
+    if found is None or np.isnan(found).any():
+        raise ValueError(
+            f"Adjacent needs a matrix of numbers, none of them missing, got a "
+            f"{type(matrix).__name__} of something else; pass a dense array with 1 for each edge."
+        )
+    return found
 
 
 def _connected_pairs(neighbours: tuple[tuple[int, ...], ...]) -> np.ndarray:

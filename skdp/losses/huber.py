@@ -3,15 +3,16 @@
 from __future__ import annotations
 
 from dataclasses import dataclass
-from math import inf
 from typing import ClassVar
 
 import numpy as np
 
-from ..arguments import check_numbers
+from ..arguments import settle_numbers
 from .base import Loss
 
 __all__ = ["Huber"]
+
+_LEAST, _LARGEST = 1e-50, 1e50
 
 
 @dataclass(frozen=True)
@@ -24,7 +25,7 @@ class Huber(Loss):
     Parameters
     ----------
     delta : float, default=1.0
-        Residual beyond which the loss is linear, in units of y; positive and finite.
+        Residual beyond which the loss is linear, in units of y; in [1e-50, 1e50].
     """
 
     delta: float = 1.0
@@ -35,11 +36,11 @@ class Huber(Loss):
     targets: ClassVar[str] = "finite numbers"
 
     def __post_init__(self) -> None:
-        check_numbers("Huber", delta=self.delta)
-        if not 0 < self.delta < inf:
+        settle_numbers(self)
+        if not _LEAST <= self.delta <= _LARGEST:
             raise ValueError(
-                f"Huber needs a delta in (0, inf), got {self.delta}; use Squared for a loss that "
-                "is nowhere linear."
+                f"Huber needs a delta between {_LEAST} and {_LARGEST}, got {self.delta}; use "
+                "Squared for a loss that is nowhere linear."
             )
 
     @property

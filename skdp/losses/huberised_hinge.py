@@ -7,7 +7,7 @@ from typing import ClassVar
 
 import numpy as np
 
-from ..arguments import check_numbers
+from ..arguments import settle_numbers
 from .base import Loss
 
 __all__ = ["HuberisedHinge"]
@@ -41,7 +41,7 @@ class HuberisedHinge(Loss):
     targets: ClassVar[str] = "0 or 1"
 
     def __post_init__(self) -> None:
-        check_numbers("HuberisedHinge", width=self.width)
+        settle_numbers(self)
         if not _LEAST <= self.width <= _LARGEST:
             raise ValueError(
                 f"HuberisedHinge needs a width between {_LEAST} and {_LARGEST}, got {self.width}; "

@@ -8,7 +8,7 @@ from typing import ClassVar
 
 import numpy as np
 
-from ..arguments import check_numbers
+from ..arguments import settle_numbers
 from .base import Loss
 
 __all__ = ["Tukey"]
@@ -47,7 +47,7 @@ class Tukey(Loss):
     targets: ClassVar[str] = "finite numbers"
 
     def __post_init__(self) -> None:
-        check_numbers("Tukey", width=self.width)
+        settle_numbers(self)
         if not _LEAST <= self.width <= _LARGEST:
             raise ValueError(
                 f"Tukey needs a width between {_LEAST} and {_LARGEST}, got {self.width}; use "

@@ -46,11 +46,11 @@ class Entropy(MirrorMap):
         """``radius^2`` times the negative entropy."""
         u = w / self.radius
         if not self.signed:
-            return self.radius**2 * float(xlogy(u, u).sum())
+            return self.radius * self.radius * float(xlogy(u, u).sum())
         z = self._normaliser(u)
         # The pair that represents w is exp(+-t) / z, with sinh(t) = z u / 2.
         t = np.arcsinh(0.5 * z * u)
-        return self.radius**2 * (float(np.vdot(t, u)) - log(z))
+        return self.radius * self.radius * (float(np.vdot(t, u)) - log(z))
 
     def dual(self, w: np.ndarray) -> np.ndarray:
         """Logarithms of the entries on the simplex; their signed counterpart on the ball."""
@@ -74,7 +74,7 @@ class Entropy(MirrorMap):
 
     def reach(self, n_features: int) -> float:
         """``radius^2`` times the logarithm of the number of vertices."""
-        return self.radius**2 * log(self._vertices(n_features))
+        return self.radius * self.radius * log(self._vertices(n_features))
 
     def width(self, n_features: int) -> float:
         """``sqrt(2 log(d) + 2)``: squares of d normals exceed t with probability d exp(-t / 2)."""

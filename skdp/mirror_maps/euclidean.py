@@ -44,7 +44,8 @@ class Euclidean(MirrorMap):
     def reach(self, n_features: int) -> float:
         """Half the squared radius of a ball; of other sets, half the squared diameter."""
         centred = isinstance(self.constraint, L1Ball | L2Ball | LpBall)
-        return (0.125 if centred else 0.5) * self.constraint.diameter(n_features) ** 2
+        diameter = self.constraint.diameter(n_features)
+        return (0.125 if centred else 0.5) * diameter * diameter
 
     def width(self, n_features: int) -> float:
         """Root of the number of entries."""

@@ -52,7 +52,7 @@ class PNorm(MirrorMap):
 
     def reach(self, n_features: int) -> float:
         """``radius^2 / (2 (p - 1))``."""
-        return 0.5 * self.radius**2 / (self.p - 1)
+        return 0.5 * self.radius * self.radius / (self.p - 1)
 
     def width(self, n_features: int) -> float:
         """``d^{1/q} (E |xi|^q)^{1/q}`` with q = p / (p - 1), which bounds it as q >= 2."""

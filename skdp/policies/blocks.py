@@ -8,6 +8,7 @@ from typing import TYPE_CHECKING, Any, cast
 
 import numpy as np
 
+from ..arguments import check_numbers
 from ..bandit_plans import MomentPlan, Plan
 from ..bandit_problem import BanditProblem
 from .base import Policy, growing_blocks, zero_weights
@@ -70,6 +71,7 @@ class BlocksPolicy(Policy):
         problem : BanditProblem
             Public facts.
         """
+        check_numbers("BlocksPolicy", growth=self.growth, exploration=self.exploration)
         if not (1 < self.growth <= 1e6 and 0 <= self.exploration <= 1e6):
             raise ValueError(
                 "BlocksPolicy needs a growth above 1 and an exploration of at least 0, got "

@@ -8,6 +8,7 @@ from typing import TYPE_CHECKING, Any, cast
 
 import numpy as np
 
+from ..arguments import check_integers, check_numbers
 from ..bandit_plans import GradientPlan, Plan
 from ..bandit_problem import BanditProblem
 from .averages import Average
@@ -59,9 +60,11 @@ class GDPolicy(Policy):
         problem : BanditProblem
             Public facts.
         """
-        if not (self.steps >= 1 and 0 < self.clip <= 1e6 and 1 < self.growth <= 1e6):
+        check_integers("GDPolicy", steps=self.steps)
+        check_numbers("GDPolicy", clip=self.clip, growth=self.growth)
+        if not (self.steps >= 1 and 1e-50 <= self.clip <= 1e6 and 1 < self.growth <= 1e6):
             raise ValueError(
-                "GDPolicy needs at least 1 step, a positive clip and a growth above 1, got "
+                "GDPolicy needs at least 1 step, clip in [1e-50, 1e6] and a growth above 1, got "
                 f"steps={self.steps}, clip={self.clip} and growth={self.growth}."
             )
 

@@ -8,6 +8,7 @@ from typing import TYPE_CHECKING, Any, ClassVar, Literal, cast
 
 import numpy as np
 
+from ..arguments import check_integers, check_numbers
 from ..bandit_plans import Plan, StepPlan, StreamsPlan
 from ..bandit_problem import BanditProblem
 from ..bounds import RowBounds
@@ -85,12 +86,28 @@ class HDBPolicy(Policy):
         problem : BanditProblem
             Public facts.
         """
+        check_numbers("HDBPolicy", radius=self.radius, clip=self.clip)
+        if self.margin is not None:
+            check_numbers("HDBPolicy", margin=self.margin)
+        if self.forced is not None:
+            check_integers("HDBPolicy", forced=self.forced)
+        solver = self.solver
+        if solver is not None and (isinstance(solver, type) or not hasattr(solver, "check_stream")):
+            raise ValueError(
+                "HDBPolicy needs a solver for streams, such as FTRL(), or None, got a "
+                f"{type(solver).__name__}."
+            )
         margin, forced = self.margin, self._forced(problem)
-        sound = 0 < self.radius <= 1e6 and 0 < self.clip <= 1e6 and (margin is None or margin >= 0)
+        sound = (
+            1e-50 <= self.radius <= 1e6
+            and 1e-50 <= self.clip <= 1e6
+            and (margin is None or margin >= 0)
+        )
         if not (sound and forced >= 1 and forced * problem.n_arms <= problem.horizon):
             raise ValueError(
-                "HDBPolicy needs a positive radius and clip, a margin of at least 0 and from 1 to "
-                f"horizon / n_arms forced users an arm, got radius={self.radius}, clip={self.clip},"
+                "HDBPolicy needs radius and clip in [1e-50, 1e6], a margin of at least 0, from 1 "
+                "to horizon / n_arms forced users an arm, got "
+                f"radius={self.radius}, clip={self.clip},"
                 f" margin={margin} and forced={forced} with a horizon of {problem.horizon} and "
                 f"{problem.n_arms} arms."
             )

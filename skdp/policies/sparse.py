@@ -8,6 +8,7 @@ from typing import TYPE_CHECKING, Any, ClassVar, Literal, cast
 
 import numpy as np
 
+from ..arguments import check_numbers
 from ..bandit_plans import Plan, SelectionPlan
 from ..bandit_problem import BanditProblem
 from ..privacy.calculus import Calculus, ZeroConcentratedDP
@@ -61,9 +62,12 @@ class SparsePolicy(Policy):
         problem : BanditProblem
             Public facts.
         """
-        if not (0 < self.radius <= 1e6 and 0 < self.clip <= 1e6 and 1 < self.growth <= 1e6):
+        check_numbers("SparsePolicy", radius=self.radius, clip=self.clip, growth=self.growth)
+        if not (
+            1e-50 <= self.radius <= 1e6 and 1e-50 <= self.clip <= 1e6 and 1 < self.growth <= 1e6
+        ):
             raise ValueError(
-                "SparsePolicy needs a positive radius and clip and a growth above 1, got "
+                "SparsePolicy needs radius and clip in [1e-50, 1e6] and a growth above 1, got "
                 f"radius={self.radius}, clip={self.clip} and growth={self.growth}."
             )
 
@@ -97,4 +101,4 @@ class SparsePolicy(Policy):
         """As many as leave the noise below the largest of the scores that are to be told apart."""
         rho = self.amount(problem) / 2
         told = n / (8 * problem.n_arms * self.clip * log(2 * problem.n_rows))
-        return int(np.clip(told**2 * rho / 2, 1, _MOST_ROUNDS))
+        return int(np.clip(told * told * rho / 2, 1, _MOST_ROUNDS))

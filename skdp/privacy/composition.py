@@ -43,6 +43,7 @@ from typing import Any, TypeGuard
 import numpy as np
 from scipy.optimize import brentq
 
+from ..arguments import check_numbers
 from . import gdp, tuning
 from .adjacency import Adjacency
 from .divergences import gaussian_price
@@ -94,8 +95,11 @@ def compose(
         If delta is outside (0, 1).
     """
     found = [r if isinstance(r, Receipt) else Receipt.of(r) for r in receipts]
-    if delta is not None and not 0 < delta < 1:
-        raise ValueError(f"compose needs a delta in (0, 1) or None, got {delta}.")
+    if delta is not None:
+        check_numbers("compose", delta=delta)
+        delta = float(delta)
+        if not 0 < delta < 1:
+            raise ValueError(f"compose needs a delta in (0, 1) or None, got {delta}.")
     relation = common_adjacency(found) if adjacency is None else Adjacency(adjacency)
     found = [receipt for receipt in found if not receipt.nothing]
     at = max((receipt.spent.delta for receipt in found), default=0.0)

@@ -80,7 +80,7 @@ from __future__ import annotations
 
 from dataclasses import dataclass
 from functools import lru_cache
-from math import asinh, expm1, floor, inf, isinf, log, log1p, log2, sinh, sqrt
+from math import asinh, ceil, expm1, floor, inf, isinf, log, log1p, log2, sinh, sqrt
 from typing import Any
 
 from scipy.optimize import brentq
@@ -96,6 +96,8 @@ _LARGEST_EPSILON = 30.0
 _LEAST_DELTA = 1e-10
 # Spacing of losses at this mu; it grows with mu, by factors of two so that blocks are found again.
 _GRID, _AT_MU = 1e-4, 0.25
+# So many losses are in memory at most, of a normal that is cut off at so many standard deviations.
+_MOST_LOSSES, _TAILS = 2e7, 10.0
 _PRECISION = 2e-4
 # Below it exponentials of z^-2 stay in double precision.
 _LARGEST_EXPONENT = 500.0
@@ -172,7 +174,7 @@ def limit(
     best = whole**2 - count * unsampled_price(noise_multiplier, adjacency)
     if rate == 1 or epsilon > _LARGEST_EPSILON or delta < _LEAST_DELTA:
         return best
-    pair = _Block(rate, noise_multiplier, count, adjacency, _grid(whole))
+    pair = _Block(rate, noise_multiplier, count, adjacency, _grid(whole, noise_multiplier))
 
     def excess(mu: float) -> float:
         return log(max(pair.beside(mu).get_delta_for_epsilon(epsilon), 1e-320)) - log(delta)
@@ -219,7 +221,7 @@ def epsilon(
     if rate == 1 or beyond:
         return plain
     about = sqrt(total + _about(rate, noise_multiplier, count, adjacency))
-    pair = _Block(rate, noise_multiplier, count, adjacency, _grid(about))
+    pair = _Block(rate, noise_multiplier, count, adjacency, _grid(about, noise_multiplier))
     return min(plain, float(pair.beside(sqrt(total)).get_epsilon_for_delta(delta)))
 
 
@@ -233,8 +235,10 @@ def _about(rate: float, z: float, count: int, adjacency: Adjacency) -> float:
     return count * min(whole, rate * rate * spread)
 
 
-def _grid(mu: float) -> float:
-    return _GRID * 2.0 ** floor(log2(mu / _AT_MU))
+def _grid(mu: float, z: float) -> float:
+    """Spacing of losses; a wider one is as valid, only less sharp."""
+    least = 2.0 ** ceil(log2((1 / z + 2 * _TAILS) / z / _MOST_LOSSES))
+    return max(_GRID * 2.0 ** floor(log2(mu / _AT_MU)), least) if mu else least
 
 
 @dataclass(frozen=True)

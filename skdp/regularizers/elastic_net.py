@@ -8,7 +8,7 @@ from typing import Self
 
 import numpy as np
 
-from ..arguments import check_numbers
+from ..arguments import settle_numbers
 from .base import Regularizer
 from .l1 import soft_threshold
 
@@ -31,7 +31,7 @@ class ElasticNet(Regularizer):
     l1_ratio: float = 0.5
 
     def __post_init__(self) -> None:
-        check_numbers("ElasticNet", alpha=self.alpha, l1_ratio=self.l1_ratio)
+        settle_numbers(self)
         if not 0 <= self.alpha < inf:
             raise ValueError(
                 f"ElasticNet needs an alpha in [0, inf), got {self.alpha}; alpha=0 means no "

@@ -8,7 +8,7 @@ from typing import ClassVar, Self
 
 import numpy as np
 
-from ..arguments import check_numbers
+from ..arguments import settle_numbers
 from .base import Regularizer
 
 __all__ = ["L1", "soft_threshold"]
@@ -29,7 +29,7 @@ class L1(Regularizer):
     strong_convexity: ClassVar[float] = 0.0
 
     def __post_init__(self) -> None:
-        check_numbers("L1", alpha=self.alpha)
+        settle_numbers(self)
         if not 0 <= self.alpha < inf:
             raise ValueError(
                 f"L1 needs an alpha in [0, inf), got {self.alpha}; alpha=0 means no penalty."

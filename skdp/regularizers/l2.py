@@ -8,7 +8,7 @@ from typing import Self
 
 import numpy as np
 
-from ..arguments import check_numbers
+from ..arguments import settle_numbers
 from .base import Regularizer
 
 __all__ = ["L2"]
@@ -27,7 +27,7 @@ class L2(Regularizer):
     alpha: float
 
     def __post_init__(self) -> None:
-        check_numbers("L2", alpha=self.alpha)
+        settle_numbers(self)
         if not 0 <= self.alpha < inf:
             raise ValueError(
                 f"L2 needs an alpha in [0, inf), got {self.alpha}; alpha=0 means no penalty."

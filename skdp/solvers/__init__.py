@@ -118,7 +118,17 @@ def choose(solver: str | Solver, problem: Problem) -> Solver:
         # A start that is nearly right need not be waited for.
         if solver == "tracked_gd" and problem.initial is not None:
             return TrackedGD(average=_AVERAGE_FROM_A_MODEL)
-    return SOLVERS[solver]()
+    return _kind(solver)()
+
+
+def _kind(solver: object) -> type[Solver]:
+    # Estimators have checked theirs; that of blocks is looked at here first.
+    if not isinstance(solver, str) or solver not in SOLVERS:
+        raise ValueError(
+            "Blocks needs a solver that is a Solver, 'auto' or one of "
+            f"{', '.join(map(repr, SOLVERS))}, got {solver!r}."
+        )
+    return SOLVERS[solver]
 
 
 def _many_vertices(problem: Problem) -> bool:
@@ -139,7 +149,7 @@ def settled_calculus(solver: str | Solver) -> Calculus | None:
     solver : str or Solver
         An option string but ``'auto'``, or a configured solver.
     """
-    kind = SOLVERS[solver] if isinstance(solver, str) else type(solver)
+    kind = type(solver) if isinstance(solver, Solver) else _kind(solver)
     return kind.calculus if kind.calculus_for is Solver.calculus_for else None
 
 

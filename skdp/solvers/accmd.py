@@ -8,10 +8,10 @@ from numbers import Integral, Real
 from typing import TYPE_CHECKING, Any
 
 import numpy as np
-from sklearn.utils._param_validation import Interval, validate_parameter_constraints
+from sklearn.utils._param_validation import Interval
 
 from ..mirror_maps import Euclidean, MirrorMap, choose_mirror_map
-from ..options import one_of
+from ..options import check_hyperparameters, one_of
 from ..problem import Problem
 from ..regularizers import L2, ElasticNet, NoRegularizer
 from .base import Solution, Solver
@@ -105,7 +105,7 @@ class AccMD(Solver):
 
     def check(self, problem: Problem) -> None:
         """Refuse hyperparameters outside their range, and losses that are not smooth and convex."""
-        validate_parameter_constraints(_HYPERPARAMETERS, self.get_params(), caller_name="AccMD")
+        check_hyperparameters(_HYPERPARAMETERS, self.get_params(), "AccMD")
         loss = problem.loss
         if isinf(loss.smoothness) or not loss.convex:
             raise ValueError(
@@ -132,7 +132,9 @@ class AccMD(Solver):
         lipschitz = problem.loss.lipschitz
         # Clipping a bounded derivative shrinks the loss to about this share of itself.
         weight = 1.0 if isinf(lipschitz) else rule.clip / lipschitz
-        space = _DualSpace(problem, mirror, weight, min(1.0, rule.horizon / horizon))
+        # The horizon is 0 in double precision where the set is hardly more than a point.
+        slow = min(1.0, rule.horizon / horizon) if horizon else 1.0
+        space = _DualSpace(problem, mirror, weight, slow)
 
         y = z = problem.start()
         dual, total = space.dual(z), 0.0
@@ -160,7 +162,7 @@ class AccMD(Solver):
         entries = problem.n_features * problem.loss.n_scores
         reach = mirror.reach(entries)
         if self.radius is not None and isinstance(mirror, Euclidean):
-            reach = min(reach, 0.5 * self.radius**2)
+            reach = min(reach, 0.5 * self.radius * self.radius)
         best = _BEYOND * sqrt(reach) / (noise * mirror.width(entries)) if reach < inf else inf
         if isinstance(mirror, Euclidean) and self.radius is None:
             best = min(best, rule.horizon)

@@ -8,8 +8,9 @@ from numbers import Integral, Real
 from typing import TYPE_CHECKING, Any, Self
 
 import numpy as np
-from sklearn.utils._param_validation import Interval, validate_parameter_constraints
+from sklearn.utils._param_validation import Interval
 
+from ..options import check_hyperparameters
 from ..problem import Problem
 from .base import Solution, Solver
 from .rules import DescentRule, check_clip, descent_rule
@@ -149,7 +150,7 @@ class AdaptiveGD(Solver):
     def check(self, problem: Problem) -> None:
         """Refuse hyperparameters outside their range, and an unbounded loss without a clip."""
         params = self.get_params()
-        validate_parameter_constraints(_HYPERPARAMETERS, params, caller_name="AdaptiveGD")
+        check_hyperparameters(_HYPERPARAMETERS, params, "AdaptiveGD")
         check_clip("AdaptiveGD", self.clip, problem)
         if self.steps is not None and self.fewest is not None and self.fewest > self.steps:
             raise ValueError(

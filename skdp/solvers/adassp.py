@@ -8,10 +8,11 @@ from numbers import Real
 from typing import TYPE_CHECKING, Any
 
 import numpy as np
-from sklearn.utils._param_validation import Interval, validate_parameter_constraints
+from sklearn.utils._param_validation import Interval
 
 from ..constraints import Unconstrained
 from ..losses import Squared
+from ..options import check_hyperparameters
 from ..problem import Problem
 from ..regularizers import L2, ElasticNet, NoRegularizer, Tikhonov
 from .base import Solution, Solver
@@ -73,7 +74,7 @@ class AdaSSP(Solver):
     def check(self, problem: Problem) -> None:
         """Refuse hyperparameters outside their range, and what has no normal equations."""
         name = type(self).__name__
-        validate_parameter_constraints(_HYPERPARAMETERS, self.get_params(), caller_name=name)
+        check_hyperparameters(_HYPERPARAMETERS, self.get_params(), name)
         penalty = problem.regularizer
         ridge = isinstance(penalty, NoRegularizer | L2 | Tikhonov) or (
             isinstance(penalty, ElasticNet) and penalty.l1_ratio == 0

@@ -8,8 +8,9 @@ from numbers import Integral, Real
 from typing import TYPE_CHECKING, Any
 
 import numpy as np
-from sklearn.utils._param_validation import Interval, validate_parameter_constraints
+from sklearn.utils._param_validation import Interval
 
+from ..options import check_hyperparameters
 from ..problem import Problem
 from .base import Solution, Solver
 from .tracked_gd import TrackedGD
@@ -87,7 +88,7 @@ class Blocks(Solver):
 
     def check(self, problem: Problem) -> None:
         """Refuse hyperparameters outside their range, and what the solver of a block refuses."""
-        validate_parameter_constraints(_HYPERPARAMETERS, self.get_params(), caller_name="Blocks")
+        check_hyperparameters(_HYPERPARAMETERS, self.get_params(), "Blocks")
         self._inner(problem).check(problem)
 
     def calculus_for(

@@ -9,13 +9,10 @@ from typing import TYPE_CHECKING, Any, ClassVar, Literal, Self
 
 import numpy as np
 from scipy.sparse import issparse
-from sklearn.utils._param_validation import (
-    Interval,
-    validate_parameter_constraints,
-)
+from sklearn.utils._param_validation import Interval
 
 from ..gossip import TOPOLOGIES, Adjacent, Round, Topology, draw_rounds, most_activations
-from ..options import one_of
+from ..options import check_hyperparameters, one_of
 from ..privacy.calculus import Calculus, SubsampledGaussianDP
 from ..problem import Problem
 from ..sites import Sites
@@ -41,7 +38,7 @@ _HYPERPARAMETERS: dict[str, list[Any]] = {
     "topology": [one_of(*TOPOLOGIES), Topology],
     "gossip_steps": [Interval(Integral, 1, None, closed="left")],
     "dropout": [Interval(Real, 0, 1, closed="left")],
-    "subsampling": [None, Interval(Real, 0, 1, closed="right")],
+    "subsampling": [None, Interval(Real, 1e-12, 1, closed="both")],
     "clip": [None, Interval(Real, 1e-50, None, closed="both")],
     "horizon": [None, Interval(Real, 0, None, closed="neither")],
     "momentum": [None, Interval(Real, 0, 1, closed="left")],
@@ -143,7 +140,8 @@ class DDA(Solver):
     dropout : float, default=0.0
         Probability with which an active site fails, by public coins, for simulations.
     subsampling : float, optional
-        Probability with which a row is drawn when its site is active, afresh and in secret. None
+        Probability with which a row is drawn when its site is active, afresh and in secret; at
+        least 1e-12. None
         uses all rows, which is better for the same privacy.
     clip : float, optional
         Bound on the norm of the derivative of the loss of one row of full norm; by default the
@@ -253,7 +251,7 @@ class DDA(Solver):
                 f"{type(self.topology).__name__}. Pass skdp.gossip.Adjacent.from_matrix(...) of a "
                 "dense adjacency matrix."
             )
-        validate_parameter_constraints(_HYPERPARAMETERS, self.get_params(), caller_name="DDA")
+        check_hyperparameters(_HYPERPARAMETERS, self.get_params(), "DDA")
         check_clip("DDA", self.clip, problem)
         if problem.sites is not None and self.n_nodes not in (None, problem.sites.n_sites):
             raise ValueError(

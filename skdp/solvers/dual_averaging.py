@@ -9,9 +9,10 @@ from typing import TYPE_CHECKING, Any
 
 import numpy as np
 from scipy.special import softmax
-from sklearn.utils._param_validation import Interval, validate_parameter_constraints
+from sklearn.utils._param_validation import Interval
 
 from ..losses import Logistic, Softmax
+from ..options import check_hyperparameters
 from ..problem import Problem
 from .base import Solution, Solver
 from .tail_mean import TailMean
@@ -106,7 +107,7 @@ class DualAveraging(Solver):
     def check(self, problem: Problem) -> None:
         """Refuse hyperparameters outside their range, and losses that are not log-odds."""
         name = type(self).__name__
-        validate_parameter_constraints(_HYPERPARAMETERS, self.get_params(), caller_name=name)
+        check_hyperparameters(_HYPERPARAMETERS, self.get_params(), name)
         if not isinstance(problem.loss, Logistic | Softmax):
             raise ValueError(
                 f"{name} needs the logistic loss or softmax, got {type(problem.loss).__name__}. "

@@ -8,8 +8,9 @@ from numbers import Integral, Real
 from typing import TYPE_CHECKING, Any, ClassVar
 
 import numpy as np
-from sklearn.utils._param_validation import Interval, validate_parameter_constraints
+from sklearn.utils._param_validation import Interval
 
+from ..options import check_hyperparameters
 from ..privacy.calculus import Calculus, GaussianDP, ZeroConcentratedDP
 from ..problem import Problem
 from .base import Solution
@@ -125,7 +126,7 @@ class FrankWolfe(OnlineFrankWolfe):
     def check(self, problem: Problem) -> None:
         """Refuse hyperparameters outside their range, and problems without a bounded set."""
         name = type(self).__name__
-        validate_parameter_constraints(_HYPERPARAMETERS, self.get_params(), caller_name=name)
+        check_hyperparameters(_HYPERPARAMETERS, self.get_params(), name)
         ways = ways_of(problem)
         if problem.bounds.row_map is not None or not isinstance(problem.regularizer, PENALTIES):
             raise ValueError(

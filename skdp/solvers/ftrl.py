@@ -8,7 +8,7 @@ from numbers import Integral, Real
 from typing import TYPE_CHECKING, Any, ClassVar
 
 import numpy as np
-from sklearn.utils._param_validation import Interval, validate_parameter_constraints
+from sklearn.utils._param_validation import Interval
 
 from ..losses import (
     Hinge,
@@ -19,7 +19,7 @@ from ..losses import (
     Softmax,
     SquaredHinge,
 )
-from ..options import one_of
+from ..options import check_hyperparameters, one_of
 from ..problem import Problem
 from ..stream_plan import StreamPlan, StreamQuestion
 from .base import Solution
@@ -133,7 +133,7 @@ class FTRL(StreamingSolver):
         """Refuse hyperparameters outside their range."""
         del problem
         name = type(self).__name__
-        validate_parameter_constraints(_HYPERPARAMETERS, self.get_params(), caller_name=name)
+        check_hyperparameters(_HYPERPARAMETERS, self.get_params(), name)
 
     def plan(self, problem: Problem, mu: float) -> StreamPlan:
         """Number of batches and clip, functions of public facts."""

@@ -7,9 +7,9 @@ from numbers import Integral, Real
 from typing import TYPE_CHECKING, Any
 
 import numpy as np
-from sklearn.utils._param_validation import Interval, validate_parameter_constraints
+from sklearn.utils._param_validation import Interval
 
-from ..options import one_of
+from ..options import check_hyperparameters, one_of
 from ..privacy import schedules
 from ..problem import Problem
 from .base import Solution, Solver
@@ -96,7 +96,7 @@ class GD(Solver):
 
     def check(self, problem: Problem) -> None:
         """Refuse hyperparameters outside their range, and an unbounded loss without a clip."""
-        validate_parameter_constraints(_HYPERPARAMETERS, self.get_params(), caller_name="GD")
+        check_hyperparameters(_HYPERPARAMETERS, self.get_params(), "GD")
         check_clip("GD", self.clip, problem)
         if isinstance(self.schedule, str):
             return

@@ -8,10 +8,11 @@ from numbers import Real
 from typing import TYPE_CHECKING, Any, ClassVar
 
 import numpy as np
-from sklearn.utils._param_validation import Interval, validate_parameter_constraints
+from sklearn.utils._param_validation import Interval
 
 from ..constraints import Unconstrained
 from ..losses import HuberisedHinge, Logistic, SquaredHinge
+from ..options import check_hyperparameters
 from ..privacy.calculus import Calculus, PerturbedGaussianDP
 from ..problem import Problem
 from ..regularizers import L2, ElasticNet, NoRegularizer, Tikhonov
@@ -89,7 +90,7 @@ class ObjectivePerturbation(Solver):
     def check(self, problem: Problem) -> None:
         """Refuse hyperparameters outside their range, and objectives that it is not proved for."""
         name = type(self).__name__
-        validate_parameter_constraints(_HYPERPARAMETERS, self.get_params(), caller_name=name)
+        check_hyperparameters(_HYPERPARAMETERS, self.get_params(), name)
         if not isinstance(problem.loss, Logistic | HuberisedHinge | SquaredHinge):
             advice = "Use the solver 'gd'"
             if problem.loss.n_scores > 1:

@@ -8,12 +8,13 @@ from numbers import Integral, Real
 from typing import TYPE_CHECKING, Any, ClassVar
 
 import numpy as np
-from sklearn.utils._param_validation import Interval, validate_parameter_constraints
+from sklearn.utils._param_validation import Interval
 
 from ..bounds import RowBounds
 from ..conditioning.looks import Looks
 from ..constraints import Box, NonNegative, Unconstrained
 from ..losses import Squared
+from ..options import check_hyperparameters
 from ..privacy.calculus import Calculus, ZeroConcentratedDP
 from ..problem import Problem
 from ..regularizers import NoRegularizer, Tikhonov
@@ -102,7 +103,7 @@ class Screening(Solver):
 
     def check(self, problem: Problem) -> None:
         """Refuse hyperparameters outside their range, and problems without such a shape."""
-        validate_parameter_constraints(_HYPERPARAMETERS, self.get_params(), caller_name="Screening")
+        check_hyperparameters(_HYPERPARAMETERS, self.get_params(), "Screening")
         name = type(problem.loss).__name__
         if not isinstance(problem.loss, Squared):
             raise ValueError(f"Screening needs the squared loss, got {name}. Use the solver 'gd'.")

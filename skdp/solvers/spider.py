@@ -8,9 +8,10 @@ from numbers import Integral, Real
 from typing import TYPE_CHECKING, Any, Self
 
 import numpy as np
-from sklearn.utils._param_validation import Interval, validate_parameter_constraints
+from sklearn.utils._param_validation import Interval
 
 from ..notices import warn_user
+from ..options import check_hyperparameters
 from ..problem import Problem
 from .base import Solution, Solver
 from .descent import Descent
@@ -194,7 +195,7 @@ class Spider(Solver):
 
     def check(self, problem: Problem) -> None:
         """Refuse hyperparameters outside their range, and losses that are not smooth."""
-        validate_parameter_constraints(_HYPERPARAMETERS, self.get_params(), caller_name="Spider")
+        check_hyperparameters(_HYPERPARAMETERS, self.get_params(), "Spider")
         loss = problem.loss
         if isinf(loss.smoothness):
             raise ValueError(

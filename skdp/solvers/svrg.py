@@ -8,10 +8,10 @@ from numbers import Integral, Real
 from typing import TYPE_CHECKING, Any
 
 import numpy as np
-from sklearn.utils._param_validation import Interval, validate_parameter_constraints
+from sklearn.utils._param_validation import Interval
 
 from ..notices import warn_user
-from ..options import one_of
+from ..options import check_hyperparameters, one_of
 from ..privacy.calculus import Calculus, GaussianDP, SubsampledGaussianDP
 from ..problem import Problem
 from .base import Solution, Solver
@@ -163,7 +163,7 @@ class SVRG(Solver):
 
     def check(self, problem: Problem) -> None:
         """Refuse hyperparameters outside their range, and losses that are not smooth."""
-        validate_parameter_constraints(_HYPERPARAMETERS, self.get_params(), caller_name="SVRG")
+        check_hyperparameters(_HYPERPARAMETERS, self.get_params(), "SVRG")
         loss = problem.loss
         if isinf(loss.smoothness):
             raise ValueError(

@@ -8,9 +8,10 @@ from numbers import Integral, Real
 from typing import TYPE_CHECKING, Any, ClassVar
 
 import numpy as np
-from sklearn.utils._param_validation import Interval, validate_parameter_constraints
+from sklearn.utils._param_validation import Interval
 
 from ..losses import Huber, Loss, Squared, Tukey
+from ..options import check_hyperparameters
 from ..problem import Problem
 from .base import Solution, Solver
 from .tail_mean import TailMean
@@ -91,7 +92,7 @@ class TrackedGD(Solver):
 
     def check(self, problem: Problem) -> None:
         """Refuse hyperparameters outside their range, and losses of classification."""
-        validate_parameter_constraints(_HYPERPARAMETERS, self.get_params(), caller_name="TrackedGD")
+        check_hyperparameters(_HYPERPARAMETERS, self.get_params(), "TrackedGD")
         if not isinstance(problem.loss, self.losses):
             raise ValueError(
                 "TrackedGD needs the squared loss, Huber's or Tukey's, which are of residuals, got "

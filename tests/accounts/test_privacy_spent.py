@@ -1,5 +1,6 @@
 """What composed estimators have spent: every fit is found, and nothing unpaid goes through."""
 
+from fractions import Fraction
 from math import inf, sqrt
 
 import numpy as np
@@ -14,6 +15,7 @@ from sklearn.ensemble import (
     StackingClassifier,
     VotingClassifier,
 )
+from sklearn.exceptions import NotFittedError
 from sklearn.frozen import FrozenEstimator
 from sklearn.model_selection import (
     FixedThresholdClassifier,
@@ -285,6 +287,28 @@ def test_what_is_not_fitted_is_refused():
     for estimator in unfitted:
         with pytest.raises(ValueError, match="is not fitted"):
             privacy_spent(estimator)
+
+
+def test_bags_whose_fit_has_failed_are_refused():
+    bags = BaggingClassifier(FrozenEstimator(model()))
+    with pytest.raises(NotFittedError):
+        bags.fit(X, Y)
+    with pytest.raises(ValueError, match="BaggingClassifier is not fitted"):
+        privacy_spent(bags)
+
+
+@pytest.mark.parametrize("delta", [0, 1.0, np.nan, "1e-5", [1e-5], True, np.array([0.1, 0.2])])
+def test_a_delta_that_is_none_is_refused(delta):
+    fitted = model().fit(X, Y)
+    with pytest.raises(ValueError, match=r"compose needs a (delta in|number for delta)"):
+        privacy_spent(fitted, delta)
+
+
+def test_a_delta_of_another_kind_of_number_is_taken():
+    fitted = model().fit(X, Y)
+    total = privacy_spent(fitted, Fraction(1, 2**20))
+    assert total == privacy_spent(fitted, 2.0**-20)
+    assert "delta=9.53674e-07" in str(total)
 
 
 def test_a_model_without_noise_makes_the_total_infinite():

@@ -62,7 +62,13 @@ def test_radius_that_is_not_positive_and_finite_is_refused(radius):
         LpBall(radius, 1.5)
 
 
-@pytest.mark.parametrize("p", [1.0, 0.5, float("inf"), float("nan")])
+@pytest.mark.parametrize("p", [1.0, 0.5, 1e7, float("inf"), float("nan")])
 def test_exponent_outside_its_range_is_refused(p):
     with pytest.raises(ValueError, match="LpBall needs an exponent"):
         LpBall(1.0, p)
+
+
+@pytest.mark.parametrize("p", [1.000001, 1.5, 2.0])
+def test_far_points_come_to_a_tiny_ball(p):
+    v = LpBall(1e-307, p).project(np.array([1e6, -1.0, 0.0]))
+    np.testing.assert_allclose(v / 1e-307, [1.0, 0.0, 0.0], atol=1e-5)

@@ -247,7 +247,7 @@ def test_users_beyond_the_horizon_are_refused_before_they_are_read():
         ({"policy": "ucb"}, "policy"),
         ({"policy": BlocksPolicy(growth=1.0)}, "growth above 1"),
         ({"policy": GDPolicy(steps=0)}, "at least 1 step"),
-        ({"policy": SparsePolicy(radius=0)}, "positive radius"),
+        ({"policy": SparsePolicy(radius=0)}, "needs radius and clip"),
         ({"policy": HDBPolicy(forced=1000)}, "forced=1000"),
     ],
     ids=str,

@@ -212,6 +212,27 @@ def test_only_the_owner_may_read_a_checkpoint(tmp_path):
     assert stat.S_IMODE((tmp_path / "stream").stat().st_mode) == 0o600
 
 
+@pytest.mark.parametrize("damage", ["cut", "changed", "longer", "empty"])
+def test_a_damaged_checkpoint_is_refused_and_stays(tmp_path, damage):
+    # Much of a pickle may be changed without keeping it from loading: the state of noise, say.
+    path = tmp_path / "stream"
+    save_checkpoint(feed(classifier()), path)
+    whole = path.read_bytes()
+    at = len(whole) // 2
+    broken = {
+        "cut": whole[:at],
+        "changed": whole[:at] + bytes([whole[at] ^ 1]) + whole[at + 1 :],
+        "longer": whole + b"0",
+        "empty": b"",
+    }[damage]
+    path.write_bytes(broken)
+    with pytest.raises(ValueError, match=r"load_checkpoint needs .* of save_checkpoint, got"):
+        load_checkpoint(path)
+    assert [file.read_bytes() for file in tmp_path.iterdir()] == [broken]
+    path.write_bytes(whole)
+    load_checkpoint(path)
+
+
 def test_a_file_that_is_there_is_not_written_over(tmp_path):
     path = tmp_path / "stream"
     path.write_bytes(b"precious")

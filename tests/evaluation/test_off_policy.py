@@ -1,6 +1,7 @@
 """Off-policy values are unbiased, their errors honest, and the formulas those of the textbooks."""
 
 import numpy as np
+import pandas as pd
 import pytest
 
 from skdp.evaluation import doubly_robust, inverse_propensity, self_normalised
@@ -87,10 +88,39 @@ def test_a_rule_that_never_agrees_has_no_evidence():
         self_normalised(*never)
 
 
-@pytest.mark.parametrize("p", [0.0, 1.5, np.nan])
+@pytest.mark.parametrize("p", [0.0, 1.5, 1e-60, -0.5])
 def test_impossible_propensities_are_refused(p):
-    with pytest.raises(ValueError, match=r"propensities in \(0, 1\]"):
+    with pytest.raises(ValueError, match=r"propensities in \[1e-50, 1\]"):
         inverse_propensity(["a", "a"], ["a", "a"], [1.0, 1.0], [0.5, p])
+
+
+@pytest.mark.parametrize("wrong", ["987", np.nan, np.inf, 1e60, 987j, None, {}])
+@pytest.mark.parametrize("where", [2, 3])
+def test_what_is_no_number_is_refused_in_words_that_do_not_quote_it(where, wrong):
+    log = [["a", "a"], ["a", "a"], [1.0, 1.0], [0.5, 0.5]]
+    log[where][1] = wrong
+    with pytest.raises(ValueError, match="need numbers of at most") as refusal:
+        inverse_propensity(*log)
+    assert "987" not in str(refusal.value)
+
+
+def test_estimates_that_are_no_numbers_are_refused():
+    log = [["a", "a"], ["a", "a"], [1.0, 1.0], [0.5, 0.5]]
+    with pytest.raises(ValueError, match="for estimated_logged, none of them missing"):
+        doubly_robust(*log, estimated_chosen=[1.0, 1.0], estimated_logged=["a", "b"])
+
+
+def test_labels_that_cannot_be_compared_are_refused():
+    missing = np.array([1, pd.NA], dtype=object)
+    with pytest.raises(ValueError, match="labels that can be compared"):
+        inverse_propensity(missing, missing, [1.0, 1.0], [0.5, 0.5])
+    with pytest.raises(ValueError, match="one entry a user for chosen"):
+        inverse_propensity([[1], [1, 2]], missing, [1.0, 1.0], [0.5, 0.5])
+
+
+def test_the_rarest_pulls_count_without_overflow():
+    value, error, size = inverse_propensity([1, 1], [1, 1], [1e50, 1e50], [1e-50, 1e-50])
+    assert (value, error, size) == (pytest.approx(1e100), 0.0, pytest.approx(2.0))
 
 
 def test_shapes_that_differ_are_refused():

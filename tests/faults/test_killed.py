@@ -108,7 +108,7 @@ def test_files_of_a_killed_stream_hold_all_that_was_charged(after, tmp_path):
     for path in left:
         try:
             stream = load_checkpoint(path)
-        except (EOFError, pickle.UnpicklingError, ValueError):
+        except ValueError:
             # It was killed while it wrote: of a half of a file nothing goes on.
             assert path.exists()
             continue

@@ -10,6 +10,8 @@ import traceback
 from collections import Counter
 from pathlib import Path
 
+# The package of this very tree, whichever is installed, and the modules of its tests.
+sys.path.insert(0, str(Path(__file__).resolve().parents[2]))
 sys.path.insert(0, str(Path(__file__).resolve().parents[1]))
 
 from fuzzing.targets import FUZZED

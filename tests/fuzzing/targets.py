@@ -18,6 +18,8 @@ from fuzzing.targets_of_accounts import (
     question_cases,
     tuning_cases,
 )
+from fuzzing.targets_of_chunks import check_chunks, chunk_cases
+from fuzzing.targets_of_evaluation import check_game, check_value, game_cases, value_cases
 from fuzzing.targets_of_fits import (
     bandit_cases,
     check_bandit,
@@ -28,6 +30,22 @@ from fuzzing.targets_of_fits import (
     search_cases,
     transformer_cases,
 )
+from fuzzing.targets_of_parts import (
+    check_piece,
+    check_policy,
+    check_solver,
+    piece_cases,
+    policy_cases,
+    solver_cases,
+)
+from fuzzing.targets_of_sites import check_sites, check_topology, site_cases, topology_cases
+from fuzzing.targets_of_streams import (
+    check_checkpoint,
+    check_stream,
+    checkpoint_cases,
+    stream_cases,
+)
+from fuzzing.targets_of_totals import check_nesting, check_total, nesting_cases, total_cases
 
 __all__ = ["FUZZED"]
 
@@ -45,4 +63,16 @@ FUZZED = {
     "budgets": (budget_cases(), check_budget, 15),
     "audits": (audit_cases(), check_audit, 15),
     "questions": (question_cases(), check_question, 20),
+    "checkpoints": (checkpoint_cases(), check_checkpoint, 10),
+    "streams": (stream_cases(), check_stream, 10),
+    "chunks": (chunk_cases(), check_chunks, 10),
+    "solvers": (solver_cases(), check_solver, 10),
+    "policies": (policy_cases(), check_policy, 10),
+    "pieces": (piece_cases(), check_piece, 50),
+    "topologies": (topology_cases(), check_topology, 50),
+    "sites": (site_cases(), check_sites, 15),
+    "values": (value_cases(), check_value, 50),
+    "games": (game_cases(), check_game, 15),
+    "totals": (total_cases(), check_total, 10),
+    "nestings": (nesting_cases(), check_nesting, 10),
 }

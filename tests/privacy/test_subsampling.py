@@ -217,3 +217,11 @@ def test_where_rounding_might_show_everyone_counts():
     assert block.limit(1.0, 1e-11) == everyone.limit(1.0, 1e-11)
     assert block.epsilon(0.01, 1e-11) == everyone.epsilon(0.01, 1e-11)
     assert block.limit(31.0, DELTA) == everyone.limit(31.0, DELTA)
+
+
+def test_losses_of_the_rarest_draws_fit_into_memory():
+    # Their grid follows what they cost, which is next to nothing, so that it would be too fine.
+    bound = subsampling.epsilon(1e-12, 0.2, 5, Adjacency.ZERO_OUT, 0.0, 1e-5)
+    assert 0 <= bound <= gdp.epsilon(sqrt(5) / 0.2, 1e-5)
+    # With a chance of at least 1 - 5e-12 no draw has the row, which a delta of 1e-5 covers.
+    assert bound < 0.01

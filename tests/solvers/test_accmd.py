@@ -158,3 +158,17 @@ def test_what_it_cannot_take_is_refused_before_anything_is_charged(solver, loss,
     with pytest.raises(ValueError, match=complaint):
         solver.solve(problem, oracle.for_problem(problem), np.random.default_rng(0))
     assert ledger.receipt() == ()
+
+
+def test_a_set_that_is_hardly_more_than_a_point_is_not_left():
+    problem, X, y = one_good_feature(50, L2Ball(1e-300))
+    solution, receipt = solve(AccMD(steps=3), problem, X, y)
+    assert np.all(np.abs(solution.w) <= 1e-300)
+    assert receipt
+
+
+@pytest.mark.parametrize("ball", [L1Ball(1e200), L2Ball(1e200), LpBall(1e200, 1.5), Simplex(1e200)])
+def test_a_set_that_is_all_but_unbounded_needs_no_square_of_its_size(ball):
+    problem, X, y = one_good_feature(50, ball)
+    solution, _ = solve(AccMD(steps=3), problem, X, y)
+    assert np.isfinite(solution.w).all()

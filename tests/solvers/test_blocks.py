@@ -3,6 +3,7 @@
 import numpy as np
 import pytest
 
+from skdp import DPLogisticRegression
 from skdp.bounds import RowBounds, TargetBounds
 from skdp.constraints import L1Ball, L2Ball, Simplex
 from skdp.losses import Logistic, Softmax, Squared
@@ -94,3 +95,13 @@ def test_choice_for_streams_is_by_public_facts():
     assert chosen(constraint=L1Ball(1.0)) == chosen(constraint=Simplex(1.0)) == "frank_wolfe"
     assert chosen("gd") == "gd"
     assert choose_for_stream(Blocks(ratio=3), problem(), buffer=True) == Blocks(ratio=3)
+
+
+@pytest.mark.parametrize("inner", [None, "nonsense", [], 3])
+def test_a_solver_of_blocks_that_is_none_is_refused(inner):
+    X, y = np.eye(6)[:, :2], np.arange(6) % 2
+    model = DPLogisticRegression(classes=[0, 1], data_norm=1.0, solver=Blocks(solver=inner))
+    for learn in (model.fit, model.partial_fit):
+        with pytest.raises(ValueError, match=r"needs a solver|'solver' parameter of Blocks"):
+            learn(X, y)
+    assert not hasattr(model, "privacy_spent_")

@@ -293,6 +293,7 @@ def test_first_steps_by_hand():
         (DDA(adversary="final_model", topology="ring"), "adversary='final_model'"),
         (DDA(adversary="final_model", noise="central"), "adversary='final_model'"),
         (DDA(subsampling=0.1, noise="pairwise"), "noise='local' for subsampling"),
+        (DDA(subsampling=1e-300), "subsampling. parameter of DDA must be"),
         (DDA(noise="pairwise", activation=0.2), "at least 3 active sites"),
         (DDA(noise="secure_sum", colluders=10), "at least 11 active sites"),
         (DDA(n_nodes=N + 1), "at least one row a site"),

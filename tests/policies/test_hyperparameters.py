@@ -1,0 +1,33 @@
+"""Hyperparameters of policies are checked before anything is charged."""
+
+import numpy as np
+import pytest
+
+from skdp import DPContextualBandit
+from skdp.policies import BlocksPolicy, GDPolicy, HDBPolicy, SparsePolicy
+from skdp.solvers import FTRL, GD
+
+WRONG = [
+    (BlocksPolicy, {"growth": "2"}),
+    (BlocksPolicy, {"exploration": None}),
+    (GDPolicy, {"steps": 2.5}),
+    (GDPolicy, {"clip": 1j}),
+    (HDBPolicy, {"forced": 1.5}),
+    (HDBPolicy, {"margin": "0"}),
+    (HDBPolicy, {"radius": [1.0]}),
+    (HDBPolicy, {"solver": "ftrl"}),
+    (HDBPolicy, {"solver": FTRL}),
+    (HDBPolicy, {"solver": GD()}),
+    (SparsePolicy, {"clip": True}),
+    (SparsePolicy, {"growth": np.nan}),
+    *((kind, {"clip": 1e-300}) for kind in (GDPolicy, HDBPolicy, SparsePolicy)),
+]
+
+
+@pytest.mark.parametrize(("kind", "given"), WRONG)
+def test_what_makes_no_sense_is_refused_by_name(kind, given):
+    bandit = DPContextualBandit([0, 1], policy=kind(**given), horizon=40, feature_bound=1.0)
+    X = np.eye(3)
+    with pytest.raises(ValueError, match=rf"{kind.__name__} needs .*{next(iter(given))}"):
+        bandit.partial_fit(X, [0, 1, 0], [1.0, 0.0, 1.0])
+    assert not hasattr(bandit, "privacy_spent_")
