@@ -36,7 +36,8 @@ class Chunks:
     Raises
     ------
     TypeError
-        If the source is an iterator, which could be read only once.
+        If the source is an iterator, which could be read only once; in a fit, if it is a function
+        that returns something else.
 
     Examples
     --------
@@ -63,7 +64,13 @@ class Chunks:
         self._source = source
 
     def __iter__(self) -> Any:
-        return iter(self._source() if callable(self._source) else self._source)
+        delivered = self._source() if callable(self._source) else self._source
+        if not hasattr(delivered, "__iter__"):
+            raise TypeError(
+                "Chunks needs a function that returns an iterator over pairs (X_chunk, y_chunk), "
+                f"got one that returns a {type(delivered).__name__}; let it yield them."
+            )
+        return iter(delivered)
 
 
 class ChunkedRows(BlockStore):

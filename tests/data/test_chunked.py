@@ -145,6 +145,13 @@ def test_a_source_that_cannot_be_read_is_refused():
         Chunks(3)
 
 
+def test_a_function_that_returns_no_iterator_is_refused_before_anything_is_spent():
+    model = DPLogisticRegression(data_norm=3.0, classes=[False, True])
+    with pytest.raises(TypeError, match="got one that returns a NoneType"):
+        model.fit(Chunks(lambda: None))
+    assert not hasattr(model, "privacy_spent_")
+
+
 @pytest.mark.parametrize("source", [[], list])
 def test_an_empty_source_is_refused(source):
     with pytest.raises(ValueError, match="at least one row"):
