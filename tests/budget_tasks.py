@@ -1,9 +1,11 @@
 """What the tests of budgets hand to workers: importable there, and without pytest."""
 
+import multiprocessing
 import os
 import pickle
 import tempfile
 import time
+from concurrent.futures import ProcessPoolExecutor
 from pathlib import Path
 
 import numpy as np
@@ -70,6 +72,13 @@ def outcome(estimator):
 def fit_a_clone(estimator):
     """Clone and fit, as ensembles do in workers."""
     return outcome(clone(clone(estimator)))
+
+
+def fit_in_a_worker_of_this(n):
+    """Fit a model that is made in a worker of the process that this is called in."""
+    context = multiprocessing.get_context("spawn")
+    with ProcessPoolExecutor(1, mp_context=context) as pool:
+        return pool.submit(fit_a_new_one, n).result()
 
 
 def fit_a_new_one(n):

@@ -6,8 +6,8 @@ Ceilings are set by :class:`skdp.PrivacyBudget`. A fit is under
   over threads do not pass context along;
 * all whose token it carries. Estimators take tokens along when they are cloned, copied or pickled
   while a ceiling is open, so that a worker process that clones once more still charges;
-* all that are open in the process that has started its process as a worker, for estimators that are
-  made in the worker.
+* all that are open in the process that has started its process as a worker, or above that where
+  the system tells, for estimators that are made in the worker.
 
 A token of a ceiling that is closed is void in the process that had opened it. In any other process
 the fit is refused: it belongs to work that was handed out under a ceiling, and there is no book
@@ -350,12 +350,11 @@ def _opened_here() -> list[Ceiling]:
 
 
 def _opened_by_parent() -> list[Ceiling]:
-    parent = multiprocessing.parent_process()
-    if parent is None:
-        return []
-    found = {}
+    above, found = _processes_above(), {}
     homes = dict.fromkeys((tempfile.gettempdir(), _COMMON))
-    for folder in (f for home in homes for f in Path(home).glob(f"{_PREFIX}{parent.pid}-*")):
+    for folder in (f for home in homes if above for f in Path(home).glob(f"{_PREFIX}*")):
+        if folder.name.removeprefix(_PREFIX).partition("-")[0] not in above:
+            continue
         try:
             # Other users may make folders of any name, but none that is this user's.
             if hasattr(os, "getuid") and folder.stat().st_uid != os.getuid():
@@ -363,9 +362,20 @@ def _opened_by_parent() -> list[Ceiling]:
             ceiling = Ceiling.of_token(tuple(json.loads((folder / _TOKEN_FILE).read_text())))
         except (OSError, ValueError):
             continue
-        if ceiling.book.here and ceiling.owner == parent.pid:
+        if ceiling.book.here and str(ceiling.owner) in above:
             found[ceiling.book.path] = ceiling
     return [*found.values()]
+
+
+def _processes_above() -> list[str]:
+    """The process that has started this worker, and those above it where the system tells."""
+    parent = multiprocessing.parent_process()
+    above = [] if parent is None else [str(parent.pid)]
+    with suppress(OSError):
+        while above:
+            status = Path("/proc", above[-1], "stat").read_text(errors="replace")
+            above.append(status.rpartition(")")[2].split()[1])
+    return above
 
 
 def _closed(who: str, ceiling: Ceiling) -> BudgetExceededError:

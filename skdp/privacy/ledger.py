@@ -238,9 +238,23 @@ class Ledger:
             epsilon = self._epsilon
         return PrivacySpent(epsilon, self._delta)
 
-    def receipt(self) -> tuple[Event, ...]:
-        """The events so far, runs of equal ones folded into one with their count."""
-        return (*self._events, *self._sites.receipt())
+    def receipt(self, *, whole: bool = False) -> tuple[Event, ...]:
+        """The events so far, runs of equal ones folded into one with their count.
+
+        Parameters
+        ----------
+        whole : bool, default=False
+            Whether the last event that is paid out of a reserve stands for the rest of it as well.
+            Nothing of a reserve is given back, since answers may have decided how much was used.
+        """
+        events = [*self._events]
+        for k in reversed(range(len(events) * whole)):
+            reserved = self._calculus.reserved(events[k])
+            if reserved is not None:
+                unused = reserved - self._reserved_used - self._sites.reserved_used
+                events[k] = _counted(events[k], events[k].count + unused)
+                break
+        return (*events, *self._sites.receipt())
 
     def spent_by_site(self) -> dict[Site, PrivacySpent]:
         """What each site that was asked has spent, with what was asked of all rows together."""

@@ -165,7 +165,8 @@ def _about(event: Event, part: Part | None) -> Event:
 
 
 def _receipt(part: Part, ledger: Ledger) -> _Receipt:
-    return _Receipt(part, tuple(_about(event, part) for event in ledger.receipt()), ledger.spent())
+    events = tuple(_about(event, part) for event in ledger.receipt(whole=True))
+    return _Receipt(part, events, ledger.spent())
 
 
 def _gaussian(receipt: _Receipt) -> bool | None:

@@ -159,7 +159,9 @@ class Spider(Solver):
         factor to the level of the noise, and half of the budget for the differences. The paper's
         number of rounds is large, so that gradient descent does better in practice. Where the first
         gradient of a round meets its target, the next target is taken up with the same gradient, at
-        no cost; once the last target is met, the solver is done.
+        no cost. Once the last target is met, one more gradient takes all that is left of the
+        budget, so that what a fit has spent does not tell when that was; there is a last step if
+        that gradient is beyond the target after all.
 
         Parameters
         ----------
@@ -314,6 +316,14 @@ class Spider(Solver):
                 break
             k = ceil((top / aim) ** (2 - self.kappa)) + 1
             self._walk(problem, oracle, descent, v, budget, k, self.stop * aim, True)
+        # A sum whose end was chosen by answers is no guarantee, so nothing is left over.
+        rest = oracle.budget
+        if rest.amount > 0:
+            noise = oracle.gradient_scale(spend=rest.whole(), clip=descent.clip)
+            v = self._gradient(oracle, descent, rest, 1)
+            norm = descent.gradient_map(v)
+            if norm >= self.stop * aim and noise * sqrt(problem.n_parameters) < aim:
+                descent.move(v, descent.stride * aim)
         return Solution(descent.w, n_iter=descent.n_steps)
 
     def _constants(

@@ -39,6 +39,20 @@ ACCOUNTS = (
         (ORACLE,),
     ),
     bug(
+        "what answers left unused of a reserve given back",
+        "privacy/parts.py",
+        "ledger.receipt(whole=True)",
+        "ledger.receipt()",
+        "solvers/test_svrg_minibatches.py",
+    ),
+    bug(
+        "a solver that answers stop, with the sum so far as its price",
+        "solvers/spider.py",
+        "        if rest.amount > 0:\n",
+        "        if False:\n",
+        "solvers/test_spider.py",
+    ),
+    bug(
         "a filter that looks at the total before the charge",
         "privacy/ledger.py",
         "fsum([*before, price, self._sites.total]) <= self._limit",

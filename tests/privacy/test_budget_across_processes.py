@@ -6,7 +6,7 @@ import pickle
 import signal
 import tempfile
 import time
-from concurrent.futures import ThreadPoolExecutor
+from concurrent.futures import ProcessPoolExecutor, ThreadPoolExecutor
 from pathlib import Path
 
 import pytest
@@ -21,6 +21,7 @@ from budget_tasks import (
     fit_a_clone,
     fit_a_new_one,
     fit_a_pickle,
+    fit_in_a_worker_of_this,
     folders,
     model,
     outcome,
@@ -127,6 +128,16 @@ def test_a_worker_finds_the_ceiling_whatever_its_folder_for_temporary_files_is(
         assert ceiling.spent == (EPSILON, DELTA)
     for folder in (tmp_path, elsewhere, Path("/tmp")):
         assert not [*folder.glob(f"skdp-budget-{os.getpid()}-*")]
+
+
+@pytest.mark.slow
+@pytest.mark.skipif(not os.path.exists("/proc/self/stat"), reason="The system does not tell.")
+def test_a_model_made_in_a_worker_of_a_worker_is_charged():
+    context = multiprocessing.get_context("spawn")
+    with budget() as ceiling, ProcessPoolExecutor(1, mp_context=context) as pool:
+        results = [pool.submit(fit_in_a_worker_of_this, 1).result() for _ in range(2)]
+        assert [what == "fitted" for _, what in results] == [True, False]
+        assert ceiling.spent == (EPSILON, DELTA)
 
 
 @pytest.mark.slow

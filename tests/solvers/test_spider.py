@@ -204,6 +204,16 @@ def test_theory_says_that_it_may_not_leave_its_start():
     np.testing.assert_array_equal(solution.w, problem.start())
 
 
+@pytest.mark.parametrize("gamma", [0.05, 1.0])
+@pytest.mark.parametrize("seed", [0, 1])
+@pytest.mark.filterwarnings("ignore:Spider.from_theory needs noise below")
+def test_theory_spends_all_whatever_the_answers_were(gamma, seed):
+    problem, X, y = make_problem()
+    for rows in (X, 0 * X):
+        ledger = solve(Spider.from_theory(gamma, 1.0), problem, rows, y, seed=seed)[2]
+        assert ledger.spent().epsilon == ledger.epsilon
+
+
 def test_theory_refuses_more_rounds_than_anybody_waits_for():
     problem, X, y = make_problem()
     with pytest.raises(ValueError, match=r"at most 1000000 rounds.*gamma=1e\+06.*smaller gamma"):

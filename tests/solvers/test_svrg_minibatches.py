@@ -7,7 +7,7 @@ from math import inf, sqrt
 import numpy as np
 import pytest
 
-from skdp import BudgetExceededError, DPLogisticRegression
+from skdp import BudgetExceededError, DPLogisticRegression, privacy_spent
 from skdp.bounds import RowBounds, TargetBounds
 from skdp.data.dense import DenseRows
 from skdp.losses import Logistic, Squared
@@ -262,6 +262,25 @@ def test_an_estimator_reports_the_block():
     assert events
     assert 0.999 < model.privacy_spent_.epsilon <= 1.0
     assert model.score(X, y) > 0.7
+
+
+@pytest.mark.filterwarnings("ignore:SVRG.batch_size:UserWarning")
+def test_a_published_receipt_gives_nothing_of_the_block_back():
+    """How much of it was used is decided by answers, where epochs end early."""
+    X = np.zeros((N, D))
+    X[:, 0] = 1.0
+    model = DPLogisticRegression(
+        4.0, DELTA, data_norm=1.0, classes=[0, 1], precondition=None,
+        solver=SVRG(batch_size=100, steps=40),
+    )  # fmt: skip
+    counts = set()
+    for y in (np.arange(N) % 2, np.ones(N)):
+        model.fit(X, y)
+        events = [e for e in model.privacy_ledger_ if isinstance(e, SampledGaussianEvent)]
+        counts.add(sum(event.count for event in events))
+        composed = privacy_spent(model)
+        assert composed.epsilon == pytest.approx(model.privacy_spent_.epsilon, rel=1e-4)
+    assert len(counts) == 1
 
 
 @pytest.mark.parametrize("batch_size", [None, 400])
