@@ -1,4 +1,4 @@
-"""Checks of the types of numbers that losses, penalties and constraints are made of."""
+"""Checks of the types of numbers that parts are configured with, such as losses and policies."""
 
 from __future__ import annotations
 

@@ -229,3 +229,5 @@ class StreamsPlan(ForcedPlan):
 def _check_clip(plan: Plan, clip: float) -> None:
     if not 0 < clip < inf:
         raise ValueError(f"{type(plan).__name__} needs a positive finite clip, got {clip}.")
+    # Sensitivities and noise in single precision would be rounded far below.
+    object.__setattr__(plan, "clip", float(clip))

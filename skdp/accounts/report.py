@@ -10,6 +10,7 @@ from ..notices import warn_user
 from ..privacy.composition import common_adjacency, compose
 from ..privacy.ledger import PrivacySpent
 from ..privacy.receipts import Receipt
+from .findings import Findings
 from .walk import found_in
 
 __all__ = ["TotalSpent", "privacy_spent"]
@@ -72,8 +73,8 @@ def privacy_spent(estimator: Any, delta: float | None = None) -> TotalSpent:
 
     Parameters
     ----------
-    estimator : estimator
-        Fitted.
+    estimator : estimator, or list or tuple of estimators
+        Fitted; if several, on the same rows.
     delta : float, optional
         At which delta the total is wanted. By default the largest of the fits, or, if there is no
         bound at that, the sum of them.
@@ -110,7 +111,12 @@ def privacy_spent(estimator: Any, delta: float | None = None) -> TotalSpent:
       Pipeline.dpstandardscaler: epsilon=0.6 at delta=1e-05
       Pipeline.dplogisticregression: epsilon=0.8 at delta=1e-05
     """
-    found = found_in(estimator, type(estimator).__name__)
+    found = Findings()
+    if isinstance(estimator, list | tuple):
+        for k, one in enumerate(estimator):
+            found.join(found_in(one, f"{type(one).__name__} {k}"))
+    else:
+        found = found_in(estimator, type(estimator).__name__)
     if found.refused:
         listed = "".join(f"\n- {reason}" for reason in found.refused)
         raise ValueError(f"privacy_spent needs a receipt of every step that learned:{listed}")

@@ -61,7 +61,7 @@ def unquoted(check: Callable[..., Any], *args: Any, **options: Any) -> Any:
         with vigilant():
             return check(*args, **options)
     except (TypeError, ValueError, OverflowError) as error:
-        message = _without_entries(str(error))
+        message = _without_entries(str(error), options.get("input_name", "X"))
         if message is None:
             raise
     raise ValueError(message)
@@ -108,7 +108,7 @@ def _holds_dates(given: Any) -> bool:
     return any(getattr(t, "kind", None) in ("m", "M") for t in types)
 
 
-def _without_entries(message: str) -> str | None:
+def _without_entries(message: str, name: str) -> str | None:
     """A replacement for a message that should not be shown; None for one that may be."""
     if message.startswith("Input X contains NaN"):
         # The original recommends imputation, most kinds of which learn from the rows.
@@ -117,6 +117,8 @@ def _without_entries(message: str) -> str | None:
             "SimpleImputer(strategy='constant', keep_empty_features=True), or drop the rows."
         )
     if "could not convert" in message or message.startswith("Cannot cast"):
+        if name != "X":
+            return f"Numbers are needed; {name} holds other entries. Convert them first."
         return (
             "Numeric features are needed; X holds entries that are not numbers. Encode them "
             "first, for example with OneHotEncoder(categories=...)."

@@ -348,7 +348,7 @@ class PrivateBandit(CarriesBudgets, ABC):
                 f"{type(self).__name__} needs one reward a context, {len(X)} in all, got an array "
                 f"of shape {r.shape}."
             )
-        low, high = self.reward_bounds
+        low, high = given_bounds(self.reward_bounds)
         if not (low <= r.min() and r.max() <= high):
             warn_of_rewards(self)
         centre, half = self._reward_units()
@@ -379,7 +379,7 @@ class PrivateBandit(CarriesBudgets, ABC):
     @final
     def _reward_units(self) -> tuple[float, float]:
         """Centre and half the width of the bounds on rewards."""
-        low, high = self.reward_bounds
+        low, high = given_bounds(self.reward_bounds)
         return 0.5 * low + 0.5 * high, 0.5 * high - 0.5 * low
 
     @final

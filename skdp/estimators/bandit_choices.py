@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from math import inf, isfinite, sqrt
+from numbers import Real
 from typing import Any
 
 from ..bandit_problem import BanditProblem
@@ -95,7 +96,7 @@ def choose_bounds(
 
 
 def given_bounds(reward_bounds: Any) -> tuple[float, float]:
-    """Bounds on rewards as they were given.
+    """Bounds on rewards, as they were given, in double precision.
 
     Parameters
     ----------
@@ -105,16 +106,17 @@ def given_bounds(reward_bounds: Any) -> tuple[float, float]:
     Raises
     ------
     ValueError
-        If they are not two finite numbers in order.
+        If they are not two finite numbers in order, or too close together or far apart.
     """
     try:
-        low, high = map(float, reward_bounds)
-    except (TypeError, ValueError):
+        low, high = (float(bound) for bound in reward_bounds if isinstance(bound, Real))
+    except (ValueError, OverflowError):
         low = high = inf
     if not (isfinite(low) and isfinite(high) and 1e-100 < high - low < 1e100):
         raise ValueError(
-            "DPContextualBandit needs reward_bounds=(low, high), finite and increasing, got "
-            f"{reward_bounds!r}."
+            "DPContextualBandit needs reward_bounds=(low, high), two finite numbers with low < "
+            f"high, and 1e-100 to 1e100 between them, got {reward_bounds!r}; choose bounds that "
+            "are known without looking at rewards."
         )
     return low, high
 

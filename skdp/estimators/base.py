@@ -109,6 +109,8 @@ class PrivateLinearModel(SparseCoefficients, CallbackSupportMixin, FittedInParts
         ValueError
             If parameters or data are malformed. Nothing has been spent then, and the results of
             an earlier fit are still there.
+        BudgetExceededError
+            If a :class:`skdp.PrivacyBudget` is open that has no room for it; likewise.
         RuntimeError
             If another thread is fitting the same object. This call has read and spent nothing.
 
@@ -311,8 +313,7 @@ class PrivateLinearModel(SparseCoefficients, CallbackSupportMixin, FittedInParts
             what = type(X).__name__ if isinstance(X, Chunks | DaskSites) else "a dask collection"
             raise ValueError(
                 f"{type(self).__name__}.partial_fit needs the rows themselves, got {what}; call "
-                "it once with "
-                "each chunk."
+                "it once with each chunk."
             )
         if sample_weight is not None and not weighted:
             raise ValueError(

@@ -169,6 +169,8 @@ class PrivateLinearClassifier(ClassifierMixin, PrivateLinearModel, ABC):
             If parameters or data are malformed, if parameters have changed since the stream began,
             or if what it takes to go on is not there. No row has been taken then, nothing has been
             spent, and the stream may go on.
+        BudgetExceededError
+            If a :class:`skdp.PrivacyBudget` is open that has no room for it; likewise.
 
         Notes
         -----

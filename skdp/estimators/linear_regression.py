@@ -70,9 +70,9 @@ class DPLinearRegression(PrivateLinearRegressor):
         ``'screening'``, ``'spider'``, ``'svrg'`` and ``'tracked_gd'`` (see :mod:`skdp.solvers`).
         ``'auto'`` is ``'tracked_gd'`` for preconditioned rows, ``'frank_wolfe'`` for an l1 ball or
         simplex and many features, ``'dda'`` with ``groups``, else ``'gd'``; under ``partial_fit``
-        it is ``'blocks'``, or ``'ftrl'`` if rows may not be kept, or ``'frank_wolfe'`` for an l1
-        ball or simplex. ``'adassp'`` and ``'screening'`` take the squared loss only; the former no
-        constraint, the latter one on each coefficient alone. A configured instance such as
+        it is ``'blocks'``, or if rows may not be kept ``'ftrl'``, for an l1 ball or simplex
+        ``'frank_wolfe'``. ``'adassp'`` and ``'screening'`` take the squared loss only; the former
+        no constraint, the latter one on each coefficient alone. A configured instance such as
         ``TrackedGD(steps=50)`` sets its hyperparameters.
     constraint : Constraint, optional
         A set that the coefficients must lie in; the solver 'frank_wolfe' needs one, bounded.

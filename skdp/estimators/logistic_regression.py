@@ -77,8 +77,8 @@ class DPLogisticRegression(PrivateLinearClassifier):
         ``'objective_perturbation'``, ``'ppm'``, ``'spider'`` and ``'svrg'`` (see
         :mod:`skdp.solvers`). ``'auto'`` is ``'dual_averaging'`` for preconditioned sparse rows of
         more than 1000 features, ``'frank_wolfe'`` for an l1 ball or simplex and many features,
-        ``'dda'`` with ``groups``, else ``'gd'``; under ``partial_fit`` it is ``'blocks'``, or
-        ``'ftrl'`` if rows may not be kept, or ``'frank_wolfe'`` for an l1 ball or simplex.
+        ``'dda'`` with ``groups``, else ``'gd'``; under ``partial_fit`` it is ``'blocks'``, or if
+        rows may not be kept ``'ftrl'``, for an l1 ball or simplex ``'frank_wolfe'``.
         ``'objective_perturbation'`` takes two classes, and neither an l1 penalty nor a constraint.
         A configured instance such as ``GD(steps=50)`` sets its hyperparameters.
     constraint : Constraint, optional

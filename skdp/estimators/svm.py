@@ -85,8 +85,8 @@ class DPSVMClassifier(PrivateLinearClassifier):
         ``'dda'``, ``'frank_wolfe'``, ``'ftrl'``, ``'gd'``, ``'objective_perturbation'``, ``'ppm'``,
         ``'spider'`` and ``'svrg'`` (see :mod:`skdp.solvers`). ``'auto'`` is
         ``'frank_wolfe'`` for an l1 ball or simplex and many features, ``'dda'`` with ``groups``,
-        else ``'gd'``; under ``partial_fit`` it is ``'blocks'``, or ``'ftrl'`` if rows
-        may not be kept, or ``'frank_wolfe'`` for an l1 ball or simplex. The plain hinge loss is not
+        else ``'gd'``; under ``partial_fit`` it is ``'blocks'``, or if rows may not be
+        kept ``'ftrl'``, for an l1 ball or simplex ``'frank_wolfe'``. The plain hinge loss is not
         smooth, which leaves ``'adaptive_gd'``, ``'blocks'``, ``'dda'``, ``'ftrl'``, ``'gd'`` and
         ``'ppm'``. ``'objective_perturbation'`` takes two classes, and neither an l1 penalty nor a
         constraint. A solver that asks for more than the problem offers refuses before anything is

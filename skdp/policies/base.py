@@ -5,6 +5,7 @@ from __future__ import annotations
 from abc import ABC, abstractmethod
 from dataclasses import dataclass, fields
 from math import ceil, floor, log
+from numbers import Integral, Real
 from typing import TYPE_CHECKING, Any, ClassVar, Literal, Self, final
 
 import numpy as np
@@ -17,7 +18,10 @@ from .rules import Rule
 if TYPE_CHECKING:
     from ..privacy.arms.base import ArmSession
 
-__all__ = ["Policy", "growing_blocks"]
+__all__ = ["LEAST_GROWTH", "Policy", "growing_blocks", "zero_weights"]
+
+# Ends of blocks are listed, and there would be no end of them if blocks hardly grew.
+LEAST_GROWTH = 1.001
 
 
 @dataclass(frozen=True)
@@ -34,6 +38,10 @@ class Policy(ABC):
 
     calculus: ClassVar[Calculus] = GaussianDP()
     contexts: ClassVar[Literal["norm", "entries"]] = "norm"
+
+    @final
+    def __post_init__(self) -> None:
+        self.set_params(**self.get_params())
 
     @abstractmethod
     def check(self, problem: BanditProblem) -> None:
@@ -118,10 +126,21 @@ class Policy(ABC):
         for name, value in params.items():
             if name not in known:
                 raise ValueError(
-                    f"{type(self).__name__} has the hyperparameters {sorted(known)}, got {name!r}."
+                    f"{type(self).__name__} needs one of its hyperparameters {sorted(known)}, got "
+                    f"{name!r}; set another one."
                 )
-            object.__setattr__(self, name, value)
+            object.__setattr__(self, name, _in_double(value))
         return self
+
+
+def _in_double(value: Any) -> Any:
+    """A number that is not whole as a float, or single precision would go on through all sums."""
+    if not isinstance(value, Real) or isinstance(value, Integral | float):
+        return value
+    try:
+        return float(value)
+    except OverflowError:
+        return value  # A fraction, which is refused as too large.
 
 
 def growing_blocks(horizon: int, first: int, growth: float) -> tuple[int, ...]:
@@ -138,7 +157,7 @@ def growing_blocks(horizon: int, first: int, growth: float) -> tuple[int, ...]:
     first : int
         No block ends before this many users, unless the horizon does.
     growth : float
-        The factor, above 1.
+        The factor, at least ``LEAST_GROWTH``.
 
     Returns
     -------

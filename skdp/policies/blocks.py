@@ -11,7 +11,7 @@ import numpy as np
 from ..arguments import check_numbers
 from ..bandit_plans import MomentPlan, Plan
 from ..bandit_problem import BanditProblem
-from .base import Policy, growing_blocks, zero_weights
+from .base import LEAST_GROWTH, Policy, growing_blocks, zero_weights
 from .rules import Greedy, Rule, TakingTurns, Thompson
 
 if TYPE_CHECKING:
@@ -54,7 +54,7 @@ class BlocksPolicy(Policy):
     Parameters
     ----------
     growth : float, default=1.2
-        Factor by which blocks grow, above 1.
+        Factor by which blocks grow, in [1.001, 1e6].
     exploration : float, default=0.25
         Standard deviations by which Thompson sampling changes scores; 0 acts greedily, which is
         several times as fast and about as good.
@@ -72,9 +72,9 @@ class BlocksPolicy(Policy):
             Public facts.
         """
         check_numbers("BlocksPolicy", growth=self.growth, exploration=self.exploration)
-        if not (1 < self.growth <= 1e6 and 0 <= self.exploration <= 1e6):
+        if not (LEAST_GROWTH <= self.growth <= 1e6 and 0 <= self.exploration <= 1e6):
             raise ValueError(
-                "BlocksPolicy needs a growth above 1 and an exploration of at least 0, got "
+                "BlocksPolicy needs a growth in [1.001, 1e6] and an exploration of at least 0, got "
                 f"{self.growth} and {self.exploration}."
             )
 

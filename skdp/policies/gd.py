@@ -12,7 +12,7 @@ from ..arguments import check_integers, check_numbers
 from ..bandit_plans import GradientPlan, Plan
 from ..bandit_problem import BanditProblem
 from .averages import Average
-from .base import Policy, growing_blocks, zero_weights
+from .base import LEAST_GROWTH, Policy, growing_blocks, zero_weights
 from .rules import Greedy, Rule, TakingTurns
 
 if TYPE_CHECKING:
@@ -45,7 +45,7 @@ class GDPolicy(Policy):
     clip : float, default=0.1
         Bound on the derivative of the loss, in units of mapped rewards.
     growth : float, default=2.0
-        Factor by which blocks grow, above 1.
+        Factor by which blocks grow, in [1.001, 1e6].
     """
 
     steps: int = 50
@@ -62,10 +62,12 @@ class GDPolicy(Policy):
         """
         check_integers("GDPolicy", steps=self.steps)
         check_numbers("GDPolicy", clip=self.clip, growth=self.growth)
-        if not (self.steps >= 1 and 1e-50 <= self.clip <= 1e6 and 1 < self.growth <= 1e6):
+        if not (
+            self.steps >= 1 and 1e-50 <= self.clip <= 1e6 and LEAST_GROWTH <= self.growth <= 1e6
+        ):
             raise ValueError(
-                "GDPolicy needs at least 1 step, clip in [1e-50, 1e6] and a growth above 1, got "
-                f"steps={self.steps}, clip={self.clip} and growth={self.growth}."
+                "GDPolicy needs at least 1 step, clip in [1e-50, 1e6] and a growth in [1.001, "
+                f"1e6], got steps={self.steps}, clip={self.clip} and growth={self.growth}."
             )
 
     def plan(self, problem: BanditProblem) -> Plan:

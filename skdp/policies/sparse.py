@@ -13,7 +13,7 @@ from ..bandit_plans import Plan, SelectionPlan
 from ..bandit_problem import BanditProblem
 from ..privacy.calculus import Calculus, ZeroConcentratedDP
 from .averages import Average
-from .base import Policy, growing_blocks, zero_weights
+from .base import LEAST_GROWTH, Policy, growing_blocks, zero_weights
 from .rules import Greedy, Rule, TakingTurns
 from .vertices import toward
 
@@ -44,7 +44,7 @@ class SparsePolicy(Policy):
     clip : float, default=0.5
         Bound on the derivative of the loss, in units of mapped rewards.
     growth : float, default=2.0
-        Factor by which blocks grow, above 1.
+        Factor by which blocks grow, in [1.001, 1e6].
     """
 
     calculus: ClassVar[Calculus] = ZeroConcentratedDP()
@@ -64,11 +64,13 @@ class SparsePolicy(Policy):
         """
         check_numbers("SparsePolicy", radius=self.radius, clip=self.clip, growth=self.growth)
         if not (
-            1e-50 <= self.radius <= 1e6 and 1e-50 <= self.clip <= 1e6 and 1 < self.growth <= 1e6
+            1e-50 <= self.radius <= 1e6
+            and 1e-50 <= self.clip <= 1e6
+            and LEAST_GROWTH <= self.growth <= 1e6
         ):
             raise ValueError(
-                "SparsePolicy needs radius and clip in [1e-50, 1e6] and a growth above 1, got "
-                f"radius={self.radius}, clip={self.clip} and growth={self.growth}."
+                "SparsePolicy needs radius and clip in [1e-50, 1e6] and a growth in [1.001, "
+                f"1e6], got radius={self.radius}, clip={self.clip} and growth={self.growth}."
             )
 
     def plan(self, problem: BanditProblem) -> Plan:

@@ -160,8 +160,8 @@ def choose_for_stream(solver: str | Solver, problem: Problem, *, buffer: bool) -
     ----------
     solver : str or Solver
         An option string, a configured solver, or ``'auto'``, which decides by public facts:
-        ``'frank_wolfe'`` for an l1 ball or a simplex, else ``'blocks'`` if rows may be kept for a
-        while, and ``'ftrl'`` if not.
+        ``'blocks'`` if rows may be kept for a while; if not, ``'frank_wolfe'`` for an l1 ball or a
+        simplex and a smooth loss, else ``'ftrl'``.
     problem : Problem
         What is to be solved.
     buffer : bool
@@ -170,7 +170,7 @@ def choose_for_stream(solver: str | Solver, problem: Problem, *, buffer: bool) -
     if isinstance(solver, Solver):
         return solver
     if solver == "auto":
-        solver = "blocks" if buffer else "ftrl"
-        if isinstance(problem.constraint, L1Ball | Simplex):
-            solver = "frank_wolfe"
+        vertices = isinstance(problem.constraint, L1Ball | Simplex)
+        without = "frank_wolfe" if vertices and isfinite(problem.loss.smoothness) else "ftrl"
+        solver = "blocks" if buffer else without
     return SOLVERS[solver]()

@@ -144,7 +144,8 @@ class Solver(ABC):
         for name, value in params.items():
             if name not in known:
                 raise ValueError(
-                    f"{type(self).__name__} has the hyperparameters {sorted(known)}, got {name!r}."
+                    f"{type(self).__name__} needs one of its hyperparameters {sorted(known)}, got "
+                    f"{name!r}; set another one."
                 )
             object.__setattr__(self, name, value)
         return self

@@ -57,6 +57,21 @@ def fitted(epsilon, **parameters):
     return model(**parameters).set_params(epsilon=epsilon).fit(X, Y)
 
 
+def test_models_of_a_list_are_added_up():
+    models = [fitted(0.5), make_pipeline(Normalizer(), model()).fit(X, Y), fitted(0.25)]
+    total = privacy_spent(models)
+    assert total.epsilon == pytest.approx(together(0.5, model().epsilon, 0.25), rel=1e-9)
+    assert [r.who.rpartition(" ")[2] for r in total.receipts] == [
+        "0",
+        "1.dplogisticregression",
+        "2",
+    ]
+    assert privacy_spent(tuple(models[::2])).epsilon == pytest.approx(together(0.5, 0.25), rel=1e-9)
+    assert privacy_spent([]).spent == (0.0, 0.0)
+    with pytest.raises(ValueError, match=r"StandardScaler 1 learns from rows(?s:.*)LogisticR.* 2"):
+        privacy_spent([models[0], StandardScaler().fit(X), model()])
+
+
 def test_one_model_is_what_it_says():
     one = fitted(0.7)
     total = privacy_spent(one)

@@ -2,6 +2,7 @@
 
 import re
 import warnings
+from fractions import Fraction
 
 import numpy as np
 import pandas as pd
@@ -242,10 +243,14 @@ def test_users_beyond_the_horizon_are_refused_before_they_are_read():
         ({"reward_bounds": (1, 0)}, "needs reward_bounds"),
         ({"reward_bounds": (0, np.inf)}, "needs reward_bounds"),
         ({"reward_bounds": (0,)}, "needs reward_bounds"),
+        ({"reward_bounds": ("0", "1")}, "needs reward_bounds"),
+        ({"reward_bounds": (0, 10**400)}, "needs reward_bounds"),
+        ({"reward_bounds": (0, 1e101)}, "1e-100 to 1e100 between them"),
         ({"epsilon": 0.0}, "epsilon"),
         ({"loss": "hinge"}, "loss"),
         ({"policy": "ucb"}, "policy"),
-        ({"policy": BlocksPolicy(growth=1.0)}, "growth above 1"),
+        ({"policy": BlocksPolicy(growth=1.0)}, "growth in .1.001"),
+        ({"policy": BlocksPolicy(growth=1 + 1e-9)}, "growth in .1.001"),
         ({"policy": GDPolicy(steps=0)}, "at least 1 step"),
         ({"policy": SparsePolicy(radius=0)}, "needs radius and clip"),
         ({"policy": HDBPolicy(forced=1000)}, "forced=1000"),
@@ -255,6 +260,18 @@ def test_users_beyond_the_horizon_are_refused_before_they_are_read():
 def test_parameters_that_make_no_sense_are_refused(options, complaint):
     with pytest.raises(ValueError, match=complaint):
         bandit(**options).partial_fit(*log())
+
+
+def test_bounds_may_be_any_real_numbers():
+    X, a, r = log()
+    plain, exact = (bandit(reward_bounds=(0, high)) for high in (1, Fraction(1)))
+    np.testing.assert_array_equal(exact.fit(X, a, r).coef_, plain.fit(X, a, r).coef_)
+
+
+def test_rewards_that_are_no_numbers_are_refused_by_name():
+    X, a, _ = log()
+    with pytest.raises(ValueError, match="Numbers are needed; r holds other entries"):
+        bandit().fit(X, a, a)
 
 
 def test_auto_follows_public_facts():

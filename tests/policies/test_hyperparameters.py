@@ -2,6 +2,7 @@
 
 import numpy as np
 import pytest
+from sklearn.base import clone
 
 from skdp import DPContextualBandit
 from skdp.policies import BlocksPolicy, GDPolicy, HDBPolicy, SparsePolicy
@@ -31,3 +32,16 @@ def test_what_makes_no_sense_is_refused_by_name(kind, given):
     with pytest.raises(ValueError, match=rf"{kind.__name__} needs .*{next(iter(given))}"):
         bandit.partial_fit(X, [0, 1, 0], [1.0, 0.0, 1.0])
     assert not hasattr(bandit, "privacy_spent_")
+
+
+@pytest.mark.filterwarnings("ignore:DPContextualBandit has 3 users:UserWarning")
+@pytest.mark.parametrize("kind", [GDPolicy, HDBPolicy, SparsePolicy])
+def test_single_precision_does_not_reach_sensitivities_and_noise(kind):
+    policy = kind(clip=np.float32(1e-38))
+    assert type(policy.clip) is float
+    assert type(policy.set_params(clip=np.float32(1e-44)).clip) is float
+    bandit = DPContextualBandit([0, 1], policy=policy, data_norm=1.0, feature_bound=1.0)
+    bandit.fit(np.eye(3), [0, 1, 0], [1.0, 0.0, 1.0])
+    assert clone(bandit).policy.clip == policy.clip
+    (event,) = bandit.privacy_ledger_
+    assert type(event.sensitivity) is type(event.noise_scale) is float

@@ -6,7 +6,7 @@ import pytest
 from skdp import DPLogisticRegression
 from skdp.bounds import RowBounds, TargetBounds
 from skdp.constraints import L1Ball, L2Ball, Simplex
-from skdp.losses import Logistic, Softmax, Squared
+from skdp.losses import Hinge, Logistic, Softmax, Squared
 from skdp.problem import Problem
 from skdp.solvers import GD, Blocks, choose_for_stream, within_a_block
 
@@ -90,9 +90,11 @@ def test_choice_for_streams_is_by_public_facts():
     def chosen(solver="auto", buffer=True, **facts):
         return type(choose_for_stream(solver, problem(**facts), buffer=buffer)).option()
 
-    assert chosen() == chosen(constraint=L2Ball(1.0)) == "blocks"
-    assert chosen(buffer=False) == "ftrl"
-    assert chosen(constraint=L1Ball(1.0)) == chosen(constraint=Simplex(1.0)) == "frank_wolfe"
+    assert chosen() == chosen(constraint=L2Ball(1.0)) == chosen(constraint=L1Ball(1.0)) == "blocks"
+    assert chosen(buffer=False) == chosen(buffer=False, constraint=L2Ball(1.0)) == "ftrl"
+    for vertices in (L1Ball(1.0), Simplex(1.0)):
+        assert chosen(buffer=False, constraint=vertices) == "frank_wolfe"
+        assert chosen(buffer=False, constraint=vertices, loss=Hinge()) == "ftrl"
     assert chosen("gd") == "gd"
     assert choose_for_stream(Blocks(ratio=3), problem(), buffer=True) == Blocks(ratio=3)
 
