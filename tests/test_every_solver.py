@@ -364,7 +364,7 @@ def test_hyperparameters_are_readable_settable_and_survive_a_clone(option):
     assert clone(solver) is not solver
     for name, value in params.items():
         assert solver.set_params(**{name: value}) is solver
-    with pytest.raises(ValueError, match=rf"{type(solver).__name__} has .* got 'unheard_of'"):
+    with pytest.raises(ValueError, match=rf"{type(solver).__name__} needs .* got 'unheard_of'"):
         solver.set_params(unheard_of=1)
     for name in params:
         assert f"{name}=" in repr(solver)

@@ -251,7 +251,8 @@ def test_folding_parts_of_two_kinds_is_noticed(monkeypatch):
         def __init__(self, *events):
             self.events = events
 
-        def receipt(self):
+        def receipt(self, *, whole):
+            assert whole
             return self.events
 
         def spent(self):
