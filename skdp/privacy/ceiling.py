@@ -28,7 +28,6 @@ from contextvars import ContextVar
 from dataclasses import dataclass
 from pathlib import Path
 from secrets import token_hex
-from threading import Lock
 from typing import Any, Self, final
 
 from ..exceptions import BudgetExceededError
@@ -59,8 +58,9 @@ _TOKEN_FILE, _BOOK_FILE = "token.json", "book.sqlite"
 # that has started them.
 _COMMON = "/tmp" if os.name == "posix" else os.path.expanduser("~/AppData/Local/Temp")
 
-_lock = Lock()
-_open: list[Ceiling] = []
+# By their books. Without a lock, which an interruption could leave closed: each use is a single
+# operation of the dictionary.
+_open: dict[str, Ceiling] = {}
 # What stands on a book for a run of this process that has begun: streams ask with every call.
 _standing: dict[tuple[str, str], Claim | Receipt] = {}
 _is_covered: ContextVar[bool] = ContextVar("covered", default=False)
@@ -109,8 +109,7 @@ class Ceiling:
             with suppress(OSError):
                 place.mkdir(mode=0o700)
                 (place / _TOKEN_FILE).write_text(token)
-        with _lock:
-            _open.append(ceiling)
+        _open[book.path] = ceiling
         return ceiling
 
     def close(self) -> Summary | None:
@@ -121,9 +120,7 @@ class Ceiling:
         tuple or None
             What the book says in the end; None in a process that has not opened it.
         """
-        with _lock:
-            if self in _open:
-                _open.remove(self)
+        _open.pop(self.book.path, None)
         for line in [line for line in _standing if line[0] == self.book.path]:
             _standing.pop(line, None)
         if self.owner != os.getpid():
@@ -345,8 +342,7 @@ def covered() -> Iterator[None]:
 
 
 def _opened_here() -> list[Ceiling]:
-    with _lock:
-        return [*_open]
+    return [*_open.values()]
 
 
 def _opened_by_parent() -> list[Ceiling]:
@@ -386,13 +382,3 @@ def _closed(who: str, ceiling: Ceiling) -> BudgetExceededError:
         "to charge. Keep the budget open until all work is done, or make a new estimator. Nothing "
         "was read."
     )
-
-
-def _after_fork() -> None:
-    global _lock
-    # Another thread of the parent may have held it.
-    _lock = Lock()
-
-
-if hasattr(os, "register_at_fork"):
-    os.register_at_fork(after_in_child=_after_fork)
