@@ -1,7 +1,9 @@
 """Searches and bandits that are interrupted at any line never under-report what they have spent."""
 
+import tempfile
 from contextlib import suppress
 from functools import partial
+from threading import Thread
 
 import numpy as np
 import pytest
@@ -10,6 +12,7 @@ from sklearn.base import clone
 
 from skdp import DPContextualBandit, DPLogisticRegression, PrivacyBudget
 from skdp.model_selection import DPGridSearchCV, DPRandomizedSearchCV
+from skdp.privacy import ceiling
 from skdp.solvers import GD
 
 RNG = np.random.default_rng(0)
@@ -95,6 +98,27 @@ def test_a_search_that_writes_its_receipt_in_the_end_is_caught(monkeypatch):
     monkeypatch.setattr(DPGridSearchCV, "_best", late)
     with pytest.raises(AssertionError, match="no receipt"):
         check_interrupted_searches("all points", monkeypatch, 20)
+
+
+def test_opening_and_closing_a_budget_may_be_interrupted_at_any_line(tmp_path, monkeypatch):
+    """And nobody waits for ever for what the interrupted call held."""
+    monkeypatch.setattr(tempfile, "tempdir", str(tmp_path))
+    monkeypatch.setattr(ceiling, "_COMMON", str(tmp_path))
+    monkeypatch.setattr(ceiling, "_open", type(ceiling._open)())
+
+    def once():
+        with PrivacyBudget(1.0, 1e-5):
+            ceiling._opened_here()
+
+    with Lines() as lines:
+        once()
+    for line in range(1, lines.count + 1):
+        with suppress(KeyboardInterrupt), Lines(line):
+            once()
+        other = Thread(target=once, daemon=True)
+        other.start()
+        other.join(20)
+        assert not other.is_alive(), f"line {line}: locked out"
 
 
 BANDITS = {
