@@ -6,7 +6,9 @@ from dataclasses import fields
 from numbers import Integral, Real
 from typing import Any
 
-__all__ = ["check_integers", "check_numbers", "settle_numbers"]
+import numpy as np
+
+__all__ = ["check_integers", "check_numbers", "numbers_in", "settle_numbers"]
 
 
 def check_numbers(who: str, **given: object) -> None:
@@ -73,6 +75,28 @@ def settle_numbers(thing: Any) -> None:
             ) from None
         if not isinstance(value, int | float):
             object.__setattr__(thing, field.name, double)
+
+
+def numbers_in(given: object) -> np.ndarray | None:
+    """An array-like of real numbers as an array of float64; None if it is something else.
+
+    Words are not read as numbers, so that no message can quote them.
+
+    Parameters
+    ----------
+    given : object
+        As a user has passed it.
+
+    Returns
+    -------
+    ndarray or None
+        Entries may be missing or infinite.
+    """
+    try:
+        found = np.asarray(given)
+        return found.astype(float) if found.dtype.kind in "biufO" else None
+    except (OverflowError, TypeError, ValueError):
+        return None
 
 
 def _check(who: str, given: dict[str, object], kind: type, needed: str) -> None:

@@ -58,3 +58,13 @@ def test_numbers_are_kept_in_double_precision(name, make):
 def test_a_loss_of_another_type_is_refused():
     with pytest.raises(ValueError, match="needs a loss with one score a row, got str"):
         OneVsRest("hinge", 3)
+
+
+@pytest.mark.parametrize(
+    "given", ["1", ["1", "2"], [1, "a"], [[1], [1, 2]], [10**400], 1j, object()]
+)
+def test_what_holds_no_numbers_is_told_from_what_does(given):
+    assert numbers_in(given) is None
+    found = numbers_in([True, 2, None])
+    assert found.dtype == np.float64
+    np.testing.assert_array_equal(found, [1, 2, np.nan])

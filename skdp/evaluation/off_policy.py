@@ -11,6 +11,8 @@ from typing import Any, NamedTuple
 
 import numpy as np
 
+from ..arguments import numbers_in
+
 __all__ = ["OffPolicyValue", "doubly_robust", "inverse_propensity", "self_normalised"]
 
 # Within this range squares of products of weights and rewards stay in double precision.
@@ -163,16 +165,12 @@ def _array(name: str, given: Any) -> np.ndarray:
 
 
 def _numbers(name: str, given: Any) -> np.ndarray:
-    """Numbers, none of them missing; words are not read as such, so that none can be quoted."""
-    found = _array(name, given)
-    try:
-        plain = found.astype(float) if found.dtype.kind in "biufO" else None
-    except (TypeError, ValueError):
-        plain = None
+    """Numbers, none of them missing."""
+    plain = numbers_in(given)
     if plain is None or not np.all(np.abs(plain) <= _LARGEST):
         raise ValueError(
             f"Off-policy values need numbers of at most {_LARGEST} for {name}, none of them "
-            f"missing, got others in an array of {found.dtype}; convert or rescale them."
+            f"missing, got others in a {type(given).__name__}; convert or rescale them."
         )
     return plain
 

@@ -7,7 +7,7 @@ from dataclasses import dataclass
 import numpy as np
 from scipy.special import expit
 
-from ..arguments import check_integers, check_numbers
+from ..arguments import check_integers, check_numbers, numbers_in
 
 __all__ = ["Users", "classified_users", "linear_users", "logistic_users", "sparse_users"]
 
@@ -182,11 +182,7 @@ def _check_size(who: str, name: str, size: float, least: float) -> None:
 
 def _plain(given: object) -> np.ndarray | None:
     """An array of finite numbers that can be indices, or None."""
-    try:
-        found = np.asarray(given)
-        plain = found.astype(float) if found.dtype.kind in "biufO" else None
-    except (TypeError, ValueError):
-        return None
+    plain = numbers_in(given)
     return None if plain is None or not np.all(np.abs(plain) <= _LARGEST) else plain
 
 

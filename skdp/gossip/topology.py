@@ -12,7 +12,7 @@ import numpy as np
 import scipy.sparse as sp
 from scipy.sparse.csgraph import connected_components
 
-from ..arguments import settle_numbers
+from ..arguments import numbers_in, settle_numbers
 
 __all__ = ["Adjacent", "Complete", "ErdosRenyi", "Grid", "Ring", "Topology"]
 
@@ -183,11 +183,7 @@ class Adjacent(Topology):
 
 def _plain(matrix: object) -> np.ndarray:
     """An adjacency matrix as an array of numbers."""
-    try:
-        given = np.asarray(matrix)
-        found = given.astype(float) if given.dtype.kind in "biufO" else None
-    except (TypeError, ValueError):
-        found = None
+    found = numbers_in(matrix)
     if found is None or np.isnan(found).any():
         raise ValueError(
             f"Adjacent needs a matrix of numbers, none of them missing, got a "
