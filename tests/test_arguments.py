@@ -5,6 +5,7 @@ from fractions import Fraction
 import numpy as np
 import pytest
 
+from skdp.arguments import numbers_in
 from skdp.constraints import Box, L1Ball, L2Ball, LpBall, Simplex
 from skdp.losses import Hinge, Huber, HuberisedHinge, OneVsRest, Softmax, Tukey
 from skdp.regularizers import L1, L2, ElasticNet
