@@ -42,7 +42,8 @@ def preparation():
             ("numbers", FunctionTransformer(to_unit_interval), list(NUMBERS)),
             ("amounts", FunctionTransformer(roots), list(AMOUNTS)),
             ("codes", codes, list(CATEGORIES)),
-        ]
+        ],
+        sparse_threshold=0.0,
     )
     # Rows of norm 1: each is scaled by itself, and their bound is known.
     return columns, Normalizer()

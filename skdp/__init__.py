@@ -3,7 +3,6 @@
 from importlib import import_module
 from typing import Any
 
-from .accounts import TotalSpent, privacy_spent
 from .estimators import (
     DPContextualBandit,
     DPLassoRegressor,
@@ -16,7 +15,7 @@ from .estimators import (
 from .exceptions import BudgetExceededError, PrivacyLeakWarning, SeededNoiseWarning
 from .planning import Plan, plan
 from .privacy import PrivacySpent
-from .privacy.budget import PrivacyBudget
+from .report import PrivacyBudget, TotalSpent, privacy_spent
 
 __version__ = "0.1.0.dev0"
 

@@ -1,17 +1,15 @@
 """Private estimators that take no time, for tests of what is built around estimators."""
 
 import numpy as np
-from sklearn.base import BaseEstimator, ClassifierMixin
+from sklearn.base import ClassifierMixin
 
+from skdp.privacy.carrying import CarriesBudgets
 from skdp.privacy.events import GaussianEvent
 from skdp.privacy.ledger import PrivacySpent
 
 
-class Toy(ClassifierMixin, BaseEstimator):
+class Toy(ClassifierMixin, CarriesBudgets):
     """Says ``label`` to everything, and has spent what it may."""
-
-    # Budgets are believed of this package's own classes.
-    __module__ = "skdp.toys"
 
     def __init__(
         self, epsilon=1.0, delta=1e-5, label=1, classes=(0, 1), fails=False, adjacency="replace_one"

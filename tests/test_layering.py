@@ -19,20 +19,20 @@ SOURCES = PACKAGE + [
 
 # Layer: what it may not import. The longest matching layer of a module decides.
 UPWARDS = (
-    *("skdp.accounts", "skdp.audit", "skdp.estimators", "skdp.model_selection"),
+    *("skdp.report", "skdp.audit", "skdp.estimators", "skdp.model_selection"),
     *("skdp.preprocessing", "skdp.testing"),
 )
 BEHIND_THE_ORACLE = ("skdp.data", "skdp.privacy", "skdp.remote")
 FORBIDDEN = {
     "skdp": UPWARDS,
     "skdp.estimators": (
-        *("skdp.accounts", "skdp.audit", "skdp.model_selection"),
+        *("skdp.report", "skdp.audit", "skdp.model_selection"),
         *("skdp.preprocessing", "skdp.testing"),
     ),
     # It fits whole estimators, and keeps their rows from everybody but them and their scores.
     "skdp.model_selection": ("skdp.audit", "skdp.testing", "skdp.privacy.oracle"),
     # Reads receipts of fitted models; asks nothing.
-    "skdp.accounts": ("skdp.testing", "skdp.data", "skdp.privacy.oracle", "skdp.model_selection"),
+    "skdp.report": ("skdp.testing", "skdp.data", "skdp.privacy.oracle", "skdp.model_selection"),
     # Beside the estimators: it asks the oracle, and knows no model.
     "skdp.preprocessing": (
         *("skdp.estimators", "skdp.model_selection", "skdp.testing", "skdp.problem"),

@@ -9,11 +9,9 @@ import numpy as np
 import pytest
 from budget_tasks import DELTA, EPSILON, MU, Untouchable, X, Y, fit_a_clone, model
 from sklearn.base import BaseEstimator
-from sklearn.model_selection import GridSearchCV, KFold, StratifiedKFold
+from sklearn.model_selection import KFold, StratifiedKFold
 
-from skdp import BudgetExceededError, PrivacyBudget, privacy_spent
-from skdp.accounts import searches
-from skdp.accounts.folds import Folds
+from skdp import BudgetExceededError, PrivacyBudget
 from skdp.privacy import account_book, ceiling, composition, gdp
 from skdp.privacy.account_book import AccountBook
 from skdp.privacy.adjacency import Adjacency
@@ -213,16 +211,6 @@ def test_streams_that_share_a_run_with_their_copies_are_noticed(monkeypatch):
 
     monkeypatch.setattr(CarriesBudgets, "__getstate__", keeps_the_run)
     assert runs() == 1
-
-
-@pytest.mark.filterwarnings("ignore::skdp.PrivacyLeakWarning")
-def test_fits_that_a_search_has_dropped_are_not_forgotten(monkeypatch):
-    search = GridSearchCV(model(), {"C": [0.5, 1.0]}, cv=KFold(2)).fit(X, Y)
-    one = gdp.mu(search.best_estimator_.epsilon, DELTA)
-    assert privacy_spent(search).epsilon == pytest.approx(gdp.epsilon(one * sqrt(3), DELTA))
-    assert privacy_spent(search.best_estimator_).epsilon == pytest.approx(gdp.epsilon(one, DELTA))
-    monkeypatch.setattr(searches, "folds_of", lambda *_, **__: Folds(0, False))
-    assert privacy_spent(search).epsilon == pytest.approx(gdp.epsilon(one, DELTA))
 
 
 def test_folds_that_balance_labels_move_other_rows():

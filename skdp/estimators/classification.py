@@ -202,6 +202,7 @@ class PrivateLinearClassifier(ClassifierMixin, PrivateLinearModel, ABC):
                 f"{known.tolist()}, got {given.tolist()}; leave them out after the first call."
             )
         if first:
+            self._read_classes = False
             self._settle(known)
         return self._encoder(known)
 
@@ -210,6 +211,7 @@ class PrivateLinearClassifier(ClassifierMixin, PrivateLinearModel, ABC):
         name = type(self).__name__
         # Scikit-learn's check of the targets tells how many labels there are, so it has to be left
         # out where the encoder says all that is needed.
+        self._read_classes = self.classes is None
         if self.classes is not None:
             classes = self._checked_classes(self.classes)
         elif y is None:

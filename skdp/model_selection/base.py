@@ -15,6 +15,7 @@ import numpy as np
 import scipy.sparse as sp
 from scipy.special import ndtr
 from sklearn.metrics import check_scoring
+from sklearn.pipeline import Pipeline
 from sklearn.utils import (
     _safe_indexing,
     assert_all_finite,
@@ -48,6 +49,7 @@ from ..privacy.receipts import FOUND_BY, Receipt
 from ..privacy.run_laws import NegativeBinomial, Poisson, RunLaw
 from ..privacy.searches import account_for
 from ..remote import DaskSites
+from ..report.verdicts import warn_of
 from ..turns import in_turn
 from .acting import ActsAsBest
 from .candidates import built, check_names, outlines
@@ -62,7 +64,6 @@ from .steps import (
     check_steps,
     check_targets,
     private_steps,
-    step_at,
 )
 
 __all__ = ["PrivateSearch"]
@@ -196,7 +197,7 @@ class PrivateSearch(ActsAsBest, CarriesBudgets, ABC):
     def _plan(self, X: Any, y: Any, *, weighted: bool) -> SearchPlan:
         """All that can be settled, or refused, without spending."""
         who = type(self).__name__
-        check_steps(who, self.estimator)
+        leaks = check_steps(who, self.estimator)
         spaces = self._spaces()
         check_names(who, self.estimator, [name for space in spaces for name in space])
         classes = self._classes(y)
@@ -207,6 +208,7 @@ class PrivateSearch(ActsAsBest, CarriesBudgets, ABC):
         of_runs = of_last if kept is None else replace(of_last, n_samples=kept.size)
         facts = (of_runs, of_last) if self.refit else (of_runs,)
         stand_ins = [built(who, self.estimator, params, classes) for params in outlines(spaces)]
+        warn_of(who, [*leaks, *(leak for made in stand_ins for leak in check_steps(who, made))])
         check_targets(stand_ins[0], y)
         for made in stand_ins if weighted else ():
             check_requests(who, made)
@@ -272,8 +274,9 @@ class PrivateSearch(ActsAsBest, CarriesBudgets, ABC):
     def _publish(self, best: Run) -> None:
         # What a run has spent is not what it took to find it.
         found_by = token_hex(16), self.privacy_ledger_
-        for path in private_steps(best.model):
-            step = step_at(best.model, path)
+        for step in private_steps(best.model, fitted=True).values():
+            if self._reads_classes and hasattr(step, "classes"):
+                step._read_classes = self._read_classes = True
             step.privacy_spent_, step.privacy_ledger_ = self.privacy_spent_, self.privacy_ledger_
             setattr(step, FOUND_BY, found_by)
             if isinstance(step, FittedInParts):
@@ -285,6 +288,7 @@ class PrivateSearch(ActsAsBest, CarriesBudgets, ABC):
 
     @final
     def _forget(self) -> None:
+        self.__dict__.pop("_read_classes", None)
         published = [a for a in vars(self) if a.endswith("_") and not a.startswith("_")]
         # Receipts last: at no moment there is a model without one.
         for name in sorted(published, key=lambda a: a.startswith("privacy_")):
@@ -313,11 +317,17 @@ class PrivateSearch(ActsAsBest, CarriesBudgets, ABC):
             sample_weight = np.broadcast_to(np.asarray(sample_weight, np.float64), n)
         return X, y, sample_weight
 
+    @property
+    @final
+    def _reads_classes(self) -> bool:
+        """Whether a private step does not know its classes."""
+        steps = private_steps(self.estimator).values()
+        return any(step.get_params(deep=False).get("classes", 0) is None for step in steps)
+
     @final
     def _classes(self, y: Any) -> np.ndarray | None:
         """Labels for private steps that do not know theirs."""
-        steps = [step_at(self.estimator, path) for path in private_steps(self.estimator)]
-        if not any(step.get_params(deep=False).get("classes", 0) is None for step in steps):
+        if not self._reads_classes:
             return None
         # It may warn of the number of labels, which is public only if they are.
         with vigilant():
@@ -356,8 +366,8 @@ class PrivateSearch(ActsAsBest, CarriesBudgets, ABC):
                 raise ValueError(f"{who} needs public validation rows as a pair (X, y).") from None
             check_consistent_length(X_public, y_public)
             return PublicScoring(check_scoring(self.estimator, self.scoring), X_public, y_public)
-        paths = private_steps(self.estimator)
-        last = step_at(self.estimator, paths[-1]) if paths else self.estimator
+        whole = self.estimator
+        last = whole.steps[-1][1] if isinstance(whole, Pipeline) else whole
         bounds = getattr(last, "target_bounds", None)
         score = row_score(who, self.scoring, self.score_range, self.estimator, bounds)
         if held is not None:
@@ -388,8 +398,7 @@ class PrivateSearch(ActsAsBest, CarriesBudgets, ABC):
         """Seeds for a run, in tests: those of its steps are set, that of its score returned."""
         if self.random_state is None:
             return None
-        for path in private_steps(made):
-            step = step_at(made, path)
+        for step in private_steps(made).values():
             if "random_state" in step.get_params(deep=False):
                 step.set_params(random_state=int(coins.randint(_SEEDS)))
         return int(coins.randint(_SEEDS))

@@ -11,7 +11,7 @@ from sklearn.base import clone
 from sklearn.model_selection import ParameterGrid
 from sklearn.pipeline import Pipeline
 
-from .steps import check_steps, private_steps, step_at
+from .steps import check_steps, private_steps
 
 __all__ = ["built", "check_names", "outlines"]
 
@@ -44,8 +44,7 @@ def built(who: str, estimator: Any, params: Mapping[str, Any], classes: np.ndarr
     """
     made = clone(estimator).set_params(**clone(dict(params), safe=False))
     check_steps(who, made)
-    for path in private_steps(made):
-        step = step_at(made, path)
+    for step in private_steps(made).values():
         known = step.get_params(deep=False)
         changes: dict[str, Any] = {"random_state": None} if "random_state" in known else {}
         if classes is not None and known.get("classes", 0) is None:

@@ -14,7 +14,7 @@ from ..privacy.events import ExponentialEvent, GaussianEvent, PrefixSumEvent
 from ..privacy.ledger import PrivacySpent
 from ..privacy.searches import SearchAccount
 from .runs import NoisyScoring, PublicScoring
-from .steps import private_steps, set_budgets, step_at
+from .steps import private_steps, set_budgets
 
 __all__ = ["Allowance", "Candidate", "SearchPlan", "allow", "share_of"]
 
@@ -50,8 +50,8 @@ class Allowance:
             Fitted.
         """
         relied_on = _RELIED_ON[self.runs]
-        for path, (epsilon, delta) in zip(private_steps(model), self.steps, strict=True):
-            step = step_at(model, path)
+        steps = private_steps(model, fitted=True).values()
+        for step, (epsilon, delta) in zip(steps, self.steps, strict=True):
             spent = step.privacy_spent_
             if spent[0] > epsilon or spent[1] > delta:
                 return False

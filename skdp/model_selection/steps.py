@@ -10,14 +10,13 @@ import numpy as np
 from sklearn.base import OneToOneFeatureMixin, clone
 from sklearn.pipeline import Pipeline
 
-from ..accounts.declared import spends
-from ..accounts.walk import planned_in
 from ..data.reading import vigilant
 from ..estimators.base import PrivateLinearModel
 from ..preprocessing.base import PrivateTransformer
 from ..privacy.adjacency import Adjacency
 from ..privacy.calculus import Calculus, GaussianDP, ZeroConcentratedDP
 from ..privacy.ledger import PrivacySpent
+from ..report.verdicts import TABLE, fitted_parts, problems_of, spends, walk
 
 __all__ = [
     "PublicFacts",
@@ -28,41 +27,33 @@ __all__ = [
     "check_targets",
     "private_steps",
     "set_budgets",
-    "step_at",
 ]
 
 
-def private_steps(estimator: Any) -> list[str]:
-    """Paths of the steps that have a budget, ``''`` for the estimator itself.
+def private_steps(estimator: Any, *, fitted: bool = False) -> dict[str, Any]:
+    """Steps that have a privacy budget, by the paths of their parameters.
 
     Parameters
     ----------
     estimator : estimator
         With its parameters set.
+    fitted : bool, default=False
+        Whether the steps are wanted that were fitted: some estimators fit copies of theirs.
+
+    Returns
+    -------
+    dict
+        In the order of paths; that of the estimator itself is ``''``.
     """
-    parts = {"": estimator} | {
-        name: value
-        for name, value in estimator.get_params(deep=True).items()
-        if hasattr(value, "get_params") and not isinstance(value, type)
-    }
-    found: list[str] = []
-    for path in sorted(parts, key=lambda path: path.count("__")):
-        if spends(parts[path]) and not any(_within(path, other) for other in found):
-            found.append(path)
-    return sorted(found)
-
-
-def step_at(estimator: Any, path: str) -> Any:
-    """The step at a path.
-
-    Parameters
-    ----------
-    estimator : estimator
-        The whole.
-    path : str
-        As from :func:`private_steps`.
-    """
-    return estimator.get_params(deep=True)[path] if path else estimator
+    found: dict[str, Any] = {}
+    looked_at = [("", estimator)]
+    for path, part in looked_at:
+        if spends(part):
+            found[path] = part
+        elif type(part) in TABLE:
+            parts = fitted_parts(part) if fitted else TABLE[type(part)].parts(part)
+            looked_at += [(f"{path}__{name}" if path else name, step) for name, step in parts or []]
+    return dict(sorted(found.items()))
 
 
 def check_made(who: str, estimator: Any) -> None:
@@ -86,8 +77,8 @@ def check_made(who: str, estimator: Any) -> None:
         )
 
 
-def check_steps(who: str, estimator: Any) -> None:
-    """Refuse an estimator whose parts do not all say what they spend.
+def check_steps(who: str, estimator: Any) -> list[str]:
+    """Refuse an estimator of which not all parts are covered, and name what leaks.
 
     Parameters
     ----------
@@ -96,27 +87,38 @@ def check_steps(who: str, estimator: Any) -> None:
     estimator : estimator
         With its parameters set.
 
+    Returns
+    -------
+    list of str
+        What is public beyond all receipts.
+
     Raises
     ------
     ValueError
-        If no step has a budget, a step learns from rows without a receipt, something fits a private
-        step more than once, or steps differ in their adjacency.
+        If no step has a budget, a part is not covered by :data:`skdp.report.TABLE` or fits a step
+        more than once, or steps differ in their adjacency.
     """
-    paths = private_steps(estimator)
-    if not paths:
+    steps = private_steps(estimator)
+    if not steps:
         raise ValueError(
             f"{who} needs a private estimator, or a pipeline with one, which has epsilon and "
             f"delta, got {type(estimator).__name__}."
         )
-    refused = planned_in(estimator, type(estimator).__name__).refused
+    refused, leaks = problems_of(estimator)
+    refused += [
+        f"{name} fits its parts a number of times that is not known beforehand"
+        for name, part in walk(estimator, type(estimator).__name__)
+        if type(part) in TABLE and TABLE[type(part)].composed and not TABLE[type(part)].once
+    ]
     if refused:
         raise ValueError(
             f"{who} needs steps that say what they spend, or learn nothing, and fit private steps "
-            f"once: {'; '.join(refused)}."
+            f"once, got others: {'; '.join(refused)}."
         )
-    relations = {step_at(estimator, path).adjacency for path in paths}
+    relations = {step.adjacency for step in steps.values()}
     if len(relations) > 1:
         raise ValueError(f"{who} needs private steps of one adjacency, got {sorted(relations)}.")
+    return leaks
 
 
 def check_targets(estimator: Any, y: Any) -> None:
@@ -149,7 +151,7 @@ def adjacency_of(estimator: Any) -> Adjacency:
     estimator : estimator
         One that :func:`check_steps` accepts.
     """
-    found = {Adjacency(step_at(estimator, path).adjacency) for path in private_steps(estimator)}
+    found = {Adjacency(step.adjacency) for step in private_steps(estimator).values()}
     return Adjacency.ZERO_OUT if Adjacency.ZERO_OUT in found else Adjacency.REPLACE_ONE
 
 
@@ -191,8 +193,8 @@ def calculi(estimator: Any, y: Any, rows: PublicFacts) -> list[Calculus | None]:
         If parameters of a step are invalid, or clash in a way that public facts tell.
     """
     return [
-        _calculus(step_at(estimator, path), y, rows, _keeps_features(estimator, path))
-        for path in private_steps(estimator)
+        _calculus(step, y, rows, _keeps_features(estimator, path))
+        for path, step in private_steps(estimator).items()
     ]
 
 
@@ -206,12 +208,8 @@ def set_budgets(estimator: Any, budgets: Sequence[PrivacySpent]) -> None:
     budgets : sequence of PrivacySpent
         One for each of :func:`private_steps`.
     """
-    for path, (epsilon, delta) in zip(private_steps(estimator), budgets, strict=True):
-        step_at(estimator, path).set_params(epsilon=epsilon, delta=delta)
-
-
-def _within(path: str, other: str) -> bool:
-    return other == "" or path.startswith(other + "__")
+    for step, (epsilon, delta) in zip(private_steps(estimator).values(), budgets, strict=True):
+        step.set_params(epsilon=epsilon, delta=delta)
 
 
 def _keeps_features(estimator: Any, path: str) -> bool:

@@ -19,6 +19,9 @@ class CarriesBudgets(BaseEstimator):
     Without one there is nothing to carry. A copy that goes on with a stream is another run.
     """
 
+    # Whether the set of classes was read off the targets, which no receipt covers.
+    _read_classes: bool = False
+
     def __getstate__(self) -> Any:
         state = {k: v for k, v in super().__getstate__().items() if k not in (RUN, TOKENS)}
         tokens = tokens_of(self)

@@ -70,8 +70,6 @@ def test_an_exhaustive_grid_tries_every_point_once():
     tried = []
 
     class Noted(Toy):
-        __module__ = "skdp.toys"
-
         def fit(self, X, y):
             tried.append(self.label)
             return super().fit(X, y)
@@ -143,8 +141,6 @@ def test_the_account_follows_from_what_all_candidates_do(estimator, space, runs)
 
 def test_a_step_that_does_not_keep_to_its_budget_never_wins():
     class Spendthrift(Toy):
-        __module__ = "skdp.toys"
-
         def fit(self, X, y):
             super().fit(X, y)
             if self.label == 1:

@@ -51,8 +51,6 @@ def test_when_all_fail_the_error_names_no_candidate_and_no_cause():
 class Talkative(Toy):
     """Warns and prints with each fit."""
 
-    __module__ = "skdp.toys"
-
     def __init__(self, label=1, verbose=0, epsilon=1.0, delta=1e-5):
         super().__init__(epsilon=epsilon, delta=delta, label=label)
         self.verbose = verbose
@@ -176,8 +174,6 @@ def test_a_stream_that_goes_on_from_a_search_has_spent_as_much(exhaustive):
 
 def test_an_interrupted_search_has_spent_and_has_no_model():
     class Interrupted(Toy):
-        __module__ = "skdp.toys"
-
         def fit(self, X, y):
             raise KeyboardInterrupt
 

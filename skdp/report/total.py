@@ -2,16 +2,14 @@
 
 from __future__ import annotations
 
-from dataclasses import dataclass, replace
+from dataclasses import dataclass, field, replace
 from typing import Any
 
-from ..exceptions import PrivacyLeakWarning
-from ..notices import warn_user
+from ..privacy.carrying import CarriesBudgets
 from ..privacy.composition import common_adjacency, compose
 from ..privacy.ledger import PrivacySpent
 from ..privacy.receipts import Receipt
-from .findings import Findings
-from .walk import found_in
+from .verdicts import TABLE, Verdict, fitted_parts, verdict_of, walk, warn_of
 
 __all__ = ["TotalSpent", "privacy_spent"]
 
@@ -54,22 +52,13 @@ class TotalSpent:
 
 
 def privacy_spent(estimator: Any, delta: float | None = None) -> TotalSpent:
-    """What a fitted pipeline, search or ensemble has spent, all of its fits together.
+    """Total of what a fitted pipeline, ensemble or search has spent, all of its fits together.
 
-    Takes apart what scikit-learn composes (pipelines, column transformers, unions, one-vs-rest,
-    voting, stacking, bagging, grid and random searches) and composes the receipts of all fits, by
-    the least bound that is known to be valid: exactly if all noise is Gaussian, else by Renyi
-    divergences, privacy loss distributions, or sums (:mod:`skdp.privacy.composition`). All fits
-    count as fits on the same rows.
-
-    A step that learned from rows without a receipt is refused, and so is one of which that cannot
-    be ruled out. Steps that learn nothing are accepted: ``FunctionTransformer``, ``Normalizer``,
-    ``OneHotEncoder(categories=[...])`` and such; :mod:`skdp.accounts.stateless` has the list.
-
-    The fits of ``GridSearchCV`` and ``RandomizedSearchCV`` are all counted: candidates, times the
-    folds that a row takes part in, and the last one. That is what such a search costs in fits; its
-    scores, and its choice, are exact, and a warning says so. Use the searches of
-    :mod:`skdp.model_selection`, whose receipt covers all of it.
+    Takes apart what :data:`skdp.report.TABLE` says is covered (pipelines, column transformers,
+    unions and a few ensembles) and composes the receipts of all fits in it by the least bound that
+    is known to be valid: exactly if all noise is Gaussian, else by Renyi divergences, privacy loss
+    distributions, or sums (:mod:`skdp.privacy.composition`). All fits count as fits on the same
+    rows. Verdicts depend on classes and parameters, and never on how a fit went.
 
     Parameters
     ----------
@@ -88,8 +77,8 @@ def privacy_spent(estimator: Any, delta: float | None = None) -> TotalSpent:
     Raises
     ------
     ValueError
-        If a step has learned from rows without a receipt, or may have, naming all of them; or if
-        something is not fitted.
+        If a part has read rows without a receipt, or may have, naming all of them and what to use
+        instead where that is known; or if something is not fitted.
 
     Warns
     -----
@@ -111,22 +100,62 @@ def privacy_spent(estimator: Any, delta: float | None = None) -> TotalSpent:
       Pipeline.dpstandardscaler: epsilon=0.6 at delta=1e-05
       Pipeline.dplogisticregression: epsilon=0.8 at delta=1e-05
     """
-    found = Findings()
+    found = _Found()
     if isinstance(estimator, list | tuple):
         for k, one in enumerate(estimator):
-            found.join(found_in(one, f"{type(one).__name__} {k}"))
+            found.look(one, f"{type(one).__name__} {k}")
     else:
-        found = found_in(estimator, type(estimator).__name__)
+        found.look(estimator, type(estimator).__name__)
     if found.refused:
         listed = "".join(f"\n- {reason}" for reason in found.refused)
-        raise ValueError(f"privacy_spent needs a receipt of every step that learned:{listed}")
-    if found.leaks:
-        listed = "; ".join(found.leaks)
-        warn_user(f"The total does not cover all that is public: {listed}.", PrivacyLeakWarning)
+        raise ValueError(f"privacy_spent needs parts of which the privacy is known:{listed}")
+    warn_of("privacy_spent", found.leaks)
     receipts = _once([receipt for receipt in found.receipts if not receipt.nothing])
     relation = common_adjacency(receipts)
     total = compose(receipts, delta, relation)
     return TotalSpent(total.epsilon, total.delta, str(relation), tuple(receipts))
+
+
+@dataclass
+class _Found:
+    """Receipts, parts that are refused, and leaks, on the way through a fitted estimator."""
+
+    receipts: list[Receipt] = field(default_factory=list)
+    refused: list[str] = field(default_factory=list)
+    leaks: list[str] = field(default_factory=list)
+
+    def look(self, thing: Any, who: str) -> None:
+        if isinstance(thing, CarriesBudgets):
+            self._private(thing, who)
+            return
+        verdict = verdict_of(thing)
+        self._note(verdict, who)
+        if verdict.kind == "refused" or type(thing) not in TABLE:
+            return
+        parts = fitted_parts(thing)
+        if parts is None:
+            self.refused.append(f"{who} is not fitted")
+        for name, part in parts or []:
+            self.look(part, f"{who}.{name}")
+
+    def _private(self, thing: Any, who: str) -> None:
+        if not (hasattr(thing, "privacy_ledger_") and hasattr(thing, "privacy_spent_")):
+            self.refused.append(f"{who} is not fitted")
+            return
+        self.receipts.append(Receipt.of(thing, who))
+        if getattr(thing, "random_state", None) is not None:
+            self.leaks.append(f"{who} has a seed, from which anyone can compute its noise")
+        if thing._read_classes:
+            self.leaks.append(f"{who} has read the set of classes off y; pass classes=[...]")
+        # A search has fitted its template many times.
+        for name, part in walk(getattr(thing, "estimator", None), f"{who}.estimator"):
+            self._note(verdict_of(part), name)
+
+    def _note(self, verdict: Verdict, who: str) -> None:
+        if verdict.kind == "refused":
+            self.refused.append(f"{who} {verdict.why}")
+        elif verdict.kind == "leaks":
+            self.leaks.append(f"{who} {verdict.why}")
 
 
 def _once(receipts: list[Receipt]) -> list[Receipt]:

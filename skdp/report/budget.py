@@ -5,13 +5,14 @@ from __future__ import annotations
 import atexit
 from numbers import Real
 from types import TracebackType
-from typing import NoReturn, Self, final
+from typing import Any, NoReturn, Self, final
 
-from .account_book import Entry, Summary
-from .adjacency import Adjacency
-from .ceiling import Ceiling
-from .filters import FILTERS
-from .ledger import PrivacySpent
+from ..privacy.account_book import Entry, Summary
+from ..privacy.adjacency import Adjacency
+from ..privacy.ceiling import Ceiling
+from ..privacy.filters import FILTERS
+from ..privacy.ledger import PrivacySpent
+from .verdicts import check_composed
 
 __all__ = ["PrivacyBudget"]
 
@@ -164,6 +165,40 @@ class PrivacyBudget:
             self._final = self._ceiling.close()
         except FileNotFoundError:
             raise RuntimeError(_LOST) from None
+
+    def fit(self, estimator: Any, X: Any, y: Any = None, **params: Any) -> Any:
+        """Fit an estimator that may be composed of several, if it is known what it reads.
+
+        A private fit cannot see who has called it. So an open budget charges the fits inside of,
+        say, ``AdaBoostClassifier``, and does not see the exact errors that it publishes besides.
+        This method looks the estimator up first, with all of its parts.
+
+        Parameters
+        ----------
+        estimator : estimator
+            To be fitted, in place.
+        X, y : array-like
+            Data set.
+        **params
+            More arguments of its ``fit``.
+
+        Returns
+        -------
+        estimator
+            Fitted.
+
+        Raises
+        ------
+        ValueError
+            If the estimator or a part of it is not covered by :data:`skdp.report.TABLE`. Nothing
+            was read.
+        RuntimeError
+            If the budget is not open.
+        """
+        if self._ceiling is None or self._closed:
+            raise RuntimeError("PrivacyBudget.fit needs an open budget; use 'with' or open().")
+        check_composed("PrivacyBudget.fit", estimator)
+        return estimator.fit(X, y, **params)
 
     def __enter__(self) -> Self:
         return self.open()

@@ -1,0 +1,567 @@
+"""Verdicts on estimators that are composed with private ones: one table, read by all who compose.
+
+A private fit protects a row if all that surrounds it does, too. Who surrounds it is looked up here
+by its exact class (a subclass may do anything) and judged by its parameters, never by how a fit
+went: a verdict that depended on the outcome would itself tell of the rows.
+
+*Covered*: between data sets that differ in one row, and given the same answers of the private
+parts, all that is public is the same, so that the receipts of the parts add up to all there is. A
+test runs each entry over neighbours with the same answers and compares. All fits count as fits on
+the same rows: nothing in scikit-learn's objects proves that two of them had no row in common.
+
+*Leaks*: the same, but for something that is named. Whoever composes it gets a
+:class:`~skdp.PrivacyLeakWarning`.
+
+*Refused*: reads rows by itself, or may; also whatever is not in the table.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Iterator
+from dataclasses import dataclass
+from numbers import Real
+from typing import Any, Literal, NamedTuple
+
+import numpy as np
+from sklearn.calibration import CalibratedClassifierCV
+from sklearn.compose import ColumnTransformer, TransformedTargetRegressor, make_column_selector
+from sklearn.ensemble import (
+    AdaBoostClassifier,
+    AdaBoostRegressor,
+    BaggingClassifier,
+    BaggingRegressor,
+    StackingClassifier,
+    StackingRegressor,
+    VotingClassifier,
+    VotingRegressor,
+)
+from sklearn.feature_extraction import FeatureHasher
+from sklearn.feature_extraction.text import (
+    CountVectorizer,
+    HashingVectorizer,
+    TfidfTransformer,
+    TfidfVectorizer,
+)
+from sklearn.feature_selection import RFE, RFECV, SelectFromModel, SequentialFeatureSelector
+from sklearn.frozen import FrozenEstimator
+from sklearn.impute import MissingIndicator, SimpleImputer
+from sklearn.kernel_approximation import PolynomialCountSketch, RBFSampler
+from sklearn.linear_model import RANSACRegressor
+from sklearn.model_selection import (
+    FixedThresholdClassifier,
+    GridSearchCV,
+    RandomizedSearchCV,
+    TunedThresholdClassifierCV,
+)
+from sklearn.multiclass import OneVsOneClassifier, OneVsRestClassifier
+from sklearn.multioutput import MultiOutputClassifier, MultiOutputRegressor
+from sklearn.pipeline import FeatureUnion, Pipeline
+from sklearn.preprocessing import (
+    Binarizer,
+    FunctionTransformer,
+    MinMaxScaler,
+    Normalizer,
+    OneHotEncoder,
+    OrdinalEncoder,
+    PolynomialFeatures,
+    SplineTransformer,
+    StandardScaler,
+)
+from sklearn.random_projection import GaussianRandomProjection, SparseRandomProjection
+from sklearn.semi_supervised import SelfTrainingClassifier
+
+from ..exceptions import PrivacyLeakWarning
+from ..notices import warn_user
+from ..preprocessing import DPMinMaxScaler, DPStandardScaler
+from ..privacy.carrying import CarriesBudgets
+
+__all__ = [
+    "TABLE",
+    "Entry",
+    "Verdict",
+    "check_composed",
+    "fitted_parts",
+    "problems_of",
+    "spends",
+    "verdict_of",
+    "walk",
+    "warn_of",
+]
+
+_NOTHING = (None, "passthrough", "drop")
+
+
+class Verdict(NamedTuple):
+    """Privacy of one estimator beside the private ones that it holds.
+
+    Parameters
+    ----------
+    kind : {'covered', 'leaks', 'refused'}
+        See the module.
+    why : str
+        Rule by which receipts add up; what leaks, and how to avoid it; or what to use instead.
+    """
+
+    kind: Literal["covered", "leaks", "refused"]
+    why: str
+
+
+_Parts = Callable[[Any], list[tuple[str, Any]] | None]
+
+
+def _no_parts(thing: Any) -> list[tuple[str, Any]]:
+    del thing
+    return []
+
+
+@dataclass(frozen=True)
+class Entry:
+    """Line of the table.
+
+    Parameters
+    ----------
+    best : Verdict
+        With the parameters that suit best.
+    unless : callable, optional
+        Takes an estimator and returns the verdict on parameters that suit less; None if they suit.
+    parts : callable, optional
+        Takes an estimator and returns the names and estimators that it is going to fit.
+    fitted : callable, optional
+        Takes a fitted one and returns names and estimators that were fitted; None if it is not.
+        By default the same as ``parts``.
+    once : bool, default=False
+        Whether it fits each part once, under the name of the parameter that holds it.
+    """
+
+    best: Verdict
+    unless: Callable[[Any], Verdict | None] | None = None
+    parts: _Parts = _no_parts
+    fitted: _Parts | None = None
+    once: bool = False
+
+    @property
+    def composed(self) -> bool:
+        """Whether it is composed of parts."""
+        return self.parts is not _no_parts
+
+
+def verdict_of(estimator: Any) -> Verdict:
+    """Verdict on an estimator by its class and parameters, its parts left aside.
+
+    Parameters
+    ----------
+    estimator : object
+        Fitted or not.
+
+    Returns
+    -------
+    Verdict
+        Of the table; estimators of this package are covered by their own receipt.
+    """
+    if estimator is None or (isinstance(estimator, str) and estimator in _NOTHING):
+        return Verdict("covered", "does nothing")
+    if isinstance(estimator, CarriesBudgets):
+        return Verdict("covered", "has a receipt of its own")
+    entry = TABLE.get(type(estimator))
+    if entry is None:
+        return Verdict("refused", _UNKNOWN)
+    return (entry.unless and entry.unless(estimator)) or entry.best
+
+
+def spends(estimator: Any) -> bool:
+    """Tell whether an estimator has a privacy budget among its parameters.
+
+    Parameters
+    ----------
+    estimator : object
+        Fitted or not.
+    """
+    made = isinstance(estimator, CarriesBudgets)
+    return made and hasattr(estimator, "epsilon") and hasattr(estimator, "delta")
+
+
+def fitted_parts(estimator: Any) -> list[tuple[str, Any]] | None:
+    """Names and estimators that a composed estimator has fitted; None if it is not fitted.
+
+    Parameters
+    ----------
+    estimator : object
+        Fitted or not.
+    """
+    entry = TABLE[type(estimator)]
+    return (entry.fitted or entry.parts)(estimator)
+
+
+def walk(estimator: Any, who: str) -> Iterator[tuple[str, Any]]:
+    """All estimators in a composed one, itself first, each under the path that names it.
+
+    Parameters
+    ----------
+    estimator : object
+        Fitted or not.
+    who : str
+        What to call it.
+
+    Yields
+    ------
+    tuple of str and object
+        Names are joined by dots.
+    """
+    yield who, estimator
+    entry = TABLE.get(type(estimator))
+    for name, part in entry.parts(estimator) or [] if entry else []:
+        yield from walk(part, f"{who}.{name}")
+
+
+def problems_of(estimator: Any) -> tuple[list[str], list[str]]:
+    """Sentences about all parts of an estimator that are refused, and about those that leak.
+
+    Parameters
+    ----------
+    estimator : object
+        Not fitted.
+    """
+    found = [(name, verdict_of(part)) for name, part in walk(estimator, type(estimator).__name__)]
+    said = {kind: [f"{n} {v.why}" for n, v in found if v.kind == kind] for kind in _BAD}
+    return said["refused"], said["leaks"]
+
+
+def check_composed(who: str, estimator: Any) -> None:
+    """Look up an estimator and all of its parts before it is fitted.
+
+    Parameters
+    ----------
+    who : str
+        Who is going to fit it.
+    estimator : object
+        Not fitted.
+
+    Raises
+    ------
+    ValueError
+        If one of them is refused, naming all that are.
+
+    Warns
+    -----
+    PrivacyLeakWarning
+        If one of them leaks.
+    """
+    refused, leaks = problems_of(estimator)
+    if refused:
+        raise ValueError(
+            f"{who} needs parts of which the privacy is known, got others: {'; '.join(refused)}."
+        )
+    warn_of(who, leaks)
+
+
+def warn_of(who: str, leaks: list[str]) -> None:
+    """Warn of what no receipt covers.
+
+    Parameters
+    ----------
+    who : str
+        Who composes.
+    leaks : list of str
+        Sentences without the full stop; none, no warning.
+    """
+    if leaks:
+        listed = "; ".join(dict.fromkeys(leaks))
+        warn_user(f"{who} does not cover all that is public: {listed}.", PrivacyLeakWarning)
+
+
+_BAD = ("refused", "leaks")
+_UNKNOWN = "is not in the table of estimators whose privacy is known (docs/composition.md)"
+_BY_ROW = Verdict("covered", "handles each row by itself and learns nothing")
+_SUM = Verdict("covered", "its fits are fits on the same rows, and their receipts are composed")
+_SEEDS = (
+    "sets random_state of what it fits, from which anyone can compute the noise; fit one model "
+    "with the whole budget"
+)
+_SEVERAL = "DPLogisticRegression and DPSVMClassifier take several classes by themselves"
+_READS_LABELS = "reads the set of labels off y, so that one row can add a label, and a model"
+
+
+def _refused(why: str) -> Entry:
+    return Entry(Verdict("refused", why))
+
+
+# Composed estimators: what they fit, and what else they do with rows.
+
+
+def _steps(thing: Any) -> list[tuple[str, Any]]:
+    return list(thing.steps)
+
+
+def _transformers(thing: Any) -> list[tuple[str, Any]]:
+    return list(thing.transformer_list)
+
+
+def _columns(thing: Any) -> list[tuple[str, Any]]:
+    return [*((name, step) for name, step, _ in thing.transformers), ("remainder", thing.remainder)]
+
+
+def _fitted_columns(thing: Any) -> list[tuple[str, Any]] | None:
+    if not hasattr(thing, "transformers_"):
+        return None
+    return [(name, step) for name, step, _ in thing.transformers_]
+
+
+def _of_columns(thing: Any) -> Verdict | None:
+    for name, _, columns in thing.transformers:
+        if callable(columns) and type(columns) is not make_column_selector:
+            return Verdict(
+                "refused", f"chooses columns of {name!r} by a function, which may look at rows"
+            )
+    if thing.sparse_threshold == 0 or all(_dense(step) for _, step in _columns(thing)):
+        return None
+    if thing.sparse_threshold == 1 and any(_never_full(*given) for given in thing.transformers):
+        return None
+    return Verdict(
+        "leaks",
+        "returns sparse or dense columns by the share of zeros, which one row can turn; pass "
+        "sparse_threshold=0",
+    )
+
+
+def _dense(step: Any) -> bool:
+    """Tell whether a step returns dense columns whatever it is given."""
+    if isinstance(step, DPStandardScaler):
+        return step.with_mean
+    if type(step) is OneHotEncoder:
+        return not step.sparse_output
+    drop = isinstance(step, str) and step == "drop"
+    return drop or isinstance(step, DPMinMaxScaler) or type(step) is OrdinalEncoder
+
+
+def _never_full(name: str, step: Any, columns: Any) -> bool:
+    """Tell whether a step returns columns that hold a zero in each row."""
+    del name
+    if type(step) is not OneHotEncoder or isinstance(step.categories, str) or step.drop is not None:
+        return False
+    # No columns, no zeros: a list of names or numbers says how many there are.
+    named = isinstance(columns, list) and not any(isinstance(c, bool) for c in columns)
+    several = any(len(categories) > 1 for categories in step.categories)
+    return named and len(columns) == len(step.categories) and several
+
+
+def _target(thing: Any) -> list[tuple[str, Any]]:
+    return [("regressor", thing.regressor), ("transformer", thing.transformer)]
+
+
+def _fitted_target(thing: Any) -> list[tuple[str, Any]] | None:
+    # The transformer is made of `func` if there is none, which the entry judges.
+    held = [] if thing.transformer is None else [("transformer", "transformer_")]
+    named = [("regressor", "regressor_"), *held]
+    if not all(hasattr(thing, attribute) for _, attribute in named):
+        return None
+    return [(name, getattr(thing, attribute)) for name, attribute in named]
+
+
+def _of_target(thing: Any) -> Verdict | None:
+    if thing.check_inverse and (thing.func is not None or thing.transformer is not None):
+        return Verdict("leaks", _INVERSE)
+    return None if _elementwise(thing.func) else Verdict("leaks", _BELIEVED)
+
+
+def _named(thing: Any) -> list[tuple[str, Any]]:
+    return list(thing.estimators)
+
+
+def _fitted_named(thing: Any) -> list[tuple[str, Any]] | None:
+    names = [name for name, part in thing.estimators if part != "drop"]
+    fitted = getattr(thing, "estimators_", None)
+    return None if fitted is None else list(zip(names, fitted, strict=True))
+
+
+def _same(thing: Any) -> list[tuple[str, Any]]:
+    return [("estimator", thing.estimator)]
+
+
+def _fitted_same(thing: Any) -> list[tuple[str, Any]] | None:
+    fitted = getattr(thing, "estimators_", None)
+    if fitted is None:
+        return None
+    # In place of a model of labels that no row has, one-vs-rest holds a constant.
+    kind = type(thing.estimator)
+    return [(f"estimators_[{k}]", part) for k, part in enumerate(fitted) if type(part) is kind]
+
+
+# Free steps: parameters with which they learn nothing.
+
+_BELIEVED = "calls a function that is taken to handle each row by itself and to keep nothing"
+_INVERSE = "warns if rows do not come back from its inverse; pass check_inverse=False"
+_ERROR = "raises an error that quotes a category if a row has one that was not listed; pass "
+
+
+def _elementwise(function: Any) -> bool:
+    """Tell whether a function computes entries one by one."""
+    if function is None:
+        return True
+    return isinstance(function, np.ufunc) and function.nin == 1 and function.signature is None
+
+
+def _of_function(step: Any) -> Verdict | None:
+    if step.check_inverse and step.func is not None and step.inverse_func is not None:
+        return Verdict("leaks", _INVERSE)
+    plain = _elementwise(step.func) and not step.kw_args and not callable(step.feature_names_out)
+    return None if plain else Verdict("leaks", _BELIEVED)
+
+
+def _of_one_hot(step: Any) -> Verdict | None:
+    if isinstance(step.categories, str):
+        return Verdict("refused", "reads its categories off the rows; pass categories=[...]")
+    if step.min_frequency is not None or step.max_categories is not None:
+        why = "counts how often categories occur; leave min_frequency and max_categories out"
+        return Verdict("refused", why)
+    if step.handle_unknown == "error":
+        return Verdict("leaks", _ERROR + "handle_unknown='ignore'")
+    if step.handle_unknown == "warn" or step.drop is not None:
+        why = "warns if a row has a category that was not listed; pass handle_unknown='ignore' and "
+        return Verdict("leaks", why + "drop=None")
+    return None
+
+
+def _of_ordinal(step: Any) -> Verdict | None:
+    if isinstance(step.categories, str):
+        return Verdict("refused", "reads its categories off the rows; pass categories=[...]")
+    if step.min_frequency is not None or step.max_categories is not None:
+        why = "counts how often categories occur; leave min_frequency and max_categories out"
+        return Verdict("refused", why)
+    if step.handle_unknown == "error":
+        return Verdict("leaks", _ERROR + "handle_unknown='use_encoded_value' and unknown_value=-1")
+    return None
+
+
+def _of_imputer(step: Any) -> Verdict | None:
+    if step.strategy != "constant" or not step.keep_empty_features:
+        why = "needs strategy='constant' and keep_empty_features=True to learn nothing"
+        return Verdict("refused", why)
+    if step.add_indicator:
+        return Verdict("refused", "notes which columns have gaps; leave add_indicator out")
+    return None
+
+
+def _of_indicator(step: Any) -> Verdict | None:
+    if step.features == "all":
+        return None
+    return Verdict("refused", "notes which columns have gaps; pass features='all'")
+
+
+def _of_kernel(step: Any) -> Verdict | None:
+    if isinstance(step.gamma, Real):
+        return None
+    return Verdict("refused", "takes gamma from the rows; pass a number")
+
+
+def _of_splines(step: Any) -> Verdict | None:
+    if isinstance(step.knots, str):
+        return Verdict("refused", "takes knots from the rows; pass an array of knots")
+    if step.extrapolation == "error":
+        return Verdict("leaks", "raises an error for a row outside its knots; pass another one")
+    return None
+
+
+def _of_words(step: Any) -> Verdict | None:
+    if getattr(step, "vocabulary", ()) is None:
+        return Verdict("refused", "reads its vocabulary off the rows; pass vocabulary=[...]")
+    if getattr(step, "use_idf", False):
+        return Verdict("refused", "counts words over all rows; pass use_idf=False")
+    names = ("preprocessor", "tokenizer", "analyzer")
+    believed = any(callable(getattr(step, name, None)) for name in names)
+    return Verdict("leaks", _BELIEVED) if believed else None
+
+
+TABLE: dict[type, Entry] = {
+    # Composed of parts, which are looked up in turn.
+    Pipeline: Entry(_SUM, parts=_steps, once=True),
+    FeatureUnion: Entry(_SUM, parts=_transformers, once=True),
+    ColumnTransformer: Entry(_SUM, _of_columns, _columns, _fitted_columns, once=True),
+    TransformedTargetRegressor: Entry(_SUM, _of_target, _target, _fitted_target, once=True),
+    FrozenEstimator: Entry(Verdict("covered", "fits nothing"), parts=_same),
+    VotingRegressor: Entry(_SUM, parts=_named, fitted=_fitted_named, once=True),
+    MultiOutputRegressor: Entry(_SUM, parts=_same, fitted=_fitted_same),
+    MultiOutputClassifier: Entry(_SUM, parts=_same, fitted=_fitted_same),
+    OneVsRestClassifier: Entry(
+        Verdict("leaks", f"{_READS_LABELS}; {_SEVERAL}"),
+        parts=_same,
+        fitted=_fitted_same,
+    ),
+    VotingClassifier: Entry(
+        Verdict("leaks", f"{_READS_LABELS}; fit one model with the whole budget"),
+        parts=_named,
+        fitted=_fitted_named,
+    ),
+    # Read rows beside the fits.
+    AdaBoostClassifier: _refused(
+        "weighs rows by whether they were predicted, and publishes exact errors; fit one model "
+        "with the whole budget"
+    ),
+    AdaBoostRegressor: _refused(
+        "weighs rows by their errors, and publishes them; fit one model with the whole budget"
+    ),
+    BaggingClassifier: _refused(_SEEDS),
+    BaggingRegressor: _refused(_SEEDS),
+    CalibratedClassifierCV: _refused(
+        "calibrates on exact scores and labels; use predict_proba of DPLogisticRegression"
+    ),
+    FixedThresholdClassifier: _refused(
+        "looks at the labels for whether there are two; compare predict_proba with the threshold"
+    ),
+    GridSearchCV: _refused(
+        "chooses by exact scores of rows, and publishes them; use "
+        "skdp.model_selection.DPGridSearchCV"
+    ),
+    OneVsOneClassifier: _refused(
+        f"publishes the exact number of rows of each two classes; {_SEVERAL}"
+    ),
+    RandomizedSearchCV: _refused(
+        "chooses by exact scores of rows, and publishes them; use "
+        "skdp.model_selection.DPRandomizedSearchCV"
+    ),
+    RANSACRegressor: _refused(
+        "chooses rows by their exact residuals; use DPLinearRegression(loss='huber')"
+    ),
+    RFE: _refused("fits a number of times that is not counted; use a model with an l1 penalty"),
+    RFECV: _refused("chooses features by exact scores of rows; use a model with an l1 penalty"),
+    SelectFromModel: _refused("has not been examined; use a model with an l1 penalty"),
+    SelfTrainingClassifier: _refused(
+        "labels rows by exact predictions, and publishes which; fit the rows that have labels"
+    ),
+    SequentialFeatureSelector: _refused(
+        "chooses features by exact scores of rows; use a model with an l1 penalty"
+    ),
+    StackingClassifier: _refused(
+        "reads the set of labels off y, and folds that balance them; fit one model with the whole "
+        "budget"
+    ),
+    StackingRegressor: _refused(
+        "fits to folds, and its fits were not kept; average models by VotingRegressor"
+    ),
+    TunedThresholdClassifierCV: _refused(
+        "chooses its threshold by exact scores of rows; compare predict_proba with a threshold "
+        "that is known beforehand"
+    ),
+    MinMaxScaler: _refused("learns ranges from the rows; use skdp.preprocessing.DPMinMaxScaler"),
+    StandardScaler: _refused(
+        "learns means and variances from the rows; use skdp.preprocessing.DPStandardScaler"
+    ),
+    # Handle each row by itself.
+    Binarizer: Entry(_BY_ROW),
+    CountVectorizer: Entry(_BY_ROW, _of_words),
+    FeatureHasher: Entry(_BY_ROW),
+    FunctionTransformer: Entry(_BY_ROW, _of_function),
+    GaussianRandomProjection: Entry(_BY_ROW),
+    HashingVectorizer: Entry(_BY_ROW, _of_words),
+    MissingIndicator: Entry(_BY_ROW, _of_indicator),
+    Normalizer: Entry(_BY_ROW),
+    OneHotEncoder: Entry(_BY_ROW, _of_one_hot),
+    OrdinalEncoder: Entry(_BY_ROW, _of_ordinal),
+    PolynomialCountSketch: Entry(_BY_ROW),
+    PolynomialFeatures: Entry(_BY_ROW),
+    RBFSampler: Entry(_BY_ROW, _of_kernel),
+    SimpleImputer: Entry(_BY_ROW, _of_imputer),
+    SparseRandomProjection: Entry(_BY_ROW),
+    SplineTransformer: Entry(_BY_ROW, _of_splines),
+    TfidfTransformer: Entry(_BY_ROW, _of_words),
+    TfidfVectorizer: Entry(_BY_ROW, _of_words),
+}

@@ -1,0 +1,549 @@
+"""The table of verdicts: what it calls covered gives nobody away, and what leaks is shown to leak.
+
+Each entry is run over data sets that differ in one row, with the same answers of its private parts:
+recorded on one, replayed on the other. All that is public is compared then, in all parts: fitted
+attributes, warnings, exceptions, what is printed, and the spend that is reported.
+"""
+
+import re
+import warnings
+from pathlib import Path
+
+import numpy as np
+import pytest
+import scipy.sparse as sp
+from sklearn.base import BaseEstimator, TransformerMixin, clone
+from sklearn.compose import ColumnTransformer, TransformedTargetRegressor, make_column_selector
+from sklearn.decomposition import PCA
+from sklearn.ensemble import (
+    AdaBoostClassifier,
+    BaggingClassifier,
+    StackingClassifier,
+    VotingClassifier,
+    VotingRegressor,
+)
+from sklearn.feature_extraction import FeatureHasher
+from sklearn.feature_extraction.text import (
+    CountVectorizer,
+    HashingVectorizer,
+    TfidfTransformer,
+    TfidfVectorizer,
+)
+from sklearn.feature_selection import RFE, RFECV, SelectFromModel, SequentialFeatureSelector
+from sklearn.frozen import FrozenEstimator
+from sklearn.impute import MissingIndicator, SimpleImputer
+from sklearn.kernel_approximation import PolynomialCountSketch, RBFSampler
+from sklearn.linear_model import RANSACRegressor
+from sklearn.model_selection import GridSearchCV, KFold, TunedThresholdClassifierCV
+from sklearn.multiclass import OneVsOneClassifier, OneVsRestClassifier
+from sklearn.multioutput import MultiOutputClassifier, MultiOutputRegressor
+from sklearn.pipeline import Pipeline, make_pipeline, make_union
+from sklearn.preprocessing import (
+    Binarizer,
+    FunctionTransformer,
+    MinMaxScaler,
+    Normalizer,
+    OneHotEncoder,
+    OrdinalEncoder,
+    PolynomialFeatures,
+    SplineTransformer,
+    StandardScaler,
+)
+from sklearn.random_projection import GaussianRandomProjection, SparseRandomProjection
+from sklearn.semi_supervised import SelfTrainingClassifier
+
+import skdp
+from skdp import DPLinearRegression, DPLogisticRegression, PrivacyBudget, PrivacyLeakWarning
+from skdp.model_selection import DPGridSearchCV, DPRandomizedSearchCV
+from skdp.preprocessing import BoundsScaler, DPMinMaxScaler, DPStandardScaler
+from skdp.privacy.opening import opened_by
+from skdp.report import TABLE, verdict_of
+from skdp.testing import RecordingOracle, ReplayOracle, Transcript
+
+N = 60
+RNG = np.random.default_rng(0)
+# Two numbers and the code of a category; class 2 has no row, and class 1 has one.
+X = np.column_stack([RNG.uniform(-1, 1, size=(N, 2)), np.arange(N) % 3])
+LABELS = np.zeros(N, dtype=int)
+LABELS[0] = 1
+TARGETS = RNG.uniform(-1, 1, size=N)
+CODES = [[0.0, 1.0, 2.0]]
+
+
+def changed(row=None, target=None, y=LABELS):
+    """D' of the data set D: the first row is another one."""
+    other, targets = X.copy(), y.copy()
+    if row is not None:
+        other[0] = row
+    if target is not None:
+        targets[0] = target
+    return other, targets
+
+
+# What one row can do: each is within what models declare, so that nothing may come of it.
+NEIGHBOURS = {
+    "new label": {"target": 2},
+    "empty class": {"target": 0},
+    "new category": {"row": [0.5, 0.5, 7.0]},
+    "outlier": {"row": [1e30, -1e30, 1.0]},
+    "no zeros": {"row": [1e-30, 1e-30, 0.0]},
+}
+OF_NUMBERS = {"target": {"target": 1e9}} | {k: v for k, v in NEIGHBOURS.items() if "row" in v}
+
+
+def logistic(**options):
+    given = {"classes": [0, 1, 2], "data_norm": 2.0, "precondition": None, "solver": "gd"}
+    return DPLogisticRegression(0.5, **given | options)
+
+
+def linear(**options):
+    given = {"data_norm": 2.0, "target_bounds": (-1, 1), "precondition": None, "solver": "gd"}
+    return DPLinearRegression(0.5, **given | options)
+
+
+def one_hot(**options):
+    return OneHotEncoder(**{"categories": CODES, "handle_unknown": "ignore"} | options)
+
+
+def scaler():
+    return DPStandardScaler(0.5, bounds=(-1, 1))
+
+
+def columns(encoder=None, **options):
+    given = [("numbers", scaler(), [0, 1]), ("codes", encoder or one_hot(), [2])]
+    return ColumnTransformer(given, **options)
+
+
+def frozen():
+    return FrozenEstimator(linear().fit(X[::-1], TARGETS))
+
+
+COVERED = {
+    "model": logistic,
+    "Pipeline": lambda: make_pipeline(Normalizer(), scaler(), BoundsScaler((-1, 1)), logistic()),
+    "ColumnTransformer, dense": lambda: make_pipeline(columns(sparse_threshold=0), logistic()),
+    "ColumnTransformer, of dense parts": lambda: make_pipeline(
+        columns(one_hot(sparse_output=False)), logistic()
+    ),
+    "ColumnTransformer, ordinal": lambda: make_pipeline(
+        columns(OrdinalEncoder(**ORDINAL)), logistic()
+    ),
+    "ColumnTransformer, sparse": lambda: make_pipeline(columns(sparse_threshold=1), logistic()),
+    "ColumnTransformer, remainder": lambda: make_pipeline(
+        ColumnTransformer([("n", DPMinMaxScaler(0.5), [0])], remainder=scaler()), logistic()
+    ),
+    "FeatureUnion": lambda: make_pipeline(make_union(scaler(), Normalizer()), logistic()),
+    "nested": lambda: make_pipeline(
+        make_union(make_pipeline(columns(sparse_threshold=0)), scaler()), logistic()
+    ),
+    "TransformedTargetRegressor": lambda: TransformedTargetRegressor(
+        linear(), func=np.tanh, inverse_func=np.arctanh, check_inverse=False
+    ),
+    "FrozenEstimator": frozen,
+    "VotingRegressor": lambda: VotingRegressor([("a", linear()), ("b", linear(alpha=1.0))]),
+    "DPGridSearchCV": lambda: DPGridSearchCV(
+        make_pipeline(columns(sparse_threshold=0), logistic()),
+        {"logisticregression__C": [1.0]},
+    ),
+}
+ORDINAL = {"categories": CODES, "handle_unknown": "use_encoded_value", "unknown_value": -1}
+REGRESSORS = ("TransformedTargetRegressor", "FrozenEstimator", "VotingRegressor")
+LEAKING = {
+    "ColumnTransformer": (
+        lambda: make_pipeline(columns(sparse_threshold=0.6), logistic()),
+        "new category",
+    ),
+    "OneHotEncoder, error": (
+        lambda: make_pipeline(one_hot(handle_unknown="error", categories=[None] * 3), logistic()),
+        "new category",
+    ),
+    "OneVsRestClassifier": (lambda: OneVsRestClassifier(logistic(classes=[0, 1])), "new label"),
+    "VotingClassifier": (lambda: VotingClassifier([("a", logistic())]), "new label"),
+    "classes": (lambda: logistic(classes=None), "new label"),
+    "classes in a pipeline": (lambda: make_pipeline(logistic(classes=None)), "empty class"),
+}
+
+
+def public(thing, seen=()):
+    """Public attributes of a fitted estimator and of all that it holds, in comparable form."""
+    if isinstance(thing, BaseEstimator):
+        if any(thing is other for other in seen):
+            return "itself"
+        names = sorted(n for n in vars(thing) if n.endswith("_") and not n.startswith("_"))
+        held = {name: public(getattr(thing, name), (*seen, thing)) for name in names}
+        parts = {k: public(v, (*seen, thing)) for k, v in thing.get_params(deep=False).items()}
+        return type(thing).__name__, held, parts
+    if sp.issparse(thing):
+        return "sparse", thing.shape, public(thing.toarray())
+    if isinstance(thing, np.ndarray):
+        held = [public(part, seen) for part in thing] if thing.dtype == object else thing.tobytes()
+        return thing.shape, str(thing.dtype), held
+    if isinstance(thing, dict):
+        return {repr(key): public(value, seen) for key, value in thing.items()}
+    if isinstance(thing, list | tuple):
+        return [public(part, seen) for part in thing]
+    if isinstance(thing, int | float | str | None | type) or not hasattr(thing, "__dict__"):
+        return repr(thing)
+    return type(thing).__name__, public(vars(thing), seen)
+
+
+def outcome(estimator, X, y, oracle, capsys):
+    """All that comes of a fit, with the oracles that a factory makes."""
+    found = {}
+    with warnings.catch_warnings(record=True) as said, opened_by(oracle):
+        warnings.simplefilter("always")
+        try:
+            estimator.fit(X, y)
+        except Exception as failure:
+            found["exception"] = type(failure), str(failure), str(failure.__cause__)
+        found["fit warns"] = [(w.category, str(w.message)) for w in said]
+    with warnings.catch_warnings(record=True) as said:
+        warnings.simplefilter("always")
+        try:
+            found["spent"] = str(skdp.privacy_spent(estimator))
+        except ValueError as refusal:
+            found["refusal"] = str(refusal)
+        found["privacy_spent warns"] = [(w.category, str(w.message)) for w in said]
+    found["printed"] = capsys.readouterr().out
+    found["public"] = public(estimator)
+    return found
+
+
+def neighbours(make, y, change, capsys):
+    """Outcomes of fits to D and to D' with the same answers."""
+    transcripts = []
+
+    def recording(rows, ledger, adjacency, noise):
+        transcripts.append(Transcript())
+        return RecordingOracle(rows, ledger, adjacency, noise, transcripts[-1])
+
+    def replaying(rows, ledger, adjacency, noise):
+        if not coming:
+            raise RuntimeError("a private part is fitted that was not fitted before")
+        return ReplayOracle(ledger, adjacency, coming.pop(0))
+
+    estimator = make()
+    first = outcome(clone(estimator), X, y, recording, capsys)
+    coming = list(transcripts)
+    second = outcome(clone(estimator), *changed(**change, y=y), replaying, capsys)
+    assert not coming or "exception" in second
+    return first, second
+
+
+@pytest.mark.parametrize(
+    ("name", "change"),
+    [
+        (name, change)
+        for name in COVERED
+        if name != "DPGridSearchCV"
+        for change in (OF_NUMBERS if name in REGRESSORS else NEIGHBOURS)
+    ],
+)
+def test_what_is_covered_is_the_same_for_neighbours(name, change, capsys):
+    regressor = name in REGRESSORS
+    given = OF_NUMBERS[change] if regressor else NEIGHBOURS[change]
+    first, second = neighbours(COVERED[name], TARGETS if regressor else LABELS, given, capsys)
+    assert "exception" not in first
+    assert first["spent"].startswith("epsilon=")
+    assert not [w for w in first["fit warns"] if w[0] is PrivacyLeakWarning]
+    assert not first["privacy_spent warns"]
+    assert second == first
+
+
+@pytest.mark.parametrize("change", OF_NUMBERS)
+def test_several_targets_are_the_same_for_neighbours(change, capsys):
+    y = np.column_stack([TARGETS, TARGETS[::-1]])
+    given = OF_NUMBERS[change]
+    first, second = neighbours(lambda: MultiOutputRegressor(linear()), y, given, capsys)
+    assert len(first["public"][1]["estimators_"]) == 2
+    assert not first["privacy_spent warns"]
+    assert second == first
+    labels = np.column_stack([LABELS, LABELS[::-1]])
+    given = {"row": given.get("row"), "target": 2}
+    first, second = neighbours(lambda: MultiOutputClassifier(logistic()), labels, given, capsys)
+    assert not first["privacy_spent warns"]
+    assert second == first
+
+
+@pytest.mark.parametrize("name", LEAKING)
+def test_what_leaks_is_named_and_really_differs(name, capsys):
+    make, change = LEAKING[name]
+    if "error" in name:
+        codes = [[*np.unique(column)] for column in X.T]
+        given = make().set_params(onehotencoder__categories=codes)
+        make = lambda: given  # noqa: E731
+    first, second = neighbours(make, LABELS, NEIGHBOURS[change], capsys)
+    warned = [text for kind, text in first["privacy_spent warns"] if kind is PrivacyLeakWarning]
+    assert len(warned) == 1
+    assert {k: v for k, v in second.items() if k != "privacy_spent warns"} != {
+        k: v for k, v in first.items() if k != "privacy_spent warns"
+    }
+
+
+@pytest.mark.parametrize("change", NEIGHBOURS)
+def test_the_layout_of_columns_is_judged_by_parameters_and_not_by_how_a_fit_went(change):
+    for threshold in (0.2, 0.3, 0.6, 0.9):
+        pipeline = make_pipeline(columns(sparse_threshold=threshold), logistic())
+        pipeline.fit(*changed(**NEIGHBOURS[change]))
+        with pytest.warns(PrivacyLeakWarning, match="sparse_threshold=0"):
+            skdp.privacy_spent(pipeline)
+
+
+# Free steps: rows, and parameters with which they learn nothing.
+WORDS = np.array([f"word{k % 7} other{k % 3}" for k in range(N)])
+STEPS = [
+    (Binarizer(), X),
+    (CountVectorizer(vocabulary=["word1", "other2"]), WORDS),
+    (FeatureHasher(4, input_type="string"), [[word] for word in WORDS]),
+    (FunctionTransformer(np.tanh), X),
+    (GaussianRandomProjection(2, random_state=0), X),
+    (HashingVectorizer(n_features=16), WORDS),
+    (MissingIndicator(features="all"), X),
+    (Normalizer(), X),
+    (one_hot(categories=[*CODES] * 3), X),
+    (OrdinalEncoder(**ORDINAL | {"categories": [*CODES] * 3}), X),
+    (PolynomialCountSketch(n_components=8, random_state=0), X),
+    (PolynomialFeatures(2), X),
+    (RBFSampler(gamma=1.0, random_state=0), X),
+    (SimpleImputer(strategy="constant", fill_value=0.0, keep_empty_features=True), X),
+    (SparseRandomProjection(2, random_state=0), X),
+    (SplineTransformer(knots=np.linspace(-1, 1, 5)[:, None] * [1, 1, 3]), X),
+    (TfidfTransformer(use_idf=False), np.abs(X)),
+    (TfidfVectorizer(vocabulary=["word1", "other2"], use_idf=False), WORDS),
+]
+
+
+@pytest.mark.parametrize(("step", "rows"), STEPS, ids=lambda s: type(s).__name__)
+def test_free_steps_handle_each_row_by_itself_and_learn_nothing(step, rows):
+    assert verdict_of(step).kind == "covered"
+    others = [rows.copy() for _ in range(4)]
+    others[0][0], others[1][0] = rows[1], rows[2]
+    if rows is X:
+        others[2][0], others[3][0] = [1e30, -1e30, 7.0], [0.0, 0.0, 0.0]
+    with warnings.catch_warnings():
+        warnings.simplefilter("error")
+        first = clone(step).fit(rows)
+        whole = first.transform(rows)
+        for other in others:
+            second = clone(step).fit(other)
+            assert public(second) == public(first)
+            moved = second.transform(other)
+            assert sp.issparse(moved) == sp.issparse(whole)
+            np.testing.assert_array_equal(dense(moved)[1:], dense(whole)[1:])
+
+
+def dense(rows):
+    return rows.toarray() if sp.issparse(rows) else rows
+
+
+def test_every_covered_class_of_the_table_was_tried():
+    tried = {type(step) for step, _ in STEPS}
+    tried |= {MultiOutputRegressor, MultiOutputClassifier}
+    for make in [*COVERED.values(), *(make for make, _ in LEAKING.values())]:
+        tried |= {type(part) for part in parts_of(make())}
+    named = {kind for kind, entry in TABLE.items() if entry.best.kind != "refused"}
+    assert named <= tried
+
+
+def parts_of(thing):
+    held = [v for v in thing.get_params(deep=True).values() if isinstance(v, BaseEstimator)]
+    return [thing, *held]
+
+
+class Centred(TransformerMixin, BaseEstimator):
+    """Declares that it needs no fit, and takes the mean of the batch away."""
+
+    def fit(self, X, y=None):
+        return self
+
+    def transform(self, X):
+        return X - X.mean(axis=0)
+
+    def __sklearn_tags__(self):
+        tags = super().__sklearn_tags__()
+        tags.requires_fit = False
+        return tags
+
+
+class Normalized(Normalizer):
+    """A subclass may do anything."""
+
+
+class Sampled(Pipeline):
+    """As pipelines of other packages, which make rows out of rows."""
+
+
+REFUSED = {
+    "AdaBoostClassifier": lambda: AdaBoostClassifier(logistic(max_weight=4 / N)),
+    "BaggingClassifier": lambda: BaggingClassifier(logistic()),
+    "Centred": lambda: make_pipeline(Centred(), logistic()),
+    "GridSearchCV": lambda: GridSearchCV(logistic(), {"C": [1.0]}, cv=KFold(2)),
+    "MinMaxScaler": lambda: make_pipeline(MinMaxScaler(), logistic()),
+    "Normalized": lambda: make_pipeline(Normalized(), logistic()),
+    "OneHotEncoder": lambda: make_pipeline(OneHotEncoder(), logistic()),
+    "OneVsOneClassifier": lambda: OneVsOneClassifier(logistic()),
+    "PCA": lambda: make_pipeline(PCA(1), logistic()),
+    "RANSACRegressor": lambda: RANSACRegressor(linear()),
+    "RFE": lambda: RFE(logistic()),
+    "RFECV": lambda: RFECV(logistic()),
+    "Sampled": lambda: Sampled([("model", logistic())]),
+    "SelectFromModel": lambda: make_pipeline(SelectFromModel(logistic()), logistic()),
+    "SelfTrainingClassifier": lambda: SelfTrainingClassifier(logistic()),
+    "SequentialFeatureSelector": lambda: SequentialFeatureSelector(logistic()),
+    "SimpleImputer": lambda: make_pipeline(SimpleImputer(), logistic()),
+    "StackingClassifier": lambda: StackingClassifier([("a", logistic())]),
+    "StandardScaler": lambda: make_pipeline(StandardScaler(), logistic()),
+    "TunedThresholdClassifierCV": lambda: TunedThresholdClassifierCV(logistic()),
+}
+
+
+class Untouchable:
+    """Rows that nobody may look at."""
+
+    def __getattribute__(self, name):
+        raise AssertionError(f"rows were asked for {name}")
+
+
+@pytest.mark.parametrize("name", REFUSED)
+def test_what_reads_rows_is_refused_by_all_who_compose_and_nobody_recommends_a_budget(name):
+    estimator = REFUSED[name]()
+    said = []
+    with pytest.raises(ValueError, match="privacy is known") as refusal:
+        skdp.privacy_spent(estimator)
+    said.append(str(refusal.value))
+    for search in (DPGridSearchCV(estimator, {}), DPRandomizedSearchCV(estimator, {})):
+        with pytest.raises(ValueError, match="needs") as refusal:
+            search.fit(X, LABELS)
+        assert "privacy_spent_" not in vars(search)
+        said.append(str(refusal.value))
+    with PrivacyBudget(1.0, 1e-5) as budget:
+        with pytest.raises(ValueError, match="privacy is known") as refusal:
+            budget.fit(estimator, Untouchable(), Untouchable())
+        assert budget.spent.epsilon == 0
+    said.append(str(refusal.value))
+    assert not any("open a skdp.PrivacyBudget" in text for text in said)
+
+
+def test_a_budget_fits_what_is_covered_and_warns_of_what_leaks():
+    with PrivacyBudget(2.0, 1e-5) as budget:
+        fitted = budget.fit(make_pipeline(scaler(), logistic()), X, LABELS)
+        assert fitted[-1].coef_.shape == (3, 3)
+        assert [entry.who for entry in budget.receipts] == [
+            "DPStandardScaler",
+            "DPLogisticRegression",
+        ]
+        with pytest.warns(PrivacyLeakWarning, match="OneVsRestClassifier reads the set of labels"):
+            budget.fit(OneVsRestClassifier(logistic(classes=[0, 1])), X, LABELS)
+    with pytest.raises(RuntimeError, match="needs an open budget"):
+        budget.fit(logistic(), X, LABELS)
+
+
+@pytest.mark.parametrize("search", [DPGridSearchCV, DPRandomizedSearchCV])
+@pytest.mark.parametrize(
+    ("step", "said"),
+    [
+        (columns(), "sparse_threshold=0"),
+        (FunctionTransformer(lambda rows: rows - rows.mean(axis=0)), "calls a function"),
+    ],
+)
+@pytest.mark.filterwarnings("ignore:.*compares scores:UserWarning")
+def test_searches_warn_of_what_leaks_and_so_do_totals_of_them(search, step, said):
+    found = search(make_pipeline(step, logistic()), {"dplogisticregression__C": [1.0]})
+    with pytest.warns(PrivacyLeakWarning, match=said):
+        found.fit(X, LABELS)
+    with pytest.warns(PrivacyLeakWarning, match=said):
+        skdp.privacy_spent(found)
+
+
+@pytest.mark.filterwarnings("ignore:.*compares scores:UserWarning")
+@pytest.mark.filterwarnings("ignore:.*reads the set of classes:skdp.PrivacyLeakWarning")
+def test_totals_of_searches_say_that_classes_were_read_off_the_targets():
+    search = DPGridSearchCV(logistic(classes=None), {"C": [1.0]})
+    for target, classes in ((1, 2), (2, 2)):
+        search.fit(*changed(target=target))
+        assert search.classes_.size == classes
+        for fitted in (search, search.best_estimator_):
+            with pytest.warns(PrivacyLeakWarning, match=r"read the set of classes off y"):
+                skdp.privacy_spent(fitted)
+    search.set_params(estimator__classes=[0, 1, 2]).fit(X, LABELS)
+    for fitted in (search, search.best_estimator_):
+        with warnings.catch_warnings():
+            warnings.simplefilter("error")
+            skdp.privacy_spent(fitted)
+
+
+@pytest.mark.filterwarnings("ignore:.*compares scores:UserWarning")
+@pytest.mark.parametrize("exhaustive", [False, True])
+def test_searches_find_the_steps_that_columns_were_fitted_by(exhaustive):
+    """A column transformer fits copies of its steps, and their receipts are the ones that count."""
+    layout = ColumnTransformer([("num", DPStandardScaler(bounds=(-1, 1)), [0, 1])])
+    space = {"dplogisticregression__C": [0.5, 1.0]}
+    search = DPGridSearchCV(
+        make_pipeline(layout, logistic()), space, epsilon=2.0, exhaustive=exhaustive
+    ).fit(X, LABELS)
+    total = skdp.privacy_spent(search.best_estimator_)
+    assert total.spent == pytest.approx(search.privacy_spent_, rel=1e-3)
+    (receipt,) = total.receipts
+    assert "columntransformer.num" in receipt.who
+
+
+def test_classes_that_a_stream_declares_were_not_read():
+    stream = logistic(classes=None).partial_fit(X, LABELS, classes=[0, 1, 2])
+    with warnings.catch_warnings():
+        warnings.simplefilter("error")
+        assert skdp.privacy_spent(stream).epsilon > 0
+
+
+def test_advice_is_followed_by_a_better_verdict():
+    """Whoever does what a verdict recommends is covered."""
+    mended = [
+        (columns(), {"sparse_threshold": 0}),
+        (FunctionTransformer(np.exp, np.log), {"check_inverse": False}),
+        (TransformedTargetRegressor(linear(), func=np.exp), {"check_inverse": False}),
+        (OneHotEncoder(), {"categories": CODES, "handle_unknown": "ignore"}),
+        (one_hot(min_frequency=2), {"min_frequency": None}),
+        (one_hot(handle_unknown="warn", drop="first"), {"handle_unknown": "ignore", "drop": None}),
+        (OrdinalEncoder(), ORDINAL),
+        (OrdinalEncoder(**ORDINAL | {"max_categories": 2}), {"max_categories": None}),
+        (SimpleImputer(), {"strategy": "constant", "keep_empty_features": True}),
+        (
+            SimpleImputer(strategy="constant", keep_empty_features=True, add_indicator=True),
+            {"add_indicator": False},
+        ),
+        (MissingIndicator(), {"features": "all"}),
+        (RBFSampler(gamma="scale"), {"gamma": 1.0}),
+        (SplineTransformer(), {"knots": np.zeros((2, 1))}),
+        (
+            SplineTransformer(knots=np.zeros((2, 1)), extrapolation="error"),
+            {"extrapolation": "linear"},
+        ),
+        (CountVectorizer(), {"vocabulary": ["a"]}),
+        (TfidfVectorizer(vocabulary=["a"]), {"use_idf": False}),
+        (CountVectorizer(vocabulary=["a"], tokenizer=str.split), {"tokenizer": None}),
+    ]  # fmt: skip
+    for step, advice in mended:
+        verdict = verdict_of(step)
+        assert verdict.kind != "covered"
+        assert verdict_of(step.set_params(**advice)).kind == "covered"
+        named = [name for name in advice if name in verdict.why]
+        assert named or "function" in verdict.why or "another one" in verdict.why
+
+
+def test_columns_that_a_function_chooses_are_refused():
+    layout = ColumnTransformer([("n", Normalizer(), lambda rows: [0, 1])])
+    assert verdict_of(layout).kind == "refused"
+    by_type = [("n", scaler(), make_column_selector(dtype_include=float))]
+    assert verdict_of(ColumnTransformer(by_type)).kind == "covered"
+
+
+@pytest.mark.parametrize("thing", [object(), StandardScaler, "text", 3])
+def test_what_is_no_estimator_is_refused(thing):
+    with pytest.raises(ValueError, match="privacy is known"):
+        skdp.privacy_spent(thing)
+
+
+def test_the_page_lists_every_verdict():
+    page = (Path(__file__).resolve().parents[2] / "docs" / "composition.md").read_text()
+    lines = dict(re.findall(r"^\| `(\w+)` \| (\w+)", page, flags=re.MULTILINE))
+    listed = {kind.__name__: entry.best.kind for kind, entry in TABLE.items()}
+    assert {name: lines.get(name) for name in listed} == listed
