@@ -66,9 +66,6 @@ class RowBounds:
         None keeps all.
     nonnegative : bool, default=False
         Whether negative features count as zero.
-    exact : bool, default=False
-        Whether rows are brought to a public grid, on which sums of products are exact; see
-        :mod:`skdp.data.grid`.
     """
 
     data_norm: float
@@ -78,7 +75,6 @@ class RowBounds:
     feature_bound: float | None = None
     columns: tuple[int, ...] | None = None
     nonnegative: bool = False
-    exact: bool = False
 
     def __post_init__(self) -> None:
         if self.row_map is None:

@@ -213,7 +213,7 @@ def test_an_unclipped_row_is_caught(plant, layout):
 
 
 def test_a_row_that_is_clipped_only_in_the_scores_is_caught(plant):
-    def bug(self, r, reach):
+    def bug(self, r):
         return self._X.T @ r
 
     plant.caught(Block, "combine", bug, sensitivity(), TOO_FAR)

@@ -6,7 +6,7 @@ from abc import ABC, abstractmethod
 from copy import copy
 from dataclasses import dataclass
 from functools import cached_property
-from math import ceil, inf
+from math import ceil
 from typing import Any, TypeAlias, TypeVar
 
 import numpy as np
@@ -106,12 +106,8 @@ class BoundedBlock(ABC):
         """
 
     @abstractmethod
-    def combine(self, r: np.ndarray, reach: float = inf) -> np.ndarray:
-        """Sum of the rows weighted by r, (m,) or (m, K); has the shape of w. Overwrites r.
-
-        ``reach`` is a public bound on ``|r_i|`` times the norm of row i. With it, sums of rows on
-        a grid are exact.
-        """
+    def combine(self, r: np.ndarray) -> np.ndarray:
+        """Sum of the rows weighted by r, (m,) or (m, K); has the shape of w. Overwrites r."""
 
     @abstractmethod
     def combine_within(self, r: np.ndarray, bound: float) -> np.ndarray:
@@ -269,9 +265,8 @@ class Block(BoundedBlock):
         out[d, d] = m * self._constant**2
         return out
 
-    def combine(self, r: np.ndarray, reach: float = inf) -> np.ndarray:
+    def combine(self, r: np.ndarray) -> np.ndarray:
         """Sum of the rows weighted by r, (m,) or (m, K); has the shape of w. Overwrites r."""
-        del reach  # Of no use to sums that are rounded.
         if not self._constant:
             return _transposed(self._X) @ self._scaled(r)
         last = self._constant * np.add.reduce(r)

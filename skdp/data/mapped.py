@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 from copy import copy
-from math import inf
 
 import numpy as np
 
@@ -104,9 +103,8 @@ class MappedBlock(BoundedBlock):
         del shrunk
         return self.scores(w)
 
-    def combine(self, r: np.ndarray, reach: float = inf) -> np.ndarray:
+    def combine(self, r: np.ndarray) -> np.ndarray:
         """Sum of the rows weighted by r, (m,) or (m, K); has the shape of w. Overwrites r."""
-        del reach  # Of no use to sums that are rounded.
         last = self._constant * r.sum(axis=0, keepdims=True) if self._constant else None
         r = self._scaled(r)
         total = r.sum(axis=0)

@@ -75,12 +75,11 @@ def of_sum(n_rows: int, spread: float = 1.0) -> float:
 def spread(bounds: RowBounds, steepest: float, bound: float) -> float:
     r"""How much longer what is added up for a row may be than what the row contributes.
 
-    Without a map the two are the same, and so where mapped rows are written out, on a grid. With
-    one, ``z = x B - s``, sums are taken of x, and B and s are applied to the sums. What is added up
-    for a row with derivative r, shrunk by the factor f, is then at most ``f |r| l`` long after B,
-    with l the bound on the length of any mapped row. r is at most ``steepest``, and at most the
-    bound divided by the length of the row with its intercept entry, which is at least that entry
-    and, as lengths are computed with a margin, at least
+    Without a map the two are the same. With one, ``z = x B - s``, sums are taken of x, and B and s
+    are applied to the sums. What is added up for a row with derivative r, shrunk by the factor f,
+    is then at most ``f |r| l`` long after B, with l the bound on the length of any mapped row. r is
+    at most ``steepest``, and at most the bound divided by the length of the row with its intercept
+    entry, which is at least that entry and, as lengths are computed with a margin, at least
 
     .. math:: f \min(\mathrm{norm},\; 10^{-4} \|s\| + 8 (d + 8) u\, l).
 
@@ -94,7 +93,7 @@ def spread(bounds: RowBounds, steepest: float, bound: float) -> float:
         Bound on what a row contributes.
     """
     row_map = bounds.row_map
-    if row_map is None or bounds.exact:
+    if row_map is None:
         return 1.0
     longest = row_map.longest(bounds.data_norm)
     shift = float(np.linalg.norm(row_map.shift))

@@ -133,7 +133,7 @@ def _kind(solver: object) -> type[Solver]:
 
 def _many_vertices(problem: Problem) -> bool:
     """Whether to move towards one of many vertices at a time; alike for all totals of weights."""
-    if not isinstance(problem.constraint, L1Ball | Simplex) or problem.bounds.exact:
+    if not isinstance(problem.constraint, L1Ball | Simplex):
         return False
     if problem.bounds.row_map is not None or not isinstance(problem.regularizer, PENALTIES):
         return False

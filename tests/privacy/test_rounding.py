@@ -98,11 +98,10 @@ def test_margins_are_small():
     assert inflated(1.0, 0.0) == 1 + 2.0**-15
 
 
-def test_the_spread_is_one_without_a_map_and_for_exact_sums():
+def test_the_spread_is_one_without_a_map():
     row_map = RowMap(np.ones(2), 100 * np.eye(2), np.zeros(2), 1.0)
     bounds = RowBounds(1.0, 1.0, None, row_map)
     assert spread(replace(bounds, row_map=None), 1.0, 1.0) == 1.0
-    assert spread(replace(bounds, exact=True), 1.0, 1.0) == 1.0
     # Bounded derivatives bound it, and so does the intercept.
     longest = row_map.longest(1.0)
     assert spread(bounds, inf, 1.0) == pytest.approx(longest)

@@ -131,7 +131,7 @@ class GradientQuery(GaussianQuery):
 
     def of_block(self, block: BoundedBlock, z: np.ndarray) -> np.ndarray:
         """Sum of the clipped gradients of some rows with scores z."""
-        return block.combine(self.weighted(block, self.slopes(block, z)), self.bound)
+        return block.combine(self.weighted(block, self.slopes(block, z)))
 
     def slopes(self, block: BoundedBlock, z: np.ndarray) -> np.ndarray:
         """Clipped derivatives of some rows with scores z, before class weights."""

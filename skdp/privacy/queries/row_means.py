@@ -96,9 +96,9 @@ class RowMeansQuery(GaussianQuery):
         m, k = block.y.size, self.n_classes
         s = block.weights
         if k == 1:
-            return block.combine(np.ones(m) if s is None else s.copy(), self.bounds.row_norm)
+            return block.combine(np.ones(m) if s is None else s.copy())
         members = np.zeros((m, k))
         members[np.arange(m), np.clip(np.nan_to_num(block.y), 0, k - 1).astype(np.intp)] = (
             1.0 if s is None else s
         )
-        return block.combine(members, self.bounds.row_norm)
+        return block.combine(members)
