@@ -26,9 +26,9 @@ class StreamPlan:
         Bound on what one row adds, in units of ``row_norm * max_weight``: positive and finite.
         Answers are in units of this bound.
     mechanism : str
-        How running sums are answered: ``'blt'``, ``'toeplitz'``, ``'honaker'`` or ``'tree'`` for
-        the sums with correlated Gaussian noise, ``'gumbel'`` for a vertex of the feasible polytope
-        chosen by Gumbel noise.
+        How running sums are answered: ``'blt'``, ``'toeplitz'`` or ``'tree'`` for the sums with
+        correlated Gaussian noise, ``'gumbel'`` for a vertex of the feasible polytope chosen by
+        Gumbel noise.
 
     Raises
     ------

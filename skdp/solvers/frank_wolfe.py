@@ -89,7 +89,7 @@ class FrankWolfe(OnlineFrankWolfe):
         Bound on the vector of a row of a stream.
     noise : {'auto', 'gumbel', 'gaussian'}, default='auto'
         Whether vertices are chosen or gradients, of a stream their sums, are released.
-    mechanism : {'blt', 'toeplitz', 'honaker', 'tree'}, default='blt'
+    mechanism : {'blt', 'toeplitz', 'tree'}, default='blt'
         How the Gaussian noise of the running sums of a stream is correlated.
     steps : int, optional
         Number of steps T for a data set. By default what balances ``s^2 / T``, s being how far a

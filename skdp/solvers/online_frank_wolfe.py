@@ -79,7 +79,7 @@ class OnlineFrankWolfe(StreamingSolver, ABC):
         ``L + beta D``; what it distorts is less than the noise that it saves.
     noise : {'auto', 'gumbel', 'gaussian'}, default='auto'
         Whether vertices are chosen or sums are released.
-    mechanism : {'blt', 'toeplitz', 'honaker', 'tree'}, default='blt'
+    mechanism : {'blt', 'toeplitz', 'tree'}, default='blt'
         How the Gaussian noise of the running sums of a stream is correlated.
 
     References
@@ -92,7 +92,7 @@ class OnlineFrankWolfe(StreamingSolver, ABC):
         "batch": [None, Interval(Integral, 1, None, closed="left")],
         "stream_clip": [None, Interval(Real, 1e-50, 1e50, closed="neither")],
         "noise": [one_of("auto", "gumbel", "gaussian")],
-        "mechanism": [one_of("blt", "toeplitz", "honaker", "tree")],
+        "mechanism": [one_of("blt", "toeplitz", "tree")],
     }
 
     batch: int | None = None
