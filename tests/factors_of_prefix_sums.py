@@ -8,7 +8,7 @@ import numpy as np
 from scipy.special import binom
 
 from skdp.privacy.mechanisms import BLT, Toeplitz, Tree
-from skdp.privacy.mechanisms.blt_parameters import decay_rates
+from skdp.privacy.mechanisms.blt import decay_rates
 from skdp.privacy.randomness import SecretNoise
 
 KINDS = {

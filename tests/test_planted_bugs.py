@@ -19,9 +19,8 @@ from sklearn.base import BaseEstimator
 from skdp import DPLogisticRegression
 from skdp.bounds import RowBounds
 from skdp.data import blocks, sparse
-from skdp.data.blocks import Block, RawBlock
+from skdp.data.blocks import Block, Limits, RawBlock
 from skdp.data.dense import DenseRows
-from skdp.data.limits import Limits
 from skdp.estimators.base import PrivateLinearModel
 from skdp.exceptions import SeededNoiseWarning
 from skdp.losses import Logistic, Loss, Softmax, Squared

@@ -9,9 +9,9 @@ from typing import TYPE_CHECKING, ClassVar, final
 
 import numpy as np
 
+from ..bounds import RowMap
 from ..problem import Problem
 from ..regularizers import Tikhonov
-from ..row_map import RowMap
 
 if TYPE_CHECKING:
     from ..privacy.oracle import Oracle

@@ -14,10 +14,9 @@ import scipy.sparse as sp
 from sklearn.utils.extmath import row_norms
 
 from ..bounds import RowBounds
-from .limits import Limits
 from .walk import Walk
 
-__all__ = ["MOST_ROWS", "Block", "BoundedBlock", "RawBlock", "Rows", "compressed", "cut"]
+__all__ = ["MOST_ROWS", "Block", "BoundedBlock", "Limits", "RawBlock", "Rows", "compressed", "cut"]
 
 Rows: TypeAlias = np.ndarray | sp.csr_array | sp.csr_matrix
 Sparse = TypeVar("Sparse", sp.csr_array, sp.csc_array)
@@ -393,3 +392,37 @@ def _tamed(X: Rows, huge: np.ndarray, limit: float) -> Rows:
         row /= np.abs(row).max()
         row *= limit / np.sqrt(row @ row)
     return out
+
+
+class Limits:
+    """What is kept of a run of rows between questions: the latest bounds on their derivatives.
+
+    Questions with the same clip ask for the same bounds, one after the other.
+
+    Parameters
+    ----------
+    norms : ndarray of shape (m,)
+        Positive bounds on the norms of the rows; not changed while this lives.
+    """
+
+    def __init__(self, norms: np.ndarray) -> None:
+        self._norms = norms
+        self._latest: tuple[float, float, np.ndarray] | None = None
+
+    def of(self, bound: float, most: float) -> np.ndarray:
+        """``min(bound / norms, most)``, read-only.
+
+        Parameters
+        ----------
+        bound : float
+            Bound on the norm of the gradient of a row.
+        most : float
+            Bound on its derivative, whatever the norm.
+        """
+        latest = self._latest
+        if latest is None or latest[:2] != (bound, most):
+            limits = np.divide(bound, self._norms)
+            np.minimum(limits, most, out=limits)
+            limits.flags.writeable = False
+            latest = self._latest = (bound, most, limits)
+        return latest[2]

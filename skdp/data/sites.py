@@ -13,8 +13,7 @@ import scipy.sparse as sp
 from ..bounds import RowBounds
 from ..sites import Sites
 from .base import BlockStore, RowStore, bounded_block
-from .blocks import BoundedBlock, RawBlock, Rows
-from .limits import Limits
+from .blocks import BoundedBlock, Limits, RawBlock, Rows
 
 __all__ = ["SiteBlock", "SiteChunks", "SiteRows", "SiteSums", "site_sums"]
 

@@ -40,7 +40,7 @@ import numpy as np
 
 from ..bounds import RowBounds
 from ..data.blocks import MOST_ROWS
-from ..data.mapped_sparse import LEAST_LENGTH, ROUNDING
+from ..data.mapped import LEAST_LENGTH, ROUNDING
 
 __all__ = ["GRID", "inflated", "of_sum", "spread"]
 

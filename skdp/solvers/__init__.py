@@ -12,10 +12,9 @@ from .adaptive_gd import AdaptiveGD
 from .adassp import AdaSSP
 from .base import Solution, Solver
 from .blocks import Blocks, within_a_block
-from .conditional_gradients import PENALTIES
 from .dda import DDA
 from .dual_averaging import DualAveraging
-from .frank_wolfe import FrankWolfe
+from .frank_wolfe import PENALTIES, FrankWolfe
 from .ftrl import FTRL
 from .gd import GD
 from .objective_perturbation import ObjectivePerturbation

@@ -8,6 +8,7 @@ from typing import TYPE_CHECKING, Any, ClassVar, Self, final
 
 import numpy as np
 
+from ..losses import Loss, OneVsRest
 from ..privacy.calculus import Calculus, GaussianDP
 from ..problem import Problem
 
@@ -15,7 +16,7 @@ if TYPE_CHECKING:
     from ..privacy.adjacency import Adjacency
     from ..privacy.oracle import Oracle
 
-__all__ = ["Solution", "Solver"]
+__all__ = ["Solution", "Solver", "name_of"]
 
 
 @dataclass(frozen=True, eq=False)
@@ -149,3 +150,16 @@ class Solver(ABC):
                 )
             object.__setattr__(self, name, value)
         return self
+
+
+def name_of(loss: Loss) -> str:
+    """The class of a loss, or that of the loss of each class if there are several.
+
+    Parameters
+    ----------
+    loss : Loss
+        As the problem has it, which need not be as the user gave it.
+    """
+    if isinstance(loss, OneVsRest):
+        return f"{type(loss.loss).__name__}, one class against the rest"
+    return type(loss).__name__

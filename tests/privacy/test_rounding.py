@@ -7,7 +7,7 @@ from math import inf, sqrt
 import numpy as np
 import pytest
 
-from skdp.bounds import RowBounds, TargetBounds
+from skdp.bounds import RowBounds, RowMap, TargetBounds
 from skdp.data.base import total
 from skdp.data.blocks import MOST_ROWS, RawBlock, cut
 from skdp.data.dense import DenseRows
@@ -21,7 +21,6 @@ from skdp.privacy.queries.moments import MomentsQuery
 from skdp.privacy.queries.row_means import RowMeansQuery
 from skdp.privacy.rounding import inflated, of_sum, spread
 from skdp.problem import Problem
-from skdp.row_map import RowMap
 
 RNG = np.random.default_rng(0)
 
