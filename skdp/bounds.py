@@ -44,7 +44,7 @@ class TargetBounds:
 
 @dataclass(frozen=True)
 class RowBounds:
-    """What every row respects.
+    """Public bounds and coordinates of every row.
 
     Parameters
     ----------

@@ -1,4 +1,4 @@
-"""What a conditioner is: a stage before the solver that chooses public coordinates for rows."""
+"""Base of conditioners: stages before the solver that choose public coordinates for rows."""
 
 from __future__ import annotations
 

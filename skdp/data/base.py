@@ -59,7 +59,7 @@ class RowStore(ABC):
 
     @final
     def bounded(self, bounds: RowBounds) -> BoundedRows:
-        """The same rows, brought to public bounds; the latest view is kept."""
+        """A view of the rows, brought to public bounds; the latest one is kept."""
         if self._view is None or self._view.bounds != bounds:
             self._view = self._bounded(bounds)
         return self._view

@@ -56,7 +56,7 @@ class RawBlock:
         return norms
 
     def cut_to(self, columns: tuple[int, ...]) -> RawBlock:
-        """The same rows with these features alone, dense."""
+        """A block of these rows with the given features alone, dense."""
         X = self.X[:, list(columns)]
         return RawBlock(X if isinstance(X, np.ndarray) else X.toarray(), self.y, self.weights)
 
@@ -99,7 +99,7 @@ class BoundedBlock(ABC):
 
     @abstractmethod
     def scores_along(self, w: np.ndarray, shrunk: float) -> np.ndarray:
-        """The same, faster if w is ``shrunk`` times the latest w but for few features.
+        """Scores at w, faster if w is ``shrunk`` times the latest w but for few features.
 
         Latest is known to blocks that stay in memory, and to this method alone.
         """
@@ -222,7 +222,7 @@ class Block(BoundedBlock):
         return z
 
     def scores_along(self, w: np.ndarray, shrunk: float) -> np.ndarray:
-        """The same, faster if w is ``shrunk`` times the latest w but for few features."""
+        """Scores at w, faster if w is ``shrunk`` times the latest w but for few features."""
         features = w[:-1] if self._constant else w
         z = self._walk.scores(self._X, self._factor, features, shrunk)
         if self._constant:
@@ -344,7 +344,7 @@ def _entries(X: Rows) -> np.ndarray:
 
 
 def _fit_for_blas(X: np.ndarray) -> bool:
-    """Whether products with X are computed like those with a contiguous copy of it."""
+    """True if products with X are computed like those with a contiguous copy of it."""
     (m, _), (down, along), size = X.shape, X.strides, X.itemsize
     # Part of a longer column-major array, with enough rows that no kernel for few is chosen.
     within_columns = m >= _FEW_ROWS and down == size and along >= m * size and along % size == 0
@@ -395,7 +395,7 @@ def _tamed(X: Rows, huge: np.ndarray, limit: float) -> Rows:
 
 
 class Limits:
-    """What is kept of a run of rows between questions: the latest bounds on their derivatives.
+    """The latest bounds on derivatives of a run of rows, kept between questions.
 
     Questions with the same clip ask for the same bounds, one after the other.
 

@@ -97,7 +97,7 @@ class MappedBlock(BoundedBlock):
         return z
 
     def scores_along(self, w: np.ndarray, shrunk: float) -> np.ndarray:
-        """The same, without a shortcut."""
+        """Scores of the rows at w, without a shortcut."""
         del shrunk
         return self.scores(w)
 

@@ -179,7 +179,7 @@ class PrivateBandit(CarriesBudgets, ABC):
 
     @final
     def sample(self, X: Any) -> np.ndarray:
-        """The same as ``act``, by its other name.
+        """Act, under the name that samplers have for it.
 
         Parameters
         ----------
@@ -243,7 +243,7 @@ class PrivateBandit(CarriesBudgets, ABC):
 
     @final
     def _needs_new_run(self, method: str) -> bool:
-        """Whether there is no stream to go on with, which is fine only before the first."""
+        """True if there is no stream to go on with, which is fine only before the first."""
         if hasattr(self, "_session") and self._session.home.here:
             return False
         if hasattr(self, "_rule"):
@@ -411,7 +411,7 @@ SESSIONS[StreamsPlan] = ArmStreams
 
 @dataclass
 class StreamNote:
-    """What copies and pickles say of the stream that they leave behind.
+    """Note about a stream, in copies and pickles that leave it behind.
 
     Parameters
     ----------

@@ -1,4 +1,4 @@
-"""What a policy is: a plan of releases, and decision rules made of them."""
+"""Base of policies: a plan of releases, and decision rules made of them."""
 
 from __future__ import annotations
 

@@ -119,7 +119,7 @@ class HDBPolicy(Policy):
         return StepPlan(problem.horizon, problem.n_arms, self._forced(problem), self.clip)
 
     def plan_at_once(self, problem: BanditProblem) -> Plan:
-        """The same: the algorithm takes users one by one."""
+        """The plan of a stream: the algorithm takes users one by one."""
         return self.plan(problem)
 
     def start(self, problem: BanditProblem) -> tuple[Rule, Any]:

@@ -91,7 +91,7 @@ class Oracle(ABC):
 
     @final
     def for_problem(self, problem: Problem) -> Self:
-        """The same oracle, answering questions about this problem.
+        """An oracle with the same ledger, answering questions about this problem.
 
         A problem is public content: loss, bounds, weights and the number of rows to divide by are
         part of the question. Sensitivities are derived from the very problem that is asked about,
@@ -104,7 +104,7 @@ class Oracle(ABC):
 
     @final
     def within(self, budget: Budget) -> Self:
-        """The same oracle, whose budget shows no more than this, less what is spent from now on.
+        """An oracle whose budget shows no more than this, less what is spent from now on.
 
         For handing a part of the work to a method that spends all it sees. Like any budget it is a
         plan: what is charged is for the ledger to accept.
@@ -122,7 +122,7 @@ class Oracle(ABC):
     @property
     @final
     def budget(self) -> Budget:
-        """What is left to spend. Public, because charges depend on public facts alone."""
+        """Rest of the budget. Public, because charges depend on public facts alone."""
         left = self._ledger.remaining
         # What has no ceiling may also have no limit.
         if self._ceiling < inf:
@@ -155,7 +155,7 @@ class Oracle(ABC):
     def sampled_gradient_difference(
         self, w: np.ndarray, w0: np.ndarray, *, clip: float | None = None
     ) -> np.ndarray:
-        """The same from a secret sample of the rows, out of the block that the ledger reserved.
+        """Noisy difference of gradients over a secret sample of the rows, out of a reserved block.
 
         The block, which ``SubsampledGaussianDP`` describes, says how many rows are drawn, how much
         noise there is and how often this may be asked; it is paid already.
@@ -378,7 +378,7 @@ class Oracle(ABC):
     def sampled_site_gradients(
         self, sites: Sites, active: np.ndarray, W: np.ndarray, *, clip: float | None
     ) -> np.ndarray:
-        """The same from rows that sites draw in secret, out of the block that is reserved."""
+        """Noisy gradients from rows that sites draw in secret, out of the reserved block."""
         block = self._ledger.calculus
         if not isinstance(block, SubsampledGaussianDP):
             raise ValueError(

@@ -1,4 +1,4 @@
-r"""What finite precision does to sums over rows, and the margins that sensitivities get for it.
+r"""Rounding errors of sums over rows, and the margins that sensitivities get for them.
 
 Sums of products over rows are computed in double precision, ``u = 2^-53``, by linear algebra that
 may add in any order and fuse products with additions. A term of a sum that passes through at most
@@ -73,7 +73,7 @@ def of_sum(n_rows: int, spread: float = 1.0) -> float:
 
 
 def spread(bounds: RowBounds, steepest: float, bound: float) -> float:
-    r"""How much longer what is added up for a row may be than what the row contributes.
+    r"""Bound on the length of what is added up for a row, in units of what the row contributes.
 
     Without a map the two are the same. With one, ``z = x B - s``, sums are taken of x, and B and s
     are applied to the sums. What is added up for a row with derivative r, shrunk by the factor f,

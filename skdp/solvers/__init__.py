@@ -131,7 +131,7 @@ def _kind(solver: object) -> type[Solver]:
 
 
 def _many_vertices(problem: Problem) -> bool:
-    """Whether to move towards one of many vertices at a time; alike for all totals of weights."""
+    """True if moving towards one of many vertices at a time suits; alike for all total weights."""
     if not isinstance(problem.constraint, L1Ball | Simplex):
         return False
     if problem.bounds.row_map is not None or not isinstance(problem.regularizer, PENALTIES):
@@ -141,7 +141,7 @@ def _many_vertices(problem: Problem) -> bool:
 
 
 def settled_calculus(solver: str | Solver) -> Calculus | None:
-    """How a fit will be accounted for, if the solver says so whatever the problem; else None.
+    """Calculus of a fit, if the solver has the same whatever the problem; else None.
 
     Parameters
     ----------

@@ -1,4 +1,4 @@
-"""What a solver is: an algorithm that sees a problem and an oracle, never rows."""
+"""Base of solvers: algorithms that see a problem and an oracle, never rows."""
 
 from __future__ import annotations
 
@@ -21,7 +21,7 @@ __all__ = ["Solution", "Solver", "name_of"]
 
 @dataclass(frozen=True, eq=False)
 class Solution:
-    """What a solver returns.
+    """Weights found by a solver, and the number of its iterations.
 
     Parameters
     ----------
@@ -58,12 +58,12 @@ class Solver(ABC):
 
     @property
     def curated(self) -> bool:
-        """Whether exact answers about all rows together may be computed at one place."""
+        """True if exact answers about all rows together may be computed at one place."""
         return True
 
     @property
     def counts_rows(self) -> bool:
-        """Whether ``problem.n_samples`` has to be the number of rows, whatever they weigh."""
+        """True if ``problem.n_samples`` has to be the number of rows, whatever they weigh."""
         return self.federated or self.in_order
 
     @property

@@ -243,7 +243,7 @@ class DDA(Solver):
 
     @property
     def curated(self) -> bool:
-        """Whether an aggregator sees exact answers about all rows."""
+        """True if an aggregator sees exact answers about all rows."""
         return self.noise == "central"
 
     @property
@@ -343,7 +343,7 @@ class DDA(Solver):
 
     @property
     def summed(self) -> bool:
-        """Whether sums of messages alone are published."""
+        """True if sums of messages alone are published."""
         return self.trust[0] in ("secure_sum", "final_model", "central")
 
     @property
@@ -554,7 +554,7 @@ class _Tail:
         self._weight += weight
 
     def mean(self, last: np.ndarray) -> np.ndarray:
-        """What was found, or else the last one."""
+        """The mean, or the last one if none has been added."""
         return self._sum / self._weight if self._weight else last
 
 

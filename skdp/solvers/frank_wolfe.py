@@ -202,7 +202,7 @@ class FrankWolfe(OnlineFrankWolfe):
         return Walking(steps, clip, entry, growth, _STRIDE / (problem.loss.smoothness * reach))
 
     def _chooses(self, problem: Problem) -> bool:
-        """Whether vertices are chosen by Gumbel noise, by facts that hold before bounds are known.
+        """True if vertices are chosen by Gumbel noise, by facts that hold before bounds are known.
 
         See the docstring of the class for the rule.
         """
@@ -216,7 +216,7 @@ class FrankWolfe(OnlineFrankWolfe):
 
 @dataclass(frozen=True)
 class Walking:
-    """How far and how carefully to go.
+    """Number and length of the steps, and the bounds on derivatives and entries.
 
     Parameters
     ----------
@@ -239,7 +239,7 @@ class Walking:
     stride: float
 
     def lengths(self, t: int, start: np.ndarray, *, warm: bool) -> tuple[float, float]:
-        """What w is multiplied by in step t = 0, 1, ..., and the vertex that is added to it.
+        """Factor of w in step t = 0, 1, ..., and factor of the vertex that is added to it.
 
         From zero w is the sum of vertices over T, so that it grows through the solutions in smaller
         sets (forward stagewise; Rosset, Zhu and Hastie, 2004). Few steps to the end of a wide set
@@ -353,7 +353,7 @@ class Ways:
         return index % size, self.radius if index < size else -self.radius
 
     def scores(self, slopes: np.ndarray, l1: float) -> np.ndarray:
-        """How far the objective falls towards each vertex for these slopes, over the radius."""
+        """Fall of the objective towards each vertex for these slopes, over the radius."""
         g = slopes.ravel()
         out = np.concatenate([-g, g]) if self.two_sided else -g
         return np.append(out - l1, 0.0) if self.zero else out
@@ -496,7 +496,7 @@ class _Penalty:
         return cls(weight * ridge, weight * _l1_strength(problem), problem.max_weight)
 
     def scores(self, w: np.ndarray, ways: Ways) -> np.ndarray | None:
-        """What the penalty adds to the scores of vertices, in the units of the oracle."""
+        """Part of the scores of vertices that the penalty adds, in the units of the oracle."""
         if self.ridge == 0 and not ways.zero:
             return None
         return ways.scores(self.ridge * w, self.l1) / self.heaviest

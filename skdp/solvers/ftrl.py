@@ -175,7 +175,7 @@ class FTRL(StreamingSolver):
         return one_pass(self, problem, oracle, rng)
 
     def _step(self, problem: Problem, clip: float, deviation: float) -> float:
-        """How far weights go for one unit of the sum, for rows of norm 1."""
+        """Length of the move of the weights for one unit of the sum, for rows of norm 1."""
         family, length, n = _family(problem), sqrt(problem.n_parameters), problem.n_samples
         score_noise = min(family.reach / length, family.most)
         if self.reach is not None:

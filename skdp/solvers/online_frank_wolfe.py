@@ -38,7 +38,7 @@ _BEYOND = 2.0
 
 @dataclass(frozen=True)
 class OnlineFrankWolfe(StreamingSolver, ABC):
-    r"""What Frank-Wolfe does with a stream. A base of the solver, not one by itself.
+    r"""Frank-Wolfe on a stream. A base of the solver, not one by itself.
 
     After batch i = 0, 1, ... of m rows, at the model w_i,
 
@@ -250,7 +250,7 @@ def _choosable(problem: Problem) -> bool:
 
 
 def _choices_pay(problem: Problem, updates: int) -> bool:
-    """Whether chosen vertices have less noise than minimising over noisy sums.
+    """True if chosen vertices have less noise than minimising over noisy sums.
 
     A row of l2 norm R and entries of at most e, at a derivative of 1: for the same budget, sums
     have noise of ``2 R c`` an entry over mu, c being the error of the mechanism, whose maximum over

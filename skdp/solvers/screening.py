@@ -233,7 +233,7 @@ def _more_features(
 
 
 def _rises_only(problem: Problem) -> bool:
-    """Whether no coefficient may be negative."""
+    """True if no coefficient may be negative."""
     allowed = problem.constraint
     return isinstance(allowed, NonNegative) or (isinstance(allowed, Box) and allowed.low == 0)
 

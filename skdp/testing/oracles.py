@@ -114,7 +114,7 @@ class ReplayOracle(Oracle):
         self._coming = iter(transcript.entries)
 
     def finished(self) -> bool:
-        """Whether every recorded answer was asked for."""
+        """True if every recorded answer was asked for."""
         return next(self._coming, None) is None
 
     def _release(self, query: Query, spend: Spend) -> np.ndarray:
@@ -195,7 +195,7 @@ Entry: TypeAlias = tuple[str, tuple[object, ...], float, np.ndarray]
 
 
 def public_of(opening: StreamOpening) -> tuple[object, ...]:
-    """What was declared about a stream, for transcripts."""
+    """Public declarations about a stream, for transcripts."""
     plan = opening.plan
     return (plan.releases, plan.clip, plan.mechanism)
 

@@ -1,4 +1,4 @@
-"""What the receipt of a stream has to be."""
+"""Check of the receipt of a stream."""
 
 from __future__ import annotations
 

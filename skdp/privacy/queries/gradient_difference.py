@@ -1,4 +1,4 @@
-"""How the mean gradient of the loss changes from one point to another."""
+"""Change of the mean gradient of the loss from one point to another."""
 
 from __future__ import annotations
 
@@ -141,7 +141,7 @@ class GradientDifferenceQuery(GaussianQuery):
 
     @property
     def rounding(self) -> float:
-        """That of a sum of rows times differences, which is mapped afterwards."""
+        """Margin for rounding of a sum of rows times differences, which is mapped afterwards."""
         problem, radius = self.gradient.problem, self.radius
         heaviest, smoothness = problem.max_weight, problem.loss.smoothness
         steepest = 2.0 * problem.loss.lipschitz * heaviest
