@@ -15,9 +15,8 @@ from ..bounds import RowBounds
 from ..constraints import L1Ball
 from ..privacy.calculus import Calculus, ZeroConcentratedDP
 from ..problem import Problem
-from .base import Policy, zero_weights
+from .base import Policy, toward, zero_weights
 from .rules import Preselecting, Rule, TakingTurns
-from .vertices import toward
 
 if TYPE_CHECKING:
     from ..privacy.arms.base import ArmSession
