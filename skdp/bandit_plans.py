@@ -1,4 +1,4 @@
-"""What a policy asks a session for, said in full before the first row.
+"""Plans of a bandit's releases: schedule and mechanism, declared before the first row.
 
 A plan is public. It names the statistic, when it is released and how often, so that the whole run
 can be charged at once; the session takes care that no more than this is answered.
@@ -32,7 +32,7 @@ class Plan(ABC):
 
     @property
     def calculus(self) -> Calculus:
-        """How the ledger counts what will be charged; exact for Gaussian noise by default."""
+        """Calculus by which the ledger adds up charges; exact for Gaussian noise by default."""
         return GaussianDP()
 
     @abstractmethod
@@ -215,7 +215,7 @@ class StreamsPlan(ForcedPlan):
 
     @property
     def calculus(self) -> Calculus:
-        """That of the solver."""
+        """Calculus of the solver."""
         return self.counted
 
     def next_end(self, seen: int) -> int | None:

@@ -1,4 +1,4 @@
-"""What is public about a contextual bandit."""
+"""Public facts of a contextual bandit."""
 
 from __future__ import annotations
 
@@ -57,7 +57,7 @@ class BanditProblem:
 
     @property
     def logistic(self) -> bool:
-        """Whether scores are logits."""
+        """True if scores are logits."""
         return isinstance(self.loss, Logistic)
 
     def derivative(self, y: np.ndarray, z: np.ndarray, clip: float = inf) -> np.ndarray:

@@ -88,5 +88,5 @@ class ColumnBounds:
 
     @property
     def around_zero(self) -> bool:
-        """Whether all intervals hold zero."""
+        """True if all intervals hold zero."""
         return bool(np.all((self.low <= 0) & (self.high >= 0)))

@@ -14,7 +14,7 @@ __all__ = ["ContextBounds", "CubeBounds", "NormBounds"]
 
 @dataclass(frozen=True)
 class ContextBounds(ABC):
-    """How a context becomes a bounded row: a function of that context alone.
+    """Bounds that turn a context into a bounded row, a function of that context alone.
 
     Parameters
     ----------
@@ -34,7 +34,7 @@ class ContextBounds(ABC):
     @property
     @abstractmethod
     def unit(self) -> float:
-        """What bounded contexts are divided by."""
+        """Size, in the units of contexts, that bounded contexts are divided by."""
 
     @abstractmethod
     def _write(self, X: np.ndarray, out: np.ndarray) -> None:

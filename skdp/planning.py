@@ -1,4 +1,4 @@
-"""What to expect of a private fit, by arithmetic on public facts, before any data are touched."""
+"""Forecasts of private fits, by arithmetic on public facts, before any data are touched."""
 
 from __future__ import annotations
 
@@ -32,7 +32,7 @@ _FEW_FEATURES = 10
 
 @dataclass(frozen=True)
 class Plan:
-    """What to expect of a fit. Made by :func:`plan`; print it for sentences.
+    """Forecast of a fit. Made by :func:`plan`; print it for sentences.
 
     Parameters
     ----------
@@ -61,7 +61,7 @@ class Plan:
 
     @property
     def mu(self) -> float:
-        """What is left of the budget for learning, in Gaussian differential privacy."""
+        """Part of the budget that is left for learning, in Gaussian differential privacy."""
         return self._mu(self.epsilon, self.delta)
 
     @property
@@ -101,7 +101,7 @@ class Plan:
 
     @property
     def dominated_by(self) -> str:
-        """What stands in the way of a better regime, ``'nothing'`` if there is none."""
+        """Obstacle to a better regime, ``'nothing'`` if there is none."""
         limit = self._limit
         if self.regime == _BEST:
             return "nothing"
@@ -149,7 +149,7 @@ class Plan:
 
     @property
     def advice(self) -> tuple[str, ...]:
-        """What to change, in sentences; empty if there is nothing to gain."""
+        """Sentences about changes that would help; empty if there is nothing to gain."""
         lines = []
         if self.regime != _BEST:
             goal = f"for {self._better!r}"
@@ -189,7 +189,7 @@ class Plan:
 
     @property
     def _reach(self) -> float:
-        """How far a row can move a sum of vectors of length 1."""
+        """Most that a row can move a sum of vectors of length 1."""
         return Adjacency(self.adjacency).of_sum(1.0)
 
     @property
@@ -227,7 +227,7 @@ def plan(
     adjacency: str = "replace_one",
     unknown_bounds: int = 0,
 ) -> Plan:
-    """Whether learning is realistic, from public facts alone: no data, nothing spent.
+    """Forecast whether learning is realistic, from public facts alone: no data, nothing spent.
 
     The answer rests on one number, the length of the noise in the mean gradient compared with the
     longest gradient that a row can have, were the whole budget spent on it: ``a sqrt(p) / (n mu)``

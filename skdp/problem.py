@@ -155,12 +155,12 @@ class Problem:
 
     @property
     def wide(self) -> bool:
-        """Whether rows are sparse with more than a thousand features, as those of text are."""
+        """True if rows are sparse with more than a thousand features, as those of text are."""
         return self.sparse and self.n_features > _FEW_FEATURES
 
     @property
     def tied_to_coordinates(self) -> bool:
-        """Whether penalty or constraint mean something in the user's coordinates only."""
+        """True if penalty or constraint mean something in the user's coordinates only."""
         l2 = isinstance(self.regularizer, NoRegularizer | L2) or (
             isinstance(self.regularizer, ElasticNet) and self.regularizer.l1_ratio == 0
         )
@@ -231,7 +231,7 @@ class Problem:
         return np.ascontiguousarray(v).reshape(self.shape)
 
     def unshortened(self) -> Problem:
-        """The same problem, with rows in other coordinates left as long as they are there.
+        """A copy with rows in other coordinates left as long as they are there.
 
         For solvers that clip gradients, which bounds what a row contributes by itself: a row's
         scores are then those that the published model gives it. Bounds on gradients that are not
@@ -245,7 +245,7 @@ class Problem:
         return replace(self, bounds=bounds)
 
     def by_rows(self) -> Problem:
-        """The same problem with sums that are divided by the number of rows, weighted or not."""
+        """A copy with sums that are divided by the number of rows, weighted or not."""
         if self.held is None:
             return self
         penalty = self.regularizer.scaled(self.n_samples / self.held)

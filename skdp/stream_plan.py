@@ -1,4 +1,4 @@
-"""What a streaming solver declares before the first row arrives, and what it asks of each batch.
+"""Plans that streaming solvers declare before the first row, and questions about each batch.
 
 Plain public facts, which solvers write and the trusted session reads; neither knows of the other.
 """
@@ -16,7 +16,7 @@ __all__ = ["StreamPlan", "StreamQuestion"]
 
 @dataclass(frozen=True)
 class StreamPlan:
-    """What is fixed for all of a stream, so that it can be paid for before any row is read.
+    """Plan of a whole stream, fixed so that it can be paid for before any row is read.
 
     Parameters
     ----------
@@ -26,9 +26,9 @@ class StreamPlan:
         Bound on what one row adds, in units of ``row_norm * max_weight``: positive and finite.
         Answers are in units of this bound.
     mechanism : str
-        How running sums are answered: ``'blt'``, ``'toeplitz'``, ``'honaker'`` or ``'tree'`` for
-        the sums with correlated Gaussian noise, ``'gumbel'`` for a vertex of the feasible polytope
-        chosen by Gumbel noise.
+        How running sums are answered: ``'blt'``, ``'toeplitz'`` or ``'tree'`` for the sums with
+        correlated Gaussian noise, ``'gumbel'`` for a vertex of the feasible polytope chosen by
+        Gumbel noise.
 
     Raises
     ------
@@ -51,13 +51,13 @@ class StreamPlan:
 
     @property
     def chooses_vertices(self) -> bool:
-        """Whether answers are numbers of vertices."""
+        """True if answers are numbers of vertices."""
         return self.mechanism == self.GUMBEL
 
 
 @dataclass(frozen=True, eq=False)
 class StreamQuestion:
-    r"""What the rows of the next batch are asked: a sum of one clipped vector a row.
+    r"""Question about the rows of the next batch: a sum of one clipped vector a row.
 
     .. math:: \mathrm{clip}\bigl( (k + 1) \nabla f_i(w) - k \nabla f_i(w_0) \bigr)
 

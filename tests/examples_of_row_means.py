@@ -3,9 +3,8 @@
 import numpy as np
 from example_of_a_query import Example
 
-from skdp.bounds import RowBounds
+from skdp.bounds import RowBounds, RowMap
 from skdp.privacy.queries.row_means import RowMeansQuery
-from skdp.row_map import RowMap
 
 N, D = 6, 3
 

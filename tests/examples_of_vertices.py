@@ -3,12 +3,11 @@
 import numpy as np
 from example_of_a_query import Example
 
-from skdp.bounds import RowBounds, TargetBounds
+from skdp.bounds import RowBounds, RowMap, TargetBounds
 from skdp.losses import Logistic, Softmax, Squared
 from skdp.privacy.queries.slope import SlopeQuery
 from skdp.privacy.queries.vertex import VertexQuery
 from skdp.problem import Problem
-from skdp.row_map import RowMap
 
 N, D = 6, 3
 UNIT = TargetBounds(-1.0, 1.0)

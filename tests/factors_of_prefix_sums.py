@@ -7,15 +7,14 @@ without looking at the code.
 import numpy as np
 from scipy.special import binom
 
-from skdp.privacy.mechanisms import BLT, Honaker, Toeplitz, Tree
-from skdp.privacy.mechanisms.blt_parameters import decay_rates
+from skdp.privacy.mechanisms import BLT, Toeplitz, Tree
+from skdp.privacy.mechanisms.blt import decay_rates
 from skdp.privacy.randomness import SecretNoise
 
 KINDS = {
     "blt": BLT,
     "blt with 3 buffers": lambda n: BLT(n, 3),
     "blt with 2 buffers": lambda n: BLT(n, 2),
-    "honaker": Honaker,
     "toeplitz": Toeplitz,
     "tree": Tree,
 }
@@ -62,15 +61,11 @@ def strategy(mechanism):
         C = lower(quotient(1 - b, 1 - a, n))
         norms = np.linalg.norm(C, axis=0)
         return C * (norms[0] / norms)
-    whole_tree = isinstance(mechanism, Honaker)
-    rows = []
+    rows = np.zeros((n, n))
     for t in range(1, n + 1):
-        lengths = [2**j for j in range(n.bit_length()) if t % 2**j == 0]
-        for length in lengths if whole_tree else lengths[-1:]:
-            row = np.zeros(n)
-            row[t - length : t] = 1
-            rows.append(row)
-    return np.array(rows)
+        length = max(2**j for j in range(n.bit_length()) if t % 2**j == 0)
+        rows[t - 1, t - length : t] = 1
+    return rows
 
 
 def landau(n):

@@ -8,7 +8,6 @@ from pathlib import Path
 import numpy as np
 import pytest
 
-from skdp.evaluation import linear_users
 from skdp.privacy import gdp
 from skdp.privacy.mechanisms import Toeplitz, Tree
 
@@ -74,7 +73,7 @@ def test_nodes_of_the_tree_keep_their_noise(bandit):
 
 
 def test_without_noise_the_baseline_learns(bandit):
-    users = linear_users(T, D, K, np.random.default_rng(0))
+    users = bandit.linear_users(T, D, K, np.random.default_rng(0))
     model = bandit.LinUCB(K, D, T, 1.0, "none", np.random.default_rng(0), half_width=2.0, bonus=0.0)
     done = bandit.run(("synthetic", "x", "not private", None, 0), users, lambda: model)
     assert done.value < 10

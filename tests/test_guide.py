@@ -25,7 +25,7 @@ GUIDE = (DOCS / "guide.md").read_text()
         ("dask.md", 3),
         ("federated.md", 6),
         ("scikit_learn.md", 5),
-        ("finite_precision.md", 11),
+        ("finite_precision.md", 9),
         ("preprocessing.md", 8),
         ("model_selection.md", 15),
         ("streams.md", 9),

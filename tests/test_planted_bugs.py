@@ -19,9 +19,8 @@ from sklearn.base import BaseEstimator
 from skdp import DPLogisticRegression
 from skdp.bounds import RowBounds
 from skdp.data import blocks, sparse
-from skdp.data.blocks import Block, RawBlock
+from skdp.data.blocks import Block, Limits, RawBlock
 from skdp.data.dense import DenseRows
-from skdp.data.limits import Limits
 from skdp.estimators.base import PrivateLinearModel
 from skdp.exceptions import SeededNoiseWarning
 from skdp.losses import Logistic, Loss, Softmax, Squared
@@ -213,7 +212,7 @@ def test_an_unclipped_row_is_caught(plant, layout):
 
 
 def test_a_row_that_is_clipped_only_in_the_scores_is_caught(plant):
-    def bug(self, r, reach):
+    def bug(self, r):
         return self._X.T @ r
 
     plant.caught(Block, "combine", bug, sensitivity(), TOO_FAR)

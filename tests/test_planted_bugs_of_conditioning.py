@@ -3,7 +3,7 @@
 import numpy as np
 import pytest
 
-from skdp.bounds import RowBounds
+from skdp.bounds import RowBounds, RowMap
 from skdp.data.mapped import MappedBlock
 from skdp.losses import Squared
 from skdp.privacy.adjacency import Adjacency
@@ -12,7 +12,6 @@ from skdp.privacy.queries.gradient import GradientQuery
 from skdp.privacy.queries.gradient_sizes import GradientAndShareQuery, GradientSizesQuery
 from skdp.privacy.queries.moments import MomentsQuery
 from skdp.problem import Problem
-from skdp.row_map import RowMap
 from skdp.testing import check_pays_before_looking, check_sensitivity
 
 N, D = 4, 3

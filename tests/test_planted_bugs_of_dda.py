@@ -17,7 +17,7 @@ from skdp.privacy.mechanisms.sites import SiteNoise, Trust
 from skdp.privacy.randomness import SecretNoise, SeededNoise
 from skdp.privacy.site_accounts import SiteAccounts
 from skdp.solvers import DDA
-from skdp.solvers.dda_run import Run
+from skdp.solvers.dda import Run
 from skdp.testing import RecordingOracle, Transcript
 
 SITES = tuple("abcdef")

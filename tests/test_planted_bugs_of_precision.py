@@ -6,10 +6,8 @@ import numpy as np
 import pytest
 
 from skdp.bounds import RowBounds, TargetBounds
-from skdp.data import base, blocks, grid
+from skdp.data import blocks
 from skdp.data.blocks import Block, RawBlock
-from skdp.data.dense import DenseRows
-from skdp.data.grid import GridBlock
 from skdp.losses import Squared
 from skdp.privacy.adjacency import Adjacency
 from skdp.privacy.ledger import Spend
@@ -22,7 +20,7 @@ from skdp.problem import Problem
 
 RNG = np.random.default_rng(1)
 N, D = 9_000, 3
-BOUNDS = RowBounds(1.0, 0.0, TargetBounds(-1.0, 1.0), exact=True)
+BOUNDS = RowBounds(1.0, 0.0, TargetBounds(-1.0, 1.0))
 X, Y = RNG.normal(size=(N, D)), RNG.uniform(-1, 1, N)
 
 
@@ -41,67 +39,6 @@ def caught(monkeypatch):
 
 def square(values):
     return sum(Fraction(float(v)) ** 2 for v in np.ravel(values))
-
-
-def clipped_for_real():
-    query = GradientQuery(Problem(Squared(), N, D, BOUNDS), np.full(D, 50.0), 0.3)
-    for i in range(300):
-        block = GridBlock(RawBlock(X[i : i + 1], Y[i : i + 1]), BOUNDS)
-        sent = query.of_block(block, block.scores(query.w))
-        assert square(sent) <= Fraction(query.bound) ** 2
-
-
-def test_rounding_derivatives_to_nearest_is_caught(caught):
-    def bug(a, unit):
-        return np.rint(a / unit) * unit
-
-    caught(clipped_for_real, grid, "_truncated", bug)
-
-
-def test_rounding_rows_to_nearest_is_caught(caught):
-    def check():
-        for i in range(300):
-            block = GridBlock(RawBlock(X[i : i + 1], Y[i : i + 1]), BOUNDS)
-            assert square(block.rows()) <= Fraction(BOUNDS.data_norm) ** 2
-
-    def bug(V, largest, unit):
-        k = np.rint(V / unit)
-        return k * unit, np.einsum("ij,ij->i", k, k)
-
-    caught(check, grid, "_on_grid", bug)
-
-
-def order_free():
-    query = GradientQuery(Problem(Squared(), N, D, BOUNDS), np.ones(D), 0.3)
-    order = RNG.permutation(N)
-    answers = [query.evaluate(DenseRows(X[p], Y[p])) for p in (slice(None), order)]
-    assert np.array_equal(*answers)
-
-
-def test_derivatives_off_the_grid_are_caught(caught):
-    caught(order_free, grid, "_truncated", lambda a, unit: a)
-
-
-def test_totals_that_are_rounded_at_each_addition_are_caught(caught):
-    parts = [np.array([2.0**60]), *(np.array([1.0]) for _ in range(300)), np.array([-(2.0**60)])]
-
-    def check():
-        assert base.exact_total([p.copy() for p in parts])[0] == 300
-
-    caught(check, base, "exact_total", base.total)
-
-
-def test_blocks_too_long_for_exact_sums_are_caught(caught):
-    bounds = RowBounds(1.0, 0.0, TargetBounds(-1.0, 1.0), exact=True)
-    ones, n = np.ones((1 << 15, 1)), 1 << 15
-
-    def check():
-        query = GradientQuery(Problem(Squared(), n, 1, bounds), np.array([1e3]), 2.0**-3)
-        block_rows = [part.y.size for part in base.short(RawBlock(ones, np.zeros(n)))]
-        assert query.evaluate(DenseRows(ones, np.zeros(n))) > 0
-        assert max(block_rows) <= 2**13
-
-    caught(check, base, "short", lambda raw: [raw])
 
 
 def margin():

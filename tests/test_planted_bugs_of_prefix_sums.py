@@ -16,12 +16,12 @@ from factors_of_prefix_sums import combination, strategy
 
 from skdp.privacy.calculus import GaussianDP, ZeroConcentratedDP
 from skdp.privacy.ledger import Spend
-from skdp.privacy.mechanisms import BLT, Honaker, Toeplitz, Tree, blt, honaker, toeplitz, tree
+from skdp.privacy.mechanisms import BLT, Toeplitz, Tree, blt, toeplitz, tree
 from skdp.privacy.mechanisms.prefix_sums import PrefixNoise, PrefixSumMechanism
 from skdp.privacy.randomness import SeededNoise
 
 LENGTHS = (16, 40)
-KINDS = (BLT, Honaker, Toeplitz, Tree)
+KINDS = (BLT, Toeplitz, Tree)
 SENSITIVITY, AMOUNT = 0.7, 0.02
 TOO_CHEAP = "costs more than its price"
 
@@ -124,11 +124,10 @@ def plant(monkeypatch):
     return Plant(monkeypatch)
 
 
-@pytest.mark.parametrize("kind", [Tree, Honaker])
-def test_a_row_counted_in_two_nodes_too_many_is_caught(plant, kind):
+def test_a_row_counted_in_two_nodes_too_many_is_caught(plant):
     """In the price: the norm of a column leaves out the two nodes."""
     bug = property(lambda self: sqrt(self.length.bit_length() - 2))
-    plant.caught(kind, "column_norm", bug, check_price, TOO_CHEAP, kind)
+    plant.caught(Tree, "column_norm", bug, check_price, TOO_CHEAP, Tree)
 
 
 def test_a_row_counted_in_two_nodes_too_many_is_caught_in_the_noise(plant):
@@ -148,10 +147,9 @@ def test_a_row_counted_in_two_nodes_too_many_is_caught_in_the_noise(plant):
     plant.caught(Tree, "correlator", bug, check_price, TOO_CHEAP, Tree)
 
 
-@pytest.mark.parametrize("kind", [Tree, Honaker])
-def test_levels_of_half_the_stream_are_caught(plant, kind):
+def test_levels_of_half_the_stream_are_caught(plant):
     bug = property(lambda self: sqrt((self.length // 2).bit_length()))
-    plant.caught(kind, "column_norm", bug, check_price, TOO_CHEAP, kind)
+    plant.caught(Tree, "column_norm", bug, check_price, TOO_CHEAP, Tree)
 
 
 @pytest.mark.parametrize("share", [0.1, 0.5, 0.9])
@@ -248,20 +246,11 @@ def test_squares_of_a_convolution_that_are_left_out_are_caught(plant):
     )
 
 
-def test_estimates_with_the_weights_of_another_level_are_caught(plant):
-    def bug(levels):
-        return 1 / (2 - 0.5 ** (levels - 1.0))
+def test_variances_that_count_levels_in_place_of_bits_are_caught(plant):
+    def bug(self, steps):
+        return np.floor(np.log2(steps)) + 1
 
-    original = honaker._Estimates.step
-
-    def step(self, draw):
-        with pytest.MonkeyPatch.context() as patch:
-            patch.setattr(honaker, "_variance", bug)
-            return original(self, draw)
-
-    plant.caught(
-        honaker._Estimates, "step", step, check_theory, "not the noise that theory says", Honaker
-    )
+    plant.caught(Tree, "variances", bug, check_theory, "not the noise that theory says", Tree)
 
 
 def test_a_stream_that_does_not_count_its_steps_is_caught(plant):

@@ -9,7 +9,7 @@ import pytest
 import scipy.sparse as sp
 
 from skdp import DPLogisticRegression
-from skdp.bounds import RowBounds
+from skdp.bounds import RowBounds, RowMap
 from skdp.data import blocks, mapped
 from skdp.data.blocks import Block, RawBlock
 from skdp.data.mapped import MappedBlock
@@ -20,7 +20,6 @@ from skdp.privacy.queries.gradient import GradientQuery
 from skdp.privacy.queries.gradient_sizes import GradientSizesQuery
 from skdp.privacy.queries.row_means import RowMeansQuery
 from skdp.problem import Problem
-from skdp.row_map import RowMap
 from skdp.testing import check_pays_before_looking, check_sensitivity
 
 N, D = 4, 3

@@ -8,7 +8,7 @@ import numpy as np
 import pytest
 import scipy.sparse as sp
 
-from skdp.bounds import RowBounds
+from skdp.bounds import RowBounds, RowMap
 from skdp.data.blocks import Block
 from skdp.data.sparse import SparseRows
 from skdp.data.walk import Walk
@@ -21,7 +21,6 @@ from skdp.privacy.queries.gradient_difference import GradientDifferenceQuery
 from skdp.privacy.queries.vertex import VertexQuery
 from skdp.privacy.randomness import SystemNoise
 from skdp.problem import Problem
-from skdp.row_map import RowMap
 from skdp.testing import check_sensitivity
 
 SIZE, RATE = 4000, 0.3

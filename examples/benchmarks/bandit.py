@@ -26,9 +26,7 @@ import numpy as np
 from bandit_results import Run, plot_all, show
 from datasets import load, scaled, unit_rows
 from linear_ucb import LinUCB
-
-from skdp import DPContextualBandit
-from skdp.evaluation import (
+from simulated_users import (
     Users,
     classified_users,
     linear_users,
@@ -36,6 +34,8 @@ from skdp.evaluation import (
     play,
     sparse_users,
 )
+
+from skdp import DPContextualBandit
 from skdp.policies import BlocksPolicy, HDBPolicy, SparsePolicy
 from skdp.solvers import FTRL
 

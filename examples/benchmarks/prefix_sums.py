@@ -21,12 +21,11 @@ from pathlib import Path
 
 import numpy as np
 
-from skdp.privacy.mechanisms import BLT, Honaker, Toeplitz, Tree
+from skdp.privacy.mechanisms import BLT, Toeplitz, Tree
 from skdp.privacy.randomness import SystemNoise
 
 MECHANISMS = {
     "tree": Tree,
-    "honaker": Honaker,
     "toeplitz": Toeplitz,
     "blt, 2 buffers": lambda n: BLT(n, 2),
     "blt, 3 buffers": lambda n: BLT(n, 3),

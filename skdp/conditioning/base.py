@@ -1,4 +1,4 @@
-"""What a conditioner is: a stage before the solver that chooses public coordinates for rows."""
+"""Base of conditioners: stages before the solver that choose public coordinates for rows."""
 
 from __future__ import annotations
 
@@ -9,9 +9,9 @@ from typing import TYPE_CHECKING, ClassVar, final
 
 import numpy as np
 
+from ..bounds import RowMap
 from ..problem import Problem
 from ..regularizers import Tikhonov
-from ..row_map import RowMap
 
 if TYPE_CHECKING:
     from ..privacy.oracle import Oracle

@@ -1,4 +1,4 @@
-"""How frequent the classes are, from noisy counts, and what follows for start and weights."""
+"""Noisy frequencies of the classes, and the start and the weights that follow from them."""
 
 from __future__ import annotations
 
@@ -91,7 +91,7 @@ def with_class_prior(problem: Problem, oracle: Oracle, *, balanced: bool) -> Pro
 
 
 def balancing_offset(problem: Problem) -> np.ndarray:
-    r"""What to add to the intercepts of a solution so that classes count as equally frequent.
+    r"""Shift of the intercepts of a solution that makes classes count as equally frequent.
 
     With weights ``c_k`` the minimiser of the logistic loss over all functions is the log-odds plus
     ``log c_k``, so that weights ``p_k^{-3/4}`` move log-odds by three quarters of what separates
@@ -115,7 +115,7 @@ def balancing_offset(problem: Problem) -> np.ndarray:
 
 
 def _log_odds(problem: Problem) -> bool:
-    """Whether the intercept can carry log-odds of the classes."""
+    """True if the intercept can carry log-odds of the classes."""
     return isinstance(problem.loss, Logistic | Softmax) and problem.bounds.intercept_value > 0
 
 

@@ -8,8 +8,8 @@ from typing import TYPE_CHECKING, ClassVar
 
 import numpy as np
 
+from ..bounds import RowMap
 from ..problem import Problem
-from ..row_map import RowMap
 from .base import Conditioner, mapped
 
 if TYPE_CHECKING:

@@ -8,9 +8,9 @@ from typing import TYPE_CHECKING
 
 import numpy as np
 
+from ..bounds import RowMap
 from ..problem import Problem
 from ..regularizers import Tikhonov
-from ..row_map import RowMap
 from .base import Conditioner
 
 if TYPE_CHECKING:

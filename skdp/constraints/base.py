@@ -1,4 +1,4 @@
-"""What a feasible set declares."""
+"""Base of feasible sets: projection, diameter, start."""
 
 from __future__ import annotations
 
@@ -34,7 +34,7 @@ class Constraint(ABC):
         """The set of all ``factor * w`` with w in this one, factor > 0; for a change of units."""
 
     def contains(self, w: np.ndarray, tol: float = 1e-9) -> bool:
-        """Whether w lies within l2 distance ``tol`` of the set."""
+        """True if w lies within l2 distance ``tol`` of the set."""
         return bool(np.linalg.norm(w - self.project(w)) <= tol)
 
     def start(self, shape: tuple[int, ...]) -> np.ndarray:

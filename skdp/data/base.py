@@ -15,7 +15,6 @@ import numpy as np
 
 from ..bounds import RowBounds
 from .blocks import Block, BoundedBlock, RawBlock, Rows
-from .grid import GridBlock, exact_total, short
 from .mapped import MappedBlock
 
 __all__ = [
@@ -60,7 +59,7 @@ class RowStore(ABC):
 
     @final
     def bounded(self, bounds: RowBounds) -> BoundedRows:
-        """The same rows, brought to public bounds; the latest view is kept."""
+        """A view of the rows, brought to public bounds; the latest one is kept."""
         if self._view is None or self._view.bounds != bounds:
             self._view = self._bounded(bounds)
         return self._view
@@ -141,12 +140,7 @@ class _BoundedBlocks(BoundedRows):
     def __init__(self, store: BlockStore, bounds: RowBounds) -> None:
         self.bounds = bounds
         self._store = store
-        self._total = exact_total if bounds.exact else total
-        self._kept = [bounded_block(r, bounds) for r in self._raw()] if store.resident else None
-
-    def _raw(self) -> Iterable[RawBlock]:
-        for raw in self._store.blocks():
-            yield from short(raw) if self.bounds.exact else (raw,)
+        self._kept = [bounded_block(r, bounds) for r in store.blocks()] if store.resident else None
 
     def sum(
         self, kernel: Callable[[BoundedBlock], np.ndarray], marked: np.ndarray | None = None
@@ -154,9 +148,10 @@ class _BoundedBlocks(BoundedRows):
         if marked is not None:
             kernel = over_marked(kernel, marked)
         if self._kept is not None:
-            return self._total(kernel(block.loaded()) for block in self._kept)
+            return total(kernel(block.loaded()) for block in self._kept)
         # One block at a time: nothing here holds on to it while the next one is read.
-        return self._total(kernel(bounded_block(raw, self.bounds).loaded()) for raw in self._raw())
+        blocks = self._store.blocks()
+        return total(kernel(bounded_block(raw, self.bounds).loaded()) for raw in blocks)
 
 
 def bounded_block(raw: RawBlock, bounds: RowBounds) -> BoundedBlock:
@@ -171,8 +166,6 @@ def bounded_block(raw: RawBlock, bounds: RowBounds) -> BoundedBlock:
     """
     if bounds.columns is not None:
         raw = raw.cut_to(bounds.columns)
-    if bounds.exact:
-        return GridBlock(raw, bounds)
     return (Block if bounds.row_map is None else MappedBlock)(raw, bounds)
 
 

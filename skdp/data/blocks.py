@@ -6,7 +6,7 @@ from abc import ABC, abstractmethod
 from copy import copy
 from dataclasses import dataclass
 from functools import cached_property
-from math import ceil, inf
+from math import ceil
 from typing import Any, TypeAlias, TypeVar
 
 import numpy as np
@@ -14,10 +14,9 @@ import scipy.sparse as sp
 from sklearn.utils.extmath import row_norms
 
 from ..bounds import RowBounds
-from .limits import Limits
 from .walk import Walk
 
-__all__ = ["MOST_ROWS", "Block", "BoundedBlock", "RawBlock", "Rows", "compressed", "cut"]
+__all__ = ["MOST_ROWS", "Block", "BoundedBlock", "Limits", "RawBlock", "Rows", "compressed", "cut"]
 
 Rows: TypeAlias = np.ndarray | sp.csr_array | sp.csr_matrix
 Sparse = TypeVar("Sparse", sp.csr_array, sp.csc_array)
@@ -57,7 +56,7 @@ class RawBlock:
         return norms
 
     def cut_to(self, columns: tuple[int, ...]) -> RawBlock:
-        """The same rows with these features alone, dense."""
+        """A block of these rows with the given features alone, dense."""
         X = self.X[:, list(columns)]
         return RawBlock(X if isinstance(X, np.ndarray) else X.toarray(), self.y, self.weights)
 
@@ -100,18 +99,14 @@ class BoundedBlock(ABC):
 
     @abstractmethod
     def scores_along(self, w: np.ndarray, shrunk: float) -> np.ndarray:
-        """The same, faster if w is ``shrunk`` times the latest w but for few features.
+        """Scores at w, faster if w is ``shrunk`` times the latest w but for few features.
 
         Latest is known to blocks that stay in memory, and to this method alone.
         """
 
     @abstractmethod
-    def combine(self, r: np.ndarray, reach: float = inf) -> np.ndarray:
-        """Sum of the rows weighted by r, (m,) or (m, K); has the shape of w. Overwrites r.
-
-        ``reach`` is a public bound on ``|r_i|`` times the norm of row i. With it, sums of rows on
-        a grid are exact.
-        """
+    def combine(self, r: np.ndarray) -> np.ndarray:
+        """Sum of the rows weighted by r, (m,) or (m, K); has the shape of w. Overwrites r."""
 
     @abstractmethod
     def combine_within(self, r: np.ndarray, bound: float) -> np.ndarray:
@@ -227,7 +222,7 @@ class Block(BoundedBlock):
         return z
 
     def scores_along(self, w: np.ndarray, shrunk: float) -> np.ndarray:
-        """The same, faster if w is ``shrunk`` times the latest w but for few features."""
+        """Scores at w, faster if w is ``shrunk`` times the latest w but for few features."""
         features = w[:-1] if self._constant else w
         z = self._walk.scores(self._X, self._factor, features, shrunk)
         if self._constant:
@@ -269,9 +264,8 @@ class Block(BoundedBlock):
         out[d, d] = m * self._constant**2
         return out
 
-    def combine(self, r: np.ndarray, reach: float = inf) -> np.ndarray:
+    def combine(self, r: np.ndarray) -> np.ndarray:
         """Sum of the rows weighted by r, (m,) or (m, K); has the shape of w. Overwrites r."""
-        del reach  # Of no use to sums that are rounded.
         if not self._constant:
             return _transposed(self._X) @ self._scaled(r)
         last = self._constant * np.add.reduce(r)
@@ -350,7 +344,7 @@ def _entries(X: Rows) -> np.ndarray:
 
 
 def _fit_for_blas(X: np.ndarray) -> bool:
-    """Whether products with X are computed like those with a contiguous copy of it."""
+    """True if products with X are computed like those with a contiguous copy of it."""
     (m, _), (down, along), size = X.shape, X.strides, X.itemsize
     # Part of a longer column-major array, with enough rows that no kernel for few is chosen.
     within_columns = m >= _FEW_ROWS and down == size and along >= m * size and along % size == 0
@@ -398,3 +392,37 @@ def _tamed(X: Rows, huge: np.ndarray, limit: float) -> Rows:
         row /= np.abs(row).max()
         row *= limit / np.sqrt(row @ row)
     return out
+
+
+class Limits:
+    """The latest bounds on derivatives of a run of rows, kept between questions.
+
+    Questions with the same clip ask for the same bounds, one after the other.
+
+    Parameters
+    ----------
+    norms : ndarray of shape (m,)
+        Positive bounds on the norms of the rows; not changed while this lives.
+    """
+
+    def __init__(self, norms: np.ndarray) -> None:
+        self._norms = norms
+        self._latest: tuple[float, float, np.ndarray] | None = None
+
+    def of(self, bound: float, most: float) -> np.ndarray:
+        """``min(bound / norms, most)``, read-only.
+
+        Parameters
+        ----------
+        bound : float
+            Bound on the norm of the gradient of a row.
+        most : float
+            Bound on its derivative, whatever the norm.
+        """
+        latest = self._latest
+        if latest is None or latest[:2] != (bound, most):
+            limits = np.divide(bound, self._norms)
+            np.minimum(limits, most, out=limits)
+            limits.flags.writeable = False
+            latest = self._latest = (bound, most, limits)
+        return latest[2]

@@ -35,7 +35,7 @@ __all__ = ["DaskRows", "aligned", "is_collection", "labels_of"]
 
 
 def is_collection(data: Any) -> bool:
-    """Whether data are a dask collection of any kind. Does not import dask.
+    """True if data are a dask collection of any kind. Does not import dask.
 
     Parameters
     ----------
@@ -144,7 +144,7 @@ class _BoundedPartitions(BoundedRows):
 
 @final
 class _Tasks:
-    """What workers hold for a fit, and how they are asked; let go when nothing refers to it."""
+    """Tasks on workers that hold the rows of a fit; let go when nothing refers to it."""
 
     def __init__(self, X: Any, y: Any, sample_weight: Any, facts: tuple[Any, float]) -> None:
         # While these are referred to, what a user has persisted stays.
@@ -159,7 +159,7 @@ class _Tasks:
         self._ends = np.zeros(1, dtype=np.intp)
 
     def facts(self) -> list[partition.Facts]:
-        """What is public about each partition."""
+        """Public facts about each partition."""
         found = _accepted(self._opened.map(partition.facts).gathered())
         self._ends = np.cumsum([0] + [part.n_samples for part in found])
         return found

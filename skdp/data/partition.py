@@ -1,4 +1,4 @@
-"""What is done with one partition of distributed rows, on the worker that holds it.
+"""Work on one partition of distributed rows, on the worker that holds it.
 
 Nothing here raises. What goes wrong is returned as a :class:`Refusal`, because a worker writes the
 exceptions of its tasks into its log, and their text or arguments may hold data.
@@ -56,7 +56,7 @@ class Refusal:
 
 @dataclass(frozen=True)
 class Facts:
-    """What is public about a partition."""
+    """Public facts about a partition."""
 
     n_samples: int
     n_features: int
@@ -67,7 +67,7 @@ class Facts:
 
 @dataclass(frozen=True, eq=False)
 class OpenedPartition:
-    """What is kept of a partition beside its features: targets, weights, norms, shadows of rows.
+    """Targets, weights, norms and shadows of the rows of a partition, without its features.
 
     Shadows are inner products with a fixed direction: they tell apart rows of the same norm.
     ``source`` refers to the features themselves as long as they stay in the memory of the worker.
@@ -278,7 +278,7 @@ def _as_rows(X: Any, *, finite: bool) -> Any:
 
 
 def _nowhere() -> None:
-    """What is left of features that are not here."""
+    """Stand-in for features that are not here."""
 
 
 def _changed() -> Refusal:

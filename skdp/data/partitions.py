@@ -102,7 +102,7 @@ class Partitions:
                 return Partitions(graph, keys)
 
     def kept(self) -> Partitions:
-        """The same, computed where the workers are and kept there while this is referred to."""
+        """Copy of these, computed where the workers are and kept there while it is referred to."""
         import dask
 
         (out,) = dask.persist(self)

@@ -1,4 +1,4 @@
-"""What a fitted model says about a dask collection, one partition at a time.
+"""Predictions for a dask collection, one partition at a time.
 
 No row is protected from whoever may ask for predictions about it, here as in memory.
 """

@@ -13,8 +13,7 @@ import scipy.sparse as sp
 from ..bounds import RowBounds
 from ..sites import Sites
 from .base import BlockStore, RowStore, bounded_block
-from .blocks import BoundedBlock, RawBlock, Rows
-from .limits import Limits
+from .blocks import BoundedBlock, Limits, RawBlock, Rows
 
 __all__ = ["SiteBlock", "SiteChunks", "SiteRows", "SiteSums", "site_sums"]
 
@@ -28,7 +27,7 @@ SiteKernel = Callable[["SiteBlock", np.ndarray, np.ndarray], np.ndarray]
 
 @dataclass(frozen=True, eq=False)
 class SiteBlock:
-    """What a kernel may know of some bounded rows: targets, bounds on their norms, weights."""
+    """Targets, bounds on norms, and weights of some bounded rows: the view of a kernel."""
 
     y: np.ndarray
     norms: np.ndarray
@@ -36,11 +35,11 @@ class SiteBlock:
 
     @classmethod
     def of(cls, block: BoundedBlock) -> SiteBlock:
-        """What it may know of these rows."""
+        """The view of these rows."""
         return cls(block.y, block.norms, block.weights)
 
     def taken(self, chosen: np.ndarray) -> SiteBlock:
-        """The same of some of the rows, by their positions."""
+        """The view of some of the rows, by their positions."""
         weights = None if self.weights is None else self.weights[chosen]
         return SiteBlock(self.y[chosen], self.norms[chosen], weights)
 

@@ -12,7 +12,7 @@ _FEW = 16
 
 
 class Walk:
-    r"""What is kept of a run of bounded rows between questions: their latest scores.
+    r"""Cache of the latest scores of a run of bounded rows, between questions.
 
     Weights w that are ``shrunk`` times the latest ones but for few entries have scores
 

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from abc import ABC
+from dataclasses import dataclass
 from numbers import Integral, Real
 from typing import Any, ClassVar, Self, final
 
@@ -10,20 +11,25 @@ import numpy as np
 from sklearn.utils._param_validation import Interval
 from sklearn.utils.validation import check_array, check_is_fitted, validate_data
 
+from ..bandit_plans import Plan, StreamsPlan
 from ..bandit_problem import BanditProblem
 from ..data.reading import unquoted
 from ..losses import Logistic, Squared
 from ..options import check_parameters, one_of
 from ..policies import POLICIES, Policy
 from ..privacy.adjacency import Adjacency
+from ..privacy.arms.opening import SESSIONS, open_session
 from ..privacy.carrying import CarriesBudgets
+from ..privacy.ceiling import charge_for
+from ..privacy.claims import Claim
 from ..privacy.events import Event
 from ..privacy.ledger import Ledger, PrivacySpent
-from ..privacy.randomness import public_coins, secret_noise
+from ..privacy.randomness import SecretNoise, public_coins, secret_noise
+from ..privacy.receipts import Receipt
 from ..solvers.streaming import StreamingSolver
+from ..streams.arms import ArmStreams
 from ..turns import in_turn
 from .arm_labels import ArmLabels
-from .bandit_charges import charge_again, charge_begun, charge_planned, settle
 from .bandit_choices import (
     STREAMING,
     choose_bounds,
@@ -33,8 +39,7 @@ from .bandit_choices import (
     warn_if_hopeless,
     warn_of_rewards,
 )
-from .bandit_stream import BanditStream, StreamNote
-from .plain_arrays import plain
+from .homes import Home
 from .restoring import Restoring
 
 __all__ = ["PrivateBandit"]
@@ -174,7 +179,7 @@ class PrivateBandit(CarriesBudgets, ABC):
 
     @final
     def sample(self, X: Any) -> np.ndarray:
-        """The same as ``act``, by its other name.
+        """Act, under the name that samplers have for it.
 
         Parameters
         ----------
@@ -238,7 +243,7 @@ class PrivateBandit(CarriesBudgets, ABC):
 
     @final
     def _needs_new_run(self, method: str) -> bool:
-        """Whether there is no stream to go on with, which is fine only before the first."""
+        """True if there is no stream to go on with, which is fine only before the first."""
         if hasattr(self, "_session") and self._session.home.here:
             return False
         if hasattr(self, "_rule"):
@@ -284,7 +289,7 @@ class PrivateBandit(CarriesBudgets, ABC):
         plan = policy.plan_at_once(problem) if at_once else policy.plan(problem)
         ledger = Ledger(self.epsilon, self.delta, calculus=plan.calculus)
         noise = secret_noise(self.random_state)
-        claim = charge_begun(self, ledger)
+        claim = _charge_begun(self, ledger)
         self._session = BanditStream(plan, problem, ledger, adjacency, noise, claim)
         self._progress = StreamNote()
         self._coins = public_coins(self.random_state)
@@ -309,7 +314,7 @@ class PrivateBandit(CarriesBudgets, ABC):
             rows = self._rows(X, a, r, new=True)
             self._begin(len(rows[0]), at_once=True)
         self._feed(*rows)
-        settle(self)
+        _settle(self)
         # Its users are all there; a stream that follows is another run.
         del self._session
         return self
@@ -327,7 +332,7 @@ class PrivateBandit(CarriesBudgets, ABC):
         with Restoring(self):
             new = self._needs_new_run("partial_fit")
             if not new:
-                charge_again(self, self._session.claim)
+                _charge_again(self, self._session.claim)
             rows = self._rows(X, a, r, new=new)
             if new:
                 self._begin_stream()
@@ -340,7 +345,7 @@ class PrivateBandit(CarriesBudgets, ABC):
         """Validated contexts, numbers of arms and mapped rewards. Changes no state of a run."""
         X = self._contexts(X, new=new)
         arms = self._labels.encode(a, len(X))
-        if plain(r) is None:
+        if _plain(r) is None:
             options = {"ensure_2d": False, "dtype": np.float64, "input_name": "r"}
             r = unquoted(check_array, r, **options)
         if r.shape != (len(X),):
@@ -359,7 +364,7 @@ class PrivateBandit(CarriesBudgets, ABC):
         """Validated contexts, an array of float64. A new run notes their number of features."""
         if new:
             self._check_parameters()
-        given = None if new or hasattr(self, "feature_names_in_") else plain(X)
+        given = None if new or hasattr(self, "feature_names_in_") else _plain(X)
         if given is not None and given.ndim == 2 and given.shape[1] == self.n_features_in_:
             return given
         return unquoted(validate_data, self, X, reset=new, dtype=np.float64)
@@ -374,7 +379,7 @@ class PrivateBandit(CarriesBudgets, ABC):
                 f"{type(self).__name__} needs data_norm or feature_bound, a bound on contexts that "
                 "is known without looking at them, got neither."
             )
-        charge_planned(self)
+        _charge_planned(self)
 
     @final
     def _reward_units(self) -> tuple[float, float]:
@@ -398,3 +403,158 @@ class PrivateBandit(CarriesBudgets, ABC):
         # Sums, rows and noise stay behind, and so does a seed, which reproduces the noise.
         left = {"_session", "_coins", "_warned"}
         return {k: v for k, v in state.items() if k not in left} | {"random_state": None}
+
+
+# It drives solvers, of which nothing in skdp.privacy may know.
+SESSIONS[StreamsPlan] = ArmStreams
+
+
+@dataclass
+class StreamNote:
+    """Note about a stream, in copies and pickles that leave it behind.
+
+    Parameters
+    ----------
+    secretive : bool, default=False
+        Whether it went into a checkpoint.
+    """
+
+    secretive: bool = False
+
+
+@final
+class BanditStream:
+    """The session of a stream, and the loop that feeds it and lets the policy learn.
+
+    It refuses to be pickled, because noise does, except by ``skdp.save_checkpoint``.
+
+    Parameters
+    ----------
+    plan : Plan
+        What will be answered.
+    problem : BanditProblem
+        Public facts.
+    ledger : Ledger
+        Charged here for the whole plan.
+    adjacency : Adjacency
+        Neighbouring relation.
+    noise : SecretNoise
+        Source of the noise.
+    claim : Claim
+        The most that the run may spend.
+    """
+
+    def __init__(
+        self,
+        plan: Plan,
+        problem: BanditProblem,
+        ledger: Ledger,
+        adjacency: Adjacency,
+        noise: SecretNoise,
+        claim: Claim,
+    ) -> None:
+        self._plan, self._problem, self._noise = plan, problem, noise
+        self.home, self.claim = Home(), claim
+        self._session = open_session(plan, problem, ledger, adjacency, noise)
+
+    def feed(self, model: PrivateBandit, X: np.ndarray, arms: np.ndarray, y: np.ndarray) -> None:
+        """Take the rows of one call, and learn what is due."""
+        session, start = self._session, 0
+        while start < len(X):
+            stop = start + min(len(X) - start, session.room or len(X))
+            session.add(X[start:stop], arms[start:stop], y[start:stop])
+            model.n_seen_ += stop - start
+            start = stop
+            if session.due:
+                learned = model.policy_.learn(self._problem, session, model._memory)
+                model._rule, model._memory = learned
+                session.close()
+                model.n_released_ = model.n_seen_
+
+    def resume(self) -> None:
+        """Go on after a checkpoint was loaded; what it held is used up."""
+        kind, state = self.__dict__.pop("_kept")
+        self._session = kind.resumed(self._plan, self._problem, self._noise, state)
+
+    def __getstate__(self) -> dict[str, Any]:
+        kept = type(self._session), self._session.secret_state()
+        plain = {k: v for k, v in vars(self).items() if k != "_session"}
+        return plain | {"_kept": kept}
+
+
+def _charge_planned(model: Any) -> None:
+    """Set aside the budget of a new run, as far as parameters tell, before contexts are looked at.
+
+    Parameters
+    ----------
+    model : estimator
+        Its parameters are valid.
+    """
+    charge = charge_for(model)
+    relation = Adjacency(model.adjacency)
+    charge.reserve(Claim.planned(model.epsilon, model.delta, None, relation), begins=False)
+    charge.remember(model)
+
+
+def _charge_begun(model: Any, ledger: Ledger) -> Claim:
+    """Set aside what the ledger of a run accepts, before anything is charged to it.
+
+    Parameters
+    ----------
+    model : estimator
+        Which has planned the run.
+    ledger : Ledger
+        Of the run.
+
+    Returns
+    -------
+    Claim
+        What was set aside.
+    """
+    claim = Claim.of_ledger(ledger, Adjacency(model.adjacency))
+    charge_for(model, goes_on=True).reserve(claim, begins=True)
+    return claim
+
+
+def _charge_again(model: Any, claim: Claim) -> None:
+    """Put a run that goes on under ceilings that have been set since it began.
+
+    Parameters
+    ----------
+    model : estimator
+        In the middle of a stream.
+    claim : Claim
+        What its ledger accepts.
+    """
+    charge = charge_for(model, goes_on=True)
+    charge.reserve(claim, begins=True)
+    charge.remember(model)
+
+
+def _settle(model: Any) -> None:
+    """Replace what was set aside by what the receipt says, for a run that has ended.
+
+    Parameters
+    ----------
+    model : estimator
+        With its receipt.
+    """
+    charge_for(model, goes_on=True).settle(Receipt.of(model))
+
+
+def _plain(values: Any) -> np.ndarray | None:
+    """The values themselves if they are finite numbers in double precision, and need no look.
+
+    Parameters
+    ----------
+    values : object
+        As given by a user.
+
+    Returns
+    -------
+    ndarray or None
+        None where a validation has to say what is wrong, or convert.
+    """
+    if type(values) is not np.ndarray or values.dtype != np.float64 or not values.size:
+        return None
+    return values if bool(np.isfinite(values).all()) else None

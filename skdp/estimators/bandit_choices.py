@@ -1,4 +1,4 @@
-"""What a bandit decides from its parameters and public sizes, before there is a row."""
+"""Choices of a bandit from its parameters and public sizes, before there is a row."""
 
 from __future__ import annotations
 

@@ -65,7 +65,6 @@ class PrivateLinearModel(SparseCoefficients, CallbackSupportMixin, FittedInParts
         "horizon": [None, Interval(Integral, 1, None, closed="left")],
         "buffer": ["boolean"],
         "warm_start": ["boolean"],
-        "secure": ["boolean"],
         "verbose": ["verbose"],
         "random_state": ["random_state", np.random.Generator],
     }

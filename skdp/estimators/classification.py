@@ -1,4 +1,4 @@
-"""What private linear classifiers share: labels, scores and predictions."""
+"""Base of private linear classifiers: labels, scores and predictions."""
 
 from __future__ import annotations
 
@@ -248,7 +248,7 @@ class PrivateLinearClassifier(ClassifierMixin, PrivateLinearModel, ABC):
     @property
     @final
     def _two_classes(self) -> bool:
-        """Whether the solver takes no more than two classes."""
+        """True if the solver takes no more than two classes."""
         solver = self._batch_solver
         kind = SOLVERS.get(solver) if isinstance(solver, str) else type(solver)
         return kind is ObjectivePerturbation

@@ -32,7 +32,6 @@ from ..remote.rows import RemoteRows
 from ..sites import Sites
 from ..solvers import SOLVERS, Solution, Solver, choose, settled_calculus, within_a_block
 from .announcements import Announcements
-from .exactness import check_conditioner, check_rows, check_solver
 from .progress import Progress, Released
 from .warm_start import EarlierModel
 
@@ -99,7 +98,6 @@ class FittedInParts(CarriesBudgets, ABC):
     horizon: int | None
     buffer: bool
     warm_start: bool
-    secure: bool
     verbose: int
 
     # Whether the default solver may be one that selects features, which is not Gaussian.
@@ -163,9 +161,6 @@ class FittedInParts(CarriesBudgets, ABC):
         self._check_trust(solver, sites)
         adjacency = Adjacency(self.adjacency)
         calculus = solver.calculus_for(outline, self.epsilon, self.delta, adjacency)
-        if self.secure:
-            check_solver(type(self).__name__, solver, calculus, sites)
-            check_conditioner(type(self).__name__, conditioner, sparse=sparse)
         ledger = Ledger(self.epsilon, self.delta, calculus=calculus)
         facts = solver.federated, solver.in_order, solver.trusts, solver.curated
         return Plan(conditioner, ledger, adjacency, sites, *facts)
@@ -208,8 +203,6 @@ class FittedInParts(CarriesBudgets, ABC):
         charge: Charge | None = None,
     ) -> None:
         """Fit rows that nobody has asked about with the whole budget, and publish the model."""
-        if self.secure:
-            check_rows(type(self).__name__, rows)
         progress, ledger = self._progress, plan.ledger
         released = progress.released
         origin = earlier if released is None else released if warm else None
@@ -295,7 +288,6 @@ class FittedInParts(CarriesBudgets, ABC):
         self, n_samples: int, bounds: RowBounds, *, sparse: bool, weighted: bool
     ) -> Problem:
         """The problem to solve, for rows that have weights in units of ``max_weight`` or none."""
-        bounds = replace(bounds, exact=self.secure)
         problem = replace(self._problem(n_samples, bounds), sparse=sparse)
         if not weighted or self._penalty_beside_mean:
             return problem

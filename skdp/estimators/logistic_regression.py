@@ -102,13 +102,6 @@ class DPLogisticRegression(PrivateLinearClassifier):
         fit, in whose private coordinates the rows are then looked at, or set by you from what is
         public. It spends the whole budget anew, as any fit does. Solvers that fit in one shot have
         no use for a start.
-    secure : bool, default=False
-        Whether sums over rows are exact: rows are rounded to a public grid once, which takes a copy
-        of them, and so is what they are multiplied with at each question. The noise is on a grid in
-        any case, and sensitivities have a margin for rounding, so that the guarantee holds in
-        finite precision either way; exact sums do not rest on how linear algebra rounds, and are
-        the same for any order of the rows. For Gaussian answers about rows at one place; solvers
-        that ask others are refused.
     verbose : int, default=0
         Whether to print, while fitting, what is asked and what has been spent, all of which is
         public: 1 for a line at each new kind of question and each tenth of the budget, 2 for a
@@ -205,7 +198,6 @@ class DPLogisticRegression(PrivateLinearClassifier):
         horizon: int | None = None,
         buffer: bool = True,
         warm_start: bool = False,
-        secure: bool = False,
         verbose: int = 0,
         random_state: Any = None,
     ) -> None:
@@ -226,7 +218,6 @@ class DPLogisticRegression(PrivateLinearClassifier):
         self.horizon = horizon
         self.buffer = buffer
         self.warm_start = warm_start
-        self.secure = secure
         self.verbose = verbose
         self.random_state = random_state
 

@@ -9,10 +9,9 @@ from typing import TYPE_CHECKING, Any
 
 import numpy as np
 
-from ..bounds import RowBounds
+from ..bounds import RowBounds, RowMap
 from ..privacy.parts import Parts
 from ..problem import Problem
-from ..row_map import RowMap
 
 if TYPE_CHECKING:
     from .base import PrivateLinearModel

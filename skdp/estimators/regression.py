@@ -1,4 +1,4 @@
-"""What private linear regressors share: target bounds and predictions."""
+"""Base of private linear regressors: target bounds and predictions."""
 
 from __future__ import annotations
 

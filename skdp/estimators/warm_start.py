@@ -8,9 +8,8 @@ from typing import TYPE_CHECKING, Any
 import numpy as np
 import scipy.sparse as sp
 
-from ..bounds import RowBounds
+from ..bounds import RowBounds, RowMap
 from ..problem import Problem
-from ..row_map import RowMap
 from .progress import Progress, Released
 
 if TYPE_CHECKING:

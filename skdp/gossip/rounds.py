@@ -36,7 +36,7 @@ class Round:
 
 
 def most_activations(rounds: int, n_active: int, n_nodes: int, schedule: str) -> int:
-    """How often a node can be active at most, which is known before coins are thrown.
+    """Largest number of rounds in which a node can be active, known before coins are thrown.
 
     Parameters
     ----------

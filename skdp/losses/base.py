@@ -1,4 +1,4 @@
-"""What a loss declares, and the clipping of derivatives, written once for all losses."""
+"""Base of losses: value, derivative and constants, and the clipping of derivatives."""
 
 from __future__ import annotations
 
@@ -44,7 +44,7 @@ class Loss(ABC):
     @property
     @abstractmethod
     def convex(self) -> bool:
-        """Whether the loss is convex in z."""
+        """True if the loss is convex in z."""
 
     @property
     @abstractmethod

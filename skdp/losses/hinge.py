@@ -33,7 +33,7 @@ class Hinge(Loss):
     targets: ClassVar[str] = "0 or 1"
 
     def value(self, y: np.ndarray, z: np.ndarray) -> np.ndarray:
-        """How far the score is from the margin."""
+        """Distance of the score below the margin, 0 beyond it."""
         return np.maximum(0.0, 1.0 + (1.0 - 2.0 * y) * z)
 
     def derivative(self, y: np.ndarray, z: np.ndarray) -> np.ndarray:

@@ -60,17 +60,17 @@ class OneVsRest(Loss):
 
     @property
     def lipschitz(self) -> float:
-        """That of the inner loss times the root of the number of classes."""
+        """Lipschitz constant of the inner loss times the root of the number of classes."""
         return sqrt(self.n_classes) * self.loss.lipschitz
 
     @property
     def smoothness(self) -> float:
-        """That of the inner loss."""
+        """Smoothness of the inner loss."""
         return self.loss.smoothness
 
     @property
     def convex(self) -> bool:
-        """Whether the inner loss is."""
+        """True if the inner loss is convex."""
         return self.loss.convex
 
     @property
@@ -89,7 +89,7 @@ class OneVsRest(Loss):
         return self.loss.derivative(self._membership(y), z.ravel()).reshape(z.shape)
 
     def _membership(self, y: np.ndarray) -> np.ndarray:
-        """Whether row i is of class k, as 0 or 1, for all pairs (i, k) in row order."""
+        """Membership of row i in class k, as 0 or 1, for all pairs (i, k) in row order."""
         return (y[:, None] == np.arange(self.n_classes)).ravel().astype(np.float64)
 
     def _valid(self, y: np.ndarray) -> np.ndarray:

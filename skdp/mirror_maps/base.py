@@ -1,4 +1,4 @@
-"""What a mirror map declares."""
+"""Base of mirror maps: geometries in which descent moves."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""What a policy is: a plan of releases, and decision rules made of them."""
+"""Base of policies: a plan of releases, and decision rules made of them."""
 
 from __future__ import annotations
 
@@ -18,7 +18,7 @@ from .rules import Rule
 if TYPE_CHECKING:
     from ..privacy.arms.base import ArmSession
 
-__all__ = ["LEAST_GROWTH", "Policy", "growing_blocks", "zero_weights"]
+__all__ = ["LEAST_GROWTH", "Average", "Policy", "growing_blocks", "toward", "zero_weights"]
 
 # Ends of blocks are listed, and there would be no end of them if blocks hardly grew.
 LEAST_GROWTH = 1.001
@@ -172,3 +172,67 @@ def growing_blocks(horizon: int, first: int, growth: float) -> tuple[int, ...]:
 def zero_weights(problem: BanditProblem) -> np.ndarray:
     """Weights of arms of which nothing is known."""
     return np.zeros((problem.n_arms, problem.n_rows))
+
+
+@dataclass(frozen=True, eq=False)
+class Average:
+    """Released weights so far.
+
+    The noise of a block's model falls with its size, so weights that are inverse to variances go
+    with the square.
+
+    Parameters
+    ----------
+    w : ndarray
+        Average of the weights of blocks.
+    weight : float, default=0.0
+        Sum of the squared sizes of blocks.
+    seen : int, default=0
+        Number of users in them.
+    """
+
+    w: np.ndarray
+    weight: float = 0.0
+    seen: int = 0
+
+    def with_block(self, w: np.ndarray, seen: int) -> Average:
+        """The average with one more block, which ends after this many users.
+
+        Parameters
+        ----------
+        w : ndarray
+            Weights of the block.
+        seen : int
+            Number of users up to its end.
+        """
+        added = float(seen - self.seen) ** 2
+        total = self.weight + added
+        return Average(self.w + (w - self.w) * (added / total), total, seen)
+
+
+def toward(w: np.ndarray, vertices: np.ndarray, radius: float, steps: np.ndarray) -> np.ndarray:
+    """Weights moved towards signed coordinates.
+
+    Parameters
+    ----------
+    w : ndarray of shape (K, p)
+        Weights.
+    vertices : ndarray of int of shape (K,)
+        j < p for coordinate j, p + j for minus it, -1 to stay.
+    radius : float
+        Radius of the l1 ball.
+    steps : ndarray of shape (K,)
+        How far, from 0 to 1.
+
+    Returns
+    -------
+    ndarray of shape (K, p)
+        A fresh array.
+    """
+    K, p = w.shape
+    steps = np.where(vertices < 0, 0.0, steps)
+    out = w * (1 - steps)[:, np.newaxis]
+    # One index is faster than two.
+    entries = np.arange(0, K * p, p) + vertices % p
+    out.reshape(-1)[entries] += np.where(vertices < p, radius, -radius) * steps
+    return out

@@ -11,8 +11,7 @@ import numpy as np
 from ..arguments import check_integers, check_numbers
 from ..bandit_plans import GradientPlan, Plan
 from ..bandit_problem import BanditProblem
-from .averages import Average
-from .base import LEAST_GROWTH, Policy, growing_blocks, zero_weights
+from .base import LEAST_GROWTH, Average, Policy, growing_blocks, zero_weights
 from .rules import Greedy, Rule, TakingTurns
 
 if TYPE_CHECKING:

@@ -15,9 +15,8 @@ from ..bounds import RowBounds
 from ..constraints import L1Ball
 from ..privacy.calculus import Calculus, ZeroConcentratedDP
 from ..problem import Problem
-from .base import Policy, zero_weights
+from .base import Policy, toward, zero_weights
 from .rules import Preselecting, Rule, TakingTurns
-from .vertices import toward
 
 if TYPE_CHECKING:
     from ..privacy.arms.base import ArmSession
@@ -119,7 +118,7 @@ class HDBPolicy(Policy):
         return StepPlan(problem.horizon, problem.n_arms, self._forced(problem), self.clip)
 
     def plan_at_once(self, problem: BanditProblem) -> Plan:
-        """The same: the algorithm takes users one by one."""
+        """The plan of a stream: the algorithm takes users one by one."""
         return self.plan(problem)
 
     def start(self, problem: BanditProblem) -> tuple[Rule, Any]:

@@ -12,10 +12,8 @@ from ..arguments import check_numbers
 from ..bandit_plans import Plan, SelectionPlan
 from ..bandit_problem import BanditProblem
 from ..privacy.calculus import Calculus, ZeroConcentratedDP
-from .averages import Average
-from .base import LEAST_GROWTH, Policy, growing_blocks, zero_weights
+from .base import LEAST_GROWTH, Average, Policy, growing_blocks, toward, zero_weights
 from .rules import Greedy, Rule, TakingTurns
-from .vertices import toward
 
 if TYPE_CHECKING:
     from ..privacy.arms.base import ArmSession

@@ -1,4 +1,4 @@
-"""What transformers share: checks of the data, the receipt, and pickles without secrets."""
+"""Base of transformers: checks of the data, the receipt, and pickles without secrets."""
 
 from __future__ import annotations
 
@@ -84,7 +84,7 @@ class Transformer(CarriesBudgets, OneToOneFeatureMixin, TransformerMixin, BaseEs
     @property
     @abstractmethod
     def _sparse(self) -> bool:
-        """Whether parameters leave zeros where they are, so that sparse rows stay sparse."""
+        """True if parameters leave zeros where they are, so that sparse rows stay sparse."""
 
     @abstractmethod
     def _applied(self, X: Rows) -> Rows:

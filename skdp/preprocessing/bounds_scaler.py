@@ -7,10 +7,8 @@ from typing import Any, ClassVar, final
 import numpy as np
 
 from ..column_bounds import ColumnBounds
-from .affine import Affine
 from .base import FreeTransformer
-from .feature_range import FEATURE_RANGE, checked_range
-from .scaler import Scaler
+from .scaler import FEATURE_RANGE, Affine, Scaler, checked_range
 
 __all__ = ["BoundsScaler"]
 

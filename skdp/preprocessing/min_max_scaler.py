@@ -11,10 +11,8 @@ from sklearn.utils._param_validation import Interval
 from ..column_bounds import ColumnBounds
 from ..privacy.column_ranges import private_column_bounds
 from ..privacy.oracle import Oracle
-from .affine import Affine
 from .base import PrivateTransformer
-from .feature_range import FEATURE_RANGE, checked_range
-from .scaler import Scaler
+from .scaler import FEATURE_RANGE, Affine, Scaler, checked_range
 
 __all__ = ["DPMinMaxScaler"]
 

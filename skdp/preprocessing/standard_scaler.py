@@ -10,9 +10,8 @@ import numpy as np
 from ..column_bounds import ColumnBounds
 from ..privacy.column_ranges import private_column_bounds
 from ..privacy.oracle import Oracle
-from .affine import Affine
 from .base import PrivateTransformer
-from .scaler import Scaler
+from .scaler import Affine, Scaler
 
 __all__ = ["DPStandardScaler"]
 

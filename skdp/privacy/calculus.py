@@ -56,7 +56,7 @@ class Calculus(ABC):
         return self._cost_of_other(event)
 
     def reserved(self, event: Event) -> int | None:
-        """How many releases like this one the limit leaves room for; None if each has a price.
+        """Number of releases like this one that the limit reserves; None if each has a price.
 
         What is reserved costs nothing when it is charged, because ``limit`` and ``epsilon`` count
         all of it from the start.
@@ -234,7 +234,7 @@ class SubsampledGaussianDP(Calculus):
 
     @property
     def unsampled_price(self) -> float:
-        """What one of the releases would cost in mu^2 if every row took part."""
+        """Price in mu^2 of one of the releases if every row took part."""
         return subsampling.unsampled_price(self.noise_multiplier, self.adjacency)
 
     def reserved(self, event: Event) -> int | None:

@@ -37,7 +37,7 @@ _NOTHING = 4.0**-62
 
 @dataclass(frozen=True)
 class Search:
-    """How the bounds of features are going to be searched for; settled from public facts.
+    """Plan of a search for the bounds of features; settled from public facts.
 
     Parameters
     ----------

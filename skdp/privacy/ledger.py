@@ -19,7 +19,7 @@ _SMALLEST_LIMIT, _LARGEST_LIMIT = 1e-250, 1e250
 
 
 class PrivacySpent(NamedTuple):
-    """What a fit has spent: it is (epsilon, delta)-differentially private.
+    """Privacy loss of a fit, which is (epsilon, delta)-differentially private.
 
     Parameters
     ----------
@@ -35,7 +35,7 @@ class PrivacySpent(NamedTuple):
 
 @dataclass(frozen=True)
 class Spend:
-    """What one answer may cost, in mu^2. Solvers pass it on; only the oracle looks inside."""
+    """Price of one answer, in mu^2. Solvers pass it on; only the oracle looks inside."""
 
     amount: float
 
@@ -130,7 +130,7 @@ class Ledger:
 
     @property
     def calculus(self) -> Calculus:
-        """How events are priced and totals converted."""
+        """Calculus by which events are priced and totals converted."""
         return self._calculus
 
     @property
@@ -150,12 +150,12 @@ class Ledger:
 
     @property
     def total(self) -> float:
-        """What has been charged, in mu^2, at the site that has spent most if there are several."""
+        """Sum of charges, in mu^2, at the site that has spent most if there are several."""
         return fsum([*self._settled, *self._prices[-1:], self._sites.total])
 
     @property
     def remaining(self) -> float:
-        """What is left, in mu^2."""
+        """Rest of the budget, in mu^2."""
         return max(0.0, self._limit - self.total) if self._limit < inf else inf
 
     def anew(self) -> Ledger:
@@ -225,7 +225,7 @@ class Ledger:
         self._reserved_used = used
 
     def spent(self) -> PrivacySpent:
-        """What has been charged so far, as (epsilon, delta) at the budget's delta."""
+        """Sum of charges so far, as (epsilon, delta) at the budget's delta."""
         total = self.total
         if total == 0 and not (self._reserved_used or self._sites.reserved_used):
             return PrivacySpent(0.0, 0.0)
@@ -257,7 +257,7 @@ class Ledger:
         return (*events, *self._sites.receipt())
 
     def spent_by_site(self) -> dict[Site, PrivacySpent]:
-        """What each site that was asked has spent, with what was asked of all rows together."""
+        """Privacy loss at each site that was asked, with what was asked of all rows together."""
         whole = fsum([*self._settled, *self._prices[-1:]])
         return {
             site: PrivacySpent(self._calculus.epsilon(whole + total, self._delta), self._delta)
@@ -276,7 +276,7 @@ class Ledger:
         self._sites.charge(events, room, reserved - self._reserved_used)
 
     def _check_reserved(self, event: Event) -> int:
-        """How much of what is reserved will be used, with this event."""
+        """Number of reserved releases that are used up with this event."""
         reserved = self._calculus.reserved(event)
         if reserved is None:
             return self._reserved_used
@@ -317,7 +317,7 @@ class Ledger:
 
 
 def _counted(event: Event, count: int) -> Event:
-    """The same event with another count; it need not pass its checks again, which takes time."""
+    """Copy of an event with another count; its checks, which take time, are not repeated."""
     out = object.__new__(type(event))
     vars(out).update(vars(event), count=count)
     return out

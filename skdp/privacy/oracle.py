@@ -8,22 +8,25 @@ ask the questions below and nothing else.
 from __future__ import annotations
 
 import copy
-from abc import abstractmethod
+from abc import ABC, abstractmethod
 from math import inf, isfinite, sqrt
 from typing import NamedTuple, Self, cast, final
 
 import numpy as np
 
+from ..column_bounds import ColumnBounds
 from ..data.base import RowStore
 from ..problem import Problem
+from ..sites import Sites
 from ..stream_plan import StreamPlan
 from .adjacency import Adjacency
-from .asks_columns import AsksColumns
-from .asks_sites import AsksSites
 from .calculus import SubsampledGaussianDP
 from .ledger import Budget, Ledger, Spend
 from .mechanisms.base import Mechanism, PerturbingMechanism
+from .mechanisms.sites import Trust
 from .queries.base import GaussianQuery, PerturbedQuery, Query
+from .queries.column_counts import ColumnCountsQuery
+from .queries.column_moments import ColumnMomentsQuery
 from .queries.gradient import GradientNormQuery, GradientQuery
 from .queries.gradient_difference import GradientDifferenceQuery
 from .queries.gradient_sizes import GradientAndShareQuery, GradientSizesQuery
@@ -35,6 +38,7 @@ from .queries.residual_quantile import ResidualQuantileQuery
 from .queries.row_means import RowMeansQuery
 from .queries.sampled_difference import SampledDifferenceQuery
 from .queries.selection import SelectionQuery
+from .queries.site_gradients import SampledSiteGradientsQuery, SiteGradientsQuery, SiteQuestion
 from .queries.slope import SlopeQuery
 from .queries.total_weight import TotalWeightQuery
 from .queries.vertex import VertexQuery
@@ -52,7 +56,23 @@ class Noisy(NamedTuple):
     scale: float
 
 
-class Oracle(AsksColumns, AsksSites):
+class ColumnMoments(NamedTuple):
+    """Noisy moments of features on the scale of their bounds, which is [-1, 1].
+
+    Parameters
+    ----------
+    means, squares : ndarray of shape (d,)
+        Means of the values and of their squares.
+    scale : float
+        Standard deviation of the noise of a mean; that of a square is smaller by sqrt(2).
+    """
+
+    means: np.ndarray
+    squares: np.ndarray
+    scale: float
+
+
+class Oracle(ABC):
     """Turns named questions into queries. Holds no rows.
 
     Parameters
@@ -71,7 +91,7 @@ class Oracle(AsksColumns, AsksSites):
 
     @final
     def for_problem(self, problem: Problem) -> Self:
-        """The same oracle, answering questions about this problem.
+        """An oracle with the same ledger, answering questions about this problem.
 
         A problem is public content: loss, bounds, weights and the number of rows to divide by are
         part of the question. Sensitivities are derived from the very problem that is asked about,
@@ -84,7 +104,7 @@ class Oracle(AsksColumns, AsksSites):
 
     @final
     def within(self, budget: Budget) -> Self:
-        """The same oracle, whose budget shows no more than this, less what is spent from now on.
+        """An oracle whose budget shows no more than this, less what is spent from now on.
 
         For handing a part of the work to a method that spends all it sees. Like any budget it is a
         plan: what is charged is for the ledger to accept.
@@ -102,7 +122,7 @@ class Oracle(AsksColumns, AsksSites):
     @property
     @final
     def budget(self) -> Budget:
-        """What is left to spend. Public, because charges depend on public facts alone."""
+        """Rest of the budget. Public, because charges depend on public facts alone."""
         left = self._ledger.remaining
         # What has no ceiling may also have no limit.
         if self._ceiling < inf:
@@ -135,7 +155,7 @@ class Oracle(AsksColumns, AsksSites):
     def sampled_gradient_difference(
         self, w: np.ndarray, w0: np.ndarray, *, clip: float | None = None
     ) -> np.ndarray:
-        """The same from a secret sample of the rows, out of the block that the ledger reserved.
+        """Noisy difference of gradients over a secret sample of the rows, out of a reserved block.
 
         The block, which ``SubsampledGaussianDP`` describes, says how many rows are drawn, how much
         noise there is and how often this may be asked; it is paid already.
@@ -308,6 +328,75 @@ class Oracle(AsksColumns, AsksSites):
             self._current(), clip, strength, self._adjacency, spend
         )
         return self._release(query, spend)
+
+    @final
+    def column_moments(
+        self, bounds: ColumnBounds, n_samples: int, *, spend: Spend
+    ) -> ColumnMoments:
+        """Noisy means and mean squares of features that are clipped to their bounds.
+
+        See :class:`ColumnMomentsQuery`; the squares cost nothing beside the means.
+        """
+        query = ColumnMomentsQuery(bounds, n_samples)
+        scale = self._scale(query, spend)
+        return ColumnMoments(*query.moments(self._release(query, spend)), scale)
+
+    @final
+    def column_counts(self, edges: np.ndarray, n_samples: int, *, spend: Spend) -> np.ndarray:
+        """Noisy numbers of rows whose feature is below its edges, (d, k) like the edges."""
+        query = ColumnCountsQuery(np.array(edges, dtype=np.float64))
+        return self._release(query, spend) + 0.5 * n_samples
+
+    @final
+    def column_counts_scale(self, n_edges: int, *, spend: Spend) -> float:
+        """Standard deviation of the noise of so many counts in all; costs nothing."""
+        query = ColumnCountsQuery(np.zeros((1, n_edges)))
+        return self._scale(query, spend)
+
+    @final
+    def site_gradients(
+        self,
+        sites: Sites,
+        active: np.ndarray,
+        W: np.ndarray,
+        *,
+        spend: Spend,
+        shares: np.ndarray,
+        clip: float | None,
+        trust: tuple[str, int, float],
+        edges: np.ndarray | None = None,
+    ) -> np.ndarray:
+        """Noisy gradients of the sites that are active, each at its own W, or their sum.
+
+        ``trust`` has the fields of :class:`~skdp.privacy.mechanisms.sites.Trust` and ``shares``
+        says what each site pays of the spend. See :class:`SiteGradientsQuery`.
+        """
+        question = SiteQuestion(self._current(), sites, active, W, clip)
+        return self._release(SiteGradientsQuery(question, Trust(*trust), edges, shares), spend)
+
+    @final
+    def sampled_site_gradients(
+        self, sites: Sites, active: np.ndarray, W: np.ndarray, *, clip: float | None
+    ) -> np.ndarray:
+        """Noisy gradients from rows that sites draw in secret, out of the reserved block."""
+        block = self._ledger.calculus
+        if not isinstance(block, SubsampledGaussianDP):
+            raise ValueError(
+                "Oracle.sampled_site_gradients needs a ledger that has reserved a block of them, "
+                f"got one with {type(block).__name__}; open it with calculus_for(...)."
+            )
+        question = SiteQuestion(self._current(), sites, active, W, clip)
+        query = SampledSiteGradientsQuery(question, block.sampling_rate)
+        return self._release(query, Spend(block.unsampled_price))
+
+    @final
+    def sampled_site_gradient_scale(self, sites: Sites, *, clip: float | None) -> float:
+        """Standard deviation of the noise of such messages; costs nothing."""
+        problem, block = self._current(), self._ledger.calculus
+        assert isinstance(block, SubsampledGaussianDP)
+        question = SiteQuestion(problem, sites, np.zeros(1, int), problem.start()[None], clip)
+        row = question.gradient.bound * sites.n_sites / problem.n_samples
+        return block.noise_multiplier * row / block.sampling_rate
 
     @final
     def stream(self, plan: StreamPlan, *, spend: Spend) -> StreamAnswers:

@@ -1,4 +1,4 @@
-r"""What finite precision does to sums over rows, and the margins that sensitivities get for it.
+r"""Rounding errors of sums over rows, and the margins that sensitivities get for them.
 
 Sums of products over rows are computed in double precision, ``u = 2^-53``, by linear algebra that
 may add in any order and fuse products with additions. A term of a sum that passes through at most
@@ -40,7 +40,7 @@ import numpy as np
 
 from ..bounds import RowBounds
 from ..data.blocks import MOST_ROWS
-from ..data.mapped_sparse import LEAST_LENGTH, ROUNDING
+from ..data.mapped import LEAST_LENGTH, ROUNDING
 
 __all__ = ["GRID", "inflated", "of_sum", "spread"]
 
@@ -73,14 +73,13 @@ def of_sum(n_rows: int, spread: float = 1.0) -> float:
 
 
 def spread(bounds: RowBounds, steepest: float, bound: float) -> float:
-    r"""How much longer what is added up for a row may be than what the row contributes.
+    r"""Bound on the length of what is added up for a row, in units of what the row contributes.
 
-    Without a map the two are the same, and so where mapped rows are written out, on a grid. With
-    one, ``z = x B - s``, sums are taken of x, and B and s are applied to the sums. What is added up
-    for a row with derivative r, shrunk by the factor f, is then at most ``f |r| l`` long after B,
-    with l the bound on the length of any mapped row. r is at most ``steepest``, and at most the
-    bound divided by the length of the row with its intercept entry, which is at least that entry
-    and, as lengths are computed with a margin, at least
+    Without a map the two are the same. With one, ``z = x B - s``, sums are taken of x, and B and s
+    are applied to the sums. What is added up for a row with derivative r, shrunk by the factor f,
+    is then at most ``f |r| l`` long after B, with l the bound on the length of any mapped row. r is
+    at most ``steepest``, and at most the bound divided by the length of the row with its intercept
+    entry, which is at least that entry and, as lengths are computed with a margin, at least
 
     .. math:: f \min(\mathrm{norm},\; 10^{-4} \|s\| + 8 (d + 8) u\, l).
 
@@ -94,7 +93,7 @@ def spread(bounds: RowBounds, steepest: float, bound: float) -> float:
         Bound on what a row contributes.
     """
     row_map = bounds.row_map
-    if row_map is None or bounds.exact:
+    if row_map is None:
         return 1.0
     longest = row_map.longest(bounds.data_norm)
     shift = float(np.linalg.norm(row_map.shift))

@@ -89,7 +89,7 @@ class RunLaw(ABC):
 
     @abstractmethod
     def _growth(self, order: float, rho: float, profile: Callable[[float], float]) -> float:
-        """What selection adds to a Renyi divergence beside log(E[K]) / (order - 1)."""
+        """Growth of a Renyi divergence by selection, beside log(E[K]) / (order - 1)."""
 
     @final
     def renyi(self, order: float, rho: float, profile: Callable[[float], float]) -> float:

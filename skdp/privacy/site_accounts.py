@@ -1,4 +1,4 @@
-"""What each site has spent, where a question is answered by several sites at once."""
+"""Accounts of sites, for questions that several sites answer at once."""
 
 from __future__ import annotations
 
@@ -95,7 +95,7 @@ class SiteAccounts:
             self._round = _RepeatedRound(events, [a for a, *_ in planned.values()])
 
     def totals(self) -> dict[Site, float]:
-        """What each site has spent, in mu^2."""
+        """Total of each site, in mu^2."""
         self._settle()
         return {s: a.total(True, a.price, 0) for s, a in self._accounts.items()}
 
@@ -161,7 +161,7 @@ class _Account:
         self.reserved_used = 0
 
     def total(self, repeats: bool, price: float, more: int) -> float:
-        """What will be spent, with ``more`` of the last event or else of a new one."""
+        """Total in mu^2 with ``more`` of the last event, or else of a new one."""
         if repeats:
             return self.settled + ((self.count + more) * price + self.rounded)
         settled, rounded = self._closed()

@@ -38,7 +38,7 @@ __all__ = [
 
 @dataclass(frozen=True)
 class StreamOpening:
-    """What a stream will cost and how it is made private: public, and known before any row.
+    """Price and mechanism of a stream: public, and known before any row.
 
     Parameters
     ----------
@@ -74,7 +74,7 @@ class StreamOpening:
     spend: Spend
 
     def query(self, question: StreamQuestion) -> StreamTermQuery | StreamScoresQuery:
-        """What the rows of a batch are asked."""
+        """Query about the rows of a batch."""
         term = StreamTerm(self.problem, question.w, question.before, question.index, self.plan.clip)
         return StreamScoresQuery(term) if self.plan.chooses_vertices else StreamTermQuery(term)
 
@@ -166,7 +166,7 @@ class StreamSession:
 
     @property
     def opening(self) -> StreamOpening:
-        """What was declared. Public."""
+        """Declared price and mechanism. Public."""
         return self._opening
 
     @property
@@ -267,7 +267,7 @@ class StreamSession:
 
 
 class StreamAnswers(ABC):
-    """What a solver sees of a session whose rows are all there."""
+    """Answers of a session whose rows are all there, as a solver sees them."""
 
     @property
     @abstractmethod

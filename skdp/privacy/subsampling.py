@@ -104,7 +104,7 @@ _LARGEST_EXPONENT = 500.0
 
 
 def unsampled_price(noise_multiplier: float, adjacency: Adjacency) -> float:
-    """What one release would cost in mu^2 if every row took part.
+    """Price in mu^2 of one release if every row took part.
 
     Parameters
     ----------
@@ -226,7 +226,7 @@ def epsilon(
 
 
 def _about(rate: float, z: float, count: int, adjacency: Adjacency) -> float:
-    """What the block costs, about, as :func:`multiplier` sees it."""
+    """Rough price of the block, in mu^2, as :func:`multiplier` sees it."""
     whole = unsampled_price(z, adjacency)
     exponent = 1 / (z * z)
     if exponent > _LARGEST_EXPONENT:

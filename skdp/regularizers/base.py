@@ -1,4 +1,4 @@
-"""What a regularizer declares."""
+"""Base of regularizers."""
 
 from __future__ import annotations
 
@@ -28,4 +28,4 @@ class Regularizer(ABC):
 
     @abstractmethod
     def scaled(self, factor: float) -> Self:
-        """The same penalty times a factor >= 0."""
+        """The penalty times a factor >= 0."""

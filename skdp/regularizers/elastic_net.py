@@ -60,5 +60,5 @@ class ElasticNet(Regularizer):
         return v
 
     def scaled(self, factor: float) -> Self:
-        """The same penalty times a factor >= 0."""
+        """The penalty times a factor >= 0."""
         return type(self)(self.alpha * factor, self.l1_ratio)

@@ -44,7 +44,7 @@ class L1(Regularizer):
         return soft_threshold(w, step * self.alpha)
 
     def scaled(self, factor: float) -> Self:
-        """The same penalty times a factor >= 0."""
+        """The penalty times a factor >= 0."""
         return type(self)(self.alpha * factor)
 
 

@@ -47,5 +47,5 @@ class L2(Regularizer):
         return w / (1.0 + step * self.alpha)
 
     def scaled(self, factor: float) -> Self:
-        """The same penalty times a factor >= 0."""
+        """The penalty times a factor >= 0."""
         return type(self)(self.alpha * factor)

@@ -31,7 +31,7 @@ class Tikhonov(Regularizer):
 
     @property
     def diagonal(self) -> bool:
-        """Whether the factor is given by its diagonal."""
+        """True if the factor is given by its diagonal."""
         return self.factor.ndim == 1
 
     @cached_property
@@ -61,5 +61,5 @@ class Tikhonov(Regularizer):
         return w / shrink if vectors is None else vectors @ ((vectors.T @ w) / shrink)
 
     def scaled(self, factor: float) -> Self:
-        """The same penalty times a factor >= 0."""
+        """The penalty times a factor >= 0."""
         return type(self)(sqrt(factor) * self.factor)

@@ -66,7 +66,7 @@ class Actors:
         arguments: Sequence[tuple[Any, ...]],
         numbers: Sequence[int] | None = None,
     ) -> list[Any]:
-        """What a method of some of them returns, asked all at once.
+        """Results of a method of some of them, called all at once.
 
         Parameters
         ----------

@@ -122,7 +122,7 @@ class DaskSites:
         return RemoteRows(self._actors, encode, epsilon, delta, adjacency, self._heard)
 
     def receipts(self) -> dict[Hashable, Receipt]:
-        """What each site has spent, by its own account."""
+        """Privacy loss at each site, by its own account."""
         found = self._actors.asked("receipt", [()] * len(self.labels))
         return dict(zip(self.labels, found, strict=True))
 

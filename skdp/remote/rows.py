@@ -23,7 +23,7 @@ __all__ = ["Message", "RemoteRows"]
 
 
 class Message(NamedTuple):
-    """What has left a site, and where it was asked; all of it is private already.
+    """A message that has left a site, and where it was asked; all of it is private already.
 
     Parameters
     ----------
@@ -45,7 +45,7 @@ class Message(NamedTuple):
 
 @final
 class RemoteRows(RowStore):
-    """What a fit knows of rows at sites: how many there are, and how to ask for messages.
+    """Rows at sites, as a fit sees them: how many there are, and how to ask for messages.
 
     Parameters
     ----------

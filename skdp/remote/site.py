@@ -29,7 +29,7 @@ __all__ = ["Receipt", "Request", "Site"]
 
 
 class Receipt(NamedTuple):
-    """What a site has spent by its own account.
+    """Privacy loss at a site, by its own account.
 
     Parameters
     ----------
@@ -44,7 +44,7 @@ class Receipt(NamedTuple):
 
 
 class Request(NamedTuple):
-    """What a site is asked in a round; public.
+    """Question to a site in a round; public.
 
     Parameters
     ----------
@@ -165,7 +165,7 @@ class Site:
                 return _failure(error, "answer")
 
     def receipt(self) -> Receipt:
-        """What it has spent by its own account."""
+        """Privacy loss so far, by its own account."""
         with self._turn:
             return Receipt(self._ledger.spent(), self._ledger.receipt())
 

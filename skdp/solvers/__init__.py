@@ -12,10 +12,9 @@ from .adaptive_gd import AdaptiveGD
 from .adassp import AdaSSP
 from .base import Solution, Solver
 from .blocks import Blocks, within_a_block
-from .conditional_gradients import PENALTIES
 from .dda import DDA
 from .dual_averaging import DualAveraging
-from .frank_wolfe import FrankWolfe
+from .frank_wolfe import PENALTIES, FrankWolfe
 from .ftrl import FTRL
 from .gd import GD
 from .objective_perturbation import ObjectivePerturbation
@@ -132,8 +131,8 @@ def _kind(solver: object) -> type[Solver]:
 
 
 def _many_vertices(problem: Problem) -> bool:
-    """Whether to move towards one of many vertices at a time; alike for all totals of weights."""
-    if not isinstance(problem.constraint, L1Ball | Simplex) or problem.bounds.exact:
+    """True if moving towards one of many vertices at a time suits; alike for all total weights."""
+    if not isinstance(problem.constraint, L1Ball | Simplex):
         return False
     if problem.bounds.row_map is not None or not isinstance(problem.regularizer, PENALTIES):
         return False
@@ -142,7 +141,7 @@ def _many_vertices(problem: Problem) -> bool:
 
 
 def settled_calculus(solver: str | Solver) -> Calculus | None:
-    """How a fit will be accounted for, if the solver says so whatever the problem; else None.
+    """Calculus of a fit, if the solver has the same whatever the problem; else None.
 
     Parameters
     ----------

@@ -14,8 +14,7 @@ from ..mirror_maps import Euclidean, MirrorMap, choose_mirror_map
 from ..options import check_hyperparameters, one_of
 from ..problem import Problem
 from ..regularizers import L2, ElasticNet, NoRegularizer
-from .base import Solution, Solver
-from .naming import name_of
+from .base import Solution, Solver, name_of
 from .rules import DescentRule, check_clip, descent_rule
 
 if TYPE_CHECKING:

@@ -1,4 +1,4 @@
-"""What a solver is: an algorithm that sees a problem and an oracle, never rows."""
+"""Base of solvers: algorithms that see a problem and an oracle, never rows."""
 
 from __future__ import annotations
 
@@ -8,6 +8,7 @@ from typing import TYPE_CHECKING, Any, ClassVar, Self, final
 
 import numpy as np
 
+from ..losses import Loss, OneVsRest
 from ..privacy.calculus import Calculus, GaussianDP
 from ..problem import Problem
 
@@ -15,12 +16,12 @@ if TYPE_CHECKING:
     from ..privacy.adjacency import Adjacency
     from ..privacy.oracle import Oracle
 
-__all__ = ["Solution", "Solver"]
+__all__ = ["Solution", "Solver", "name_of"]
 
 
 @dataclass(frozen=True, eq=False)
 class Solution:
-    """What a solver returns.
+    """Weights found by a solver, and the number of its iterations.
 
     Parameters
     ----------
@@ -57,12 +58,12 @@ class Solver(ABC):
 
     @property
     def curated(self) -> bool:
-        """Whether exact answers about all rows together may be computed at one place."""
+        """True if exact answers about all rows together may be computed at one place."""
         return True
 
     @property
     def counts_rows(self) -> bool:
-        """Whether ``problem.n_samples`` has to be the number of rows, whatever they weigh."""
+        """True if ``problem.n_samples`` has to be the number of rows, whatever they weigh."""
         return self.federated or self.in_order
 
     @property
@@ -149,3 +150,16 @@ class Solver(ABC):
                 )
             object.__setattr__(self, name, value)
         return self
+
+
+def name_of(loss: Loss) -> str:
+    """The class of a loss, or that of the loss of each class if there are several.
+
+    Parameters
+    ----------
+    loss : Loss
+        As the problem has it, which need not be as the user gave it.
+    """
+    if isinstance(loss, OneVsRest):
+        return f"{type(loss.loss).__name__}, one class against the rest"
+    return type(loss).__name__

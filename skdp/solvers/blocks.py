@@ -94,7 +94,7 @@ class Blocks(Solver):
     def calculus_for(
         self, problem: Problem, epsilon: float, delta: float, adjacency: Adjacency
     ) -> Calculus:
-        """That of the solver of a block."""
+        """Calculus of the solver of a block."""
         return self._inner(problem).calculus_for(problem, epsilon, delta, adjacency)
 
     def solve(self, problem: Problem, oracle: Oracle, rng: np.random.Generator) -> Solution:
@@ -166,7 +166,7 @@ class Blocks(Solver):
 
 
 def within_a_block(solver: str | Solver) -> str | Solver:
-    """What fits a whole data set: the solver itself, or the one inside of blocks.
+    """The solver for a whole data set: the given one, or the one inside of blocks.
 
     Parameters
     ----------

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from dataclasses import dataclass
-from math import ceil, sqrt
+from math import ceil, isinf, sqrt
 from numbers import Integral, Real
 from typing import TYPE_CHECKING, Any, ClassVar, Literal, Self
 
@@ -11,20 +11,22 @@ import numpy as np
 from scipy.sparse import issparse
 from sklearn.utils._param_validation import Interval
 
-from ..gossip import TOPOLOGIES, Adjacent, Round, Topology, draw_rounds, most_activations
+from ..constraints import Box, NonNegative, Unconstrained
+from ..gossip import TOPOLOGIES, Adjacent, Mixing, Round, Topology, draw_rounds, most_activations
+from ..gossip.masks import exposure, exposure_of_all_pairs
 from ..options import check_hyperparameters, one_of
 from ..privacy.calculus import Calculus, SubsampledGaussianDP
 from ..problem import Problem
+from ..regularizers import L1, L2, ElasticNet, NoRegularizer
 from ..sites import Sites
 from .base import Solution, Solver
-from .dda_run import Run
-from .rules import check_clip
+from .rules import check_clip, descent_rule
 
 if TYPE_CHECKING:
     from ..privacy.adjacency import Adjacency
     from ..privacy.oracle import Oracle
 
-__all__ = ["DDA"]
+__all__ = ["DDA", "DualNodes", "Run"]
 
 _HYPERPARAMETERS: dict[str, list[Any]] = {
     "n_nodes": [None, Interval(Integral, 1, None, closed="left")],
@@ -61,6 +63,14 @@ _N_NODES = 10
 _SWEEPS = 100
 # Share of the budget for sampled messages; what is left is what the reservation may be short of.
 _SAMPLED_SHARE = 0.95
+# Norm of the noise in the answer, in units of the inverse of the row norm.
+_NOISE = 8.0
+# Of losses that are not smooth; in units of row_norm**2 max_weight.
+_CURVATURE = 0.25
+# Steps are a quarter of what heavy-ball momentum takes without diverging.
+_STABLE = 0.5
+# Heavy-ball momentum. More of it lags behind steps that a penalty makes shorter and shorter.
+_MOMENTUM = 0.9
 
 
 @dataclass(frozen=True)
@@ -233,7 +243,7 @@ class DDA(Solver):
 
     @property
     def curated(self) -> bool:
-        """Whether an aggregator sees exact answers about all rows."""
+        """True if an aggregator sees exact answers about all rows."""
         return self.noise == "central"
 
     @property
@@ -333,7 +343,7 @@ class DDA(Solver):
 
     @property
     def summed(self) -> bool:
-        """Whether sums of messages alone are published."""
+        """True if sums of messages alone are published."""
         return self.trust[0] in ("secure_sum", "final_model", "central")
 
     @property
@@ -370,3 +380,265 @@ class DDA(Solver):
                 "dropout or raise activation."
             )
         return kept
+
+
+class Run:
+    """Asks and learns, round by round.
+
+    Parameters
+    ----------
+    solver : DDA
+        Hyperparameters.
+    problem : Problem
+        What is to be solved.
+    sites : Sites
+        Where rows lie.
+    schedule : list of Round
+        Who is active when.
+    growth : float
+        By how much the budget is beyond one that promises something, at least 1.
+    oracle : Oracle
+        Answers about the problem.
+    """
+
+    def __init__(
+        self,
+        solver: DDA,
+        problem: Problem,
+        sites: Sites,
+        schedule: list[Round],
+        growth: float,
+        oracle: Oracle,
+    ) -> None:
+        self._solver, self._problem, self._sites = solver, problem, sites
+        self._schedule, self._oracle, self._trust = schedule, oracle, solver.trust
+        clip = solver.clip
+        if clip is None:
+            clip = problem.loss.lipschitz
+            if isinf(clip):
+                clip = descent_rule(problem, oracle.budget.mu).clip
+        clip = min(clip, problem.loss.lipschitz)
+        lipschitz = problem.loss.lipschitz
+        # Clipping a bounded derivative shrinks the loss to about this share of itself.
+        self._weight_of_penalty = 1.0 if isinf(lipschitz) else clip / lipschitz
+        self._clip = clip * problem.row_norm * problem.max_weight
+        momentum = solver.momentum
+        self._momentum = _MOMENTUM if momentum is None else momentum
+        active = np.concatenate([r.active for r in schedule])
+        self._counts = np.bincount(active, minlength=sites.n_sites)
+        self._participation = active.size / len(schedule) / sites.n_sites
+        self._budget = oracle.budget
+
+    def by_gossip(self) -> Solution:
+        """Messages are published, and each site has a model of its own."""
+        solver, sites = self._solver, self._sites
+        nodes = DualNodes(self._problem, sites.n_sites, self._momentum)
+        iota, gamma = self._participation, self._gamma(self._participation)
+        tail = _Tail(solver.average, len(self._schedule), self._problem.shape)
+        whole = 0.0
+        for t, r in enumerate(self._schedule, start=1):
+            a = float(t) if solver.weights == "linear" else 1.0
+            whole += a
+            W = nodes.look(r.active, self._penalty(iota * whole), gamma * t**solver.gamma_growth)
+            tail.add(W.mean(axis=0), a)
+            nodes.learn(r.active, self._messages(r, W), a, r.mixing, solver.gossip_steps)
+        everyone = np.arange(sites.n_sites)
+        last = nodes.look(
+            everyone, self._penalty(iota * whole), gamma * (t + 1) ** solver.gamma_growth
+        )
+        return Solution(tail.mean(last.mean(axis=0)), n_iter=len(self._schedule))
+
+    def by_sums(self) -> Solution:
+        """Sums of messages are published, and all sites have one model."""
+        solver, sites = self._solver, self._sites
+        model = DualNodes(self._problem, 1, self._momentum)
+        gamma, one = self._gamma(1.0), np.zeros(1, dtype=np.intp)
+        tail = _Tail(solver.average, len(self._schedule), self._problem.shape)
+        whole = 0.0
+        for t, r in enumerate(self._schedule, start=1):
+            a = float(t) if solver.weights == "linear" else 1.0
+            whole += a
+            w = model.look(one, self._penalty(whole), gamma * t**solver.gamma_growth)
+            tail.add(w[0], a)
+            W = np.broadcast_to(w, (r.active.size, *w.shape[1:]))
+            # From the sum of messages to the mean gradient of the rows of the active sites.
+            rows = sites.sizes[r.active].sum() * sites.n_sites / self._problem.n_samples
+            model.z += a / rows * self._messages(r, W)
+        last = model.look(one, self._penalty(whole), gamma * (t + 1) ** solver.gamma_growth)
+        return Solution(tail.mean(last[0]), n_iter=len(self._schedule))
+
+    def _messages(self, r: Round, W: np.ndarray) -> np.ndarray:
+        oracle, counts = self._oracle, self._counts
+        if self._solver.subsampling is not None:
+            return oracle.sampled_site_gradients(self._sites, r.active, W, clip=self._clip)
+        # Where noise is of many sites, they all pay the same.
+        paid = counts.max()
+        shares = np.ones(r.active.size)
+        if self._trust[0] == "local":
+            paid = counts[counts > 0].min()
+            shares = paid / counts[r.active]
+        return oracle.site_gradients(
+            self._sites,
+            r.active,
+            W,
+            spend=self._budget.split(int(paid))[0],
+            shares=shares,
+            clip=self._clip,
+            trust=self._trust,
+            edges=r.edges if self._trust[0] == "pairwise" else None,
+        )
+
+    def _penalty(self, weight: float) -> float:
+        return self._weight_of_penalty * weight
+
+    def _gamma(self, participation: float) -> float:
+        """Weight of the distance to the start, that of the whole way divided by its length."""
+        solver, problem = self._solver, self._problem
+        if solver.gamma is not None:
+            return solver.gamma
+        rounds = len(self._schedule)
+        unit = problem.row_norm**2 * problem.max_weight
+        horizon = solver.horizon
+        if horizon is None:
+            afforded = _NOISE * problem.row_norm * problem.max_weight
+            afforded /= self._noise_of_mean() * sqrt(problem.n_rows)
+            smoothness = problem.loss.smoothness
+            curvature = _CURVATURE if isinf(smoothness) else smoothness
+            beta = self._momentum
+            sweeps = rounds * self._participation
+            stable = _STABLE * sweeps * (1 + beta) / (1 - beta) / curvature
+            horizon = min(afforded, stable)
+        linear = solver.weights == "linear"
+        whole = rounds * (rounds + 1) / 2 if linear else float(rounds)
+        gamma = participation * whole * unit / horizon
+        return gamma / rounds**solver.gamma_growth
+
+    def _noise_of_mean(self) -> float:
+        """Standard deviation of the noise in the mean of all gradients of the run."""
+        oracle, sites, counts = self._oracle, self._sites, self._counts
+        releases = int(counts.sum())
+        source, colluders, ratio = self._trust
+        n_active = releases / len(self._schedule)
+        if self._solver.subsampling is not None:
+            scale = oracle.sampled_site_gradient_scale(sites, clip=self._clip)
+            return scale / sqrt(releases)
+        often = max(1, round(float(counts[counts > 0].mean())))
+        spend = self._budget.split(often)[0]
+        scale = oracle.gradient_scale(spend=spend, clip=self._clip)
+        if self._solver.summed:
+            honest = (n_active - colluders) / n_active
+            return scale / self._participation / sqrt(len(self._schedule) * honest)
+        if source == "pairwise":
+            first = self._schedule[0]
+            edges = first.edges
+            if edges is None:
+                scale *= sqrt(exposure_of_all_pairs(max(1, round(n_active) - colluders), ratio))
+            else:
+                place = np.searchsorted(first.active, edges)
+                scale *= sqrt(exposure(first.active.size, place, ratio, colluders))
+        return scale * sites.n_sites / sqrt(releases)
+
+
+class _Tail:
+    """The weighted mean of the last of a known number of vectors."""
+
+    def __init__(self, share: float, count: int, shape: tuple[int, ...]) -> None:
+        self._skipped = count - ceil(share * count)
+        self._sum, self._weight = np.zeros(shape), 0.0
+
+    def add(self, w: np.ndarray, weight: float) -> None:
+        if self._skipped > 0:
+            self._skipped -= 1
+            return
+        self._sum += weight * w
+        self._weight += weight
+
+    def mean(self, last: np.ndarray) -> np.ndarray:
+        """The mean, or the last one if none has been added."""
+        return self._sum / self._weight if self._weight else last
+
+
+class DualNodes:
+    r"""Sums z_i of noisy gradients and iterates x_i, one of each a node.
+
+    .. math:: x_i \leftarrow \beta x_i + (1 - \beta) \arg\min_x\;
+              \langle z_i, x\rangle + c\,h(x) + \tfrac{\gamma}{2} \|x - x_0\|^2
+
+    over the feasible set. An iterate is brought up to date when it is needed, with the weights of
+    that time, so that with beta = 0 it is a function of the node's z and of t alone.
+
+    Parameters
+    ----------
+    problem : Problem
+        With penalty h, constraint and start x_0.
+    n_nodes : int
+        Number of nodes.
+    momentum : float
+        The share beta of the old iterate that is kept.
+    """
+
+    def __init__(self, problem: Problem, n_nodes: int, momentum: float) -> None:
+        self._problem, self._momentum = problem, momentum
+        self._start = problem.start()
+        self.z = np.zeros((n_nodes, *self._start.shape))
+        self.x = np.broadcast_to(self._start, self.z.shape).copy()
+        # Maps that treat each entry by itself can be applied to all nodes at once.
+        self._entrywise = isinstance(
+            problem.regularizer, NoRegularizer | L1 | L2 | ElasticNet
+        ) and isinstance(problem.constraint, Unconstrained | Box | NonNegative)
+
+    def look(self, active: np.ndarray, penalty: float, gamma: float) -> np.ndarray:
+        """Iterates of the active nodes, brought up to date, (n_active, ...).
+
+        Parameters
+        ----------
+        active : ndarray of shape (n_active,)
+            Nodes.
+        penalty : float
+            Weight c of the penalty h.
+        gamma : float
+            Weight of the distance to the start.
+        """
+        beta = self._momentum
+        fresh = self.minimisers(self.z[active], penalty, gamma)
+        self.x[active] = beta * self.x[active] + (1 - beta) * fresh if beta else fresh
+        return self.x[active]
+
+    def learn(
+        self, active: np.ndarray, messages: np.ndarray, weight: float, mixing: Mixing, times: int
+    ) -> None:
+        """Add the messages of the active nodes, and exchange.
+
+        Parameters
+        ----------
+        active : ndarray of shape (n_active,)
+            Nodes.
+        messages : ndarray of shape (n_active, ...)
+            Noisy gradients.
+        weight : float
+            Of these gradients in the sums.
+        mixing : Mixing
+            Who averages with whom.
+        times : int
+            How often.
+        """
+        self.z[active] += weight * messages
+        for _ in range(times):
+            mixing.mix(self.z)
+
+    def minimisers(self, z: np.ndarray, penalty: float, gamma: float) -> np.ndarray:
+        """The argmin above for each of some sums z.
+
+        Parameters
+        ----------
+        z : ndarray of shape (k, ...)
+            Sums.
+        penalty, gamma : float
+            Weights as in ``look``.
+        """
+        problem, moved = self._problem, self._start - z / gamma
+        if self._entrywise:
+            # With nodes last: what is not penalised is told by the first axis.
+            along = np.moveaxis(moved, 0, -1)
+            return np.moveaxis(problem.project(problem.prox(along, penalty / gamma)), -1, 0)
+        return np.stack([problem.project(problem.prox(v, penalty / gamma)) for v in moved])

@@ -3,28 +3,28 @@
 from __future__ import annotations
 
 from dataclasses import dataclass
-from math import isinf, log, sqrt
+from math import ceil, inf, isinf, log, sqrt
 from numbers import Integral, Real
 from typing import TYPE_CHECKING, Any, ClassVar
 
 import numpy as np
 from sklearn.utils._param_validation import Interval
 
+from ..constraints import L1Ball, NonNegative, Simplex, Unconstrained
+from ..losses import Squared
 from ..options import check_hyperparameters
 from ..privacy.calculus import Calculus, GaussianDP, ZeroConcentratedDP
 from ..problem import Problem
-from .base import Solution
-from .conditional_gradients import PENALTIES, by_gradients, by_vertices, l1_strength, ways_of
-from .naming import name_of
+from ..regularizers import L1, L2, ElasticNet, NoRegularizer
+from .base import Solution, name_of
 from .online_frank_wolfe import OnlineFrankWolfe
 from .rules import check_clip
-from .walking import Walking, clip_for, entry_for, steps_for
 
 if TYPE_CHECKING:
     from ..privacy.adjacency import Adjacency
     from ..privacy.oracle import Oracle
 
-__all__ = ["FrankWolfe"]
+__all__ = ["PENALTIES", "FrankWolfe", "steps_for", "ways_of"]
 
 _HYPERPARAMETERS: dict[str, list[Any]] = {
     "steps": [None, Interval(Integral, 1, None, closed="left")],
@@ -37,6 +37,25 @@ _HYPERPARAMETERS: dict[str, list[Any]] = {
 _AVERAGED = 0.3
 # Most that a step from zero should move a score, in units of the inverse of the smoothness.
 _STRIDE = 0.5
+# Steps for a signal-to-noise ratio of 1, and the most of them.
+_PACE, _MOST_STEPS = 0.2, 2000
+# Losses of residuals curve by 1, but along few features at a time by no more than this.
+_CURVED = 0.25
+# Share of the rows that have to agree on a coordinate for it to be seen through the noise.
+_AGREEING = 0.15
+# The clip with little evidence, and the evidence up to which that is so.
+_CLIP, _PLENTY = 0.1, 50.0
+# How much more than at ordinary budgets there has to be for the classical steps.
+_CLASSICAL = 5.0
+# Where it costs little signal to clip the entries of rows: of text, and in units of the root of the
+# inverse of the number of features.
+_ENTRY_OF_TEXT, _ENTRY = 0.07, 2.0
+# Penalties that are understood: they treat each coordinate alike.
+PENALTIES = (NoRegularizer, L1, L2, ElasticNet)
+# Share of the budget that goes to the slopes of intercepts.
+_INTERCEPT_SHARE = 0.05
+# Bound on the derivatives that intercepts are moved by, in units of bounded targets.
+_LARGEST_SLOPE = 1.0
 
 
 @dataclass(frozen=True)
@@ -89,7 +108,7 @@ class FrankWolfe(OnlineFrankWolfe):
         Bound on the vector of a row of a stream.
     noise : {'auto', 'gumbel', 'gaussian'}, default='auto'
         Whether vertices are chosen or gradients, of a stream their sums, are released.
-    mechanism : {'blt', 'toeplitz', 'honaker', 'tree'}, default='blt'
+    mechanism : {'blt', 'toeplitz', 'tree'}, default='blt'
         How the Gaussian noise of the running sums of a stream is correlated.
     steps : int, optional
         Number of steps T for a data set. By default what balances ``s^2 / T``, s being how far a
@@ -142,7 +161,7 @@ class FrankWolfe(OnlineFrankWolfe):
             raise ValueError(
                 f"{name} needs a smooth loss, got {name_of(problem.loss)}. Use the solver 'gd'."
             )
-        if ways is None and l1_strength(problem) > 0:
+        if ways is None and _l1_strength(problem) > 0:
             raise ValueError(
                 f"{name} needs an L1Ball or a Simplex to go with an l1 penalty, got "
                 f"{problem.constraint}. Use the solver 'gd'."
@@ -167,15 +186,15 @@ class FrankWolfe(OnlineFrankWolfe):
         self.check(problem)
         ways, walking = ways_of(problem), self._walking(problem, oracle.budget.mu)
         if ways is not None and self._chooses(problem):
-            return by_vertices(problem, oracle, ways, walking)
-        return by_gradients(problem, oracle, ways, walking)
+            return _by_vertices(problem, oracle, ways, walking)
+        return _by_gradients(problem, oracle, ways, walking)
 
     def _walking(self, problem: Problem, mu: float) -> Walking:
         growth = max(1.0, mu / 2)
-        clip = clip_for(problem, mu)
+        clip = _clip_for(problem, mu)
         if self.clip is not None:
             clip = min(problem.loss.lipschitz, self.clip)
-        entry = entry_for(problem, growth) if self.entry is None else self.entry
+        entry = _entry_for(problem, growth) if self.entry is None else self.entry
         ways, reach = ways_of(problem), problem.row_norm * problem.diameter / 2
         if ways is not None:
             reach = entry * problem.bounds.data_norm * ways.radius
@@ -183,7 +202,7 @@ class FrankWolfe(OnlineFrankWolfe):
         return Walking(steps, clip, entry, growth, _STRIDE / (problem.loss.smoothness * reach))
 
     def _chooses(self, problem: Problem) -> bool:
-        """Whether vertices are chosen by Gumbel noise, by facts that hold before bounds are known.
+        """True if vertices are chosen by Gumbel noise, by facts that hold before bounds are known.
 
         See the docstring of the class for the rule.
         """
@@ -191,5 +210,304 @@ class FrankWolfe(OnlineFrankWolfe):
         if ways is None or self.noise == "gaussian":
             return False
         p = problem.n_features * problem.loss.n_scores
-        entry = entry_for(problem, 1.0) if self.entry is None else self.entry
+        entry = _entry_for(problem, 1.0) if self.entry is None else self.entry
         return self.noise == "gumbel" or entry * sqrt(log(2 * p) / 2) < _AVERAGED
+
+
+@dataclass(frozen=True)
+class Walking:
+    """Number and length of the steps, and the bounds on derivatives and entries.
+
+    Parameters
+    ----------
+    steps : int
+        Number of steps.
+    clip : float
+        Bound on the derivative of the loss of a row.
+    entry : float
+        Bound on entries of rows, in units of ``data_norm``.
+    growth : float
+        How much more than at ordinary budgets there is to spend; 1 or more.
+    stride : float
+        Most of the way from zero to a vertex that a single step should go.
+    """
+
+    steps: int
+    clip: float
+    entry: float
+    growth: float
+    stride: float
+
+    def lengths(self, t: int, start: np.ndarray, *, warm: bool) -> tuple[float, float]:
+        """Factor of w in step t = 0, 1, ..., and factor of the vertex that is added to it.
+
+        From zero w is the sum of vertices over T, so that it grows through the solutions in smaller
+        sets (forward stagewise; Rosset, Zhu and Hastie, 2004). Few steps to the end of a wide set
+        would overshoot and take each other back; they are cut short, and w stays inside. With much
+        to spend, or from elsewhere, it is the classical step: a mean of all vertices that tends to
+        ``2 / (t + 2)``. A ``warm`` start counts as one of the vertices.
+        """
+        if self.growth < _CLASSICAL and not start.any():
+            return 1.0, min(1 / self.steps, self.stride)
+        weight = 2 - 1 / self.growth
+        length = weight / (t + warm + weight)
+        return 1 - length, length
+
+
+def steps_for(problem: Problem, mu: float, reach: float, clip: float) -> int:
+    """As many steps as balance what is left to be gained against the noise of each.
+
+    After T steps the objective is ``L s^2 / T`` from its minimum, with L the smoothness of the loss
+    (at most 1/4 is counted) and s the most that a score moves along the way (``reach``), but for
+    noise of ``s clip sqrt(T) log(2 p) / (n mu)``: both are as large at
+    ``T = (L s n mu / (clip log(2 p)))**(2/3)``. No more, though, than leave noise on scores of
+    ``2 clip entry sqrt(T) log(2 p) / (n mu)`` below what 15 % of the rows can make of them,
+    ``0.15 clip entry``.
+
+    Parameters
+    ----------
+    problem : Problem
+        Loss and sizes.
+    mu : float
+        Gaussian-DP parameter of the budget.
+    reach : float
+        Most that a score moves from one end of the set to its middle.
+    clip : float
+        Bound on derivatives.
+    """
+    plenty = _evidence(problem, mu)
+    curved = min(problem.loss.smoothness, _CURVED) * reach
+    balanced = _PACE * (curved * plenty / clip) ** (2 / 3)
+    return ceil(min(_MOST_STEPS, balanced, (_AGREEING * plenty / 2) ** 2))
+
+
+def _evidence(problem: Problem, mu: float) -> float:
+    """Rows times budget, over the logarithm of the number of ways to go.
+
+    Parameters
+    ----------
+    problem : Problem
+        Sizes.
+    mu : float
+        Gaussian-DP parameter of the budget.
+    """
+    p = problem.n_features * problem.loss.n_scores
+    return problem.n_samples * mu / log(2 * p + 1)
+
+
+def _clip_for(problem: Problem, mu: float) -> float:
+    """Bound on derivatives: their signs with little evidence, their sizes with much.
+
+    Parameters
+    ----------
+    problem : Problem
+        Loss and sizes.
+    mu : float
+        Gaussian-DP parameter of the budget.
+    """
+    if problem.bounds.target is not None:
+        # The signs of residuals say nearly as much as their sizes.
+        return min(_CLIP * max(1.0, mu / 2), problem.loss.lipschitz)
+    more = max(1.0, _evidence(problem, mu) / _PLENTY)
+    clip = max(_CLIP * (sqrt(more) if problem.wide else more), _CLIP * mu / 2)
+    return min(clip, problem.loss.lipschitz)
+
+
+def _entry_for(problem: Problem, growth: float) -> float:
+    """Bound on entries of rows that costs little signal, in units of ``data_norm``.
+
+    Parameters
+    ----------
+    problem : Problem
+        Sizes, and whether rows are sparse.
+    growth : float
+        See :class:`Walking`.
+    """
+    usual = _ENTRY_OF_TEXT if problem.wide else _ENTRY / sqrt(problem.n_features)
+    return min(1.0, usual * growth)
+
+
+@dataclass(frozen=True)
+class Ways:
+    """A set whose vertices are signed coordinates, and perhaps zero.
+
+    Parameters
+    ----------
+    radius : float
+        Size of the entry of a vertex.
+    two_sided : bool
+        Whether one may go down as well as up.
+    zero : bool
+        Whether zero is one of the points to go to.
+    """
+
+    radius: float
+    two_sided: bool
+    zero: bool
+
+    def point(self, index: int, shape: tuple[int, ...]) -> tuple[int, float]:
+        """Position among the entries of weights of this shape, and value, of a numbered vertex."""
+        size = int(np.prod(shape))
+        if index == size * (1 + self.two_sided):
+            return 0, 0.0
+        return index % size, self.radius if index < size else -self.radius
+
+    def scores(self, slopes: np.ndarray, l1: float) -> np.ndarray:
+        """Fall of the objective towards each vertex for these slopes, over the radius."""
+        g = slopes.ravel()
+        out = np.concatenate([-g, g]) if self.two_sided else -g
+        return np.append(out - l1, 0.0) if self.zero else out
+
+
+def ways_of(problem: Problem) -> Ways | None:
+    """The set of signed coordinates that a problem is about, or None.
+
+    Besides an l1 ball and a simplex it is the ball that holds the solution of a lasso: with targets
+    in [-1, 1] the objective at zero is at most 1/2, so ``alpha ||w*||_1 <= 1/2``.
+
+    Parameters
+    ----------
+    problem : Problem
+        With its constraint and penalty.
+    """
+    constraint, l1 = problem.constraint, _l1_strength(problem)
+    if isinstance(constraint, L1Ball):
+        return Ways(constraint.radius, True, l1 > 0)
+    if isinstance(constraint, Simplex):
+        return Ways(constraint.radius, False, False)
+    lasso = isinstance(problem.loss, Squared) and problem.bounds.target is not None and l1 > 0
+    if lasso and isinstance(constraint, Unconstrained | NonNegative):
+        return Ways(0.5 / l1, isinstance(constraint, Unconstrained), True)
+    return None
+
+
+def _l1_strength(problem: Problem) -> float:
+    """Factor of ``||w||_1`` in the penalty.
+
+    Parameters
+    ----------
+    problem : Problem
+        With its penalty.
+    """
+    penalty = problem.regularizer
+    if isinstance(penalty, L1):
+        return penalty.alpha
+    return penalty.alpha * penalty.l1_ratio if isinstance(penalty, ElasticNet) else 0.0
+
+
+def _by_vertices(problem: Problem, oracle: Oracle, ways: Ways, walking: Walking) -> Solution:
+    """Go to vertices that are chosen by Gumbel noise.
+
+    Parameters
+    ----------
+    problem : Problem
+        What is to be solved.
+    oracle : Oracle
+        Its whole budget is spent.
+    ways : Ways
+        The vertices.
+    walking : Walking
+        Hyperparameters.
+    """
+    d, constant, loss = problem.n_features, problem.bounds.intercept_value, problem.loss
+    share = _INTERCEPT_SHARE if constant else 0.0
+    parts = [share, 1 - share] if constant else [1.0]
+    spends = oracle.budget.split([part / walking.steps for part in parts] * walking.steps)
+    entry = walking.entry * problem.bounds.data_norm
+    slope_clip = min(loss.lipschitz, max(_LARGEST_SLOPE, walking.clip))
+    penalty = _Penalty.of(problem, walking.clip)
+    w, shrunk = _start(problem, ways), 1.0
+    start, warm = w[:d].copy(), problem.initial is not None and bool(w[:d].any())
+    for t in range(walking.steps):
+        if constant:
+            slope = oracle.slope(w, spend=spends[2 * t], clip=slope_clip, shrunk=shrunk)
+            w[-1] -= slope.reshape(w[-1:].shape)[0] / (loss.smoothness * constant)
+            shrunk = 1.0
+        index = oracle.vertex(
+            w,
+            clip=walking.clip,
+            entry=entry,
+            two_sided=ways.two_sided,
+            spend=spends[len(parts) * (t + 1) - 1],
+            known=penalty.scores(w[:d], ways),
+            shrunk=shrunk,
+        )
+        shrunk, length = walking.lengths(t, start, warm=warm)
+        w[:d] *= shrunk
+        j, value = ways.point(index, w[:d].shape)
+        w[:d].reshape(-1)[j] += length * value
+    return Solution(w, n_iter=walking.steps)
+
+
+def _by_gradients(
+    problem: Problem, oracle: Oracle, ways: Ways | None, walking: Walking
+) -> Solution:
+    """Go to minimisers of noisy gradients, averaged as long as there is noise.
+
+    Parameters
+    ----------
+    problem : Problem
+        What is to be solved.
+    oracle : Oracle
+        Its whole budget is spent.
+    ways : Ways or None
+        The vertices, if they are signed coordinates; else those of the constraint.
+    walking : Walking
+        Hyperparameters.
+    """
+    d, constant = problem.n_features, problem.bounds.intercept_value
+    scale = problem.row_norm * problem.max_weight
+    penalty = _Penalty.of(problem, walking.clip)
+    w = _start(problem, ways)
+    start, warm = w[:d].copy(), problem.initial is not None and bool(w[:d].any())
+    mean = np.zeros_like(w)
+    for t, spend in enumerate(oracle.budget.split(walking.steps)):
+        g = oracle.gradient(w, spend=spend, clip=walking.clip * scale)
+        if constant:
+            curvature = problem.loss.smoothness * problem.max_weight * constant**2
+            w[-1] -= g[-1] / curvature
+        kept = (1 - 2 / (t + 2)) / walking.growth
+        mean = kept * mean + (1 - kept) * g
+        slopes = mean[:d] + penalty.ridge * w[:d]
+        shrunk, length = walking.lengths(t, start, warm=warm)
+        w[:d] *= shrunk
+        if ways is None:
+            w[:d] += length * problem.constraint.linear_minimizer(slopes)
+        else:
+            best = int(ways.scores(slopes, penalty.l1).argmax())
+            j, value = ways.point(best, slopes.shape)
+            w[:d].reshape(-1)[j] += length * value
+    return Solution(w, n_iter=walking.steps)
+
+
+@dataclass(frozen=True)
+class _Penalty:
+    """``ridge / 2 ||w||^2 + l1 ||w||_1``, scaled down as clipping scales the loss."""
+
+    ridge: float
+    l1: float
+    heaviest: float
+
+    @classmethod
+    def of(cls, problem: Problem, clip: float) -> _Penalty:
+        lipschitz = problem.loss.lipschitz
+        weight = 1.0 if lipschitz == inf else clip / lipschitz
+        ridge = problem.regularizer.strong_convexity
+        return cls(weight * ridge, weight * _l1_strength(problem), problem.max_weight)
+
+    def scores(self, w: np.ndarray, ways: Ways) -> np.ndarray | None:
+        """Part of the scores of vertices that the penalty adds, in the units of the oracle."""
+        if self.ridge == 0 and not ways.zero:
+            return None
+        return ways.scores(self.ridge * w, self.l1) / self.heaviest
+
+
+def _start(problem: Problem, ways: Ways | None) -> np.ndarray:
+    """The public start, brought to the set if that is smaller than the constraint says."""
+    w = problem.start()
+    if ways is not None:
+        d = problem.n_features
+        size = float(np.abs(w[:d]).sum())
+        if size > ways.radius:
+            w[:d] *= ways.radius / size
+    return w

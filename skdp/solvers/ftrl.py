@@ -36,7 +36,7 @@ _HYPERPARAMETERS: dict[str, list[Any]] = {
     "reach": [None, Interval(Real, 0, None, closed="neither")],
     "momentum": [Interval(Real, 0, 1, closed="left")],
     "average": [Interval(Real, 0, None, closed="left")],
-    "mechanism": [one_of("blt", "toeplitz", "honaker", "tree")],
+    "mechanism": [one_of("blt", "toeplitz", "tree")],
 }
 
 _FEWEST = 100
@@ -104,7 +104,7 @@ class FTRL(StreamingSolver):
     average : float, default=4.0
         Iterate k counts ``average / (k + average)`` in the mean, k = 0, 1, ...; 0 publishes the
         last iterate.
-    mechanism : {'blt', 'toeplitz', 'honaker', 'tree'}, default='blt'
+    mechanism : {'blt', 'toeplitz', 'tree'}, default='blt'
         How the noise of the running sums is correlated.
 
     References
@@ -175,7 +175,7 @@ class FTRL(StreamingSolver):
         return one_pass(self, problem, oracle, rng)
 
     def _step(self, problem: Problem, clip: float, deviation: float) -> float:
-        """How far weights go for one unit of the sum, for rows of norm 1."""
+        """Length of the move of the weights for one unit of the sum, for rows of norm 1."""
         family, length, n = _family(problem), sqrt(problem.n_parameters), problem.n_samples
         score_noise = min(family.reach / length, family.most)
         if self.reach is not None:

@@ -16,8 +16,7 @@ from ..options import check_hyperparameters
 from ..privacy.calculus import Calculus, PerturbedGaussianDP
 from ..problem import Problem
 from ..regularizers import L2, ElasticNet, NoRegularizer, Tikhonov
-from .base import Solution, Solver
-from .naming import name_of
+from .base import Solution, Solver, name_of
 
 if TYPE_CHECKING:
     from ..privacy.oracle import Oracle

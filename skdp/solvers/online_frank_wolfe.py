@@ -38,7 +38,7 @@ _BEYOND = 2.0
 
 @dataclass(frozen=True)
 class OnlineFrankWolfe(StreamingSolver, ABC):
-    r"""What Frank-Wolfe does with a stream. A base of the solver, not one by itself.
+    r"""Frank-Wolfe on a stream. A base of the solver, not one by itself.
 
     After batch i = 0, 1, ... of m rows, at the model w_i,
 
@@ -79,7 +79,7 @@ class OnlineFrankWolfe(StreamingSolver, ABC):
         ``L + beta D``; what it distorts is less than the noise that it saves.
     noise : {'auto', 'gumbel', 'gaussian'}, default='auto'
         Whether vertices are chosen or sums are released.
-    mechanism : {'blt', 'toeplitz', 'honaker', 'tree'}, default='blt'
+    mechanism : {'blt', 'toeplitz', 'tree'}, default='blt'
         How the Gaussian noise of the running sums of a stream is correlated.
 
     References
@@ -92,7 +92,7 @@ class OnlineFrankWolfe(StreamingSolver, ABC):
         "batch": [None, Interval(Integral, 1, None, closed="left")],
         "stream_clip": [None, Interval(Real, 1e-50, 1e50, closed="neither")],
         "noise": [one_of("auto", "gumbel", "gaussian")],
-        "mechanism": [one_of("blt", "toeplitz", "honaker", "tree")],
+        "mechanism": [one_of("blt", "toeplitz", "tree")],
     }
 
     batch: int | None = None
@@ -250,7 +250,7 @@ def _choosable(problem: Problem) -> bool:
 
 
 def _choices_pay(problem: Problem, updates: int) -> bool:
-    """Whether chosen vertices have less noise than minimising over noisy sums.
+    """True if chosen vertices have less noise than minimising over noisy sums.
 
     A row of l2 norm R and entries of at most e, at a derivative of 1: for the same budget, sums
     have noise of ``2 R c`` an entry over mu, c being the error of the mechanism, whose maximum over

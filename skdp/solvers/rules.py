@@ -15,7 +15,7 @@ from ..losses import (
     SquaredHinge,
 )
 from ..problem import Problem
-from .naming import name_of
+from .base import name_of
 
 __all__ = ["DescentRule", "check_clip", "descent_rule"]
 

@@ -13,9 +13,8 @@ from sklearn.utils._param_validation import Interval
 from ..notices import warn_user
 from ..options import check_hyperparameters
 from ..problem import Problem
-from .base import Solution, Solver
+from .base import Solution, Solver, name_of
 from .descent import Descent
-from .naming import name_of
 from .rules import DescentRule, check_clip, descent_rule
 
 if TYPE_CHECKING:

@@ -1,4 +1,4 @@
-"""What a streaming solver is: one that learns from each batch of rows as it comes."""
+"""Base of streaming solvers, which learn from each batch of rows as it comes."""
 
 from __future__ import annotations
 
@@ -29,7 +29,7 @@ class Learner(ABC):
 
     @abstractmethod
     def question(self) -> StreamQuestion:
-        """What the rows of the next batch are asked."""
+        """Question about the rows of the next batch."""
 
     @abstractmethod
     def learn(self, answer: np.ndarray) -> None:
@@ -85,7 +85,7 @@ class StreamingSolver(Solver, ABC):
 
     @abstractmethod
     def plan(self, problem: Problem, mu: float) -> StreamPlan:
-        """What is fixed before the first row.
+        """Plan of the stream, fixed before the first row.
 
         Parameters
         ----------

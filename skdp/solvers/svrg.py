@@ -14,9 +14,8 @@ from ..notices import warn_user
 from ..options import check_hyperparameters, one_of
 from ..privacy.calculus import Calculus, GaussianDP, SubsampledGaussianDP
 from ..problem import Problem
-from .base import Solution, Solver
+from .base import Solution, Solver, name_of
 from .descent import Descent
-from .naming import name_of
 from .rules import DescentRule, check_clip, descent_rule
 
 if TYPE_CHECKING:

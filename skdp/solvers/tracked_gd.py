@@ -14,7 +14,7 @@ from ..losses import Huber, Loss, Squared, Tukey
 from ..options import check_hyperparameters
 from ..problem import Problem
 from .base import Solution, Solver
-from .tail_mean import TailMean
+from .descent import TailMean
 
 if TYPE_CHECKING:
     from ..privacy.oracle import Oracle

@@ -1,4 +1,4 @@
-"""What drives a streaming solver through rows as they arrive."""
+"""Driver of a streaming solver through rows as they arrive."""
 
 from __future__ import annotations
 

@@ -11,8 +11,7 @@ from .checks import (
 )
 from .fits import exact_fit, record_fit, replay_fit
 from .oracles import ExactOracle, RecordingOracle, ReplayOracle, Transcript
-from .part_records import record_partial_fit, replay_partial_fit
-from .parts import check_parts
+from .parts import check_parts, record_partial_fit, replay_partial_fit
 
 __all__ = [
     "ExactOracle",

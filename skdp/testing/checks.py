@@ -47,7 +47,7 @@ _LARGEST_SINGLE = float(np.finfo(np.float32).max)
 def row_stores(
     X: np.ndarray, y: np.ndarray, weights: np.ndarray | None = None
 ) -> dict[str, RowStore]:
-    """The same rows in every layout that a row store can have.
+    """Stores of the given rows, one in every layout that a row store can have.
 
     Parameters
     ----------

@@ -2,8 +2,9 @@
 
 from __future__ import annotations
 
+from collections.abc import Iterator
 from dataclasses import dataclass, field
-from typing import final
+from typing import TypeAlias, final
 
 import numpy as np
 
@@ -23,9 +24,17 @@ from ..privacy.stream_session import (
     StreamOpening,
     StreamSession,
 )
-from .streams import RecordedAnswers, ReplayedAnswers, public_of
+from ..stream_plan import StreamQuestion
 
-__all__ = ["ExactOracle", "RecordingOracle", "ReplayOracle", "Transcript"]
+__all__ = [
+    "ExactOracle",
+    "RecordedAnswers",
+    "RecordingOracle",
+    "ReplayOracle",
+    "ReplayedAnswers",
+    "Transcript",
+    "public_of",
+]
 
 
 @dataclass
@@ -105,7 +114,7 @@ class ReplayOracle(Oracle):
         self._coming = iter(transcript.entries)
 
     def finished(self) -> bool:
-        """Whether every recorded answer was asked for."""
+        """True if every recorded answer was asked for."""
         return next(self._coming, None) is None
 
     def _release(self, query: Query, spend: Spend) -> np.ndarray:
@@ -180,3 +189,82 @@ class _Silence(SecretNoise):
         """All."""
         del rate
         return np.ones(size, dtype=bool)
+
+
+Entry: TypeAlias = tuple[str, tuple[object, ...], float, np.ndarray]
+
+
+def public_of(opening: StreamOpening) -> tuple[object, ...]:
+    """Public declarations about a stream, for transcripts."""
+    plan = opening.plan
+    return (plan.releases, plan.clip, plan.mechanism)
+
+
+@final
+class RecordedAnswers(StreamAnswers):
+    """Passes questions on and appends each exchange to a transcript.
+
+    Parameters
+    ----------
+    opening : StreamOpening
+        What was declared.
+    inner : StreamAnswers
+        Answers.
+    entries : list of tuple
+        Where exchanges are recorded.
+    """
+
+    def __init__(self, opening: StreamOpening, inner: StreamAnswers, entries: list[Entry]) -> None:
+        self._opening = opening
+        self._inner = inner
+        self._entries = entries
+
+    @property
+    def deviation(self) -> float:
+        """Noise of the last release."""
+        return self._inner.deviation
+
+    def answer(self, question: StreamQuestion) -> np.ndarray:
+        """The answer of the inner one."""
+        answer = self._inner.answer(question)
+        query = self._opening.query(question)
+        public = (question.rows, *query.public())
+        self._entries.append((query.name, public, 0.0, answer.copy()))
+        return answer.copy()
+
+
+@final
+class ReplayedAnswers(StreamAnswers):
+    """Answers from a transcript. It holds no rows at all.
+
+    Parameters
+    ----------
+    opening : StreamOpening
+        What was declared.
+    coming : iterator of tuple
+        The recorded exchanges from here on.
+
+    Raises
+    ------
+    AssertionError
+        If a question differs from the recorded one in content or size.
+    """
+
+    def __init__(self, opening: StreamOpening, coming: Iterator[Entry]) -> None:
+        self._opening = opening
+        self._coming = coming
+
+    @property
+    def deviation(self) -> float:
+        """Noise of the last release."""
+        return self._opening.deviation
+
+    def answer(self, question: StreamQuestion) -> np.ndarray:
+        """The recorded answer."""
+        name, public, _, answer = next(self._coming, ("nothing", (), 0.0, np.empty(0)))
+        query = self._opening.query(question)
+        assert query.name == name, f"asked a stream where {name} was recorded"
+        asked = (question.rows, *query.public())
+        same = all(np.array_equal(a, b) for a, b in zip(asked, public, strict=True))  # type: ignore[arg-type]
+        assert same, "a batch was asked with another content than recorded"
+        return answer.copy()

@@ -5,7 +5,7 @@ from dataclasses import replace
 import numpy as np
 import pytest
 
-from skdp.bounds import RowBounds, TargetBounds
+from skdp.bounds import RowBounds, RowMap, TargetBounds
 from skdp.losses import Squared
 from skdp.privacy.adjacency import Adjacency
 from skdp.privacy.queries.gradient import GradientNormQuery, GradientQuery
@@ -14,7 +14,6 @@ from skdp.privacy.queries.moments import MomentsQuery
 from skdp.privacy.queries.residual_quantile import ResidualQuantileQuery
 from skdp.privacy.queries.selection import SelectionQuery
 from skdp.problem import Problem
-from skdp.row_map import RowMap
 from skdp.testing import check_sensitivity, row_stores
 
 N, D, COLUMNS = 6, 4, (3, 1)

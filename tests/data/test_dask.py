@@ -31,13 +31,16 @@ from skdp import (  # noqa: E402
     DPLogisticRegression,
     DPSVMClassifier,
 )
-from skdp.bounds import RowBounds, TargetBounds  # noqa: E402
+from skdp.bounds import (  # noqa: E402
+    RowBounds,
+    RowMap,
+    TargetBounds,
+)
 from skdp.constraints import L1Ball  # noqa: E402
 from skdp.data.base import total  # noqa: E402
 from skdp.data.dask import DaskRows, is_collection  # noqa: E402
 from skdp.data.dense import DenseRows  # noqa: E402
 from skdp.data.sparse import SparseRows  # noqa: E402
-from skdp.row_map import RowMap  # noqa: E402
 from skdp.solvers import SVRG  # noqa: E402
 from skdp.testing import exact_fit, record_fit, replay_fit  # noqa: E402
 

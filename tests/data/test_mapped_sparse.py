@@ -8,17 +8,15 @@ import numpy as np
 import pytest
 import scipy.sparse as sp
 
-from skdp.bounds import RowBounds, TargetBounds
+from skdp.bounds import RowBounds, RowMap, TargetBounds
 from skdp.data import mapped
 from skdp.data.blocks import Block, RawBlock
-from skdp.data.mapped import MappedBlock
-from skdp.data.mapped_sparse import sparse_lengths
+from skdp.data.mapped import MappedBlock, sparse_lengths
 from skdp.data.sparse import SparseRows
 from skdp.losses import Squared
 from skdp.privacy.adjacency import Adjacency
 from skdp.privacy.queries.gradient import GradientQuery
 from skdp.problem import Problem
-from skdp.row_map import RowMap
 from skdp.testing import check_sensitivity
 
 D = 6

@@ -4,10 +4,9 @@ import numpy as np
 import pytest
 import scipy.sparse as sp
 
-from skdp.bounds import RowBounds, TargetBounds
+from skdp.bounds import RowBounds, RowMap, TargetBounds
 from skdp.data.dense import DenseRows
 from skdp.data.sparse import SparseRows
-from skdp.row_map import RowMap
 
 N, D = 9, 4
 RNG = np.random.default_rng(0)

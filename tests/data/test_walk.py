@@ -4,10 +4,9 @@ import numpy as np
 import pytest
 import scipy.sparse as sp
 
-from skdp.bounds import RowBounds
+from skdp.bounds import RowBounds, RowMap
 from skdp.data.blocks import Block, RawBlock
 from skdp.data.walk import Walk
-from skdp.row_map import RowMap
 from skdp.testing import row_stores
 
 N, D = 40, 30

@@ -7,11 +7,11 @@ from fractions import Fraction
 import numpy as np
 import pandas as pd
 import pytest
+from simulated_users import linear_users, play
 from sklearn.exceptions import NotFittedError
 from sklearn.utils import estimator_checks
 
 from skdp import DPContextualBandit, SeededNoiseWarning
-from skdp.evaluation import linear_users, play
 from skdp.policies import POLICIES, BlocksPolicy, GDPolicy, HDBPolicy, SparsePolicy
 from skdp.solvers import FTRL, FrankWolfe
 

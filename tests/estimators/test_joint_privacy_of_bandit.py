@@ -2,9 +2,9 @@
 
 import numpy as np
 import pytest
+from simulated_users import Users, play
 
 from skdp import DPContextualBandit
-from skdp.evaluation import Users, play
 from skdp.policies import POLICIES, HDBPolicy
 from skdp.solvers import FTRL, FrankWolfe
 from skdp.testing import record_run, replay_run

@@ -48,7 +48,6 @@ _MODEL = _COMMON | {
     "horizon": [None, 1, 40, 10**6, 10**18],
     "buffer": [True, False],
     "warm_start": [False, True],
-    "secure": [False, True],
 }
 _CONDITIONED = {"precondition": [*OPTIONS, None], "constraint": [None, L2Ball(2.0), L1Ball(1.0)]}
 _CLASSIFIER = _CONDITIONED | {

@@ -19,7 +19,6 @@ from fuzzing.targets_of_accounts import (
     tuning_cases,
 )
 from fuzzing.targets_of_chunks import check_chunks, chunk_cases
-from fuzzing.targets_of_evaluation import check_game, check_value, game_cases, value_cases
 from fuzzing.targets_of_fits import (
     bandit_cases,
     check_bandit,
@@ -71,8 +70,6 @@ FUZZED = {
     "pieces": (piece_cases(), check_piece, 50),
     "topologies": (topology_cases(), check_topology, 50),
     "sites": (site_cases(), check_sites, 15),
-    "values": (value_cases(), check_value, 50),
-    "games": (game_cases(), check_game, 15),
     "totals": (total_cases(), check_total, 10),
     "nestings": (nesting_cases(), check_nesting, 10),
 }

@@ -95,8 +95,7 @@ def chunk_cases(draw):
     options["precondition"] = draw(st.sampled_from([None, "auto", "diagonal"]))
     if kind is DPLassoRegressor:
         del options["precondition"]
-    for name in ("warm_start", "secure"):
-        options[name] = not draw(st.integers(0, 5))
+    options["warm_start"] = not draw(st.integers(0, 5))
     if "classes" in _MODELS[kind] and not draw(st.integers(0, 9)):
         options["classes"] = None
     model = kind(**_MODELS[kind] | options)

@@ -43,7 +43,7 @@ _COUNTED = {
 _WORDS = {
     "adversary": ["node", "final_model"],
     "geometry": ["auto", "euclidean"],
-    "mechanism": ["blt", "toeplitz", "honaker", "tree"],
+    "mechanism": ["blt", "toeplitz", "tree"],
     "noise": ["local", "pairwise", "secure_sum", "central", "gaussian", "gumbel"],
     "schedule": ["exponential", "momentum", "uniform", "round_robin", "random", (0.5, 0.5), [1.0]],
     "snapshot": ["average", "last"],

@@ -166,7 +166,6 @@ def site_cases(draw):
         epsilon=draw(st.sampled_from([1.0, 1e-3, 50.0])),
         adjacency=draw(st.sampled_from(["replace_one", "zero_out"])),
         fit_intercept=draw(st.booleans()),
-        secure=draw(st.sampled_from([False, False, True])),
         solver=draw(st.sampled_from([DDA(**given_here)] * 4 + ["auto", "dda", "gd"])),
     )
     n = draw(st.sampled_from([40, 25, 12, 3, 1, 0]))

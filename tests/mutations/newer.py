@@ -2,30 +2,13 @@
 
 from __future__ import annotations
 
-from mutations.mutation import Mutation, bug
+from mutations.mutation import bug
 
 __all__ = ["NEWER"]
 
 QUERIES = "test_every_query.py"
 
 NEWER = (
-    # Either alone is made up for by the other.
-    Mutation(
-        "rows on the grid that are longer than their bound",
-        (
-            (
-                "data/grid.py",
-                "entries = np.trunc(stored / unit)",
-                "entries = np.rint(stored / unit)",
-            ),
-            (
-                "data/grid.py",
-                "    while (longer := squares > most).any():\n",
-                "    while (longer := squares > 2 * most).any():\n",
-            ),
-        ),
-        ("data/test_grid.py", "test_planted_bugs_of_precision.py"),
-    ),
     bug(
         "no margin for rounding",
         "privacy/rounding.py",

@@ -98,13 +98,6 @@ NOISE = (
         "privacy/arms/test_sessions.py",
     ),
     bug(
-        "a failure of sparse blocks with nothing in them that tells of one entry",
-        "data/grid.py",
-        "return sums.astype(np.float64, copy=False)",
-        "return sums",
-        "data/test_grid.py",
-    ),
-    bug(
         "public coins from the stream of the noise",
         "privacy/randomness.py",
         "return _stream(random_state, _COIN_STREAM)",

@@ -61,7 +61,7 @@ PUBLICATIONS = (
     # Sites.
     bug(
         "amplification claimed for activation that everyone sees",
-        "solvers/dda_run.py",
+        "solvers/dda.py",
         "        paid = counts.max()\n",
         "        paid = max(1, round(counts.mean() * counts.mean() / len(self._schedule)))\n",
         "solvers/test_dda.py",

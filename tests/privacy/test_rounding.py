@@ -7,7 +7,7 @@ from math import inf, sqrt
 import numpy as np
 import pytest
 
-from skdp.bounds import RowBounds, TargetBounds
+from skdp.bounds import RowBounds, RowMap, TargetBounds
 from skdp.data.base import total
 from skdp.data.blocks import MOST_ROWS, RawBlock, cut
 from skdp.data.dense import DenseRows
@@ -21,7 +21,6 @@ from skdp.privacy.queries.moments import MomentsQuery
 from skdp.privacy.queries.row_means import RowMeansQuery
 from skdp.privacy.rounding import inflated, of_sum, spread
 from skdp.problem import Problem
-from skdp.row_map import RowMap
 
 RNG = np.random.default_rng(0)
 
@@ -98,11 +97,10 @@ def test_margins_are_small():
     assert inflated(1.0, 0.0) == 1 + 2.0**-15
 
 
-def test_the_spread_is_one_without_a_map_and_for_exact_sums():
+def test_the_spread_is_one_without_a_map():
     row_map = RowMap(np.ones(2), 100 * np.eye(2), np.zeros(2), 1.0)
     bounds = RowBounds(1.0, 1.0, None, row_map)
     assert spread(replace(bounds, row_map=None), 1.0, 1.0) == 1.0
-    assert spread(replace(bounds, exact=True), 1.0, 1.0) == 1.0
     # Bounded derivatives bound it, and so does the intercept.
     longest = row_map.longest(1.0)
     assert spread(bounds, inf, 1.0) == pytest.approx(longest)

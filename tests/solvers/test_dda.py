@@ -25,7 +25,7 @@ from skdp.problem import Problem
 from skdp.regularizers import L1, L2
 from skdp.sites import Sites
 from skdp.solvers import DDA, GD
-from skdp.solvers.dual_nodes import DualNodes
+from skdp.solvers.dda import DualNodes
 from skdp.testing import RecordingOracle, ReplayOracle, Transcript
 
 DELTA = 1e-5

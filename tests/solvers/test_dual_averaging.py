@@ -7,7 +7,7 @@ import pytest
 import scipy.sparse as sp
 from scipy.special import expit, softmax
 
-from skdp.bounds import RowBounds
+from skdp.bounds import RowBounds, RowMap
 from skdp.data.sparse import SparseRows
 from skdp.losses import Logistic, Softmax, Squared
 from skdp.privacy.adjacency import Adjacency
@@ -15,7 +15,6 @@ from skdp.privacy.ledger import Ledger
 from skdp.privacy.oracle import PrivateOracle
 from skdp.privacy.randomness import SeededNoise
 from skdp.problem import Problem
-from skdp.row_map import RowMap
 from skdp.solvers import DualAveraging, choose
 
 N, D, K = 1500, 2000, 3

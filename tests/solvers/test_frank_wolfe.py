@@ -10,7 +10,7 @@ from sklearn.linear_model import Lasso
 from tasks_for_solvers import TASKS, D, N
 
 from skdp import DPLassoRegressor, DPLogisticRegression
-from skdp.bounds import RowBounds, TargetBounds
+from skdp.bounds import RowBounds, RowMap, TargetBounds
 from skdp.constraints import (
     Box,
     Constraint,
@@ -32,10 +32,8 @@ from skdp.privacy.queries.vertex import VertexQuery
 from skdp.privacy.randomness import SeededNoise
 from skdp.problem import Problem
 from skdp.regularizers import L1, L2, ElasticNet, Tikhonov
-from skdp.row_map import RowMap
 from skdp.solvers import GD, FrankWolfe
-from skdp.solvers.conditional_gradients import ways_of
-from skdp.solvers.walking import steps_for
+from skdp.solvers.frank_wolfe import steps_for, ways_of
 from skdp.testing import RecordingOracle, ReplayOracle, Transcript, exact_fit
 
 SETS = [L1Ball(3.0), Simplex(2.0), L2Ball(2.0), LpBall(2.0, 1.5), Box(-1.0, 0.5)]

@@ -9,7 +9,7 @@ from skdp.constraints import Box, NonNegative, Unconstrained
 from skdp.losses import Squared
 from skdp.problem import Problem
 from skdp.regularizers import L1, L2, ElasticNet, NoRegularizer
-from skdp.solvers.quadratic import minimise_model
+from skdp.solvers.screening import minimise_model
 
 N, K = 200, 6
 

@@ -7,7 +7,7 @@ import numpy as np
 import pytest
 from sklearn.linear_model import Lasso, Ridge
 
-from skdp.bounds import RowBounds, TargetBounds
+from skdp.bounds import RowBounds, RowMap, TargetBounds
 from skdp.constraints import Box, L2Ball, NonNegative
 from skdp.data.dense import DenseRows
 from skdp.losses import Huber, Squared
@@ -17,7 +17,6 @@ from skdp.privacy.oracle import PrivateOracle
 from skdp.privacy.randomness import SeededNoise
 from skdp.problem import Problem
 from skdp.regularizers import L1, L2, Tikhonov
-from skdp.row_map import RowMap
 from skdp.solvers import GD, Screening
 from skdp.testing import RecordingOracle, ReplayOracle, Transcript
 

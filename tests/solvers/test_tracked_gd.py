@@ -6,7 +6,7 @@ from math import exp, sqrt
 import numpy as np
 import pytest
 
-from skdp.bounds import RowBounds, TargetBounds
+from skdp.bounds import RowBounds, RowMap, TargetBounds
 from skdp.data.dense import DenseRows
 from skdp.losses import Huber, Logistic, Squared
 from skdp.privacy.adjacency import Adjacency
@@ -15,7 +15,6 @@ from skdp.privacy.oracle import PrivateOracle
 from skdp.privacy.randomness import SeededNoise
 from skdp.problem import Problem
 from skdp.regularizers import L2
-from skdp.row_map import RowMap
 from skdp.solvers import TrackedGD, choose
 from skdp.testing import RecordingOracle, Transcript
 

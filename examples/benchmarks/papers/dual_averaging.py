@@ -37,7 +37,7 @@ from skdp.problem import Problem
 from skdp.regularizers import L1, L2
 from skdp.sites import Sites
 from skdp.solvers import DDA
-from skdp.solvers.dual_nodes import DualNodes
+from skdp.solvers.dda import DualNodes
 
 sys.path.insert(0, str(Path(__file__).resolve().parents[1]))
 import datasets

@@ -1,4 +1,4 @@
-"""What all sessions of a bandit share: they take rows and say when something is due."""
+"""Base of the sessions of a bandit, which take rows and say when a release is due."""
 
 from __future__ import annotations
 
@@ -67,7 +67,7 @@ class ArmSession(ABC):
     @property
     @final
     def plan(self) -> Plan:
-        """What is answered, and when."""
+        """Schedule and mechanism of the releases."""
         return self._plan
 
     @property
@@ -79,14 +79,14 @@ class ArmSession(ABC):
     @property
     @final
     def room(self) -> int | None:
-        """How many more users there are until something is due; None if nothing ever is."""
+        """Number of users until a release is due; None if none ever is."""
         end = self._plan.next_end(self._seen)
         return None if end is None else end - self._seen
 
     @property
     @final
     def due(self) -> bool:
-        """Whether the users so far end a block that has not been closed."""
+        """True if the users so far end a block that has not been closed."""
         return self._due
 
     @final

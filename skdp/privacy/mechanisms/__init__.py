@@ -1,7 +1,6 @@
 """Mechanisms: how an exact answer becomes a private one."""
 
 from .blt import BLT
-from .honaker import Honaker
 from .prefix_sums import PrefixSumMechanism
 from .toeplitz import Toeplitz
 from .tree import Tree
@@ -9,7 +8,6 @@ from .tree import Tree
 __all__ = [
     "BLT",
     "PREFIX_SUMS",
-    "Honaker",
     "PrefixSumMechanism",
     "Toeplitz",
     "Tree",
@@ -17,7 +15,7 @@ __all__ = [
 ]
 
 PREFIX_SUMS: dict[str, type[PrefixSumMechanism]] = {
-    mechanism.option(): mechanism for mechanism in (BLT, Honaker, Toeplitz, Tree)
+    mechanism.option(): mechanism for mechanism in (BLT, Toeplitz, Tree)
 }
 
 
@@ -28,7 +26,7 @@ def prefix_sums_by(option: str, length: int) -> PrefixSumMechanism:
     ----------
     option : str
         ``'blt'``, the usual choice; ``'toeplitz'``, which has the least error and takes the memory
-        of all terms; ``'honaker'``, and ``'tree'``, the classics.
+        of all terms; ``'tree'``, the classic.
     length : int
         Number of terms.
 

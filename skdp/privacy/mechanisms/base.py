@@ -1,4 +1,4 @@
-"""What a mechanism is."""
+"""Base of mechanisms."""
 
 from __future__ import annotations
 

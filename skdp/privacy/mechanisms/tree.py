@@ -10,7 +10,7 @@ import numpy as np
 
 from .prefix_sums import Correlator, PrefixSumMechanism
 
-__all__ = ["Tree", "sum_over_bits"]
+__all__ = ["Tree"]
 
 _ROUND_UP = 1 + 1e-12
 
@@ -74,17 +74,11 @@ class Tree(PrefixSumMechanism):
 
     def variances(self, steps: np.ndarray) -> np.ndarray:
         """The number of bits that are set."""
-        return sum_over_bits(steps, np.ones(self.length.bit_length()))
+        steps, out = np.asarray(steps), np.zeros(np.shape(steps))
+        for bit in range(self.length.bit_length()):
+            out += (steps >> bit) & 1
+        return out
 
     def correlator(self, size: int) -> Correlator:
         """One vector for each bit of the present step."""
         return _Blocks(size)
-
-
-def sum_over_bits(steps: np.ndarray, values: np.ndarray) -> np.ndarray:
-    """For each step the sum of the values of the bits that are set, the lowest bit first."""
-    steps = np.asarray(steps)
-    out = np.zeros(steps.shape)
-    for bit, value in enumerate(values):
-        out += value * ((steps >> bit) & 1)
-    return out

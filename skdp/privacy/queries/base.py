@@ -1,4 +1,4 @@
-"""What a question to the oracle is made of."""
+"""Base of the questions to the oracle."""
 
 from __future__ import annotations
 
@@ -37,7 +37,7 @@ class Query(ABC):
 
     @abstractmethod
     def mechanism(self, adjacency: Adjacency, spend: Spend) -> Mechanism:
-        """What makes the answer private for at most this spend."""
+        """The mechanism that makes the answer private for at most this spend."""
 
     @abstractmethod
     def evaluate(self, rows: RowStore) -> np.ndarray:
@@ -77,7 +77,7 @@ class GumbelQuery(Query):
     @property
     @abstractmethod
     def choices(self) -> int:
-        """How many candidates are chosen."""
+        """Number of candidates that are chosen."""
 
     @property
     @abstractmethod
@@ -101,7 +101,7 @@ class PerturbedQuery(Query):
 
     @abstractmethod
     def mechanism(self, adjacency: Adjacency, spend: Spend) -> PerturbingMechanism:
-        """What draws the noise, and makes the answer private for at most this spend."""
+        """The mechanism that draws the noise, for at most this spend."""
 
     @abstractmethod
     def evaluate_under(self, rows: RowStore, perturbation: np.ndarray) -> np.ndarray:

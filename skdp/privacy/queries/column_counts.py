@@ -1,4 +1,4 @@
-"""How many rows have a feature below an edge, for several edges of every feature."""
+"""Counts of rows with a feature below an edge, for several edges of every feature."""
 
 from __future__ import annotations
 

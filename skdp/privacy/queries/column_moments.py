@@ -70,7 +70,7 @@ class ColumnMomentsQuery(GaussianQuery):
 
     @property
     def rounding(self) -> float:
-        """That of sums of squares and offsets before they cancel."""
+        """Margin for rounding of sums of squares and offsets, before they cancel."""
         return of_sum(self.n_samples, _SPREAD)
 
     def evaluate(self, rows: RowStore) -> np.ndarray:

@@ -87,7 +87,7 @@ class GradientQuery(GaussianQuery):
 
     @property
     def rounding(self) -> float:
-        """That of a sum of rows times derivatives, which is mapped afterwards."""
+        """Margin for rounding of a sum of rows times derivatives, which is mapped afterwards."""
         problem = self.problem
         steepest = min(problem.loss.lipschitz, self._steepest_of_smooth) * problem.max_weight
         return of_sum(problem.n_held, spread(problem.bounds, steepest, self.bound))
@@ -131,7 +131,7 @@ class GradientQuery(GaussianQuery):
 
     def of_block(self, block: BoundedBlock, z: np.ndarray) -> np.ndarray:
         """Sum of the clipped gradients of some rows with scores z."""
-        return block.combine(self.weighted(block, self.slopes(block, z)), self.bound)
+        return block.combine(self.weighted(block, self.slopes(block, z)))
 
     def slopes(self, block: BoundedBlock, z: np.ndarray) -> np.ndarray:
         """Clipped derivatives of some rows with scores z, before class weights."""
@@ -185,11 +185,11 @@ class GradientNormQuery(GaussianQuery):
 
     @property
     def rounding(self) -> float:
-        """That of the gradient, and of its norm."""
+        """Margin for rounding of the gradient, and of its norm."""
         return 2.0 * self.gradient.rounding
 
     def sensitivity(self, adjacency: Adjacency) -> float:
-        """That of the gradient."""
+        """Sensitivity of the gradient, which bounds that of its norm."""
         return self.gradient.sensitivity(adjacency)
 
     def evaluate(self, rows: RowStore) -> np.ndarray:

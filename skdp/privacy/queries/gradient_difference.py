@@ -1,4 +1,4 @@
-"""How the mean gradient of the loss changes from one point to another."""
+"""Change of the mean gradient of the loss from one point to another."""
 
 from __future__ import annotations
 
@@ -141,7 +141,7 @@ class GradientDifferenceQuery(GaussianQuery):
 
     @property
     def rounding(self) -> float:
-        """That of a sum of rows times differences, which is mapped afterwards."""
+        """Margin for rounding of a sum of rows times differences, which is mapped afterwards."""
         problem, radius = self.gradient.problem, self.radius
         heaviest, smoothness = problem.max_weight, problem.loss.smoothness
         steepest = 2.0 * problem.loss.lipschitz * heaviest
@@ -152,11 +152,7 @@ class GradientDifferenceQuery(GaussianQuery):
             steepest = min(steepest, sqrt(2.0 * smoothness * heaviest * apart * radius))
         # The centre is no further from zero than a radius, and is taken off after the rows are
         # added up: the lengths of both count.
-        out = of_sum(problem.n_held, 3.0 * spread(problem.bounds, steepest, radius))
-        if problem.bounds.exact and problem.loss.n_scores > 1:
-            # Derivatives that are rounded towards zero, score by score, may leave the ball.
-            out += 2.0**-18 * sqrt(problem.loss.n_scores)
-        return out
+        return of_sum(problem.n_held, 3.0 * spread(problem.bounds, steepest, radius))
 
     def sensitivity(self, adjacency: Adjacency) -> float:
         """``2 radius / n`` under replace-one; infinite unless double precision keeps the bound."""
@@ -187,7 +183,7 @@ class GradientDifferenceQuery(GaussianQuery):
             out[:-1], out[-1] = self._of_block(block).ravel(), block.y.size
             return out
 
-        # The centre is no multiple of the grid on which sums may be exact, so it is taken off last.
+        # The centre is the same for every row, so it is taken off once, from the sum.
         sums = rows.bounded(problem.bounds).sum(counted, marked)
         total = sums[:-1].reshape(problem.shape)
         if c is not None:
@@ -211,9 +207,7 @@ class GradientDifferenceQuery(GaussianQuery):
             _project(a, t, problem.loss.smoothness, self._kind)
         if not isfinite(np.vdot(a, a)):
             np.copyto(a, 0.0, where=~np.isfinite(a))
-        # No more than what two gradients may be, and than the far end of the ball.
-        reach = self._ball[0] + self.radius
-        return block.combine(gradient.weighted(block, a), reach)
+        return block.combine(gradient.weighted(block, a))
 
 
 def _around_both(centre: float, radius: float, reach: float) -> tuple[float, float]:

@@ -1,4 +1,4 @@
-"""How large the gradients of single rows are: a histogram, and a share beside the gradient."""
+"""Norms of the gradients of single rows: a histogram, and a share beside the gradient."""
 
 from __future__ import annotations
 
@@ -21,7 +21,7 @@ __all__ = ["GradientAndShareQuery", "GradientSizesQuery"]
 
 @dataclass(frozen=True, eq=False)
 class GradientSizesQuery(GaussianQuery):
-    """How many rows have a gradient whose norm lies between public edges, or what they weigh.
+    """Number, or total weight, of rows with a gradient whose norm lies between public edges.
 
     The norm is ``c_i ||l'(y_i, <w, x~_i>)|| ||x~_i||`` before any clipping of gradients, and before
     it is multiplied by the weight of the row, which it counts by.
@@ -109,7 +109,7 @@ class GradientAndShareQuery(GaussianQuery):
 
     @property
     def rounding(self) -> float:
-        """That of the gradient; the share takes no more."""
+        """Margin for rounding of the gradient; the share takes no more."""
         return self.gradient.rounding
 
     def sensitivity(self, adjacency: Adjacency) -> float:

@@ -19,7 +19,7 @@ Histogrammed = Literal["row_norm", "target", "target_size"]
 
 @dataclass(frozen=True, eq=False)
 class HistogramQuery(GaussianQuery):
-    """How many rows fall between public edges, or what they weigh if they have weights.
+    """Number of rows with a value between public edges, or their total weight.
 
     Parameters
     ----------
@@ -56,7 +56,7 @@ class HistogramQuery(GaussianQuery):
         return rows.sum(self._of_block)
 
     def public(self) -> tuple[object, ...]:
-        """What is counted, and the edges."""
+        """The quantity that is counted, and the edges."""
         return (self.of, self.edges)
 
     def _of_block(self, block: RawBlock) -> np.ndarray:

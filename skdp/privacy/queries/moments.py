@@ -60,7 +60,7 @@ class MomentsQuery(GaussianQuery):
 
     @property
     def rounding(self) -> float:
-        """That of a sum of products of rows."""
+        """Margin for rounding of a sum of products of rows."""
         return of_sum(self.held or self.n_samples)
 
     def sensitivity(self, adjacency: Adjacency) -> float:

@@ -82,7 +82,7 @@ class NormalEquationsQuery(GaussianQuery):
 
     @property
     def rounding(self) -> float:
-        """That of a sum of products of rows and targets."""
+        """Margin for rounding of a sum of products of rows and targets."""
         return of_sum(self.held or self.n_samples)
 
     def sensitivity(self, adjacency: Adjacency) -> float:

@@ -62,7 +62,7 @@ class RowMeansQuery(GaussianQuery):
 
     @property
     def one_sided(self) -> bool:
-        """Whether no entry of a row can be negative."""
+        """True if no entry of a row can be negative."""
         row_map = self.bounds.row_map
         keeps_signs = row_map is None or (
             row_map.matrix is None
@@ -72,7 +72,7 @@ class RowMeansQuery(GaussianQuery):
 
     @property
     def rounding(self) -> float:
-        """That of a sum of rows, which are mapped after they are added up."""
+        """Margin for rounding of a sum of rows, which are mapped after they are added up."""
         return of_sum(self.held or self.n_samples, spread(self.bounds, 1.0, self.bounds.row_norm))
 
     def sensitivity(self, adjacency: Adjacency) -> float:
@@ -96,9 +96,9 @@ class RowMeansQuery(GaussianQuery):
         m, k = block.y.size, self.n_classes
         s = block.weights
         if k == 1:
-            return block.combine(np.ones(m) if s is None else s.copy(), self.bounds.row_norm)
+            return block.combine(np.ones(m) if s is None else s.copy())
         members = np.zeros((m, k))
         members[np.arange(m), np.clip(np.nan_to_num(block.y), 0, k - 1).astype(np.intp)] = (
             1.0 if s is None else s
         )
-        return block.combine(members, self.bounds.row_norm)
+        return block.combine(members)

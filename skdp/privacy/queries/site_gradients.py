@@ -26,7 +26,7 @@ __all__ = ["SampledSiteGradientsQuery", "SiteGradientsQuery", "SiteQuestion"]
 
 @dataclass(frozen=True, eq=False)
 class SiteQuestion:
-    r"""What the sites that take part in a round are asked; public.
+    r"""Question to the sites that take part in a round; public.
 
     With m sites and n rows, the message of site i is
 
@@ -191,7 +191,7 @@ class SiteGradientsQuery(Query):
         return self.question.messages(rows)
 
     def public(self) -> tuple[object, ...]:
-        """What is asked, and where noise comes from."""
+        """The question, and where noise comes from."""
         trust = (self.trust.source, self.trust.colluders, self.trust.ratio)
         edges = () if self.edges is None else self.edges
         return (*self.question.public(), trust, edges, self.shares)
@@ -256,5 +256,5 @@ class SampledSiteGradientsQuery(PerturbedQuery):
         return self.question.messages(rows, perturbation) / self.sampling_rate
 
     def public(self) -> tuple[object, ...]:
-        """What is asked, and the rate."""
+        """The question, and the rate."""
         return (*self.question.public(), self.sampling_rate)

@@ -60,7 +60,7 @@ class SlopeQuery(GaussianQuery):
 
     @property
     def rounding(self) -> float:
-        """That of a sum of derivatives."""
+        """Margin for rounding of a sum of derivatives."""
         return of_sum(self.problem.n_held)
 
     def sensitivity(self, adjacency: Adjacency) -> float:

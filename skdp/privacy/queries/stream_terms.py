@@ -1,4 +1,4 @@
-"""What the rows of a batch add to a running sum."""
+"""Terms that the rows of a batch add to a running sum."""
 
 from __future__ import annotations
 
@@ -117,7 +117,7 @@ class StreamTermQuery(GaussianQuery):
 
     @property
     def rounding(self) -> float:
-        """That of a sum of rows times derivatives, which is mapped afterwards."""
+        """Margin for rounding of a sum of rows times derivatives, which is mapped afterwards."""
         problem = self.term.problem
         bound = self.term.clip * problem.row_norm
         return of_sum(problem.n_samples, spread(problem.bounds, inf, bound))
@@ -145,7 +145,7 @@ class StreamTermQuery(GaussianQuery):
 
 @dataclass(frozen=True, eq=False)
 class StreamScoresQuery(GumbelQuery):
-    r"""How far a step towards each vertex goes along with the rows: minus ``<sum_i a_i, v>``.
+    r"""Agreement of the rows with a step towards each vertex v: minus ``<sum_i a_i, v>``.
 
     a_i is the vector of row i with entries bounded one by one: those of the row by e, the
     derivatives by ``clip``. The feasible set is an l1 ball or a simplex of radius D, and scores are
@@ -238,7 +238,7 @@ class StreamScoresQuery(GumbelQuery):
 
 
 def _kept(problem: Problem, clip: float) -> bool:
-    """Whether double precision keeps the bounds."""
+    """True if double precision keeps the bounds."""
     scale = max(1.0, problem.row_norm * problem.max_weight)
     return _LEAST_BOUND * scale <= clip * min(1.0, problem.row_norm) and (
         clip * problem.n_samples * scale <= _LARGEST_SUM

@@ -1,4 +1,4 @@
-"""What all rows weigh together."""
+"""Total weight of the rows."""
 
 from __future__ import annotations
 

@@ -6,7 +6,7 @@ from factors_of_prefix_sums import landau, largest_column, lower, quotient, stra
 from scipy.signal import fftconvolve
 
 from skdp.privacy.mechanisms import BLT, Toeplitz
-from skdp.privacy.mechanisms.blt_parameters import BUFFERS, decay_rates
+from skdp.privacy.mechanisms.blt import BUFFERS, decay_rates
 from skdp.privacy.randomness import SeededNoise
 
 every_number = pytest.mark.parametrize("buffers", BUFFERS)

@@ -3,9 +3,8 @@
 import numpy as np
 import pytest
 
-from skdp.bounds import RowBounds
+from skdp.bounds import RowBounds, RowMap
 from skdp.privacy.queries.moments import MomentsQuery
-from skdp.row_map import RowMap
 from skdp.testing import row_stores
 
 N, D = 8, 3

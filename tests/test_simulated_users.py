@@ -2,8 +2,7 @@
 
 import numpy as np
 import pytest
-
-from skdp.evaluation import (
+from simulated_users import (
     Users,
     classified_users,
     linear_users,
@@ -82,51 +81,6 @@ def test_playing_counts_rewards_and_regret(batch):
     assert played.mean_reward == pytest.approx(played.rewards.mean())
 
 
-@pytest.mark.parametrize("make", MAKERS)
-@pytest.mark.parametrize("sizes", [(0, 2, 2), (2, 0, 2), (2, 2, -1), (2.0, 2, 2), (2, "2", 2)])
-def test_numbers_of_users_features_and_arms_are_at_least_1(make, sizes):
-    with pytest.raises(ValueError, match=r"needs (at least 1|an integer) for (n|d|n_arms)"):
-        make(*sizes, rng())
-
-
-@pytest.mark.parametrize(
-    ("make", "options"),
-    [
-        (linear_users, {"noise": np.nan}),
-        (linear_users, {"noise": -1.0}),
-        (logistic_users, {"strength": np.inf}),
-        (sparse_users, {"noise": "1"}),
-        (sparse_users, {"relevant": 0}),
-        (sparse_users, {"relevant": D + 1}),
-    ],
-)
-def test_sizes_outside_their_range_are_refused(make, options):
-    with pytest.raises(ValueError, match=f"needs .*{next(iter(options))}"):
-        make(N, D, K, rng(), **options)
-
-
-@pytest.mark.parametrize(
-    "y", [[0, 1, 2], [0, -1], [0.5, 1.0], [0, np.nan], ["0", "1"], [0, 987], [[0], [1]], None]
-)
-def test_classes_that_are_none_of_the_arms_are_refused_and_not_quoted(y):
-    with pytest.raises(ValueError, match="from 0 to n_arms - 1 a row") as refusal:
-        classified_users(np.zeros((2, 2)), y, 2)
-    assert "987" not in str(refusal.value)
-
-
-@pytest.mark.parametrize("X", [np.zeros(2), [["a"], ["b"]], np.full((2, 2), np.nan), [[1], [1, 2]]])
-def test_contexts_are_a_matrix_of_numbers(X):
-    with pytest.raises(ValueError, match="matrix of finite numbers as X"):
-        classified_users(X, [0, 1], 2)
-
-
 def test_chance_has_no_regret_where_all_arms_are_as_good():
     means = np.full((1000, 3), 0.1)
     assert Users(means, means, means).uniform_regret == 0.0
-
-
-@pytest.mark.parametrize("batch", [0, -1, 2.5, None])
-def test_a_batch_holds_at_least_one_user(batch):
-    users = linear_users(N, D, K, rng())
-    with pytest.raises(ValueError, match=r"play needs .* batch"):
-        play(Cyclic(), users, batch=batch)
