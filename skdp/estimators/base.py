@@ -130,21 +130,24 @@ class PrivateLinearModel(SparseCoefficients, CallbackSupportMixin, FittedInParts
             charge.reserve(self._claim(), begins=False)
             rows, dtype = self._open(X, y, sample_weight)
             sites = self._sites(groups, rows)
-            plan = self._plan(rows.n_samples, rows.sparse, sites, weighted=rows.weighted)
-            if isinstance(rows, DaskRows) and (plan.federated or plan.in_order):
+            earlier = EarlierModel.of(self, before)
+            plan = self._plan(
+                rows.n_samples, rows.sparse, sites, weighted=rows.weighted, origin=earlier
+            )
+            solver = plan.solver
+            if isinstance(rows, DaskRows) and (solver.federated or solver.in_order):
                 raise ValueError(
                     f"{type(self).__name__} needs arrays, not dask collections, with a solver that "
                     "takes rows one after another or by sites; use another one, such as 'gd'."
                 )
-            if isinstance(rows, RemoteRows) and plan.trusts is not None:
+            if isinstance(rows, RemoteRows) and solver.trusts is not None:
                 raise ValueError(
                     f"{type(self).__name__} needs DDA(noise='local') without subsampling for sites "
-                    f"on workers, got a solver that trusts {plan.trusts}."
+                    f"on workers, got a solver that trusts {solver.trusts}."
                 )
             # Sites on workers draw their own, whatever random_state says about coins.
             remote = isinstance(rows, RemoteRows)
             noise = SystemNoise() if remote else secret_noise(self.random_state)
-            earlier = EarlierModel.of(self, before)
             charge.reserve(Claim.of_ledger(plan.ledger, plan.adjacency), begins=True)
         except BaseException:
             charge.cancel()
@@ -156,7 +159,7 @@ class PrivateLinearModel(SparseCoefficients, CallbackSupportMixin, FittedInParts
         self._progress.seen = rows.n_samples
         coins = public_coins(self.random_state)
         charge.remember(self)
-        self._fit_part(rows, plan, noise, coins, dtype, earlier=earlier, charge=charge)
+        self._fit_part(rows, plan, noise, coins, dtype, charge=charge)
         return self
 
     @final

@@ -341,8 +341,8 @@ class PrivateLinearClassifier(ClassifierMixin, PrivateLinearModel, ABC):
 
     @property
     @final
-    def _seeks_bounds(self) -> bool:
-        return self.data_norm is None
+    def _bounds_to_find(self) -> int:
+        return int(self.data_norm is None)
 
     @final
     def _row_bounds(self, oracle: Oracle, n_samples: int) -> RowBounds:

@@ -20,6 +20,7 @@ from ..privacy.carrying import CarriesBudgets
 from ..privacy.ceiling import Charge, charge_for
 from ..privacy.claims import Claim
 from ..privacy.events import Event
+from ..privacy.gdp import mu
 from ..privacy.ledger import Ledger, PrivacySpent
 from ..privacy.opening import open_oracle
 from ..privacy.oracle import Oracle
@@ -55,30 +56,25 @@ class Plan:
     ----------
     conditioner : Conditioner or None
         The stage before the solver.
+    solver : Solver
+        What fits the rows. No answer about them has a say in it, since the ledger counts as this
+        solver needs.
+    origin : EarlierModel, Released or None
+        The model to start from.
     ledger : Ledger
         Opened for these rows and no others.
     adjacency : Adjacency
         Neighbouring relation.
     sites : Sites, optional
         Where rows lie, if not all together.
-    federated : bool, default=False
-        Whether sites are asked.
-    in_order : bool, default=False
-        Whether rows are taken one after another.
-    trusts : str, optional
-        Whom the solver trusts with more than noisy messages of single sites.
-    curated : bool, default=True
-        Whether exact answers about all rows together may be computed at one place.
     """
 
     conditioner: Conditioner | None
+    solver: Solver
+    origin: EarlierModel | Released | None
     ledger: Ledger
     adjacency: Adjacency
     sites: Sites | None = None
-    federated: bool = False
-    in_order: bool = False
-    trusts: str | None = None
-    curated: bool = True
 
 
 class FittedInParts(CarriesBudgets, ABC):
@@ -148,17 +144,23 @@ class FittedInParts(CarriesBudgets, ABC):
         *,
         weighted: bool = False,
         block: bool = False,
+        origin: EarlierModel | Released | None = None,
     ) -> Plan:
         """What a fit of so many rows is going to do; refuses what cannot be done.
 
         Bounds may have to be paid for; whether the problem can be taken does not depend on them,
-        so others stand in. ``block`` says that the rows are a block of a stream.
+        so others stand in. ``block`` says that the rows are a block of a stream, and ``origin`` is
+        the model to start from.
         """
         outline = replace(self._outline(n_samples, sparse, weighted), sites=sites)
-        solver = choose(self._batch_solver, outline)
-        conditioner = self._conditioner(outline, block=block) if solver.curated else None
+        started = origin is not None
+        plainly = choose(self._batch_solver, outline, started=started)
+        conditioner = self._conditioner(outline, block=block) if plainly.curated else None
+        solver = plainly
         if conditioner is not None:
             conditioner.check(outline)
+            acts = self._conditions(conditioner, outline, weighted=weighted, origin=origin)
+            solver = choose(self._batch_solver, outline, conditioned=acts, started=started)
         solver.check(outline)
         self._check_trust(solver, sites)
         adjacency = Adjacency(self.adjacency)
@@ -167,8 +169,25 @@ class FittedInParts(CarriesBudgets, ABC):
             check_solver(type(self).__name__, solver, calculus, sites)
             check_conditioner(type(self).__name__, conditioner, sparse=sparse)
         ledger = Ledger(self.epsilon, self.delta, calculus=calculus)
-        facts = solver.federated, solver.in_order, solver.trusts, solver.curated
-        return Plan(conditioner, ledger, adjacency, sites, *facts)
+        return Plan(conditioner, solver, origin, ledger, adjacency, sites)
+
+    @final
+    def _conditions(
+        self,
+        conditioner: Conditioner,
+        outline: Problem,
+        *,
+        weighted: bool,
+        origin: EarlierModel | Released | None,
+    ) -> bool:
+        """Whether rows are going to be in other coordinates, by public facts alone."""
+        released = isinstance(origin, Released)
+        missing = 0 if released else self._bounds_to_find
+        bounds = origin.bounds if isinstance(origin, Released) else self._given_bounds()
+        known = origin is not None and not missing and origin.coordinates(bounds) is not None
+        asked = missing * RANGE_SHARE + weighted * _TOTAL_SHARE
+        budget = mu(self.epsilon, self.delta) * sqrt(1 - asked)
+        return conditioner.acts(outline, budget, known=known)
 
     @final
     def _check_trust(self, solver: Solver, sites: Sites | None) -> None:
@@ -185,7 +204,7 @@ class FittedInParts(CarriesBudgets, ABC):
         wanted = [("precondition", self.precondition not in (None, "auto"))]
         wanted += [("class_weight", getattr(self, "class_weight", None) == "balanced")]
         named = [f"{what}={getattr(self, what)!r}" for what, asked in wanted if asked]
-        if self._seeks_bounds:
+        if self._bounds_to_find:
             named.append("bounds to be estimated")
         if named:
             raise ValueError(
@@ -203,16 +222,13 @@ class FittedInParts(CarriesBudgets, ABC):
         coins: np.random.Generator,
         dtype: np.dtype,
         *,
-        warm: bool = True,
-        earlier: EarlierModel | None = None,
         charge: Charge | None = None,
     ) -> None:
         """Fit rows that nobody has asked about with the whole budget, and publish the model."""
         if self.secure:
             check_rows(type(self).__name__, rows)
-        progress, ledger = self._progress, plan.ledger
+        progress, ledger, origin, solver = self._progress, plan.ledger, plan.origin, plan.solver
         released = progress.released
-        origin = earlier if released is None else released if warm else None
         oracle: Oracle
         if isinstance(rows, RemoteRows):
             oracle = RemoteOracle(rows, ledger, plan.adjacency)
@@ -225,7 +241,7 @@ class FittedInParts(CarriesBudgets, ABC):
         try:
             told.begin(callbacks=not progress.streaming)
             n = rows.n_samples
-            total = self._total_weight(oracle, n) if rows.weighted and plan.curated else n
+            total = self._total_weight(oracle, n) if rows.weighted and solver.curated else n
             bounds = self._row_bounds(oracle, total) if released is None else released.bounds
             problem = self._stated(total, bounds, sparse=rows.sparse, weighted=rows.weighted)
             problem = replace(problem, sites=plan.sites, held=None if total == n else n)
@@ -235,8 +251,6 @@ class FittedInParts(CarriesBudgets, ABC):
                 asked = oracle.for_problem(problem)
                 known = None if origin is None else origin.coordinates(bounds)
                 problem = plan.conditioner.prepare(problem, asked, coins, known)
-            # Which solver suits may depend on the coordinates, too.
-            solver = choose(self._batch_solver, problem)
             problem = self._with_prior(problem, oracle, solver)
             if solver.counts_rows:
                 problem = problem.by_rows()
@@ -328,8 +342,8 @@ class FittedInParts(CarriesBudgets, ABC):
 
     @property
     @abstractmethod
-    def _seeks_bounds(self) -> bool:
-        """Whether there are bounds that parameters do not give."""
+    def _bounds_to_find(self) -> int:
+        """Number of bounds that parameters do not give."""
 
     @abstractmethod
     def _encoder_of_stream(

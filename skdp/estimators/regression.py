@@ -191,8 +191,8 @@ class PrivateLinearRegressor(RegressorMixin, PrivateLinearModel, ABC):
 
     @property
     @final
-    def _seeks_bounds(self) -> bool:
-        return self._known_norm is None or self.target_bounds is None
+    def _bounds_to_find(self) -> int:
+        return (self._known_norm is None) + (self.target_bounds is None)
 
     @property
     @final
