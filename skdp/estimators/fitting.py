@@ -94,7 +94,7 @@ class FittedInParts(CarriesBudgets, ABC):
     precondition: str | Conditioner | None
     horizon: int | None
     buffer: bool
-    warm_start: bool
+    warm_start: bool | str
     secure: bool
     verbose: int
 
@@ -129,10 +129,23 @@ class FittedInParts(CarriesBudgets, ABC):
         return isinstance(getattr(self, "constraint", None), L1Ball | Simplex)
 
     @final
-    def _charge(self, claim: Claim | None) -> None:
-        """Put a stream under the ceilings that are open, once for all of its parts."""
+    def _charge(self, claim: Claim | None, repeats: int = 1) -> None:
+        """Put a stream under the ceilings that are open, once for all of its parts.
+
+        Parameters
+        ----------
+        claim : Claim or None
+            The most that a part may spend; None before one was planned.
+        repeats : int, default=1
+            Most times that the stream is given the rows of one call.
+        """
         charge = charge_for(self, goes_on=True)
-        charge.reserve(claim or self._claim(), begins=claim is not None)
+        most = claim or self._claim()
+        repeats = max(repeats, self._progress.repeats) if "_progress" in vars(self) else repeats
+        if repeats > 1:
+            shared = self._progress.shared
+            most = replace(most, rows=repeats) if shared else replace(most, fits=repeats)
+        charge.reserve(most, begins=claim is not None)
         charge.remember(self)
 
     @final
@@ -288,8 +301,8 @@ class FittedInParts(CarriesBudgets, ABC):
     @final
     def _publish_receipt(self) -> None:
         progress = self._progress
-        self.privacy_ledger_ = progress.parts.events(named=progress.streaming)
-        self.privacy_spent_ = progress.parts.spent()
+        receipt = progress.receipt()
+        self.privacy_ledger_, self.privacy_spent_ = receipt.events, receipt.spent
         self.n_samples_seen_ = progress.seen
 
     @final

@@ -8,12 +8,13 @@ from copy import copy
 from dataclasses import replace
 from functools import partial
 from math import ceil
-from typing import TYPE_CHECKING, Any, final
+from typing import TYPE_CHECKING, Any, ClassVar, final
 
 import numpy as np
 
 from ..data.base import ResidentRows
 from ..data.buffer import RowBuffer
+from ..data.repeats import SeenCalls
 from ..privacy.adjacency import Adjacency
 from ..privacy.claims import Claim
 from ..privacy.gdp import mu
@@ -52,13 +53,19 @@ class Session(ABC):
         The process in which ``feed`` may be called.
     claim : Claim or None
         The most that any part may spend; None before a part was planned.
+    calls : SeenCalls
+        Which calls have come.
     """
+
+    # Whether rows of several calls are answered together: one after another they cost less.
+    shared: ClassVar[bool]
 
     def __init__(self, noise: SecretNoise, coins: np.random.Generator) -> None:
         self.noise = noise
         self.coins = coins
         self.home = Home()
         self.claim: Claim | None = None
+        self.calls = SeenCalls()
 
     @final
     def charge(self, model: PrivateLinearModel, ledger: Ledger) -> None:
@@ -78,6 +85,8 @@ class Session(ABC):
 @final
 class BatchSession(Session):
     """Each call is a data set of its own, fitted from the model so far with the whole budget."""
+
+    shared: ClassVar[bool] = False
 
     def feed(self, model: PrivateLinearModel, rows: ResidentRows) -> None:
         """Fit the rows of one call."""
@@ -110,6 +119,8 @@ class BlockSession(Session):
     sparse : bool
         Whether rows are kept sparsely.
     """
+
+    shared: ClassVar[bool] = True
 
     def __init__(
         self,
@@ -185,6 +196,8 @@ class StreamingSession(Session):
     coins : Generator
         Public coins of all calls.
     """
+
+    shared: ClassVar[bool] = True
 
     def __init__(
         self, stream: Stream, problem: Problem, noise: SecretNoise, coins: np.random.Generator
