@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from secrets import randbits
-from typing import final
+from typing import Any, final
 
 import numpy as np
 import scipy.sparse as sp
@@ -98,15 +98,16 @@ def _hashes(rows: ResidentRows, key: int) -> np.ndarray:
     out += _bits(rows.y) * factors[d]
     if rows.weights is not None:
         out += _bits(rows.weights) * factors[d + 1]
-    if sp.issparse(rows.X):
-        products = _bits(rows.X.data) * factors[rows.X.indices]
+    X: Any = rows.X
+    if sp.issparse(X):
+        products = _bits(X.data) * factors[X.indices]
         sums = np.zeros(products.size + 1, dtype=np.uint64)
         np.cumsum(products, out=sums[1:])
-        out += sums[rows.X.indptr[1:]] - sums[rows.X.indptr[:-1]]
+        out += sums[X.indptr[1:]] - sums[X.indptr[:-1]]
     else:
         step = max(1, _ENTRIES // d)
         for start in range(0, n, step):
-            out[start : start + step] += _bits(rows.X[start : start + step]) @ factors[:d]
+            out[start : start + step] += _bits(X[start : start + step]) @ factors[:d]
     for factor in _MIX:
         out ^= out >> _SHIFT
         out *= factor

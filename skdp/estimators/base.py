@@ -34,7 +34,7 @@ from ..turns import in_turn
 from .callbacks import CallbackSupportMixin, with_callbacks
 from .fitting import FittedInParts
 from .progress import DISJOINT, Progress, declared_disjoint
-from .repeats import warn_of_repeats
+from .repeats import charge_repeats
 from .sessions import Session, open_session
 from .sparse_coefficients import SparseCoefficients
 from .warm_start import EarlierModel
@@ -229,7 +229,7 @@ class PrivateLinearModel(SparseCoefficients, CallbackSupportMixin, FittedInParts
     def _feed(self, session: Session, rows: ResidentRows) -> Self:
         calls, progress = session.calls, self._progress
         digest, seen = calls.digest(rows), progress.seen
-        self._count_repeats(session, calls.times(digest) + 1)
+        charge_repeats(self, session.claim, calls.times(digest) + 1)
         calls.note(digest)
         # Rows count as taken before they are, or an interruption could have them taken twice.
         self.n_samples_seen_ = seen + rows.n_samples
@@ -240,18 +240,6 @@ class PrivateLinearModel(SparseCoefficients, CallbackSupportMixin, FittedInParts
             if progress.seen == seen:
                 calls.forget(digest)
         return self
-
-    @final
-    def _count_repeats(self, session: Session, times: int) -> None:
-        """Charge a call whose rows come once more, before anything is asked about them."""
-        progress = self._progress
-        if times <= progress.repeats:
-            return
-        self._charge(session.claim, times)
-        if progress.repeats == 1:
-            warn_of_repeats(self, session.claim or self._claim(), times)
-        progress.repeats = times
-        self._publish_receipt()
 
     @final
     def _open(self, X: Any, y: Any, sample_weight: Any = None) -> tuple[RowStore, np.dtype]:

@@ -6,7 +6,7 @@ from abc import ABC, abstractmethod
 from collections.abc import Callable
 from dataclasses import dataclass, replace
 from math import ceil, sqrt
-from typing import Any, ClassVar, final
+from typing import Any, ClassVar, TypeAlias, final
 
 import numpy as np
 
@@ -38,6 +38,8 @@ from .progress import Progress, Released
 from .warm_start import EarlierModel
 
 __all__ = ["RANGE_SHARE", "FittedInParts", "Plan"]
+
+Origin: TypeAlias = EarlierModel | Released | None
 
 # Share of mu^2 that is set aside for a bound that the user did not give.
 RANGE_SHARE = 0.04
@@ -71,7 +73,7 @@ class Plan:
 
     conditioner: Conditioner | None
     solver: Solver
-    origin: EarlierModel | Released | None
+    origin: Origin
     ledger: Ledger
     adjacency: Adjacency
     sites: Sites | None = None
@@ -132,19 +134,12 @@ class FittedInParts(CarriesBudgets, ABC):
     def _charge(self, claim: Claim | None, repeats: int = 1) -> None:
         """Put a stream under the ceilings that are open, once for all of its parts.
 
-        Parameters
-        ----------
-        claim : Claim or None
-            The most that a part may spend; None before one was planned.
-        repeats : int, default=1
-            Most times that the stream is given the rows of one call.
+        It is given the rows of one call ``repeats`` times, or as often as it was before.
         """
-        charge = charge_for(self, goes_on=True)
-        most = claim or self._claim()
-        repeats = max(repeats, self._progress.repeats) if "_progress" in vars(self) else repeats
-        if repeats > 1:
-            shared = self._progress.shared
-            most = replace(most, rows=repeats) if shared else replace(most, fits=repeats)
+        charge, most = charge_for(self, goes_on=True), claim or self._claim()
+        progress = vars(self).get("_progress")
+        if progress is not None:
+            most = progress.repeated(most, max(repeats, progress.repeats))
         charge.reserve(most, begins=claim is not None)
         charge.remember(self)
 
@@ -157,7 +152,7 @@ class FittedInParts(CarriesBudgets, ABC):
         *,
         weighted: bool = False,
         block: bool = False,
-        origin: EarlierModel | Released | None = None,
+        origin: Origin = None,
     ) -> Plan:
         """What a fit of so many rows is going to do; refuses what cannot be done.
 
@@ -172,7 +167,7 @@ class FittedInParts(CarriesBudgets, ABC):
         solver = plainly
         if conditioner is not None:
             conditioner.check(outline)
-            acts = self._conditions(conditioner, outline, weighted=weighted, origin=origin)
+            acts = self._conditions(conditioner, outline, weighted * _TOTAL_SHARE, origin)
             solver = choose(self._batch_solver, outline, conditioned=acts, started=started)
         solver.check(outline)
         self._check_trust(solver, sites)
@@ -186,21 +181,18 @@ class FittedInParts(CarriesBudgets, ABC):
 
     @final
     def _conditions(
-        self,
-        conditioner: Conditioner,
-        outline: Problem,
-        *,
-        weighted: bool,
-        origin: EarlierModel | Released | None,
+        self, conditioner: Conditioner, outline: Problem, asked: float, origin: Origin
     ) -> bool:
-        """Whether rows are going to be in other coordinates, by public facts alone."""
-        released = isinstance(origin, Released)
-        missing = 0 if released else self._bounds_to_find
-        bounds = origin.bounds if isinstance(origin, Released) else self._given_bounds()
+        """Whether rows are going to be in other coordinates, by public facts alone.
+
+        Before, a share ``asked`` of the budget goes to the total weight.
+        """
+        missing, bounds = self._bounds_to_find, self._given_bounds()
+        if isinstance(origin, Released):
+            missing, bounds = 0, origin.bounds
         known = origin is not None and not missing and origin.coordinates(bounds) is not None
-        asked = missing * RANGE_SHARE + weighted * _TOTAL_SHARE
-        budget = mu(self.epsilon, self.delta) * sqrt(1 - asked)
-        return conditioner.acts(outline, budget, known=known)
+        left = mu(self.epsilon, self.delta) * sqrt(1 - asked - missing * RANGE_SHARE)
+        return conditioner.acts(outline, left, known=known)
 
     @final
     def _check_trust(self, solver: Solver, sites: Sites | None) -> None:
@@ -234,7 +226,6 @@ class FittedInParts(CarriesBudgets, ABC):
         noise: SecretNoise,
         coins: np.random.Generator,
         dtype: np.dtype,
-        *,
         charge: Charge | None = None,
     ) -> None:
         """Fit rows that nobody has asked about with the whole budget, and publish the model."""
@@ -300,10 +291,8 @@ class FittedInParts(CarriesBudgets, ABC):
 
     @final
     def _publish_receipt(self) -> None:
-        progress = self._progress
-        receipt = progress.receipt()
+        receipt, self.n_samples_seen_ = self._progress.receipt(), self._progress.seen
         self.privacy_ledger_, self.privacy_spent_ = receipt.events, receipt.spent
-        self.n_samples_seen_ = progress.seen
 
     @final
     def _publish_start(self, rows: ResidentRows) -> None:

@@ -12,6 +12,7 @@ import numpy as np
 
 from ..bounds import RowBounds
 from ..privacy.adjacency import Adjacency
+from ..privacy.claims import Claim
 from ..privacy.composition import compose
 from ..privacy.events import Event
 from ..privacy.ledger import PrivacySpent
@@ -173,6 +174,21 @@ class Progress:
             receipt = receipt.under(self.adjacency).unlocated()
             receipt = replace(receipt, spent=_together([receipt], spent.delta))
             self.parts = Parts.after(receipt, stop)
+
+    def repeated(self, claim: Claim, repeats: int) -> Claim:
+        """What a stream may spend whose parts hold the rows of a call so often.
+
+        Parts that are fits of their own add up. A block, and sums with correlated noise, may hold
+        the rows several times, as those of a person who has several.
+
+        Parameters
+        ----------
+        claim : Claim
+            What a part may spend.
+        repeats : int
+            At least 1.
+        """
+        return replace(claim, rows=repeats) if self.shared else replace(claim, fits=repeats)
 
     def _continues(self, ledger: tuple[Event, ...], adjacency: Adjacency) -> bool:
         """Whether a published ledger is that of the parts alone, so that others may follow."""

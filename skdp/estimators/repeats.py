@@ -1,4 +1,4 @@
-"""The warning that a stream was given the rows of a call once more."""
+"""What it costs that a stream is given the rows of a call once more."""
 
 from __future__ import annotations
 
@@ -10,28 +10,45 @@ from ..notices import warn_user
 from ..privacy.calculus import GaussianDP
 from ..privacy.claims import Claim
 from ..privacy.composition import compose
-from ..privacy.events import GaussianEvent
+from ..privacy.events import Event, GaussianEvent
 from ..privacy.ledger import PrivacySpent
 from ..privacy.receipts import Receipt
 
 if TYPE_CHECKING:
     from .fitting import FittedInParts
 
-__all__ = ["warn_of_repeats"]
+__all__ = ["charge_repeats"]
 
 
-def warn_of_repeats(model: FittedInParts, claim: Claim, times: int) -> None:
-    """Say that the same rows have come again, and what that costs.
+def charge_repeats(model: FittedInParts, claim: Claim | None, times: int) -> None:
+    """Charge a call whose rows come once more, before anything is asked about them.
 
     Parameters
     ----------
     model : estimator
         In the middle of a stream.
-    claim : Claim
-        What a part of the stream may spend.
+    claim : Claim or None
+        What a part of the stream may spend; None before one was planned.
     times : int
-        How often they have come.
+        How often the rows have come, this call included.
+
+    Raises
+    ------
+    BudgetExceededError
+        If a :class:`skdp.PrivacyBudget` is open that has no room for it.
     """
+    progress = model._progress
+    if times <= progress.repeats:
+        return
+    model._charge(claim, times)
+    if progress.repeats == 1:
+        _warn(model, claim or model._claim(), times)
+    progress.repeats = times
+    model._publish_receipt()
+
+
+def _warn(model: FittedInParts, claim: Claim, times: int) -> None:
+    """Say that the same rows have come again, and what that costs."""
     name, most = type(model).__name__, _most(claim, times, shared=model._progress.shared)
     how = (
         f"as {times} records of one person"
@@ -51,7 +68,7 @@ def warn_of_repeats(model: FittedInParts, claim: Claim, times: int) -> None:
 
 def _most(claim: Claim, times: int, *, shared: bool) -> PrivacySpent:
     """What whole budgets come to, of parts that have the rows of a call so often."""
-    events = ()
+    events: tuple[Event, ...] = ()
     if isinstance(claim.calculus, GaussianDP):
         events = (GaussianEvent(query="part", sensitivity=sqrt(claim.limit), noise_scale=1.0),)
     part = Receipt(events, PrivacySpent(claim.epsilon, claim.delta), claim.adjacency)
