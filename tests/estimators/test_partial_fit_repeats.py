@@ -135,9 +135,10 @@ def test_a_warning_that_is_an_error_takes_no_row():
     model = classifier(solver="gd", precondition=None)
     again(model)
     spent, coef = model.privacy_spent_, model.coef_
-    with warnings.catch_warnings(), pytest.raises(PrivacyLeakWarning, match=AGAIN):
+    with warnings.catch_warnings():
         warnings.simplefilter("error", PrivacyLeakWarning)
-        model.partial_fit(X, BINARY)
+        with pytest.raises(PrivacyLeakWarning, match=AGAIN):
+            model.partial_fit(X, BINARY)
     assert model.coef_ is coef
     assert (model.n_samples_seen_, model.privacy_spent_) == (len(X), spent)
 
