@@ -57,6 +57,21 @@ class Conditioner(ABC):
                 f"{problem.regularizer} and {problem.constraint}. Pass precondition=None."
             )
 
+    def acts(self, problem: Problem, mu: float, *, known: bool) -> bool:
+        """Whether there are rows and budget enough to choose coordinates at all.
+
+        Parameters
+        ----------
+        problem : Problem
+            As for ``prepare``; only its public sizes count.
+        mu : float
+            Gaussian-DP parameter of the budget that will be left.
+        known : bool
+            Whether coordinates that were released earlier will be passed in.
+        """
+        del problem, mu, known
+        return True
+
     @final
     def prepare(
         self,

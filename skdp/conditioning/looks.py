@@ -67,6 +67,10 @@ class Looks(Conditioner):
     least: float = 100.0
     shrink: bool = False
 
+    def acts(self, problem: Problem, mu: float, *, known: bool) -> bool:
+        """Whether noise would leave something to learn about the coordinates."""
+        return known or problem.n_samples * mu >= self.least
+
     def _prepare(
         self,
         problem: Problem,
@@ -77,7 +81,7 @@ class Looks(Conditioner):
         del rng
         budget, bounds, p = oracle.budget, problem.bounds, problem.n_rows
         if known is None:
-            if problem.n_samples * budget.mu < self.least:
+            if not self.acts(problem, budget.mu, known=False):
                 return problem
             matrix, effective = np.eye(p), 1.0
             spends = budget.fraction(self.share).split(self.looks)

@@ -48,6 +48,14 @@ class Whitening(Conditioner):
     share: float = 0.1
     full: bool | None = None
 
+    def acts(self, problem: Problem, mu: float, *, known: bool) -> bool:
+        """Whether noise would leave something to learn about the coordinates."""
+        del known
+        look = sqrt(self.share) * mu
+        return self.full is not None or problem.n_samples * look >= _LEAST * sqrt(
+            problem.n_features
+        )
+
     def _prepare(
         self,
         problem: Problem,
@@ -61,7 +69,7 @@ class Whitening(Conditioner):
         n, d, R = problem.n_samples, problem.n_features, problem.bounds.data_norm
         full = self.full
         if full is None:
-            if n * look.mu < _LEAST * sqrt(d):
+            if not self.acts(problem, budget.mu, known=False):
                 return problem
             full = d <= _MOST_FEATURES and n * look.mu >= _RESOLVED * sqrt(d)
         # [x, R]: the last column of its second moments is R times the mean.

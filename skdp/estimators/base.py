@@ -23,7 +23,7 @@ from ..data.sparse import SparseRows
 from ..data.weights import in_units_of
 from ..options import check_parameters, one_of
 from ..privacy.adjacency import Adjacency
-from ..privacy.ceiling import charge_for
+from ..privacy.ceiling import RUN, charge_for
 from ..privacy.claims import Claim
 from ..privacy.randomness import SystemNoise, public_coins, secret_noise
 from ..remote import DaskSites
@@ -33,7 +33,8 @@ from ..solvers import SOLVERS, Solver
 from ..turns import in_turn
 from .callbacks import CallbackSupportMixin, with_callbacks
 from .fitting import FittedInParts
-from .progress import Progress
+from .progress import DISJOINT, Progress, declared_disjoint
+from .repeats import charge_repeats
 from .sessions import Session, open_session
 from .sparse_coefficients import SparseCoefficients
 from .warm_start import EarlierModel
@@ -64,7 +65,7 @@ class PrivateLinearModel(SparseCoefficients, CallbackSupportMixin, FittedInParts
         "precondition": [None, one_of(*OPTIONS), Conditioner],
         "horizon": [None, Interval(Integral, 1, None, closed="left")],
         "buffer": ["boolean"],
-        "warm_start": ["boolean"],
+        "warm_start": ["boolean", one_of(DISJOINT)],
         "verbose": ["verbose"],
         "random_state": ["random_state", np.random.Generator],
     }
@@ -129,21 +130,27 @@ class PrivateLinearModel(SparseCoefficients, CallbackSupportMixin, FittedInParts
             charge.reserve(self._claim(), begins=False)
             rows, dtype = self._open(X, y, sample_weight)
             sites = self._sites(groups, rows)
-            plan = self._plan(rows.n_samples, rows.sparse, sites, weighted=rows.weighted)
-            if isinstance(rows, DaskRows) and (plan.federated or plan.in_order):
+            earlier = EarlierModel.of(self, before)
+            plan = self._plan(
+                rows.n_samples, rows.sparse, sites, weighted=rows.weighted, origin=earlier
+            )
+            solver = plan.solver
+            if isinstance(rows, DaskRows) and (solver.federated or solver.in_order):
                 raise ValueError(
                     f"{type(self).__name__} needs arrays, not dask collections, with a solver that "
                     "takes rows one after another or by sites; use another one, such as 'gd'."
                 )
-            if isinstance(rows, RemoteRows) and plan.trusts is not None:
+            if isinstance(rows, RemoteRows) and solver.trusts is not None:
                 raise ValueError(
                     f"{type(self).__name__} needs DDA(noise='local') without subsampling for sites "
-                    f"on workers, got a solver that trusts {plan.trusts}."
+                    f"on workers, got a solver that trusts {solver.trusts}."
                 )
             # Sites on workers draw their own, whatever random_state says about coins.
             remote = isinstance(rows, RemoteRows)
             noise = SystemNoise() if remote else secret_noise(self.random_state)
-            earlier = EarlierModel.of(self, before)
+            progress = Progress(self)
+            if self.warm_start:
+                progress.follow(self, before)
             charge.reserve(Claim.of_ledger(plan.ledger, plan.adjacency), begins=True)
         except BaseException:
             charge.cancel()
@@ -151,11 +158,11 @@ class PrivateLinearModel(SparseCoefficients, CallbackSupportMixin, FittedInParts
             self.__dict__.update(before)
             raise
         self._forget()
-        self._progress = Progress(self)
-        self._progress.seen = rows.n_samples
+        self._progress = progress
+        progress.seen = progress.parts.stop + rows.n_samples
         coins = public_coins(self.random_state)
         charge.remember(self)
-        self._fit_part(rows, plan, noise, coins, dtype, earlier=earlier, charge=charge)
+        self._fit_part(rows, plan, noise, coins, dtype, charge=charge)
         return self
 
     @final
@@ -191,6 +198,9 @@ class PrivateLinearModel(SparseCoefficients, CallbackSupportMixin, FittedInParts
             )
         try:
             check_parameters(self)
+            if earlier is not None and not (earlier.streaming or declared_disjoint(self)):
+                # The rows of the stream may be those of the fit: a run of its own.
+                self.__dict__.pop(RUN, None)
             self._charge(None)
             encode = self._encoder_of_stream(classes, first=earlier is None)
             first, weighted = earlier is None, sample_weight is not None
@@ -201,7 +211,8 @@ class PrivateLinearModel(SparseCoefficients, CallbackSupportMixin, FittedInParts
                 self._forget()
             self._progress = progress = Progress(self) if earlier is None else earlier
             session, secretive = open_session(self, rows)
-            self._progress = progress.begun(self, secretive=secretive, weighted=weighted)
+            facts = {"secretive": secretive, "weighted": weighted, "shared": session.shared}
+            self._progress = progress.begun(self, before=before, **facts)
             self._session = session
             self._publish_receipt()
             if not hasattr(self, "coef_"):
@@ -215,12 +226,18 @@ class PrivateLinearModel(SparseCoefficients, CallbackSupportMixin, FittedInParts
 
     @final
     def _feed(self, session: Session, rows: ResidentRows) -> Self:
+        calls, progress = session.calls, self._progress
+        digest, seen = calls.digest(rows), progress.seen
+        charge_repeats(self, session.claim, calls.times(digest) + 1)
+        calls.note(digest)
         # Rows count as taken before they are, or an interruption could have them taken twice.
-        self.n_samples_seen_ = self._progress.seen + rows.n_samples
+        self.n_samples_seen_ = seen + rows.n_samples
         try:
             session.feed(self, rows)
         finally:
-            self.n_samples_seen_ = self._progress.seen
+            self.n_samples_seen_ = progress.seen
+            if progress.seen == seen:
+                calls.forget(digest)
         return self
 
     @final

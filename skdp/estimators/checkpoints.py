@@ -20,7 +20,7 @@ from .base import PrivateLinearModel
 
 __all__ = ["load_checkpoint", "save_checkpoint"]
 
-_HEADER = b"skdp checkpoint 2\n"
+_HEADER = b"skdp checkpoint 3\n"
 _DIGEST = sha256().digest_size
 
 

@@ -142,6 +142,13 @@ class PrivateLinearClassifier(ClassifierMixin, PrivateLinearModel, ABC):
         again with the whole budget. Parts have no row in common, so ``privacy_spent_`` is the
         largest spend of a part, and not their sum.
 
+        After ``fit`` the stream goes on from the fitted model, whose receipt is taken along and
+        added up with that of the stream, unless ``warm_start='disjoint'`` declares that the rows
+        are others. All rows of a call that come once more, in any order, are noticed if at least 32
+        of them differ: then all of the stream counts as often as they have come, with a
+        ``PrivacyLeakWarning`` the first time. For several passes over the same rows call ``fit``
+        once.
+
         Copies and pickles of a model in the middle of a stream predict, but cannot go on where
         that takes rows or noise that they must not hold; see :func:`skdp.save_checkpoint`.
 
@@ -171,6 +178,11 @@ class PrivateLinearClassifier(ClassifierMixin, PrivateLinearModel, ABC):
             spent, and the stream may go on.
         BudgetExceededError
             If a :class:`skdp.PrivacyBudget` is open that has no room for it; likewise.
+
+        Warns
+        -----
+        PrivacyLeakWarning
+            If all rows of an earlier call have come again.
 
         Notes
         -----
@@ -343,8 +355,8 @@ class PrivateLinearClassifier(ClassifierMixin, PrivateLinearModel, ABC):
 
     @property
     @final
-    def _seeks_bounds(self) -> bool:
-        return self.data_norm is None
+    def _bounds_to_find(self) -> int:
+        return int(self.data_norm is None)
 
     @final
     def _row_bounds(self, oracle: Oracle, n_samples: int) -> RowBounds:

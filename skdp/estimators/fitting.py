@@ -6,7 +6,7 @@ from abc import ABC, abstractmethod
 from collections.abc import Callable
 from dataclasses import dataclass, replace
 from math import ceil, sqrt
-from typing import Any, ClassVar, final
+from typing import Any, ClassVar, TypeAlias, final
 
 import numpy as np
 
@@ -20,6 +20,7 @@ from ..privacy.carrying import CarriesBudgets
 from ..privacy.ceiling import Charge, charge_for
 from ..privacy.claims import Claim
 from ..privacy.events import Event
+from ..privacy.gdp import mu
 from ..privacy.ledger import Ledger, PrivacySpent
 from ..privacy.opening import open_oracle
 from ..privacy.oracle import Oracle
@@ -36,6 +37,8 @@ from .progress import Progress, Released
 from .warm_start import EarlierModel
 
 __all__ = ["RANGE_SHARE", "FittedInParts", "Plan"]
+
+Origin: TypeAlias = EarlierModel | Released | None
 
 # Share of mu^2 that is set aside for a bound that the user did not give.
 RANGE_SHARE = 0.04
@@ -54,30 +57,25 @@ class Plan:
     ----------
     conditioner : Conditioner or None
         The stage before the solver.
+    solver : Solver
+        What fits the rows. No answer about them has a say in it, since the ledger counts as this
+        solver needs.
+    origin : EarlierModel, Released or None
+        The model to start from.
     ledger : Ledger
         Opened for these rows and no others.
     adjacency : Adjacency
         Neighbouring relation.
     sites : Sites, optional
         Where rows lie, if not all together.
-    federated : bool, default=False
-        Whether sites are asked.
-    in_order : bool, default=False
-        Whether rows are taken one after another.
-    trusts : str, optional
-        Whom the solver trusts with more than noisy messages of single sites.
-    curated : bool, default=True
-        Whether exact answers about all rows together may be computed at one place.
     """
 
     conditioner: Conditioner | None
+    solver: Solver
+    origin: Origin
     ledger: Ledger
     adjacency: Adjacency
     sites: Sites | None = None
-    federated: bool = False
-    in_order: bool = False
-    trusts: str | None = None
-    curated: bool = True
 
 
 class FittedInParts(CarriesBudgets, ABC):
@@ -97,7 +95,7 @@ class FittedInParts(CarriesBudgets, ABC):
     precondition: str | Conditioner | None
     horizon: int | None
     buffer: bool
-    warm_start: bool
+    warm_start: bool | str
     verbose: int
 
     # Whether the default solver may be one that selects features, which is not Gaussian.
@@ -131,10 +129,16 @@ class FittedInParts(CarriesBudgets, ABC):
         return isinstance(getattr(self, "constraint", None), L1Ball | Simplex)
 
     @final
-    def _charge(self, claim: Claim | None) -> None:
-        """Put a stream under the ceilings that are open, once for all of its parts."""
-        charge = charge_for(self, goes_on=True)
-        charge.reserve(claim or self._claim(), begins=claim is not None)
+    def _charge(self, claim: Claim | None, repeats: int = 1) -> None:
+        """Put a stream under the ceilings that are open, once for all of its parts.
+
+        It is given the rows of one call ``repeats`` times, or as often as it was before.
+        """
+        charge, most = charge_for(self, goes_on=True), claim or self._claim()
+        progress = vars(self).get("_progress")
+        if progress is not None:
+            most = progress.repeated(most, max(repeats, progress.repeats))
+        charge.reserve(most, begins=claim is not None)
         charge.remember(self)
 
     @final
@@ -146,24 +150,44 @@ class FittedInParts(CarriesBudgets, ABC):
         *,
         weighted: bool = False,
         block: bool = False,
+        origin: Origin = None,
     ) -> Plan:
         """What a fit of so many rows is going to do; refuses what cannot be done.
 
         Bounds may have to be paid for; whether the problem can be taken does not depend on them,
-        so others stand in. ``block`` says that the rows are a block of a stream.
+        so others stand in. ``block`` says that the rows are a block of a stream, and ``origin`` is
+        the model to start from.
         """
         outline = replace(self._outline(n_samples, sparse, weighted), sites=sites)
-        solver = choose(self._batch_solver, outline)
-        conditioner = self._conditioner(outline, block=block) if solver.curated else None
+        started = origin is not None
+        plainly = choose(self._batch_solver, outline, started=started)
+        conditioner = self._conditioner(outline, block=block) if plainly.curated else None
+        solver = plainly
         if conditioner is not None:
             conditioner.check(outline)
+            acts = self._conditions(conditioner, outline, weighted * _TOTAL_SHARE, origin)
+            solver = choose(self._batch_solver, outline, conditioned=acts, started=started)
         solver.check(outline)
         self._check_trust(solver, sites)
         adjacency = Adjacency(self.adjacency)
         calculus = solver.calculus_for(outline, self.epsilon, self.delta, adjacency)
         ledger = Ledger(self.epsilon, self.delta, calculus=calculus)
-        facts = solver.federated, solver.in_order, solver.trusts, solver.curated
-        return Plan(conditioner, ledger, adjacency, sites, *facts)
+        return Plan(conditioner, solver, origin, ledger, adjacency, sites)
+
+    @final
+    def _conditions(
+        self, conditioner: Conditioner, outline: Problem, asked: float, origin: Origin
+    ) -> bool:
+        """Whether rows are going to be in other coordinates, by public facts alone.
+
+        Before, a share ``asked`` of the budget goes to the total weight.
+        """
+        missing, bounds = self._bounds_to_find, self._given_bounds()
+        if isinstance(origin, Released):
+            missing, bounds = 0, origin.bounds
+        known = origin is not None and not missing and origin.coordinates(bounds) is not None
+        left = mu(self.epsilon, self.delta) * sqrt(1 - asked - missing * RANGE_SHARE)
+        return conditioner.acts(outline, left, known=known)
 
     @final
     def _check_trust(self, solver: Solver, sites: Sites | None) -> None:
@@ -180,7 +204,7 @@ class FittedInParts(CarriesBudgets, ABC):
         wanted = [("precondition", self.precondition not in (None, "auto"))]
         wanted += [("class_weight", getattr(self, "class_weight", None) == "balanced")]
         named = [f"{what}={getattr(self, what)!r}" for what, asked in wanted if asked]
-        if self._seeks_bounds:
+        if self._bounds_to_find:
             named.append("bounds to be estimated")
         if named:
             raise ValueError(
@@ -197,15 +221,11 @@ class FittedInParts(CarriesBudgets, ABC):
         noise: SecretNoise,
         coins: np.random.Generator,
         dtype: np.dtype,
-        *,
-        warm: bool = True,
-        earlier: EarlierModel | None = None,
         charge: Charge | None = None,
     ) -> None:
         """Fit rows that nobody has asked about with the whole budget, and publish the model."""
-        progress, ledger = self._progress, plan.ledger
+        progress, ledger, origin, solver = self._progress, plan.ledger, plan.origin, plan.solver
         released = progress.released
-        origin = earlier if released is None else released if warm else None
         oracle: Oracle
         if isinstance(rows, RemoteRows):
             oracle = RemoteOracle(rows, ledger, plan.adjacency)
@@ -218,7 +238,7 @@ class FittedInParts(CarriesBudgets, ABC):
         try:
             told.begin(callbacks=not progress.streaming)
             n = rows.n_samples
-            total = self._total_weight(oracle, n) if rows.weighted and plan.curated else n
+            total = self._total_weight(oracle, n) if rows.weighted and solver.curated else n
             bounds = self._row_bounds(oracle, total) if released is None else released.bounds
             problem = self._stated(total, bounds, sparse=rows.sparse, weighted=rows.weighted)
             problem = replace(problem, sites=plan.sites, held=None if total == n else n)
@@ -228,8 +248,6 @@ class FittedInParts(CarriesBudgets, ABC):
                 asked = oracle.for_problem(problem)
                 known = None if origin is None else origin.coordinates(bounds)
                 problem = plan.conditioner.prepare(problem, asked, coins, known)
-            # Which solver suits may depend on the coordinates, too.
-            solver = choose(self._batch_solver, problem)
             problem = self._with_prior(problem, oracle, solver)
             if solver.counts_rows:
                 problem = problem.by_rows()
@@ -266,10 +284,8 @@ class FittedInParts(CarriesBudgets, ABC):
 
     @final
     def _publish_receipt(self) -> None:
-        progress = self._progress
-        self.privacy_ledger_ = progress.parts.events(named=progress.streaming)
-        self.privacy_spent_ = progress.parts.spent()
-        self.n_samples_seen_ = progress.seen
+        receipt, self.n_samples_seen_ = self._progress.receipt(), self._progress.seen
+        self.privacy_ledger_, self.privacy_spent_ = receipt.events, receipt.spent
 
     @final
     def _publish_start(self, rows: ResidentRows) -> None:
@@ -320,8 +336,8 @@ class FittedInParts(CarriesBudgets, ABC):
 
     @property
     @abstractmethod
-    def _seeks_bounds(self) -> bool:
-        """Whether there are bounds that parameters do not give."""
+    def _bounds_to_find(self) -> int:
+        """Number of bounds that parameters do not give."""
 
     @abstractmethod
     def _encoder_of_stream(

@@ -93,11 +93,13 @@ class DPLinearRegression(PrivateLinearRegressor):
     buffer : bool, default=True
         Whether ``partial_fit`` may keep rows until a block of them is full. If not,
         ``solver='auto'`` takes a method that keeps sums alone, which is less accurate.
-    warm_start : bool, default=False
+    warm_start : bool or 'disjoint', default=False
         Whether ``fit`` starts from ``coef_`` and ``intercept_``, if they are there: from an earlier
         fit, in whose private coordinates the rows are then looked at, or set by you from what is
-        public. It spends the whole budget anew, as any fit does. Solvers that fit in one shot have
-        no use for a start.
+        public. It spends the whole budget anew, and the receipt adds up both, since the rows may be
+        the same. ``'disjoint'`` starts in the same way and declares that the rows of each further
+        fit, or of a stream after a fit, have no row in common with those before; then the largest
+        spend counts. Nobody checks that. Solvers that fit in one shot have no use for a start.
     verbose : int, default=0
         Whether to print, while fitting, what is asked and what has been spent, all of which is
         public: 1 for a line at each new kind of question and each tenth of the budget, 2 for a
@@ -180,7 +182,7 @@ class DPLinearRegression(PrivateLinearRegressor):
         clip_predictions: bool = True,
         horizon: int | None = None,
         buffer: bool = True,
-        warm_start: bool = False,
+        warm_start: bool | str = False,
         verbose: int = 0,
         random_state: Any = None,
     ) -> None:

@@ -3,20 +3,30 @@
 from __future__ import annotations
 
 from copy import copy
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from functools import cache
+from math import isinf
 from typing import TYPE_CHECKING, Any
 
 import numpy as np
 
 from ..bounds import RowBounds, RowMap
+from ..privacy.adjacency import Adjacency
+from ..privacy.claims import Claim
+from ..privacy.composition import compose
+from ..privacy.events import Event
+from ..privacy.ledger import PrivacySpent
 from ..privacy.parts import Parts
+from ..privacy.receipts import Receipt
 from ..problem import Problem
 
 if TYPE_CHECKING:
     from .base import PrivateLinearModel
 
-__all__ = ["Progress", "Released"]
+__all__ = ["DISJOINT", "Progress", "Released", "declared_disjoint"]
+
+# Value of ``warm_start`` by which the user declares that further fits are about other rows.
+DISJOINT = "disjoint"
 
 # They decide neither what a model promises nor what it was fitted to.
 _FREE = {"random_state", "clip_predictions", "warm_start", "verbose"}
@@ -65,7 +75,13 @@ class Progress:
     Attributes
     ----------
     parts : Parts
-        The receipts.
+        The receipts of parts of the rows, which have no row in common.
+    carried : Receipt or None
+        What was spent on the model that the first part has started from, on whichever rows.
+    repeats : int
+        Most times that a stream was given the rows of one call.
+    shared : bool
+        Whether calls share what answers them: blocks, or noise.
     released : Released or None
         None before the first release.
     seen : int
@@ -81,17 +97,128 @@ class Progress:
     def __init__(self, model: PrivateLinearModel) -> None:
         self._settings = {name: copy(getattr(model, name)) for name in _noted(type(model))}
         self.parts = Parts()
+        self.carried: Receipt | None = None
+        self.repeats, self.shared = 1, False
         self.released: Released | None = None
         self.seen = 0
         self.streaming = self.secretive = self.weighted = False
 
-    def begun(self, model: PrivateLinearModel, *, secretive: bool, weighted: bool) -> Progress:
-        """The record of a stream that goes on from here."""
+    def begun(
+        self,
+        model: PrivateLinearModel,
+        *,
+        before: dict[str, Any],
+        secretive: bool,
+        weighted: bool,
+        shared: bool,
+    ) -> Progress:
+        """The record of a stream that goes on from here.
+
+        Parameters
+        ----------
+        model : estimator
+            Which has the parameters of the stream.
+        before : dict
+            Its attributes before the stream.
+        secretive, weighted, shared : bool
+            See the attributes.
+        """
         other = copy(self)
         other._settings = Progress(model)._settings
-        other.parts = copy(self.parts)
-        other.streaming, other.secretive, other.weighted = True, secretive, weighted
+        other.secretive, other.weighted, other.shared = secretive, weighted, shared
+        if self.streaming:
+            other.parts = copy(self.parts)
+            return other
+        other.streaming = True
+        other.parts, other.carried = Parts(), None
+        other.parts.skip(self.parts.stop)
+        other.follow(model, before)
         return other
+
+    @property
+    def adjacency(self) -> Adjacency:
+        """The neighbouring relation of the receipt."""
+        return Adjacency(self._settings["adjacency"])
+
+    def follow(self, model: PrivateLinearModel, before: dict[str, Any]) -> None:
+        """Take along what was spent on the model that this fit, or stream, starts from.
+
+        Rows of both may be the same. Only if the user says that they are not do they count as
+        further parts.
+
+        Parameters
+        ----------
+        model : estimator
+            Whose ``warm_start`` says which it is.
+        before : dict
+            Its attributes before this fit.
+        """
+        if "privacy_spent_" not in before or "privacy_ledger_" not in before:
+            return
+        earlier: Progress | None = before.get("_progress")
+        relation = self.adjacency if earlier is None else earlier.adjacency
+        ledger = tuple(before["privacy_ledger_"])
+        spent = PrivacySpent(*before["privacy_spent_"])
+        receipt = Receipt(ledger, spent, relation)
+        disjoint = declared_disjoint(model)
+        if receipt.nothing and not disjoint:
+            return
+        if not disjoint:
+            receipt = receipt.under(self.adjacency).unlocated()
+            self.carried = replace(receipt, spent=_together([receipt], spent.delta))
+        elif earlier is not None and earlier._continues(ledger, self.adjacency):
+            self.parts = copy(earlier.parts)
+        else:
+            stop = 0 if earlier is None else earlier.parts.stop
+            receipt = receipt.under(self.adjacency).unlocated()
+            receipt = replace(receipt, spent=_together([receipt], spent.delta))
+            self.parts = Parts.after(receipt, stop)
+
+    def repeated(self, claim: Claim, repeats: int) -> Claim:
+        """What a stream may spend whose parts hold the rows of a call so often.
+
+        Parts that are fits of their own add up. A block, and sums with correlated noise, may hold
+        the rows several times, as those of a person who has several.
+
+        Parameters
+        ----------
+        claim : Claim
+            What a part may spend.
+        repeats : int
+            At least 1.
+        """
+        return replace(claim, rows=repeats) if self.shared else replace(claim, fits=repeats)
+
+    def _continues(self, ledger: tuple[Event, ...], adjacency: Adjacency) -> bool:
+        """Whether a published ledger is that of the parts alone, so that others may follow."""
+        plain = self.carried is None and self.repeats == 1 and self.adjacency is adjacency
+        return plain and ledger == self._of_parts().events
+
+    def _of_parts(self) -> Receipt:
+        named = self.streaming or self.parts.several
+        return Receipt(self.parts.events(named=named), self.parts.spent(), self.adjacency)
+
+    def receipt(self) -> Receipt:
+        """What the model has spent: on its parts, and before them on the model it started from.
+
+        While a part is open there are no events, as the whole budget counts as spent on it.
+        """
+        parts, carried, delta = self._of_parts(), self.carried, self.parts.spent().delta
+        settled = bool(parts.events) or parts.nothing
+        if self.repeats > 1:
+            several = parts.between(self.repeats) if self.shared else parts.times(self.repeats)
+            parts = several.explicit() if settled else several
+        if carried is None and self.repeats == 1:
+            return parts
+        found = [r for r in (carried, parts) if r is not None and not r.nothing]
+        if not settled:
+            epsilon = sum(r.fits * r.spent.epsilon for r in found)
+            total = PrivacySpent(epsilon, min(1.0, sum(r.fits * r.spent.delta for r in found)))
+            return Receipt((), total, self.adjacency)
+        events = tuple(event for receipt in found for event in receipt.events)
+        if carried is not None:
+            delta = max(delta, carried.spent.delta)
+        return Receipt(events, _together(found, delta), self.adjacency)
 
     def same(self, model: PrivateLinearModel, name: str) -> bool:
         """Whether a parameter is as it was."""
@@ -119,6 +246,19 @@ class Progress:
                 "that were taken cannot change. Set them back, call fit to start anew, or use a "
                 "clone for a new stream."
             )
+
+
+def declared_disjoint(model: PrivateLinearModel) -> bool:
+    """Whether the user declares that the rows to come have no row in common with earlier ones."""
+    return isinstance(model.warm_start, str) and model.warm_start == DISJOINT
+
+
+def _together(receipts: list[Receipt], delta: float) -> PrivacySpent:
+    """What receipts come to, at this delta if there is a bound."""
+    if not 0 < delta < 1:
+        return compose(receipts)
+    total = compose(receipts, delta)
+    return compose(receipts) if isinf(total.epsilon) else total
 
 
 @cache

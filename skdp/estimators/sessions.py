@@ -8,12 +8,13 @@ from copy import copy
 from dataclasses import replace
 from functools import partial
 from math import ceil
-from typing import TYPE_CHECKING, final
+from typing import TYPE_CHECKING, Any, ClassVar, final
 
 import numpy as np
 
 from ..data.base import ResidentRows
 from ..data.buffer import RowBuffer
+from ..data.repeats import SeenCalls
 from ..privacy.adjacency import Adjacency
 from ..privacy.claims import Claim
 from ..privacy.gdp import mu
@@ -52,13 +53,19 @@ class Session(ABC):
         The process in which ``feed`` may be called.
     claim : Claim or None
         The most that any part may spend; None before a part was planned.
+    calls : SeenCalls
+        Which calls have come.
     """
+
+    # Whether rows of several calls are answered together: one after another they cost less.
+    shared: ClassVar[bool]
 
     def __init__(self, noise: SecretNoise, coins: np.random.Generator) -> None:
         self.noise = noise
         self.coins = coins
         self.home = Home()
         self.claim: Claim | None = None
+        self.calls = SeenCalls()
 
     @final
     def charge(self, model: PrivateLinearModel, ledger: Ledger) -> None:
@@ -79,9 +86,12 @@ class Session(ABC):
 class BatchSession(Session):
     """Each call is a data set of its own, fitted from the model so far with the whole budget."""
 
+    shared: ClassVar[bool] = False
+
     def feed(self, model: PrivateLinearModel, rows: ResidentRows) -> None:
         """Fit the rows of one call."""
-        plan = model._plan(rows.n_samples, rows.sparse, weighted=rows.weighted)
+        released = model._progress.released
+        plan = model._plan(rows.n_samples, rows.sparse, weighted=rows.weighted, origin=released)
         self.charge(model, plan.ledger)
         model._progress.seen += rows.n_samples
         model._fit_part(rows, plan, self.noise, self.coins, rows.X.dtype)
@@ -109,6 +119,8 @@ class BlockSession(Session):
     sparse : bool
         Whether rows are kept sparsely.
     """
+
+    shared: ClassVar[bool] = True
 
     def __init__(
         self,
@@ -155,14 +167,15 @@ class BlockSession(Session):
             self._close_block(model, held.rows())
 
     def _close_block(self, model: PrivateLinearModel, block: ResidentRows) -> None:
+        facts: dict[str, Any] = {"weighted": block.weighted, "block": True}
+        facts["origin"] = model._progress.released if self._solver.warm else None
         try:
-            plan = model._plan(block.n_samples, block.sparse, weighted=block.weighted, block=True)
+            plan = model._plan(block.n_samples, block.sparse, **facts)
             self.charge(model, plan.ledger)
         except BaseException:
             model._progress.parts.skip(block.n_samples)
             raise
-        warm = self._solver.warm
-        model._fit_part(block, plan, self.noise, self.coins, block.X.dtype, warm=warm)
+        model._fit_part(block, plan, self.noise, self.coins, block.X.dtype)
 
     def _next_cut(self) -> int:
         return self._solver.cut_after(self._seen, least=self._least, horizon=self._horizon)
@@ -183,6 +196,8 @@ class StreamingSession(Session):
     coins : Generator
         Public coins of all calls.
     """
+
+    shared: ClassVar[bool] = True
 
     def __init__(
         self, stream: Stream, problem: Problem, noise: SecretNoise, coins: np.random.Generator
@@ -262,7 +277,7 @@ def open_session(model: PrivateLinearModel, rows: ResidentRows) -> tuple[Session
     solver.check(outline)
     of_budget = mu(model.epsilon, model.delta)
     least = solver.least(outline, of_budget)
-    if model._progress.released is None and solver.first is None and model._seeks_bounds:
+    if model._progress.released is None and solver.first is None and model._bounds_to_find:
         least = max(least, ceil(_TO_FIND_BOUNDS / of_budget))
     horizon = model.horizon
     first = solver.cut_after(0, least=least, horizon=horizon)
@@ -283,7 +298,7 @@ def _streaming(
 ) -> StreamingSession:
     name, option = type(model).__name__, solver.option()
     released = model._progress.released
-    if released is None and model._seeks_bounds:
+    if released is None and model._bounds_to_find:
         raise ValueError(
             f"{name} needs all bounds of rows and targets for the solver {option!r}, which cannot "
             "look for them in rows that are yet to come. Pass data_norm, and target_bounds for a "

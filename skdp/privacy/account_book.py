@@ -297,4 +297,7 @@ def _total(book: sqlite3.Connection, where: str = "", values: tuple[str, ...] = 
 
 
 def _stated(most: Claim | Receipt) -> PrivacySpent:
-    return most.spent if isinstance(most, Receipt) else PrivacySpent(most.epsilon, most.delta)
+    fits = 1
+    if isinstance(most, Claim):
+        most, fits = most.most, most.fits
+    return PrivacySpent(fits * most.spent.epsilon, min(1.0, fits * most.spent.delta))

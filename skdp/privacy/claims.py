@@ -7,7 +7,8 @@ from typing import Self
 
 from .adjacency import Adjacency
 from .calculus import Calculus
-from .ledger import Ledger
+from .ledger import Ledger, PrivacySpent
+from .receipts import Receipt
 
 __all__ = ["Claim"]
 
@@ -26,6 +27,10 @@ class Claim:
         Most that its ledger accepts, in mu^2.
     adjacency : Adjacency, default=Adjacency.REPLACE_ONE
         Neighbouring relation.
+    fits : int, default=1
+        How many such fits on the same rows.
+    rows : int, default=1
+        How many of the rows a person has.
     """
 
     epsilon: float
@@ -33,6 +38,14 @@ class Claim:
     calculus: Calculus | None
     limit: float
     adjacency: Adjacency = Adjacency.REPLACE_ONE
+    fits: int = 1
+    rows: int = 1
+
+    @property
+    def most(self) -> Receipt:
+        """The claim as a receipt of which the (epsilon, delta) of a fit is all that is known."""
+        spent = PrivacySpent(self.epsilon, self.delta)
+        return Receipt((), spent, self.adjacency, fits=self.fits).between(self.rows)
 
     @classmethod
     def of_ledger(cls, ledger: Ledger, adjacency: Adjacency) -> Self:

@@ -27,7 +27,8 @@ Several bounds hold, and the least of them is returned.
    Dong and Wang, 2022). The pair of a fit that is (epsilon, delta)-DP is that of Kairouz, Oh and
    Viswanath (2015).
 6. *Sums.* Fits of which none of this is known add their (epsilon, delta) to the bounds 1 to 4 of
-   the others (Dwork, Kenthapadi, McSherry, Mironov and Naor, 2006), and all fits may.
+   the others (Dwork, Kenthapadi, McSherry, Mironov and Naor, 2006), and all fits may. A ledger that
+   holds such a fit as an event beside others is taken apart for it.
 
 Like the spend of a single fit, the total is a running one: it stands for the budget of somebody who
 would have stopped there. Amounts that were themselves chosen by looking at answers are covered by
@@ -37,7 +38,8 @@ would have stopped there. Amounts that were themselves chosen by looking at answ
 from __future__ import annotations
 
 from collections.abc import Callable, Iterable, Sequence
-from math import inf, isinf, log, log1p, sqrt
+from dataclasses import replace
+from math import ceil, inf, isinf, log, log1p, sqrt
 from typing import Any, TypeGuard
 
 import numpy as np
@@ -129,14 +131,37 @@ def common_adjacency(receipts: Sequence[Receipt]) -> Adjacency:
 
 
 def _epsilon(receipts: Sequence[Receipt], delta: float) -> float:
-    least = min(
-        _sum(receipts, delta),
-        _beside_sums(receipts, delta, _gaussian),
-        _beside_sums(receipts, delta, _perturbed),
-        _beside_sums(receipts, delta, _renyi),
-        _beside_sums(receipts, delta, _searched),
-    )
+    apart = [part for receipt in receipts for part in _apart(receipt)]
+    least = min(_sum(receipts, delta), *(_by_kind(some, delta) for some in (receipts, apart)))
     return min(least, _distributions(receipts, delta, least))
+
+
+def _by_kind(receipts: Sequence[Receipt], delta: float) -> float:
+    bounds = _gaussian, _perturbed, _renyi, _searched
+    return min(_beside_sums(receipts, delta, bound) for bound in bounds)
+
+
+def _apart(receipt: Receipt) -> list[Receipt]:
+    """A ledger without the events that state an (epsilon, delta), and a receipt of each of those.
+
+    What the others have spent by their own account is not known.
+    """
+    stated = [
+        event
+        for event in receipt.events
+        if isinstance(event, SearchEvent) and (event.runs, event.law) == ("approximate", "all")
+    ]
+    if not stated or len(stated) == len(receipt.events):
+        return [receipt]
+    others = tuple(event for event in receipt.events if event not in stated)
+    rest = replace(receipt, events=others, spent=PrivacySpent(inf, receipt.spent.delta))
+    return [rest, *(_stated(event, receipt.adjacency) for event in stated)]
+
+
+def _stated(event: SearchEvent, adjacency: Adjacency) -> Receipt:
+    epsilon = event.sensitivity / event.noise_scale if event.noise_scale else inf
+    runs = event.count * ceil(event.mean_runs)
+    return Receipt((), PrivacySpent(epsilon, event.run_delta), adjacency, fits=runs)
 
 
 def _sum(receipts: Sequence[Receipt], delta: float) -> float:

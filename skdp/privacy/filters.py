@@ -142,7 +142,10 @@ class Filter(ABC):
         most : Claim or Receipt
             What it may spend at most, or what it will release.
         """
-        return self.price(most) if isinstance(most, Receipt) else self._reserved(most)
+        if isinstance(most, Receipt):
+            return self.price(most)
+        main, delta = self._reserved(most)
+        return Amount(most.fits * main, most.fits * delta)
 
     def settled(self, reserved: Amount, receipt: Receipt) -> Amount:
         """What a fit costs that has ended.
@@ -171,9 +174,9 @@ class Filter(ABC):
 
     @final
     def _steps(self, claim: Claim) -> int:
-        """How many steps of the fit's relation a step of the ceiling's is."""
+        """How many steps of the fit's relation a person of the ceiling's is."""
         zero_out = claim.adjacency is Adjacency.ZERO_OUT
-        return 2 if zero_out and self.adjacency is Adjacency.REPLACE_ONE else 1
+        return claim.rows * (2 if zero_out and self.adjacency is Adjacency.REPLACE_ONE else 1)
 
     @final
     def _block(self, claim: Claim) -> SubsampledGaussianDP | None:
@@ -196,6 +199,8 @@ class GaussianFilter(Filter):
         return Amount(gdp.mu(self.epsilon, self.delta) ** 2)
 
     def _reserved(self, claim: Claim) -> Amount:
+        if _unknown_of_groups(claim):
+            return Amount(inf)
         limit = claim.limit * self._steps(claim) ** 2
         block = self._block(claim)
         if block is not None:
@@ -245,6 +250,8 @@ class RenyiFilter(Filter):
         return self.epsilon - log1p(-1 / order) + log(self.delta * order) / (order - 1)
 
     def _reserved(self, claim: Claim) -> Amount:
+        if _unknown_of_groups(claim):
+            return Amount(inf)
         order, limit = self.order, claim.limit * self._steps(claim) ** 2
         if isinstance(claim.calculus, PerturbedGaussianDP):
             # By step 5 of skdp.privacy.perturbation, for any split into one perturbation and
@@ -292,8 +299,7 @@ class SumsFilter(Filter):
         return Amount(self.epsilon, self.delta)
 
     def _reserved(self, claim: Claim) -> Amount:
-        stated = PrivacySpent(claim.epsilon, claim.delta)
-        return self.price(Receipt((), stated, claim.adjacency))
+        return self.price(replace(claim.most, fits=1))
 
     def price(self, receipt: Receipt) -> Amount:
         """The (epsilon, delta) of the fit."""
@@ -314,6 +320,12 @@ class SumsFilter(Filter):
     def left(self, total: Amount) -> PrivacySpent:
         """What is left of either."""
         return PrivacySpent(max(0.0, self.epsilon - total.main), max(0.0, self.delta - total.delta))
+
+
+def _unknown_of_groups(claim: Claim) -> bool:
+    """Whether a price is known for a row only, and not for a person who has several."""
+    of_a_row = isinstance(claim.calculus, PerturbedGaussianDP | SubsampledGaussianDP)
+    return claim.rows > 1 and of_a_row
 
 
 def _at_most(epsilon: float, ceiling: Filter) -> PrivacySpent:

@@ -4,9 +4,11 @@ from __future__ import annotations
 
 from dataclasses import dataclass, replace
 from itertools import chain
+from typing import Self
 
 from .events import Event, GaussianEvent, Part, PrefixSumEvent, Site
 from .ledger import Ledger, PrivacySpent
+from .receipts import Receipt
 
 __all__ = ["Parts"]
 
@@ -45,6 +47,31 @@ class Parts:
     def __init__(self) -> None:
         self._receipts: list[_Receipt] = []
         self._stop = 0
+
+    @classmethod
+    def after(cls, receipt: Receipt, n_samples: int) -> Self:
+        """Parts of which the first is all that a receipt is about.
+
+        Parameters
+        ----------
+        receipt : Receipt
+            Of earlier rows, which have no row in common with those to come.
+        n_samples : int
+            Number of earlier rows.
+        """
+        parts = cls()
+        parts._stop = n_samples
+        if not receipt.nothing:
+            part = Part(0, max(1, n_samples))
+            parts._stop = part.stop
+            events = tuple(_about(event, part) for event in receipt.unlocated().events)
+            parts._receipts = [_Receipt(part, events, receipt.spent)]
+        return parts
+
+    @property
+    def several(self) -> bool:
+        """Whether more than one part was asked about."""
+        return len(self._receipts) > 1
 
     @property
     def stop(self) -> int:

@@ -4,12 +4,21 @@ from __future__ import annotations
 
 from dataclasses import dataclass, replace
 from itertools import pairwise
-from math import expm1, inf, isinf
+from math import expm1, inf, isinf, nextafter
 from typing import Any, Self
 
 from .adjacency import Adjacency
 from .divergences import gaussian_price, grouped, renyi
-from .events import Event, GaussianEvent, Part, PrefixSumEvent, Site
+from .events import (
+    Event,
+    GaussianEvent,
+    NonPrivateEvent,
+    ObjectivePerturbationEvent,
+    Part,
+    PrefixSumEvent,
+    SearchEvent,
+    Site,
+)
 from .ledger import PrivacySpent
 
 __all__ = ["FOUND_BY", "Receipt"]
@@ -18,6 +27,10 @@ __all__ = ["FOUND_BY", "Receipt"]
 # fit that follows writes another one, so that the name is void then.
 FOUND_BY = "_found_by"
 
+# Query of an event that says what earlier fits were where their own events cannot.
+_OF_EARLIER_FITS = "earlier_fits"
+# The range of an event is positive.
+_LEAST_EPSILON = 1e-300
 # Exponents beyond overflow.
 _LARGEST_EXPONENT = 700.0
 
@@ -122,6 +135,44 @@ class Receipt:
         folded = any(part is not None and part.count > 1 for part in parts)
         return bool(self.events) and (self.exact or not folded)
 
+    def explicit(self) -> Receipt:
+        """The same receipt, with an event for ``spent`` if that is all that is known.
+
+        Beside it on a ledger there may be others, and everybody can add up what is there.
+        """
+        if self.events or self.nothing:
+            return self
+        epsilon, delta = self.spent
+        if isinf(epsilon) or delta >= 1:
+            nothing_known = NonPrivateEvent(query=_OF_EARLIER_FITS, count=self.fits)
+            spent = PrivacySpent(inf, min(delta, nextafter(1.0, 0.0)))
+            return replace(self, events=(nothing_known,), spent=spent)
+        event = SearchEvent(
+            query=_OF_EARLIER_FITS,
+            sensitivity=max(epsilon, _LEAST_EPSILON),
+            noise_scale=1.0,
+            count=self.fits,
+            runs="approximate",
+            law="all",
+            mean_runs=1.0,
+            run_delta=delta,
+        )
+        return replace(self, events=(event,))
+
+    def unlocated(self) -> Receipt:
+        """The same receipt without positions of rows, which mean nothing to another fit.
+
+        A row may lie anywhere in another fit, so what stays are the events of the rows that were
+        asked most, as events about all rows. Where events do not say which rows that are, the
+        (epsilon, delta) stays.
+        """
+        slices = self.slices() if self.told else []
+        events: tuple[Event, ...] = ()
+        if len(slices) == 1 or (slices and self.exact):
+            costliest = max(slices, key=lambda rows: sum(map(gaussian_price, rows)))
+            events = tuple(replace(event, part=None) for event in costliest)
+        return replace(self, events=events, search="").explicit()
+
     def gaussian_price(self) -> float:
         """The mu^2 for which the fit is mu-GDP; infinite if none is known."""
         if not self.told:
@@ -191,7 +242,13 @@ class Receipt:
         else:
             grown = delta * (expm1(steps * epsilon) / expm1(epsilon) if epsilon else steps)
         spent = PrivacySpent(steps * epsilon, min(1.0, grown))
-        apart = [grouped(event, steps, relation) for event in self.events]
+        apart = [
+            None
+            # Its proof is about one row, which is two steps of zero-out.
+            if relation is self.adjacency and isinstance(event, ObjectivePerturbationEvent)
+            else grouped(event, steps, relation)
+            for event in self.events
+        ]
         events = () if None in apart else tuple(e for e in apart if e is not None)
         return replace(self, events=events, spent=spent, adjacency=relation)
 

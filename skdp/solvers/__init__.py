@@ -84,7 +84,13 @@ _AVERAGE_FROM_A_MODEL = 0.8
 _MANY_FEATURES, _FEATURES_A_ROW = 100, 0.25
 
 
-def choose(solver: str | Solver, problem: Problem) -> Solver:
+def choose(
+    solver: str | Solver,
+    problem: Problem,
+    *,
+    conditioned: bool | None = None,
+    started: bool | None = None,
+) -> Solver:
     """The solver for a problem.
 
     Parameters
@@ -98,24 +104,31 @@ def choose(solver: str | Solver, problem: Problem) -> Solver:
         classification of sparse rows there, ``'gd'`` for all else.
     problem : Problem
         What is to be solved.
+    conditioned : bool, optional
+        Whether rows will be in private coordinates. By default whether the problem's are.
+    started : bool, optional
+        Whether the fit will start at an earlier model. By default whether the problem names one.
     """
     if isinstance(solver, Solver):
         return solver
     if solver == "auto" and problem.sites is not None:
         solver = "dda"
     if solver == "auto":
-        conditioned = problem.bounds.row_map is not None
+        if conditioned is None:
+            conditioned = problem.bounds.row_map is not None
+        if started is None:
+            started = problem.initial is not None
         tracked = conditioned and isinstance(problem.loss, TrackedGD.losses)
         solver = "tracked_gd" if tracked else "gd"
         if conditioned and problem.wide and isinstance(problem.loss, Logistic | Softmax):
             solver = "dual_averaging"
         sparse = isinstance(problem.regularizer, L1) and isinstance(problem.loss, Squared)
-        if _many_vertices(problem):
+        if not conditioned and _many_vertices(problem):
             solver = "frank_wolfe"
         if sparse and not (problem.n_samples < _FEW_ROWS and problem.n_features <= _FEW_FEATURES):
             solver = "screening"
         # A start that is nearly right need not be waited for.
-        if solver == "tracked_gd" and problem.initial is not None:
+        if solver == "tracked_gd" and started:
             return TrackedGD(average=_AVERAGE_FROM_A_MODEL)
     return _kind(solver)()
 
@@ -134,7 +147,7 @@ def _many_vertices(problem: Problem) -> bool:
     """True if moving towards one of many vertices at a time suits; alike for all total weights."""
     if not isinstance(problem.constraint, L1Ball | Simplex):
         return False
-    if problem.bounds.row_map is not None or not isinstance(problem.regularizer, PENALTIES):
+    if not isinstance(problem.regularizer, PENALTIES):
         return False
     many = max(_MANY_FEATURES, _FEATURES_A_ROW * problem.n_held)
     return problem.n_features >= many and isfinite(problem.loss.smoothness)

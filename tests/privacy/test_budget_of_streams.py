@@ -1,6 +1,7 @@
 """Streams under ceilings: charged once, wherever they began."""
 
 import copy
+import multiprocessing
 import pickle
 
 import numpy as np
@@ -19,42 +20,125 @@ from budget_tasks import (
 from skdp import (
     BudgetExceededError,
     DPContextualBandit,
+    PrivacyLeakWarning,
     load_checkpoint,
     save_checkpoint,
 )
 
 
+def calls():
+    """Calls of one stream, whose rows are all new."""
+    rng = np.random.default_rng(1)
+    while True:
+        rows = rng.uniform(-1, 1, size=X.shape)
+        yield rows, (rows[:, 0] > 0).astype(int)
+
+
 @pytest.mark.parametrize("solver", ["blocks", "gd", "ftrl"])
 def test_a_stream_is_charged_once_for_all_of_its_parts(solver):
+    new = calls()
     with budget() as ceiling:
         stream = model(2, solver=solver)
         for _ in range(4):
-            stream.partial_fit(X, Y)
+            stream.partial_fit(*next(new))
         assert charged(ceiling) == pytest.approx(0.5)
         model(2, solver=solver).partial_fit(X, Y)
         with pytest.raises(BudgetExceededError):
             model(2, solver=solver).partial_fit(Untouchable(), Untouchable())
-        stream.partial_fit(X, Y)
+        stream.partial_fit(*next(new))
         assert charged(ceiling) == pytest.approx(1.0)
 
 
 @pytest.mark.parametrize("solver", ["blocks", "gd", "ftrl"])
 def test_a_budget_that_opens_in_the_middle_of_a_stream_is_charged(solver):
-    stream = model(2, solver=solver).partial_fit(X, Y)
+    new = calls()
+    stream = model(2, solver=solver).partial_fit(*next(new))
     with budget() as ceiling:
-        stream.partial_fit(X, Y)
+        stream.partial_fit(*next(new))
         assert charged(ceiling) == pytest.approx(0.5)
         model(2).fit(X, Y)
     with budget(epsilon=share(4)), pytest.raises(BudgetExceededError):
         stream.partial_fit(Untouchable(), Untouchable())
     seen = stream.n_samples_seen_
-    assert stream.partial_fit(X, Y).n_samples_seen_ == seen + len(X)
+    assert stream.partial_fit(*next(new)).n_samples_seen_ == seen + len(X)
 
 
-def test_a_fit_and_the_stream_that_follows_are_about_different_rows():
+@pytest.mark.parametrize("solver", ["blocks", "gd", "ftrl"])
+@pytest.mark.parametrize("warm_start", [False, True])
+def test_a_fit_and_the_stream_that_follows_are_two_runs(warm_start, solver):
     with budget() as ceiling:
-        estimator = model(1).fit(X, Y)
+        estimator = model(2, warm_start=warm_start).fit(X, Y).set_params(solver=solver)
         estimator.partial_fit(X, Y)
+        assert charged(ceiling) == pytest.approx(1.0)
+        assert len(ceiling.receipts) == 2
+    with budget(epsilon=share(2)):
+        estimator = model(2, warm_start=warm_start).fit(X, Y).set_params(solver=solver)
+        kept = estimator.coef_
+        with pytest.raises(BudgetExceededError):
+            estimator.partial_fit(Untouchable(), Untouchable())
+        assert estimator.coef_ is kept
+
+
+def test_a_fit_and_a_stream_of_rows_that_are_declared_others_are_one_run():
+    with budget() as ceiling:
+        estimator = model(1, warm_start="disjoint").fit(X, Y)
+        estimator.partial_fit(*next(calls()))
+        assert charged(ceiling) == pytest.approx(1.0)
+        assert len(ceiling.receipts) == 1
+
+
+# Of k fits on the same rows, or of k rows of one person.
+@pytest.mark.parametrize(("solver", "power"), [("gd", 1), ("blocks", 2), ("ftrl", 2)])
+def test_calls_that_come_again_are_set_aside_before_they_are_read(solver, power, monkeypatch):
+    with budget() as ceiling:
+        stream = model(9, solver=solver).partial_fit(X, Y)
+        with pytest.warns(PrivacyLeakWarning, match="again"):
+            stream.partial_fit(X, Y)
+        assert charged(ceiling) == pytest.approx(2**power / 9)
+        stream.partial_fit(X, Y)
+        assert charged(ceiling) == pytest.approx(3**power / 9)
+        while 4**power / 9 < 1 and charged(ceiling) < 0.99:
+            stream.partial_fit(X, Y)
+        before = {k: v for k, v in vars(stream).items() if k.endswith("_")}
+        monkeypatch.setattr(type(vars(stream)["_session"]), "feed", not_to_be_called)
+        for _ in range(2):
+            with pytest.raises(BudgetExceededError):
+                stream.partial_fit(X, Y)
+        assert {k: v for k, v in vars(stream).items() if k.endswith("_")} == before
+        monkeypatch.undo()
+        stream.partial_fit(*next(calls()))
+        assert charged(ceiling) == pytest.approx(1.0)
+
+
+def not_to_be_called(self, model, rows):
+    raise AssertionError("rows were read")
+
+
+def go_on(stream):
+    """Let a forked child go on with what it has a copy of."""
+    stream.partial_fit(*next(calls()))
+    return vars(stream)["_budget_run"]
+
+
+@pytest.mark.skipif(
+    "fork" not in multiprocessing.get_all_start_methods(), reason="needs a system that can fork"
+)
+@pytest.mark.filterwarnings("ignore:.*fork.*:DeprecationWarning")
+def test_a_forked_child_that_goes_on_is_another_run():
+    def in_a_child(queue):
+        queue.put(go_on(stream))
+
+    context = multiprocessing.get_context("fork")
+    with budget() as ceiling:
+        stream = model(2, solver="gd").partial_fit(X, Y)
+        queue = context.Queue()
+        child = context.Process(target=in_a_child, args=(queue,))
+        child.start()
+        of_child = queue.get(timeout=60)
+        child.join()
+        assert child.exitcode == 0
+        assert of_child != vars(stream)["_budget_run"]
+        assert len(ceiling.receipts) == 2
         assert charged(ceiling) == pytest.approx(1.0)
 
 
@@ -70,7 +154,7 @@ def test_a_stream_that_moves_through_a_checkpoint_is_the_same_run(tmp_path):
     with budget() as ceiling:
         stream = model(2, solver="ftrl").partial_fit(X, Y)
         save_checkpoint(stream, tmp_path / "stream")
-        load_checkpoint(tmp_path / "stream").partial_fit(X, Y)
+        stream = load_checkpoint(tmp_path / "stream").partial_fit(*next(calls()))
         assert charged(ceiling) == pytest.approx(0.5)
 
 

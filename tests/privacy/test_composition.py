@@ -246,3 +246,40 @@ def test_many_fits_at_once_are_many_fits():
     many = gaussian(0.1).times(9)
     assert compose([many]).epsilon == pytest.approx(gdp.epsilon(0.3, DELTA))
     assert compose([pair(0.5, 1e-6).times(4)]) == pytest.approx((2.0, 4e-6))
+
+
+def test_a_perturbed_objective_is_not_known_for_groups_of_rows_under_either_relation():
+    event = ObjectivePerturbationEvent(
+        query="minimum",
+        sensitivity=0.1,
+        noise_scale=1.0,
+        jacobian=0.01,
+        output_sensitivity=0.0,
+        output_noise_scale=0.0,
+    )
+    for relation in Adjacency:
+        receipt = Receipt((event,), PrivacySpent(0.5, 1e-6), relation)
+        assert receipt.between(2).events == ()
+        assert receipt.between(2).spent.epsilon == 1.0
+    # Two steps of zero-out are one row that is replaced, which the proof is about.
+    replaced = Receipt((event,), PrivacySpent(0.5, 1e-6), Adjacency.ZERO_OUT)
+    assert replaced.under(Adjacency.REPLACE_ONE).events
+
+
+def test_an_epsilon_and_delta_on_a_ledger_adds_to_what_is_known_of_the_others():
+    stated = Receipt((), PrivacySpent(0.5, 1e-6)).explicit().events
+    (event,) = gaussian(0.2).events
+    several = tuple(replace(event, query=str(k)) for k in range(9))
+    ledger = Receipt((*stated, *several), PrivacySpent(99.0, 1e-5))
+    assert compose([ledger], 1e-5).epsilon <= 0.5 + gdp.epsilon(0.6, 9e-6) * (1 + 1e-9)
+    assert compose([ledger], 1e-5).epsilon > gdp.epsilon(0.6, 1e-5)
+    # Which is so too if it is there several times.
+    twice = compose([ledger.times(2)], 1e-5).epsilon
+    assert twice <= 1.0 + gdp.epsilon(sqrt(2) * 0.6, 8e-6) * (1 + 1e-9)
+
+
+@pytest.mark.parametrize("spent", [(inf, 1e-5), (3.0, 1.0), (800.0, 1.0)])
+def test_what_nothing_is_known_of_is_an_exact_answer(spent):
+    receipt = Receipt((), PrivacySpent(*spent)).explicit()
+    assert [type(e) for e in receipt.events] == [NonPrivateEvent]
+    assert compose([receipt, gaussian(0.2)]).epsilon == inf
