@@ -7,6 +7,7 @@ not private: compute it on users who agreed to that, or keep it to yourself.
 
 from __future__ import annotations
 
+from contextlib import suppress
 from typing import Any, NamedTuple
 
 import numpy as np
@@ -144,24 +145,22 @@ def _weights(
             f"Off-policy values need propensities in [{_LEAST}, 1], got others; log the "
             "probability with which each arm was pulled."
         )
-    try:
-        agree = np.asarray(chosen == logged, dtype=bool)
-    except (TypeError, ValueError):
-        raise ValueError(
-            "Off-policy values need labels that can be compared, got missing ones or such of "
-            "several kinds; pass labels of arms."
-        ) from None
-    return np.where(agree, 1 / p, 0.0), r
+    with suppress(Exception):
+        return np.where(np.asarray(chosen == logged, dtype=bool), 1 / p, 0.0), r
+    raise ValueError(
+        "Off-policy values need labels that can be compared, got missing ones or such of "
+        "several kinds; pass labels of arms."
+    )
 
 
 def _array(name: str, given: Any) -> np.ndarray:
-    try:
+    with suppress(Exception):
         return np.asarray(given)
-    except (TypeError, ValueError):
-        raise ValueError(
-            f"Off-policy values need one entry a user for {name}, got a {type(given).__name__} "
-            "of something else; pass an array of one dimension."
-        ) from None
+    # Raised here and not on the way, where it would carry an error that quotes an entry.
+    raise ValueError(
+        f"Off-policy values need one entry a user for {name}, got a {type(given).__name__} "
+        "of something else; pass an array of one dimension."
+    )
 
 
 def _numbers(name: str, given: Any) -> np.ndarray:

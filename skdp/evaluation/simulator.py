@@ -7,7 +7,7 @@ from dataclasses import dataclass
 import numpy as np
 from scipy.special import expit
 
-from ..arguments import check_integers, check_numbers, numbers_in
+from ..arguments import check_integers, check_numbers, numbers_in, shown
 
 __all__ = ["Users", "classified_users", "linear_users", "logistic_users", "sparse_users"]
 
@@ -177,7 +177,7 @@ def _check(who: str, **counts: int) -> None:
 def _check_size(who: str, name: str, size: float, least: float) -> None:
     check_numbers(who, **{name: size})
     if not least <= size <= _LARGEST:
-        raise ValueError(f"{who} needs {name} in [{least:g}, {_LARGEST:g}], got {size}.")
+        raise ValueError(f"{who} needs {name} in [{least:g}, {_LARGEST:g}], got {shown(size)}.")
 
 
 def _plain(given: object) -> np.ndarray | None:

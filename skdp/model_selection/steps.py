@@ -14,6 +14,7 @@ from ..accounts.declared import spends
 from ..accounts.walk import planned_in
 from ..data.reading import vigilant
 from ..estimators.base import PrivateLinearModel
+from ..options import check_parameters
 from ..preprocessing.base import PrivateTransformer
 from ..privacy.adjacency import Adjacency
 from ..privacy.calculus import Calculus, GaussianDP, ZeroConcentratedDP
@@ -136,7 +137,7 @@ def check_targets(estimator: Any, y: Any) -> None:
     """
     last = estimator.steps[-1][1] if isinstance(estimator, Pipeline) else estimator
     if isinstance(last, PrivateLinearModel):
-        last._validate_params()
+        check_parameters(last)
         with vigilant():
             clone(last)._prepare_targets(y)(np.asarray(y))
 
@@ -229,7 +230,7 @@ def _keeps_features(estimator: Any, path: str) -> bool:
 def _calculus(step: Any, y: Any, rows: PublicFacts, same_features: bool) -> Calculus | None:
     if not isinstance(step, PrivateLinearModel | PrivateTransformer):
         return None
-    step._validate_params()
+    check_parameters(step)
     if isinstance(step, PrivateTransformer):
         return GaussianDP()
     if same_features:

@@ -5,7 +5,7 @@ from __future__ import annotations
 from math import inf
 from typing import Any
 
-from ..arguments import check_numbers
+from ..arguments import check_numbers, shown
 
 __all__ = ["FEATURE_RANGE", "checked_range"]
 
@@ -33,6 +33,6 @@ def checked_range(who: str, given: Any) -> tuple[float, float]:
         if a < b and float(b) - float(a) < inf:
             return float(a), float(b)
     raise ValueError(
-        f"{who} needs feature_range=(low, high), finite with low < high, got {given!r}; "
+        f"{who} needs feature_range=(low, high), finite with low < high, got {shown(given)}; "
         "(0, 1) and (-1, 1) are usual."
     )
