@@ -8,6 +8,7 @@ from __future__ import annotations
 from abc import ABC, abstractmethod
 from dataclasses import dataclass
 from functools import cached_property
+from math import prod
 from typing import Any, final
 
 import numpy as np
@@ -22,6 +23,7 @@ from .adjacency import Adjacency
 from .events import Event
 from .ledger import Ledger, Spend
 from .mechanisms import prefix_sums_by
+from .mechanisms.grid import spacing
 from .mechanisms.gumbel import GumbelMechanism
 from .mechanisms.prefix_sums import PrefixNoise, PrefixState, PrefixSumMechanism
 from .queries.stream_terms import StreamScoresQuery, StreamTerm, StreamTermQuery
@@ -110,6 +112,26 @@ class StreamOpening:
         return self.sums.noise_scale(self.sensitivity, self.spend)
 
     @cached_property
+    def _grid(self) -> float:
+        return spacing(self.sensitivity, self.noise_scale, prod(self.problem.shape))
+
+    def on_grid(self, values: np.ndarray) -> np.ndarray:
+        """Values of terms, or noise, rounded to the grid of answers; choices are left as they are.
+
+        Terms on the grid g have running sums on it, to which rounded noise is added: ``k g +
+        round(z / g) g = round((k g + z) / g) g`` is a function of the exact sum plus noise z. One
+        row moves one rounded term by at most ``g sqrt(p)`` more than before, which is within the
+        margin of the sensitivity.
+        """
+        if self.plan.chooses_vertices:
+            return values
+        # Reciprocals of powers of two are exact.
+        out = np.asarray(values * (1.0 / self._grid))
+        np.rint(out, out=out)
+        out *= self._grid
+        return out
+
+    @cached_property
     def deviation(self) -> float:
         """Noise of the last release: standard deviation of an entry, or scale of a score."""
         if self.plan.chooses_vertices:
@@ -143,6 +165,7 @@ class StreamSession:
 
     Guarantees
     ----------
+    - Running sums and their noise are whole multiples of a public power of two.
     - Each release has noise of its own; none is made twice, nor for a batch that is not complete.
     - Rows beyond the batch are refused before they are read, and so is a question beyond the
       declared number. One that fails half-way closes the session: what was added is not known.
@@ -222,7 +245,7 @@ class StreamSession:
         # Until they are added, so that no failure can have them added twice.
         self._query, self._missing = None, -1
         with np.errstate(all="ignore"):
-            part = query.evaluate(rows)
+            part = self._opening.on_grid(query.evaluate(rows))
             if self._total is None:
                 self._total = part
             else:
@@ -246,7 +269,7 @@ class StreamSession:
         self._query = None
         self._left -= 1
         if isinstance(prefix, PrefixNoise):
-            answer = prefix.next()
+            answer = self._opening.on_grid(prefix.next())
             answer += total
             return answer
         gumbel = self._opening.gumbel
