@@ -228,8 +228,9 @@ class PerturbedMinimumQuery(PerturbedQuery):
 
         Rows in other coordinates, ``v = f (x B - s)``, have scores and sums of parts that cancel:
         with l the bound on the length of these parts, k is ``4 q + 16``, S is at most
-        ``s R l c``, and the terms with C are multiplied by :func:`~skdp.privacy.rounding.spread`. The Frobenius norm of B, of which
-        l is made, is that of its absolute values.
+        ``s R l c``, and the terms with C are multiplied by
+        :func:`~skdp.privacy.rounding.spread`. The Frobenius norm of B, of which l is made, is that
+        of its absolute values.
 
         Parameters
         ----------
