@@ -76,6 +76,8 @@ def sized(value: Any) -> str:
         return f"a {name} of {len(value)} {'item' if len(value) == 1 else 'items'}"
     try:
         shape, dtype = getattr(value, "shape", None), getattr(value, "dtype", None)
+    except MemoryError:
+        raise
     except Exception:
         shape = dtype = None
     if type(shape) is not tuple or not all(type(size) is int for size in shape):
@@ -188,6 +190,8 @@ def numbers_in(given: object) -> np.ndarray | None:
     try:
         found = np.asarray(given)
         return found.astype(float) if found.dtype.kind in "biufO" else None
+    except MemoryError:
+        raise
     except Exception:
         # Objects that make arrays of themselves raise what they like.
         return None

@@ -81,6 +81,8 @@ def _refusal(constraints: dict[str, list[Any]], name: str, value: Any, who: str)
             validate_parameter_constraints(constraints, {name: value}, caller_name=who)
     except InvalidParameterError as error:
         needed = str(error).partition(" Got ")[0]
+    except MemoryError:
+        raise
     except Exception:
         # Of a value that can be neither compared nor printed.
         needed = f"The {name!r} parameter of {who} must be of another kind."

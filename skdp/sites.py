@@ -76,6 +76,8 @@ class Sites:
             given = np.asarray(groups)
             labels, of_row, sizes = np.unique(given, return_inverse=True, return_counts=True)
             usable = given.ndim == 1 and given.size > 0 and bool(np.all(labels == labels))
+        except MemoryError:
+            raise
         except Exception:
             usable = False
         # Raised here and not on the way, where it would carry an error that quotes a label.

@@ -69,6 +69,8 @@ def _as_numbers(sample_weight: Any) -> np.ndarray:
             numbers = unquoted(
                 check_array, sample_weight, allow_nd=True, ensure_min_samples=0, **options
             )
+        except MemoryError:
+            raise
         except Exception:
             numbers = None
     # Raised here and not on the way, where it would carry an error that quotes a weight.

@@ -40,6 +40,8 @@ class ArmLabels:
             numbers = {} if given is None else {label: k for k, label in enumerate(given)}
             # Not a number is not equal to itself, so nothing could be logged under that label.
             usable = len(numbers) == len(given or ()) >= 2 and all(x == x for x in numbers)
+        except MemoryError:
+            raise
         except Exception:
             usable = False
         if given is None or not usable:

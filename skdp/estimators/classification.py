@@ -265,6 +265,8 @@ class PrivateLinearClassifier(ClassifierMixin, PrivateLinearModel, ABC):
             usable = given.ndim == 1 and bool(np.all(classes == classes))
             # Numpy writes numbers among strings as strings, which no number in y is equal to.
             usable &= given.dtype.kind != "U" or all(isinstance(c, str) for c in labels)
+        except MemoryError:
+            raise
         except Exception:
             usable = False
         if not usable:
@@ -282,6 +284,8 @@ class PrivateLinearClassifier(ClassifierMixin, PrivateLinearModel, ABC):
             try:
                 code = np.minimum(np.searchsorted(classes, y), classes.size - 1)
                 known = bool(np.all(classes[code] == y))
+            except MemoryError:
+                raise
             except Exception:
                 # Of entries that cannot be compared, whatever they raise.
                 known = False

@@ -292,8 +292,12 @@ def _as_numbers(name: str, y: np.ndarray) -> np.ndarray:
     numbers = None
     # Times would be counted in units that y happens to have, and missing ones be finite.
     if np.asarray(y).dtype.kind not in "mM":
-        with suppress(Exception):
+        try:
             numbers = np.asarray(y).astype(np.float64, copy=False)
+        except MemoryError:
+            raise
+        except Exception:
+            numbers = None
     # Raised here and not on the way, where it would carry an error that quotes a target.
     if numbers is None:
         raise ValueError(f"{name} needs numeric targets; y holds other values.")

@@ -97,6 +97,8 @@ def made_of(kind: Callable[..., Any], *args: Any, **options: Any) -> Any:
     """
     try:
         return kind(*args, **options)
+    except MemoryError:
+        raise
     except Exception:
         return None
 

@@ -182,7 +182,9 @@ class StreamSession:
         self._prefix: PrefixNoise | PrefixState | None = None
         if not opening.plan.chooses_vertices:
             self._prefix = opening.sums.open(shape, opening.noise_scale, noise)
+        # Of the batches that are released, and of the open one so far.
         self._total: np.ndarray | None = None
+        self._term: np.ndarray | None = None
         self._query: StreamTermQuery | StreamScoresQuery | None = None
         self._missing = 0
         self._left = opening.plan.releases
@@ -245,11 +247,8 @@ class StreamSession:
         # Until they are added, so that no failure can have them added twice.
         self._query, self._missing = None, -1
         with np.errstate(all="ignore"):
-            part = self._opening.on_grid(query.evaluate(rows))
-            if self._total is None:
-                self._total = part
-            else:
-                self._total += part
+            part = query.evaluate(rows)
+            self._term = part if self._term is None else self._term + part
         self._query, self._missing = query, missing
 
     def release(self) -> np.ndarray:
@@ -260,14 +259,17 @@ class StreamSession:
         RuntimeError
             If the batch is not complete.
         """
-        total, prefix, noise = self._total, self._prefix, self._noise
-        if self._query is None or self._missing or total is None or noise is None:
+        term, prefix, noise = self._term, self._prefix, self._noise
+        if self._query is None or self._missing or term is None or noise is None:
             raise RuntimeError(
                 f"StreamSession.release needs a complete batch, got one that waits for "
                 f"{self._missing} rows."
             )
-        self._query = None
+        self._query = self._term = None
         self._left -= 1
+        # Rounded as a whole, so that it does not matter in which pieces the rows came.
+        term = self._opening.on_grid(term)
+        total = self._total = term if self._total is None else self._total + term
         if isinstance(prefix, PrefixNoise):
             answer = self._opening.on_grid(prefix.next())
             answer += total

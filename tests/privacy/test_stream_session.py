@@ -165,9 +165,7 @@ def test_a_batch_may_come_in_pieces():
     for start, stop in ((0, 1), (1, 15), (15, 16), (16, N)):
         assert pieces.missing == N - start
         pieces.read(store.part(start, stop))
-    grid = spacing(whole.opening.sensitivity, whole.opening.noise_scale, D)
-    # Each piece is rounded to the grid.
-    np.testing.assert_allclose(pieces.release(), whole.release(), rtol=0, atol=3 * grid)
+    np.testing.assert_allclose(pieces.release(), whole.release(), rtol=1e-12)
 
 
 @both_adjacencies
