@@ -5,7 +5,13 @@ from __future__ import annotations
 from typing import Any
 
 import numpy as np
-from sklearn.utils._param_validation import StrOptions, validate_parameter_constraints
+from sklearn.utils._param_validation import (
+    InvalidParameterError,
+    StrOptions,
+    validate_parameter_constraints,
+)
+
+from .arguments import shown
 
 __all__ = ["check_hyperparameters", "check_parameters", "one_of"]
 
@@ -36,9 +42,8 @@ def check_parameters(estimator: Any) -> None:
     ValueError
         Naming a parameter that is outside its range.
     """
-    # A number in single precision is compared in it, where the end of a range may be infinite.
-    with np.errstate(over="ignore"):
-        estimator._validate_params()
+    given = estimator.get_params(deep=False)
+    check_hyperparameters(estimator._parameter_constraints, given, type(estimator).__name__)
 
 
 def check_hyperparameters(
@@ -58,8 +63,29 @@ def check_hyperparameters(
     Raises
     ------
     ValueError
-        Naming a hyperparameter that is outside its range.
+        Naming a hyperparameter that is outside its range. What it is instead is said by
+        :func:`~skdp.arguments.shown`, because it may be rows.
     """
-    # As for estimators.
-    with np.errstate(over="ignore"):
-        validate_parameter_constraints(constraints, given, caller_name=who)
+    for name, value in given.items():
+        refusal = _refusal(constraints, name, value, who)
+        # Raised here and not on the way, where it would carry an error that quotes the value.
+        if refusal is not None:
+            raise InvalidParameterError(refusal)
+
+
+def _refusal(constraints: dict[str, list[Any]], name: str, value: Any, who: str) -> str | None:
+    """A sentence on a parameter that is outside its range; None if it is within."""
+    try:
+        # A number in single precision is compared in it, where the end of a range may be infinite.
+        with np.errstate(over="ignore"):
+            validate_parameter_constraints(constraints, {name: value}, caller_name=who)
+    except InvalidParameterError as error:
+        needed = str(error).partition(" Got ")[0]
+    except MemoryError:
+        raise
+    except Exception:
+        # Of a value that can be neither compared nor printed.
+        needed = f"The {name!r} parameter of {who} must be of another kind."
+    else:
+        return None
+    return f"{needed} Got {shown(value)} instead."

@@ -8,6 +8,7 @@ from math import ceil, exp, floor, inf, log, sqrt
 from numbers import Integral, Real
 from typing import Any
 
+from .arguments import shown
 from .privacy import gdp
 from .privacy.adjacency import Adjacency
 from .privacy.arguments import check_delta
@@ -291,13 +292,15 @@ def plan(
         if n_classes is not None:
             raise ValueError(
                 "plan needs n_informative=None for classification, of which it knows no sparse "
-                f"kind, got n_informative={n_informative} and n_classes={n_classes}."
+                f"kind, got n_informative={shown(n_informative)} and n_classes={shown(n_classes)}."
             )
     slack = float(n_samples) ** -1.1 if delta is None else delta
     check_delta("plan", slack)
     _require("unknown_bounds", unknown_bounds, Integral, 0, 2 if n_classes is None else 1)
-    if adjacency not in (known := [a.value for a in Adjacency]):
-        raise ValueError(f"plan needs one of {known} as adjacency, got {adjacency!r}.")
+    known = [a.value for a in Adjacency]
+    relation: Any = adjacency  # Whatever it is said to be.
+    if not isinstance(relation, str) or relation not in known:
+        raise ValueError(f"plan needs one of {known} as adjacency, got {shown(relation)}.")
     return Plan(
         # Numbers of numpy overflow.
         n_samples=int(n_samples),
@@ -317,7 +320,7 @@ def _require(name: str, value: Any, kind: type, low: float, high: float) -> None
         what = "a whole number" if kind is Integral else "a number"
         above = "" if high == inf else f" and at most {high:g}"
         raise ValueError(
-            f"plan needs {name} to be {what} of at least {low:g}{above}, got {value!r}."
+            f"plan needs {name} to be {what} of at least {low:g}{above}, got {shown(value)}."
         )
 
 

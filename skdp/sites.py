@@ -74,16 +74,18 @@ class Sites:
         """
         try:
             given = np.asarray(groups)
-            if given.ndim != 1 or given.size == 0:
-                raise TypeError
             labels, of_row, sizes = np.unique(given, return_inverse=True, return_counts=True)
-            if not np.all(labels == labels):
-                raise TypeError
-        except (TypeError, ValueError):
+            usable = given.ndim == 1 and given.size > 0 and bool(np.all(labels == labels))
+        except MemoryError:
+            raise
+        except Exception:
+            usable = False
+        # Raised here and not on the way, where it would carry an error that quotes a label.
+        if not usable:
             raise ValueError(
                 "Sites needs groups to be one label a row, numbers or strings that can be sorted "
                 "and none of them missing."
-            ) from None
+            )
         order = np.argsort(of_row, kind="stable")
         in_order = np.array_equal(order, np.arange(order.size))
         return cls(tuple(labels.tolist()), sizes, None if in_order else order)

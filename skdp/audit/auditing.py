@@ -8,6 +8,7 @@ from typing import Any, Literal
 
 import numpy as np
 
+from ..arguments import shown
 from ..data.base import RowStore
 from ..estimators.bandit_base import PrivateBandit
 from ..privacy.adjacency import Adjacency
@@ -149,19 +150,22 @@ def audit(
     >>> result.epsilon
     1.0
     """
-    for name, value, allowed in (
+    chosen: list[tuple[str, Any, tuple[str, ...]]] = [
         ("method", method, METHODS),
         ("sees", sees, SEES),
         ("bound", bound, BOUNDS),
-    ):
-        if value not in allowed:
-            raise ValueError(f"audit needs {name} among {allowed}, got {value!r}.")
+    ]
+    for name, value, allowed in chosen:
+        if not isinstance(value, str) or value not in allowed:
+            raise ValueError(f"audit needs {name} among {allowed}, got {shown(value)}.")
     one_run = method == "one_run"
     check_options(
         estimator, sees=sees, one_run=one_run, runs=runs, calls=calls, confidence=confidence
     )
     if statistic is not None and (one_run or sees != "model"):
-        raise ValueError(f"audit needs many runs and sees='model' for a statistic, got {sees!r}.")
+        raise ValueError(
+            f"audit needs many runs and sees='model' for a statistic, got {shown(sees)}."
+        )
     check_kind(estimator, sees=sees, method=method, calls=calls, other=other, statistic=statistic)
     data = arrays(X, y)
     other = None if other is None else arrays(*other)
@@ -169,11 +173,11 @@ def audit(
     if zero_out:
         refuse_zero_out(other, calls, bandit=bandit)
     if isinstance(row, bool) or not isinstance(row, Integral) or not 0 <= row < len(data[1]):
-        raise ValueError(f"audit needs a row among {len(data[1])}, got {row!r}.")
+        raise ValueError(f"audit needs a row among {len(data[1])}, got {shown(row)}.")
     if bandit and (other is None or one_run or calls is not None):
         raise ValueError(
             "audit needs other data, many runs and calls=None for a bandit, got "
-            f"method={method!r}, calls={calls!r} and "
+            f"method={shown(method)}, calls={shown(calls)} and "
             f"{'no ' if other is None else ''}other data."
         )
     parts, params = cut(len(data[1]), calls), dict(fit_params or {})

@@ -9,6 +9,7 @@ from typing import Any
 import numpy as np
 import scipy.sparse as sp
 
+from ..arguments import shown
 from ..data.base import RowStore
 from ..model_selection.acting import ActsAsBest
 from ..preprocessing.base import PrivateTransformer
@@ -64,11 +65,11 @@ def check_options(
     _check_confidence("audit", confidence)
     least = 1 if one_run else _LEAST_RUNS
     if runs is not None and not (isinstance(runs, Integral) and int(runs) >= least):
-        raise ValueError(f"audit needs at least {least} runs, a whole number, got {runs!r}.")
+        raise ValueError(f"audit needs at least {least} runs, a whole number, got {shown(runs)}.")
     if calls is not None and not (isinstance(calls, Integral) and int(calls) >= 1):
-        raise ValueError(f"audit needs at least 1 call, a whole number, got {calls!r}.")
+        raise ValueError(f"audit needs at least 1 call, a whole number, got {shown(calls)}.")
     if one_run and sees != "model":
-        raise ValueError(f"audit needs sees='model' for one run, got {sees!r}.")
+        raise ValueError(f"audit needs sees='model' for one run, got {shown(sees)}.")
     if not hasattr(estimator, "adjacency"):
         raise ValueError(
             "audit needs a private estimator of this package, got "
@@ -97,7 +98,7 @@ def check_kind(
         Naming all that it takes.
     """
     who = type(estimator).__name__
-    got = f"got method={method!r}, sees={sees!r}, calls={calls!r}"
+    got = f"got method={shown(method)}, sees={shown(sees)}, calls={shown(calls)}"
     if isinstance(estimator, ActsAsBest):
         possible = method == "many_runs" and sees == "model" and calls is None
         given = other is not None and statistic is not None
@@ -107,7 +108,7 @@ def check_kind(
                 f"adjacency='replace_one' for {who}, of which only the winner is published, {got}, "
                 f"{'no ' if other is None else ''}other data, "
                 f"{'no ' if statistic is None else 'a '}statistic and "
-                f"adjacency={str(estimator.adjacency)!r}. "
+                f"adjacency={shown(estimator.adjacency)}. "
                 "Audit the estimator that is searched over for more."
             )
     elif isinstance(estimator, PrivateTransformer):
@@ -154,7 +155,9 @@ def check_question(
                 f"{who} needs {name} to be of type {kind.__name__}, got {type(value).__name__}."
             )
     if not isinstance(runs, Integral) or runs < _LEAST_RUNS:
-        raise ValueError(f"{who} needs at least {_LEAST_RUNS} runs, a whole number, got {runs!r}.")
+        raise ValueError(
+            f"{who} needs at least {_LEAST_RUNS} runs, a whole number, got {shown(runs)}."
+        )
     _check_confidence(who, confidence)
     widths = [rows.n_features for rows in stores]
     if widths[0] != widths[1]:
@@ -164,7 +167,7 @@ def check_question(
 def _check_confidence(who: str, confidence: Any) -> None:
     real = isinstance(confidence, Real) and not isinstance(confidence, bool)
     if not real or not 0 < confidence < 1:
-        raise ValueError(f"{who} needs a confidence in (0, 1), got {confidence!r}.")
+        raise ValueError(f"{who} needs a confidence in (0, 1), got {shown(confidence)}.")
 
 
 def refuse_zero_out(other: Any, calls: int | None, *, bandit: bool) -> None:
@@ -233,6 +236,6 @@ def cut(n: int, calls: int | None) -> tuple[slice, ...] | None:
     if calls is None:
         return None
     if calls > n:
-        raise ValueError(f"audit needs no more calls than the {n} rows, got {calls}.")
+        raise ValueError(f"audit needs no more calls than the {n} rows, got {shown(calls)}.")
     edges = np.linspace(0, n, calls + 1).astype(int).tolist()
     return tuple(slice(i, j) for i, j in pairwise(edges))

@@ -4,11 +4,13 @@ from __future__ import annotations
 
 from dataclasses import asdict, dataclass, field, replace
 from math import ceil, exp, inf
+from numbers import Real
 from typing import Any, cast
 
 import numpy as np
 from scipy.special import ndtr, ndtri
 
+from ..arguments import shown
 from ..privacy import gdp
 from .bounds import Bound, Counts, best_threshold, count
 from .claims import Claim
@@ -104,8 +106,10 @@ class AuditResult:
         confidence : float
             In (0, 1). Of many audits some will be wrong; give each its part of the failure.
         """
-        if not 0 < confidence < 1:
-            raise ValueError(f"AuditResult.at needs a confidence in (0, 1), got {confidence!r}.")
+        if not (isinstance(confidence, Real) and 0 < confidence < 1):
+            raise ValueError(
+                f"AuditResult.at needs a confidence in (0, 1), got {shown(confidence)}."
+            )
         failure, level = 1 - confidence, None
         if isinstance(self.evidence, Guesses):
             least = self.evidence.epsilon(self.delta, failure)

@@ -142,7 +142,7 @@ class ChunkedRows(BlockStore):
                     f"{f' of {len(chunk)}' if isinstance(chunk, tuple | list) else ''}."
                 )
             X, y = chunk[:2]
-            columns = _get_feature_names(X)
+            columns = unquoted(_get_feature_names, X)
             names = None if columns is None else list(columns)
             X = unquoted(
                 check_array,
@@ -160,7 +160,7 @@ class ChunkedRows(BlockStore):
                     "Chunks needs the same column names in the same order in every chunk; they "
                     "have changed. Select the columns by name before they are delivered."
                 )
-            y = np.asarray(y)
+            y = unquoted(np.asarray, y)
             if y.ndim != 1:
                 raise ValueError(
                     f"Chunks needs one target a row, got targets of {y.ndim} dimensions; pass "
@@ -168,7 +168,7 @@ class ChunkedRows(BlockStore):
                 )
             with vigilant():
                 y = self._encode(y)
-            check_consistent_length(X, y)
+            unquoted(check_consistent_length, X, y)
             weights = None
             if len(chunk) == 3:
                 weights = in_units_of(self._max_weight, chunk[2], X.shape[0])

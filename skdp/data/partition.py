@@ -204,9 +204,9 @@ def _opened(
     encode: Callable[[np.ndarray], np.ndarray],
     max_weight: float,
 ) -> OpenedPartition | Refusal:
-    columns = _get_feature_names(X)
+    columns = unquoted(_get_feature_names, X)
     names = None if columns is None else tuple(columns)
-    rows, targets = _as_rows(X, finite=True), np.asarray(y)
+    rows, targets = _as_rows(X, finite=True), unquoted(np.asarray, y)
     n, d = rows.shape
     if targets.shape != (n,):
         return Refusal(

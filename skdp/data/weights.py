@@ -38,7 +38,7 @@ def in_units_of(largest: float, sample_weight: Any, n_samples: int) -> np.ndarra
     """
     if isinstance(sample_weight, Real):
         value = inf
-        with suppress(OverflowError):
+        with suppress(Exception):
             value = float(sample_weight)
         weights = np.full(n_samples, value)
     else:
@@ -69,7 +69,9 @@ def _as_numbers(sample_weight: Any) -> np.ndarray:
             numbers = unquoted(
                 check_array, sample_weight, allow_nd=True, ensure_min_samples=0, **options
             )
-        except (TypeError, ValueError):
+        except MemoryError:
+            raise
+        except Exception:
             numbers = None
     # Raised here and not on the way, where it would carry an error that quotes a weight.
     if numbers is None:

@@ -7,6 +7,9 @@ from typing import Any, final
 
 import numpy as np
 
+from ..arguments import shown
+from ..data.reading import unquoted
+
 __all__ = ["ArmLabels"]
 
 
@@ -37,12 +40,14 @@ class ArmLabels:
             numbers = {} if given is None else {label: k for k, label in enumerate(given)}
             # Not a number is not equal to itself, so nothing could be logged under that label.
             usable = len(numbers) == len(given or ()) >= 2 and all(x == x for x in numbers)
-        except (TypeError, ValueError):
+        except MemoryError:
+            raise
+        except Exception:
             usable = False
         if given is None or not usable:
             raise ValueError(
                 "DPContextualBandit needs arms=[...] with at least two different labels that can "
-                f"be hashed, got {labels!r}."
+                f"be hashed, got {shown(labels)}."
             )
         self._numbers = numbers
         self.labels = _array(given)
@@ -72,7 +77,7 @@ class ArmLabels:
             If there are more or fewer, or one is no label of an arm. The message quotes none.
         """
         if hasattr(actions, "columns") or not isinstance(actions, Iterable):
-            actions = np.asarray(actions)
+            actions = unquoted(np.asarray, actions)
         given = actions if isinstance(actions, np.ndarray) else _array(list(actions))
         if given.ndim != 1 or len(given) != n:
             raise ValueError(
@@ -112,5 +117,7 @@ def _array(labels: list[Any]) -> np.ndarray:
         if plain.dtype.kind in "biufU":
             return plain
     out = np.empty(len(labels), dtype=object)
-    out[:] = labels
+    for k, label in enumerate(labels):
+        # One by one: a list of them would be asked for an array of its own.
+        out[k] = label
     return out

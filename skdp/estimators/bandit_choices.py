@@ -6,6 +6,7 @@ from math import inf, isfinite, sqrt
 from numbers import Real
 from typing import Any
 
+from ..arguments import shown
 from ..bandit_problem import BanditProblem
 from ..contexts import ContextBounds, CubeBounds, NormBounds
 from ..notices import warn_user
@@ -115,8 +116,8 @@ def given_bounds(reward_bounds: Any) -> tuple[float, float]:
     if not (isfinite(low) and isfinite(high) and 1e-100 < high - low < 1e100):
         raise ValueError(
             "DPContextualBandit needs reward_bounds=(low, high), two finite numbers with low < "
-            f"high, and 1e-100 to 1e100 between them, got {reward_bounds!r}; choose bounds that "
-            "are known without looking at rewards."
+            f"high, and 1e-100 to 1e100 between them, got {shown(reward_bounds)}; choose bounds "
+            "that are known without looking at rewards."
         )
     return low, high
 

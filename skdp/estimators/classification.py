@@ -10,8 +10,10 @@ from typing import Any, ClassVar, Self, final
 
 import numpy as np
 from sklearn.base import ClassifierMixin
+from sklearn.metrics import accuracy_score
 from sklearn.utils.multiclass import check_classification_targets
 
+from ..arguments import shown
 from ..bounds import RowBounds
 from ..conditioning import (
     Conditioner,
@@ -121,7 +123,9 @@ class PrivateLinearClassifier(ClassifierMixin, PrivateLinearModel, ABC):
             The share.
         """
         if not is_collection(X):
-            return float(unquoted(super().score, X, y, sample_weight))
+            # Apart, because predictions refuse rows in words of their own.
+            predicted = self.predict(X)
+            return float(unquoted(accuracy_score, y, predicted, sample_weight=sample_weight))
         check_unweighted(type(self).__name__, sample_weight)
         frozen = copy(self)
         right, n = summed(lambda X, y: np.array([np.sum(frozen.predict(X) == y), len(y)]), X, y)
@@ -211,7 +215,8 @@ class PrivateLinearClassifier(ClassifierMixin, PrivateLinearModel, ABC):
         if given is not None and not np.array_equal(given, known):
             raise ValueError(
                 f"{name}.partial_fit needs the classes that the model began with, "
-                f"{known.tolist()}, got {given.tolist()}; leave them out after the first call."
+                f"{shown(tuple(known.tolist()))}, got {shown(tuple(given.tolist()))}; leave them "
+                "out after the first call."
             )
         if first:
             self._read_classes = False
@@ -231,13 +236,13 @@ class PrivateLinearClassifier(ClassifierMixin, PrivateLinearModel, ABC):
                 f"{name} needs classes=[...] when it is fitted from Chunks or DaskSites."
             )
         else:
-            check_classification_targets(y)
+            unquoted(check_classification_targets, y)
             warn_user(
                 f"{name} reads the set of classes off y, so a label that only one person has "
                 "becomes public. Pass classes=[...] with the labels that may occur.",
                 PrivacyLeakWarning,
             )
-            classes = np.unique(y)
+            classes = unquoted(np.unique, y)
         self._settle(classes)
         return self._encoder(classes)
 
@@ -267,19 +272,21 @@ class PrivateLinearClassifier(ClassifierMixin, PrivateLinearModel, ABC):
 
     @final
     def _checked_classes(self, labels: Any) -> np.ndarray:
-        given = np.asarray(labels)
         try:
+            given = np.asarray(labels)
             classes = np.unique(given)
             # Not a number is not equal to itself, so no row could have that label.
             usable = given.ndim == 1 and bool(np.all(classes == classes))
             # Numpy writes numbers among strings as strings, which no number in y is equal to.
             usable &= given.dtype.kind != "U" or all(isinstance(c, str) for c in labels)
-        except TypeError:
+        except MemoryError:
+            raise
+        except Exception:
             usable = False
         if not usable:
             raise ValueError(
                 f"{type(self).__name__} needs classes to be a list of labels of one kind, numbers "
-                f"or strings, got {labels!r}."
+                f"or strings, got {shown(labels)}."
             )
         return classes
 
@@ -291,7 +298,10 @@ class PrivateLinearClassifier(ClassifierMixin, PrivateLinearModel, ABC):
             try:
                 code = np.minimum(np.searchsorted(classes, y), classes.size - 1)
                 known = bool(np.all(classes[code] == y))
-            except TypeError:
+            except MemoryError:
+                raise
+            except Exception:
+                # Of entries that cannot be compared, whatever they raise.
                 known = False
             if not known:
                 raise ValueError(
@@ -310,18 +320,19 @@ class PrivateLinearClassifier(ClassifierMixin, PrivateLinearModel, ABC):
         unknown = [label for label in weights if not np.any(classes == label)]
         if unknown:
             raise ValueError(
-                f"{type(self).__name__} needs class_weight for labels in classes, got {unknown}."
+                f"{type(self).__name__} needs class_weight for labels in classes, got "
+                f"{shown(tuple(unknown))}."
             )
         numeric = all(isinstance(w, Real) for w in weights.values())
         if not numeric or any(not (w == 0 or 1e-50 <= w <= 1e50) for w in weights.values()):
             raise ValueError(
                 f"{type(self).__name__} needs class weights that are 0 or between 1e-50 and 1e50, "
-                f"got {weights}."
+                f"got {shown(weights)}."
             )
         if len(weights) == classes.size and not any(weights.values()):
             raise ValueError(
                 f"{type(self).__name__} needs a positive weight for at least one class, "
-                f"got {weights}."
+                f"got {shown(weights)}."
             )
 
     @final

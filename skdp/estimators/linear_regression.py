@@ -8,6 +8,7 @@ from typing import Any, ClassVar
 import numpy as np
 from sklearn.utils._param_validation import Interval
 
+from ..arguments import shown
 from ..bounds import RowBounds
 from ..conditioning.looks import Looks
 from ..constraints import Constraint, NonNegative, Unconstrained
@@ -223,7 +224,7 @@ class DPLinearRegression(PrivateLinearRegressor):
         if self.positive and self.constraint is not None:
             raise ValueError(
                 f"{type(self).__name__} needs constraint=None with positive=True, got "
-                f"{self.constraint!r}. Pass one of them."
+                f"{shown(self.constraint)}. Pass one of them."
             )
         if self.positive:
             return NonNegative()

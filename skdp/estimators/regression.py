@@ -13,8 +13,10 @@ from typing import Any, ClassVar, Self, final
 
 import numpy as np
 from sklearn.base import RegressorMixin
+from sklearn.metrics import r2_score
 from sklearn.utils.metaestimators import available_if
 
+from ..arguments import shown
 from ..bounds import RowBounds, TargetBounds
 from ..conditioning import Conditioner
 from ..conditioning.looks import Looks
@@ -105,7 +107,9 @@ class PrivateLinearRegressor(RegressorMixin, PrivateLinearModel, ABC):
             1 minus the mean squared error over the variance of the targets.
         """
         if not is_collection(X):
-            return float(unquoted(super().score, X, y, sample_weight))
+            # Apart, because predictions refuse rows in words of their own.
+            predicted = self.predict(X)
+            return float(unquoted(r2_score, y, predicted, sample_weight=sample_weight))
         check_unweighted(type(self).__name__, sample_weight)
         frozen, middle = copy(self), sum(self.target_bounds_) / 2
 
@@ -232,7 +236,7 @@ class PrivateLinearRegressor(RegressorMixin, PrivateLinearModel, ABC):
         raise ValueError(
             f"The 'target_bounds' parameter of {type(self).__name__} must be a pair of finite "
             "numbers (low, high) with low < high, also as floats, and between 1e-100 and 1e100 "
-            f"in half their distance. Got {self.target_bounds!r} instead."
+            f"in half their distance. Got {shown(self.target_bounds)} instead."
         )
 
     @final
@@ -242,7 +246,8 @@ class PrivateLinearRegressor(RegressorMixin, PrivateLinearModel, ABC):
         if screened and self.precondition not in (None, "auto"):
             raise ValueError(
                 f"{type(self).__name__} needs precondition=None with the solver 'screening', which "
-                f"conditions the features that it selects, got precondition={self.precondition!r}."
+                f"conditions the features that it selects, got precondition="
+                f"{shown(self.precondition)}."
             )
         if self.precondition == "full":
             return Looks(least=0.0)
@@ -299,8 +304,12 @@ def _as_numbers(name: str, y: np.ndarray) -> np.ndarray:
     numbers = None
     # Times would be counted in units that y happens to have, and missing ones be finite.
     if np.asarray(y).dtype.kind not in "mM":
-        with suppress(TypeError, ValueError, OverflowError):
+        try:
             numbers = np.asarray(y).astype(np.float64, copy=False)
+        except MemoryError:
+            raise
+        except Exception:
+            numbers = None
     # Raised here and not on the way, where it would carry an error that quotes a target.
     if numbers is None:
         raise ValueError(f"{name} needs numeric targets; y holds other values.")

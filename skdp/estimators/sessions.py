@@ -12,6 +12,7 @@ from typing import TYPE_CHECKING, Any, ClassVar, final
 
 import numpy as np
 
+from ..arguments import shown
 from ..data.base import ResidentRows
 from ..data.buffer import RowBuffer
 from ..data.repeats import SeenCalls
@@ -307,7 +308,7 @@ def _streaming(
     if model.precondition not in (None, "auto"):
         raise ValueError(
             f"{name} needs precondition=None for a stream with the solver {option!r}, got "
-            f"{model.precondition!r}."
+            f"{shown(model.precondition)}."
         )
     if getattr(model, "class_weight", None) == "balanced":
         raise ValueError(

@@ -8,6 +8,7 @@ from typing import TYPE_CHECKING, Any
 import numpy as np
 import scipy.sparse as sp
 
+from ..arguments import shown
 from ..bounds import RowBounds, RowMap
 from ..problem import Problem
 from .progress import Progress, Released
@@ -61,7 +62,11 @@ class EarlierModel:
         intercept = np.atleast_1d(before.get("intercept_", 0.0)).astype(np.float64)
         classes, earlier = getattr(model, "classes_", None), before.get("classes_")
         if classes is not None and earlier is not None and not np.array_equal(classes, earlier):
-            _refuse(model, f"the classes {earlier.tolist()}", classes.tolist())
+            _refuse(
+                model,
+                f"the classes {shown(tuple(earlier.tolist()))}",
+                shown(tuple(classes.tolist())),
+            )
         if coef.shape[1] != model.n_features_in_:
             _refuse(model, f"{coef.shape[1]} features", model.n_features_in_)
         scores = 1 if classes is None or len(classes) == 2 else len(classes)

@@ -29,9 +29,10 @@ from sklearn.utils.multiclass import check_classification_targets
 from sklearn.utils.parallel import Parallel, delayed
 from sklearn.utils.validation import _num_features, _num_samples
 
+from ..arguments import shown
 from ..data.chunked import Chunks
 from ..data.dask import is_collection
-from ..data.reading import unquoted, vigilant
+from ..data.reading import unquoted
 from ..data.weights import in_units_of
 from ..estimators.base import ACCEPTED, PrivateLinearModel
 from ..estimators.fitting import FittedInParts
@@ -213,7 +214,7 @@ class PrivateSearch(ActsAsBest, CarriesBudgets, ABC):
         for made in stand_ins if weighted else ():
             check_requests(who, made)
         if {adjacency_of(made) for made in stand_ins} - {self.adjacency}:
-            raise ValueError(f"{who} needs candidates of one adjacency, {self.adjacency}.")
+            raise ValueError(f"{who} needs candidates of one adjacency, {shown(self.adjacency)}.")
         law = self._law()
         expected = [kind for rows in facts for made in stand_ins for kind in calculi(made, y, rows)]
         account = account_for(expected, self.epsilon, self.delta, law, self.refit)
@@ -304,7 +305,7 @@ class PrivateSearch(ActsAsBest, CarriesBudgets, ABC):
             raise ValueError(f"{who} requires y to be passed, but the target y is None.")
         if any(np.isscalar(given) or getattr(given, "ndim", 1) == 0 for given in (X, y)):
             raise ValueError(f"{who} needs rows and as many targets, got a scalar.")
-        X, y = indexable(X, y)
+        X, y = unquoted(indexable, X, y)
         y = unquoted(column_or_1d, y, warn=True)
         unquoted(assert_all_finite, y, input_name="y", estimator_name=who)
         if isinstance(self.estimator, PrivateLinearModel):
@@ -330,15 +331,14 @@ class PrivateSearch(ActsAsBest, CarriesBudgets, ABC):
         if not self._reads_classes:
             return None
         # It may warn of the number of labels, which is public only if they are.
-        with vigilant():
-            check_classification_targets(y)
+        unquoted(check_classification_targets, y)
         warn_user(
             f"{type(self).__name__} reads the set of classes off y, so a label that only one "
             "person has becomes public. Pass classes=[...] to the estimator with the labels that "
             "may occur.",
             PrivacyLeakWarning,
         )
-        return np.unique(np.asarray(y))
+        return unquoted(np.unique, np.asarray(y))
 
     @final
     def _split(self, n: int) -> tuple[np.ndarray | None, np.ndarray | None]:
@@ -364,7 +364,7 @@ class PrivateSearch(ActsAsBest, CarriesBudgets, ABC):
                 X_public, y_public = self.validation  # type: ignore[misc]
             except (TypeError, ValueError):
                 raise ValueError(f"{who} needs public validation rows as a pair (X, y).") from None
-            check_consistent_length(X_public, y_public)
+            unquoted(check_consistent_length, X_public, y_public)
             return PublicScoring(check_scoring(self.estimator, self.scoring), X_public, y_public)
         whole = self.estimator
         last = whole.steps[-1][1] if isinstance(whole, Pipeline) else whole

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterable, Mapping
+from collections.abc import Callable, Iterable, Mapping
 from numbers import Number
 from typing import Any
 
@@ -13,7 +13,7 @@ from sklearn.pipeline import Pipeline
 
 from .steps import check_steps, private_steps
 
-__all__ = ["built", "check_names", "outlines"]
+__all__ = ["built", "check_names", "made_of", "outlines"]
 
 # What the search itself decides, or all candidates have to share.
 _TAKEN = ("adjacency", "classes", "delta", "epsilon", "random_state")
@@ -80,6 +80,26 @@ def check_names(who: str, estimator: Any, names: Iterable[str]) -> None:
                 f"{who} cannot search over {name!r}: the search derives budgets and draws noise "
                 "itself, and adjacency and classes have to be the same for all candidates."
             )
+
+
+def made_of(kind: Callable[..., Any], *args: Any, **options: Any) -> Any:
+    """A set of candidates of scikit-learn's; None if it cannot be made of these values.
+
+    Its errors would quote them.
+
+    Parameters
+    ----------
+    kind : type
+        ParameterGrid or ParameterSampler.
+    *args, **options
+        What it is made of.
+    """
+    try:
+        return kind(*args, **options)
+    except MemoryError:
+        raise
+    except Exception:
+        return None
 
 
 def outlines(spaces: list[dict[str, Any]]) -> list[dict[str, Any]]:

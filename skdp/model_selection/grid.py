@@ -10,8 +10,10 @@ import numpy as np
 from sklearn.model_selection import ParameterGrid
 from sklearn.utils._param_validation import Interval
 
+from ..arguments import shown
 from ..privacy.run_laws import RunLaw, law_of
 from .base import PrivateSearch
+from .candidates import made_of
 
 __all__ = ["DPGridSearchCV"]
 
@@ -149,7 +151,14 @@ class DPGridSearchCV(PrivateSearch):
         self.random_state = random_state
 
     def _spaces(self) -> list[dict[str, Any]]:
-        spaces = list(ParameterGrid(self.param_grid).param_grid)
+        grid = made_of(ParameterGrid, self.param_grid)
+        if grid is None:
+            raise ValueError(
+                f"{type(self).__name__} needs param_grid to be a dict with a list of values for "
+                "each parameter, none of them empty, or a list of such dicts, got "
+                f"{shown(self.param_grid)}."
+            )
+        spaces = list(grid.param_grid)
         if not spaces:
             raise ValueError(
                 f"{type(self).__name__} needs something to choose from in param_grid, got an empty "

@@ -9,6 +9,7 @@ from typing import Any
 
 import numpy as np
 
+from ..arguments import shown
 from ..privacy.calculus import Calculus
 from ..privacy.events import ExponentialEvent, GaussianEvent, PrefixSumEvent
 from ..privacy.ledger import PrivacySpent
@@ -140,7 +141,7 @@ def allow(
     given = step_shares or {}
     weights = [float(given.get(path, 1.0)) for path in private_steps(estimator)]
     if not all(0 < weight < inf for weight in weights):
-        raise ValueError(f"{who} needs positive finite step_shares, got {step_shares}.")
+        raise ValueError(f"{who} needs positive finite step_shares, got {shown(step_shares)}.")
     whole = sum(weights)
     budgets = [parameters(w / whole, kind) for w, kind in zip(weights, kinds, strict=True)]
     set_budgets(estimator, budgets)

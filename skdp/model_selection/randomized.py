@@ -10,8 +10,10 @@ import numpy as np
 from sklearn.model_selection import ParameterSampler
 from sklearn.utils._param_validation import Interval
 
+from ..arguments import shown
 from ..privacy.run_laws import RunLaw, law_of
 from .base import PrivateSearch
+from .candidates import made_of
 
 __all__ = ["DPRandomizedSearchCV"]
 
@@ -186,8 +188,13 @@ class DPRandomizedSearchCV(PrivateSearch):
         self.random_state = random_state
 
     def _spaces(self) -> list[dict[str, Any]]:
-        # Says what is wrong with a space that is malformed.
-        sampler = ParameterSampler(self.param_distributions, 1, random_state=0)
+        sampler = made_of(ParameterSampler, self.param_distributions, 1, random_state=0)
+        if sampler is None:
+            raise ValueError(
+                f"{type(self).__name__} needs param_distributions to be a dict with a list of "
+                "values or a distribution for each parameter, or a list of such dicts, got "
+                f"{shown(self.param_distributions)}."
+            )
         spaces = list(sampler.param_distributions)
         # Distributions have no length.
         empty = [n for s in spaces for n, v in s.items() if not hasattr(v, "rvs") and not len(v)]

@@ -13,6 +13,7 @@ from typing import Any
 import numpy as np
 from sklearn.base import is_classifier
 
+from ..arguments import numbers_in, shown
 from ..privacy.adjacency import Adjacency
 from ..privacy.mechanisms.gaussian import GaussianMechanism
 from ..privacy.randomness import SecretNoise
@@ -122,8 +123,8 @@ def row_score(
     if isinstance(scoring, str) and scoring not in ROW_SCORES:
         raise ValueError(
             f"{who} needs a score that is a mean over rows of a bounded number, one of "
-            f"{sorted(ROW_SCORES)} or a callable, got {scoring!r}. Other scores can be used with a "
-            "public validation=(X, y)."
+            f"{sorted(ROW_SCORES)} or a callable, got {shown(scoring)}. Other scores can be used "
+            "with a public validation=(X, y)."
         )
     of_rows = ROW_SCORES[scoring] if isinstance(scoring, str) else scoring
     found = score_range
@@ -135,10 +136,10 @@ def row_score(
             "to which the numbers of rows are clipped. For errors of regression, target_bounds of "
             "the estimator will do."
         )
-    low, high = (float(end) for end in found)
-    if not -np.inf < low < high < np.inf:
-        raise ValueError(f"{who} needs a finite score_range with low < high, got {found}.")
-    return RowScore(of_rows, low, high)
+    ends = numbers_in(found)
+    if ends is None or ends.shape != (2,) or not -np.inf < ends[0] < ends[1] < np.inf:
+        raise ValueError(f"{who} needs a finite score_range with low < high, got {shown(found)}.")
+    return RowScore(of_rows, float(ends[0]), float(ends[1]))
 
 
 def _known_range(

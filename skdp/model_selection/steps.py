@@ -12,6 +12,7 @@ from sklearn.pipeline import Pipeline
 
 from ..data.reading import vigilant
 from ..estimators.base import PrivateLinearModel
+from ..options import check_parameters
 from ..preprocessing.base import PrivateTransformer
 from ..privacy.adjacency import Adjacency
 from ..privacy.calculus import Calculus, GaussianDP, ZeroConcentratedDP
@@ -138,7 +139,7 @@ def check_targets(estimator: Any, y: Any) -> None:
     """
     last = estimator.steps[-1][1] if isinstance(estimator, Pipeline) else estimator
     if isinstance(last, PrivateLinearModel):
-        last._validate_params()
+        check_parameters(last)
         with vigilant():
             clone(last)._prepare_targets(y)(np.asarray(y))
 
@@ -227,7 +228,7 @@ def _keeps_features(estimator: Any, path: str) -> bool:
 def _calculus(step: Any, y: Any, rows: PublicFacts, same_features: bool) -> Calculus | None:
     if not isinstance(step, PrivateLinearModel | PrivateTransformer):
         return None
-    step._validate_params()
+    check_parameters(step)
     if isinstance(step, PrivateTransformer):
         return GaussianDP()
     if same_features:

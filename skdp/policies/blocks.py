@@ -8,7 +8,7 @@ from typing import TYPE_CHECKING, Any, cast
 
 import numpy as np
 
-from ..arguments import check_numbers
+from ..arguments import check_numbers, shown
 from ..bandit_plans import MomentPlan, Plan
 from ..bandit_problem import BanditProblem
 from .base import LEAST_GROWTH, Policy, growing_blocks, zero_weights
@@ -75,7 +75,7 @@ class BlocksPolicy(Policy):
         if not (LEAST_GROWTH <= self.growth <= 1e6 and 0 <= self.exploration <= 1e6):
             raise ValueError(
                 "BlocksPolicy needs a growth in [1.001, 1e6] and an exploration of at least 0, got "
-                f"{self.growth} and {self.exploration}."
+                f"{shown(self.growth)} and {shown(self.exploration)}."
             )
 
     def plan(self, problem: BanditProblem) -> Plan:

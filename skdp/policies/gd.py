@@ -8,7 +8,7 @@ from typing import TYPE_CHECKING, Any, cast
 
 import numpy as np
 
-from ..arguments import check_integers, check_numbers
+from ..arguments import check_integers, check_numbers, shown
 from ..bandit_plans import GradientPlan, Plan
 from ..bandit_problem import BanditProblem
 from .base import LEAST_GROWTH, Average, Policy, growing_blocks, zero_weights
@@ -66,7 +66,8 @@ class GDPolicy(Policy):
         ):
             raise ValueError(
                 "GDPolicy needs at least 1 step, clip in [1e-50, 1e6] and a growth in [1.001, "
-                f"1e6], got steps={self.steps}, clip={self.clip} and growth={self.growth}."
+                f"1e6], got steps={self.steps}, clip={shown(self.clip)} and "
+                f"growth={shown(self.growth)}."
             )
 
     def plan(self, problem: BanditProblem) -> Plan:

@@ -8,7 +8,7 @@ from typing import TYPE_CHECKING, Any, ClassVar, Literal, cast
 
 import numpy as np
 
-from ..arguments import check_integers, check_numbers
+from ..arguments import check_integers, check_numbers, shown
 from ..bandit_plans import Plan, StepPlan, StreamsPlan
 from ..bandit_problem import BanditProblem
 from ..bounds import RowBounds
@@ -106,9 +106,9 @@ class HDBPolicy(Policy):
             raise ValueError(
                 "HDBPolicy needs radius and clip in [1e-50, 1e6], a margin of at least 0, from 1 "
                 "to horizon / n_arms forced users an arm, got "
-                f"radius={self.radius}, clip={self.clip},"
-                f" margin={margin} and forced={forced} with a horizon of {problem.horizon} and "
-                f"{problem.n_arms} arms."
+                f"radius={shown(self.radius)}, clip={shown(self.clip)}, "
+                f"margin={shown(self.margin)} and forced={forced} with a horizon of "
+                f"{problem.horizon} and {problem.n_arms} arms."
             )
 
     def plan(self, problem: BanditProblem) -> Plan:

@@ -8,7 +8,7 @@ from typing import TYPE_CHECKING, Any, ClassVar, Literal, cast
 
 import numpy as np
 
-from ..arguments import check_numbers
+from ..arguments import check_numbers, shown
 from ..bandit_plans import Plan, SelectionPlan
 from ..bandit_problem import BanditProblem
 from ..privacy.calculus import Calculus, ZeroConcentratedDP
@@ -68,7 +68,8 @@ class SparsePolicy(Policy):
         ):
             raise ValueError(
                 "SparsePolicy needs radius and clip in [1e-50, 1e6] and a growth in [1.001, "
-                f"1e6], got radius={self.radius}, clip={self.clip} and growth={self.growth}."
+                f"1e6], got radius={shown(self.radius)}, clip={shown(self.clip)} and "
+                f"growth={shown(self.growth)}."
             )
 
     def plan(self, problem: BanditProblem) -> Plan:

@@ -10,7 +10,7 @@ from typing import Any, final
 import numpy as np
 from sklearn.utils.validation import check_is_fitted
 
-from ..arguments import check_numbers
+from ..arguments import check_numbers, shown
 from ..data.blocks import Rows
 from .base import Transformer
 
@@ -117,6 +117,6 @@ def checked_range(who: str, given: Any) -> tuple[float, float]:
         if a < b and float(b) - float(a) < inf:
             return float(a), float(b)
     raise ValueError(
-        f"{who} needs feature_range=(low, high), finite with low < high, got {given!r}; "
+        f"{who} needs feature_range=(low, high), finite with low < high, got {shown(given)}; "
         "(0, 1) and (-1, 1) are usual."
     )

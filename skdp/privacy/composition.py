@@ -45,7 +45,7 @@ from typing import Any, TypeGuard
 import numpy as np
 from scipy.optimize import brentq
 
-from ..arguments import check_numbers
+from ..arguments import check_numbers, shown
 from . import gdp, tuning
 from .adjacency import Adjacency
 from .divergences import gaussian_price
@@ -101,7 +101,7 @@ def compose(
         check_numbers("compose", delta=delta)
         delta = float(delta)
         if not 0 < delta < 1:
-            raise ValueError(f"compose needs a delta in (0, 1) or None, got {delta}.")
+            raise ValueError(f"compose needs a delta in (0, 1) or None, got {shown(delta)}.")
     relation = common_adjacency(found) if adjacency is None else Adjacency(adjacency)
     found = [receipt for receipt in found if not receipt.nothing]
     at = max((receipt.spent.delta for receipt in found), default=0.0)

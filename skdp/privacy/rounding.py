@@ -42,12 +42,23 @@ from ..bounds import RowBounds
 from ..data.blocks import MOST_ROWS
 from ..data.mapped import LEAST_LENGTH, ROUNDING
 
-__all__ = ["GRID", "inflated", "of_sum", "spread"]
+__all__ = ["GRID", "UNIT", "gamma", "inflated", "of_sum", "spread"]
 
-_UNIT = 2.0**-53
+UNIT = 2.0**-53
 # Grid in units of the sensitivity, and what it and the norms of rows may take of it.
 GRID, _COMMON = 2.0**-16, 2.0**-15
 _FEW = 64
+
+
+def gamma(roundings: float) -> float:
+    """``k u / (1 - k u)``: bound on the relative error that k roundings add up to.
+
+    Parameters
+    ----------
+    roundings : float
+        Their number k.
+    """
+    return roundings * UNIT / (1.0 - roundings * UNIT)
 
 
 @lru_cache(maxsize=256)
@@ -68,8 +79,7 @@ def of_sum(n_rows: int, spread: float = 1.0) -> float:
         Most that rounding adds to the move between neighbours, in units of the sensitivity.
     """
     additions = min(n_rows, MOST_ROWS) + 16.0 * log2(n_rows + 1) + _FEW
-    gamma = additions * _UNIT / (1.0 - additions * _UNIT)
-    return 2.0 * n_rows * gamma * spread
+    return 2.0 * n_rows * gamma(additions) * spread
 
 
 def spread(bounds: RowBounds, steepest: float, bound: float) -> float:

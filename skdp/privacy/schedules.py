@@ -27,6 +27,8 @@ from numbers import Integral
 import numpy as np
 import numpy.typing as npt
 
+from ..arguments import shown
+
 __all__ = ["custom", "exponential", "from_influence", "momentum", "uniform"]
 
 _Vector = npt.NDArray[np.float64]
@@ -128,7 +130,7 @@ def momentum(steps: int, gamma: float, beta: float) -> _Vector:
     _check_steps(who, steps)
     _check_gamma(who, gamma)
     if not 0.0 <= beta < 1.0:
-        raise ValueError(f"{who} needs beta in [0, 1); got {beta}. Use 0 for no momentum.")
+        raise ValueError(f"{who} needs beta in [0, 1); got {shown(beta)}. Use 0 for no momentum.")
     if beta == 0.0:
         return exponential(steps, gamma)
     log_gamma, log_beta = math.log(gamma), math.log(beta)
@@ -223,11 +225,13 @@ def _positive_vector(function: str, name: str, values: Sequence[float] | _Vector
 def _check_steps(who: str, steps: int) -> None:
     if isinstance(steps, bool) or not isinstance(steps, Integral) or steps < 1:
         raise ValueError(
-            f"{who} needs steps to be a positive integer; got {steps!r}. "
+            f"{who} needs steps to be a positive integer; got {shown(steps)}. "
             "Pass the number of answers that will be paid for."
         )
 
 
 def _check_gamma(who: str, gamma: float) -> None:
     if not 0.0 < gamma <= 1.0:
-        raise ValueError(f"{who} needs gamma in (0, 1]; got {gamma}. Use 1 for no contraction.")
+        raise ValueError(
+            f"{who} needs gamma in (0, 1]; got {shown(gamma)}. Use 1 for no contraction."
+        )

@@ -8,6 +8,7 @@ from __future__ import annotations
 from abc import ABC, abstractmethod
 from dataclasses import dataclass
 from functools import cached_property
+from math import prod
 from typing import Any, final
 
 import numpy as np
@@ -22,6 +23,7 @@ from .adjacency import Adjacency
 from .events import Event
 from .ledger import Ledger, Spend
 from .mechanisms import prefix_sums_by
+from .mechanisms.grid import spacing
 from .mechanisms.gumbel import GumbelMechanism
 from .mechanisms.prefix_sums import PrefixNoise, PrefixState, PrefixSumMechanism
 from .queries.stream_terms import StreamScoresQuery, StreamTerm, StreamTermQuery
@@ -110,6 +112,26 @@ class StreamOpening:
         return self.sums.noise_scale(self.sensitivity, self.spend)
 
     @cached_property
+    def _grid(self) -> float:
+        return spacing(self.sensitivity, self.noise_scale, prod(self.problem.shape))
+
+    def on_grid(self, values: np.ndarray) -> np.ndarray:
+        """Values of terms, or noise, rounded to the grid of answers; choices are left as they are.
+
+        Terms on the grid g have running sums on it, to which rounded noise is added: ``k g +
+        round(z / g) g = round((k g + z) / g) g`` is a function of the exact sum plus noise z. One
+        row moves one rounded term by at most ``g sqrt(p)`` more than before, which is within the
+        margin of the sensitivity.
+        """
+        if self.plan.chooses_vertices:
+            return values
+        # Reciprocals of powers of two are exact.
+        out = np.asarray(values * (1.0 / self._grid))
+        np.rint(out, out=out)
+        out *= self._grid
+        return out
+
+    @cached_property
     def deviation(self) -> float:
         """Noise of the last release: standard deviation of an entry, or scale of a score."""
         if self.plan.chooses_vertices:
@@ -143,6 +165,7 @@ class StreamSession:
 
     Guarantees
     ----------
+    - Running sums and their noise are whole multiples of a public power of two.
     - Each release has noise of its own; none is made twice, nor for a batch that is not complete.
     - Rows beyond the batch are refused before they are read, and so is a question beyond the
       declared number. One that fails half-way closes the session: what was added is not known.
@@ -159,7 +182,9 @@ class StreamSession:
         self._prefix: PrefixNoise | PrefixState | None = None
         if not opening.plan.chooses_vertices:
             self._prefix = opening.sums.open(shape, opening.noise_scale, noise)
+        # Of the batches that are released, and of the open one so far.
         self._total: np.ndarray | None = None
+        self._term: np.ndarray | None = None
         self._query: StreamTermQuery | StreamScoresQuery | None = None
         self._missing = 0
         self._left = opening.plan.releases
@@ -223,10 +248,7 @@ class StreamSession:
         self._query, self._missing = None, -1
         with np.errstate(all="ignore"):
             part = query.evaluate(rows)
-            if self._total is None:
-                self._total = part
-            else:
-                self._total += part
+            self._term = part if self._term is None else self._term + part
         self._query, self._missing = query, missing
 
     def release(self) -> np.ndarray:
@@ -237,16 +259,19 @@ class StreamSession:
         RuntimeError
             If the batch is not complete.
         """
-        total, prefix, noise = self._total, self._prefix, self._noise
-        if self._query is None or self._missing or total is None or noise is None:
+        term, prefix, noise = self._term, self._prefix, self._noise
+        if self._query is None or self._missing or term is None or noise is None:
             raise RuntimeError(
                 f"StreamSession.release needs a complete batch, got one that waits for "
                 f"{self._missing} rows."
             )
-        self._query = None
+        self._query = self._term = None
         self._left -= 1
+        # Rounded as a whole, so that it does not matter in which pieces the rows came.
+        term = self._opening.on_grid(term)
+        total = self._total = term if self._total is None else self._total + term
         if isinstance(prefix, PrefixNoise):
-            answer = prefix.next()
+            answer = self._opening.on_grid(prefix.next())
             answer += total
             return answer
         gumbel = self._opening.gumbel

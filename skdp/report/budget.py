@@ -7,6 +7,7 @@ from numbers import Real
 from types import TracebackType
 from typing import Any, NoReturn, Self, final
 
+from ..arguments import shown
 from ..privacy.account_book import Entry, Summary
 from ..privacy.adjacency import Adjacency
 from ..privacy.ceiling import Ceiling
@@ -104,18 +105,18 @@ class PrivacyBudget:
         accounting: str = "auto",
     ) -> None:
         if not isinstance(epsilon, Real) or not 0 < epsilon <= _LARGEST_EPSILON:
-            raise ValueError(f"PrivacyBudget needs an epsilon in (0, 1e9], got {epsilon!r}.")
+            raise ValueError(f"PrivacyBudget needs an epsilon in (0, 1e9], got {shown(epsilon)}.")
         if not isinstance(delta, Real) or not 1e-300 <= delta < 1:
-            raise ValueError(f"PrivacyBudget needs a delta in (0, 1), got {delta!r}.")
-        if adjacency not in [a.value for a in Adjacency]:
+            raise ValueError(f"PrivacyBudget needs a delta in (0, 1), got {shown(delta)}.")
+        if not isinstance(adjacency, str) or adjacency not in [a.value for a in Adjacency]:
             raise ValueError(
                 "PrivacyBudget needs an adjacency of 'replace_one' or 'zero_out', got "
-                f"{adjacency!r}."
+                f"{shown(adjacency)}."
             )
-        if accounting not in ("auto", *FILTERS):
+        if not isinstance(accounting, str) or accounting not in ("auto", *FILTERS):
             raise ValueError(
                 f"PrivacyBudget needs an accounting of 'auto', {', '.join(map(repr, FILTERS))}, "
-                f"got {accounting!r}."
+                f"got {shown(accounting)}."
             )
         self.epsilon: float = float(epsilon)
         self.delta: float = float(delta)

@@ -2,6 +2,7 @@
 
 from math import isfinite
 
+from ..arguments import shown
 from ..constraints import L1Ball, Simplex
 from ..losses import Logistic, Softmax, Squared
 from ..privacy.calculus import Calculus
@@ -138,7 +139,7 @@ def _kind(solver: object) -> type[Solver]:
     if not isinstance(solver, str) or solver not in SOLVERS:
         raise ValueError(
             "Blocks needs a solver that is a Solver, 'auto' or one of "
-            f"{', '.join(map(repr, SOLVERS))}, got {solver!r}."
+            f"{', '.join(map(repr, SOLVERS))}, got {shown(solver)}."
         )
     return SOLVERS[solver]
 

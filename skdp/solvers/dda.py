@@ -11,6 +11,7 @@ import numpy as np
 from scipy.sparse import issparse
 from sklearn.utils._param_validation import Interval
 
+from ..arguments import shown
 from ..constraints import Box, NonNegative, Unconstrained
 from ..gossip import TOPOLOGIES, Adjacent, Mixing, Round, Topology, draw_rounds, most_activations
 from ..gossip.masks import exposure, exposure_of_all_pairs
@@ -226,8 +227,8 @@ class DDA(Solver):
         """
         if penalty not in ("l1", "l2"):
             raise ValueError(
-                f"DDA.from_paper needs a penalty of 'l1' or 'l2', got {penalty!r}. Pass the one "
-                "that the estimator has."
+                f"DDA.from_paper needs a penalty of 'l1' or 'l2', got {shown(penalty)}. Pass the "
+                "one that the estimator has."
             )
         settings: dict[str, Any] = {
             "activation": 0.1,

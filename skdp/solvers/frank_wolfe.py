@@ -10,6 +10,7 @@ from typing import TYPE_CHECKING, Any, ClassVar
 import numpy as np
 from sklearn.utils._param_validation import Interval
 
+from ..arguments import shown
 from ..constraints import L1Ball, NonNegative, Simplex, Unconstrained
 from ..losses import Squared
 from ..options import check_hyperparameters
@@ -155,7 +156,7 @@ class FrankWolfe(OnlineFrankWolfe):
         if ways is None and isinf(problem.diameter):
             raise ValueError(
                 f"{name} needs a bounded constraint, such as L1Ball(10.0), got "
-                f"{problem.constraint}. Use the solver 'gd'."
+                f"{shown(problem.constraint)}. Use the solver 'gd'."
             )
         if isinf(problem.loss.smoothness):
             raise ValueError(
@@ -164,12 +165,12 @@ class FrankWolfe(OnlineFrankWolfe):
         if ways is None and _l1_strength(problem) > 0:
             raise ValueError(
                 f"{name} needs an L1Ball or a Simplex to go with an l1 penalty, got "
-                f"{problem.constraint}. Use the solver 'gd'."
+                f"{shown(problem.constraint)}. Use the solver 'gd'."
             )
         if ways is None and self.noise == "gumbel":
             raise ValueError(
                 f"{name} needs an L1Ball or a Simplex to choose vertices of, got "
-                f"{problem.constraint}. Leave noise out."
+                f"{shown(problem.constraint)}. Leave noise out."
             )
         check_clip(name, self.clip, problem)
 

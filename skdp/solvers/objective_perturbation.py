@@ -10,6 +10,7 @@ from typing import TYPE_CHECKING, Any, ClassVar
 import numpy as np
 from sklearn.utils._param_validation import Interval
 
+from ..arguments import shown
 from ..constraints import Unconstrained
 from ..losses import HuberisedHinge, Logistic, SquaredHinge
 from ..options import check_hyperparameters
@@ -107,8 +108,8 @@ class ObjectivePerturbation(Solver):
         )
         if not (ridge and isinstance(problem.constraint, Unconstrained)):
             raise ValueError(
-                f"{name} needs a ridge penalty or none and no constraint, got {penalty} and "
-                f"{problem.constraint}. Use the solver 'gd'."
+                f"{name} needs a ridge penalty or none and no constraint, got {shown(penalty)} and "
+                f"{shown(problem.constraint)}. Use the solver 'gd'."
             )
 
     def solve(self, problem: Problem, oracle: Oracle, rng: np.random.Generator) -> Solution:

@@ -10,6 +10,7 @@ from typing import TYPE_CHECKING, Any, ClassVar
 import numpy as np
 from sklearn.utils._param_validation import Interval
 
+from ..arguments import shown
 from ..bounds import RowBounds
 from ..conditioning.looks import Looks
 from ..constraints import Box, NonNegative, Unconstrained
@@ -113,7 +114,7 @@ class Screening(Solver):
         if not (around_zero or isinstance(box, NonNegative | Unconstrained)):
             raise ValueError(
                 "Screening needs a constraint on each coefficient alone that allows zero, such as "
-                f"NonNegative(), or none, got {box}. Use the solver 'gd'."
+                f"NonNegative(), or none, got {shown(box)}. Use the solver 'gd'."
             )
         if problem.bounds.row_map is not None or isinstance(problem.regularizer, Tikhonov):
             raise ValueError(

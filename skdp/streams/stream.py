@@ -9,6 +9,7 @@ from typing import final
 
 import numpy as np
 
+from ..arguments import shown
 from ..data.base import ResidentRows
 from ..privacy.adjacency import Adjacency
 from ..privacy.ledger import Budget, Ledger
@@ -83,7 +84,9 @@ class Stream:
         penalty: Callable[[int], Regularizer] | None = None,
     ) -> None:
         if horizon is not None and horizon < 1:
-            raise ValueError(f"Stream needs a horizon of at least 1 row or None, got {horizon}.")
+            raise ValueError(
+                f"Stream needs a horizon of at least 1 row or None, got {shown(horizon)}."
+            )
         self._problem, self._solver, self._penalty = problem, solver, penalty
         self._adjacency, self._coins = adjacency, coins
         self._horizon, self._seen = horizon, 0

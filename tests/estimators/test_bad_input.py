@@ -198,8 +198,8 @@ BAD_CLASSIFIER_PARAMETERS = [
     ({"classes": []}, "at least 2 classes, got none"),
     ({"classes": ["0", "1"]}, "with the type that they have in y"),
     ({"class_weight": "heavy"}, "'class_weight' parameter"),
-    ({"class_weight": {2: 1.0}}, "class_weight for labels in classes, got [2]"),
-    ({"class_weight": {"a": 1.0}}, "class_weight for labels in classes, got ['a']"),
+    ({"class_weight": {2: 1.0}}, "class_weight for labels in classes, got (2,)"),
+    ({"class_weight": {"a": 1.0}}, "class_weight for labels in classes, got ('a',)"),
     *[
         ({"class_weight": {0: value}}, "class weights that are 0 or between 1e-50 and 1e50")
         for value in (-1.0, np.nan, np.inf, 1e300, 1e-300, "1", None)

@@ -10,6 +10,27 @@ QUERIES = "test_every_query.py"
 
 NEWER = (
     bug(
+        "blocks that share the coins of the first",
+        "data/base.py",
+        "        start += block.y.size\n",
+        "",
+        "data/test_several_blocks.py",
+    ),
+    bug(
+        "sites in chunks that share the coins of the first",
+        "data/sites.py",
+        "            positions = self._positions[here]\n",
+        "            positions = self._positions[: raw.y.size]\n",
+        "data/test_several_blocks.py",
+    ),
+    bug(
+        "sites that share the coins of the first",
+        "data/sites.py",
+        "self._bunches.append(_Single(first, start, block))",
+        "self._bunches.append(_Single(first, 0, block))",
+        "data/test_several_blocks.py",
+    ),
+    bug(
         "no margin for rounding",
         "privacy/rounding.py",
         "return sensitivity * (1.0 + _COMMON + rounding)",

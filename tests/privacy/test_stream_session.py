@@ -16,6 +16,7 @@ from skdp.privacy.adjacency import Adjacency
 from skdp.privacy.calculus import ZeroConcentratedDP
 from skdp.privacy.ledger import Ledger, Spend
 from skdp.privacy.mechanisms import PREFIX_SUMS
+from skdp.privacy.mechanisms.grid import spacing
 from skdp.privacy.randomness import SeededNoise
 from skdp.privacy.stream_session import StreamedRows, StreamOpening, StreamSession
 from skdp.problem import Problem
@@ -117,7 +118,43 @@ def test_releases_are_exact_sums_with_the_noise_of_the_mechanism(mechanism, adja
         open_session.ask(question(10, k))
         open_session.read(store.part(10 * k, 10 * k + 10))
         total += exact(store, 10 * k, 10 * k + 10, k)
-        np.testing.assert_allclose(open_session.release(), total + other.next(), rtol=1e-10)
+        # But for the grid: of the noise, and of a term for each release so far.
+        grid = spacing(declared.sensitivity, scale, D)
+        expected = total + other.next()
+        np.testing.assert_allclose(open_session.release(), expected, rtol=0, atol=(k + 2) * grid)
+
+
+@every_mechanism
+def test_releases_lie_on_a_public_grid_whatever_the_rows(mechanism):
+    for seed in (1, 2):
+        declared, store = opening(StreamPlan(4, 0.3, mechanism)), rows(seed)
+        open_session = StreamSession(declared, Ledger(1e6, 1e-5), noise(seed))
+        grid = spacing(declared.sensitivity, declared.noise_scale, D)
+        for k in range(4):
+            open_session.ask(question(10, k))
+            # In pieces, too.
+            open_session.read(store.part(10 * k, 10 * k + 3))
+            open_session.read(store.part(10 * k + 3, 10 * k + 10))
+            np.testing.assert_array_equal(open_session.release() % grid, 0)
+
+
+@both_adjacencies
+def test_rounding_a_term_to_the_grid_is_within_the_margin(adjacency):
+    declared = opening(adjacency=adjacency)
+    apart = np.sqrt(D) * spacing(declared.sensitivity, declared.noise_scale, D)
+    asked = declared.query(question(1))
+    assert asked.sensitivity(adjacency) + apart < declared.sensitivity
+    # The worst that rounding can do to two terms, which lie half a grid point off on either side.
+    grid = apart / np.sqrt(D)
+    ends = np.array([np.full(D, 0.4999 * grid), np.full(D, 0.5001 * grid)])
+    moved = declared.on_grid(ends[1]) - declared.on_grid(ends[0])
+    assert 0.99 * apart < np.linalg.norm(moved) <= apart * (1 + 1e-12)
+
+
+def test_sums_off_the_grid_are_caught(monkeypatch):
+    monkeypatch.setattr(StreamOpening, "on_grid", lambda self, values: values)
+    with pytest.raises(AssertionError):
+        test_releases_lie_on_a_public_grid_whatever_the_rows("blt")
 
 
 def test_a_batch_may_come_in_pieces():

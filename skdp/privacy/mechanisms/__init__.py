@@ -1,5 +1,6 @@
 """Mechanisms: how an exact answer becomes a private one."""
 
+from ...arguments import shown
 from .blt import BLT
 from .prefix_sums import PrefixSumMechanism
 from .toeplitz import Toeplitz
@@ -37,7 +38,7 @@ def prefix_sums_by(option: str, length: int) -> PrefixSumMechanism:
     """
     if option not in PREFIX_SUMS:
         raise ValueError(
-            f"Prefix sums need a mechanism in {sorted(PREFIX_SUMS)}, got {option!r}; "
+            f"Prefix sums need a mechanism in {sorted(PREFIX_SUMS)}, got {shown(option)}; "
             "'blt' is the usual choice."
         )
     return PREFIX_SUMS[option](length)

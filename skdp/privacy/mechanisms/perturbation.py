@@ -12,6 +12,7 @@ from ..ledger import Spend
 from ..perturbation import KAPPA, OUTPUT_SHARE
 from ..randomness import SecretNoise
 from .base import PerturbingMechanism
+from .grid import noisy_on_grid
 
 __all__ = ["ObjectivePerturbation", "largest_jacobian", "slope_scale"]
 
@@ -122,5 +123,5 @@ class ObjectivePerturbation(PerturbingMechanism):
         return self.noise_scale * noise.normal(self.shape)
 
     def randomize(self, value: np.ndarray, noise: SecretNoise) -> np.ndarray:
-        """The computed minimiser plus fresh noise."""
-        return value + self.output_noise_scale * noise.normal(value.shape)
+        """The computed minimiser plus fresh noise, on a grid."""
+        return noisy_on_grid(value, self.output_sensitivity, self.output_noise_scale, noise)

@@ -16,6 +16,7 @@ from ..ledger import Spend
 from ..randomness import SecretNoise
 from .base import Mechanism, PerturbingMechanism
 from .gaussian import GaussianMechanism
+from .grid import noisy_on_grid
 
 __all__ = ["SampledSites", "SiteNoise", "Trust"]
 
@@ -170,7 +171,14 @@ class SiteNoise(Mechanism):
         """What is published of the messages (n_active, p, ...): all of them, or their sum."""
         if self.trust.source == "central":
             scale = float(self.noise_scales[0])
-            return value.sum(axis=0) + scale * noise.normal(value.shape[1:])
+            return noisy_on_grid(value.sum(axis=0), self.sensitivity, scale, noise)
+        if self.trust.source == "local":
+            messages = np.empty(value.shape)
+            # Sites of one scale at once: there may be a thousand.
+            for scale in np.unique(self.own_noise_scales).tolist():
+                these = self.own_noise_scales == scale
+                messages[these] = noisy_on_grid(value[these], self.sensitivity, scale, noise)
+            return messages
         own = self.own_noise_scales.reshape(-1, *[1] * (value.ndim - 1))
         out = value + own * noise.normal(value.shape)
         if self.trust.source == "pairwise":
@@ -234,7 +242,7 @@ class SampledSites(PerturbingMechanism):
 
     def randomize(self, value: np.ndarray, noise: SecretNoise) -> np.ndarray:
         """The messages with fresh noise, independent between sites."""
-        return value + self.noise_scale * noise.normal(value.shape)
+        return noisy_on_grid(value, self.sensitivity, self.noise_scale, noise)
 
 
 def _exposure(n_active: int, edges: np.ndarray | None, trust: Trust) -> float:

@@ -19,6 +19,7 @@ from ..adjacency import Adjacency
 from ..ledger import Spend
 from ..mechanisms.perturbation import ObjectivePerturbation, largest_jacobian, slope_scale
 from ..minimizer import SmoothObjective, minimize
+from ..rounding import UNIT, gamma, inflated, of_sum
 from .base import PerturbedQuery
 from .gradient import GradientQuery
 
@@ -34,8 +35,10 @@ _LEAST_STRENGTH = 1e-6
 _LEAST_OF_LARGEST = 1e-10
 # Noise on the computed minimiser relative to the least that the random slope may do to it.
 _LITTLE = 0.03
-# Rounding of a gradient in units of the last place of its largest part.
+# Relative error of a product of eigenvectors and eigenvalues.
 _ROUNDING = 16 * float(np.finfo(np.float64).eps)
+# The tolerance in units of the rounding of gradients; how the proof uses it is said in ``planned``.
+_ROUNDINGS = 2.5
 # Standard deviations within which the norm of a normal vector surely is, beyond its root p.
 _SURELY = 10.0
 # Above, the equations of Newton's method are solved by conjugate gradients.
@@ -89,8 +92,11 @@ class PerturbedMinimumQuery(PerturbedQuery):
       ``max(c) ||x_i||^2 C_i (1 - C_i) = clip ||x_i|| - clip^2 / max(c)`` is largest for the longest
       row. For rows so short that C_i is larger, ``max(c) ||x_i||^2 / 4 <= clip ||x_i|| / 2`` is
       less than that. A weight v_i makes derivative and slope smaller and keeps the sign.
-    - It is found to the tolerance for all rows, targets and slopes, but for rounding, in a bounded
-      number of passes over the rows. How many there were is not told.
+    - Where the computed gradient is at most half the tolerance, which is what is asked of the
+      minimiser, the exact gradient is at most the tolerance, for all rows, targets and slopes.
+      Proof in :meth:`planned` and :meth:`rounding`.
+    - That point is found in a bounded number of passes over the rows, but for rounding on the way.
+      How many there were is not told.
     """
 
     name: ClassVar[str] = "perturbed_minimum"
@@ -121,13 +127,23 @@ class PerturbedMinimumQuery(PerturbedQuery):
         adjacency: Adjacency,
         spend: Spend,
     ) -> Self:
-        """The question with as much strength and precision as a spend asks for.
+        r"""The question with as much strength and precision as a spend asks for.
 
-        Strength is raised until the Jacobian is within its part of the spend and the minimiser can
-        be computed. The tolerance is such that the noise that hides what is left of it matters
-        little, and such that it exceeds the rounding of gradients, whose parts are at most
-        ``L ||w|| + n clip`` with ``||w*|| <= 2 ||b|| / m + sqrt(2 F(0) / m)`` for an objective F
-        of strength m.
+        Strength m is raised until the Jacobian is within its part of the spend and the minimiser
+        can be computed. The tolerance T is such that the noise that hides what is left of it
+        matters little, and at least 2.5 times the rounding of gradients, for which m is at least
+        20 times the growth of that rounding with ``||w||``.
+
+        Then the exact gradient G is at most T where the computed one is at most T / 2. Proof: the
+        minimiser w* has ``||w*|| <= W = 2 ||b|| / m + sqrt(2 F(0) / m)``, because the objective F
+        is m-strongly convex and at most F(0) there, and ``||w - w*|| <= ||G|| / m``. With the
+        rounding ``e(W) = a W + c`` at length W, ``a <= m / 20`` and ``2.5 e(W) <= T``,
+
+        .. math:: \|G\| \le (1 + \gamma) \tfrac T2 + e(W) + a \tfrac{\|G\|}{m}
+                  \le (1 + \gamma) \tfrac T2 + \tfrac{2 T}5 + \tfrac{\|G\|}{20},
+
+        so that ``||G|| <= (18 + 10 gamma) / 19 T < T``, with gamma for the rounding of the norm.
+        ``||b||`` is at most its scale times ``sqrt(p) + 10``, but for a probability of ``e^-50``.
 
         Parameters
         ----------
@@ -143,23 +159,24 @@ class PerturbedMinimumQuery(PerturbedQuery):
             Price.
         """
         query = cls(problem, clip, 0.0, inf)
-        n, p, bound = problem.n_samples, problem.n_rows, query.gradient.bound
+        n, p = problem.n_held, problem.n_rows
         # Beyond this power, exp is not needed: other bounds on strength are larger.
         most = min(largest_jacobian(spend), 500.0)
         least = query.curvature / expm1(most) * _ROUND_UP
         computable = _LEAST_STRENGTH * n * query.curvature
         computable = max(computable, _LEAST_OF_LARGEST * float(query._penalty()[1]))
         strength = max(strength, least, computable)
+        strength = max(strength, 20.0 * cls(problem, clip, strength, inf)._growth())
         query = cls(problem, clip, strength, inf)
-        slope = slope_scale(query.sensitivity(adjacency), spend)
+        slope = slope_scale(inflated(query.sensitivity(adjacency), 0.0), spend)
         output = _LITTLE * slope * p / (n * query.curvature + strength)
         # What the mechanism will make of the tolerance, solved for it.
         unit = ObjectivePerturbation.calibrated((), 1.0, 0.0, 1.0, spend).output_noise_scale
         tolerance = output * strength / (2 * unit)
         at_zero = problem.loss.value(np.array([0.0, 1.0]), np.zeros(2)).max() * problem.max_weight
-        longest = 2 * slope * (sqrt(p) + _SURELY) / strength + sqrt(2 * n * at_zero / strength)
-        smoothness = n * query.curvature + float(query._penalty()[1])
-        rounding = _ROUNDING * (smoothness * longest + n * bound)
+        largest = slope * (sqrt(p) + _SURELY)
+        longest = 2 * largest / strength + sqrt(2 * n * at_zero / strength)
+        rounding = _ROUNDINGS * query.rounding(longest, largest)
         return cls(problem, clip, strength, max(tolerance, rounding))
 
     @property
@@ -169,18 +186,88 @@ class PerturbedMinimumQuery(PerturbedQuery):
 
     @property
     def curvature(self) -> float:
-        """Bound S on the norm of the Hessian of one row's clipped loss."""
+        """Bound S on the norm of the Hessian of one row's clipped loss, with a margin for norms."""
         problem = self.problem
         slope = problem.loss.smoothness
         if isinstance(problem.loss, Logistic):
             share = min(0.5, self.gradient.bound / (problem.row_norm * problem.max_weight))
             slope = share * (1 - share)
-        return slope * problem.row_norm**2 * problem.max_weight
+        return inflated(slope * problem.row_norm**2 * problem.max_weight, 0.0)
 
     @property
     def jacobian(self) -> float:
         """``log(1 + S / strength)``."""
         return log1p(self.curvature / self.strength)
+
+    def rounding(self, length: float, slope: float) -> float:
+        r"""Bound on the rounding error of a computed gradient, in l2.
+
+        With n rows v of norm at most R, weighted by at most c, derivatives r of smoothness s and
+        ``|r| c ||v|| <= C``, curvature S of a row, q entries a row, ``gamma_k`` as in
+        :mod:`skdp.privacy.rounding` and ``k = q + 16``, the gradient is
+        ``sum_i r_i v_i + Q w + b`` and its error at most
+
+        .. math:: n (S \gamma_k \|w\| + 16 u s (1 + h) R c + \gamma_k C)
+                  + n \gamma_{h_n} C + \bigl(4 \sqrt{p} \gamma_k + 2 u\bigr) \|Q\| \|w\|
+                  + 2 u n C + 16 u \|b\|.
+
+        Proof, in this order. A score is off by at most ``gamma_k ||v|| ||w||``, which moves the
+        clipped derivative by its slope times that, and the row's part of the gradient by
+        ``S gamma_k ||w||``. Derivatives are computed from the score in fewer than eight operations
+        on numbers of at most ``1 + |z|`` in units of 1, or ``1 + h + |z|`` with the width h of a
+        Huberised hinge, before they are multiplied by at most s (the part that grows with z is a
+        part of ``gamma_k``; of the logistic loss the values are at most 1 = 4 s). Factors,
+        weights and clips are less than k roundings of a product that is at most C. The sum is what
+        :func:`~skdp.privacy.rounding.of_sum` bounds, twice as large as one sum's error. Entries of
+        ``Q w`` are sums of products, and absolute values of the entries of Q make a matrix of norm
+        at most ``sqrt(p) ||Q||``; one half of the four is for Q being computed as a product, which
+        makes it symmetric up to rounding only. Two additions are left, and
+        that b is a normal vector up to a few roundings of its entries. Limits of derivatives and
+        factors that shorten rows are functions of one row, and the objective is defined with the
+        computed ones.
+
+        Rows in other coordinates, ``v = f (x B - s)``, have scores and sums of parts that cancel:
+        with l the bound on the length of these parts, k is ``4 q + 16``, S is at most
+        ``s R l c``, and the terms with C are multiplied by
+        :func:`~skdp.privacy.rounding.spread`. The Frobenius norm of B, of which l is made, is that
+        of its absolute values.
+
+        Parameters
+        ----------
+        length : float
+            Bound on the norm of w.
+        slope : float
+            Bound on the norm of b.
+        """
+        problem, loss = self.problem, self.problem.loss
+        n, bound = problem.n_held, self.gradient.bound
+        sums = self.gradient.rounding / 2
+        products = sums / (of_sum(n) / 2) * n * gamma(self._roundings)
+        width = loss.width if isinstance(loss, HuberisedHinge) else 0.0
+        steep = loss.smoothness * (1 + width) * problem.row_norm * problem.max_weight
+        constant = bound * (sums + products) + 16 * UNIT * n * steep
+        return self._growth() * length + constant + UNIT * (2 * n * bound + 16 * slope)
+
+    def _growth(self) -> float:
+        """The part of the rounding that is multiplied by the norm of w."""
+        problem, products = self.problem, gamma(self._roundings)
+        curvature, row_map = self.curvature, problem.bounds.row_map
+        if row_map is not None:
+            parts = row_map.longest(problem.bounds.data_norm) + abs(problem.bounds.intercept_value)
+            norm = problem.row_norm * problem.max_weight
+            curvature = problem.loss.smoothness * norm * max(parts, problem.row_norm)
+        matrix, largest = self._penalty()
+        of_penalty = 4 * UNIT if matrix.ndim == 1 else 4 * sqrt(problem.n_rows) * products
+        return problem.n_held * curvature * products + (of_penalty + 2 * UNIT) * float(largest)
+
+    @property
+    def _roundings(self) -> int:
+        """Operations that an entry of a row, or of its score, passes through, but for sums."""
+        problem = self.problem
+        row_map = problem.bounds.row_map
+        if row_map is None:
+            return problem.n_rows + 16
+        return 4 * max(problem.n_rows, row_map.scale.size) + 16
 
     def sensitivity(self, adjacency: Adjacency) -> float:
         """Most that the gradient of the objective can move, at any one point."""
@@ -190,9 +277,10 @@ class PerturbedMinimumQuery(PerturbedQuery):
         """The least random slope for the spend."""
         return ObjectivePerturbation.calibrated(
             self.problem.shape,
-            self.sensitivity(adjacency),
+            # With the margin for norms of rows; sums are rounded within the tolerance.
+            inflated(self.sensitivity(adjacency), 0.0),
             self.jacobian,
-            2 * self.tolerance / self.strength,
+            inflated(2 * self.tolerance / self.strength, 0.0),
             spend,
         )
 
@@ -203,7 +291,7 @@ class PerturbedMinimumQuery(PerturbedQuery):
     def evaluate_under(self, rows: RowStore, perturbation: np.ndarray) -> np.ndarray:
         """The minimiser with a given slope."""
         objective = _Objective(self, rows.bounded(self.problem.bounds), perturbation)
-        return minimize(objective, self.problem.start(), self.tolerance)
+        return minimize(objective, self.problem.start(), self.tolerance / 2)
 
     def slope_at(self, rows: RowStore, w: np.ndarray) -> np.ndarray:
         """The slope b for which w is the minimiser."""
@@ -243,7 +331,7 @@ class _Objective(SmoothObjective):
         self._query, self._rows, self._b = query.gradient, rows, perturbation
         self._loss: Loss = query.problem.loss
         self._penalty, largest = query._penalty()
-        self.smoothness = query.problem.n_samples * query.curvature + float(largest)
+        self.smoothness = query.problem.n_held * query.curvature + float(largest)
         self.strength = query.strength
 
     def gradient(self, w: np.ndarray) -> np.ndarray:

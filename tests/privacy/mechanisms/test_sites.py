@@ -6,6 +6,7 @@ import pytest
 from skdp.gossip.masks import exposure, exposure_of_all_pairs
 from skdp.privacy.adjacency import Adjacency
 from skdp.privacy.ledger import Spend
+from skdp.privacy.mechanisms.grid import spacing
 from skdp.privacy.mechanisms.sites import SampledSites, SiteNoise, Trust
 from skdp.privacy.randomness import SeededNoise, SystemNoise
 from skdp.testing import check_noise
@@ -95,11 +96,27 @@ def test_all_messages_are_published_or_their_sum():
         def normal(self, shape):
             return np.zeros(shape)
 
+        def rounded(self, shape, scale):
+            return np.zeros(shape)
+
     for kind in ("local", "pairwise"):
         np.testing.assert_array_equal(mechanism(kind).randomize(values, Silence()), values)
     for kind in ("secure_sum", "final_model", "central"):
         answer = mechanism(kind).randomize(values, Silence())
         np.testing.assert_array_equal(answer, values.sum(axis=0))
+
+
+@pytest.mark.parametrize("kind", ["local", "central"])
+def test_messages_with_noise_of_one_normal_an_entry_lie_on_a_grid(kind):
+    values = np.random.default_rng(0).normal(size=(5, 2))
+    found = mechanism(kind)
+    answer = found.randomize(values, SystemNoise())
+    scales = found.noise_scales if kind == "local" else found.noise_scales[:1]
+    for own, message in zip(scales, np.atleast_2d(answer), strict=True):
+        g = spacing(found.sensitivity, own, values.size)
+        np.testing.assert_array_equal(message % g, 0)
+    with pytest.raises(AssertionError):
+        np.testing.assert_array_equal(values % g, 0)
 
 
 @pytest.mark.parametrize("kind", ["local", "pairwise", "secure_sum", "final_model", "central"])

@@ -1,0 +1,212 @@
+"""Rows that are drawn are those that the coins say, over any number of blocks, and so are sites."""
+
+from itertools import pairwise
+
+import dask
+import dask.array as da
+import numpy as np
+import pytest
+import scipy.sparse as sp
+from skdp.row_map import RowMap
+
+from skdp.bounds import RowBounds
+from skdp.data import Chunks, base, sites
+from skdp.data.chunked import ChunkedRows
+from skdp.data.dask import DaskRows
+from skdp.data.dense import DenseRows
+from skdp.data.sparse import SparseRows
+from skdp.losses import Logistic
+from skdp.privacy.queries.gradient import GradientQuery
+from skdp.privacy.queries.gradient_difference import GradientDifferenceQuery
+from skdp.privacy.queries.sampled_difference import SampledDifferenceQuery
+from skdp.privacy.queries.site_gradients import SampledSiteGradientsQuery, SiteQuestion
+from skdp.privacy.randomness import SeededNoise, SystemNoise
+from skdp.problem import Problem
+from skdp.sites import Sites
+
+# More rows than a block in memory holds; chunks and partitions are of uneven sizes.
+N = 110_000
+ENDS = [0, 7, 20_000, 20_001, 70_000, N]
+BOUNDS = {
+    "": RowBounds(1.0),
+    "map": RowBounds(1.0, row_map=RowMap(np.ones(1), np.eye(1), np.full(1, 0.1), 1.5)),
+    "grid": RowBounds(1.0, exact=True),
+}
+LAYOUTS = ["dense", "single", "sparse", "chunks", "dask"]
+
+
+@pytest.fixture(autouse=True)
+def one_thread():
+    with dask.config.set(scheduler="synchronous"):
+        yield
+
+
+def stores(X, y):
+    """The same rows in stores that hold them in several blocks."""
+    pieces = [(X[i:j], y[i:j]) for i, j in pairwise(ENDS)]
+    chunks = tuple(np.diff(ENDS))
+    return {
+        "dense": lambda: DenseRows(X, y),
+        "single": lambda: DenseRows(X.astype(np.float32), y),
+        "sparse": lambda: SparseRows(sp.csr_array(X), y),
+        "chunks": lambda: ChunkedRows(Chunks(pieces), lambda targets: targets),
+        "dask": lambda: DaskRows(
+            da.from_array(X, (chunks, X.shape[1])), da.from_array(y, (chunks,)), np.asarray
+        ),
+    }
+
+
+def marks(seed, rate=0.01):
+    return SeededNoise(np.random.default_rng(seed)).chosen(N, rate)
+
+
+def numbered(layout):
+    """Rows whose targets are their numbers."""
+    return stores(np.full((N, 1), 0.5), np.arange(float(N)))[layout]()
+
+
+def seen(block):
+    """An indicator of the rows that a kernel is handed."""
+    out = np.zeros(N)
+    out[block.y.astype(int)] = 1.0
+    return out
+
+
+def check_marked_rows(layout, bounds):
+    rows = numbered(layout).bounded(BOUNDS[bounds])
+    # A second pass, over others, begins with the first row again.
+    for seed in (0, 1):
+        np.testing.assert_array_equal(rows.sum(seen, marks(seed)), marks(seed))
+    np.testing.assert_array_equal(rows.sum(seen), np.ones(N))
+
+
+@pytest.mark.parametrize("bounds", BOUNDS)
+@pytest.mark.parametrize("layout", LAYOUTS)
+def test_the_rows_that_are_marked_are_those_that_are_summed(layout, bounds):
+    if layout == "dask" and bounds == "grid":
+        pytest.skip("rows on workers are not brought to a grid")
+    check_marked_rows(layout, bounds)
+
+
+@pytest.mark.parametrize("layout", LAYOUTS)
+def test_rows_lie_in_several_blocks(layout):
+    rows = numbered(layout).bounded(BOUNDS[""])
+    assert rows.sum(lambda block: np.ones(1)) >= 3
+
+
+def logistic_rows():
+    rng = np.random.default_rng(3)
+    X = rng.uniform(-0.5, 0.5, size=(N, 2))
+    return X, (rng.random(N) < 0.5).astype(float)
+
+
+PROBLEM = Problem(Logistic(), N, 2, RowBounds(1.0))
+W0, W = np.zeros(2), np.array([1.0, -2.0])
+
+
+def derivatives(X, y, w):
+    return (1 / (1 + np.exp(-X @ w)) - y)[:, None] * X
+
+
+def check_sampled_difference(layout):
+    X, y = logistic_rows()
+    query = SampledDifferenceQuery(
+        GradientDifferenceQuery(GradientQuery(PROBLEM, W, None), W0), 0.01
+    )
+    drawn = marks(5)
+    differences = (derivatives(X, y, W) - derivatives(X, y, W0))[drawn]
+    rtol = 1e-5 if layout == "single" else 1e-9
+    got = query.evaluate_under(stores(X, y)[layout](), drawn)
+    # Of no rows there is the public centre alone, about which rows are taken.
+    centre = query.evaluate_under(stores(X, y)[layout](), np.zeros(N, dtype=bool))
+    expected = centre + (differences - centre).sum(axis=0) / (0.01 * N)
+    np.testing.assert_allclose(got, expected, rtol=rtol, atol=1e-9)
+
+
+@pytest.mark.parametrize("layout", LAYOUTS)
+def test_a_sampled_difference_is_that_of_the_rows_drawn(layout):
+    check_sampled_difference(layout)
+
+
+SITES = {
+    "in order": Sites((0, 1, 2, 3), np.array([5, 45_000, 20_000, N - 65_005])),
+    "mixed": Sites.equal(N, 4, np.random.default_rng(7)),
+    "many small": Sites.equal(N, 1000, np.random.default_rng(8)),
+}
+
+
+def check_site_messages(layout, where):
+    X, y = logistic_rows()
+    found = SITES[where]
+    active = np.array([0, 1, found.n_sites - 1])
+    weights = np.random.default_rng(9).normal(size=(3, 2))
+    asked = SiteQuestion(PROBLEM, found, active, weights)
+    of_row = found.of_rows()
+    drawn = marks(11, 0.3)
+    order = np.arange(N) if found.order is None else found.order
+    by_row = np.empty(N, dtype=bool)
+    by_row[order] = drawn
+    unit = found.n_sites / N
+    for chosen, got in (
+        (np.ones(N, dtype=bool), asked.messages(stores(X, y)[layout]())),
+        (
+            by_row,
+            SampledSiteGradientsQuery(asked, 1.0).evaluate_under(stores(X, y)[layout](), drawn),
+        ),
+    ):
+        expected = [
+            derivatives(*(part[chosen & (of_row == k)] for part in (X, y)), w).sum(axis=0) * unit
+            for k, w in zip(active, weights, strict=True)
+        ]
+        rtol = 1e-5 if layout == "single" else 1e-9
+        np.testing.assert_allclose(got, expected, rtol=rtol, atol=1e-6 if rtol > 1e-6 else 1e-12)
+
+
+@pytest.mark.parametrize("where", SITES)
+@pytest.mark.parametrize("layout", [name for name in LAYOUTS if name != "dask"])
+def test_a_message_is_that_of_the_rows_of_the_site_that_are_drawn(layout, where):
+    check_site_messages(layout, where)
+
+
+@pytest.mark.parametrize("source", ["seeded", "system"])
+def test_coins_of_different_blocks_and_rounds_are_independent(source):
+    noise = SystemNoise() if source == "system" else SeededNoise(np.random.default_rng(0))
+    first, second = noise.chosen(N, 0.25), noise.chosen(N, 0.25)
+    size = 30_000
+    parts = [first[:size], first[size : 2 * size], first[2 * size : 3 * size], second[:size]]
+    deviation = np.sqrt(size * (1 / 16) * (15 / 16))
+    for i, one in enumerate(parts):
+        for other in parts[:i]:
+            # Seven standard deviations: by chance in one case of 1e11.
+            assert abs(np.sum(one & other) - size / 16) < 7 * deviation
+
+
+def with_the_first_coins(kernel, marked):
+    """The bug that all blocks take the coins of the first."""
+
+    def of_part(block):
+        return kernel(block.taken(np.flatnonzero(marked[: block.y.size])))
+
+    return of_part
+
+
+@pytest.mark.parametrize("layout", ["dense", "single", "sparse", "chunks"])
+def test_coins_of_the_first_block_for_all_blocks_are_caught(layout, monkeypatch):
+    monkeypatch.setattr(base, "over_marked", with_the_first_coins)
+    with pytest.raises(AssertionError):
+        check_marked_rows(layout, "")
+    with pytest.raises(AssertionError):
+        check_sampled_difference(layout)
+
+
+def test_coins_of_the_first_rows_for_all_sites_are_caught(monkeypatch):
+    for kind in (sites._Single, sites._Bunch):
+        made = kind.__init__
+
+        def shifted(self, first, start, *rest, made=made):
+            made(self, first, 0 * start, *rest)
+
+        monkeypatch.setattr(kind, "__init__", shifted)
+    for where in SITES:
+        with pytest.raises(AssertionError):
+            check_site_messages("dense", where)
