@@ -21,7 +21,7 @@ from ..privacy.queries.base import Query
 from ..privacy.randomness import SystemNoise
 from .canaries import audit_one_run
 from .claims import Claim, adjacency_of, calculus_for
-from .likelihoods import Answer, UnknownLikelihoodError, answer_to
+from .likelihoods import Answer, UnknownLikelihoodError
 from .options import (
     BOUNDS,
     METHODS,
@@ -36,16 +36,17 @@ from .options import (
 )
 from .pairs import candidates, check_neighbours, farthest
 from .programs import BanditProgram, FitProgram, Program, Recording
+from .query_answers import answer_to
 from .result import AuditResult, bounded, leaking
 from .samples import Sees, fresh_ratios, ratios_of_queries, samples_of_runs
 
 __all__ = ["audit", "audit_query"]
 
 # Random numbers that an audit of queries draws by default, and runs of it.
-_NUMBERS = 60_000_000
+_NUMBERS = 80_000_000
 _FEWEST_ANSWERS, _MOST_ANSWERS = 200, 400_000
 # Share of mu that counting may lose. Counting n runs on either side loses 2.9 / sqrt(n) at 0.95.
-_LOST, _LOST_BY_ONE = 0.03, 2.9
+_LOST, _LOST_BY_ONE = 0.04, 2.9
 # Seconds that fits take by default, and how many there are.
 _SECONDS, _FEWEST_FITS, _MOST_FITS = 20.0, 40, 1000
 
@@ -140,7 +141,7 @@ def audit(
     confidence : float, default=0.95
         Probability with which the bound is below the true epsilon.
     n_jobs : int, optional
-        Number of processes, as for joblib.
+        Number of processes, as for joblib; of threads for queries, by default two.
     verbose : int, default=0
         Above 0 progress is printed, as by joblib.
 
@@ -158,8 +159,8 @@ def audit(
 
     References
     ----------
-    Clopper and Pearson (1934); Hoeffding (1956); Kairouz, Oh and Viswanath (2015); Nasr et al. (2023) for bounds on
-    mu; Steinke, Nasr and Jagielski (2023).
+    Clopper and Pearson (1934); Hoeffding (1956); Kairouz, Oh and Viswanath (2015); Nasr et al.
+    (2023) for bounds on mu; Steinke, Nasr and Jagielski (2023).
 
     Examples
     --------
@@ -261,11 +262,13 @@ class _Found(NamedTuple):
 def _replayed(program: Program, row: int) -> _Found:
     """Record a run, and replay it over the other data set, or over all that may be."""
     began = perf_counter()
+    claim = Claim.of(program.run(0))
+    seconds = perf_counter() - began
     try:
         recording = program.record()
     except UnknownLikelihoodError as unknown:
-        return _Found(program, Claim.of(program.run(0)), perf_counter() - began, unknown, [])
-    seconds, claim, tape = perf_counter() - began, Claim.of(recording.model), recording.tape
+        return _Found(program, claim, seconds, unknown, [])
+    tape = recording.tape
     searched = len(program.data) == 1
     zero_out = isinstance(program, FitProgram) and program.left_out is not None
     asked = {name for name, _, _ in tape.asked}
@@ -273,12 +276,13 @@ def _replayed(program: Program, row: int) -> _Found:
         if searched:
             sets = candidates(program.estimator, program.data[0], row, None)
             program = replace(program, data=(sets[0], sets[1]))
-        unknown = UnknownLikelihoodError("a stream that is open over several calls")
-        return _Found(program, claim, seconds, unknown, [])
+        open_stream = UnknownLikelihoodError("a stream that is open over several calls")
+        return _Found(program, claim, seconds, open_stream, [])
+    tried: Program = program
     accepted = [0]
-    if searched or zero_out:
+    if isinstance(program, FitProgram) and (searched or zero_out):
         sets = candidates(program.estimator, program.data[0], row, _coefficients(recording))
-        tried: Program = replace(program, data=(program.data[0], *sets), left_out=None)
+        tried = replace(program, data=(program.data[0], *sets), left_out=None)
         for k in range(1, len(tried.data)):
             try:
                 leaks = tried.replay(recording, k)

@@ -92,7 +92,7 @@ def _compare(a: Any, b: Any, name: str, found: list[str], seen: set[tuple[int, i
     else:
         states = [_state(a), _state(b)]
         if states[0] is not None or states[1] is not None:
-            _compare(*states, name, found, seen)
+            _compare(states[0], states[1], name, found, seen)
 
 
 def _state(part: Any) -> Any:

@@ -12,8 +12,8 @@ import scipy.sparse as sp
 from .claims import Claim
 from .one_run import Guesses
 from .pairs import differing_rows, opposite_targets
-from .result import AuditResult, trade_off
 from .programs import FitProgram
+from .result import AuditResult, trade_off
 
 __all__ = ["audit_one_run"]
 
@@ -65,7 +65,7 @@ def audit_one_run(
         mixed = replace(program, left_out=chosen)
     else:
         mixed = replace(program, data=(first, _mixed(first, second, chosen)))
-    model = mixed.record(1).model
+    model = mixed.run(1)
     scores = -_fits(model, first, canaries)
     if not zero_out:
         scores += _fits(model, second, canaries)

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from typing import Any, NamedTuple
 
-from .. import privacy_spent
+from ..accounts import privacy_spent
 from ..privacy.adjacency import Adjacency
 from ..privacy.calculus import (
     Calculus,
@@ -71,7 +71,9 @@ class Claim(NamedTuple):
         return cls(epsilon, delta, gaussian, frozenset(event.query for event in events))
 
     @classmethod
-    def of_query(cls, query: Query, adjacency: Adjacency, ledger: Ledger) -> tuple[Mechanism, Claim]:
+    def of_query(
+        cls, query: Query, adjacency: Adjacency, ledger: Ledger
+    ) -> tuple[Mechanism, Claim]:
         """The mechanism that answers a query for all of a budget, and what it claims then.
 
         Parameters

@@ -1,11 +1,11 @@
 """Neighbouring data sets: those that somebody passes in, and a search for some that are far apart.
 
 The search replaces one row by a few others: long ones, which clipping has to shorten, along the row
-and across it, along the coefficients of a recorded fit and across them, at the ends of all columns,
-and none, each with targets at either end. The recorded fit is replayed over each of them, which
-says how far apart the answers are for each two, and the two that are farthest apart are taken.
-Whatever is searched with, an audit of the pair is valid, because the runs that are counted come
-later.
+and across it, along the coefficients of a recorded fit and across them, in a few random directions,
+at the ends of all columns, and none, each with targets at either end. The recorded fit is replayed
+over each of them, which says how far apart the answers are for each two, and the two that are
+farthest apart are taken. Whatever is searched with, an audit of the pair is valid, because the runs
+that are counted come later.
 """
 
 from __future__ import annotations
@@ -21,6 +21,8 @@ __all__ = ["candidates", "check_neighbours", "differing_rows", "farthest", "oppo
 
 # Times the bound on rows, or the longest row if there is none.
 _LONG = 1e3
+# Directions that are tried beside those that follow from the row and from coefficients.
+_RANDOM = 4
 
 
 def differing_rows(data: tuple[Any, Any], other: tuple[Any, Any]) -> np.ndarray:
@@ -138,6 +140,7 @@ def candidates(
         across = np.zeros_like(along)
         across[int(np.abs(along).argmin())] = 1.0
         directions += [across, _unit(along + across)]
+        directions += [*map(_unit, np.random.default_rng(0).normal(size=(_RANDOM, along.size)))]
         if coef is not None and coef.size % along.size == 0 and np.isfinite(coef).all():
             fitted = _unit(coef.reshape(-1, along.size)[0])
             directions += [fitted, _unit(along - (along @ fitted) * fitted)]

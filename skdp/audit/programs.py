@@ -1,4 +1,4 @@
-"""Programs that are audited: an estimator with data sets to run it on, recorded or over and over."""
+"""Programs that are audited: an estimator and data sets, recorded, replayed or run many times."""
 
 from __future__ import annotations
 
@@ -27,7 +27,7 @@ from ..privacy.oracle import PrivateOracle
 from ..privacy.randomness import SecretNoise
 from .arms import TapedSession
 from .boundary import differences
-from .tape import DivergedError, Tape, TapedOracle
+from .tape import Tape, TapedOracle
 
 __all__ = ["BanditProgram", "FitProgram", "Program", "Recording", "released_numbers"]
 
@@ -73,23 +73,16 @@ class Program(ABC):
     data: tuple[tuple[Any, Any], ...]
 
     @final
-    def record(self, which: int = 0, *, silent: bool = False) -> Recording:
+    def record(self, which: int = 0) -> Recording:
         """Run on one of the data sets, and record it.
 
         Parameters
         ----------
         which : int, default=0
             The data set.
-        silent : bool, default=False
-            Whether warnings are kept from the caller.
         """
-        tape, seed = Tape(), int.from_bytes(os.urandom(3), "big")
-        recording, said = self._taped(tape, seed, which)
-        for warning in () if silent else said:
-            warnings.warn_explicit(
-                warning.message, warning.category, warning.filename, warning.lineno
-            )
-        return recording
+        seed = int.from_bytes(os.urandom(3), "big")
+        return self._taped(Tape(), self._copy(seed), seed, which)
 
     @final
     def replay(self, recording: Recording, which: int) -> list[str]:
@@ -109,19 +102,20 @@ class Program(ABC):
         Exception
             What the estimator raises where the recorded run did not.
         """
-        tape = recording.tape
+        tape, model = recording.tape, self._copy(recording.seed)
+        who = type(model).__name__
         tape.rewind()
         try:
-            other, _ = self._taped(tape, recording.seed, which)
-        except Exception as failure:
+            other = self._taped(tape, model, recording.seed, which)
+        except Exception:
             tape.forget()
             if tape.divergence is None:
                 raise
-            assert isinstance(failure, DivergedError) or tape.divergence
-            return [tape.divergence]
+            # What was published before the other query may say why.
+            parts = differences(recording.model, model, who)
+            return [*(part for part in parts if part.endswith("classes_")), tape.divergence]
         tape.finish()
         found = [] if tape.divergence is None else [tape.divergence]
-        who = type(self.estimator).__name__
         found += differences(recording.said, other.said, "warnings")
         found += differences(recording.model, other.model, who)
         found += differences(recording.numbers, other.numbers, "published numbers")
@@ -146,7 +140,7 @@ class Program(ABC):
         """What was published in some runs, one row a run, or a statistic of the model."""
         out = []
         with warnings.catch_warnings():
-            # The recorded run has said what there is to say.
+            # The first run of an audit has said what there is to say.
             warnings.simplefilter("ignore")
             for _ in range(runs):
                 with self._opened(None, which):
@@ -155,14 +149,14 @@ class Program(ABC):
         return np.array(out, dtype=float)
 
     @final
-    def _taped(self, tape: Tape, seed: int, which: int) -> tuple[Recording, list[Any]]:
+    def _taped(self, tape: Tape, model: Any, seed: int, which: int) -> Recording:
         with warnings.catch_warnings(record=True) as heard:
             warnings.simplefilter("always")
             with self._opened(tape, which):
-                model, numbers = self._feed(self._copy(seed), which)
+                model, numbers = self._feed(model, which)
         said = [w for w in heard if not issubclass(w.category, SeededNoiseWarning)]
         texts = [f"{w.category.__name__}: {w.message}" for w in said]
-        return Recording(model, numbers, texts, tape, seed), said
+        return Recording(model, numbers, texts, tape, seed)
 
     @final
     def _copy(self, seed: int | None) -> Any:

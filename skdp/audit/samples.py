@@ -7,7 +7,7 @@ from math import ceil, inf
 from typing import Any, Literal
 
 import numpy as np
-from joblib import Parallel, delayed, effective_n_jobs
+from joblib import Parallel, cpu_count, delayed, effective_n_jobs
 
 from ..privacy.randomness import SystemNoise
 from .likelihoods import Answer
@@ -18,7 +18,7 @@ __all__ = ["SET_ASIDE", "Samples", "Sees", "fresh_ratios", "ratios_of_queries", 
 # Share of the runs that choose a direction or a threshold and are not counted.
 SET_ASIDE = 0.25
 # Numbers that a batch of answers may hold: what fits into a cache is drawn fastest.
-_LARGEST_BATCH = 1 << 16
+_LARGEST_BATCH = 1 << 14
 
 Sees = Literal["auto", "answers", "model", "queries"]
 # Of the first and of the second data set, one number a run; larger speaks for the second.
@@ -37,6 +37,7 @@ def ratios_of_queries(
     runs, n_jobs, verbose
         As for :func:`~skdp.audit.audit`.
     """
+    n_jobs = min(2, cpu_count()) if n_jobs is None else n_jobs
     jobs = _jobs(runs, n_jobs)
     # Threads: nearly all of the time goes to numpy and the operating system.
     run = Parallel(n_jobs=n_jobs, verbose=verbose, prefer="threads")
@@ -113,7 +114,7 @@ def _ratios_of_fits(program: Program, which: int, runs: int) -> np.ndarray:
     """Log-likelihood ratios of all answers of some fits; infinite if other queries are asked."""
     out = np.empty(runs)
     for k in range(runs):
-        recording = program.record(which, silent=True)
+        recording = program.record(which)
         if program.replay(recording, 1 - which):
             out[k] = inf
         else:

@@ -25,7 +25,8 @@ from ..privacy.randomness import SystemNoise
 from ..privacy.stream_session import StreamAnswers, StreamOpening
 from ..stream_plan import StreamQuestion
 from .boundary import differences
-from .likelihoods import Answer, SumsAnswer, VertexAnswer, answer_to
+from .likelihoods import Answer, SumsAnswer, VertexAnswer
+from .query_answers import answer_to
 
 __all__ = ["DivergedError", "Tape", "TapedOracle"]
 
