@@ -86,12 +86,12 @@ class TapedSession:
     def gradient(self, w: np.ndarray) -> np.ndarray:
         """The answer of the private session."""
         inner, twin = cast(GradientSession, self._inner), cast(GradientSession, self._twin)
-        # The sessions forget how many rows there were only when they are closed.
+        given = self._tape.exchange("gradient", (w.copy(),), lambda: inner.gradient(w))
+        # The mechanism is that of the last answer, and rows are there until the block is closed.
         n, of_sum = len(inner._rows[0][0]), inner._mechanism
         of_mean = replace(
             of_sum, sensitivity=of_sum.sensitivity / n, noise_scale=of_sum.noise_scale / n
         )
-        given = self._tape.exchange("gradient", (w.copy(),), lambda: inner.gradient(w))
         self._tape.note(partial(_gaussian, of_mean, given.copy()), twin.gradient(w))
         return given
 
