@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 from dataclasses import replace
-from functools import partial
 from typing import Any, cast, final
 
 import numpy as np
@@ -16,11 +15,10 @@ from ..privacy.arms.moments import ArmMoments, MomentSession
 from ..privacy.arms.opening import SESSIONS
 from ..privacy.arms.steps import StepSession
 from ..privacy.ledger import Ledger
-from ..privacy.mechanisms.gaussian import GaussianMechanism
 from ..privacy.mechanisms.gumbel import GumbelMechanism
 from ..privacy.mechanisms.toeplitz import Toeplitz
 from ..privacy.randomness import SecretNoise, SystemNoise
-from .likelihoods import GaussianAnswer, SumsAnswer, UnknownLikelihoodError, VertexAnswer
+from .likelihoods import GaussianAnswer, UnknownLikelihoodError
 from .tape import Tape
 
 __all__ = ["TapedSession"]
@@ -92,7 +90,8 @@ class TapedSession:
         of_mean = replace(
             of_sum, sensitivity=of_sum.sensitivity / n, noise_scale=of_sum.noise_scale / n
         )
-        self._tape.note(partial(_gaussian, of_mean, given.copy()), twin.gradient(w))
+        kept = given.copy()
+        self._tape.note(lambda sides: GaussianAnswer(sides, kept, of_mean), twin.gradient(w))
         return given
 
     def moments(self) -> ArmMoments:
@@ -104,9 +103,7 @@ class TapedSession:
         if not self._given:
             mechanism = Toeplitz(len(cast(Any, self._inner.plan).ends))
             first = float(np.sqrt(mechanism.variances(np.array([1]))[0]))
-            self._tape.note(
-                partial(_sums, mechanism, given.scale / first, self._given), self._exact
-            )
+            self._tape.note_sums(mechanism, given.scale / first, self._given, self._exact)
         self._exact.append(_as_vector(twin.moments()))
         self._given.append(_as_vector(given))
         return given
@@ -133,20 +130,7 @@ class TapedSession:
         mechanism = GumbelMechanism(1.0, scale, 1)
         for arm in np.flatnonzero(chosen >= 0):
             scores = np.concatenate([-sums[arm], sums[arm]])
-            self._tape.note(partial(_vertex, mechanism, chosen[[arm]]), scores)
-
-
-def _gaussian(mechanism: GaussianMechanism, given: np.ndarray, sides: Any) -> GaussianAnswer:
-    return GaussianAnswer(sides, given, mechanism)
-
-
-def _vertex(mechanism: GumbelMechanism, given: np.ndarray, sides: Any) -> VertexAnswer:
-    return VertexAnswer(sides, given, mechanism)
-
-
-def _sums(mechanism: Toeplitz, scale: float, given: list[np.ndarray], sides: Any) -> SumsAnswer:
-    exact = tuple(np.stack(side) for side in sides)
-    return SumsAnswer(exact, np.stack(given), mechanism, scale)
+            self._tape.note_choice(mechanism, chosen[[arm]], scores)
 
 
 def _as_vector(moments: ArmMoments) -> np.ndarray:

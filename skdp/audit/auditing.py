@@ -39,6 +39,7 @@ from .programs import BanditProgram, FitProgram, Program, Recording
 from .query_answers import answer_to
 from .result import AuditResult, bounded, leaking
 from .samples import Sees, fresh_ratios, ratios_of_queries, samples_of_runs
+from .tape import DivergedError
 
 __all__ = ["audit", "audit_query"]
 
@@ -268,48 +269,60 @@ def _replayed(program: Program, row: int) -> _Found:
         recording = program.record()
     except UnknownLikelihoodError as unknown:
         return _Found(program, claim, seconds, unknown, [])
-    tape = recording.tape
-    searched = len(program.data) == 1
-    zero_out = isinstance(program, FitProgram) and program.left_out is not None
-    asked = {name for name, _, _ in tape.asked}
-    if isinstance(program, FitProgram) and not claim.queries <= asked | tape.streams:
-        if searched:
+    asked = {name for name, _, _ in recording.tape.asked} | recording.tape.streams
+    if isinstance(program, FitProgram) and not claim.queries <= asked:
+        if len(program.data) == 1:
             sets = candidates(program.estimator, program.data[0], row, None)
             program = replace(program, data=(sets[0], sets[1]))
         open_stream = UnknownLikelihoodError("a stream that is open over several calls")
         return _Found(program, claim, seconds, open_stream, [])
-    tried: Program = program
-    accepted = [0]
-    if isinstance(program, FitProgram) and (searched or zero_out):
-        sets = candidates(program.estimator, program.data[0], row, _coefficients(recording))
-        tried = replace(program, data=(program.data[0], *sets), left_out=None)
-        for k in range(1, len(tried.data)):
-            try:
-                leaks = tried.replay(recording, k)
-            except Exception:
-                # Which rows are refused is part of no claim.
-                continue
-            if leaks:
-                return _Found(tried, claim, seconds, [], leaks)
-            accepted.append(k)
-            if zero_out:
-                tape.forget()
-    if zero_out or not searched:
-        tried, accepted = program, [0, 1]
-        try:
-            leaks = program.replay(recording, 1)
-        except Exception as failure:
-            leaks = [f"{type(failure).__name__} is raised for the second data set alone"]
-        if leaks:
-            return _Found(program, claim, seconds, [], leaks)
     try:
-        answers = tape.answers()
+        tried, accepted, leaks = _neighbours(program, recording, row)
+    except DivergedError:
+        again = UnknownLikelihoodError("queries that differ when a run is repeated")
+        return _Found(program, claim, seconds, again, [])
+    if leaks:
+        return _Found(tried, claim, seconds, [], leaks)
+    try:
+        answers = recording.tape.answers()
     except UnknownLikelihoodError as unknown:
         pair = (tried.data[accepted[0]], tried.data[accepted[-1]])
         return _Found(replace(program, data=pair), claim, seconds, unknown, [])
     i, j = (0, 1) if len(accepted) == 2 else farthest(answers, len(accepted))
     program = replace(program, data=(tried.data[accepted[i]], tried.data[accepted[j]]))
     return _Found(program, claim, seconds, [answer.between(i, j) for answer in answers], [])
+
+
+def _neighbours(
+    program: Program, recording: Recording, row: int
+) -> tuple[Program, list[int], list[str]]:
+    """Replay a recorded run over all neighbours: the program with them, those taken, and leaks."""
+    zero_out = isinstance(program, FitProgram) and program.left_out is not None
+    tried, accepted = program, [0]
+    if isinstance(program, FitProgram) and (zero_out or len(program.data) == 1):
+        sets = candidates(program.estimator, program.data[0], row, _coefficients(recording))
+        tried = replace(program, data=(program.data[0], *sets), left_out=None)
+        for k in range(1, len(tried.data)):
+            try:
+                leaks = tried.replay(recording, k)
+            except DivergedError:
+                raise
+            except Exception:
+                # Which rows are refused is part of no claim.
+                continue
+            if leaks:
+                return tried, [], leaks
+            accepted.append(k)
+            if zero_out:
+                recording.tape.forget()
+        if not zero_out:
+            return tried, accepted, []
+    try:
+        return program, [0, 1], program.replay(recording, 1)
+    except DivergedError:
+        raise
+    except Exception as failure:
+        return program, [], [f"{type(failure).__name__} is raised for the second data set alone"]
 
 
 def _of_search(program: Program, row: int) -> _Found:

@@ -13,9 +13,6 @@ from ..privacy.randomness import SecretNoise
 
 __all__ = ["Boundary", "differences"]
 
-# Differences that are named.
-_MOST = 5
-
 
 @dataclass(frozen=True)
 class Boundary:
@@ -42,7 +39,7 @@ class Boundary:
 
 
 def differences(first: Any, second: Any, name: str = "") -> list[str]:
-    """Names of a few parts in which two objects differ; of objects, what a pickle would hold.
+    """Names of the parts in which two objects differ; of objects, what a pickle would hold.
 
     Sources of randomness are left out.
 
@@ -55,11 +52,11 @@ def differences(first: Any, second: Any, name: str = "") -> list[str]:
     """
     found: list[str] = []
     _compare(first, second, name, found, set())
-    return found[:_MOST]
+    return found
 
 
 def _compare(a: Any, b: Any, name: str, found: list[str], seen: set[tuple[int, int]]) -> None:
-    if a is b or len(found) >= _MOST or (id(a), id(b)) in seen:
+    if a is b or (id(a), id(b)) in seen:
         return
     seen.add((id(a), id(b)))
     if isinstance(a, SecretNoise | np.random.Generator | np.random.RandomState):

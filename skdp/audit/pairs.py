@@ -22,7 +22,7 @@ __all__ = ["candidates", "check_neighbours", "differing_rows", "farthest", "oppo
 # Times the bound on rows, or the longest row if there is none.
 _LONG = 1e3
 # Directions that are tried beside those that follow from the row and from coefficients.
-_RANDOM = 4
+_RANDOM = 8
 
 
 def differing_rows(data: tuple[Any, Any], other: tuple[Any, Any]) -> np.ndarray:

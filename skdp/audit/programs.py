@@ -27,7 +27,7 @@ from ..privacy.oracle import PrivateOracle
 from ..privacy.randomness import SecretNoise
 from .arms import TapedSession
 from .boundary import differences
-from .tape import Tape, TapedOracle
+from .tape import DivergedError, Tape, TapedOracle
 
 __all__ = ["BanditProgram", "FitProgram", "Program", "Recording", "released_numbers"]
 
@@ -48,6 +48,8 @@ class Recording:
         Queries and answers.
     seed : int
         Of public randomness.
+    which : int
+        The data set.
     """
 
     model: Any
@@ -55,6 +57,7 @@ class Recording:
     said: list[str]
     tape: Tape
     seed: int
+    which: int
 
 
 @dataclass(frozen=True)
@@ -88,7 +91,8 @@ class Program(ABC):
     def replay(self, recording: Recording, which: int) -> list[str]:
         """Differences of a run on another data set that is given the recorded answers.
 
-        If there is none, the tape has one data set more.
+        If there is none, the tape has one data set more. What differs likewise when the recorded
+        data set is replayed, such as times, tells nothing of a row and is left out.
 
         Parameters
         ----------
@@ -101,15 +105,31 @@ class Program(ABC):
         ------
         Exception
             What the estimator raises where the recorded run did not.
+        DivergedError
+            If the run cannot be repeated even on the recorded data set.
         """
+        found = self._replayed(recording, which)
+        if found:
+            control = self._replayed(recording, recording.which)
+            if recording.tape.divergence is not None:
+                raise DivergedError(recording.tape.divergence)
+            recording.tape.forget()
+            found = [part for part in found if part not in control]
+            if found:
+                recording.tape.forget()
+        return found
+
+    @final
+    def _replayed(self, recording: Recording, which: int) -> list[str]:
+        """All differences; the side of the data set stays on the tape, complete or not."""
         tape, model = recording.tape, self._copy(recording.seed)
         who = type(model).__name__
         tape.rewind()
         try:
             other = self._taped(tape, model, recording.seed, which)
         except Exception:
-            tape.forget()
             if tape.divergence is None:
+                tape.forget()
                 raise
             # What was published before the other query may say why.
             parts = differences(recording.model, model, who)
@@ -118,10 +138,7 @@ class Program(ABC):
         found = [] if tape.divergence is None else [tape.divergence]
         found += differences(recording.said, other.said, "warnings")
         found += differences(recording.model, other.model, who)
-        found += differences(recording.numbers, other.numbers, "published numbers")
-        if found:
-            tape.forget()
-        return found
+        return found + differences(recording.numbers, other.numbers, "published numbers")
 
     @final
     def run(self, which: int) -> Any:
@@ -156,7 +173,7 @@ class Program(ABC):
                 model, numbers = self._feed(model, which)
         said = [w for w in heard if not issubclass(w.category, SeededNoiseWarning)]
         texts = [f"{w.category.__name__}: {w.message}" for w in said]
-        return Recording(model, numbers, texts, tape, seed)
+        return Recording(model, numbers, texts, tape, seed, which)
 
     @final
     def _copy(self, seed: int | None) -> Any:

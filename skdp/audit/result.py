@@ -38,6 +38,8 @@ VIEWS = {
         "the noise of the answers",
     ),
 }
+# Differences that are printed.
+_NAMED = 5
 # Points of the curve that is drawn.
 _POINTS = 400
 
@@ -217,7 +219,7 @@ class AuditResult:
             f"{self.looked_at})"
         )
         if self.leaks:
-            text += f". The boundary gives the row away: {'; '.join(self.leaks)}"
+            text += f". The boundary gives the row away: {'; '.join(self.leaks[:_NAMED])}"
         return text
 
 

@@ -19,6 +19,7 @@ from ..data.base import ResidentRows, RowStore
 from ..privacy.adjacency import Adjacency
 from ..privacy.ledger import Ledger, Spend
 from ..privacy.mechanisms.gumbel import GumbelMechanism
+from ..privacy.mechanisms.prefix_sums import PrefixSumMechanism
 from ..privacy.oracle import Oracle, PrivateOracle
 from ..privacy.queries.base import Query
 from ..privacy.randomness import SystemNoise
@@ -117,6 +118,47 @@ class Tape:
             self._makers.append(maker)
         self._sides[-1].append(side)
 
+    def note_choice(
+        self, mechanism: GumbelMechanism, given: np.ndarray, scores: np.ndarray
+    ) -> None:
+        """Note the scores behind a choice.
+
+        Parameters
+        ----------
+        mechanism : GumbelMechanism
+            What chose.
+        given : ndarray of int
+            What was chosen.
+        scores : ndarray
+            Under the present data set.
+        """
+        self.note(lambda sides: VertexAnswer(sides, given, mechanism), scores)
+
+    def note_sums(
+        self,
+        mechanism: PrefixSumMechanism,
+        noise_scale: float,
+        given: list[np.ndarray],
+        exact: list[np.ndarray],
+    ) -> None:
+        """Note the running sums of a stream, in lists that grow with it.
+
+        Parameters
+        ----------
+        mechanism : PrefixSumMechanism
+            Source of the noise.
+        noise_scale : float
+            Its scale.
+        given, exact : list of ndarray
+            Published sums, and those of the present data set.
+        """
+
+        def make(sides: tuple[list[np.ndarray], ...]) -> SumsAnswer:
+            stacked = tuple(np.stack(side) for side in sides)
+            return SumsAnswer(stacked, np.stack(given), mechanism, noise_scale)
+
+        self.note(make, exact)
+
     def answers(self) -> list[Answer]:
         """All answers, under all data sets in the order in which they were replayed.
 
@@ -179,7 +221,7 @@ class _TapedAnswers(StreamAnswers):
         tape.streams.add(opening.event.query)
         tape.exchange("stream", (plan, opening.event), lambda: None)
         if not plan.chooses_vertices:
-            tape.note(partial(_sums, opening, self._given), self._exact)
+            tape.note_sums(opening.sums, opening.noise_scale, self._given, self._exact)
 
     @property
     def deviation(self) -> float:
@@ -202,24 +244,11 @@ class _TapedAnswers(StreamAnswers):
         if self._opening.plan.chooses_vertices:
             of_all = self._opening.gumbel
             once = GumbelMechanism(of_all.sensitivity, of_all.noise_scale, 1)
-            self._tape.note(partial(_vertex, once, given.copy()), self._total)
+            self._tape.note_choice(once, given.copy(), self._total)
         else:
             self._exact.append(self._total)
             self._given.append(given.copy())
         return given
-
-
-def _vertex(
-    mechanism: GumbelMechanism, given: np.ndarray, sides: tuple[np.ndarray, ...]
-) -> VertexAnswer:
-    return VertexAnswer(sides, given, mechanism)
-
-
-def _sums(
-    opening: StreamOpening, given: list[np.ndarray], sides: tuple[list[np.ndarray], ...]
-) -> SumsAnswer:
-    exact = tuple(np.stack(side) for side in sides)
-    return SumsAnswer(exact, np.stack(given), opening.sums, opening.noise_scale)
 
 
 def _copy(given: Any) -> Any:

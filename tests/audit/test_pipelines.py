@@ -13,6 +13,8 @@ from sklearn.preprocessing import FunctionTransformer, Normalizer, OneHotEncoder
 import skdp
 from skdp import DPLogisticRegression
 from skdp.audit import audit
+from skdp.audit.programs import FitProgram
+from skdp.audit.tape import DivergedError
 from skdp.model_selection import DPGridSearchCV
 from skdp.model_selection.row_scores import RowScore
 from skdp.preprocessing import DPStandardScaler
@@ -251,3 +253,42 @@ def test_free_steps_do_not_hide_a_row():
     model = make_pipeline(FunctionTransformer(np.tanh), logistic())
     result = audit(model, X, LABELS, runs=4000)
     assert not result.at(SURE).refuted
+
+
+class Timed(TransformerMixin, BaseEstimator):
+    """Publishes a number of its own in every fit, which tells nothing of the rows."""
+
+    fits = 0
+
+    def fit(self, X, y=None):
+        Timed.fits += 1
+        self.moment_ = Timed.fits
+        return self
+
+    def transform(self, X):
+        return X
+
+
+def test_what_differs_between_equal_runs_is_no_leak():
+    """``skdp.privacy_spent`` would refuse such a step, and an audit looks at it for what it is."""
+    program = FitProgram(make_pipeline(Timed(), logistic()), ((X, LABELS), (-X, LABELS)))
+    recording = program.record()
+    assert program.replay(recording, 1) == []
+    assert recording.tape.data_sets == 2
+
+
+class Widening(Timed):
+    """Hands one column more on in every fit of the process."""
+
+    width = 0
+
+    def transform(self, X):
+        Widening.width += 1
+        return X[:, :1].repeat(Widening.width, axis=1)
+
+
+def test_what_cannot_be_repeated_is_told_from_what_leaks():
+    program = FitProgram(make_pipeline(Widening(), logistic()), ((X, LABELS), (-X, LABELS)))
+    recording = program.record()
+    with pytest.raises(DivergedError, match="query 1, gradient, has another public content"):
+        program.replay(recording, 1)
