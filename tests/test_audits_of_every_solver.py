@@ -29,7 +29,7 @@ FAILURE = 1e-6
 DRAWS, SHOWN = 100_000, 0.8
 # Other noise is bounded loosely, however many draws there are, and is slow to draw.
 FEW_DRAWS = 1_000
-# Of fits, where questions cannot be looked at: an account that is wrong by far.
+# Of fits, where queries cannot be looked at: an account that is wrong by far.
 FITS = 40
 # Enough to see half the noise, twenty standard deviations above the claim.
 DRAWS_WITH_A_BUG = 20_000
@@ -63,7 +63,7 @@ def seen(case, draws):
             case.X,
             case.y,
             other=case.other,
-            sees="questions" if case.white else "model",
+            sees="queries" if case.white else "model",
             runs=draws,
             calls=case.calls,
             fit_params=case.fit_params,

@@ -40,7 +40,7 @@ every_case = pytest.mark.parametrize(("make", "y"), CASES, ids=["logistic", "lin
 
 
 def refuted(make, y, **options):
-    options = {"sees": "questions", "runs": 4000} | options
+    options = {"sees": "queries", "runs": 4000} | options
     return audit(make(options.pop("epsilon", 1.0)), X, y, **options).at(SURE).refuted
 
 
@@ -174,7 +174,7 @@ def test_half_the_noise_of_a_bandit(monkeypatch):
     )
 
     def found():
-        return audit(bandit, users, users, other=other, sees="questions", runs=4000)
+        return audit(bandit, users, users, other=other, sees="queries", runs=4000)
 
     assert not found().at(SURE).refuted
     honest = GaussianMechanism.randomize

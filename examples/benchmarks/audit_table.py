@@ -238,8 +238,8 @@ def measure(case: Case, quick: bool) -> dict[str, Any]:
         found: dict[str, AuditResult] = {}
         if case.white:
             runs = case.runs // 100 if quick else case.runs
-            found["questions"] = audit(
-                case.model, case.X, case.y, sees="questions", runs=max(runs, 1000), **how
+            found["queries"] = audit(
+                case.model, case.X, case.y, sees="queries", runs=max(runs, 1000), **how
             )
         if case.fits:
             fits = case.fits // 5 if quick else case.fits
@@ -258,12 +258,12 @@ def measure(case: Case, quick: bool) -> dict[str, Any]:
 def line(row: dict[str, Any]) -> str:
     """One row as text."""
     cells = [f"{row['estimator']:<9}", f"{row['solver']:<23}", f"{row['claimed']:>4g}"]
-    for sees in ("questions", "model"):
+    for sees in ("queries", "model"):
         text = " " * 13
         if sees in row:
             text = f"{row[sees]:>6.3f} {row[f'{sees}_ratio']:>6.3f}"
         cells.append(text)
-    kind = row["questions_bound" if "questions" in row else "model_bound"]
+    kind = row["queries_bound" if "queries" in row else "model_bound"]
     return " | ".join([*cells, f"{kind:<15}", f"{row['seconds']:>5.0f} s"])
 
 
@@ -272,11 +272,11 @@ def report(rows: list[dict[str, Any]]) -> list[str]:
     complaints = []
     for row in rows:
         what = f"{row['estimator']}, {row['solver']}, epsilon={row['claimed']:g}"
-        for sees in ("questions", "model"):
+        for sees in ("queries", "model"):
             if row.get(f"{sees}_refuted"):
                 complaints.append(f"REFUTED: {what} ({sees}): at least {row[sees]:.4f}")
-        if row["gaussian"] and row.get("questions_ratio", 1.0) < TIGHT:
-            complaints.append(f"not tight: {what}: {row['questions_ratio']:.3f}")
+        if row["gaussian"] and row.get("queries_ratio", 1.0) < TIGHT:
+            complaints.append(f"not tight: {what}: {row['queries_ratio']:.3f}")
     return complaints
 
 
@@ -292,7 +292,7 @@ def main() -> int:
     chosen = [case for epsilon in EPSILONS for case in cases(epsilon)]
     if options.only:
         chosen = [c for c in chosen if options.only in (c.estimator, c.solver)]
-    print(f"{len(chosen)} rows; estimator | solver | claimed | questions, ratio | model, ratio")
+    print(f"{len(chosen)} rows; estimator | solver | claimed | queries, ratio | model, ratio")
     run = Parallel(n_jobs=options.jobs, return_as="generator_unordered")
     rows = []
     for row in run(delayed(measure)(case, options.quick) for case in chosen):

@@ -1,4 +1,4 @@
-"""Sessions of bandits that also note how their answers look if one user had another record."""
+"""Sessions of bandits whose answers are recorded, or which give recorded answers."""
 
 from __future__ import annotations
 
@@ -17,35 +17,32 @@ from ..privacy.arms.steps import StepSession
 from ..privacy.ledger import Ledger
 from ..privacy.mechanisms.gumbel import GumbelMechanism
 from ..privacy.mechanisms.toeplitz import Toeplitz
-from ..privacy.randomness import SecretNoise
-from .answers import Answer
-from .exact_answers import GaussianAnswer, VertexAnswer
-from .running_sums import SumsAnswer
+from ..privacy.randomness import SecretNoise, SystemNoise
+from .likelihoods import GaussianAnswer, UnknownLikelihoodError
+from .tape import Tape
 
-__all__ = ["WitnessSession"]
+__all__ = ["TapedSession"]
 
 _KNOWN = (GradientSession, MomentSession, SelectionSession, StepSession)
 
 
 @final
-class WitnessSession:
-    """Answers as a private session does, and takes notes that must not be published.
+class TapedSession:
+    """A private session whose answers are recorded, or one that gives recorded answers.
 
-    For each data set there is a twin without noise, which is given the rows of that data set with
-    the arms that were pulled in truth.
+    Beside it there is a twin without noise, which is given the same rows: its answers are exact.
 
     Parameters
     ----------
     plan, problem, ledger, adjacency, noise
-        As for :class:`~skdp.privacy.arms.base.ArmSession`.
-    records : tuple of tuple
-        ``(X, y)`` of each data set: contexts, and mapped rewards of all arms.
-    notes : list of Answer
-        Where answers are noted.
+        As for :class:`~skdp.privacy.arms.base.ArmSession`. Noise is drawn from the operating
+        system.
+    tape : Tape
+        The record.
 
     Raises
     ------
-    TypeError
+    UnknownLikelihoodError
         If it is not known how such a session answers.
     """
 
@@ -57,89 +54,83 @@ class WitnessSession:
         adjacency: Adjacency,
         noise: SecretNoise,
         *,
-        records: tuple[tuple[np.ndarray, np.ndarray], ...],
-        notes: list[Answer],
+        tape: Tape,
     ) -> None:
+        del noise
         kind = SESSIONS[type(plan)]
         if kind not in _KNOWN:
-            raise TypeError(
-                f"An audit of answers needs a likelihood for {kind.__name__}, and knows none; "
-                "audit what is published instead, with sees='model'."
-            )
-        self._inner = kind(plan, problem, ledger, adjacency, noise)
-        self._twins = [kind(plan, problem, ledger.anew(), adjacency, _Silence()) for _ in records]
-        self._records, self._notes = records, notes
-        self._sums: SumsAnswer | None = None
+            raise UnknownLikelihoodError(kind.__name__)
+        self._twin = kind(plan, problem, ledger.anew(), adjacency, _Silence())
+        # Without a record to make it is only charged, and says where in the plan the run is.
+        self._inner = kind(plan, problem, ledger, adjacency, SystemNoise())
+        self._tape = tape
+        self._exact: list[np.ndarray] = []
+        self._given: list[np.ndarray] = []
 
     def __getattr__(self, name: str) -> Any:
         # Public facts: the plan, and where in it the run is.
         return getattr(self._inner, name)
 
     def add(self, X: np.ndarray, arms: np.ndarray, y: np.ndarray) -> None:
-        """Take the rows of some more users; the twins have their own."""
-        here = slice(self._inner.seen, self._inner.seen + len(X))
-        self._inner.add(X, arms, y)
-        for twin, (contexts, rewards) in zip(self._twins, self._records, strict=True):
-            twin.add(contexts[here], arms, rewards[here][np.arange(len(X)), arms])
+        """Take the rows of some more users."""
+        for session in (self._inner, self._twin):
+            session.add(X, arms, y)
 
     def close(self) -> None:
         """Go on to the next block."""
-        for session in (self._inner, *self._twins):
+        for session in (self._inner, self._twin):
             session.close()
 
     def gradient(self, w: np.ndarray) -> np.ndarray:
         """The answer of the private session."""
-        # The sessions forget how many rows there were only when they are closed.
-        inner = cast(GradientSession, self._inner)
-        answer = inner.gradient(w)
-        n = len(inner._rows[0][0])
-        exact = tuple(cast(GradientSession, twin).gradient(w) for twin in self._twins)
-        of_sum = inner._mechanism
+        inner, twin = cast(GradientSession, self._inner), cast(GradientSession, self._twin)
+        given = self._tape.exchange("gradient", (w.copy(),), lambda: inner.gradient(w))
+        # The mechanism is that of the last answer, and rows are there until the block is closed.
+        n, of_sum = len(inner._rows[0][0]), inner._mechanism
         of_mean = replace(
             of_sum, sensitivity=of_sum.sensitivity / n, noise_scale=of_sum.noise_scale / n
         )
-        self._notes.append(GaussianAnswer(of_mean, exact, answer.copy()))
-        return answer
+        kept = given.copy()
+        self._tape.note(lambda sides: GaussianAnswer(sides, kept, of_mean), twin.gradient(w))
+        return given
 
     def moments(self) -> ArmMoments:
         """The answer of the private session."""
-        answer = cast(MomentSession, self._inner).moments()
-        if self._sums is None:
+        inner, twin = cast(MomentSession, self._inner), cast(MomentSession, self._twin)
+        # Its noise goes on from block to block, and so does the count of blocks.
+        fresh = inner.moments()
+        given = self._tape.exchange("moments", (), lambda: fresh)
+        if not self._given:
             mechanism = Toeplitz(len(cast(Any, self._inner.plan).ends))
             first = float(np.sqrt(mechanism.variances(np.array([1]))[0]))
-            exact: tuple[list[np.ndarray], ...] = tuple([] for _ in self._twins)
-            self._sums = SumsAnswer(mechanism, answer.scale / first, exact, [])
-            self._notes.append(self._sums)
-        for sums, twin in zip(self._sums.exact, self._twins, strict=True):
-            sums.append(_as_vector(cast(MomentSession, twin).moments()))
-        self._sums.given.append(_as_vector(answer))
-        return answer
+            self._tape.note_sums(mechanism, given.scale / first, self._given, self._exact)
+        self._exact.append(_as_vector(twin.moments()))
+        self._given.append(_as_vector(given))
+        return given
 
     def select(self, w: np.ndarray) -> np.ndarray:
         """The answer of the private session."""
-        inner = cast(SelectionSession, self._inner)
-        chosen = inner.select(w)
+        inner, twin = cast(SelectionSession, self._inner), cast(SelectionSession, self._twin)
+        chosen = self._tape.exchange("select", (w.copy(),), lambda: inner.select(w))
         block = inner.plan.ends.index(inner.seen)  # type: ignore[attr-defined]
-        sums = [cast(SelectionSession, twin)._sums(w) for twin in self._twins]
-        self._note(chosen, sums, inner._mechanisms[block].noise_scale)
+        self._note(chosen, twin._sums(w), inner._mechanisms[block].noise_scale)
         return chosen
 
     def step(self, w: np.ndarray, before: np.ndarray) -> np.ndarray:
         """The answer of the private session."""
-        inner = cast(StepSession, self._inner)
-        chosen = inner.step(w, before)
-        for twin in self._twins:
-            cast(StepSession, twin).step(w, before)
-        sums = [cast(StepSession, twin)._sums.copy() for twin in self._twins]
-        self._note(chosen, sums, inner._scale)
+        inner, twin = cast(StepSession, self._inner), cast(StepSession, self._twin)
+        fresh = inner.step(w, before)
+        chosen = self._tape.exchange("step", (w.copy(), before.copy()), lambda: fresh)
+        twin.step(w, before)
+        self._note(chosen, twin._sums.copy(), inner._scale)
         return chosen
 
-    def _note(self, chosen: np.ndarray, sums: list[np.ndarray], scale: float) -> None:
+    def _note(self, chosen: np.ndarray, sums: np.ndarray, scale: float) -> None:
         """One choice for each arm that has made one."""
         mechanism = GumbelMechanism(1.0, scale, 1)
         for arm in np.flatnonzero(chosen >= 0):
-            scores = tuple(np.concatenate([-total[arm], total[arm]]) for total in sums)
-            self._notes.append(VertexAnswer(mechanism, scores, chosen[[arm]]))
+            scores = np.concatenate([-sums[arm], sums[arm]])
+            self._tape.note_choice(mechanism, chosen[[arm]], scores)
 
 
 def _as_vector(moments: ArmMoments) -> np.ndarray:
@@ -151,7 +142,7 @@ def _as_vector(moments: ArmMoments) -> np.ndarray:
 
 
 class _Silence(SecretNoise):
-    """No noise: twins hand out exact answers, to nobody but their witness."""
+    """No noise: twins hand out exact answers, to nobody but the audit."""
 
     def normal(self, shape: int | tuple[int, ...]) -> np.ndarray:
         return np.zeros(shape)

@@ -3,21 +3,26 @@
 from __future__ import annotations
 
 from collections.abc import Callable, Mapping
+from dataclasses import replace
+from math import ceil
 from numbers import Integral
-from typing import Any, Literal
+from time import perf_counter
+from typing import Any, Literal, NamedTuple
 
 import numpy as np
+from sklearn.base import clone
 
 from ..arguments import shown
 from ..data.base import RowStore
 from ..estimators.bandit_base import PrivateBandit
+from ..model_selection.acting import ActsAsBest
 from ..privacy.adjacency import Adjacency
 from ..privacy.ledger import Ledger
 from ..privacy.queries.base import Query
 from ..privacy.randomness import SystemNoise
 from .canaries import audit_one_run
-from .claims import Claim, calculus_for
-from .noting import answer_to
+from .claims import Claim, adjacency_of, calculus_for
+from .likelihoods import Answer, UnknownLikelihoodError
 from .options import (
     BOUNDS,
     METHODS,
@@ -25,16 +30,27 @@ from .options import (
     arrays,
     check_kind,
     check_options,
-    check_question,
+    check_query,
     cut,
     refuse_zero_out,
+    searches,
 )
-from .pairs import check_neighbours, farthest_pair
-from .result import AuditResult, bounded
-from .samples import Sees, fresh_ratios, samples_of
-from .trials import BanditTrial, FitTrial, Trial
+from .pairs import candidates, check_neighbours, farthest
+from .programs import BanditProgram, FitProgram, Program, Recording
+from .query_answers import answer_to
+from .result import AuditResult, bounded, leaking
+from .samples import Sees, fresh_ratios, ratios_of_queries, samples_of_runs
+from .tape import DivergedError
 
-__all__ = ["audit", "audit_question"]
+__all__ = ["audit", "audit_query"]
+
+# Random numbers that an audit of queries draws by default, and runs of it.
+_NUMBERS = 80_000_000
+_FEWEST_ANSWERS, _MOST_ANSWERS = 200, 400_000
+# Share of mu that counting may lose. Counting n runs on either side loses 2.9 / sqrt(n) at 0.95.
+_LOST, _LOST_BY_ONE = 0.04, 2.9
+# Seconds that fits take by default, and how many there are.
+_SECONDS, _FEWEST_FITS, _MOST_FITS = 20.0, 40, 1000
 
 
 def audit(
@@ -45,7 +61,7 @@ def audit(
     other: tuple[Any, Any] | None = None,
     row: int = 0,
     method: Literal["many_runs", "one_run"] = "many_runs",
-    sees: Sees = "model",
+    sees: Sees = "auto",
     bound: Literal["auto", "clopper_pearson", "gaussian"] = "auto",
     runs: int | None = None,
     calls: int | None = None,
@@ -63,17 +79,27 @@ def audit(
     which each canary row is in one of two versions at random, and somebody guesses which (Steinke,
     Nasr and Jagielski, 2023); that is cheap and gives away much.
 
-    What is published, and so looked at:
+    What is looked at:
 
-    - ``sees='model'``: the coefficients, after ``fit``, after each call of ``partial_fit``, or, of
-      a bandit, all released weights and the actions of all other users. A direction in which to
-      look is learned from a quarter of the runs, which are not counted.
-    - ``sees='answers'``: all answers of the oracle, or of a bandit's session, by their likelihood
-      ratio. The claim covers them, and they tell more than the model that is made of them.
-    - ``sees='questions'``: one fit is recorded, and each of its questions is answered as often as
-      there are runs, by the mechanisms that answered it first. Thousands of times cheaper than
-      fitting anew, so that a million runs are feasible; it does not try how a fit goes on from
-      answers, and does not see noise that is shared between the answers of a fit.
+    - ``sees='queries'``: one fit is recorded, and each of its queries is answered as often as there
+      are runs, by the mechanisms that answered it first; the likelihood ratio of all answers is
+      the statistic. Thousands of times cheaper than fitting anew, so that bounds come close to the
+      claim in seconds; it does not try how a fit goes on from other answers, and does not see noise
+      that is shared between the answers of a fit.
+    - ``sees='answers'``: the same from whole fits, or runs of a bandit.
+    - ``sees='model'``: what is published: coefficients after ``fit``, after each call of
+      ``partial_fit``, what transformers have learned, or, of a bandit, all released weights and the
+      actions of all other users. A direction in which to look is learned from a quarter of the
+      runs, which are not counted. The bound stays far below most claims.
+    - ``sees='auto'``: queries, unless there is a ``statistic`` or no likelihood is known for some
+      answer; then the model. Of a private search, the published winner.
+
+    Before that, the boundary is tried: the recorded fit is replayed over neighbours, with the
+    recorded answers. If it asks other queries, or publishes or warns of anything else, the row can
+    be told beside all noise, and the claim is refuted whatever the answers say: see
+    :attr:`AuditResult.leaks`. Pipelines, column transformers and unions are audited as they are,
+    against the total of :func:`skdp.privacy_spent`. Searches, and streams that stay open over
+    several calls, are not replayed.
 
     Every run draws its noise from the operating system, whatever ``random_state`` says. The result
     tells of the data: audit with made-up or public rows.
@@ -81,10 +107,9 @@ def audit(
     Parameters
     ----------
     estimator : estimator
-        Of this package, with the parameters whose claim is in question. It is copied, not fitted.
-        A search needs ``other`` and a ``statistic``; a transformer needs a ``statistic``, unless
-        its answers or questions are looked at.
-    X : ndarray or CSR matrix of shape (n_samples, n_features)
+        With the parameters whose claim is in question. It is copied, not fitted.
+        It may be a pipeline, or composed in other ways that ``skdp.privacy_spent`` takes apart.
+    X : ndarray, dataframe or CSR matrix of shape (n_samples, n_features)
         Rows. Few of them make fast runs. For a bandit the contexts of users, in their order.
     y : ndarray of shape (n_samples,)
         Targets. For a bandit what each user would return for each arm, (n_samples, n_arms).
@@ -98,27 +123,27 @@ def audit(
         The row that is replaced, if ``other`` is not given, or left out.
     method : {'many_runs', 'one_run'}, default='many_runs'
         See above.
-    sees : {'model', 'answers', 'questions'}, default='model'
-        See above. One run knows ``'model'`` alone, and so do streaming solvers under
+    sees : {'auto', 'queries', 'answers', 'model'}, default='auto'
+        See above. One run knows ``'model'`` alone, and so do searches, and streaming solvers under
         ``partial_fit`` and as policies of bandits.
     bound : {'auto', 'clopper_pearson', 'gaussian'}, default='auto'
         ``'gaussian'`` bounds mu among claims of Gaussian DP, which is much tighter;
         ``'clopper_pearson'`` needs no such claim. ``'auto'`` takes the former where all that was
         released has Gaussian noise.
     runs : int, optional
-        Runs on each of the two data sets; by default 1000, and 100 000 for ``'questions'``. For one
-        run, the number of guesses; by default the best of several, each with its part of the
-        failure.
+        Runs on each of the two data sets; by default as many answers as bring the bound close to
+        the claim, or as many fits as take about 20 seconds. For one run, the number of guesses; by
+        default the best of several, each with its part of the failure.
     calls : int, optional
         If given, rows go to ``partial_fit`` in so many calls of about the same size.
     statistic : callable, optional
-        For ``sees='model'``: a number for a fitted model, in place of its coefficients.
+        For ``sees='model'``: a number for a fitted model, in place of what it has published.
     fit_params : Mapping, optional
         More arguments of ``fit``, such as ``groups``.
     confidence : float, default=0.95
         Probability with which the bound is below the true epsilon.
     n_jobs : int, optional
-        Number of processes, as for joblib.
+        Number of processes, as for joblib; of threads for queries, by default two.
     verbose : int, default=0
         Above 0 progress is printed, as by joblib.
 
@@ -132,12 +157,12 @@ def audit(
     ValueError
         If the data are no neighbours, or the options do not go together.
     TypeError
-        If answers are to be looked at for which no likelihood is known.
+        If answers or queries are to be looked at for which no likelihood is known.
 
     References
     ----------
-    Clopper and Pearson (1934); Kairouz, Oh and Viswanath (2015); Nasr et al. (2023) for bounds on
-    mu; Steinke, Nasr and Jagielski (2023).
+    Clopper and Pearson (1934); Hoeffding (1956); Kairouz, Oh and Viswanath (2015); Nasr et al.
+    (2023) for bounds on mu; Steinke, Nasr and Jagielski (2023).
 
     Examples
     --------
@@ -146,9 +171,9 @@ def audit(
     >>> from skdp.audit import audit
     >>> X, y = np.ones((3, 1)), np.array([1.0, 0.0, 0.0])
     >>> model = DPLinearRegression(1.0, data_norm=1.0, target_bounds=(-1, 1))
-    >>> result = audit(model, X, y, sees="questions")
-    >>> result.epsilon
-    1.0
+    >>> result = audit(model, X, y)
+    >>> result.epsilon, result.sees, result.refuted
+    (1.0, 'queries', False)
     """
     chosen: list[tuple[str, Any, tuple[str, ...]]] = [
         ("method", method, METHODS),
@@ -162,14 +187,15 @@ def audit(
     check_options(
         estimator, sees=sees, one_run=one_run, runs=runs, calls=calls, confidence=confidence
     )
-    if statistic is not None and (one_run or sees != "model"):
+    if statistic is not None and (one_run or sees not in ("auto", "model")):
         raise ValueError(
             f"audit needs many runs and sees='model' for a statistic, got {shown(sees)}."
         )
-    check_kind(estimator, sees=sees, method=method, calls=calls, other=other, statistic=statistic)
+    adjacency = adjacency_of(estimator)
+    check_kind(estimator, sees=sees, one_run=one_run, calls=calls, adjacency=adjacency)
     data = arrays(X, y)
     other = None if other is None else arrays(*other)
-    bandit, zero_out = isinstance(estimator, PrivateBandit), estimator.adjacency == "zero_out"
+    bandit, zero_out = isinstance(estimator, PrivateBandit), adjacency == "zero_out"
     if zero_out:
         refuse_zero_out(other, calls, bandit=bandit)
     if isinstance(row, bool) or not isinstance(row, Integral) or not 0 <= row < len(data[1]):
@@ -182,37 +208,162 @@ def audit(
         )
     parts, params = cut(len(data[1]), calls), dict(fit_params or {})
     if one_run:
-        trial = FitTrial(estimator, (data, data), None, None, parts, params)
-        return audit_one_run(trial, other, runs, confidence)
-    several: Trial
+        both = FitProgram(estimator, (data, data), None, parts, params)
+        return audit_one_run(both, other, runs, confidence)
+    if other is not None:
+        row = check_neighbours(data, other)
+    program: Program
     if bandit:
         assert other is not None
-        several = BanditTrial(estimator, (data, other), check_neighbours(data, other))
-    elif zero_out:
-        several = FitTrial(estimator, (data, data), row, np.array([row]), None, params)
+        program = BanditProgram(estimator, (data, other), row)
     else:
-        if other is None:
-            data, other = farthest_pair(estimator, data, row, parts, params)
-        else:
-            row = check_neighbours(data, other)
-        # A part of a stream counts its rows anew.
-        known = row if parts is None else None
-        several = FitTrial(estimator, (data, other), known, None, parts, params)
-    claim = Claim.of(several.run(0)[0])
+        left_out = np.array([row]) if zero_out else None
+        pair = (data, data) if zero_out else (data,) if other is None else (data, other)
+        program = FitProgram(estimator, pair, left_out, parts, params)
+    view: str = sees
+    if searches(estimator):
+        found, view = _of_search(program, row), "winner"
+    else:
+        found = _replayed(program, row)
+    if found.leaks:
+        return leaking(found.leaks, found.claim, adjacency, confidence)
+    if view == "auto":
+        known = isinstance(found.answers, list) and statistic is None
+        view = "queries" if known else "model"
+    if view in ("answers", "queries") and not isinstance(found.answers, list):
+        raise found.answers
+    claim = found.claim
     if bound == "gaussian" and not claim.gaussian:
         raise ValueError(
             f"audit needs bound='clopper_pearson' for {type(estimator).__name__} with these "
             "parameters, which releases more than answers with Gaussian noise, got 'gaussian'."
         )
-    if runs is None:
-        runs = 100_000 if sees == "questions" else 1000
     chosen = claim.bound if bound == "auto" else bound
-    samples = samples_of(several, sees, runs, statistic, n_jobs, verbose)
-    adjacency = Adjacency(estimator.adjacency).value
-    return bounded(samples, claim, sees, chosen, adjacency, confidence)
+    if view == "queries":
+        assert isinstance(found.answers, list)
+        runs = runs or _affordable(found.answers, gaussian=chosen == "gaussian")
+        samples = ratios_of_queries(found.answers, runs, n_jobs, verbose)
+    else:
+        # The answers of a run are found by a replay, which takes as long.
+        seconds = found.seconds * (4 if view == "answers" else 2)
+        runs = runs or int(np.clip(_SECONDS / seconds, _FEWEST_FITS, _MOST_FITS))
+        samples = samples_of_runs(found.program, view, runs, statistic, n_jobs, verbose)
+    return bounded(samples, claim, view, chosen, adjacency, confidence)
 
 
-def audit_question(
+class _Found(NamedTuple):
+    """A program with two data sets, and what is known before it is run over and over.
+
+    ``answers`` are those of a recorded fit under both, or why there are none.
+    """
+
+    program: Program
+    claim: Claim
+    seconds: float
+    answers: list[Answer] | UnknownLikelihoodError
+    leaks: list[str]
+
+
+def _replayed(program: Program, row: int) -> _Found:
+    """Record a run, and replay it over the other data set, or over all that may be."""
+    began = perf_counter()
+    claim = Claim.of(program.run(0))
+    seconds = perf_counter() - began
+    try:
+        recording = program.record()
+    except UnknownLikelihoodError as unknown:
+        return _Found(program, claim, seconds, unknown, [])
+    asked = {name for name, _, _ in recording.tape.asked} | recording.tape.streams
+    if isinstance(program, FitProgram) and not claim.queries <= asked:
+        if len(program.data) == 1:
+            sets = candidates(program.estimator, program.data[0], row, None)
+            program = replace(program, data=(sets[0], sets[1]))
+        open_stream = UnknownLikelihoodError("a stream that is open over several calls")
+        return _Found(program, claim, seconds, open_stream, [])
+    try:
+        tried, accepted, leaks = _neighbours(program, recording, row)
+    except DivergedError:
+        again = UnknownLikelihoodError("queries that differ when a run is repeated")
+        return _Found(program, claim, seconds, again, [])
+    if leaks:
+        return _Found(tried, claim, seconds, [], leaks)
+    try:
+        answers = recording.tape.answers()
+    except UnknownLikelihoodError as unknown:
+        pair = (tried.data[accepted[0]], tried.data[accepted[-1]])
+        return _Found(replace(program, data=pair), claim, seconds, unknown, [])
+    i, j = (0, 1) if len(accepted) == 2 else farthest(answers, len(accepted))
+    program = replace(program, data=(tried.data[accepted[i]], tried.data[accepted[j]]))
+    return _Found(program, claim, seconds, [answer.between(i, j) for answer in answers], [])
+
+
+def _neighbours(
+    program: Program, recording: Recording, row: int
+) -> tuple[Program, list[int], list[str]]:
+    """Replay a recorded run over all neighbours: the program with them, those taken, and leaks."""
+    zero_out = isinstance(program, FitProgram) and program.left_out is not None
+    tried, accepted = program, [0]
+    if isinstance(program, FitProgram) and (zero_out or len(program.data) == 1):
+        sets = candidates(program.estimator, program.data[0], row, _coefficients(recording))
+        tried = replace(program, data=(program.data[0], *sets), left_out=None)
+        for k in range(1, len(tried.data)):
+            try:
+                leaks = tried.replay(recording, k)
+            except DivergedError:
+                raise
+            except Exception:
+                # Which rows are refused is part of no claim.
+                continue
+            if leaks:
+                return tried, [], leaks
+            accepted.append(k)
+            if zero_out:
+                recording.tape.forget()
+        if not zero_out:
+            return tried, accepted, []
+    try:
+        return program, [0, 1], program.replay(recording, 1)
+    except DivergedError:
+        raise
+    except Exception as failure:
+        return program, [], [f"{type(failure).__name__} is raised for the second data set alone"]
+
+
+def _of_search(program: Program, row: int) -> _Found:
+    """Run a search once, on neighbours that are far apart for what is searched over."""
+    if len(program.data) == 1:
+        estimator = program.estimator
+        params = estimator.get_params(deep=True).items()
+        inner = {name: part.estimator for name, part in params if isinstance(part, ActsAsBest)}
+        if isinstance(estimator, ActsAsBest):
+            searched = estimator.estimator
+        else:
+            searched = clone(estimator).set_params(**inner)
+        found = _replayed(replace(program, estimator=searched), row)
+        program = replace(program, data=found.program.data[-2:])
+    began = perf_counter()
+    claim = Claim.of(program.run(0))
+    unknown = UnknownLikelihoodError(type(program.estimator).__name__)
+    return _Found(program, claim, perf_counter() - began, unknown, [])
+
+
+def _coefficients(recording: Recording) -> np.ndarray | None:
+    coef = getattr(recording.model, "coef_", None)
+    return None if coef is None else np.asarray(coef, dtype=float)
+
+
+def _affordable(answers: list[Answer], *, gaussian: bool) -> int:
+    """Number of fresh answers that bring a bound close to the claim, or that can be drawn soon."""
+    cost = sum(answer.cost for answer in answers)
+    most = min(_MOST_ANSWERS, _NUMBERS / (2 * max(cost, 1.0)))
+    if gaussian:
+        squares = [answer.coordinates(1) - answer.coordinates(0) for answer in answers]
+        square = sum(float(np.vdot(move, move)) for move in squares)
+        most = min(most, (_LOST_BY_ONE / _LOST) ** 2 / max(square, 1e-9))
+    return max(_FEWEST_ANSWERS, ceil(most))
+
+
+def audit_query(
     query: Query,
     first: RowStore,
     second: RowStore,
@@ -223,12 +374,12 @@ def audit_question(
     runs: int = 100_000,
     confidence: float = 0.95,
 ) -> AuditResult:
-    """Have one question answered many times on two data sets, and compare with its price.
+    """Have one query answered many times on two data sets, and compare with its price.
 
     Parameters
     ----------
     query : Query
-        The question.
+        The query.
     first, second : RowStore
         Neighbours; under zero-out the second may lack the row.
     adjacency : Adjacency, default=Adjacency.REPLACE_ONE
@@ -252,12 +403,11 @@ def audit_question(
     ValueError
         If a number is outside its range, or the data sets differ in features.
     """
-    check_question(query, (first, second), adjacency, runs, confidence)
+    check_query(query, (first, second), adjacency, runs, confidence)
     calculus = calculus_for(query, adjacency, epsilon, delta)
     ledger = Ledger(epsilon, delta, calculus=calculus)
-    mechanism, claim = Claim.of_question(query, adjacency, ledger)
-    stores = (first, second)
+    mechanism, claim = Claim.of_query(query, adjacency, ledger)
     given = mechanism.randomize(query.evaluate(first), SystemNoise())
-    notes = [answer_to(query, mechanism, stores, given, None)]
-    samples = fresh_ratios(notes, 0, runs), fresh_ratios(notes, 1, runs)
-    return bounded(samples, claim, "questions", claim.bound, adjacency.value, confidence)
+    answers = [answer_to(query, mechanism, given, (first, second)).between(0, 1)]
+    samples = fresh_ratios(answers, 0, runs), fresh_ratios(answers, 1, runs)
+    return bounded(samples, claim, "queries", claim.bound, adjacency.value, confidence)

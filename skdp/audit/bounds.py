@@ -7,10 +7,14 @@ probability that it says so of the first data set, and beta that it does not of 
   ``1 - alpha <= exp(epsilon) beta + delta`` (Kairouz, Oh and Viswanath, 2015);
 - mu-GDP means ``mu >= Phi^-1(1 - alpha) - Phi^-1(beta)`` (Dong, Roth and Su, 2022).
 
-Both sides are monotone in alpha and beta, so upper limits on the two, each right with probability
-``1 - failure / 2``, give a lower bound on epsilon or mu that is right with probability
-``1 - failure``. It holds for a statistic and a threshold that were fixed before the runs counted
-here, or chosen by other runs.
+For epsilon, both sides are monotone in alpha and beta, so upper limits on the two, each right with
+probability ``1 - failure / 2``, give a lower bound that is right with probability ``1 - failure``.
+For mu, whatever the threshold, ``(alpha + beta) / 2 >= Phi(-mu / 2)``, so an upper limit on the
+share of errors among as many runs on either data set is enough. The errors of the two are
+binomial with different probabilities; their sum has lighter tails than a binomial of the mean
+probability (Hoeffding, 1956, theorem 4: for counts at least 1 away from the mean), so the limit of
+Clopper and Pearson holds for it. Both hold for a statistic and a threshold that were fixed before
+the runs counted here, or chosen by other runs.
 """
 
 from __future__ import annotations
@@ -70,8 +74,10 @@ class Counts:
 
     def mu(self, failure: float) -> float:
         """No mu-GDP mechanism with a lesser mu, but with this failure."""
-        alpha, beta = self.limits(failure)
-        return max(0.0, float(-ndtri(alpha) - ndtri(beta)))
+        wrong = self.false_positives + self.false_negatives
+        # At more than a quarter the limit could lie between the mean and the count next to it.
+        share = upper_limit(wrong, self.of_first + self.of_second, min(failure, 0.25))
+        return max(0.0, -2.0 * float(ndtri(share)))
 
     def bound(self, bound: Bound, delta: float, failure: float) -> float:
         """The epsilon of one of the two bounds."""

@@ -12,8 +12,8 @@ import scipy.sparse as sp
 from .claims import Claim
 from .one_run import Guesses
 from .pairs import differing_rows, opposite_targets
+from .programs import FitProgram
 from .result import AuditResult, trade_off
-from .trials import FitTrial
 
 __all__ = ["audit_one_run"]
 
@@ -22,7 +22,7 @@ _SHARES = (0.1, 0.25, 0.5, 1.0)
 
 
 def audit_one_run(
-    trial: FitTrial, other: tuple[Any, Any] | None, guesses: int | None, confidence: float
+    program: FitProgram, other: tuple[Any, Any] | None, guesses: int | None, confidence: float
 ) -> AuditResult:
     """Fit once, guess which version of each canary there was, and bound by the right guesses.
 
@@ -33,7 +33,7 @@ def audit_one_run(
 
     Parameters
     ----------
-    trial : FitTrial
+    program : FitProgram
         The estimator, and the first version of all rows.
     other : tuple or None
         ``(X, y)`` with the second versions; None for other targets, or under zero-out.
@@ -47,11 +47,11 @@ def audit_one_run(
     ValueError
         If there are fewer canaries than guesses.
     """
-    first, zero_out = trial.data[0], trial.estimator.adjacency == "zero_out"
+    first, zero_out = program.data[0], program.estimator.adjacency == "zero_out"
     if zero_out:
         second, canaries = first, np.arange(len(first[1]))
     else:
-        second = opposite_targets(trial.estimator, first) if other is None else other
+        second = opposite_targets(program.estimator, first) if other is None else other
         canaries = differing_rows(first, second)
     m = canaries.size
     if m < max(2, guesses or 0):
@@ -62,10 +62,10 @@ def audit_one_run(
     swapped = np.frombuffer(os.urandom(m), dtype=np.uint8) % 2 == 1
     chosen = canaries[swapped]
     if zero_out:
-        mixed = replace(trial, left_out=chosen)
+        mixed = replace(program, left_out=chosen)
     else:
-        mixed = replace(trial, data=(first, _mixed(first, second, chosen)))
-    model, _ = mixed.run(1)
+        mixed = replace(program, data=(first, _mixed(first, second, chosen)))
+    model = mixed.run(1)
     scores = -_fits(model, first, canaries)
     if not zero_out:
         scores += _fits(model, second, canaries)
@@ -88,7 +88,7 @@ def audit_one_run(
         method="one_run",
         sees="model",
         bound="guesses",
-        adjacency=trial.estimator.adjacency,
+        adjacency=program.estimator.adjacency,
         runs=m,
         gaussian=claim.gaussian,
         observed=observed,

@@ -12,7 +12,6 @@ import scipy.sparse as sp
 from ..arguments import shown
 from ..data.base import RowStore
 from ..model_selection.acting import ActsAsBest
-from ..preprocessing.base import PrivateTransformer
 from ..privacy.adjacency import Adjacency
 from ..privacy.queries.base import Query
 
@@ -23,13 +22,14 @@ __all__ = [
     "arrays",
     "check_kind",
     "check_options",
-    "check_question",
+    "check_query",
     "cut",
     "refuse_zero_out",
+    "searches",
 ]
 
 METHODS = ("many_runs", "one_run")
-SEES = ("answers", "model", "questions")
+SEES = ("auto", "answers", "model", "queries")
 BOUNDS = ("auto", "clopper_pearson", "gaussian")
 
 _STORES = ("first", "second")
@@ -68,20 +68,15 @@ def check_options(
         raise ValueError(f"audit needs at least {least} runs, a whole number, got {shown(runs)}.")
     if calls is not None and not (isinstance(calls, Integral) and int(calls) >= 1):
         raise ValueError(f"audit needs at least 1 call, a whole number, got {shown(calls)}.")
-    if one_run and sees != "model":
+    if one_run and sees not in ("auto", "model"):
         raise ValueError(f"audit needs sees='model' for one run, got {shown(sees)}.")
-    if not hasattr(estimator, "adjacency"):
+    if isinstance(estimator, type) or not hasattr(estimator, "get_params"):
         raise ValueError(
-            "audit needs a private estimator of this package, got "
-            f"{type(estimator).__name__}, which has no adjacency. Audit the private steps of a "
-            "pipeline one by one, each on rows as they reach it; what learns nothing claims "
-            "nothing."
+            f"audit needs an estimator, got {type(estimator).__name__} without get_params."
         )
 
 
-def check_kind(
-    estimator: Any, *, sees: str, method: str, calls: Any, other: Any, statistic: Any
-) -> None:
+def check_kind(estimator: Any, *, sees: str, one_run: bool, calls: Any, adjacency: str) -> None:
     """Refuse what a transformer or a search cannot be audited with.
 
     A search fits in secret number, with oracles that see parts of the rows, so that nothing is
@@ -89,8 +84,10 @@ def check_kind(
 
     Parameters
     ----------
-    estimator, sees, method, calls, other, statistic
-        As for :func:`~skdp.audit.audit`.
+    estimator, sees, one_run, calls
+        As for :func:`check_options`.
+    adjacency : str
+        Neighbouring relation of the claim.
 
     Raises
     ------
@@ -98,38 +95,41 @@ def check_kind(
         Naming all that it takes.
     """
     who = type(estimator).__name__
+    method = "one_run" if one_run else "many_runs"
     got = f"got method={shown(method)}, sees={shown(sees)}, calls={shown(calls)}"
-    if isinstance(estimator, ActsAsBest):
-        possible = method == "many_runs" and sees == "model" and calls is None
-        given = other is not None and statistic is not None
-        if not (possible and given and estimator.adjacency == Adjacency.REPLACE_ONE):
+    if searches(estimator):
+        possible = not one_run and sees in ("auto", "model") and calls is None
+        if not (possible and adjacency == Adjacency.REPLACE_ONE):
             raise ValueError(
-                f"audit needs many runs, sees='model', calls=None, other data, a statistic and "
-                f"adjacency='replace_one' for {who}, of which only the winner is published, {got}, "
-                f"{'no ' if other is None else ''}other data, "
-                f"{'no ' if statistic is None else 'a '}statistic and "
-                f"adjacency={shown(estimator.adjacency)}. "
-                "Audit the estimator that is searched over for more."
+                f"audit needs many runs, sees='model', calls=None and adjacency='replace_one' for "
+                f"{who}, of which only the winner is published, {got} and adjacency="
+                f"{shown(adjacency)}. Audit the estimator that is searched over for more."
             )
-    elif isinstance(estimator, PrivateTransformer):
-        seen = sees != "model" or statistic is not None
-        if method != "many_runs" or calls is not None or not seen:
-            raise ValueError(
-                f"audit needs many runs, calls=None and sees='questions' or 'answers', or a "
-                f"statistic, for {who}, which has no coef_ to look at, {got} and "
-                f"{'no ' if statistic is None else 'a '}statistic."
-            )
+    elif (one_run or calls is not None) and not hasattr(estimator, "predict"):
+        raise ValueError(f"audit needs many runs and calls=None for {who}, {got}.")
 
 
-def check_question(
+def searches(estimator: Any) -> bool:
+    """Whether an estimator is a private search, or holds one.
+
+    Parameters
+    ----------
+    estimator : estimator
+        Of any kind.
+    """
+    parts = [estimator, *estimator.get_params(deep=True).values()]
+    return any(isinstance(part, ActsAsBest) for part in parts)
+
+
+def check_query(
     query: Any, stores: tuple[Any, Any], adjacency: Any, runs: Any, confidence: Any
 ) -> None:
-    """Refuse what is no question about two data sets, and numbers outside their range.
+    """Refuse what is no query about two data sets, and numbers outside their range.
 
     Parameters
     ----------
     query : Query
-        The question.
+        The query.
     stores : tuple of RowStore
         The two data sets.
     adjacency : Adjacency
@@ -146,7 +146,7 @@ def check_question(
     ValueError
         If a number is outside its range, or the data sets differ in features.
     """
-    who = "audit_question"
+    who = "audit_query"
     wanted = [("query", query, Query), ("adjacency", adjacency, Adjacency)]
     wanted += [(name, rows, RowStore) for name, rows in zip(_STORES, stores, strict=True)]
     for name, value, kind in wanted:
@@ -194,7 +194,9 @@ def refuse_zero_out(other: Any, calls: int | None, *, bandit: bool) -> None:
 
 
 def arrays(X: Any, y: Any) -> tuple[Any, Any]:
-    """Arrays that can be indexed by rows; a sparse matrix becomes CSR.
+    """Arrays, or a dataframe, of which rows can be taken; a sparse matrix becomes CSR.
+
+    Whole numbers become floats, so that a row can be replaced by any other.
 
     Parameters
     ----------
@@ -206,10 +208,14 @@ def arrays(X: Any, y: Any) -> tuple[Any, Any]:
     ValueError
         If they are no rows and as many targets.
     """
-    X = sp.csr_array(X) if sp.issparse(X) else np.asarray(X)
+    if hasattr(X, "iloc"):
+        X = X.astype({name: float for name in X.columns if X[name].dtype.kind in "iu"})
+    else:
+        X = sp.csr_array(X) if sp.issparse(X) else np.asarray(X)
+        if X.dtype.kind == "c":
+            raise ValueError("audit needs rows of real numbers, got complex ones.")
+        X = X.astype(float) if X.dtype.kind in "iub" else X
     y = np.asarray(y)
-    if X.dtype.kind == "c":
-        raise ValueError("audit needs rows of real numbers, got complex ones.")
     if X.ndim != 2 or y.ndim not in (1, 2) or X.shape[0] != len(y) or not len(y):
         raise ValueError(
             f"audit needs rows in two dimensions and as many targets, got X of shape {X.shape} and "

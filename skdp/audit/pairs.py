@@ -1,28 +1,28 @@
 """Neighbouring data sets: those that somebody passes in, and a search for some that are far apart.
 
-The search looks at one row and a few that may replace it: long ones, which clipping has to shorten,
-in a direction and against it, across it, and none, with targets at either end. Along one recorded
-fit it computes how far apart the answers to all questions are for each two of them, and takes the
-two that are farthest apart. Whatever is searched with, an audit of the pair is valid, because
-the runs that are counted come later.
+The search replaces one row by a few others: long ones, which clipping has to shorten, along the row
+and across it, along the coefficients of a recorded fit and across them, in a few random directions,
+at the ends of all columns, and none, each with targets at either end. The recorded fit is replayed
+over each of them, which says how far apart the answers are for each two, and the two that are
+farthest apart are taken. Whatever is searched with, an audit of the pair is valid, because the runs
+that are counted come later.
 """
 
 from __future__ import annotations
 
-from collections.abc import Mapping
-from itertools import combinations
-from math import inf
 from typing import Any
 
 import numpy as np
 import scipy.sparse as sp
 
-from .trials import FitTrial
+from .likelihoods import Answer
 
-__all__ = ["check_neighbours", "differing_rows", "farthest_pair", "opposite_targets"]
+__all__ = ["candidates", "check_neighbours", "differing_rows", "farthest", "opposite_targets"]
 
 # Times the bound on rows, or the longest row if there is none.
 _LONG = 1e3
+# Directions that are tried beside those that follow from the row and from coefficients.
+_RANDOM = 8
 
 
 def differing_rows(data: tuple[Any, Any], other: tuple[Any, Any]) -> np.ndarray:
@@ -47,7 +47,7 @@ def differing_rows(data: tuple[Any, Any], other: tuple[Any, Any]) -> np.ndarray:
     if sp.issparse(X):
         changed = np.diff(sp.csr_array(sp.csr_array(X) - sp.csr_array(other_X)).indptr) > 0
     else:
-        changed = (other_X != X).any(axis=1)
+        changed = (np.asarray(other_X) != np.asarray(X)).any(axis=1)
     targets = (y != other_y).reshape(len(y), -1).any(axis=1)
     return np.flatnonzero(changed | targets)
 
@@ -74,33 +74,24 @@ def check_neighbours(data: tuple[Any, Any], other: tuple[Any, Any]) -> int:
     return int(rows[0])
 
 
-def farthest_pair(
-    estimator: Any,
-    data: tuple[Any, Any],
-    row: int,
-    calls: tuple[slice, ...] | None,
-    fit_params: Mapping[str, Any],
-) -> tuple[tuple[Any, Any], tuple[Any, Any]]:
-    """The data with two candidates for one row whose answers are farthest apart.
+def farthest(answers: list[Answer], data_sets: int) -> tuple[int, int]:
+    """The two data sets whose answers are farthest apart.
 
     Parameters
     ----------
-    estimator : estimator
-        What will be audited.
-    data : tuple
-        ``(X, y)``.
-    row : int
-        Which row is replaced.
-    calls, fit_params
-        As for :class:`~skdp.audit.trials.FitTrial`.
+    answers : list of Answer
+        Under all data sets.
+    data_sets : int
+        How many there are.
     """
-    sets = tuple(_with_row(data, row, x, t) for x, t in _candidates(estimator, data, row))
-    trial = FitTrial(estimator, sets, row=row, calls=calls, fit_params=fit_params)
-    _, notes = trial.witnessed(0, trial.stores())
-    pairs = list(combinations(range(len(sets)), 2))
-    apart = [sum(note.squared_distance(i, j) for note in notes) for i, j in pairs]
-    i, j = pairs[int(np.argmax(apart))]
-    return sets[i], sets[j]
+    squares = np.zeros((data_sets, data_sets))
+    for answer in answers:
+        vectors = np.stack([answer.coordinates(k) for k in range(data_sets)])
+        vectors = vectors - vectors[0]
+        norms = np.square(vectors).sum(axis=1)
+        squares += norms[:, None] + norms - 2 * vectors @ vectors.T
+    i, j = np.unravel_index(int(np.argmax(np.triu(squares, 1))), squares.shape)
+    return int(i), int(j)
 
 
 def opposite_targets(estimator: Any, data: tuple[Any, Any]) -> tuple[Any, Any]:
@@ -114,53 +105,113 @@ def opposite_targets(estimator: Any, data: tuple[Any, Any]) -> tuple[Any, Any]:
         ``(X, y)``.
     """
     X, y = data
-    low, high = _ends(estimator, y)
-    if hasattr(estimator, "classes"):
+    low, high = _ends(estimator, y)[:2]
+    if _given(estimator, "classes", 0) != 0:
         return X, np.where(y == low, high, low)
     return X, np.where(y > 0.5 * (low + high), low, high)
 
 
-def _candidates(estimator: Any, data: tuple[Any, Any], row: int) -> list[tuple[np.ndarray, Any]]:
+def candidates(
+    estimator: Any, data: tuple[Any, Any], row: int, coef: np.ndarray | None
+) -> list[tuple[Any, Any]]:
+    """The data with other rows in place of one.
+
+    Parameters
+    ----------
+    estimator : estimator
+        Whose bounds and classes count.
+    data : tuple
+        ``(X, y)``.
+    row : int
+        Which row is replaced.
+    coef : ndarray or None
+        Coefficients of a fit, if there are any.
+    """
     X, y = data
-    dense = np.asarray(X[[row]].toarray() if sp.issparse(X) else X[[row]], dtype=float)[0]
-    size = np.abs(dense).max(initial=0.0)
+    numeric = _numeric(X)
+    values = _dense(X, numeric)
+    own = values[row]
+    size = np.abs(own).max(initial=0.0)
     # What can be no row is left to the estimator to refuse.
-    along = dense / size if 0 < size < inf else np.ones_like(dense)
-    along = along / np.linalg.norm(along)
-    across = np.zeros_like(along)
-    across[int(np.abs(along).argmin())] = 1.0
-    length = getattr(estimator, "data_norm", None) or _longest(X)
-    rows = [_LONG * length * along, -_LONG * length * along, np.zeros_like(along)]
+    along = own / size if 0 < size < np.inf else np.ones_like(own)
+    along = _unit(along)
+    directions = [along]
     if along.size > 1:
-        rows += [_LONG * length * across, _LONG * length * (along + across)]
-    return [(x, t) for x in rows for t in _ends(estimator, y)]
-
-
-def _longest(X: Any) -> float:
+        across = np.zeros_like(along)
+        across[int(np.abs(along).argmin())] = 1.0
+        directions += [across, _unit(along + across)]
+        directions += [*map(_unit, np.random.default_rng(0).normal(size=(_RANDOM, along.size)))]
+        if coef is not None and coef.size % along.size == 0 and np.isfinite(coef).all():
+            fitted = _unit(coef.reshape(-1, along.size)[0])
+            directions += [fitted, _unit(along - (along @ fitted) * fitted)]
+    length = _given(estimator, "data_norm", None) or _longest(values)
+    rows = [sign * _LONG * length * u for u in directions for sign in (1, -1)]
     with np.errstate(all="ignore"):
-        norms = sp.linalg.norm(X, axis=1) if sp.issparse(X) else np.linalg.norm(X, axis=1)
-    longest = float(norms.max())
-    return longest if 0 < longest < inf else 1.0
+        ends = _LONG * np.abs(values).max(axis=0, initial=0.0)
+    rows += [ends, -ends, np.zeros_like(along)]
+    return [_with_row(data, row, numeric, x, t) for x in rows for t in _ends(estimator, y)]
+
+
+def _given(estimator: Any, name: str, otherwise: Any) -> Any:
+    """A parameter of an estimator, or of what it is composed of."""
+    params = estimator.get_params(deep=True)
+    found = [params[key] for key in params if key.rpartition("__")[2] == name]
+    return found[-1] if found else otherwise
+
+
+def _unit(direction: np.ndarray) -> np.ndarray:
+    norm = float(np.linalg.norm(direction))
+    return direction / norm if norm > 0 else direction
+
+
+def _numeric(X: Any) -> np.ndarray:
+    """Marks of the columns that hold numbers."""
+    if hasattr(X, "iloc"):
+        return np.array([kind.kind in "fiu" for kind in X.dtypes], dtype=bool)
+    return np.full(X.shape[1], X.dtype.kind in "fiub")
+
+
+def _dense(X: Any, numeric: np.ndarray) -> np.ndarray:
+    if hasattr(X, "iloc"):
+        return X.loc[:, numeric].to_numpy(dtype=float)
+    if not numeric.all():
+        return np.zeros((X.shape[0], 0))
+    return np.asarray(X.toarray() if sp.issparse(X) else X, dtype=float)
+
+
+def _longest(values: np.ndarray) -> float:
+    with np.errstate(all="ignore"):
+        longest = float(np.linalg.norm(values, axis=1).max())
+    return longest if 0 < longest < np.inf else 1.0
 
 
 def _ends(estimator: Any, y: np.ndarray) -> list[Any]:
-    """Two targets that are far apart."""
-    if hasattr(estimator, "classes"):
-        labels = np.unique(y) if estimator.classes is None else np.asarray(estimator.classes)
-        return [labels[0], labels[-1]]
-    bounds = getattr(estimator, "target_bounds", None)
-    low, high = (float(y.min()), float(y.max())) if bounds is None else bounds
-    return [low, high]
+    """Two targets that are far apart, and a class that nobody has where classes are read off y."""
+    classes = _given(estimator, "classes", 0)
+    if classes is None:
+        labels = np.unique(y)
+        if labels.dtype.kind == "b":
+            return [False, True]
+        unseen = labels[-1] + 1 if labels.dtype.kind in "iuf" else f"not {labels[-1]}"
+        return [labels[0], labels[-1], unseen]
+    if not isinstance(classes, int):
+        return [np.asarray(classes)[0], np.asarray(classes)[-1]]
+    bounds = _given(estimator, "target_bounds", None)
+    return [y.min(), y.max()] if bounds is None else [*map(float, bounds)]
 
 
-def _with_row(data: tuple[Any, Any], row: int, x: np.ndarray, target: Any) -> tuple[Any, Any]:
+def _with_row(
+    data: tuple[Any, Any], row: int, numeric: np.ndarray, x: np.ndarray, target: Any
+) -> tuple[Any, Any]:
     X, y = data
-    if sp.issparse(X):
-        X = sp.csr_array(X)
+    if hasattr(X, "iloc"):
+        X = X.copy()
+        X.iloc[row, np.flatnonzero(numeric)] = x
+    elif sp.issparse(X):
         X = sp.csr_array(sp.vstack([X[:row], sp.csr_array(x[None]), X[row + 1 :]]))
-    else:
+    elif numeric.all():
         X = X.copy()
         X[row] = x
-    y = y.copy()
+    y = y.astype(np.result_type(y.dtype, np.asarray(target).dtype))
     y[row] = target
     return X, y

@@ -12,13 +12,36 @@ from scipy.special import ndtr, ndtri
 
 from ..arguments import shown
 from ..privacy import gdp
+from .boundary import Boundary
 from .bounds import Bound, Counts, best_threshold, count
 from .claims import Claim
 from .one_run import Guesses
 from .samples import SET_ASIDE, Samples
 
-__all__ = ["AuditResult", "bounded", "trade_off"]
+__all__ = ["AuditResult", "bounded", "leaking", "trade_off"]
 
+# For each view: what was looked at, and what that does not try.
+VIEWS = {
+    "queries": (
+        "all queries of one recorded fit, answered anew in every run",
+        "how a fit goes on from other answers, noise that answers share",
+    ),
+    "answers": ("all answers of whole fits, by their likelihood", "what is not made of answers"),
+    "model": (
+        "what is published, along one direction",
+        "most of what answers tell: the bound is coarse",
+    ),
+    "winner": (
+        "the published winner of a search, along one direction",
+        "its other trials and all answers: the bound is coarse",
+    ),
+    "boundary": (
+        "what is published, and which queries are asked, under the same answers",
+        "the noise of the answers",
+    ),
+}
+# Differences that are printed.
+_NAMED = 5
 # Points of the curve that is drawn.
 _POINTS = 400
 
@@ -44,11 +67,12 @@ class AuditResult:
     method : str
         ``'many_runs'`` or ``'one_run'``.
     sees : str
-        What was looked at: ``'model'``, ``'answers'`` or ``'questions'``.
+        What was looked at: ``'queries'``, ``'answers'``, ``'model'``, for a search ``'winner'``;
+        ``'boundary'`` if the boundary gives the row away, see ``leaks``.
     bound : str
         ``'gaussian'``: among claims of Gaussian DP no less mu is true; ``epsilon_lower_bound`` is
         the epsilon of that mu. ``'clopper_pearson'``: among all (epsilon, delta) claims.
-        ``'guesses'``: likewise, from one run.
+        ``'guesses'``: likewise, from one run. ``'boundary'``: infinite, see ``leaks``.
     adjacency : str
         Neighbouring relation of the claim.
     runs : int
@@ -57,9 +81,9 @@ class AuditResult:
         Whether the claim is one of Gaussian DP, whose trade-off curve is plotted then.
     observed : ndarray of shape (k, 2)
         Shares of false positives and of false negatives at several thresholds.
-    evidence : Counts or Guesses
+    evidence : Counts, Guesses or Boundary
         How often which error was made at the threshold of the bound, or how many guesses about
-        canaries were right.
+        canaries were right, or what differed at the boundary.
     mu_lower_bound : float, optional
         Lower bound on mu of Gaussian DP, if that is what was bounded.
     """
@@ -75,8 +99,23 @@ class AuditResult:
     runs: int
     gaussian: bool
     observed: np.ndarray = field(repr=False)
-    evidence: Counts | Guesses
+    evidence: Counts | Guesses | Boundary
     mu_lower_bound: float | None = None
+
+    @property
+    def leaks(self) -> tuple[str, ...]:
+        """Names of what the row changes beside the answers, where it must change nothing.
+
+        A fit on the second data set was given the very answers of a fit on the first, and yet
+        asked, published or warned of something else: the row is public, whatever the noise.
+        """
+        return self.evidence.differences if isinstance(self.evidence, Boundary) else ()
+
+    @property
+    def looked_at(self) -> str:
+        """The view behind the bound, and what it does not try."""
+        seen, untried = VIEWS[self.sees]
+        return f"{seen}; not tried: {untried}"
 
     @property
     def ratio(self) -> float:
@@ -95,7 +134,7 @@ class AuditResult:
         skipped = ("observed", "evidence")
         names = [name for name in self.__dataclass_fields__ if name not in skipped]
         found = {name: getattr(self, name) for name in names}
-        found |= {"ratio": self.ratio, "refuted": self.refuted}
+        found |= {"ratio": self.ratio, "refuted": self.refuted, "looked_at": self.looked_at}
         return found | asdict(self.evidence)
 
     def at(self, confidence: float) -> AuditResult:
@@ -111,7 +150,7 @@ class AuditResult:
                 f"AuditResult.at needs a confidence in (0, 1), got {shown(confidence)}."
             )
         failure, level = 1 - confidence, None
-        if isinstance(self.evidence, Guesses):
+        if isinstance(self.evidence, Guesses | Boundary):
             least = self.evidence.epsilon(self.delta, failure)
         else:
             least = self.evidence.bound(cast(Bound, self.bound), self.delta, failure)
@@ -177,11 +216,43 @@ class AuditResult:
 
     def __str__(self) -> str:
         verdict = "refuted" if self.refuted else "not refuted"
-        return (
+        how = f"{self.method}, sees={self.sees!r}, {self.runs} runs"
+        text = (
             f"epsilon >= {self.epsilon_lower_bound:.4g} with confidence {self.confidence:g}, "
-            f"claimed {self.epsilon:.4g} at delta={self.delta:g}: {verdict} "
-            f"({self.method}, sees={self.sees!r}, {self.runs} runs)"
+            f"claimed {self.epsilon:.4g} at delta={self.delta:g}: {verdict} ({how}: "
+            f"{self.looked_at})"
         )
+        if self.leaks:
+            text += f". The boundary gives the row away: {'; '.join(self.leaks[:_NAMED])}"
+        return text
+
+
+def leaking(found: list[str], claim: Claim, adjacency: str, confidence: float) -> AuditResult:
+    """The result for a program whose boundary gives the row away.
+
+    Parameters
+    ----------
+    found : list of str
+        What differed.
+    claim : Claim
+        What is refuted.
+    adjacency, confidence
+        As for the result.
+    """
+    return AuditResult(
+        epsilon_lower_bound=inf,
+        epsilon=claim.epsilon,
+        delta=claim.delta,
+        confidence=confidence,
+        method="many_runs",
+        sees="boundary",
+        bound="boundary",
+        adjacency=adjacency,
+        runs=1,
+        gaussian=claim.gaussian,
+        observed=np.array([[0.0, 1.0], [0.0, 0.0], [1.0, 0.0]]),
+        evidence=Boundary(tuple(found)),
+    )
 
 
 def bounded(
@@ -205,7 +276,7 @@ def bounded(
     failure, delta = 1 - confidence, claim.delta
     aside, threshold = 0, 0.0
     # Between two normals the middle does best, where their likelihoods are the same.
-    if sees == "model" or bound != "gaussian":
+    if sees in ("model", "winner") or bound != "gaussian":
         aside = ceil(SET_ASIDE * len(samples[0]))
         threshold = best_threshold(samples[0][:aside], samples[1][:aside], bound, delta, failure)
     first, second = (s[aside:] for s in samples)

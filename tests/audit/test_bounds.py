@@ -47,7 +47,10 @@ def test_bounds_tend_to_the_truth():
     n, alpha, mu = 10**9, 0.2, 1.0
     beta = float(ndtr(-ndtri(alpha) - mu))
     counts = Counts(round(alpha * n), n, round(beta * n), n)
-    assert counts.mu(FAILURE) == pytest.approx(mu, rel=1e-3)
+    middle = round(float(ndtr(-mu / 2)) * n)
+    assert Counts(middle, n, middle, n).mu(FAILURE) == pytest.approx(mu, rel=1e-3)
+    # Another threshold gives less.
+    assert 0 < counts.mu(FAILURE) < mu
     assert counts.epsilon(0.01, FAILURE) == pytest.approx(
         max(log((1 - beta - 0.01) / alpha), log((1 - alpha - 0.01) / beta)), rel=1e-3
     )

@@ -4,11 +4,14 @@ import warnings
 
 import numpy as np
 import pytest
+from scipy.stats import uniform
 from sklearn.pipeline import make_pipeline
+from sklearn.preprocessing import Normalizer
 
 from skdp import DPLogisticRegression
 from skdp.audit import audit
-from skdp.model_selection import DPGridSearchCV
+from skdp.audit.programs import released_numbers
+from skdp.model_selection import DPGridSearchCV, DPRandomizedSearchCV
 from skdp.preprocessing import DPMinMaxScaler, DPStandardScaler
 from skdp.solvers import GD
 
@@ -42,22 +45,42 @@ def test_searches_are_audited_by_a_statistic_of_the_winner():
     assert not result.at(SURE).refuted
 
 
+def test_searches_are_audited_by_what_their_winner_publishes():
+    """The score, marks of the chosen parameters, and coefficients; a pair is found."""
+    model = search(epsilon=8.0, delta=1e-5)
+    result = audit(model, X, LABELS, runs=12)
+    assert result.sees == "winner"
+    assert "the bound is coarse" in str(result)
+    assert not result.at(SURE).refuted
+    found = model.fit(X, LABELS)
+    numbers = released_numbers(found)
+    assert numbers[0] == found.best_score_
+    assert numbers[1:3].tolist() == [found.best_params_["C"] == C for C in (1.0, 10.0)]
+    np.testing.assert_array_equal(numbers[3:5], found.best_estimator_.coef_[0])
+
+
+@pytest.mark.parametrize("space", [[1.0, 10.0], uniform(1, 9)], ids=["listed", "drawn"])
+def test_so_are_random_searches_and_pipelines_that_hold_a_search(space):
+    options = {"validation": (X, LABELS), "epsilon": 8.0, "delta": 1e-5}
+    drawn = DPRandomizedSearchCV(logistic(), {"C": space}, **options)
+    result = audit(make_pipeline(Normalizer(), drawn), X, LABELS, runs=10)
+    assert result.sees == "winner"
+    assert not result.at(SURE).refuted
+
+
 @pytest.mark.parametrize(
     "changed",
     [
-        {"statistic": None},
-        {"other": None},
-        {"sees": "questions", "statistic": None},
-        {"sees": "answers", "statistic": None},
-        {"method": "one_run", "statistic": None},
+        {"sees": "queries"},
+        {"sees": "answers"},
+        {"method": "one_run"},
         {"calls": 2},
     ],
     ids=str,
 )
 def test_nothing_else_is_known_of_a_search(changed):
-    options = {"other": FLIPPED, "statistic": of_winner} | changed
-    with pytest.raises(ValueError, match=r"other data, a statistic .* for DPGridSearchCV"):
-        audit(search(), X, LABELS, **options)
+    with pytest.raises(ValueError, match=r"many runs, sees='model', .* for DPGridSearchCV"):
+        audit(search(), X, LABELS, **changed)
 
 
 def test_searches_leave_no_rows_out():
@@ -66,18 +89,18 @@ def test_searches_leave_no_rows_out():
         audit(model, X, LABELS, statistic=of_winner)
 
 
-def test_scalers_are_audited_by_their_questions_or_a_statistic():
+def test_scalers_are_audited_by_their_queries_their_numbers_or_a_statistic():
     rows = np.where(np.arange(40)[:, None] % 2, X[0], -X[0])
     turned = np.where(np.arange(40)[:, None] == 0, -rows, rows)
     targets = np.zeros(40)
     scaler = DPStandardScaler(epsilon=2.0, bounds=([-1, -1], [1, 1]))
     options = {"other": (turned, targets), "statistic": lambda fitted: float(fitted.mean_[0])}
-    for how in ({"sees": "questions", "runs": 100}, {"runs": 50, **options}):
+    for how in ({"runs": 100}, {"sees": "model", "runs": 50}, {"runs": 50, **options}):
         result = audit(scaler, rows, targets, **how)
         assert result.epsilon == pytest.approx(2.0)
         assert not result.at(SURE).refuted
-    for how in ({}, {"calls": 2}, {"method": "one_run"}):
-        with pytest.raises(ValueError, match="or a statistic, for DPStandardScaler"):
+    for how in ({"calls": 2}, {"method": "one_run"}):
+        with pytest.raises(ValueError, match="many runs and calls=None for DPStandardScaler"):
             audit(scaler, rows, targets, **how)
 
 
@@ -85,10 +108,5 @@ def test_what_asked_nothing_claims_nothing():
     few, targets = np.ones((4, 1)), np.zeros(4)
     with warnings.catch_warnings():
         warnings.filterwarnings("ignore", message="The share of the budget set aside")
-        result = audit(DPMinMaxScaler(), few, targets, sees="questions", runs=20)
+        result = audit(DPMinMaxScaler(), few, targets, runs=20)
     assert (result.epsilon, result.epsilon_lower_bound) == (0.0, 0.0)
-
-
-def test_pipelines_are_audited_step_by_step():
-    with pytest.raises(ValueError, match=r"got Pipeline, .* steps of a pipeline one by one"):
-        audit(make_pipeline(DPMinMaxScaler(), logistic()), X, LABELS)

@@ -22,7 +22,7 @@ from hypothesis import strategies as st
 
 import skdp
 from skdp import DPContextualBandit, DPLinearRegression, DPLogisticRegression, PrivacyBudget
-from skdp.audit import audit, audit_question
+from skdp.audit import audit, audit_query
 from skdp.data.dense import DenseRows
 from skdp.privacy import gdp, tuning, zcdp
 from skdp.privacy.adjacency import Adjacency
@@ -259,7 +259,7 @@ def audit_cases(draw):
         parameters(
             {
                 "runs": [20, 10, 1, 0, None],
-                "sees": ["questions", "model", "answers", "nonsense"],
+                "sees": ["auto", "queries", "model", "answers", "nonsense"],
                 "method": ["many_runs", "one_run"],
                 "bound": ["auto", "clopper_pearson", "gaussian"],
                 "confidence": [0.95, 0.5, 1.0, 1e-12],
@@ -269,7 +269,7 @@ def audit_cases(draw):
             rarely=0.05,
         )
     )
-    options = {"runs": 20, "sees": "questions"} | options
+    options = {"runs": 20, "sees": "queries"} | options
     if options["runs"] is None:
         options["runs"] = 20
     model = draw(
@@ -333,7 +333,7 @@ def question_cases(draw):
 def check_question(case):
     """A bound is a number, at most the claim unless by bad luck."""
     query, first, second, options = case
-    made, refusal = attempt(lambda: audit_question(query, first, second, **options))
+    made, refusal = attempt(lambda: audit_query(query, first, second, **options))
     if refusal is not None:
         return
     check_amount(made.epsilon_lower_bound, "the bound")

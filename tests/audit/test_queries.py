@@ -12,7 +12,7 @@ from examples_of_queries import EXAMPLES
 from examples_of_weights import WeightExample
 from scipy.special import ndtri
 
-from skdp.audit import audit_question
+from skdp.audit import audit_query
 from skdp.data.dense import DenseRows
 from skdp.privacy import gdp
 from skdp.privacy.adjacency import Adjacency
@@ -70,7 +70,7 @@ def audited(kind, runs, example=None):
     example = EXAMPLES[kind][1][0] if example is None else example
     first, second = worst_pair(example)
     query = planned(example.query)
-    return audit_question(query, first, second, epsilon=EPSILON, delta=DELTA, runs=runs)
+    return audit_query(query, first, second, epsilon=EPSILON, delta=DELTA, runs=runs)
 
 
 def runs_for(kind, many):
@@ -127,7 +127,7 @@ def test_zero_out_leaves_the_row_out():
     example = EXAMPLES[GradientQuery][1][0]
     rows = DenseRows(example.X, example.y)
     left = DenseRows(example.X[1:], example.y[1:])
-    result = audit_question(
+    result = audit_query(
         example.query, rows, left, adjacency=Adjacency.ZERO_OUT, epsilon=EPSILON, delta=DELTA
     )
     assert result.ratio >= 0.85

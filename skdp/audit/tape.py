@@ -1,0 +1,255 @@
+"""A record of one run of a program, and its replay over another data set.
+
+A run on the first data set is recorded: every query, and every answer that was given. A replay
+runs the same program over another data set, with the same public randomness; what it asks is
+answered by the record, while the exact answer on its own rows is noted beside. All that happens
+between answers is a function of them, so a replay has to ask the same queries in the same order.
+If it does not, rows were read elsewhere than behind the oracle.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Callable
+from functools import partial
+from typing import Any, final
+
+import numpy as np
+
+from ..data.base import ResidentRows, RowStore
+from ..privacy.adjacency import Adjacency
+from ..privacy.ledger import Ledger, Spend
+from ..privacy.mechanisms.gumbel import GumbelMechanism
+from ..privacy.mechanisms.prefix_sums import PrefixSumMechanism
+from ..privacy.oracle import Oracle, PrivateOracle
+from ..privacy.queries.base import Query
+from ..privacy.randomness import SystemNoise
+from ..privacy.stream_session import StreamAnswers, StreamOpening
+from ..stream_plan import StreamQuestion
+from .boundary import differences
+from .likelihoods import Answer, SumsAnswer, VertexAnswer
+from .query_answers import answer_to
+
+__all__ = ["DivergedError", "Tape", "TapedOracle"]
+
+# Makes an answer of what it comes to under each data set.
+Maker = Callable[[tuple[Any, ...]], Answer]
+
+
+class DivergedError(Exception):
+    """A replay asked something else than was recorded."""
+
+
+@final
+class Tape:
+    """Queries and given answers of a run, and what they come to under each data set."""
+
+    def __init__(self) -> None:
+        self.asked: list[tuple[str, tuple[object, ...], Any]] = []
+        self._makers: list[Maker] = []
+        self._sides: list[list[Any]] = [[]]
+        self._at = 0
+        self.streams: set[str] = set()
+        self.recording = True
+        self.divergence: str | None = None
+
+    @property
+    def data_sets(self) -> int:
+        """Number of data sets that were recorded or replayed to the end."""
+        return len(self._sides)
+
+    def rewind(self) -> None:
+        """Begin the replay of another data set."""
+        self._sides.append([])
+        self._at, self.recording, self.divergence = 0, False, None
+
+    def forget(self) -> None:
+        """Drop the replay that was begun last."""
+        self._sides.pop()
+
+    def finish(self) -> None:
+        """End a replay, which has to have asked for all that was recorded."""
+        if not self.recording and self.divergence is None and self._at < len(self.asked):
+            name = self.asked[self._at][0]
+            self.divergence = f"it ends before query {self._at + 1}, {name}"
+
+    def exchange(self, name: str, facts: tuple[object, ...], answer: Callable[[], Any]) -> Any:
+        """The answer to a query: a fresh one that is recorded, or that of the record.
+
+        Parameters
+        ----------
+        name : str
+            Name of the query.
+        facts : tuple
+            Its public content.
+        answer : callable
+            Gives the fresh answer.
+
+        Raises
+        ------
+        DivergedError
+            If the record has another query at this place.
+        """
+        if self.recording:
+            self.asked.append((name, facts, answer()))
+            return _copy(self.asked[-1][2])
+        recorded, before, given = (
+            self.asked[self._at] if self._at < len(self.asked) else ("no query", (), None)
+        )
+        if recorded != name:
+            self.divergence = f"query {self._at + 1} is {name} in place of {recorded}"
+        elif differences(before, facts):
+            self.divergence = f"query {self._at + 1}, {name}, has another public content"
+        if self.divergence is not None:
+            raise DivergedError(self.divergence)
+        self._at += 1
+        return _copy(given)
+
+    def note(self, maker: Maker, side: Any) -> None:
+        """Note what the last answer is made of under the present data set.
+
+        Parameters
+        ----------
+        maker : callable
+            Makes an :class:`Answer` of the sides of several data sets.
+        side : object
+            That of the present one.
+        """
+        if self.recording:
+            self._makers.append(maker)
+        self._sides[-1].append(side)
+
+    def note_choice(
+        self, mechanism: GumbelMechanism, given: np.ndarray, scores: np.ndarray
+    ) -> None:
+        """Note the scores behind a choice.
+
+        Parameters
+        ----------
+        mechanism : GumbelMechanism
+            What chose.
+        given : ndarray of int
+            What was chosen.
+        scores : ndarray
+            Under the present data set.
+        """
+        self.note(lambda sides: VertexAnswer(sides, given, mechanism), scores)
+
+    def note_sums(
+        self,
+        mechanism: PrefixSumMechanism,
+        noise_scale: float,
+        given: list[np.ndarray],
+        exact: list[np.ndarray],
+    ) -> None:
+        """Note the running sums of a stream, in lists that grow with it.
+
+        Parameters
+        ----------
+        mechanism : PrefixSumMechanism
+            Source of the noise.
+        noise_scale : float
+            Its scale.
+        given, exact : list of ndarray
+            Published sums, and those of the present data set.
+        """
+
+        def make(sides: tuple[list[np.ndarray], ...]) -> SumsAnswer:
+            stacked = tuple(np.stack(side) for side in sides)
+            return SumsAnswer(stacked, np.stack(given), mechanism, noise_scale)
+
+        self.note(make, exact)
+
+    def answers(self) -> list[Answer]:
+        """All answers, under all data sets in the order in which they were replayed.
+
+        Raises
+        ------
+        UnknownLikelihoodError
+            If there is no likelihood for one of them.
+        """
+        sides = list(zip(*self._sides, strict=True))
+        return [make(side) for make, side in zip(self._makers, sides, strict=True)]
+
+
+@final
+class TapedOracle(Oracle):
+    """A private oracle whose answers are recorded, or one that gives recorded answers.
+
+    Parameters
+    ----------
+    rows, ledger, adjacency
+        As for :class:`~skdp.privacy.oracle.PrivateOracle`.
+    tape : Tape
+        The record.
+    """
+
+    def __init__(self, rows: RowStore, ledger: Ledger, adjacency: Adjacency, tape: Tape) -> None:
+        super().__init__(ledger, adjacency)
+        # Whatever the seed: whoever audits with a seed audits the seed.
+        self._inner = PrivateOracle(rows, ledger, adjacency, SystemNoise())
+        self._rows, self._tape = rows, tape
+
+    def _release(self, query: Query, spend: Spend) -> np.ndarray:
+        mechanism = query.mechanism(self._adjacency, spend)
+        event = mechanism.event(query.name)
+        facts = (query.public(), spend.amount, event)
+        given = self._tape.exchange(query.name, facts, lambda: self._inner._release(query, spend))
+        if not self._tape.recording:
+            self._ledger.charge(event)
+        self._tape.note(partial(answer_to, query, mechanism, given.copy()), self._rows)
+        return given
+
+    def _open(self, opening: StreamOpening) -> StreamAnswers:
+        inner = None
+        if self._tape.recording:
+            inner = self._inner._open(opening)
+        else:
+            self._ledger.charge(opening.event)
+        return _TapedAnswers(opening, inner, self._rows, self._tape)
+
+
+@final
+class _TapedAnswers(StreamAnswers):
+    def __init__(
+        self, opening: StreamOpening, inner: StreamAnswers | None, rows: RowStore, tape: Tape
+    ) -> None:
+        self._opening, self._inner, self._rows, self._tape = opening, inner, rows, tape
+        self._start, self._total = 0, np.zeros(())
+        self._exact: list[np.ndarray] = []
+        self._given: list[np.ndarray] = []
+        plan = opening.plan
+        tape.streams.add(opening.event.query)
+        tape.exchange("stream", (plan, opening.event), lambda: None)
+        if not plan.chooses_vertices:
+            tape.note_sums(opening.sums, opening.noise_scale, self._given, self._exact)
+
+    @property
+    def deviation(self) -> float:
+        """Noise of the last release."""
+        return self._opening.deviation
+
+    def answer(self, question: StreamQuestion) -> np.ndarray:
+        """A fresh or a recorded release."""
+        query = self._opening.query(question)
+
+        def fresh() -> np.ndarray:
+            assert self._inner is not None
+            return self._inner.answer(question)
+
+        given = self._tape.exchange(query.name, (question.rows, query.public()), fresh)
+        start, self._start = self._start, self._start + question.rows
+        assert isinstance(self._rows, ResidentRows)
+        with np.errstate(all="ignore"):
+            self._total = self._total + query.evaluate(self._rows.part(start, self._start))
+        if self._opening.plan.chooses_vertices:
+            of_all = self._opening.gumbel
+            once = GumbelMechanism(of_all.sensitivity, of_all.noise_scale, 1)
+            self._tape.note_choice(once, given.copy(), self._total)
+        else:
+            self._exact.append(self._total)
+            self._given.append(given.copy())
+        return given
+
+
+def _copy(given: Any) -> Any:
+    return given.copy() if isinstance(given, np.ndarray) else given

@@ -1,0 +1,294 @@
+"""Pipelines are audited as they are: by all queries of all steps, and at their boundary."""
+
+import warnings
+
+import numpy as np
+import pandas as pd
+import pytest
+from sklearn.base import BaseEstimator, TransformerMixin
+from sklearn.compose import ColumnTransformer
+from sklearn.pipeline import make_pipeline, make_union
+from sklearn.preprocessing import FunctionTransformer, Normalizer, OneHotEncoder, StandardScaler
+
+import skdp
+from skdp import DPLogisticRegression
+from skdp.audit import audit
+from skdp.audit.programs import FitProgram
+from skdp.audit.tape import DivergedError
+from skdp.model_selection import DPGridSearchCV
+from skdp.model_selection.row_scores import RowScore
+from skdp.preprocessing import DPStandardScaler
+from skdp.privacy import gdp
+from skdp.privacy.mechanisms.gaussian import GaussianMechanism
+from skdp.solvers import GD
+
+RNG = np.random.default_rng(0)
+X = RNG.normal(size=(20, 2))
+LABELS = np.tile([0, 1], 10)
+SURE = 1 - 1e-7
+FRAME = pd.DataFrame({"a": X[:, 0], "b": X[:, 1], "kind": ["x", "y"] * 10})
+
+
+def logistic(**params):
+    steps = GD(steps=3, horizon=1e-6, clip=0.25)
+    params = {"solver": steps, "precondition": None, "classes": [0, 1]} | params
+    return DPLogisticRegression(1.0, 1e-5, data_norm=1.0, **params)
+
+
+def scaler(**params):
+    return DPStandardScaler(epsilon=1.0, bounds=(-3, 3), **params)
+
+
+def of_columns():
+    private = [("a", scaler(), [0]), ("b", scaler(with_mean=False), [1])]
+    return make_pipeline(ColumnTransformer(private, n_jobs=2), logistic())
+
+
+def of_frames():
+    kinds = OneHotEncoder(categories=[["x", "y"]], handle_unknown="ignore", sparse_output=False)
+    parts = [("n", scaler(), ["a", "b"]), ("k", kinds, ["kind"])]
+    return make_pipeline(ColumnTransformer(parts, sparse_threshold=0), logistic())
+
+
+HONEST = {
+    "pipeline": (make_pipeline(scaler(), logistic()), X),
+    "columns": (of_columns(), X),
+    "union": (make_pipeline(make_union(scaler(), Normalizer()), logistic()), X),
+    "nested": (make_pipeline(make_pipeline(Normalizer(), scaler()), logistic()), X),
+    "dataframe": (of_frames(), FRAME),
+    "zero-out": (
+        make_pipeline(scaler(adjacency="zero_out"), logistic(adjacency="zero_out")),
+        X,
+    ),
+    "no model": (make_union(scaler(), scaler(with_mean=False)), X),
+}
+
+
+@pytest.mark.parametrize("case", HONEST)
+def test_honest_pipelines_claim_their_total_and_are_not_refuted(case):
+    model, rows = HONEST[case]
+    result = audit(model, rows, LABELS, runs=4000)
+    assert result.sees == "queries"
+    assert result.bound == "gaussian"
+    assert result.epsilon == skdp.privacy_spent(model.fit(rows, LABELS)).epsilon
+    assert result.leaks == ()
+    assert not result.at(SURE).refuted
+    # Not for want of a look: both steps are seen, or nearly.
+    assert result.epsilon_lower_bound > 0.5
+
+
+def test_rows_of_the_second_step_are_those_of_the_released_first_one():
+    """One row of a scaled column moves the answers of both steps, by no more than their total."""
+    result = audit(make_pipeline(scaler(), logistic()), X, LABELS, runs=60_000)
+    claimed = gdp.mu(result.epsilon, result.delta)
+    assert 0.8 * claimed < result.mu_lower_bound
+    assert not result.at(SURE).refuted
+
+
+@pytest.mark.parametrize("sees", ["answers", "model"])
+def test_whole_fits_of_pipelines_are_looked_at(sees):
+    result = audit(make_pipeline(scaler(), logistic()), X, LABELS, sees=sees, runs=12)
+    assert result.sees == sees
+    assert not result.at(SURE).refuted
+
+
+def test_half_the_noise_in_a_pipeline_is_caught(monkeypatch):
+    honest = GaussianMechanism.randomize
+
+    def half(self, value, noise):
+        return 0.5 * (value + honest(self, value, noise))
+
+    monkeypatch.setattr(GaussianMechanism, "randomize", half)
+    result = audit(make_pipeline(scaler(), logistic()), X, LABELS, runs=4000)
+    assert result.at(SURE).refuted
+
+
+class Sly(StandardScaler):
+    """Learns in secret, and declares by a tag that it learns nothing."""
+
+    def fit(self, X, y=None, sample_weight=None):
+        self._inner = StandardScaler().fit(X)
+        self.n_features_in_ = X.shape[1]
+        return self
+
+    def transform(self, X):
+        return self._inner.transform(X)
+
+    def __sklearn_is_fitted__(self):
+        return True
+
+    def __sklearn_tags__(self):
+        tags = super().__sklearn_tags__()
+        tags.requires_fit = False
+        return tags
+
+
+def check_leaks(result, *names):
+    assert result.sees == result.bound == "boundary"
+    assert result.epsilon_lower_bound == np.inf
+    assert result.refuted
+    assert result.at(SURE).refuted
+    for name in names:
+        assert any(name in part for part in result.leaks), result.leaks
+    assert f"The boundary gives the row away: {result.leaks[0]}" in str(result)
+    assert result.to_dict()["differences"] == result.leaks
+
+
+def test_a_scaler_that_learns_in_secret_is_caught():
+    check_leaks(audit(make_pipeline(Sly(), logistic()), X, LABELS), "_inner.mean_")
+
+
+def test_a_layout_that_depends_on_a_row_is_caught():
+    """An unknown category leaves a row without entries: one more, and the union is sparse."""
+    encoder = OneHotEncoder(categories=[range(10)], handle_unknown="ignore")
+    columns = ColumnTransformer([("k", encoder, [0])], sparse_threshold=0.1)
+    codes = np.arange(10.0)[:, None]
+    codes[1:, 0] = 3.0
+    result = audit(make_pipeline(columns, logistic()), codes, LABELS[:10])
+    check_leaks(result, "sparse_output_")
+
+
+def test_classes_that_are_read_off_the_targets_are_caught():
+    third = np.where(np.arange(20) == 0, 2, LABELS)
+    with pytest.warns(skdp.PrivacyLeakWarning):
+        result = audit(logistic(classes=None), X, LABELS, other=(X, third))
+    check_leaks(result, "classes_")
+    with pytest.warns(skdp.PrivacyLeakWarning):
+        check_leaks(audit(logistic(classes=None), X, LABELS), "classes_")
+
+
+class Acting(TransformerMixin, BaseEstimator):
+    """Lets rows pass, and does something if one is long."""
+
+    def __init__(self, act=None):
+        self.act = act
+
+    def fit(self, X, y=None):
+        self.n_features_in_ = X.shape[1]
+        return self
+
+    def transform(self, X):
+        if np.abs(X).max() > 50:
+            self.act()
+        return np.tanh(X)
+
+    def __sklearn_tags__(self):
+        tags = super().__sklearn_tags__()
+        tags.requires_fit = False
+        return tags
+
+
+def warn():
+    warnings.warn("A row is long.", UserWarning, stacklevel=1)
+
+
+def fail():
+    raise RuntimeError("A row is long.")
+
+
+def test_warnings_and_exceptions_about_a_row_are_caught():
+    far = X.copy()
+    far[0] = 100.0
+    result = audit(make_pipeline(Acting(warn), logistic()), X, LABELS, other=(far, LABELS))
+    check_leaks(result, "warnings")
+    result = audit(make_pipeline(Acting(fail), logistic()), X, LABELS, other=(far, LABELS))
+    check_leaks(result, "RuntimeError is raised for the second data set alone")
+
+
+def test_a_published_trace_of_the_rows_is_caught(monkeypatch):
+    honest = DPLogisticRegression.fit
+
+    def leaking(self, X, y=None, *args, **options):
+        honest(self, X, y, *args, **options)
+        self.coef_ = self.coef_ + 1e-9 * float(np.sum(y))
+        return self
+
+    monkeypatch.setattr(DPLogisticRegression, "fit", leaking)
+    check_leaks(audit(make_pipeline(Normalizer(), logistic()), X, LABELS), "coef_")
+
+
+@pytest.mark.parametrize("adjacency", ["replace_one", "zero_out"])
+def test_one_query_more_for_some_rows_is_caught(adjacency, monkeypatch):
+    honest = DPLogisticRegression.fit
+
+    def longer(self, X, y=None, **options):
+        steps = 3 + int(np.abs(X).max() > 50)
+        self.set_params(solver=GD(steps=steps, horizon=1e-6, clip=0.25))
+        return honest(self, X, y, **options)
+
+    monkeypatch.setattr(DPLogisticRegression, "fit", longer)
+    check_leaks(audit(logistic(adjacency=adjacency), X, LABELS), "query 1, gradient")
+
+
+def by_target(model, X, y):
+    """A score for each row that depends on its target alone."""
+    return np.asarray(y, dtype=float)
+
+
+@pytest.mark.filterwarnings("ignore:DPGridSearchCV compares scores:UserWarning")
+def test_exact_scores_of_a_search_are_caught(monkeypatch):
+    """What is published without noise differs in every run; 45 of 60 runs are counted."""
+    model = DPGridSearchCV(
+        logistic(), {"C": [1.0]}, scoring=by_target, score_range=(0, 1), epsilon=1.0, delta=1e-5
+    )
+    flipped = X, np.where(np.arange(20) == 0, 1, LABELS)
+    found = audit(model, X, LABELS, other=flipped, runs=60)
+    assert not found.at(SURE).refuted
+
+    def exact(self, estimator, X, y, mu, adjacency, noise):
+        return float(np.mean(by_target(estimator, X, y)))
+
+    monkeypatch.setattr(RowScore, "noisy_mean", exact)
+    found = audit(model, X, LABELS, other=flipped, runs=60)
+    assert found.sees == "winner"
+    assert found.at(0.999).refuted
+
+
+def test_steps_without_a_receipt_are_refused():
+    with pytest.raises(ValueError, match="needs a receipt of every step that learned"):
+        audit(make_pipeline(StandardScaler(), logistic()), X, LABELS)
+
+
+def test_free_steps_do_not_hide_a_row():
+    model = make_pipeline(FunctionTransformer(np.tanh), logistic())
+    result = audit(model, X, LABELS, runs=4000)
+    assert not result.at(SURE).refuted
+
+
+class Timed(TransformerMixin, BaseEstimator):
+    """Publishes a number of its own in every fit, which tells nothing of the rows."""
+
+    fits = 0
+
+    def fit(self, X, y=None):
+        Timed.fits += 1
+        self.moment_ = Timed.fits
+        return self
+
+    def transform(self, X):
+        return X
+
+
+def test_what_differs_between_equal_runs_is_no_leak():
+    """``skdp.privacy_spent`` would refuse such a step, and an audit looks at it for what it is."""
+    program = FitProgram(make_pipeline(Timed(), logistic()), ((X, LABELS), (-X, LABELS)))
+    recording = program.record()
+    assert program.replay(recording, 1) == []
+    assert recording.tape.data_sets == 2
+
+
+class Widening(Timed):
+    """Hands one column more on in every fit of the process."""
+
+    width = 0
+
+    def transform(self, X):
+        Widening.width += 1
+        return X[:, :1].repeat(Widening.width, axis=1)
+
+
+def test_what_cannot_be_repeated_is_told_from_what_leaks():
+    program = FitProgram(make_pipeline(Widening(), logistic()), ((X, LABELS), (-X, LABELS)))
+    recording = program.record()
+    with pytest.raises(DivergedError, match="query 1, gradient, has another public content"):
+        program.replay(recording, 1)
