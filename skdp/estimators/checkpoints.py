@@ -58,12 +58,13 @@ def save_checkpoint(
     >>> import numpy as np
     >>> from skdp import DPLogisticRegression, load_checkpoint, save_checkpoint
     >>> X = np.random.default_rng(0).uniform(-1, 1, size=(300, 2))
-    >>> model = DPLogisticRegression(data_norm=1.5).partial_fit(X, X[:, 0] > 0, classes=[0, 1])
+    >>> y = X[:, 0] > 0
+    >>> model = DPLogisticRegression(data_norm=1.5).partial_fit(X[:200], y[:200], classes=[0, 1])
     >>> with tempfile.TemporaryDirectory() as folder:
     ...     save_checkpoint(model, os.path.join(folder, "stream"))
     ...     model = load_checkpoint(os.path.join(folder, "stream"))
-    >>> model.partial_fit(X, X[:, 0] > 0).n_samples_seen_
-    600
+    >>> model.partial_fit(X[200:], y[200:]).n_samples_seen_
+    300
     """
     in_turn(model, "save_checkpoint", lambda: _move(model, path), waits=True)
 

@@ -1,5 +1,6 @@
 """What a search keeps to itself, failures and warnings of its runs, and what it charges."""
 
+import copy
 import traceback
 import warnings
 
@@ -161,13 +162,15 @@ def test_receipts_add_up_to_the_whole():
 
 
 @pytest.mark.parametrize("exhaustive", [False, True])
-def test_a_stream_that_goes_on_from_a_search_has_spent_as_much(exhaustive):
+def test_a_stream_that_goes_on_from_a_search_adds_to_what_it_has_spent(exhaustive):
     space = {"C": [0.1, 1.0]}
     search = DPGridSearchCV(logistic(), space, epsilon=2.0, exhaustive=exhaustive).fit(X, Y)
+    parallel = copy.deepcopy(search.best_estimator_).set_params(warm_start="disjoint")
     model = search.best_estimator_.partial_fit(X, Y)
-    assert model.privacy_spent_.epsilon == pytest.approx(2.0)
+    assert model.privacy_spent_.epsilon > 2.05
     assert model.n_samples_seen_ == 2 * N
-    assert privacy_spent(model).epsilon == pytest.approx(2.0, rel=1e-6)
+    assert privacy_spent(model).epsilon == pytest.approx(model.privacy_spent_.epsilon, rel=1e-6)
+    assert parallel.partial_fit(X, Y).privacy_spent_.epsilon == pytest.approx(2.0)
     found = clone(model).partial_fit(X, Y).privacy_spent_.epsilon
     assert found < 2.0
 
