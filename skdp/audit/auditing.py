@@ -3,26 +3,22 @@
 from __future__ import annotations
 
 from collections.abc import Callable, Mapping
-from dataclasses import replace
 from math import ceil
 from numbers import Integral
-from time import perf_counter
-from typing import Any, Literal, NamedTuple
+from typing import Any, Literal
 
 import numpy as np
-from sklearn.base import clone
 
 from ..arguments import shown
 from ..data.base import RowStore
 from ..estimators.bandit_base import PrivateBandit
-from ..model_selection.acting import ActsAsBest
 from ..privacy.adjacency import Adjacency
 from ..privacy.ledger import Ledger
 from ..privacy.queries.base import Query
 from ..privacy.randomness import SystemNoise
 from .canaries import audit_one_run
 from .claims import Claim, adjacency_of, calculus_for
-from .likelihoods import Answer, UnknownLikelihoodError
+from .likelihoods import Answer
 from .options import (
     BOUNDS,
     METHODS,
@@ -35,12 +31,12 @@ from .options import (
     refuse_zero_out,
     searches,
 )
-from .pairs import candidates, check_neighbours, farthest
-from .programs import BanditProgram, FitProgram, Program, Recording
+from .pairs import check_neighbours
+from .programs import BanditProgram, FitProgram, Program
 from .query_answers import answer_to
+from .replays import replayed, winners_of
 from .result import AuditResult, bounded, leaking
 from .samples import Sees, fresh_ratios, ratios_of_queries, samples_of_runs
-from .tape import DivergedError
 
 __all__ = ["audit", "audit_query"]
 
@@ -172,8 +168,8 @@ def audit(
     >>> X, y = np.ones((3, 1)), np.array([1.0, 0.0, 0.0])
     >>> model = DPLinearRegression(1.0, data_norm=1.0, target_bounds=(-1, 1))
     >>> result = audit(model, X, y)
-    >>> result.epsilon, result.sees, result.refuted
-    (1.0, 'queries', False)
+    >>> result.epsilon, result.sees
+    (1.0, 'queries')
     """
     chosen: list[tuple[str, Any, tuple[str, ...]]] = [
         ("method", method, METHODS),
@@ -222,9 +218,9 @@ def audit(
         program = FitProgram(estimator, pair, left_out, parts, params)
     view: str = sees
     if searches(estimator):
-        found, view = _of_search(program, row), "winner"
+        found, view = winners_of(program, row), "winner"
     else:
-        found = _replayed(program, row)
+        found = replayed(program, row)
     if found.leaks:
         return leaking(found.leaks, found.claim, adjacency, confidence)
     if view == "auto":
@@ -249,107 +245,6 @@ def audit(
         runs = runs or int(np.clip(_SECONDS / seconds, _FEWEST_FITS, _MOST_FITS))
         samples = samples_of_runs(found.program, view, runs, statistic, n_jobs, verbose)
     return bounded(samples, claim, view, chosen, adjacency, confidence)
-
-
-class _Found(NamedTuple):
-    """A program with two data sets, and what is known before it is run over and over.
-
-    ``answers`` are those of a recorded fit under both, or why there are none.
-    """
-
-    program: Program
-    claim: Claim
-    seconds: float
-    answers: list[Answer] | UnknownLikelihoodError
-    leaks: list[str]
-
-
-def _replayed(program: Program, row: int) -> _Found:
-    """Record a run, and replay it over the other data set, or over all that may be."""
-    began = perf_counter()
-    claim = Claim.of(program.run(0))
-    seconds = perf_counter() - began
-    try:
-        recording = program.record()
-    except UnknownLikelihoodError as unknown:
-        return _Found(program, claim, seconds, unknown, [])
-    asked = {name for name, _, _ in recording.tape.asked} | recording.tape.streams
-    if isinstance(program, FitProgram) and not claim.queries <= asked:
-        if len(program.data) == 1:
-            sets = candidates(program.estimator, program.data[0], row, None)
-            program = replace(program, data=(sets[0], sets[1]))
-        open_stream = UnknownLikelihoodError("a stream that is open over several calls")
-        return _Found(program, claim, seconds, open_stream, [])
-    try:
-        tried, accepted, leaks = _neighbours(program, recording, row)
-    except DivergedError:
-        again = UnknownLikelihoodError("queries that differ when a run is repeated")
-        return _Found(program, claim, seconds, again, [])
-    if leaks:
-        return _Found(tried, claim, seconds, [], leaks)
-    try:
-        answers = recording.tape.answers()
-    except UnknownLikelihoodError as unknown:
-        pair = (tried.data[accepted[0]], tried.data[accepted[-1]])
-        return _Found(replace(program, data=pair), claim, seconds, unknown, [])
-    i, j = (0, 1) if len(accepted) == 2 else farthest(answers, len(accepted))
-    program = replace(program, data=(tried.data[accepted[i]], tried.data[accepted[j]]))
-    return _Found(program, claim, seconds, [answer.between(i, j) for answer in answers], [])
-
-
-def _neighbours(
-    program: Program, recording: Recording, row: int
-) -> tuple[Program, list[int], list[str]]:
-    """Replay a recorded run over all neighbours: the program with them, those taken, and leaks."""
-    zero_out = isinstance(program, FitProgram) and program.left_out is not None
-    tried, accepted = program, [0]
-    if isinstance(program, FitProgram) and (zero_out or len(program.data) == 1):
-        sets = candidates(program.estimator, program.data[0], row, _coefficients(recording))
-        tried = replace(program, data=(program.data[0], *sets), left_out=None)
-        for k in range(1, len(tried.data)):
-            try:
-                leaks = tried.replay(recording, k)
-            except DivergedError:
-                raise
-            except Exception:
-                # Which rows are refused is part of no claim.
-                continue
-            if leaks:
-                return tried, [], leaks
-            accepted.append(k)
-            if zero_out:
-                recording.tape.forget()
-        if not zero_out:
-            return tried, accepted, []
-    try:
-        return program, [0, 1], program.replay(recording, 1)
-    except DivergedError:
-        raise
-    except Exception as failure:
-        return program, [], [f"{type(failure).__name__} is raised for the second data set alone"]
-
-
-def _of_search(program: Program, row: int) -> _Found:
-    """Run a search once, on neighbours that are far apart for what is searched over."""
-    if len(program.data) == 1:
-        estimator = program.estimator
-        params = estimator.get_params(deep=True).items()
-        inner = {name: part.estimator for name, part in params if isinstance(part, ActsAsBest)}
-        if isinstance(estimator, ActsAsBest):
-            searched = estimator.estimator
-        else:
-            searched = clone(estimator).set_params(**inner)
-        found = _replayed(replace(program, estimator=searched), row)
-        program = replace(program, data=found.program.data[-2:])
-    began = perf_counter()
-    claim = Claim.of(program.run(0))
-    unknown = UnknownLikelihoodError(type(program.estimator).__name__)
-    return _Found(program, claim, perf_counter() - began, unknown, [])
-
-
-def _coefficients(recording: Recording) -> np.ndarray | None:
-    coef = getattr(recording.model, "coef_", None)
-    return None if coef is None else np.asarray(coef, dtype=float)
 
 
 def _affordable(answers: list[Answer], *, gaussian: bool) -> int:
