@@ -20,7 +20,7 @@ from ..problem import Problem
 from ..sites import Sites
 from ..stream_plan import StreamPlan
 from .adjacency import Adjacency
-from .calculus import SubsampledGaussianDP
+from .calculus import SubsampledGaussianDP, ZeroConcentratedDP
 from .ledger import Budget, Ledger, Spend
 from .mechanisms.base import Mechanism, PerturbingMechanism
 from .mechanisms.sites import Trust
@@ -118,6 +118,12 @@ class Oracle(ABC):
     def adjacency(self) -> Adjacency:
         """Neighbouring relation under which sensitivities are taken."""
         return self._adjacency
+
+    @property
+    @final
+    def prices_selections(self) -> bool:
+        """Whether the ledger was opened for choices, too, and not for Gaussian noise alone."""
+        return isinstance(self._ledger.calculus, ZeroConcentratedDP)
 
     @property
     @final

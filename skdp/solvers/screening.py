@@ -16,7 +16,7 @@ from ..conditioning.looks import Looks
 from ..constraints import Box, NonNegative, Unconstrained
 from ..losses import Squared
 from ..options import check_hyperparameters
-from ..privacy.calculus import Calculus, ZeroConcentratedDP
+from ..privacy.calculus import Calculus, GaussianDP, ZeroConcentratedDP
 from ..problem import Problem
 from ..regularizers import NoRegularizer, Tikhonov
 from .base import Solution, Solver
@@ -24,6 +24,7 @@ from .gd import GD
 from .tracked_gd import TrackedGD
 
 if TYPE_CHECKING:
+    from ..privacy.adjacency import Adjacency
     from ..privacy.oracle import Oracle
 
 __all__ = ["Screening", "minimise_model"]
@@ -71,9 +72,9 @@ class Screening(Solver):
 
     Penalty and constraint are applied last, without further cost, to the quadratic function whose
     minimum is the fit and whose curvature is the moment matrix that the looks have released. If
-    all features can be selected there is no selection; nor if there are up to ``4 k`` and n mu is
-    below 100, too little for looks: then :class:`skdp.solvers.GD` fits them all. A starting point
-    is not used.
+    all features can be selected there is no selection, and the noise is Gaussian alone; nor if
+    there are up to ``4 k`` and n mu is below 100, too little for looks: then
+    :class:`skdp.solvers.GD` fits them all. A starting point is not used.
 
     It does badly where many features matter a little.
 
@@ -122,18 +123,34 @@ class Screening(Solver):
                 "coordinates. Pass precondition=None."
             )
 
+    def calculus_for(
+        self, problem: Problem, epsilon: float, delta: float, adjacency: Adjacency
+    ) -> Calculus:
+        """Exact for Gaussian noise if no feature will be selected, else zero-concentrated."""
+        del adjacency
+        mu = sqrt(GaussianDP().limit(epsilon, delta))
+        few = self._few_for_looks(problem, mu) or self._selected(problem, mu) == problem.n_features
+        return GaussianDP() if few else ZeroConcentratedDP()
+
+    def _selected(self, problem: Problem, mu: float) -> int:
+        """Number of features that are selected in all."""
+        k = 2 * ceil(0.3 * sqrt(problem.n_samples * mu)) if self.k is None else self.k
+        return min(k, problem.n_features, _MOST_SELECTED)
+
+    def _few_for_looks(self, problem: Problem, mu: float) -> bool:
+        few = problem.n_features <= _FEW * self._selected(problem, mu)
+        return few and problem.n_samples * mu < Looks().least
+
     def solve(self, problem: Problem, oracle: Oracle, rng: np.random.Generator) -> Solution:
         """Minimise the problem; deterministic given the oracle's answers and public coins."""
         self.check(problem)
         budget, d = oracle.budget, problem.n_features
-        k = 2 * ceil(0.3 * sqrt(problem.n_samples * budget.mu)) if self.k is None else self.k
-        k = min(k, d, _MOST_SELECTED)
-        selected, w, n_iter = np.arange(d), np.zeros(problem.n_rows), 0
-        if problem.n_samples * budget.mu < Looks().least and d <= _FEW * k:
-            return GD().solve(problem, oracle, rng)
-        if k == d:
-            return self._fitted(problem, oracle, rng, selected)
-        selected = selected[:0]
+        if not oracle.prices_selections:
+            if self._few_for_looks(problem, budget.mu):
+                return GD().solve(problem, oracle, rng)
+            return self._fitted(problem, oracle, rng, np.arange(d))
+        k = self._selected(problem, budget.mu)
+        selected, w, n_iter = np.arange(0), np.zeros(problem.n_rows), 0
         rounds = min(self.rounds, k)
         ends = [ceil(k * (t + 1) / rounds) for t in range(rounds)]
         for end in ends:

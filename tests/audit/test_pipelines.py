@@ -20,6 +20,7 @@ from skdp.model_selection.row_scores import RowScore
 from skdp.preprocessing import DPStandardScaler
 from skdp.privacy import gdp
 from skdp.privacy.mechanisms.gaussian import GaussianMechanism
+from skdp.report import TABLE
 from skdp.solvers import GD
 
 RNG = np.random.default_rng(0)
@@ -41,7 +42,8 @@ def scaler(**params):
 
 def of_columns():
     private = [("a", scaler(), [0]), ("b", scaler(with_mean=False), [1])]
-    return make_pipeline(ColumnTransformer(private, n_jobs=2), logistic())
+    columns = ColumnTransformer(private, n_jobs=2, sparse_threshold=0)
+    return make_pipeline(columns, logistic())
 
 
 def of_frames():
@@ -134,7 +136,13 @@ def check_leaks(result, *names):
     assert result.to_dict()["differences"] == result.leaks
 
 
-def test_a_scaler_that_learns_in_secret_is_caught():
+def believed(step, monkeypatch):
+    """A wrong line in the table of verdicts: the step is said to learn nothing."""
+    monkeypatch.setitem(TABLE, step, TABLE[Normalizer])
+
+
+def test_a_scaler_that_learns_in_secret_is_caught(monkeypatch):
+    believed(Sly, monkeypatch)
     check_leaks(audit(make_pipeline(Sly(), logistic()), X, LABELS), "_inner.mean_")
 
 
@@ -144,7 +152,8 @@ def test_a_layout_that_depends_on_a_row_is_caught():
     columns = ColumnTransformer([("k", encoder, [0])], sparse_threshold=0.1)
     codes = np.arange(10.0)[:, None]
     codes[1:, 0] = 3.0
-    result = audit(make_pipeline(columns, logistic()), codes, LABELS[:10])
+    with pytest.warns(skdp.PrivacyLeakWarning, match="sparse_threshold=0"):
+        result = audit(make_pipeline(columns, logistic()), codes, LABELS[:10])
     check_leaks(result, "sparse_output_")
 
 
@@ -186,7 +195,8 @@ def fail():
     raise RuntimeError("A row is long.")
 
 
-def test_warnings_and_exceptions_about_a_row_are_caught():
+def test_warnings_and_exceptions_about_a_row_are_caught(monkeypatch):
+    believed(Acting, monkeypatch)
     far = X.copy()
     far[0] = 100.0
     result = audit(make_pipeline(Acting(warn), logistic()), X, LABELS, other=(far, LABELS))
@@ -245,7 +255,7 @@ def test_exact_scores_of_a_search_are_caught(monkeypatch):
 
 
 def test_steps_without_a_receipt_are_refused():
-    with pytest.raises(ValueError, match="needs a receipt of every step that learned"):
+    with pytest.raises(ValueError, match="standardscaler learns means"):
         audit(make_pipeline(StandardScaler(), logistic()), X, LABELS)
 
 

@@ -1,11 +1,15 @@
 """The solver of a fit: chosen once, before rows are asked, and the one that the ledger is for."""
 
+from math import sqrt
+
 import numpy as np
 import pytest
 
 from skdp import DPLassoRegressor, DPLinearRegression, DPLogisticRegression
 from skdp.conditioning import Looks, Whitening
 from skdp.estimators import fitting
+from skdp.privacy import gdp
+from skdp.privacy.calculus import GaussianDP, ZeroConcentratedDP
 from skdp.privacy.ledger import Ledger
 from skdp.solvers import SOLVERS
 
@@ -64,7 +68,21 @@ def test_the_solver_is_chosen_before_rows_are_asked_and_runs(make, n, d, weight,
     chosen = [solver for what, solver in seen if what == "chosen"][-1]
     assert next(solver for what, solver in seen if what == "ran") == chosen
     (calculus,) = {calculus for what, calculus in seen if what == "charged"}
-    assert calculus == type(chosen).calculus
+    # Of five features all are fitted, with Gaussian noise alone.
+    selects = isinstance(chosen, SOLVERS["screening"]) and d > 5
+    assert isinstance(calculus, ZeroConcentratedDP if selects else GaussianDP)
+
+
+@pytest.mark.parametrize("weight", [None, 0.5])
+def test_a_lasso_on_few_features_is_charged_for_the_noise_that_it_has(weight):
+    """Gaussian noise has an exact price, which a ledger for selections would not give."""
+    X, y = rows(500, 5)
+    weights = None if weight is None else np.full(500, weight)
+    model = MODELS["lasso"]().fit(X, y, sample_weight=weights)
+    events = model.privacy_ledger_
+    exact = sqrt(sum(e.count * (e.sensitivity / e.noise_scale) ** 2 for e in events))
+    assert gdp.epsilon(exact, model.delta) == pytest.approx(model.epsilon, rel=1e-6)
+    assert model.privacy_spent_.epsilon == pytest.approx(model.epsilon, rel=1e-6)
 
 
 def test_half_weights_do_not_turn_the_solver_of_a_lasso(seen):

@@ -41,16 +41,17 @@ def problem(feature_bound=BOUND, intercept=0.3, n=N, d=D, **facts):
     return Problem(Squared(), n, d, bounds, **facts)
 
 
-def oracle_for(X, y, epsilon, seed=0, kind=PrivateOracle, **kwargs):
-    ledger = Ledger(epsilon, 1e-5, calculus=Screening.calculus)
+def oracle_for(X, y, epsilon, seed=0, kind=PrivateOracle, calculus=Screening.calculus, **kwargs):
+    ledger = Ledger(epsilon, 1e-5, calculus=calculus)
     noise = SeededNoise(np.random.default_rng(seed))
     rows_of = DenseRows(X, y)
     return kind(rows_of, ledger, Adjacency.REPLACE_ONE, noise, **kwargs), ledger
 
 
 def run(asked, X, y, epsilon, solver=None, seed=0):
-    oracle, ledger = oracle_for(X, y, epsilon, seed)
     solver = Screening(k=8) if solver is None else solver
+    calculus = solver.calculus_for(asked, epsilon, 1e-5, Adjacency.REPLACE_ONE)
+    oracle, ledger = oracle_for(X, y, epsilon, seed, calculus=calculus)
     solver.check(asked)
     solution = solver.solve(asked, oracle.for_problem(asked), np.random.default_rng(7))
     return solution.w, ledger
