@@ -21,7 +21,7 @@ from sklearn.preprocessing import OneHotEncoder, StandardScaler
 import skdp
 from skdp import DPLogisticRegression
 from skdp.preprocessing import DPStandardScaler
-from skdp.privacy import gdp
+from skdp.privacy.accounting import gdp
 
 NUMBERS = [
     *("age", "fnlwgt", "education-num", "capital-gain", "capital-loss", "hours-per-week"),

@@ -16,7 +16,7 @@ from sklearn.datasets import load_breast_cancer
 from sklearn.model_selection import train_test_split
 
 from skdp import DPLogisticRegression
-from skdp.remote import DaskSites
+from skdp.federated import DaskSites
 
 HOSPITALS = ("north", "south", "west")
 DATA_NORM = 1.0

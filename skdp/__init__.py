@@ -3,8 +3,8 @@
 from importlib import import_module
 from typing import Any
 
+from .bandit import DPContextualBandit
 from .estimators import (
-    DPContextualBandit,
     DPLassoRegressor,
     DPLinearRegression,
     DPLogisticRegression,
@@ -12,8 +12,8 @@ from .estimators import (
     load_checkpoint,
     save_checkpoint,
 )
+from .estimators.planning import Plan, plan
 from .exceptions import BudgetExceededError, PrivacyLeakWarning, SeededNoiseWarning
-from .planning import Plan, plan
 from .privacy import PrivacySpent
 from .report import PrivacyBudget, TotalSpent, privacy_spent
 

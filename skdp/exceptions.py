@@ -1,6 +1,11 @@
-"""Warnings and errors that concern privacy."""
+"""Warnings and errors that concern privacy, and a warning that points at the caller's line."""
 
-__all__ = ["BudgetExceededError", "PrivacyLeakWarning", "SeededNoiseWarning"]
+from __future__ import annotations
+
+import sys
+import warnings
+
+__all__ = ["BudgetExceededError", "PrivacyLeakWarning", "SeededNoiseWarning", "warn_user"]
 
 
 class PrivacyLeakWarning(UserWarning):
@@ -17,3 +22,27 @@ class SeededNoiseWarning(PrivacyLeakWarning):
 
 class BudgetExceededError(RuntimeError):
     """A release would cost more than what is left of the privacy budget; nothing was read."""
+
+
+_PACKAGE = __name__.partition(".")[0]
+
+
+def warn_user(message: str, category: type[Warning]) -> None:
+    """Warn, and let the warning point at the code outside the package that led here.
+
+    Parameters
+    ----------
+    message : str
+        What is said.
+    category : type
+        The kind of warning.
+    """
+    frame, level = sys._getframe(1), 2
+    while frame.f_back is not None and _within(frame.f_globals.get("__name__", "")):
+        frame, level = frame.f_back, level + 1
+    warnings.warn(message, category, stacklevel=level)
+
+
+def _within(module: str) -> bool:
+    # Scikit-learn's decorator for callbacks stands between a fit and who called it.
+    return module == _PACKAGE or module.startswith((_PACKAGE + ".", "sklearn.callback."))

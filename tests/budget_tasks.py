@@ -12,7 +12,7 @@ import numpy as np
 from sklearn.base import clone
 
 from skdp import BudgetExceededError, DPLogisticRegression, PrivacyBudget
-from skdp.privacy import gdp
+from skdp.privacy.accounting import gdp
 
 RNG = np.random.default_rng(0)
 X = RNG.uniform(-1, 1, size=(120, 2))

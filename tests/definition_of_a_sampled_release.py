@@ -6,7 +6,7 @@ import numpy as np
 import pytest
 from scipy.stats import norm
 
-from skdp.privacy import subsampling
+from skdp.privacy.accounting import subsampling
 from skdp.privacy.adjacency import Adjacency
 
 

@@ -5,13 +5,13 @@ from math import exp, log
 import numpy as np
 from scipy.special import ndtr
 
-from skdp.bounds import RowBounds
-from skdp.data.dense import DenseRows
-from skdp.privacy import gdp
+from skdp.privacy.accounting import gdp
+from skdp.privacy.accounting.ledger import Spend
 from skdp.privacy.adjacency import Adjacency
-from skdp.privacy.ledger import Spend
 from skdp.privacy.queries.perturbed_minimum import PerturbedMinimumQuery
-from skdp.problem import Problem
+from skdp.privacy.rows.dense_rows import DenseRows
+from skdp.problem.bounds import RowBounds
+from skdp.problem.problem import Problem
 
 CELLS = 1500
 

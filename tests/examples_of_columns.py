@@ -3,9 +3,9 @@
 import numpy as np
 from example_of_a_query import Example
 
-from skdp.column_bounds import ColumnBounds
 from skdp.privacy.queries.column_counts import ColumnCountsQuery
 from skdp.privacy.queries.column_moments import ColumnMomentsQuery
+from skdp.problem.column_bounds import ColumnBounds
 
 N, D = 6, 3
 

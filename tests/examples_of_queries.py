@@ -20,13 +20,13 @@ from examples_of_stream_terms import EXAMPLES as STREAM_TERMS
 from examples_of_vertices import EXAMPLES as VERTICES
 from examples_of_weights import EXAMPLES as WEIGHTS
 
-from skdp.bounds import RowBounds, RowMap, TargetBounds
-from skdp.losses import Huber, Logistic, Softmax, Squared
 from skdp.privacy.queries.gradient import GradientNormQuery, GradientQuery
 from skdp.privacy.queries.gradient_sizes import GradientAndShareQuery, GradientSizesQuery
 from skdp.privacy.queries.histogram import HistogramQuery
 from skdp.privacy.queries.moments import MomentsQuery
-from skdp.problem import Problem
+from skdp.problem.bounds import RowBounds, RowMap, TargetBounds
+from skdp.problem.losses import Huber, Logistic, Softmax, Squared
+from skdp.problem.problem import Problem
 
 N, D = 6, 3
 REGRESSION = {Squared, Huber}

@@ -6,13 +6,13 @@ import numpy as np
 from example_of_a_query import Example
 
 from skdp.privacy.adjacency import Adjacency
-from skdp.privacy.mechanisms.sites import Trust
+from skdp.privacy.mechanisms.site_noise import Trust
 from skdp.privacy.queries.site_gradients import (
     SampledSiteGradientsQuery,
     SiteGradientsQuery,
     SiteQuestion,
 )
-from skdp.sites import Sites
+from skdp.problem.sites import Sites
 from skdp.testing import check_sensitivity, row_stores
 
 RATE = 0.25

@@ -3,11 +3,11 @@
 import numpy as np
 from example_of_a_query import Example
 
-from skdp.bounds import RowBounds, RowMap, TargetBounds
-from skdp.losses import Logistic, Softmax, Squared
 from skdp.privacy.queries.slope import SlopeQuery
 from skdp.privacy.queries.vertex import VertexQuery
-from skdp.problem import Problem
+from skdp.problem.bounds import RowBounds, RowMap, TargetBounds
+from skdp.problem.losses import Logistic, Softmax, Squared
+from skdp.problem.problem import Problem
 
 N, D = 6, 3
 UNIT = TargetBounds(-1.0, 1.0)

@@ -3,9 +3,9 @@
 import numpy as np
 from sklearn.base import ClassifierMixin
 
-from skdp.privacy.carrying import CarriesBudgets
-from skdp.privacy.events import GaussianEvent
-from skdp.privacy.ledger import PrivacySpent
+from skdp.privacy.accounting.events import GaussianEvent
+from skdp.privacy.accounting.ledger import PrivacySpent
+from skdp.report.carrying import CarriesBudgets
 
 
 class Toy(ClassifierMixin, CarriesBudgets):

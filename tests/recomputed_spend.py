@@ -2,8 +2,8 @@
 
 from math import sqrt
 
-from skdp.privacy import gdp
-from skdp.privacy.events import SearchEvent
+from skdp.privacy.accounting import gdp
+from skdp.privacy.accounting.events import SearchEvent
 
 
 def recomputed(events, delta):

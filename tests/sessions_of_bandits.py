@@ -5,15 +5,20 @@ from dataclasses import replace
 import numpy as np
 import pytest
 
-from skdp.bandit_plans import GradientPlan, MomentPlan, SelectionPlan, StepPlan
-from skdp.bandit_problem import BanditProblem
-from skdp.contexts import CubeBounds, NormBounds
-from skdp.losses import Squared
+from skdp.privacy.accounting.ledger import Ledger
 from skdp.privacy.adjacency import Adjacency
-from skdp.privacy.arms.moments import joint_sensitivity
-from skdp.privacy.arms.opening import SESSIONS
-from skdp.privacy.ledger import Ledger
+from skdp.privacy.bandit_sessions.arm_moments import joint_sensitivity
+from skdp.privacy.bandit_sessions.bandit_plans import (
+    GradientPlan,
+    MomentPlan,
+    SelectionPlan,
+    StepPlan,
+)
+from skdp.privacy.bandit_sessions.session_factory import SESSIONS
 from skdp.privacy.randomness import SecretNoise
+from skdp.problem.bandit_problem import BanditProblem
+from skdp.problem.contexts import CubeBounds, NormBounds
+from skdp.problem.losses import Squared
 
 T, K, D, CLIP = 12, 3, 4, 0.4
 NORM = BanditProblem(K, D, T, Squared(), NormBounds(1.0, 0.0), 1.0, 1e-5)
@@ -142,7 +147,7 @@ WORST_SAME = {
 def at_the_bound(monkeypatch):
     """Let all derivatives, and so all recursive ones, be at their bound."""
     monkeypatch.setattr(
-        "skdp.bandit_problem.BanditProblem.derivative",
+        "skdp.problem.bandit_problem.BanditProblem.derivative",
         lambda self, y, z, clip=np.inf: np.full(len(y), CLIP),
     )
 

@@ -5,10 +5,10 @@ from fractions import Fraction
 import numpy as np
 import pytest
 
-from skdp.arguments import numbers_in
-from skdp.constraints import Box, L1Ball, L2Ball, LpBall, Simplex
-from skdp.losses import Hinge, Huber, HuberisedHinge, OneVsRest, Softmax, Tukey
-from skdp.regularizers import L1, L2, ElasticNet
+from skdp.problem.constraints import Box, L1Ball, L2Ball, LpBall, Simplex
+from skdp.problem.losses import Hinge, Huber, HuberisedHinge, OneVsRest, Softmax, Tukey
+from skdp.problem.penalties import L1, L2, ElasticNet
+from skdp.validation import numbers_in
 
 NUMBERS = {
     "radius": [L1Ball, L2Ball, Simplex, lambda v: LpBall(v, 1.5)],

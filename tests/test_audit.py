@@ -10,7 +10,7 @@ import numpy as np
 import pytest
 
 from skdp import DPLinearRegression, DPLogisticRegression
-from skdp.privacy import gdp
+from skdp.privacy.accounting import gdp
 from skdp.privacy.mechanisms.gaussian import GaussianMechanism
 from skdp.solvers import GD
 

@@ -13,8 +13,8 @@ import pytest
 from scipy.stats import beta
 
 from skdp import DPLogisticRegression
-from skdp.privacy import perturbation
-from skdp.privacy.mechanisms.perturbation import ObjectivePerturbation as Mechanism
+from skdp.privacy.accounting import perturbation
+from skdp.privacy.mechanisms.random_slope import ObjectivePerturbation as Mechanism
 from skdp.solvers import ObjectivePerturbation
 
 pytestmark = pytest.mark.slow

@@ -8,7 +8,7 @@ from pathlib import Path
 import numpy as np
 import pytest
 
-from skdp.privacy import gdp
+from skdp.privacy.accounting import gdp
 from skdp.privacy.mechanisms import Toeplitz, Tree
 
 FOLDER = Path(__file__).resolve().parents[1] / "examples" / "benchmarks"

@@ -15,8 +15,8 @@ from sklearn.datasets import make_classification
 from sklearn.linear_model import LinearRegression, LogisticRegression
 from sklearn.metrics import log_loss, mean_squared_error
 
-from skdp.constraints import L1Ball
-from skdp.privacy import gdp
+from skdp.privacy.accounting import gdp
+from skdp.problem.constraints import L1Ball
 
 FOLDER = Path(__file__).resolve().parents[1] / "examples" / "benchmarks"
 

@@ -8,7 +8,7 @@ import numpy as np
 import pytest
 from sklearn.linear_model import LogisticRegression
 
-from skdp.privacy import gdp
+from skdp.privacy.accounting import gdp
 
 BENCHMARKS = Path(__file__).resolve().parents[1] / "examples" / "benchmarks"
 

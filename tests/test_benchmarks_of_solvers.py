@@ -8,11 +8,11 @@ from pathlib import Path
 import numpy as np
 import pytest
 
-from skdp.bounds import RowBounds
-from skdp.data.dense import DenseRows
 from skdp.privacy.queries.gradient import GradientQuery
 from skdp.privacy.queries.gradient_difference import GradientDifferenceQuery
-from skdp.problem import Problem
+from skdp.privacy.rows.dense_rows import DenseRows
+from skdp.problem.bounds import RowBounds
+from skdp.problem.problem import Problem
 
 FOLDER = Path(__file__).resolve().parents[1] / "examples" / "benchmarks"
 

@@ -13,8 +13,8 @@ from math import inf, isfinite
 import numpy as np
 import pytest
 
-from skdp import constraints
-from skdp.constraints import (
+from skdp.problem import constraints
+from skdp.problem.constraints import (
     Box,
     Constraint,
     L1Ball,

@@ -12,16 +12,15 @@ import numpy as np
 import pytest
 
 from skdp.exceptions import BudgetExceededError
-from skdp.privacy import events
-from skdp.privacy.adjacency import Adjacency
-from skdp.privacy.calculus import (
+from skdp.privacy.accounting import events
+from skdp.privacy.accounting.calculus import (
     Calculus,
     GaussianDP,
     PerturbedGaussianDP,
     SubsampledGaussianDP,
     ZeroConcentratedDP,
 )
-from skdp.privacy.events import (
+from skdp.privacy.accounting.events import (
     Event,
     ExponentialEvent,
     GaussianEvent,
@@ -33,7 +32,8 @@ from skdp.privacy.events import (
     Site,
     SiteGaussianEvent,
 )
-from skdp.privacy.ledger import Ledger
+from skdp.privacy.accounting.ledger import Ledger
+from skdp.privacy.adjacency import Adjacency
 
 EXAMPLES = {
     ExponentialEvent: [

@@ -14,8 +14,8 @@ from math import isfinite
 import numpy as np
 import pytest
 
-from skdp import losses
-from skdp.losses import (
+from skdp.problem import losses
+from skdp.problem.losses import (
     Hinge,
     Huber,
     HuberisedHinge,

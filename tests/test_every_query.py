@@ -23,14 +23,14 @@ from examples_of_weights import weighted
 from hypothesis import given, settings
 from hypothesis import strategies as st
 
-from skdp.losses import Huber, Logistic, Softmax, Squared
 from skdp.privacy import queries
+from skdp.privacy.accounting.ledger import Spend
 from skdp.privacy.adjacency import Adjacency
-from skdp.privacy.ledger import Spend
 from skdp.privacy.mechanisms.gaussian import GaussianMechanism
 from skdp.privacy.queries.base import Query
 from skdp.privacy.queries.gradient import GradientNormQuery, GradientQuery
 from skdp.privacy.queries.histogram import HistogramQuery
+from skdp.problem.losses import Huber, Logistic, Softmax, Squared
 from skdp.testing import check_sensitivity, row_stores
 
 every_query = pytest.mark.parametrize("kind", EXAMPLES, ids=lambda kind: kind.name)

@@ -12,8 +12,8 @@ from dataclasses import fields
 import numpy as np
 import pytest
 
-from skdp import regularizers
-from skdp.regularizers import L1, L2, ElasticNet, NoRegularizer, Regularizer, Tikhonov
+from skdp.problem import penalties as regularizers
+from skdp.problem.penalties import L1, L2, ElasticNet, NoRegularizer, Regularizer, Tikhonov
 
 RNG_SEED = 40
 EXAMPLES = [

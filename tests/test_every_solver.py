@@ -19,13 +19,13 @@ from sklearn.linear_model import LogisticRegression, Ridge
 from tasks_for_solvers import TASKS, D, N
 
 from skdp import BudgetExceededError, solvers
-from skdp.constraints import Box, L1Ball, L2Ball, Simplex
-from skdp.data.base import BlockStore
-from skdp.data.blocks import RawBlock
+from skdp.privacy.accounting.ledger import Ledger
 from skdp.privacy.adjacency import Adjacency
-from skdp.privacy.ledger import Ledger
 from skdp.privacy.oracle import PrivateOracle
 from skdp.privacy.randomness import SeededNoise
+from skdp.privacy.rows.base import BlockStore
+from skdp.privacy.rows.row_blocks import RawBlock
+from skdp.problem.constraints import Box, L1Ball, L2Ball, Simplex
 from skdp.solvers import (
     GD,
     PPM,

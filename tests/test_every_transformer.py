@@ -22,12 +22,12 @@ from twin_oracle import distance
 
 import skdp.preprocessing
 from skdp import BudgetExceededError, PrivacyBudget, PrivacySpent
-from skdp.data.base import BlockStore
 from skdp.preprocessing.base import FreeTransformer, PrivateTransformer, Transformer
-from skdp.privacy import gdp
-from skdp.privacy.events import GaussianEvent
-from skdp.privacy.opening import opened_by
+from skdp.privacy.accounting import gdp
+from skdp.privacy.accounting.events import GaussianEvent
 from skdp.privacy.oracle import PrivateOracle
+from skdp.privacy.oracle_factory import opened_by
+from skdp.privacy.rows.base import BlockStore
 from skdp.testing import check_seed_stays_behind, record_fit, replay_fit
 
 pytestmark = [

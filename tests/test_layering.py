@@ -17,81 +17,54 @@ SOURCES = PACKAGE + [
     for p in (REPOSITORY / folder).rglob("*.py")
 ]
 
-# Layer: what it may not import. The longest matching layer of a module decides.
-UPWARDS = (
-    *("skdp.report", "skdp.audit", "skdp.estimators", "skdp.model_selection"),
-    *("skdp.preprocessing", "skdp.testing"),
+# Circles of trust, from the inside out. Each layer: what it may import, the longest match deciding.
+ROOT = ("skdp.exceptions", "skdp.validation")
+PROBLEM = (*ROOT, "skdp.problem")
+# What the kernel declares to those who see public facts alone.
+DECLARED = (
+    *("skdp.privacy.adjacency", "skdp.privacy.accounting.calculus"),
+    *("skdp.privacy.streams.stream_plan", "skdp.privacy.bandit_sessions.bandit_plans"),
+    "skdp.privacy.sites.masks",
 )
-BEHIND_THE_ORACLE = ("skdp.data", "skdp.privacy", "skdp.remote")
-FORBIDDEN = {
-    "skdp": UPWARDS,
+GRAPHS = ("skdp.federated.mixing", "skdp.federated.rounds", "skdp.federated.topology")
+SURFACE = (*PROBLEM, "skdp.privacy", "skdp.report")
+MAY = {
+    "skdp.exceptions": (),
+    "skdp.validation": (),
+    "skdp.problem": (*PROBLEM, *DECLARED),
+    # The kernel: rows, noise and ledger. It knows problems, and nobody who asks about them.
+    "skdp.privacy": (*PROBLEM, "skdp.privacy"),
+    # Bookkeeping: reads receipts of whole fits, and neither rows nor noise.
+    "skdp.report": (*ROOT, "skdp.report", "skdp.privacy.accounting", "skdp.privacy.adjacency"),
+    "skdp.preconditioning": (*PROBLEM, "skdp.preconditioning"),
+    "skdp.solvers": (
+        *PROBLEM, "skdp.solvers", "skdp.preconditioning", *DECLARED, *GRAPHS, "skdp.federated",
+    ),
+    "skdp.federated": (*PROBLEM, "skdp.federated", "skdp.privacy"),
+    **dict.fromkeys(GRAPHS, (*PROBLEM, *GRAPHS, *DECLARED)),
+    "skdp.bandit.policies": (*PROBLEM, "skdp.bandit.policies", *DECLARED),
+    "skdp.bandit": (*SURFACE, "skdp.bandit", "skdp.solvers", "skdp.estimators"),
+    "skdp.preprocessing": (*SURFACE, "skdp.preprocessing"),
     "skdp.estimators": (
-        *("skdp.report", "skdp.audit", "skdp.model_selection"),
-        *("skdp.preprocessing", "skdp.testing"),
+        *SURFACE, "skdp.estimators", "skdp.solvers", "skdp.preconditioning", "skdp.federated",
     ),
-    # It fits whole estimators, and keeps their rows from everybody but them and their scores.
-    "skdp.model_selection": ("skdp.audit", "skdp.testing", "skdp.privacy.oracle"),
-    # Reads receipts of fitted models; asks nothing.
-    "skdp.report": ("skdp.testing", "skdp.data", "skdp.privacy.oracle", "skdp.model_selection"),
-    # Beside the estimators: it asks the oracle, and knows no model.
-    "skdp.preprocessing": (
-        *("skdp.estimators", "skdp.model_selection", "skdp.testing", "skdp.problem"),
-        *("skdp.solvers", "skdp.conditioning", "skdp.policies", "skdp.remote"),
+    "skdp.model_selection": (
+        *SURFACE, "skdp.model_selection", "skdp.estimators", "skdp.preprocessing",
+        "skdp.federated",
     ),
-    # It runs whole estimators, and nothing looks at it.
-    "skdp.audit": ("skdp.testing",),
-    # A tool of tests: it may look at everything, and nothing may look at it.
-    "skdp.testing": (),
-    # A solver may condition a smaller problem that it makes; conditioning knows no solver.
-    "skdp.solvers": (*UPWARDS, *BEHIND_THE_ORACLE),
-    "skdp.conditioning": (*UPWARDS, *BEHIND_THE_ORACLE, "skdp.solvers"),
-    "skdp.bounds": (*UPWARDS, *BEHIND_THE_ORACLE, "skdp.solvers", "skdp.problem"),
-    "skdp.column_bounds": (*UPWARDS, *BEHIND_THE_ORACLE, "skdp.solvers", "skdp.problem"),
-    "skdp.policies": (*UPWARDS, *BEHIND_THE_ORACLE, "skdp.solvers"),
-    "skdp.bandit_problem": (*UPWARDS, *BEHIND_THE_ORACLE, "skdp.solvers", "skdp.problem"),
-    "skdp.contexts": (*UPWARDS, *BEHIND_THE_ORACLE, "skdp.solvers", "skdp.problem"),
-    # It speaks before there are data.
-    "skdp.planning": (*UPWARDS, "skdp.data", "skdp.privacy.oracle", "skdp.solvers"),
-    "skdp.problem": (*UPWARDS, *BEHIND_THE_ORACLE, "skdp.solvers"),
-    "skdp.losses": (*UPWARDS, *BEHIND_THE_ORACLE, "skdp.solvers", "skdp.problem"),
-    "skdp.mirror_maps": (*UPWARDS, *BEHIND_THE_ORACLE, "skdp.solvers", "skdp.problem"),
-    "skdp.regularizers": (*UPWARDS, *BEHIND_THE_ORACLE, "skdp.solvers", "skdp.problem"),
-    "skdp.constraints": (*UPWARDS, *BEHIND_THE_ORACLE, "skdp.solvers", "skdp.problem"),
-    "skdp.gossip": (*UPWARDS, *BEHIND_THE_ORACLE, "skdp.solvers", "skdp.problem"),
-    "skdp.sites": (*UPWARDS, *BEHIND_THE_ORACLE, "skdp.solvers", "skdp.problem"),
-    "skdp.privacy": (
-        *UPWARDS,
-        *("skdp.solvers", "skdp.conditioning", "skdp.policies", "skdp.remote"),
-    ),
-    "skdp.data": (*UPWARDS, "skdp.privacy", "skdp.solvers", "skdp.conditioning", "skdp.remote"),
-    # Whole sites, with oracles of their own.
-    "skdp.remote": (*UPWARDS, "skdp.solvers", "skdp.conditioning", "skdp.policies"),
-}
-ALLOWED = {
-    "skdp.solvers": ("skdp.privacy.schedules", "skdp.privacy.calculus"),
-    "skdp.policies": ("skdp.privacy.calculus",),
-    "skdp.bandit_problem": ("skdp.privacy.adjacency",),
-}
-SUBMODULES = {module.split(".")[1] for module in FORBIDDEN if "." in module} | {
-    p.stem for p in (REPOSITORY / "skdp").iterdir() if p.name != "__init__.py"
-}
+    # Leaves: they run whole estimators, and nothing looks at them.
+    "skdp.audit": ("skdp",),
+    "skdp.testing": ("skdp",),
+}  # fmt: skip
+LEAVES = ("skdp.audit", "skdp.testing")
+KERNEL = "skdp.privacy"
 # Layers that must not hold rows or noise: what they return has to be post-processing.
-PURE = (
-    "skdp.solvers",
-    "skdp.conditioning",
-    "skdp.losses",
-    "skdp.regularizers",
-    "skdp.constraints",
-    "skdp.mirror_maps",
-    "skdp.problem",
-    "skdp.bounds",
-    "skdp.column_bounds",
-    "skdp.gossip",
-    "skdp.sites",
-    "skdp.policies",
-    "skdp.bandit_problem",
-    "skdp.contexts",
-)
+PURE = ("skdp.solvers", "skdp.preconditioning", "skdp.problem", "skdp.bandit.policies", *GRAPHS)
+# Calls that look into rows, draw secret noise, or charge a ledger.
+READS = {"blocks", "bounded", "combine", "evaluate", "evaluate_under", "partitions"}
+DRAWS = {"chosen", "gumbel", "normal", "noisy_mean", "randomize", "rounded"}
+CHARGES = {"charge"}
+SUBMODULES = {p.stem for p in (REPOSITORY / "skdp").iterdir() if p.name != "__init__.py"}
 RANDOM = ("numpy.random", "random", "secrets", "os.urandom", "sklearn.utils.check_random_state")
 # Special names that lead to no hidden state.
 HARMLESS = {"__init__", "__post_init__", "__setattr__", "__name__", "__qualname__", "__class__"}
@@ -110,8 +83,8 @@ def within(name, prefixes):
 
 
 def layer_of(path):
-    """The longest entry of FORBIDDEN that holds the module; None outside the package."""
-    return max((k for k in FORBIDDEN if within(module_of(path), [k])), key=len, default=None)
+    """The longest entry of MAY that holds the module; None outside the package."""
+    return max((k for k in MAY if within(module_of(path), [k])), key=len, default=None)
 
 
 class RunTime(ast.NodeVisitor):
@@ -181,19 +154,36 @@ class RunTime(ast.NodeVisitor):
 
 
 def forbidden_imports(path, source):
-    """Imports against the direction of the layers."""
+    """Imports against the direction of the circles."""
     layer = layer_of(path)
     if layer is None or path == "skdp/__init__.py":
         return []
     run_time = RunTime(path, source)
     reached = run_time.imports + [(a.lineno, run_time.dotted(a)) for a in run_time.attributes]
-    complaints = []
-    for line, name in reached:
-        if within(name, FORBIDDEN[layer]) and not within(name, ALLOWED.get(layer, ())):
-            complaints.append(f"{path}:{line}: {layer} may not import {name}")
-        elif name.startswith("skdp.") and name.split(".")[1] not in SUBMODULES:
-            complaints.append(f"{path}:{line}: imports the public package; name the module instead")
-    return complaints
+    ours = [(line, name) for line, name in reached if within(name, ["skdp"])]
+    leaf = next((leaf for leaf in LEAVES if within(layer, [leaf])), None)
+    return [
+        f"{path}:{line}: {layer} may not import {name}"
+        for line, name in ours
+        if not within(name, MAY[layer])
+        or any(within(name, [other]) for other in LEAVES if other != leaf)
+        or (name.count(".") == 1 and name.split(".")[1] not in SUBMODULES)
+    ]
+
+
+def outside_the_kernel(path, source):
+    """Calls outside the kernel that read rows, draw secret noise or charge a ledger."""
+    if layer_of(path) in (None, KERNEL, *LEAVES) or path == "skdp/__init__.py":
+        return []
+    called = [
+        call
+        for call in RunTime(path, source).calls
+        if isinstance(call.func, ast.Attribute) and call.func.attr in READS | DRAWS | CHARGES
+    ]
+    return [
+        f"{path}:{call.lineno}: .{call.func.attr}() reads rows, draws noise or charges a ledger"
+        for call in called
+    ]
 
 
 def randomness(path, source):
@@ -240,7 +230,7 @@ def vague_name(path, source):
     return [f"{path}: name the file after the one thing it holds"] if vague else []
 
 
-CHECKS = (forbidden_imports, randomness, private_attributes, vague_name)
+CHECKS = (forbidden_imports, outside_the_kernel, randomness, private_attributes, vague_name)
 
 
 def test_sources_are_found():
@@ -257,40 +247,51 @@ def test_sources_obey(check):
     ("check", "path", "source"),
     [
         (forbidden_imports, "skdp/solvers/gd.py", "from skdp.privacy.oracle import Oracle"),
-        (forbidden_imports, "skdp/solvers/gd.py", "import skdp.privacy.ledger"),
+        (forbidden_imports, "skdp/solvers/gd.py", "import skdp.privacy.accounting.ledger"),
         (forbidden_imports, "skdp/solvers/gd.py", "from ..privacy import randomness"),
-        (forbidden_imports, "skdp/solvers/gd.py", "from .. import data"),
         (forbidden_imports, "skdp/solvers/gd.py", "from .. import problem\nimport skdp\nskdp.data"),
-        (forbidden_imports, "skdp/solvers/__init__.py", "from ..data.base import RowStore"),
-        (forbidden_imports, "skdp/solvers/gd.py", "def f():\n    from ..data import base"),
-        (forbidden_imports, "skdp/solvers/gd.py", "if not TYPE_CHECKING:\n    import skdp.data"),
-        (forbidden_imports, "skdp/solvers/gd.py", "if TYPE_CHECKING: 1\nelse: import skdp.data"),
-        (forbidden_imports, "skdp/losses/l.py", "from ..privacy.schedules import fixed"),
-        (forbidden_imports, "skdp/losses/l.py", "from ..problem import Problem"),
-        (forbidden_imports, "skdp/regularizers/l2.py", "from ..privacy.mechanisms import gaussian"),
-        (forbidden_imports, "skdp/constraints/box.py", "from skdp.solvers import GD"),
-        (forbidden_imports, "skdp/problem.py", "from .privacy.ledger import Ledger"),
+        (forbidden_imports, "skdp/solvers/gd.py", "def f():\n    from ..privacy import rows"),
+        (
+            forbidden_imports,
+            "skdp/solvers/gd.py",
+            "if not TYPE_CHECKING:\n    import skdp.privacy.rows",
+        ),
+        (
+            forbidden_imports,
+            "skdp/solvers/gd.py",
+            "if TYPE_CHECKING: 1\nelse: import skdp.privacy.rows",
+        ),
+        (forbidden_imports, "skdp/problem/losses/l.py", "from ...solvers.gd import GD"),
+        (forbidden_imports, "skdp/problem/penalties/l2.py", "from ...privacy.mechanisms import g"),
+        (forbidden_imports, "skdp/problem/constraints/box.py", "from skdp.solvers import GD"),
         (forbidden_imports, "skdp/privacy/oracle.py", "from ..solvers.gd import GD"),
         (forbidden_imports, "skdp/privacy/queries/q.py", "from ...estimators import base"),
-        (forbidden_imports, "skdp/data/dense.py", "from ..privacy.ledger import Ledger"),
-        (forbidden_imports, "skdp/privacy/opening.py", "from ..remote.site import Site"),
-        (forbidden_imports, "skdp/solvers/dda.py", "from ..remote import DaskSites"),
+        (forbidden_imports, "skdp/privacy/oracle_factory.py", "from ..report.total import T"),
+        (forbidden_imports, "skdp/report/total.py", "from ..privacy.rows.base import RowStore"),
+        (forbidden_imports, "skdp/report/total.py", "from ..privacy.randomness import SystemNoise"),
+        (forbidden_imports, "skdp/bandit/policies/gd_policy.py", "from ...privacy import oracle"),
+        (forbidden_imports, "skdp/federated/topology.py", "from ..privacy.sites.site import Site"),
         (forbidden_imports, "skdp/exceptions.py", "from .estimators.base import Base"),
         (forbidden_imports, "skdp/estimators/base.py", "from ..testing import ReplayOracle"),
         (forbidden_imports, "skdp/preprocessing/base.py", "from ..estimators import base"),
-        (forbidden_imports, "skdp/privacy/oracle.py", "from ..preprocessing import base"),
-        (forbidden_imports, "skdp/testing/check.py", "from skdp import DPLogisticRegression"),
+        (forbidden_imports, "skdp/testing/checks.py", "from skdp import DPLogisticRegression"),
         (forbidden_imports, "skdp/privacy/oracle.py", "from ..audit.tape import TapedOracle"),
         (forbidden_imports, "skdp/audit/programs.py", "from ..testing import record_fit"),
+        (outside_the_kernel, "skdp/solvers/gd.py", "def f(store): return store.bounded(1)"),
+        (outside_the_kernel, "skdp/estimators/base.py", "rows.blocks()"),
+        (outside_the_kernel, "skdp/estimators/base.py", "noise.normal(3)"),
+        (outside_the_kernel, "skdp/model_selection/base.py", "mechanism.randomize(x, noise)"),
+        (outside_the_kernel, "skdp/preprocessing/base.py", "ledger.charge(event)"),
+        (outside_the_kernel, "skdp/bandit/bandit_base.py", "query.evaluate(rows)"),
         (randomness, "skdp/solvers/gd.py", "import numpy as np\nnp.random.default_rng()"),
         (randomness, "skdp/solvers/gd.py", "from numpy import random as r"),
         (randomness, "skdp/solvers/gd.py", "from numpy.random import default_rng"),
-        (randomness, "skdp/losses/l.py", "import random"),
-        (randomness, "skdp/losses/l.py", "import os\nos.urandom(8)"),
-        (randomness, "skdp/problem.py", "from secrets import randbits"),
-        (randomness, "skdp/problem.py", "from sklearn.utils import check_random_state"),
-        (randomness, "skdp/constraints/box.py", "__import__('random')"),
-        (randomness, "skdp/constraints/box.py", "from importlib import import_module"),
+        (randomness, "skdp/problem/losses/l.py", "import random"),
+        (randomness, "skdp/problem/losses/l.py", "import os\nos.urandom(8)"),
+        (randomness, "skdp/problem/problem.py", "from secrets import randbits"),
+        (randomness, "skdp/problem/problem.py", "from sklearn.utils import check_random_state"),
+        (randomness, "skdp/problem/constraints/box.py", "__import__('random')"),
+        (randomness, "skdp/problem/constraints/box.py", "from importlib import import_module"),
         (private_attributes, "skdp/solvers/gd.py", "def f(oracle): return oracle._rows"),
         (private_attributes, "skdp/solvers/gd.py", "self.oracle._rows"),
         (private_attributes, "skdp/solvers/gd.py", "f.__globals__"),
@@ -309,15 +310,23 @@ def test_planted_violation_is_caught(check, path, source):
     ("check", "path", "source"),
     [
         (forbidden_imports, "skdp/__init__.py", "from .estimators import DPLogisticRegression"),
-        (forbidden_imports, "skdp/estimators/a.py", "from .base import B\nfrom ..data import base"),
-        (forbidden_imports, "skdp/solvers/gd.py", "from ..privacy.schedules import geometric"),
+        (
+            forbidden_imports,
+            "skdp/estimators/a.py",
+            "from .base import B\nfrom ..privacy.rows import base",
+        ),
+        (
+            forbidden_imports,
+            "skdp/solvers/gd.py",
+            "from ..privacy.accounting.calculus import Calculus",
+        ),
         (forbidden_imports, "skdp/solvers/gd.py", "from ..problem import Problem"),
         (
             forbidden_imports,
             "skdp/solvers/gd.py",
             "if TYPE_CHECKING:\n    from ..privacy.oracle import Oracle",
         ),
-        (forbidden_imports, "skdp/privacy/oracle.py", "from ..data.base import RowStore"),
+        (forbidden_imports, "skdp/privacy/oracle.py", "from .rows.base import RowStore"),
         (forbidden_imports, "tests/test_x.py", "from skdp.estimators import base"),
         (
             randomness,

@@ -29,16 +29,15 @@ from skdp import (
     DPSVMClassifier,
     PrivacyBudget,
     audit,
-    constraints,
-    losses,
-    policies,
     preprocessing,
-    regularizers,
     solvers,
 )
-from skdp.data import Chunks, reading
+from skdp.bandit import policies
 from skdp.model_selection import DPGridSearchCV, DPRandomizedSearchCV
 from skdp.preprocessing import BoundsScaler, DPMinMaxScaler, DPStandardScaler, RowNormClipper
+from skdp.privacy.rows import Chunks, reading
+from skdp.problem import constraints, losses
+from skdp.problem import penalties as regularizers
 from skdp.solvers import GD
 
 N, D = 60, 3
@@ -370,10 +369,10 @@ def test_a_check_that_fails_in_unheard_of_ways_says_types_alone():
     assert not [mark for mark in MARKS if mark in "".join(words_of(caught.value))]
 
 
-@pytest.mark.parametrize("where", ["skdp.estimators.base", "skdp.options"])
+@pytest.mark.parametrize("where", ["skdp.estimators.base", "skdp.validation"])
 def test_messages_that_are_passed_on_are_found(where, monkeypatch):
-    if where == "skdp.options":
-        monkeypatch.setattr("skdp.options.shown", repr)
+    if where == "skdp.validation":
+        monkeypatch.setattr("skdp.validation.shown", repr)
         assert quoted(lambda: classifier(data_norm=PARAMETERS["column"]).fit(X, Y))
         return
     monkeypatch.setattr(f"{where}.unquoted", lambda check, *a, **options: check(*a, **options))

@@ -6,8 +6,8 @@ import numpy as np
 import pytest
 
 from skdp import DPLinearRegression, DPLogisticRegression
-from skdp.options import one_of
 from skdp.solvers import GD, SOLVERS
+from skdp.validation import one_of
 
 
 def test_options_are_listed_alphabetically():

@@ -7,17 +7,23 @@ from pathlib import Path
 import pytest
 
 import skdp
-import skdp.constraints
-import skdp.losses
+import skdp.bandit.policies
 import skdp.model_selection
-import skdp.policies
 import skdp.preprocessing
+import skdp.problem.constraints
+import skdp.problem.losses
 import skdp.solvers
 
 REPOSITORY = Path(__file__).resolve().parents[1]
 PAGES = [REPOSITORY / "README.md", *sorted((REPOSITORY / "docs").rglob("*.md"))]
 MODULES = (
-    *(skdp, skdp.constraints, skdp.losses, skdp.model_selection, skdp.policies),
+    *(
+        skdp,
+        skdp.problem.constraints,
+        skdp.problem.losses,
+        skdp.model_selection,
+        skdp.bandit.policies,
+    ),
     *(skdp.preprocessing, skdp.solvers),
 )
 CLASSES = {

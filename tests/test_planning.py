@@ -10,8 +10,8 @@ from hypothesis import given, settings
 from hypothesis import strategies as st
 
 import skdp
-from skdp.planning import _REGIMES
-from skdp.privacy import gdp
+from skdp.estimators.planning import _REGIMES
+from skdp.privacy.accounting import gdp
 
 REGIMES = list(_REGIMES)
 ROOT = Path(__file__).resolve().parents[1]

@@ -17,21 +17,22 @@ import scipy.sparse as sp
 from sklearn.base import BaseEstimator
 
 from skdp import DPLogisticRegression
-from skdp.bounds import RowBounds
-from skdp.data import blocks, sparse
-from skdp.data.blocks import Block, Limits, RawBlock
-from skdp.data.dense import DenseRows
 from skdp.estimators.base import PrivateLinearModel
 from skdp.exceptions import SeededNoiseWarning
-from skdp.losses import Logistic, Loss, Softmax, Squared
+from skdp.privacy.accounting.ledger import Ledger, Spend
 from skdp.privacy.adjacency import Adjacency
-from skdp.privacy.ledger import Ledger, Spend
 from skdp.privacy.mechanisms.gaussian import GaussianMechanism
 from skdp.privacy.oracle import PrivateOracle
 from skdp.privacy.queries.gradient import GradientNormQuery, GradientQuery
 from skdp.privacy.queries.histogram import HistogramQuery
 from skdp.privacy.randomness import SystemNoise
-from skdp.problem import Problem
+from skdp.privacy.rows import row_blocks as blocks
+from skdp.privacy.rows import sparse_rows as sparse
+from skdp.privacy.rows.dense_rows import DenseRows
+from skdp.privacy.rows.row_blocks import Block, Limits, RawBlock
+from skdp.problem.bounds import RowBounds
+from skdp.problem.losses import Logistic, Loss, Softmax, Squared
+from skdp.problem.problem import Problem
 from skdp.testing import (
     check_fork,
     check_noise,

@@ -5,12 +5,12 @@ import pytest
 
 from skdp import DPContextualBandit, DPLinearRegression, DPLogisticRegression
 from skdp.audit import audit
-from skdp.losses.base import Loss
-from skdp.policies import GDPolicy
+from skdp.bandit.policies import GDPolicy
+from skdp.privacy.accounting.ledger import Budget, Ledger, PrivacySpent
 from skdp.privacy.adjacency import Adjacency
-from skdp.privacy.ledger import Budget, Ledger, PrivacySpent
 from skdp.privacy.mechanisms.gaussian import GaussianMechanism
 from skdp.privacy.randomness import SystemNoise
+from skdp.problem.losses.base import Loss
 from skdp.solvers import FTRL, GD
 
 X, LABELS = np.tile([1.0, 0.0], (4, 1)), np.array([0, 1, 0, 1])

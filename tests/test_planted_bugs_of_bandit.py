@@ -22,10 +22,11 @@ from sessions_of_bandits import (
 )
 
 from skdp.privacy.adjacency import Adjacency
-from skdp.privacy.arms import block_rows, moments
-from skdp.privacy.arms.block_rows import GradientSession, SelectionSession
-from skdp.privacy.arms.moments import MomentSession
-from skdp.privacy.arms.steps import StepSession
+from skdp.privacy.bandit_sessions import arm_moments as moments
+from skdp.privacy.bandit_sessions import block_rows
+from skdp.privacy.bandit_sessions.arm_moments import MomentSession
+from skdp.privacy.bandit_sessions.block_rows import GradientSession, SelectionSession
+from skdp.privacy.bandit_sessions.noisy_steps import StepSession
 from skdp.privacy.mechanisms.prefix_sums import PrefixNoise
 from skdp.privacy.mechanisms.toeplitz import Toeplitz
 from skdp.privacy.randomness import SystemNoise
@@ -109,7 +110,7 @@ def test_noise_without_the_margin_for_finite_precision_is_caught(name, monkeypat
     least = (1 + 2.0**-15) ** 2
     assert charged_for(name) >= least
     monkeypatch.setattr(
-        "skdp.privacy.arms.base.inflated", lambda sensitivity, rounding: sensitivity
+        "skdp.privacy.bandit_sessions.base.inflated", lambda sensitivity, rounding: sensitivity
     )
     assert charged_for(name) < least
 

@@ -12,17 +12,18 @@ from sklearn.base import BaseEstimator
 from sklearn.model_selection import KFold, StratifiedKFold
 
 from skdp import BudgetExceededError, PrivacyBudget
-from skdp.privacy import account_book, ceiling, composition, gdp
-from skdp.privacy.account_book import AccountBook
+from skdp.privacy.accounting import gdp
+from skdp.privacy.accounting.events import ExponentialEvent, GaussianEvent, Part
+from skdp.privacy.accounting.ledger import PrivacySpent
 from skdp.privacy.adjacency import Adjacency
-from skdp.privacy.carrying import CarriesBudgets
-from skdp.privacy.ceiling import Charge
-from skdp.privacy.events import ExponentialEvent, GaussianEvent, Part
-from skdp.privacy.filters import Amount, GaussianFilter, SumsFilter
-from skdp.privacy.ledger import PrivacySpent
 from skdp.privacy.oracle import PrivateOracle
-from skdp.privacy.parts import Parts
-from skdp.privacy.receipts import Receipt
+from skdp.report import account_book, ceiling, composition
+from skdp.report.account_book import AccountBook
+from skdp.report.carrying import CarriesBudgets
+from skdp.report.ceiling import Charge
+from skdp.report.filters import Amount, GaussianFilter, SumsFilter
+from skdp.report.parallel import Parts
+from skdp.report.receipts import Receipt
 
 fork = pytest.mark.skipif(
     "fork" not in multiprocessing.get_all_start_methods(), reason="needs fork"
@@ -253,7 +254,7 @@ def test_folding_parts_of_two_kinds_is_noticed(monkeypatch):
         return {type(event) for event in parts.events()}
 
     assert kinds() == {ExponentialEvent, GaussianEvent}
-    monkeypatch.setattr("skdp.privacy.parts._gaussian", lambda receipt: True)
+    monkeypatch.setattr("skdp.report.parallel._gaussian", lambda receipt: True)
     assert kinds() == {GaussianEvent}
 
 

@@ -6,13 +6,13 @@ import numpy as np
 import pytest
 
 from skdp import DPLogisticRegression
-from skdp.bounds import RowBounds
 from skdp.estimators.classification import PrivateLinearClassifier
-from skdp.losses import Logistic
 from skdp.privacy.adjacency import Adjacency
 from skdp.privacy.oracle import PrivateOracle
 from skdp.privacy.queries.histogram import HistogramQuery
-from skdp.problem import Problem
+from skdp.problem.bounds import RowBounds
+from skdp.problem.losses import Logistic
+from skdp.problem.problem import Problem
 from skdp.testing import check_pays_before_looking, check_sensitivity, record_fit, replay_fit
 
 pytestmark = pytest.mark.filterwarnings("ignore::skdp.SeededNoiseWarning")

@@ -3,15 +3,15 @@
 import numpy as np
 import pytest
 
-from skdp.bounds import RowBounds, RowMap
-from skdp.data.mapped import MappedBlock
-from skdp.losses import Squared
 from skdp.privacy.adjacency import Adjacency
 from skdp.privacy.oracle import PrivateOracle
 from skdp.privacy.queries.gradient import GradientQuery
 from skdp.privacy.queries.gradient_sizes import GradientAndShareQuery, GradientSizesQuery
 from skdp.privacy.queries.moments import MomentsQuery
-from skdp.problem import Problem
+from skdp.privacy.rows.mapped import MappedBlock
+from skdp.problem.bounds import RowBounds, RowMap
+from skdp.problem.losses import Squared
+from skdp.problem.problem import Problem
 from skdp.testing import check_pays_before_looking, check_sensitivity
 
 N, D = 4, 3

@@ -8,10 +8,10 @@ pytest.importorskip("dask.array", reason="needs dask: pip install 'skdp[dask]'")
 
 from dask_examples import cut, data  # noqa: E402
 
-from skdp.bounds import RowBounds, TargetBounds  # noqa: E402
-from skdp.data import dask as store  # noqa: E402
-from skdp.data import partition  # noqa: E402
-from skdp.data.dense import DenseRows  # noqa: E402
+from skdp.privacy.rows import dask_rows as store  # noqa: E402
+from skdp.privacy.rows import partition  # noqa: E402
+from skdp.privacy.rows.dense_rows import DenseRows  # noqa: E402
+from skdp.problem.bounds import RowBounds, TargetBounds  # noqa: E402
 
 BOUNDS = RowBounds(2.0, 1.0, TargetBounds(-1.0, 1.0))
 

@@ -9,13 +9,13 @@ import pytest
 from tasks_for_solvers import TASKS
 
 from skdp.exceptions import BudgetExceededError
-from skdp.gossip import masks
+from skdp.privacy.accounting.ledger import Ledger, Spend
+from skdp.privacy.accounting.site_accounts import SiteAccounts
 from skdp.privacy.adjacency import Adjacency
-from skdp.privacy.ledger import Ledger, Spend
-from skdp.privacy.mechanisms import sites as mechanisms
-from skdp.privacy.mechanisms.sites import SiteNoise, Trust
+from skdp.privacy.mechanisms import site_noise as mechanisms
+from skdp.privacy.mechanisms.site_noise import SiteNoise, Trust
 from skdp.privacy.randomness import SecretNoise, SeededNoise
-from skdp.privacy.site_accounts import SiteAccounts
+from skdp.privacy.sites import masks
 from skdp.solvers import DDA
 from skdp.solvers.dda import Run
 from skdp.testing import RecordingOracle, Transcript

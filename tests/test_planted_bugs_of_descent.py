@@ -3,16 +3,16 @@
 import numpy as np
 import pytest
 
-from skdp.bounds import RowBounds
-from skdp.constraints import L2Ball
-from skdp.data.dense import DenseRows
-from skdp.losses import Logistic
-from skdp.mirror_maps import Entropy
+from skdp.privacy.accounting.ledger import Ledger, Spend
 from skdp.privacy.adjacency import Adjacency
-from skdp.privacy.ledger import Ledger, Spend
 from skdp.privacy.oracle import Oracle, PrivateOracle
 from skdp.privacy.randomness import SeededNoise, SystemNoise
-from skdp.problem import Problem
+from skdp.privacy.rows.dense_rows import DenseRows
+from skdp.problem.bounds import RowBounds
+from skdp.problem.constraints import L2Ball
+from skdp.problem.losses import Logistic
+from skdp.problem.mirror_maps import Entropy
+from skdp.problem.problem import Problem
 from skdp.solvers import AccMD, AdaptiveGD
 from skdp.testing import check_noise
 

@@ -7,13 +7,13 @@ import numpy as np
 import pytest
 from examples_of_gradient_differences import Bent
 
-from skdp.bounds import RowBounds
-from skdp.losses import Logistic, Squared
 from skdp.privacy.adjacency import Adjacency
 from skdp.privacy.queries import gradient_difference
 from skdp.privacy.queries.gradient import GradientQuery
 from skdp.privacy.queries.gradient_difference import GradientDifferenceQuery
-from skdp.problem import Problem
+from skdp.problem.bounds import RowBounds
+from skdp.problem.losses import Logistic, Squared
+from skdp.problem.problem import Problem
 from skdp.testing import check_sensitivity, row_stores
 
 N, D = 12, 3

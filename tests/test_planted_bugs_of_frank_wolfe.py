@@ -10,20 +10,20 @@ import numpy as np
 import pytest
 from examples_of_vertices import EXAMPLES
 
-from skdp.bounds import RowBounds
-from skdp.constraints import L1Ball
-from skdp.data.blocks import Block
-from skdp.data.dense import DenseRows
-from skdp.losses import Logistic, Loss
+from skdp.privacy.accounting.calculus import ZeroConcentratedDP
+from skdp.privacy.accounting.ledger import Ledger, Spend
 from skdp.privacy.adjacency import Adjacency
-from skdp.privacy.calculus import ZeroConcentratedDP
-from skdp.privacy.ledger import Ledger, Spend
 from skdp.privacy.mechanisms.gumbel import GumbelMechanism
 from skdp.privacy.oracle import PrivateOracle
 from skdp.privacy.queries.slope import SlopeQuery
 from skdp.privacy.queries.vertex import VertexQuery
 from skdp.privacy.randomness import SeededNoise
-from skdp.problem import Problem
+from skdp.privacy.rows.dense_rows import DenseRows
+from skdp.privacy.rows.row_blocks import Block
+from skdp.problem.bounds import RowBounds
+from skdp.problem.constraints import L1Ball
+from skdp.problem.losses import Logistic, Loss
+from skdp.problem.problem import Problem
 from skdp.solvers import FrankWolfe
 from skdp.testing import RecordingOracle, Transcript, check_pays_before_looking
 

@@ -9,13 +9,13 @@ from dataclasses import replace
 import numpy as np
 import pytest
 
-from skdp.bounds import RowBounds
 from skdp.estimators import svm
-from skdp.losses import Hinge, HuberisedHinge, Logistic, Loss, OneVsRest, SquaredHinge
 from skdp.privacy.adjacency import Adjacency
 from skdp.privacy.queries.gradient import GradientQuery
-from skdp.problem import Problem
-from skdp.regularizers import ElasticNet
+from skdp.problem.bounds import RowBounds
+from skdp.problem.losses import Hinge, HuberisedHinge, Logistic, Loss, OneVsRest, SquaredHinge
+from skdp.problem.penalties import ElasticNet
+from skdp.problem.problem import Problem
 from skdp.solvers import GD
 from skdp.testing import check_sensitivity, exact_fit
 

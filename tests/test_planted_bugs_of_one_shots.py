@@ -11,21 +11,21 @@ import pytest
 from divergence_of_minimisers import asked, cells, delta
 from examples_of_one_shots import crafted_equations
 
-from skdp.bounds import RowBounds
-from skdp.data.dense import DenseRows
 from skdp.exceptions import BudgetExceededError
-from skdp.losses import HuberisedHinge, Logistic, Loss
-from skdp.privacy import perturbation
+from skdp.privacy.accounting import perturbation
+from skdp.privacy.accounting.calculus import PerturbedGaussianDP
+from skdp.privacy.accounting.ledger import Ledger, Spend
 from skdp.privacy.adjacency import Adjacency
-from skdp.privacy.calculus import PerturbedGaussianDP
-from skdp.privacy.ledger import Ledger, Spend
-from skdp.privacy.mechanisms.perturbation import ObjectivePerturbation
+from skdp.privacy.mechanisms.random_slope import ObjectivePerturbation
 from skdp.privacy.oracle import PrivateOracle
 from skdp.privacy.queries import perturbed_minimum
 from skdp.privacy.queries.normal_equations import NormalEquationsQuery
 from skdp.privacy.queries.perturbed_minimum import PerturbedMinimumQuery
 from skdp.privacy.randomness import SeededNoise
-from skdp.problem import Problem
+from skdp.privacy.rows.dense_rows import DenseRows
+from skdp.problem.bounds import RowBounds
+from skdp.problem.losses import HuberisedHinge, Logistic, Loss
+from skdp.problem.problem import Problem
 from skdp.testing import check_noise
 
 CLAIM, TOO_FAR = "further apart than claimed", "times its declared sensitivity"

@@ -5,18 +5,18 @@ from fractions import Fraction
 import numpy as np
 import pytest
 
-from skdp.bounds import RowBounds, TargetBounds
-from skdp.data import blocks
-from skdp.data.blocks import Block, RawBlock
-from skdp.losses import Squared
+from skdp.privacy.accounting.ledger import Spend
 from skdp.privacy.adjacency import Adjacency
-from skdp.privacy.ledger import Spend
 from skdp.privacy.mechanisms import gaussian
-from skdp.privacy.mechanisms import grid as noise_grid
+from skdp.privacy.mechanisms import noise_grid as noise_grid
 from skdp.privacy.queries import base as queries
 from skdp.privacy.queries.gradient import GradientQuery
 from skdp.privacy.randomness import SystemNoise
-from skdp.problem import Problem
+from skdp.privacy.rows import row_blocks as blocks
+from skdp.privacy.rows.row_blocks import Block, RawBlock
+from skdp.problem.bounds import RowBounds, TargetBounds
+from skdp.problem.losses import Squared
+from skdp.problem.problem import Problem
 
 RNG = np.random.default_rng(1)
 N, D = 9_000, 3

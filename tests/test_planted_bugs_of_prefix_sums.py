@@ -14,8 +14,8 @@ import numpy as np
 import pytest
 from factors_of_prefix_sums import combination, strategy
 
-from skdp.privacy.calculus import GaussianDP, ZeroConcentratedDP
-from skdp.privacy.ledger import Spend
+from skdp.privacy.accounting.calculus import GaussianDP, ZeroConcentratedDP
+from skdp.privacy.accounting.ledger import Spend
 from skdp.privacy.mechanisms import BLT, Toeplitz, Tree, blt, toeplitz, tree
 from skdp.privacy.mechanisms.prefix_sums import PrefixNoise, PrefixSumMechanism
 from skdp.privacy.randomness import SeededNoise

@@ -5,19 +5,19 @@ import pytest
 from examples_of_transformers import make_rows
 from twin_oracle import distance
 
-from skdp.bounds import RowBounds
-from skdp.column_bounds import ColumnBounds
-from skdp.losses import Squared
 from skdp.preprocessing import DPMinMaxScaler, DPStandardScaler
 from skdp.preprocessing.base import PrivateTransformer, Transformer
-from skdp.privacy import gdp
+from skdp.privacy.accounting import gdp
+from skdp.privacy.accounting.ledger import Ledger
 from skdp.privacy.adjacency import Adjacency
-from skdp.privacy.ledger import Ledger
 from skdp.privacy.oracle import PrivateOracle
 from skdp.privacy.queries import column_moments
 from skdp.privacy.queries.column_counts import ColumnCountsQuery
 from skdp.privacy.queries.column_moments import ColumnMomentsQuery
-from skdp.problem import Problem
+from skdp.problem.bounds import RowBounds
+from skdp.problem.column_bounds import ColumnBounds
+from skdp.problem.losses import Squared
+from skdp.problem.problem import Problem
 from skdp.testing import (
     check_pays_before_looking,
     check_seed_stays_behind,

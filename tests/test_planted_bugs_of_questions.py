@@ -12,14 +12,14 @@ import pytest
 from sklearn.linear_model import LogisticRegression
 
 from skdp import DPLinearRegression, DPLogisticRegression
-from skdp.bounds import RowBounds
-from skdp.losses import Huber, Logistic, Loss, Softmax, Squared
+from skdp.privacy.accounting.ledger import Spend
 from skdp.privacy.adjacency import Adjacency
-from skdp.privacy.ledger import Spend
 from skdp.privacy.mechanisms.gaussian import GaussianMechanism
 from skdp.privacy.oracle import PrivateOracle
 from skdp.privacy.queries.gradient import GradientNormQuery, GradientQuery
-from skdp.problem import Problem
+from skdp.problem.bounds import RowBounds
+from skdp.problem.losses import Huber, Logistic, Loss, Softmax, Squared
+from skdp.problem.problem import Problem
 from skdp.solvers import GD
 from skdp.testing import check_sensitivity, row_stores
 

@@ -5,12 +5,12 @@ from budget_tasks import DELTA, X, Y, budget, charged, model, share
 from recomputed_spend import recomputed
 
 from skdp import BudgetExceededError
-from skdp.data.repeats import SeenCalls
 from skdp.estimators import base, progress, repeats
 from skdp.estimators.progress import Progress
-from skdp.privacy import ceiling
-from skdp.privacy.ledger import PrivacySpent
-from skdp.privacy.receipts import Receipt
+from skdp.privacy.accounting.ledger import PrivacySpent
+from skdp.privacy.rows.call_digests import SeenCalls
+from skdp.report import ceiling
+from skdp.report.receipts import Receipt
 
 pytestmark = pytest.mark.filterwarnings("ignore:.*again:skdp.PrivacyLeakWarning")
 
@@ -121,7 +121,7 @@ def test_calls_that_are_not_noted_are_caught(caught):
 
 def test_digests_of_few_rows_are_caught(caught, monkeypatch):
     few_rows_are_passed_over()
-    monkeypatch.setattr("skdp.data.repeats._FEWEST_ROWS", 2)
+    monkeypatch.setattr("skdp.privacy.rows.call_digests._FEWEST_ROWS", 2)
     with pytest.raises(AssertionError):
         few_rows_are_passed_over()
 

@@ -18,12 +18,12 @@ from selections_at_their_worst import (
 
 from skdp.model_selection import DPGridSearchCV, DPRandomizedSearchCV
 from skdp.model_selection import base as searching
-from skdp.model_selection.row_scores import RowScore
-from skdp.privacy import gdp, tuning
+from skdp.privacy.accounting import gdp, tuning
+from skdp.privacy.accounting.run_laws import NegativeBinomial, Poisson
+from skdp.privacy.accounting.searches import GaussianSearch
 from skdp.privacy.adjacency import Adjacency
 from skdp.privacy.mechanisms.gaussian import GaussianMechanism
-from skdp.privacy.run_laws import NegativeBinomial, Poisson
-from skdp.privacy.searches import GaussianSearch
+from skdp.privacy.row_scores import RowScore
 
 EPSILON, DELTA = 1.0, 1e-5
 LAWS = [NegativeBinomial(10.0), NegativeBinomial(10.0, 1.0), Poisson(5.0)]

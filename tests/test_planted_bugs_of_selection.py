@@ -10,19 +10,19 @@ import numpy as np
 import pytest
 from examples_of_queries import EXAMPLES
 
-from skdp.bounds import RowBounds, TargetBounds
-from skdp.data.blocks import Block
-from skdp.data.dense import DenseRows
-from skdp.losses import Squared
+from skdp.privacy.accounting.calculus import ZeroConcentratedDP
+from skdp.privacy.accounting.events import ExponentialEvent
+from skdp.privacy.accounting.ledger import Ledger, Spend
 from skdp.privacy.adjacency import Adjacency
-from skdp.privacy.calculus import ZeroConcentratedDP
-from skdp.privacy.events import ExponentialEvent
-from skdp.privacy.ledger import Ledger, Spend
 from skdp.privacy.mechanisms.gumbel import GumbelMechanism
 from skdp.privacy.oracle import PrivateOracle
 from skdp.privacy.queries.selection import SelectionQuery
 from skdp.privacy.randomness import SeededNoise
-from skdp.problem import Problem
+from skdp.privacy.rows.dense_rows import DenseRows
+from skdp.privacy.rows.row_blocks import Block
+from skdp.problem.bounds import RowBounds, TargetBounds
+from skdp.problem.losses import Squared
+from skdp.problem.problem import Problem
 from skdp.testing import check_pays_before_looking
 
 N, B, C, ETA = 5, 0.5, 0.1, 1.2

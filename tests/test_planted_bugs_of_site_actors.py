@@ -10,18 +10,18 @@ import pytest
 pytest.importorskip("cloudpickle", reason="needs dask: pip install 'skdp[dask]'")
 from sites_on_workers import SIZES, D, Direct, exact
 
-from skdp.bounds import RowBounds
-from skdp.data.partition import Refusal
 from skdp.exceptions import BudgetExceededError
-from skdp.losses import Logistic
+from skdp.privacy.accounting.ledger import Ledger, Spend
 from skdp.privacy.adjacency import Adjacency
-from skdp.privacy.ledger import Ledger, Spend
 from skdp.privacy.randomness import SecretNoise, SeededNoise
-from skdp.problem import Problem
-from skdp.remote import rows as remote_rows
-from skdp.remote import site as remote_site
-from skdp.remote.oracle import RemoteOracle
-from skdp.remote.site import Request, Site
+from skdp.privacy.rows.partition import Refusal
+from skdp.privacy.sites import remote_rows as remote_rows
+from skdp.privacy.sites import site as remote_site
+from skdp.privacy.sites.remote_oracle import RemoteOracle
+from skdp.privacy.sites.site import Request, Site
+from skdp.problem.bounds import RowBounds
+from skdp.problem.losses import Logistic
+from skdp.problem.problem import Problem
 
 PROBLEM = Problem(Logistic(), sum(SIZES.values()), D, RowBounds(2.0, 2.0))
 ROUNDS, AMOUNT = 300, 1e-5

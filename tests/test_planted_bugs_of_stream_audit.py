@@ -4,22 +4,22 @@ import numpy as np
 import pytest
 
 from skdp import DPLinearRegression, DPLogisticRegression
-from skdp.bounds import RowBounds, TargetBounds
-from skdp.constraints import L1Ball
-from skdp.data.dense import DenseRows
 from skdp.estimators import progress
-from skdp.losses import Logistic, Softmax, Squared
+from skdp.privacy.accounting.calculus import ZeroConcentratedDP
+from skdp.privacy.accounting.ledger import Ledger, Spend
 from skdp.privacy.adjacency import Adjacency
-from skdp.privacy.calculus import ZeroConcentratedDP
-from skdp.privacy.ledger import Ledger, Spend
 from skdp.privacy.mechanisms.gumbel import GumbelMechanism
 from skdp.privacy.queries import stream_terms
 from skdp.privacy.queries.stream_terms import StreamScoresQuery, StreamTerm, StreamTermQuery
 from skdp.privacy.randomness import SecretNoise, SeededNoise
-from skdp.privacy.stream_session import StreamOpening, StreamSession
-from skdp.problem import Problem
+from skdp.privacy.rows.dense_rows import DenseRows
+from skdp.privacy.streams.stream_plan import StreamPlan, StreamQuestion
+from skdp.privacy.streams.stream_session import StreamOpening, StreamSession
+from skdp.problem.bounds import RowBounds, TargetBounds
+from skdp.problem.constraints import L1Ball
+from skdp.problem.losses import Logistic, Softmax, Squared
+from skdp.problem.problem import Problem
 from skdp.solvers import Blocks
-from skdp.stream_plan import StreamPlan, StreamQuestion
 
 N = 60
 X = np.random.default_rng(0).uniform(-1, 1, size=(N, 2))

@@ -10,24 +10,24 @@ import numpy as np
 import pytest
 from examples_of_queries import EXAMPLES
 
-from skdp.bounds import RowBounds
-from skdp.constraints import L1Ball
-from skdp.data.dense import DenseRows
-from skdp.losses import Logistic
+from skdp.estimators import Stream
+from skdp.privacy.accounting.calculus import ZeroConcentratedDP
+from skdp.privacy.accounting.events import PrefixSumEvent
+from skdp.privacy.accounting.ledger import Ledger, Spend
 from skdp.privacy.adjacency import Adjacency
-from skdp.privacy.calculus import ZeroConcentratedDP
-from skdp.privacy.events import PrefixSumEvent
-from skdp.privacy.ledger import Ledger, Spend
 from skdp.privacy.mechanisms.gumbel import GumbelMechanism
 from skdp.privacy.mechanisms.prefix_sums import PrefixNoise
 from skdp.privacy.queries import stream_terms
 from skdp.privacy.queries.stream_terms import StreamScoresQuery, StreamTerm, StreamTermQuery
 from skdp.privacy.randomness import SeededNoise
-from skdp.privacy.stream_session import StreamOpening, StreamSession
-from skdp.problem import Problem
+from skdp.privacy.rows.dense_rows import DenseRows
+from skdp.privacy.streams.stream_plan import StreamPlan, StreamQuestion
+from skdp.privacy.streams.stream_session import StreamOpening, StreamSession
+from skdp.problem.bounds import RowBounds
+from skdp.problem.constraints import L1Ball
+from skdp.problem.losses import Logistic
+from skdp.problem.problem import Problem
 from skdp.solvers import FTRL
-from skdp.stream_plan import StreamPlan, StreamQuestion
-from skdp.streams import Stream
 
 D = 2000
 both_adjacencies = pytest.mark.parametrize("adjacency", Adjacency)

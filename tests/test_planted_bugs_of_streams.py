@@ -6,11 +6,11 @@ import numpy as np
 import pytest
 
 from skdp import DPLogisticRegression
-from skdp.data.buffer import RowBuffer
 from skdp.estimators.base import PrivateLinearModel
 from skdp.estimators.sessions import BlockSession
-from skdp.privacy.ledger import PrivacySpent
-from skdp.privacy.parts import Parts
+from skdp.privacy.accounting.ledger import PrivacySpent
+from skdp.privacy.rows.buffer import RowBuffer
+from skdp.report.parallel import Parts
 from skdp.solvers import Blocks
 from skdp.testing import check_parts, record_partial_fit, replay_partial_fit
 

@@ -6,18 +6,18 @@ import numpy as np
 import pytest
 from definition_of_a_sampled_release import check_one_release
 
-from skdp.bounds import RowBounds
-from skdp.data.dense import DenseRows
-from skdp.losses import Squared
-from skdp.privacy import subsampling
+from skdp.privacy.accounting import subsampling
+from skdp.privacy.accounting.ledger import Spend
 from skdp.privacy.adjacency import Adjacency
-from skdp.privacy.ledger import Spend
 from skdp.privacy.mechanisms.sampled_gaussian import SampledGaussian
 from skdp.privacy.queries.gradient import GradientQuery
 from skdp.privacy.queries.gradient_difference import GradientDifferenceQuery
 from skdp.privacy.queries.sampled_difference import SampledDifferenceQuery
 from skdp.privacy.randomness import SeededNoise
-from skdp.problem import Problem
+from skdp.privacy.rows.dense_rows import DenseRows
+from skdp.problem.bounds import RowBounds
+from skdp.problem.losses import Squared
+from skdp.problem.problem import Problem
 from skdp.testing import check_noise
 
 N, D, RATE = 20, 3, 0.1

@@ -13,7 +13,7 @@ from skdp.estimators.fitting import FittedInParts
 from skdp.estimators.progress import Released
 from skdp.estimators.sparse_coefficients import SparseCoefficients
 from skdp.estimators.warm_start import EarlierModel
-from skdp.privacy.ledger import Ledger
+from skdp.privacy.accounting.ledger import Ledger
 from skdp.privacy.oracle import PrivateOracle
 from skdp.testing import record_fit
 

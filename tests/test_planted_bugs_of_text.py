@@ -9,17 +9,18 @@ import pytest
 import scipy.sparse as sp
 
 from skdp import DPLogisticRegression
-from skdp.bounds import RowBounds, RowMap
-from skdp.data import blocks, mapped
-from skdp.data.blocks import Block, RawBlock
-from skdp.data.mapped import MappedBlock
-from skdp.losses import Logistic, Softmax
 from skdp.privacy.adjacency import Adjacency
 from skdp.privacy.oracle import PrivateOracle
 from skdp.privacy.queries.gradient import GradientQuery
 from skdp.privacy.queries.gradient_sizes import GradientSizesQuery
 from skdp.privacy.queries.row_means import RowMeansQuery
-from skdp.problem import Problem
+from skdp.privacy.rows import mapped
+from skdp.privacy.rows import row_blocks as blocks
+from skdp.privacy.rows.mapped import MappedBlock
+from skdp.privacy.rows.row_blocks import Block, RawBlock
+from skdp.problem.bounds import RowBounds, RowMap
+from skdp.problem.losses import Logistic, Softmax
+from skdp.problem.problem import Problem
 from skdp.testing import check_pays_before_looking, check_sensitivity
 
 N, D = 4, 3

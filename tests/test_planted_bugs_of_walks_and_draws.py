@@ -8,11 +8,6 @@ import numpy as np
 import pytest
 import scipy.sparse as sp
 
-from skdp.bounds import RowBounds, RowMap
-from skdp.data.blocks import Block
-from skdp.data.sparse import SparseRows
-from skdp.data.walk import Walk
-from skdp.losses import Logistic, Softmax
 from skdp.privacy import randomness
 from skdp.privacy.adjacency import Adjacency
 from skdp.privacy.queries import gradient_difference
@@ -20,7 +15,12 @@ from skdp.privacy.queries.gradient import GradientQuery
 from skdp.privacy.queries.gradient_difference import GradientDifferenceQuery
 from skdp.privacy.queries.vertex import VertexQuery
 from skdp.privacy.randomness import SystemNoise
-from skdp.problem import Problem
+from skdp.privacy.rows.row_blocks import Block
+from skdp.privacy.rows.sparse_rows import SparseRows
+from skdp.privacy.rows.walk import Walk
+from skdp.problem.bounds import RowBounds, RowMap
+from skdp.problem.losses import Logistic, Softmax
+from skdp.problem.problem import Problem
 from skdp.testing import check_sensitivity
 
 SIZE, RATE = 4000, 0.3

@@ -10,13 +10,8 @@ from examples_of_weights import weighted
 from sklearn.linear_model import Ridge
 
 from skdp import DPLinearRegression
-from skdp.bounds import RowBounds, TargetBounds
-from skdp.data.blocks import Block, RawBlock
-from skdp.data.dense import DenseRows
-from skdp.data.sites import SiteBlock
 from skdp.estimators.base import PrivateLinearModel
 from skdp.estimators.fitting import FittedInParts
-from skdp.losses import Logistic
 from skdp.privacy.adjacency import Adjacency
 from skdp.privacy.oracle import Oracle
 from skdp.privacy.queries.gradient import GradientQuery
@@ -24,8 +19,13 @@ from skdp.privacy.queries.gradient_difference import GradientDifferenceQuery
 from skdp.privacy.queries.gradient_sizes import GradientAndShareQuery
 from skdp.privacy.queries.site_gradients import SiteQuestion
 from skdp.privacy.queries.total_weight import TotalWeightQuery
-from skdp.problem import Problem
-from skdp.sites import Sites
+from skdp.privacy.rows.dense_rows import DenseRows
+from skdp.privacy.rows.row_blocks import Block, RawBlock
+from skdp.privacy.rows.site_rows import SiteBlock
+from skdp.problem.bounds import RowBounds, TargetBounds
+from skdp.problem.losses import Logistic
+from skdp.problem.problem import Problem
+from skdp.problem.sites import Sites
 from skdp.solvers import GD
 from skdp.testing import check_pays_before_looking, exact_fit, record_fit, replay_fit
 

@@ -6,11 +6,11 @@ from math import hypot, inf, sqrt
 import numpy as np
 import pytest
 
-from skdp.bounds import RowBounds, TargetBounds
-from skdp.constraints import Box, L2Ball, Simplex
-from skdp.losses import Huber, Logistic, Softmax, Squared
-from skdp.problem import Problem
-from skdp.regularizers import L1, L2
+from skdp.problem.bounds import RowBounds, TargetBounds
+from skdp.problem.constraints import Box, L2Ball, Simplex
+from skdp.problem.losses import Huber, Logistic, Softmax, Squared
+from skdp.problem.penalties import L1, L2
+from skdp.problem.problem import Problem
 
 
 def make(loss=None, n_features=3, intercept_value=2.0, **options):

@@ -19,8 +19,8 @@ from skdp import (
 )
 from skdp.model_selection import DPGridSearchCV
 from skdp.preprocessing import DPStandardScaler
+from skdp.privacy.lock import in_turn
 from skdp.privacy.oracle import PrivateOracle
-from skdp.turns import in_turn
 
 RNG = np.random.default_rng(0)
 X = RNG.uniform(-1, 1, size=(200, 2))

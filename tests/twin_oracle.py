@@ -9,9 +9,9 @@ from math import sqrt
 
 import numpy as np
 
-from skdp.data.dense import DenseRows
-from skdp.privacy.opening import opened_by
 from skdp.privacy.oracle import Oracle, PrivateOracle
+from skdp.privacy.oracle_factory import opened_by
+from skdp.privacy.rows.dense_rows import DenseRows
 
 
 class TwinOracle(Oracle):

@@ -35,8 +35,8 @@ from skdp import (
     DPSVMClassifier,
 )
 from skdp.audit import AuditResult, audit
-from skdp.constraints import L1Ball, L2Ball
-from skdp.policies import BlocksPolicy, GDPolicy, HDBPolicy, SparsePolicy
+from skdp.bandit.policies import BlocksPolicy, GDPolicy, HDBPolicy, SparsePolicy
+from skdp.problem.constraints import L1Ball, L2Ball
 from skdp.solvers import (
     DDA,
     FTRL,

@@ -36,7 +36,7 @@ from simulated_users import (
 )
 
 from skdp import DPContextualBandit
-from skdp.policies import BlocksPolicy, HDBPolicy, SparsePolicy
+from skdp.bandit.policies import BlocksPolicy, HDBPolicy, SparsePolicy
 from skdp.solvers import FTRL
 
 BUDGETS = (0.1, 1.0, 10.0)

@@ -31,9 +31,9 @@ from skdp import (
     DPLogisticRegression,
     DPSVMClassifier,
 )
-from skdp.constraints import L1Ball, L2Ball
-from skdp.losses import HuberisedHinge
-from skdp.policies import POLICIES
+from skdp.bandit.policies import POLICIES
+from skdp.problem.constraints import L1Ball, L2Ball
+from skdp.problem.losses import HuberisedHinge
 from skdp.solvers import SOLVERS
 
 ESTIMATORS: dict[str, type[BaseEstimator]] = {

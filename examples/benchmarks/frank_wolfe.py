@@ -24,7 +24,7 @@ from sklearn.metrics import accuracy_score, balanced_accuracy_score, r2_score
 from sklearn.model_selection import train_test_split
 
 from skdp import DPLassoRegressor, DPLinearRegression, DPLogisticRegression
-from skdp.constraints import L1Ball
+from skdp.problem.constraints import L1Ball
 
 EPSILONS = (0.5, 1.0, 4.0, 16.0)
 FIRST_SEED = 100

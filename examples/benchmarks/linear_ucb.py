@@ -12,7 +12,7 @@ from math import sqrt
 
 import numpy as np
 
-from skdp.privacy import gdp
+from skdp.privacy.accounting import gdp
 from skdp.privacy.mechanisms import Toeplitz
 
 SENSITIVITY = 3 / sqrt(2)

@@ -18,7 +18,7 @@ from sklearn.exceptions import ConvergenceWarning
 from sklearn.linear_model import LinearRegression, LogisticRegression
 
 from skdp import DPLassoRegressor, DPLinearRegression, DPLogisticRegression
-from skdp.privacy import gdp
+from skdp.privacy.accounting import gdp
 from skdp.solvers import GD
 
 

@@ -27,7 +27,7 @@ from sklearn.model_selection import train_test_split
 from solvers import MODELS, row, some_rows
 from utility import FIRST_SEED
 
-from skdp.privacy import gdp
+from skdp.privacy.accounting import gdp
 from skdp.solvers import GD, SVRG
 
 MODEL = MODELS["DPLogisticRegression"]

@@ -18,7 +18,7 @@ import scipy.sparse as sp
 from scipy.optimize import minimize
 from scipy.special import expit, logsumexp
 
-from skdp.privacy import gdp
+from skdp.privacy.accounting import gdp
 
 SCORE_NOISE = {"binary": 0.3, "softmax": 0.1, "regression": 0.1}
 # Residuals beyond it are clipped, in units of half the width of the target bounds.

@@ -29,7 +29,7 @@ from sklearn.model_selection import ParameterGrid, RandomizedSearchCV
 
 from skdp import DPLogisticRegression
 from skdp.model_selection import DPRandomizedSearchCV
-from skdp.privacy import gdp
+from skdp.privacy.accounting import gdp
 from skdp.solvers import GD
 
 EPSILONS = (0.5, 1.0, 4.0)

@@ -16,7 +16,7 @@ import warnings
 import numpy as np
 
 from skdp import DPLinearRegression, DPLogisticRegression, DPSVMClassifier, SeededNoiseWarning
-from skdp.losses import Huber, Sigmoid, Tukey
+from skdp.problem.losses import Huber, Sigmoid, Tukey
 
 EPSILONS = (0.5, 1.0, 4.0)
 SOLVERS = ("gd", "adaptive_gd", "spider", "ppm")

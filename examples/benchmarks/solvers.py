@@ -30,7 +30,7 @@ from suite import SMALL
 from utility import FIRST_SEED
 
 from skdp import DPLassoRegressor, DPLinearRegression, DPLogisticRegression, DPSVMClassifier
-from skdp.losses import Logistic, Loss, Squared, SquaredHinge
+from skdp.problem.losses import Logistic, Loss, Squared, SquaredHinge
 from skdp.solvers import SOLVERS
 
 EPSILONS = (0.1, 1.0, 4.0)

@@ -9,17 +9,17 @@ from typing import Any, Literal
 
 import numpy as np
 
-from ..arguments import shown
-from ..data.base import RowStore
-from ..estimators.bandit_base import PrivateBandit
+from ..bandit.bandit_base import PrivateBandit
+from ..privacy.accounting.ledger import Ledger
 from ..privacy.adjacency import Adjacency
-from ..privacy.ledger import Ledger
 from ..privacy.queries.base import Query
 from ..privacy.randomness import SystemNoise
+from ..privacy.rows.base import RowStore
+from ..validation import shown
 from .canaries import audit_one_run
-from .claims import Claim, adjacency_of, calculus_for
+from .claimed import Claim, adjacency_of, calculus_for
 from .likelihoods import Answer
-from .options import (
+from .option_checks import (
     BOUNDS,
     METHODS,
     SEES,

@@ -9,7 +9,7 @@ from typing import Any
 import numpy as np
 import scipy.sparse as sp
 
-from .claims import Claim
+from .claimed import Claim
 from .one_run import Guesses
 from .pairs import differing_rows, opposite_targets
 from .programs import FitProgram

@@ -20,7 +20,7 @@ from scipy.special import logsumexp
 from ..privacy.mechanisms.gaussian import GaussianMechanism
 from ..privacy.mechanisms.gumbel import GumbelMechanism
 from ..privacy.mechanisms.prefix_sums import PrefixSumMechanism
-from ..privacy.mechanisms.sites import SiteNoise
+from ..privacy.mechanisms.site_noise import SiteNoise
 from ..privacy.randomness import SecretNoise
 
 __all__ = [

@@ -14,18 +14,18 @@ import numpy as np
 from sklearn.base import clone
 from sklearn.utils import _safe_indexing
 
-from ..data.base import ResidentRows, RowStore
-from ..data.dense import DenseRows
-from ..data.sparse import SparseRows
 from ..exceptions import SeededNoiseWarning
 from ..model_selection.acting import ActsAsBest
+from ..privacy.accounting.ledger import Ledger
 from ..privacy.adjacency import Adjacency
-from ..privacy.arms.opening import sessions_opened_by
-from ..privacy.ledger import Ledger
-from ..privacy.opening import opened_by
+from ..privacy.bandit_sessions.session_factory import sessions_opened_by
 from ..privacy.oracle import PrivateOracle
+from ..privacy.oracle_factory import opened_by
 from ..privacy.randomness import SecretNoise
-from .arms import TapedSession
+from ..privacy.rows.base import ResidentRows, RowStore
+from ..privacy.rows.dense_rows import DenseRows
+from ..privacy.rows.sparse_rows import SparseRows
+from .bandit_audit import TapedSession
 from .boundary import differences
 from .tape import DivergedError, Tape, TapedOracle
 

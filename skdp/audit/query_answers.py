@@ -12,16 +12,16 @@ from typing import cast, final
 
 import numpy as np
 
-from ..data.base import RowStore
 from ..privacy.mechanisms.base import Mechanism
 from ..privacy.mechanisms.gaussian import GaussianMechanism
 from ..privacy.mechanisms.gumbel import GumbelMechanism
-from ..privacy.mechanisms.perturbation import ObjectivePerturbation
+from ..privacy.mechanisms.random_slope import ObjectivePerturbation
 from ..privacy.mechanisms.sampled_gaussian import SampledGaussian
-from ..privacy.mechanisms.sites import SampledSites, SiteNoise
+from ..privacy.mechanisms.site_noise import SampledSites, SiteNoise
 from ..privacy.queries.base import PerturbedQuery, Query
 from ..privacy.queries.perturbed_minimum import PerturbedMinimumQuery
 from ..privacy.randomness import SecretNoise
+from ..privacy.rows.base import RowStore
 from .likelihoods import Answer, GaussianAnswer, UnknownLikelihoodError, VertexAnswer
 
 __all__ = ["MinimumAnswer", "SampledAnswer", "answer_to", "covariance_of"]

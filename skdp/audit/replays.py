@@ -10,7 +10,7 @@ import numpy as np
 from sklearn.base import clone
 
 from ..model_selection.acting import ActsAsBest
-from .claims import Claim
+from .claimed import Claim
 from .likelihoods import Answer, UnknownLikelihoodError
 from .pairs import candidates, farthest
 from .programs import FitProgram, Program, Recording

@@ -10,11 +10,11 @@ from typing import Any, cast
 import numpy as np
 from scipy.special import ndtr, ndtri
 
-from ..arguments import shown
-from ..privacy import gdp
+from ..privacy.accounting import gdp
+from ..validation import shown
 from .boundary import Boundary
-from .bounds import Bound, Counts, best_threshold, count
-from .claims import Claim
+from .claimed import Claim
+from .epsilon_bounds import Bound, Counts, best_threshold, count
 from .one_run import Guesses
 from .samples import SET_ASIDE, Samples
 

@@ -15,16 +15,16 @@ from typing import Any, final
 
 import numpy as np
 
-from ..data.base import ResidentRows, RowStore
+from ..privacy.accounting.ledger import Ledger, Spend
 from ..privacy.adjacency import Adjacency
-from ..privacy.ledger import Ledger, Spend
 from ..privacy.mechanisms.gumbel import GumbelMechanism
 from ..privacy.mechanisms.prefix_sums import PrefixSumMechanism
 from ..privacy.oracle import Oracle, PrivateOracle
 from ..privacy.queries.base import Query
 from ..privacy.randomness import SystemNoise
-from ..privacy.stream_session import StreamAnswers, StreamOpening
-from ..stream_plan import StreamQuestion
+from ..privacy.rows.base import ResidentRows, RowStore
+from ..privacy.streams.stream_plan import StreamQuestion
+from ..privacy.streams.stream_session import StreamAnswers, StreamOpening
 from .boundary import differences
 from .likelihoods import Answer, SumsAnswer, VertexAnswer
 from .query_answers import answer_to

@@ -6,8 +6,8 @@ import sys
 from math import floor
 from typing import TYPE_CHECKING, final
 
-from ..privacy.events import Event
-from ..privacy.ledger import Ledger
+from ..privacy.accounting.events import Event
+from ..privacy.accounting.ledger import Ledger
 from .callbacks import FitTasks
 
 if TYPE_CHECKING:

@@ -12,25 +12,25 @@ import scipy.sparse as sp
 from sklearn.utils._param_validation import Interval
 from sklearn.utils.validation import check_is_fitted, validate_data
 
-from ..conditioning import OPTIONS, Conditioner
-from ..constraints import Constraint
-from ..data.base import ResidentRows, RowStore
-from ..data.chunked import ChunkedRows, Chunks
-from ..data.dask import DaskRows, is_collection, labels_of
-from ..data.dense import DenseRows
-from ..data.reading import in_order, unquoted, vigilant
-from ..data.sparse import SparseRows
-from ..data.weights import in_units_of
-from ..options import check_parameters, one_of
+from ..federated import DaskSites
+from ..preconditioning import OPTIONS, Conditioner
 from ..privacy.adjacency import Adjacency
-from ..privacy.ceiling import RUN, charge_for
-from ..privacy.claims import Claim
+from ..privacy.lock import in_turn
 from ..privacy.randomness import SystemNoise, public_coins, secret_noise
-from ..remote import DaskSites
-from ..remote.rows import RemoteRows
-from ..sites import Sites
+from ..privacy.rows.base import ResidentRows, RowStore
+from ..privacy.rows.chunked import ChunkedRows, Chunks
+from ..privacy.rows.dask_rows import DaskRows, is_collection, labels_of
+from ..privacy.rows.dense_rows import DenseRows
+from ..privacy.rows.reading import in_order, unquoted, vigilant
+from ..privacy.rows.sparse_rows import SparseRows
+from ..privacy.rows.weights import in_units_of
+from ..privacy.sites.remote_rows import RemoteRows
+from ..problem.constraints import Constraint
+from ..problem.sites import Sites
+from ..report.ceiling import RUN, charge_for
+from ..report.claims import Claim
 from ..solvers import SOLVERS, Solver
-from ..turns import in_turn
+from ..validation import check_parameters, one_of
 from .callbacks import CallbackSupportMixin, with_callbacks
 from .fitting import FittedInParts
 from .progress import DISJOINT, Progress, declared_disjoint

@@ -5,7 +5,7 @@ from __future__ import annotations
 from math import floor
 from typing import Any, final
 
-from ..privacy.ledger import Ledger
+from ..privacy.accounting.ledger import Ledger
 
 try:
     from sklearn.callback import CallbackSupportMixin, with_callbacks

@@ -13,10 +13,8 @@ from typing import Any
 
 import numpy as np
 
+from ..privacy.lock import in_turn
 from ..privacy.randomness import SecretNoise, SeededNoise, SystemNoise
-from ..turns import in_turn
-from .bandit_base import PrivateBandit
-from .base import PrivateLinearModel
 
 __all__ = ["load_checkpoint", "save_checkpoint"]
 
@@ -24,9 +22,7 @@ _HEADER = b"skdp checkpoint 3\n"
 _DIGEST = sha256().digest_size
 
 
-def save_checkpoint(
-    model: PrivateLinearModel | PrivateBandit, path: str | os.PathLike[str]
-) -> None:
+def save_checkpoint(model: Any, path: str | os.PathLike[str]) -> None:
     """Move the stream of a model into a file, from where it can go on.
 
     Keep the file as you keep the data: it holds rows that are waiting for their block to fill, or
@@ -145,7 +141,7 @@ def _undamaged(content: bytes, path: Path) -> bytes:
     return content[start:]
 
 
-def _move(model: PrivateLinearModel | PrivateBandit, path: str | os.PathLike[str]) -> None:
+def _move(model: Any, path: str | os.PathLike[str]) -> None:
     session = vars(model).get("_session")
     if session is None or not session.home.here:
         raise ValueError(

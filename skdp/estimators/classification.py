@@ -13,22 +13,14 @@ from sklearn.base import ClassifierMixin
 from sklearn.metrics import accuracy_score
 from sklearn.utils.multiclass import check_classification_targets
 
-from ..arguments import shown
-from ..bounds import RowBounds
-from ..conditioning import (
-    Conditioner,
-    balancing_offset,
-    choose_conditioner,
-    with_class_prior,
-)
-from ..data.dask import is_collection
-from ..data.predictions import check_unweighted, lazily, summed
-from ..data.reading import unquoted
-from ..exceptions import PrivacyLeakWarning
-from ..notices import warn_user
-from ..options import one_of
+from ..exceptions import PrivacyLeakWarning, warn_user
+from ..preconditioning import Conditioner, balancing_offset, choose_conditioner, with_class_prior
 from ..privacy.oracle import Oracle
-from ..problem import Problem
+from ..privacy.rows.dask_rows import is_collection
+from ..privacy.rows.predictions import check_unweighted, lazily, summed
+from ..privacy.rows.reading import unquoted
+from ..problem.bounds import RowBounds
+from ..problem.problem import Problem
 from ..solvers import (
     GD,
     SOLVERS,
@@ -39,6 +31,7 @@ from ..solvers import (
     Solver,
     Spider,
 )
+from ..validation import one_of, shown
 from .base import PrivateLinearModel
 
 __all__ = ["PrivateLinearClassifier"]

@@ -10,30 +10,30 @@ from typing import Any, ClassVar, TypeAlias, final
 
 import numpy as np
 
-from ..bounds import RowBounds
-from ..conditioning import Conditioner
-from ..constraints import L1Ball, Simplex
-from ..data.base import ResidentRows, RowStore
+from ..preconditioning import Conditioner
+from ..privacy.accounting.calculus import GaussianDP
+from ..privacy.accounting.events import Event
+from ..privacy.accounting.gdp import mu
+from ..privacy.accounting.ledger import Ledger, PrivacySpent
 from ..privacy.adjacency import Adjacency
-from ..privacy.calculus import GaussianDP
-from ..privacy.carrying import CarriesBudgets
-from ..privacy.ceiling import Charge, charge_for
-from ..privacy.claims import Claim
-from ..privacy.events import Event
-from ..privacy.gdp import mu
-from ..privacy.ledger import Ledger, PrivacySpent
-from ..privacy.opening import open_oracle
 from ..privacy.oracle import Oracle
+from ..privacy.oracle_factory import open_oracle
 from ..privacy.randomness import SecretNoise
-from ..privacy.range_finding import private_data_norm
-from ..privacy.receipts import Receipt
-from ..problem import Problem
-from ..remote.oracle import RemoteOracle
-from ..remote.rows import RemoteRows
-from ..sites import Sites
+from ..privacy.rows.base import ResidentRows, RowStore
+from ..privacy.sites.remote_oracle import RemoteOracle
+from ..privacy.sites.remote_rows import RemoteRows
+from ..problem.bounds import RowBounds
+from ..problem.constraints import L1Ball, Simplex
+from ..problem.problem import Problem
+from ..problem.sites import Sites
+from ..report.carrying import CarriesBudgets
+from ..report.ceiling import Charge, charge_for
+from ..report.claims import Claim
+from ..report.receipts import Receipt
 from ..solvers import SOLVERS, Solution, Solver, choose, settled_calculus, within_a_block
 from .announcements import Announcements
 from .progress import Progress, Released
+from .range_finding import private_data_norm
 from .warm_start import EarlierModel
 
 __all__ = ["RANGE_SHARE", "FittedInParts", "Plan"]

@@ -9,11 +9,11 @@ import numpy as np
 import scipy.sparse as sp
 from sklearn.utils._param_validation import Interval
 
-from ..bounds import RowBounds
-from ..constraints import NonNegative, Unconstrained
-from ..losses import Squared
-from ..problem import Problem
-from ..regularizers import L1
+from ..problem.bounds import RowBounds
+from ..problem.constraints import NonNegative, Unconstrained
+from ..problem.losses import Squared
+from ..problem.penalties import L1
+from ..problem.problem import Problem
 from ..solvers import Solver
 from .regression import PrivateLinearRegressor
 

@@ -8,15 +8,14 @@ from typing import Any, ClassVar
 import numpy as np
 from sklearn.utils._param_validation import Interval
 
-from ..arguments import shown
-from ..bounds import RowBounds
-from ..conditioning.looks import Looks
-from ..constraints import Constraint, NonNegative, Unconstrained
-from ..losses import Huber, Loss, Squared
-from ..options import one_of
-from ..problem import Problem
-from ..regularizers import L2
+from ..preconditioning.iterative_whitening import Looks
+from ..problem.bounds import RowBounds
+from ..problem.constraints import Constraint, NonNegative, Unconstrained
+from ..problem.losses import Huber, Loss, Squared
+from ..problem.penalties import L2
+from ..problem.problem import Problem
 from ..solvers import Solver
+from ..validation import one_of, shown
 from .regression import PrivateLinearRegressor
 
 __all__ = ["DPLinearRegression"]
@@ -79,11 +78,11 @@ class DPLinearRegression(PrivateLinearRegressor):
         A set that the coefficients must lie in; the solver 'frank_wolfe' needs one, bounded.
     precondition : {'auto', 'full'}, Looks or None, default='auto'
         Whether to spend a part of the budget on finding coordinates in which the features,
-        constant column included, are about white; see :class:`skdp.conditioning.Looks`. It is what
-        learns directions in which the features vary little. ``'auto'`` does so unless the rows are
-        few, there are more than 2,000 features, or 1,000 in sparse rows, there is a constraint, or
-        another solver is asked for; ``'full'`` always does. The meaning of ``alpha`` and of the
-        published coefficients stays the same.
+        constant column included, are about white; see :class:`skdp.preconditioning.Looks`. It is
+        what learns directions in which the features vary little. ``'auto'`` does so unless the
+        rows are few, there are more than 2,000 features, or 1,000 in sparse rows, there is a
+        constraint, or another solver is asked for; ``'full'`` always does. The meaning of
+        ``alpha`` and of the published coefficients stays the same.
     clip_predictions : bool, default=True
         Whether ``predict`` clips to ``target_bounds_``. The fit clips residuals, hence hardly sees
         the few rows for which a linear model leaves the bounds. This costs no privacy.

@@ -10,14 +10,14 @@ import numpy as np
 from scipy.special import log_expit, log_softmax
 from sklearn.utils._param_validation import Interval
 
-from ..bounds import RowBounds
-from ..conditioning import Conditioner
-from ..constraints import Constraint, Unconstrained
-from ..data.dask import is_collection
-from ..data.predictions import lazily
-from ..losses import Logistic, Softmax
-from ..problem import Problem
-from ..regularizers import ElasticNet
+from ..preconditioning import Conditioner
+from ..privacy.rows.dask_rows import is_collection
+from ..privacy.rows.predictions import lazily
+from ..problem.bounds import RowBounds
+from ..problem.constraints import Constraint, Unconstrained
+from ..problem.losses import Logistic, Softmax
+from ..problem.penalties import ElasticNet
+from ..problem.problem import Problem
 from ..solvers import Solver
 from .classification import PrivateLinearClassifier
 

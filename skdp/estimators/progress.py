@@ -10,15 +10,15 @@ from typing import TYPE_CHECKING, Any
 
 import numpy as np
 
-from ..bounds import RowBounds, RowMap
+from ..privacy.accounting.events import Event
+from ..privacy.accounting.ledger import PrivacySpent
 from ..privacy.adjacency import Adjacency
-from ..privacy.claims import Claim
-from ..privacy.composition import compose
-from ..privacy.events import Event
-from ..privacy.ledger import PrivacySpent
-from ..privacy.parts import Parts
-from ..privacy.receipts import Receipt
-from ..problem import Problem
+from ..problem.bounds import RowBounds, RowMap
+from ..problem.problem import Problem
+from ..report.claims import Claim
+from ..report.composition import compose
+from ..report.parallel import Parts
+from ..report.receipts import Receipt
 
 if TYPE_CHECKING:
     from .base import PrivateLinearModel

@@ -16,20 +16,19 @@ from sklearn.base import RegressorMixin
 from sklearn.metrics import r2_score
 from sklearn.utils.metaestimators import available_if
 
-from ..arguments import shown
-from ..bounds import RowBounds, TargetBounds
-from ..conditioning import Conditioner
-from ..conditioning.looks import Looks
-from ..data.dask import is_collection
-from ..data.predictions import check_unweighted, lazily, summed
-from ..data.reading import unquoted
-from ..options import one_of
+from ..preconditioning import Conditioner
+from ..preconditioning.iterative_whitening import Looks
 from ..privacy.oracle import Oracle
-from ..privacy.range_finding import private_target_bounds
-from ..problem import Problem
+from ..privacy.rows.dask_rows import is_collection
+from ..privacy.rows.predictions import check_unweighted, lazily, summed
+from ..privacy.rows.reading import unquoted
+from ..problem.bounds import RowBounds, TargetBounds
+from ..problem.problem import Problem
 from ..solvers import FrankWolfe, Screening, Solution, Solver, TrackedGD
+from ..validation import one_of, shown
 from .base import PrivateLinearModel
 from .fitting import RANGE_SHARE
+from .range_finding import private_target_bounds
 
 __all__ = ["PrivateLinearRegressor"]
 

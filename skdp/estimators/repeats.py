@@ -5,14 +5,13 @@ from __future__ import annotations
 from math import sqrt
 from typing import TYPE_CHECKING
 
-from ..exceptions import PrivacyLeakWarning
-from ..notices import warn_user
-from ..privacy.calculus import GaussianDP
-from ..privacy.claims import Claim
-from ..privacy.composition import compose
-from ..privacy.events import Event, GaussianEvent
-from ..privacy.ledger import PrivacySpent
-from ..privacy.receipts import Receipt
+from ..exceptions import PrivacyLeakWarning, warn_user
+from ..privacy.accounting.calculus import GaussianDP
+from ..privacy.accounting.events import Event, GaussianEvent
+from ..privacy.accounting.ledger import PrivacySpent
+from ..report.claims import Claim
+from ..report.composition import compose
+from ..report.receipts import Receipt
 
 if TYPE_CHECKING:
     from .fitting import FittedInParts

@@ -12,22 +12,22 @@ from typing import TYPE_CHECKING, Any, ClassVar, final
 
 import numpy as np
 
-from ..arguments import shown
-from ..data.base import ResidentRows
-from ..data.buffer import RowBuffer
-from ..data.repeats import SeenCalls
+from ..privacy.accounting.gdp import mu
+from ..privacy.accounting.ledger import Ledger
 from ..privacy.adjacency import Adjacency
-from ..privacy.claims import Claim
-from ..privacy.gdp import mu
-from ..privacy.ledger import Ledger
+from ..privacy.lock import Home
 from ..privacy.randomness import SecretNoise, public_coins, secret_noise
-from ..problem import Problem
-from ..regularizers import Regularizer
+from ..privacy.rows.base import ResidentRows
+from ..privacy.rows.buffer import RowBuffer
+from ..privacy.rows.call_digests import SeenCalls
+from ..problem.penalties import Regularizer
+from ..problem.problem import Problem
+from ..report.claims import Claim
 from ..solvers import Blocks, Solution, choose_for_stream
 from ..solvers.streaming import StreamingSolver
-from ..streams import Stream
+from ..validation import shown
 from .announcements import announce_release
-from .homes import Home
+from .stream import Stream
 
 if TYPE_CHECKING:
     from .base import PrivateLinearModel
@@ -69,7 +69,7 @@ class Session(ABC):
         self.calls = SeenCalls()
 
     @final
-    def charge(self, model: PrivateLinearModel, ledger: Ledger) -> None:
+    def set_aside(self, model: PrivateLinearModel, ledger: Ledger) -> None:
         """Set aside what a part may spend, before it is asked about, once for all parts."""
         self.claim = Claim.of_ledger(ledger, Adjacency(model.adjacency))
         model._charge(self.claim)
@@ -93,7 +93,7 @@ class BatchSession(Session):
         """Fit the rows of one call."""
         released = model._progress.released
         plan = model._plan(rows.n_samples, rows.sparse, weighted=rows.weighted, origin=released)
-        self.charge(model, plan.ledger)
+        self.set_aside(model, plan.ledger)
         model._progress.seen += rows.n_samples
         model._fit_part(rows, plan, self.noise, self.coins, rows.X.dtype)
 
@@ -172,7 +172,7 @@ class BlockSession(Session):
         facts["origin"] = model._progress.released if self._solver.warm else None
         try:
             plan = model._plan(block.n_samples, block.sparse, **facts)
-            self.charge(model, plan.ledger)
+            self.set_aside(model, plan.ledger)
         except BaseException:
             model._progress.parts.skip(block.n_samples)
             raise

@@ -8,14 +8,14 @@ from typing import Any, ClassVar
 import numpy as np
 from sklearn.utils._param_validation import Interval
 
-from ..bounds import RowBounds
-from ..conditioning import Conditioner
-from ..constraints import Constraint, Unconstrained
-from ..losses import Hinge, HuberisedHinge, Loss, OneVsRest, SquaredHinge
-from ..options import one_of
-from ..problem import Problem
-from ..regularizers import ElasticNet
+from ..preconditioning import Conditioner
+from ..problem.bounds import RowBounds
+from ..problem.constraints import Constraint, Unconstrained
+from ..problem.losses import Hinge, HuberisedHinge, Loss, OneVsRest, SquaredHinge
+from ..problem.penalties import ElasticNet
+from ..problem.problem import Problem
 from ..solvers import Solver
+from ..validation import one_of
 from .classification import PrivateLinearClassifier
 
 __all__ = ["DPSVMClassifier"]

@@ -8,9 +8,9 @@ from typing import TYPE_CHECKING, Any
 import numpy as np
 import scipy.sparse as sp
 
-from ..arguments import shown
-from ..bounds import RowBounds, RowMap
-from ..problem import Problem
+from ..problem.bounds import RowBounds, RowMap
+from ..problem.problem import Problem
+from ..validation import shown
 from .progress import Progress, Released
 
 if TYPE_CHECKING:

@@ -8,12 +8,11 @@ from collections.abc import Callable
 from dataclasses import replace
 from functools import partial
 from numbers import Integral, Real
-from secrets import randbits, token_hex
+from secrets import token_hex
 from typing import Any, ClassVar, Self, final
 
 import numpy as np
 import scipy.sparse as sp
-from scipy.special import ndtr
 from sklearn.metrics import check_scoring
 from sklearn.pipeline import Pipeline
 from sklearn.utils import (
@@ -29,34 +28,32 @@ from sklearn.utils.multiclass import check_classification_targets
 from sklearn.utils.parallel import Parallel, delayed
 from sklearn.utils.validation import _num_features, _num_samples
 
-from ..arguments import shown
-from ..data.chunked import Chunks
-from ..data.dask import is_collection
-from ..data.reading import unquoted
-from ..data.weights import in_units_of
 from ..estimators.base import ACCEPTED, PrivateLinearModel
 from ..estimators.fitting import FittedInParts
-from ..exceptions import PrivacyLeakWarning
-from ..notices import warn_user
-from ..options import check_parameters, one_of
+from ..exceptions import PrivacyLeakWarning, warn_user
+from ..federated import DaskSites
+from ..privacy.accounting.events import Event
+from ..privacy.accounting.ledger import PrivacySpent
+from ..privacy.accounting.run_laws import NegativeBinomial, Poisson, RunLaw
+from ..privacy.accounting.searches import account_for
 from ..privacy.adjacency import Adjacency
-from ..privacy.carrying import CarriesBudgets
-from ..privacy.ceiling import charge_for, covered
-from ..privacy.claims import Claim
-from ..privacy.events import Event
-from ..privacy.ledger import PrivacySpent
-from ..privacy.randomness import SecretNoise, public_coins, secret_noise
-from ..privacy.receipts import FOUND_BY, Receipt
-from ..privacy.run_laws import NegativeBinomial, Poisson, RunLaw
-from ..privacy.searches import account_for
-from ..remote import DaskSites
+from ..privacy.lock import in_turn
+from ..privacy.randomness import public_coins, secret_coins, secret_noise, secret_uniform
+from ..privacy.row_scores import NoisyScoring, row_score
+from ..privacy.rows.chunked import Chunks
+from ..privacy.rows.dask_rows import is_collection
+from ..privacy.rows.reading import unquoted
+from ..privacy.rows.weights import in_units_of
+from ..report.carrying import CarriesBudgets
+from ..report.ceiling import charge_for, covered
+from ..report.claims import Claim
+from ..report.receipts import FOUND_BY, Receipt
 from ..report.verdicts import warn_of
-from ..turns import in_turn
+from ..validation import check_parameters, one_of, shown
 from .acting import ActsAsBest
 from .candidates import built, check_names, outlines
 from .plans import Candidate, SearchPlan, allow, share_of
-from .row_scores import row_score
-from .runs import NoisyScoring, PublicScoring, Run, TrainingRows, check_requests, perform, silence
+from .runs import PublicScoring, Run, TrainingRows, check_requests, perform, silence
 from .steps import (
     PublicFacts,
     adjacency_of,
@@ -234,8 +231,9 @@ class PrivateSearch(ActsAsBest, CarriesBudgets, ABC):
             seed = self._seeded(made, coins)
             return Candidate(params, made, allowance, seed)
 
-        noise, coins = self._randomness()
-        runs = law if isinstance(law, int) else law.draw(float(ndtr(noise.normal(1)[0])))
+        noise = secret_noise(self.random_state)
+        coins = secret_coins(noise)
+        runs = law if isinstance(law, int) else law.draw(secret_uniform(noise))
         drawn = [self._candidate(k, coins) for k in range(runs)]
         candidates = [candidate(params, account.of_run, fit_share, of_runs) for params in drawn]
         score_mu = account.score_mu(self.score_share if on_training_rows else 1.0)
@@ -381,17 +379,6 @@ class PrivateSearch(ActsAsBest, CarriesBudgets, ABC):
                 UserWarning,
             )
         return NoisyScoring(score, X, y, mu, self.adjacency)
-
-    @final
-    def _randomness(self) -> tuple[SecretNoise, np.random.RandomState]:
-        """Secret noise, and secret coins for what depends on no rows."""
-        noise = secret_noise(self.random_state)
-        if self.random_state is None:
-            entropy = randbits(256)
-        else:
-            entropy = int(abs(noise.normal(1)[0]) * 2**52)
-        generator = np.random.MT19937(np.random.SeedSequence(entropy))
-        return noise, np.random.RandomState(generator)
 
     @final
     def _seeded(self, made: Any, coins: np.random.RandomState) -> int | None:

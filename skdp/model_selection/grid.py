@@ -10,8 +10,8 @@ import numpy as np
 from sklearn.model_selection import ParameterGrid
 from sklearn.utils._param_validation import Interval
 
-from ..arguments import shown
-from ..privacy.run_laws import RunLaw, law_of
+from ..privacy.accounting.run_laws import RunLaw, law_of
+from ..validation import shown
 from .base import PrivateSearch
 from .candidates import made_of
 

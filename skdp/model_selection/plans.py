@@ -9,12 +9,13 @@ from typing import Any
 
 import numpy as np
 
-from ..arguments import shown
-from ..privacy.calculus import Calculus
-from ..privacy.events import ExponentialEvent, GaussianEvent, PrefixSumEvent
-from ..privacy.ledger import PrivacySpent
-from ..privacy.searches import SearchAccount
-from .runs import NoisyScoring, PublicScoring
+from ..privacy.accounting.calculus import Calculus
+from ..privacy.accounting.events import ExponentialEvent, GaussianEvent, PrefixSumEvent
+from ..privacy.accounting.ledger import PrivacySpent
+from ..privacy.accounting.searches import SearchAccount
+from ..privacy.row_scores import NoisyScoring
+from ..validation import shown
+from .runs import PublicScoring
 from .steps import private_steps, set_budgets
 
 __all__ = ["Allowance", "Candidate", "SearchPlan", "allow", "share_of"]

@@ -10,8 +10,8 @@ import numpy as np
 from sklearn.model_selection import ParameterSampler
 from sklearn.utils._param_validation import Interval
 
-from ..arguments import shown
-from ..privacy.run_laws import RunLaw, law_of
+from ..privacy.accounting.run_laws import RunLaw, law_of
+from ..validation import shown
 from .base import PrivateSearch
 from .candidates import made_of
 
@@ -29,7 +29,7 @@ class DPRandomizedSearchCV(PrivateSearch):
 
     The number of runs is random, secret, and ``n_iter`` in the mean. Its law decides the price: a
     search of ten runs leaves each about two thirds of the budget, where ten fits side by side would
-    leave less than a third (see :mod:`skdp.privacy.tuning`).
+    leave less than a third (see :mod:`skdp.privacy.accounting.tuning`).
 
     Parameters
     ----------

@@ -16,13 +16,11 @@ from sklearn.pipeline import Pipeline
 from sklearn.utils import _safe_indexing
 from sklearn.utils.metadata_routing import process_routing
 
-from ..privacy.adjacency import Adjacency
-from ..privacy.ceiling import covered
 from ..privacy.randomness import SecretNoise, SeededNoise, SystemNoise
-from .row_scores import RowScore
+from ..privacy.row_scores import NoisyScoring
+from ..report.ceiling import covered
 
 __all__ = [
-    "NoisyScoring",
     "PublicScoring",
     "Run",
     "TrainingRows",
@@ -98,33 +96,6 @@ def check_requests(who: str, estimator: Any) -> None:
             "whether they want weights, and one that does; call "
             "set_fit_request(sample_weight=True) on the step that is to be weighted."
         ) from failure
-
-
-@dataclass(frozen=True, eq=False)
-class NoisyScoring:
-    """By a noisy mean over private rows.
-
-    Parameters
-    ----------
-    score : RowScore
-        What is averaged.
-    X, y : array-like
-        Over which rows.
-    mu : float
-        Level of Gaussian differential privacy of the mean.
-    adjacency : Adjacency
-        Neighbouring relation.
-    """
-
-    score: RowScore
-    X: Any
-    y: Any
-    mu: float
-    adjacency: Adjacency
-
-    def __call__(self, estimator: Any, noise: SecretNoise) -> float:
-        """The released score of a fitted estimator."""
-        return self.score.noisy_mean(estimator, self.X, self.y, self.mu, self.adjacency, noise)
 
 
 @dataclass(frozen=True, eq=False)

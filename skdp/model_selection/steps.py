@@ -10,14 +10,14 @@ import numpy as np
 from sklearn.base import OneToOneFeatureMixin, clone
 from sklearn.pipeline import Pipeline
 
-from ..data.reading import vigilant
 from ..estimators.base import PrivateLinearModel
-from ..options import check_parameters
 from ..preprocessing.base import PrivateTransformer
+from ..privacy.accounting.calculus import Calculus, GaussianDP, ZeroConcentratedDP
+from ..privacy.accounting.ledger import PrivacySpent
 from ..privacy.adjacency import Adjacency
-from ..privacy.calculus import Calculus, GaussianDP, ZeroConcentratedDP
-from ..privacy.ledger import PrivacySpent
+from ..privacy.rows.reading import vigilant
 from ..report.verdicts import TABLE, fitted_parts, problems_of, spends, walk
+from ..validation import check_parameters
 
 __all__ = [
     "PublicFacts",

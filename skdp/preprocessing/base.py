@@ -12,23 +12,23 @@ from sklearn.base import BaseEstimator, OneToOneFeatureMixin, TransformerMixin
 from sklearn.utils._param_validation import Interval
 from sklearn.utils.validation import check_is_fitted, validate_data
 
-from ..data.base import RowStore
-from ..data.blocks import Rows
-from ..data.dense import DenseRows
-from ..data.reading import unquoted
-from ..data.sparse import SparseRows
-from ..options import check_parameters, one_of
+from ..privacy.accounting.events import Event
+from ..privacy.accounting.ledger import Ledger, PrivacySpent
 from ..privacy.adjacency import Adjacency
-from ..privacy.carrying import CarriesBudgets
-from ..privacy.ceiling import charge_for
-from ..privacy.claims import Claim
-from ..privacy.events import Event
-from ..privacy.ledger import Ledger, PrivacySpent
-from ..privacy.opening import open_oracle
+from ..privacy.lock import in_turn
 from ..privacy.oracle import Oracle
+from ..privacy.oracle_factory import open_oracle
 from ..privacy.randomness import secret_noise
-from ..privacy.receipts import Receipt
-from ..turns import in_turn
+from ..privacy.rows.base import RowStore
+from ..privacy.rows.dense_rows import DenseRows
+from ..privacy.rows.reading import unquoted
+from ..privacy.rows.row_blocks import Rows
+from ..privacy.rows.sparse_rows import SparseRows
+from ..report.carrying import CarriesBudgets
+from ..report.ceiling import charge_for
+from ..report.claims import Claim
+from ..report.receipts import Receipt
+from ..validation import check_parameters, one_of
 
 __all__ = ["FreeTransformer", "PrivateTransformer", "Transformer"]
 
@@ -85,6 +85,11 @@ class Transformer(CarriesBudgets, OneToOneFeatureMixin, TransformerMixin, BaseEs
     @abstractmethod
     def _sparse(self) -> bool:
         """True if parameters leave zeros where they are, so that sparse rows stay sparse."""
+
+    @property
+    @final
+    def _always_dense(self) -> bool:
+        return not self._sparse
 
     @abstractmethod
     def _applied(self, X: Rows) -> Rows:

@@ -6,7 +6,7 @@ from typing import Any, ClassVar, final
 
 import numpy as np
 
-from ..column_bounds import ColumnBounds
+from ..problem.column_bounds import ColumnBounds
 from .base import FreeTransformer
 from .scaler import FEATURE_RANGE, Affine, Scaler, checked_range
 

@@ -8,10 +8,10 @@ from typing import Any, ClassVar, final
 import numpy as np
 from sklearn.utils._param_validation import Interval
 
-from ..column_bounds import ColumnBounds
-from ..privacy.column_ranges import private_column_bounds
 from ..privacy.oracle import Oracle
+from ..problem.column_bounds import ColumnBounds
 from .base import PrivateTransformer
+from .column_ranges import private_column_bounds
 from .scaler import FEATURE_RANGE, Affine, Scaler, checked_range
 
 __all__ = ["DPMinMaxScaler"]

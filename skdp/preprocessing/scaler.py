@@ -10,8 +10,8 @@ from typing import Any, final
 import numpy as np
 from sklearn.utils.validation import check_is_fitted
 
-from ..arguments import check_numbers, shown
-from ..data.blocks import Rows
+from ..privacy.rows.row_blocks import Rows
+from ..validation import check_numbers, shown
 from .base import Transformer
 
 __all__ = ["FEATURE_RANGE", "Affine", "Scaler", "checked_range"]

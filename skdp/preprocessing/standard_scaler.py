@@ -7,10 +7,10 @@ from typing import Any, ClassVar, final
 
 import numpy as np
 
-from ..column_bounds import ColumnBounds
-from ..privacy.column_ranges import private_column_bounds
 from ..privacy.oracle import Oracle
+from ..problem.column_bounds import ColumnBounds
 from .base import PrivateTransformer
+from .column_ranges import private_column_bounds
 from .scaler import Affine, Scaler
 
 __all__ = ["DPStandardScaler"]

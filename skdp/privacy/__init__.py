@@ -1,6 +1,7 @@
-"""The trusted base: everything that an auditor of the privacy claim must read."""
+"""Kernel: all that reads rows for an answer, draws secret noise, or charges a ledger."""
 
+from .accounting import gdp
+from .accounting.ledger import PrivacySpent
 from .adjacency import Adjacency
-from .ledger import PrivacySpent
 
-__all__ = ["Adjacency", "PrivacySpent"]
+__all__ = ["Adjacency", "PrivacySpent", "gdp"]

@@ -14,16 +14,14 @@ from typing import NamedTuple, Self, cast, final
 
 import numpy as np
 
-from ..column_bounds import ColumnBounds
-from ..data.base import RowStore
-from ..problem import Problem
-from ..sites import Sites
-from ..stream_plan import StreamPlan
+from ..problem.column_bounds import ColumnBounds
+from ..problem.problem import Problem
+from ..problem.sites import Sites
+from .accounting.calculus import SubsampledGaussianDP
+from .accounting.ledger import Budget, Ledger, Spend
 from .adjacency import Adjacency
-from .calculus import SubsampledGaussianDP, ZeroConcentratedDP
-from .ledger import Budget, Ledger, Spend
 from .mechanisms.base import Mechanism, PerturbingMechanism
-from .mechanisms.sites import Trust
+from .mechanisms.site_noise import Trust
 from .queries.base import GaussianQuery, PerturbedQuery, Query
 from .queries.column_counts import ColumnCountsQuery
 from .queries.column_moments import ColumnMomentsQuery
@@ -44,7 +42,9 @@ from .queries.total_weight import TotalWeightQuery
 from .queries.vertex import VertexQuery
 from .randomness import SecretNoise
 from .rounding import inflated
-from .stream_session import StreamAnswers, StreamedRows, StreamOpening, StreamSession
+from .rows.base import RowStore
+from .streams.stream_plan import StreamPlan
+from .streams.stream_session import StreamAnswers, StreamedRows, StreamOpening, StreamSession
 
 __all__ = ["Oracle", "PrivateOracle"]
 
@@ -118,12 +118,6 @@ class Oracle(ABC):
     def adjacency(self) -> Adjacency:
         """Neighbouring relation under which sensitivities are taken."""
         return self._adjacency
-
-    @property
-    @final
-    def prices_selections(self) -> bool:
-        """Whether the ledger was opened for choices, too, and not for Gaussian noise alone."""
-        return isinstance(self._ledger.calculus, ZeroConcentratedDP)
 
     @property
     @final
@@ -374,8 +368,8 @@ class Oracle(ABC):
     ) -> np.ndarray:
         """Noisy gradients of the sites that are active, each at its own W, or their sum.
 
-        ``trust`` has the fields of :class:`~skdp.privacy.mechanisms.sites.Trust` and ``shares``
-        says what each site pays of the spend. See :class:`SiteGradientsQuery`.
+        ``trust`` has the fields of :class:`~skdp.privacy.mechanisms.site_noise.Trust` and
+        ``shares`` says what each site pays of the spend. See :class:`SiteGradientsQuery`.
         """
         question = SiteQuestion(self._current(), sites, active, W, clip)
         return self._release(SiteGradientsQuery(question, Trust(*trust), edges, shares), spend)

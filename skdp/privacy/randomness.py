@@ -17,13 +17,20 @@ from typing import NoReturn
 from weakref import WeakSet
 
 import numpy as np
-from scipy.special import ndtri
+from scipy.special import ndtr, ndtri
 
-from ..exceptions import SeededNoiseWarning
-from ..notices import warn_user
+from ..exceptions import SeededNoiseWarning, warn_user
 from .fine_normal import BITS, refined
 
-__all__ = ["SecretNoise", "SeededNoise", "SystemNoise", "public_coins", "secret_noise"]
+__all__ = [
+    "SecretNoise",
+    "SeededNoise",
+    "SystemNoise",
+    "public_coins",
+    "secret_coins",
+    "secret_noise",
+    "secret_uniform",
+]
 
 type_of_random_state = int | np.random.RandomState | np.random.Generator | None
 
@@ -253,6 +260,20 @@ def secret_noise(random_state: type_of_random_state) -> SecretNoise:
         SeededNoiseWarning,
     )
     return SeededNoise(_stream(random_state, _NOISE_STREAM))
+
+
+def secret_uniform(noise: SecretNoise) -> float:
+    """A secret number, uniform in (0, 1), that depends on no rows."""
+    return float(ndtr(noise.normal(1)[0]))
+
+
+def secret_coins(noise: SecretNoise) -> np.random.RandomState:
+    """A secret generator for choices that depend on no rows, such as candidates of a search."""
+    if isinstance(noise, SystemNoise):
+        entropy = int.from_bytes(os.urandom(32), "little")
+    else:
+        entropy = int(abs(noise.normal(1)[0]) * 2**52)
+    return np.random.RandomState(np.random.MT19937(np.random.SeedSequence(entropy)))
 
 
 def public_coins(random_state: type_of_random_state) -> np.random.Generator:

@@ -26,8 +26,8 @@ scores, derivatives, clips. Only the norm of what a row contributes has to be ri
 it is clipped by are computed with at most ``d + 16`` roundings for d entries, a relative
 ``2^-24`` for up to ``2^28`` of them.
 
-Answers are then rounded to a public grid (see :mod:`skdp.privacy.mechanisms.grid`), which moves
-neighbours apart by at most ``2^-16`` of the sensitivity. With ``2^-24`` and rounding of these
+Answers are then rounded to a public grid (see :mod:`skdp.privacy.mechanisms.noise_grid`), which
+moves neighbours apart by at most ``2^-16`` of the sensitivity. With ``2^-24`` and rounding of these
 numbers themselves it makes ``2^-15``, the margin of every question that is answered on a grid.
 """
 
@@ -38,9 +38,9 @@ from math import inf, log2
 
 import numpy as np
 
-from ..bounds import RowBounds
-from ..data.blocks import MOST_ROWS
-from ..data.mapped import LEAST_LENGTH, ROUNDING
+from ..problem.bounds import RowBounds
+from .rows.mapped import LEAST_LENGTH, ROUNDING
+from .rows.row_blocks import MOST_ROWS
 
 __all__ = ["GRID", "UNIT", "gamma", "inflated", "of_sum", "spread"]
 

@@ -7,12 +7,12 @@ from numbers import Real
 from types import TracebackType
 from typing import Any, NoReturn, Self, final
 
-from ..arguments import shown
-from ..privacy.account_book import Entry, Summary
+from ..privacy.accounting.ledger import PrivacySpent
 from ..privacy.adjacency import Adjacency
-from ..privacy.ceiling import Ceiling
-from ..privacy.filters import FILTERS
-from ..privacy.ledger import PrivacySpent
+from ..validation import shown
+from .account_book import Entry, Summary
+from .ceiling import Ceiling
+from .filters import FILTERS
 from .verdicts import check_composed
 
 __all__ = ["PrivacyBudget"]
@@ -71,7 +71,7 @@ class PrivacyBudget:
     everything, and about 8 % more noise for the same number of fits; ask for it if fits of
     different kinds are to come. ``'sums'`` adds up epsilons and deltas. ``'auto'`` is the first of
     the three under which the first fit has room, and stays with it. Which rule is in force has to
-    be settled before there is an answer; :mod:`skdp.privacy.filters` has the proofs.
+    be settled before there is an answer; :mod:`skdp.report.filters` has the proofs.
 
     What a fit may spend at most is set aside when it begins, and replaced by what it has spent when
     it ends. A fit that fails keeps what it has spent; one that is killed keeps all that was set

@@ -5,10 +5,10 @@ from __future__ import annotations
 from dataclasses import dataclass, field, replace
 from typing import Any
 
-from ..privacy.carrying import CarriesBudgets
-from ..privacy.composition import common_adjacency, compose
-from ..privacy.ledger import PrivacySpent
-from ..privacy.receipts import Receipt
+from ..privacy.accounting.ledger import PrivacySpent
+from .carrying import CarriesBudgets
+from .composition import common_adjacency, compose
+from .receipts import Receipt
 from .verdicts import TABLE, Verdict, fitted_parts, verdict_of, walk, warn_of
 
 __all__ = ["TotalSpent", "privacy_spent"]
@@ -57,7 +57,7 @@ def privacy_spent(estimator: Any, delta: float | None = None) -> TotalSpent:
     Takes apart what :data:`skdp.report.TABLE` says is covered (pipelines, column transformers,
     unions and a few ensembles) and composes the receipts of all fits in it by the least bound that
     is known to be valid: exactly if all noise is Gaussian, else by Renyi divergences, privacy loss
-    distributions, or sums (:mod:`skdp.privacy.composition`). All fits count as fits on the same
+    distributions, or sums (:mod:`skdp.report.composition`). All fits count as fits on the same
     rows. Verdicts depend on classes and parameters, and never on how a fit went.
 
     Parameters

@@ -70,10 +70,8 @@ from sklearn.preprocessing import (
 from sklearn.random_projection import GaussianRandomProjection, SparseRandomProjection
 from sklearn.semi_supervised import SelfTrainingClassifier
 
-from ..exceptions import PrivacyLeakWarning
-from ..notices import warn_user
-from ..preprocessing import DPMinMaxScaler, DPStandardScaler
-from ..privacy.carrying import CarriesBudgets
+from ..exceptions import PrivacyLeakWarning, warn_user
+from .carrying import CarriesBudgets
 
 __all__ = [
     "TABLE",
@@ -325,12 +323,11 @@ def _of_columns(thing: Any) -> Verdict | None:
 
 def _dense(step: Any) -> bool:
     """Tell whether a step returns dense columns whatever it is given."""
-    if isinstance(step, DPStandardScaler):
-        return step.with_mean
+    if isinstance(step, CarriesBudgets):
+        return step._always_dense
     if type(step) is OneHotEncoder:
         return not step.sparse_output
-    drop = isinstance(step, str) and step == "drop"
-    return drop or isinstance(step, DPMinMaxScaler) or type(step) is OrdinalEncoder
+    return type(step) is OrdinalEncoder or (isinstance(step, str) and step == "drop")
 
 
 def _never_full(name: str, step: Any, columns: Any) -> bool:

@@ -2,12 +2,12 @@
 
 from math import isfinite
 
-from ..arguments import shown
-from ..constraints import L1Ball, Simplex
-from ..losses import Logistic, Softmax, Squared
-from ..privacy.calculus import Calculus
-from ..problem import Problem
-from ..regularizers import L1
+from ..privacy.accounting.calculus import Calculus
+from ..problem.constraints import L1Ball, Simplex
+from ..problem.losses import Logistic, Softmax, Squared
+from ..problem.penalties import L1
+from ..problem.problem import Problem
+from ..validation import shown
 from .accmd import AccMD
 from .adaptive_gd import AdaptiveGD
 from .adassp import AdaSSP

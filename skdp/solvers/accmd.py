@@ -10,10 +10,10 @@ from typing import TYPE_CHECKING, Any
 import numpy as np
 from sklearn.utils._param_validation import Interval
 
-from ..mirror_maps import Euclidean, MirrorMap, choose_mirror_map
-from ..options import check_hyperparameters, one_of
-from ..problem import Problem
-from ..regularizers import L2, ElasticNet, NoRegularizer
+from ..problem.mirror_maps import Euclidean, MirrorMap, choose_mirror_map
+from ..problem.penalties import L2, ElasticNet, NoRegularizer
+from ..problem.problem import Problem
+from ..validation import check_hyperparameters, one_of
 from .base import Solution, Solver, name_of
 from .rules import DescentRule, check_clip, descent_rule
 
@@ -49,10 +49,10 @@ class AccMD(Solver):
               \qquad r_k = \frac{2}{k + 2}, \quad \alpha_{k+1} = \frac{\gamma}{r_k}
 
     with A the sum of the alpha, and y after T steps as the answer. psi is 1-strongly convex in a
-    norm that fits the set (see :mod:`skdp.mirror_maps`): entropy on the l1 ball and the simplex, a
-    p-norm on l_p balls, ``||z||^2 / 2`` elsewhere. Noise enters the error only by its size in the
-    dual norm. On the l1 ball that is its largest entry, so that the error grows with the logarithm
-    of the number of features where that of ``gd`` grows with its root.
+    norm that fits the set (see :mod:`skdp.problem.mirror_maps`): entropy on the l1 ball and the
+    simplex, a p-norm on l_p balls, ``||z||^2 / 2`` elsewhere. Noise enters the error only by its
+    size in the dual norm. On the l1 ball that is its largest entry, so that the error grows with
+    the logarithm of the number of features where that of ``gd`` grows with its root.
 
     The algorithm as printed computes y from the exact gradient and returns it, so its answer is
     not private: after one step it is a deterministic function of the data. Here one noisy gradient

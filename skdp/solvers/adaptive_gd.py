@@ -10,8 +10,8 @@ from typing import TYPE_CHECKING, Any, Self
 import numpy as np
 from sklearn.utils._param_validation import Interval
 
-from ..options import check_hyperparameters
-from ..problem import Problem
+from ..problem.problem import Problem
+from ..validation import check_hyperparameters
 from .base import Solution, Solver
 from .rules import DescentRule, check_clip, descent_rule
 

@@ -10,12 +10,11 @@ from typing import TYPE_CHECKING, Any
 import numpy as np
 from sklearn.utils._param_validation import Interval
 
-from ..arguments import shown
-from ..constraints import Unconstrained
-from ..losses import Squared
-from ..options import check_hyperparameters
-from ..problem import Problem
-from ..regularizers import L2, ElasticNet, NoRegularizer, Tikhonov
+from ..problem.constraints import Unconstrained
+from ..problem.losses import Squared
+from ..problem.penalties import L2, ElasticNet, NoRegularizer, Tikhonov
+from ..problem.problem import Problem
+from ..validation import check_hyperparameters, shown
 from .base import Solution, Solver
 
 if TYPE_CHECKING:

@@ -8,9 +8,9 @@ from typing import TYPE_CHECKING, Any, ClassVar, Self, final
 
 import numpy as np
 
-from ..losses import Loss, OneVsRest
-from ..privacy.calculus import Calculus, GaussianDP
-from ..problem import Problem
+from ..privacy.accounting.calculus import Calculus, GaussianDP
+from ..problem.losses import Loss, OneVsRest
+from ..problem.problem import Problem
 
 if TYPE_CHECKING:
     from ..privacy.adjacency import Adjacency

@@ -10,14 +10,14 @@ from typing import TYPE_CHECKING, Any
 import numpy as np
 from sklearn.utils._param_validation import Interval
 
-from ..options import check_hyperparameters
-from ..problem import Problem
+from ..problem.problem import Problem
+from ..validation import check_hyperparameters
 from .base import Solution, Solver
 from .tracked_gd import TrackedGD
 
 if TYPE_CHECKING:
+    from ..privacy.accounting.calculus import Calculus
     from ..privacy.adjacency import Adjacency
-    from ..privacy.calculus import Calculus
     from ..privacy.oracle import Oracle
 
 __all__ = ["Blocks", "within_a_block"]

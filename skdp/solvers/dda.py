@@ -11,15 +11,14 @@ import numpy as np
 from scipy.sparse import issparse
 from sklearn.utils._param_validation import Interval
 
-from ..arguments import shown
-from ..constraints import Box, NonNegative, Unconstrained
-from ..gossip import TOPOLOGIES, Adjacent, Mixing, Round, Topology, draw_rounds, most_activations
-from ..gossip.masks import exposure, exposure_of_all_pairs
-from ..options import check_hyperparameters, one_of
-from ..privacy.calculus import Calculus, SubsampledGaussianDP
-from ..problem import Problem
-from ..regularizers import L1, L2, ElasticNet, NoRegularizer
-from ..sites import Sites
+from ..federated import TOPOLOGIES, Adjacent, Mixing, Round, Topology, draw_rounds, most_activations
+from ..privacy.accounting.calculus import Calculus, SubsampledGaussianDP
+from ..privacy.sites.masks import exposure, exposure_of_all_pairs
+from ..problem.constraints import Box, NonNegative, Unconstrained
+from ..problem.penalties import L1, L2, ElasticNet, NoRegularizer
+from ..problem.problem import Problem
+from ..problem.sites import Sites
+from ..validation import check_hyperparameters, one_of, shown
 from .base import Solution, Solver
 from .rules import check_clip, descent_rule
 
@@ -144,8 +143,8 @@ class DDA(Solver):
         Who is active: everyone once before anyone again, in random order; a random set; or the
         ends of random edges of the topology, along which alone they talk.
     topology : {'complete', 'ring', 'grid', 'erdos_renyi'} or Topology, default='complete'
-        Who talks to whom, for one's own graph ``skdp.gossip.Adjacent.from_matrix(...)``. Not used
-        where sums alone are published.
+        Who talks to whom, for one's own graph ``skdp.federated.Adjacent.from_matrix(...)``. Not
+        used where sums alone are published.
     gossip_steps : int, default=1
         How often sites average with their neighbours in a round.
     dropout : float, default=0.0
@@ -259,8 +258,8 @@ class DDA(Solver):
         if isinstance(self.topology, np.ndarray | list | tuple) or issparse(self.topology):
             raise ValueError(
                 "DDA needs a topology by name or a Topology, got a "
-                f"{type(self.topology).__name__}. Pass skdp.gossip.Adjacent.from_matrix(...) of a "
-                "dense adjacency matrix."
+                f"{type(self.topology).__name__}. Pass skdp.federated.Adjacent.from_matrix(...) of "
+                "a dense adjacency matrix."
             )
         check_hyperparameters(_HYPERPARAMETERS, self.get_params(), "DDA")
         check_clip("DDA", self.clip, problem)

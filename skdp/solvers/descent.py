@@ -6,7 +6,7 @@ from math import ceil, inf, isinf
 
 import numpy as np
 
-from ..problem import Problem
+from ..problem.problem import Problem
 from .rules import DescentRule
 
 __all__ = ["Descent", "TailMean"]

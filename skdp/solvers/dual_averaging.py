@@ -11,9 +11,9 @@ import numpy as np
 from scipy.special import softmax
 from sklearn.utils._param_validation import Interval
 
-from ..losses import Logistic, Softmax
-from ..options import check_hyperparameters
-from ..problem import Problem
+from ..problem.losses import Logistic, Softmax
+from ..problem.problem import Problem
+from ..validation import check_hyperparameters
 from .base import Solution, Solver
 from .descent import TailMean
 
@@ -66,7 +66,7 @@ class DualAveraging(Solver):
     the clip tends to the Lipschitz constant, steps grow in number and gain heavy-ball momentum,
     which makes this proximal gradient descent.
 
-    Made for the coordinates of :class:`skdp.conditioning.Damping`.
+    Made for the coordinates of :class:`skdp.preconditioning.Damping`.
 
     Parameters
     ----------

@@ -10,13 +10,12 @@ from typing import TYPE_CHECKING, Any, ClassVar
 import numpy as np
 from sklearn.utils._param_validation import Interval
 
-from ..arguments import shown
-from ..constraints import L1Ball, NonNegative, Simplex, Unconstrained
-from ..losses import Squared
-from ..options import check_hyperparameters
-from ..privacy.calculus import Calculus, GaussianDP, ZeroConcentratedDP
-from ..problem import Problem
-from ..regularizers import L1, L2, ElasticNet, NoRegularizer
+from ..privacy.accounting.calculus import Calculus, GaussianDP, ZeroConcentratedDP
+from ..problem.constraints import L1Ball, NonNegative, Simplex, Unconstrained
+from ..problem.losses import Squared
+from ..problem.penalties import L1, L2, ElasticNet, NoRegularizer
+from ..problem.problem import Problem
+from ..validation import check_hyperparameters, shown
 from .base import Solution, name_of
 from .online_frank_wolfe import OnlineFrankWolfe
 from .rules import check_clip
@@ -66,15 +65,16 @@ class FrankWolfe(OnlineFrankWolfe):
     .. math:: v_t \approx \arg\min_{v \in W} \langle \nabla F(w_t), v \rangle, \qquad
               w_{t+1} = (1 - \gamma_t) w_t + \gamma_t v_t
 
-    W is the bounded constraint. Under :class:`skdp.constraints.L1Ball` and
-    :class:`skdp.constraints.Simplex` each step touches one coefficient, so that w has at most
-    ``steps`` of them that are not zero, and only the number of the vertex need be released: it is
-    chosen by Gumbel noise (:class:`skdp.privacy.queries.vertex.VertexQuery`), which grows with the
-    logarithm of the number of features. Single entries of rows and derivatives are clipped for it.
-    The intercept, which no constraint binds, takes a damped Newton step before each choice, along
-    a noisy mean of the derivatives that costs 5 % of the budget. Under other bounded sets, and
-    where few features make entries as large as rows, noisy gradients are released, averaged and
-    minimised over exactly. With K scores a row the set holds all d K coefficients at once.
+    W is the bounded constraint. Under :class:`skdp.problem.constraints.L1Ball` and
+    :class:`skdp.problem.constraints.Simplex` each step touches one coefficient, so that w has at
+    most ``steps`` of them that are not zero, and only the number of the vertex need be released:
+    it is chosen by Gumbel noise (:class:`skdp.privacy.queries.vertex.VertexQuery`), which grows
+    with the logarithm of the number of features. Single entries of rows and derivatives are
+    clipped for it. The intercept, which no constraint binds, takes a damped Newton step before
+    each choice, along a noisy mean of the derivatives that costs 5 % of the budget. Under other
+    bounded sets, and where few features make entries as large as rows, noisy gradients are
+    released, averaged and minimised over exactly. With K scores a row the set holds all d K
+    coefficients at once.
 
     Gumbel noise it is if ``entry sqrt(log(2 d K) / 2) < 0.3``. On equal budgets, with derivatives
     of at most c and rows of at most R, the best of 2 d K noisy scores is off by about
@@ -133,7 +133,7 @@ class FrankWolfe(OnlineFrankWolfe):
     Examples
     --------
     >>> from skdp import DPLogisticRegression
-    >>> from skdp.constraints import L1Ball
+    >>> from skdp.problem.constraints import L1Ball
     >>> model = DPLogisticRegression(solver="frank_wolfe", constraint=L1Ball(30.0))
     """
 

@@ -10,7 +10,8 @@ from typing import TYPE_CHECKING, Any, ClassVar
 import numpy as np
 from sklearn.utils._param_validation import Interval
 
-from ..losses import (
+from ..privacy.streams.stream_plan import StreamPlan, StreamQuestion
+from ..problem.losses import (
     Hinge,
     HuberisedHinge,
     Logistic,
@@ -19,9 +20,8 @@ from ..losses import (
     Softmax,
     SquaredHinge,
 )
-from ..options import check_hyperparameters, one_of
-from ..problem import Problem
-from ..stream_plan import StreamPlan, StreamQuestion
+from ..problem.problem import Problem
+from ..validation import check_hyperparameters, one_of
 from .base import Solution
 from .streaming import Learner, StreamingSolver, one_pass
 

@@ -10,13 +10,12 @@ from typing import TYPE_CHECKING, Any, ClassVar
 import numpy as np
 from sklearn.utils._param_validation import Interval
 
-from ..arguments import shown
-from ..constraints import Unconstrained
-from ..losses import HuberisedHinge, Logistic, SquaredHinge
-from ..options import check_hyperparameters
-from ..privacy.calculus import Calculus, PerturbedGaussianDP
-from ..problem import Problem
-from ..regularizers import L2, ElasticNet, NoRegularizer, Tikhonov
+from ..privacy.accounting.calculus import Calculus, PerturbedGaussianDP
+from ..problem.constraints import Unconstrained
+from ..problem.losses import HuberisedHinge, Logistic, SquaredHinge
+from ..problem.penalties import L2, ElasticNet, NoRegularizer, Tikhonov
+from ..problem.problem import Problem
+from ..validation import check_hyperparameters, shown
 from .base import Solution, Solver, name_of
 
 if TYPE_CHECKING:
@@ -68,7 +67,7 @@ class ObjectivePerturbation(Solver):
     ----------
     Chaudhuri, Monteleoni and Sarwate (2011); Kifer, Smith and Thakurta (2012); Iyengar et al.
     (2019) for minimisers that are not exact; Redberg, Koskela and Wang (2023) for accounting. What
-    is proved here is in :mod:`skdp.privacy.perturbation`.
+    is proved here is in :mod:`skdp.privacy.accounting.perturbation`.
 
     Examples
     --------

@@ -11,13 +11,13 @@ from typing import TYPE_CHECKING, Any, ClassVar, final
 import numpy as np
 from sklearn.utils._param_validation import Interval
 
-from ..constraints import L1Ball, Polytope, Simplex
-from ..losses import Logistic, OneVsRest, Sigmoid, Softmax
-from ..options import one_of
-from ..privacy.calculus import Calculus, GaussianDP, ZeroConcentratedDP
-from ..problem import Problem
-from ..regularizers import L2, ElasticNet, NoRegularizer
-from ..stream_plan import StreamPlan, StreamQuestion
+from ..privacy.accounting.calculus import Calculus, GaussianDP, ZeroConcentratedDP
+from ..privacy.streams.stream_plan import StreamPlan, StreamQuestion
+from ..problem.constraints import L1Ball, Polytope, Simplex
+from ..problem.losses import Logistic, OneVsRest, Sigmoid, Softmax
+from ..problem.penalties import L2, ElasticNet, NoRegularizer
+from ..problem.problem import Problem
+from ..validation import one_of
 from .base import Solution
 from .streaming import Learner, StreamingSolver
 

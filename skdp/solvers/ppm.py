@@ -11,9 +11,9 @@ from typing import TYPE_CHECKING, Any
 import numpy as np
 from sklearn.utils._param_validation import Interval
 
-from ..options import check_hyperparameters, one_of
-from ..privacy import schedules
-from ..problem import Problem
+from ..problem.problem import Problem
+from ..validation import check_hyperparameters, one_of
+from . import schedules
 from .base import Solution, Solver
 from .rules import DescentRule, check_clip, descent_rule
 

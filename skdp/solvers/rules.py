@@ -5,7 +5,7 @@ from __future__ import annotations
 from dataclasses import dataclass, replace
 from math import ceil, inf, isinf, sqrt
 
-from ..losses import (
+from ..problem.losses import (
     Hinge,
     HuberisedHinge,
     Logistic,
@@ -14,7 +14,7 @@ from ..losses import (
     Softmax,
     SquaredHinge,
 )
-from ..problem import Problem
+from ..problem.problem import Problem
 from .base import name_of
 
 __all__ = ["DescentRule", "check_clip", "descent_rule"]

@@ -10,15 +10,14 @@ from typing import TYPE_CHECKING, Any, ClassVar
 import numpy as np
 from sklearn.utils._param_validation import Interval
 
-from ..arguments import shown
-from ..bounds import RowBounds
-from ..conditioning.looks import Looks
-from ..constraints import Box, NonNegative, Unconstrained
-from ..losses import Squared
-from ..options import check_hyperparameters
-from ..privacy.calculus import Calculus, GaussianDP, ZeroConcentratedDP
-from ..problem import Problem
-from ..regularizers import NoRegularizer, Tikhonov
+from ..preconditioning.iterative_whitening import Looks
+from ..privacy.accounting.calculus import Calculus, GaussianDP, ZeroConcentratedDP
+from ..problem.bounds import RowBounds
+from ..problem.constraints import Box, NonNegative, Unconstrained
+from ..problem.losses import Squared
+from ..problem.penalties import NoRegularizer, Tikhonov
+from ..problem.problem import Problem
+from ..validation import check_hyperparameters, shown
 from .base import Solution, Solver
 from .gd import GD
 from .tracked_gd import TrackedGD
@@ -39,6 +38,8 @@ _HYPERPARAMETERS: dict[str, list[Any]] = {
 _MOST_SELECTED = 1000
 # With little evidence, up to this many times k features are fitted without selecting.
 _FEW = 4
+# Up to so many features none is selected by default, whatever the budget.
+_ALWAYS_ALL = 6
 # Shares of what a selection costs: for the centre of the residuals, and for their size.
 _CENTRE_SHARE, _SIZE_SHARE = 0.02, 0.02
 _CENTRES = np.linspace(-2, 2, 4001)
@@ -67,8 +68,8 @@ class Screening(Solver):
        noise (:class:`skdp.privacy.queries.selection.SelectionQuery`) or, where no good bound b on
        single entries is known, Gaussian noise on the whole vector of sums;
     3. the coefficients of the selected features are fitted anew by
-       :class:`skdp.conditioning.Looks` and :class:`skdp.solvers.TrackedGD`, with rows cut to these
-       features and hence as short as ``b sqrt(k)``.
+       :class:`skdp.preconditioning.Looks` and :class:`skdp.solvers.TrackedGD`, with rows cut to
+       these features and hence as short as ``b sqrt(k)``.
 
     Penalty and constraint are applied last, without further cost, to the quadratic function whose
     minimum is the fit and whose curvature is the moment matrix that the looks have released. If
@@ -126,30 +127,26 @@ class Screening(Solver):
     def calculus_for(
         self, problem: Problem, epsilon: float, delta: float, adjacency: Adjacency
     ) -> Calculus:
-        """Exact for Gaussian noise if no feature will be selected, else zero-concentrated."""
-        del adjacency
-        mu = sqrt(GaussianDP().limit(epsilon, delta))
-        few = self._few_for_looks(problem, mu) or self._selected(problem, mu) == problem.n_features
-        return GaussianDP() if few else ZeroConcentratedDP()
+        """Exact for Gaussian noise if no budget would select features, else zero-concentrated.
 
-    def _selected(self, problem: Problem, mu: float) -> int:
-        """Number of features that are selected in all."""
-        k = 2 * ceil(0.3 * sqrt(problem.n_samples * mu)) if self.k is None else self.k
-        return min(k, problem.n_features, _MOST_SELECTED)
-
-    def _few_for_looks(self, problem: Problem, mu: float) -> bool:
-        few = problem.n_features <= _FEW * self._selected(problem, mu)
-        return few and problem.n_samples * mu < Looks().least
+        It must not depend on the budget, which searches derive from it. By default 6 features are
+        never selected from: n mu of 100 or more is enough for all of them, and with less they are
+        few.
+        """
+        del epsilon, delta, adjacency
+        all_fit = (_ALWAYS_ALL if self.k is None else self.k) >= problem.n_features
+        return GaussianDP() if all_fit else ZeroConcentratedDP()
 
     def solve(self, problem: Problem, oracle: Oracle, rng: np.random.Generator) -> Solution:
         """Minimise the problem; deterministic given the oracle's answers and public coins."""
         self.check(problem)
         budget, d = oracle.budget, problem.n_features
-        if not oracle.prices_selections:
-            if self._few_for_looks(problem, budget.mu):
-                return GD().solve(problem, oracle, rng)
+        k = 2 * ceil(0.3 * sqrt(problem.n_samples * budget.mu)) if self.k is None else self.k
+        k = min(k, d, _MOST_SELECTED)
+        if problem.n_samples * budget.mu < Looks().least and d <= _FEW * k:
+            return GD().solve(problem, oracle, rng)
+        if k == d:
             return self._fitted(problem, oracle, rng, np.arange(d))
-        k = self._selected(problem, budget.mu)
         selected, w, n_iter = np.arange(0), np.zeros(problem.n_rows), 0
         rounds = min(self.rounds, k)
         ends = [ceil(k * (t + 1) / rounds) for t in range(rounds)]

@@ -10,15 +10,15 @@ from typing import TYPE_CHECKING, Any, Self
 import numpy as np
 from sklearn.utils._param_validation import Interval
 
-from ..notices import warn_user
-from ..options import check_hyperparameters
-from ..problem import Problem
+from ..exceptions import warn_user
+from ..problem.problem import Problem
+from ..validation import check_hyperparameters
 from .base import Solution, Solver, name_of
 from .descent import Descent
 from .rules import DescentRule, check_clip, descent_rule
 
 if TYPE_CHECKING:
-    from ..privacy.ledger import Budget
+    from ..privacy.accounting.ledger import Budget
     from ..privacy.oracle import Oracle
 
 __all__ = ["Spider"]

@@ -8,13 +8,13 @@ from typing import TYPE_CHECKING
 
 import numpy as np
 
-from ..problem import Problem
-from ..stream_plan import StreamPlan, StreamQuestion
+from ..privacy.streams.stream_plan import StreamPlan, StreamQuestion
+from ..problem.problem import Problem
 from .base import Solution, Solver
 
 if TYPE_CHECKING:
+    from ..privacy.accounting.calculus import Calculus
     from ..privacy.adjacency import Adjacency
-    from ..privacy.calculus import Calculus
     from ..privacy.oracle import Oracle
 
 __all__ = ["Learner", "StreamingSolver", "one_pass"]

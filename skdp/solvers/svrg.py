@@ -10,10 +10,10 @@ from typing import TYPE_CHECKING, Any
 import numpy as np
 from sklearn.utils._param_validation import Interval
 
-from ..notices import warn_user
-from ..options import check_hyperparameters, one_of
-from ..privacy.calculus import Calculus, GaussianDP, SubsampledGaussianDP
-from ..problem import Problem
+from ..exceptions import warn_user
+from ..privacy.accounting.calculus import Calculus, GaussianDP, SubsampledGaussianDP
+from ..problem.problem import Problem
+from ..validation import check_hyperparameters, one_of
 from .base import Solution, Solver, name_of
 from .descent import Descent
 from .rules import DescentRule, check_clip, descent_rule
@@ -121,7 +121,7 @@ class SVRG(Solver):
     noise is at least that of full batches and equal to it, nearly, from
     ``n mu / sqrt(differences)`` rows on; below, it grows like ``1 / batch_size``, and a fit warns
     before anything is charged. So a batch saves time and never noise. The accounting, proof
-    included, is in :mod:`skdp.privacy.subsampling`.
+    included, is in :mod:`skdp.privacy.accounting.subsampling`.
 
     *Barzilai and Borwein.* With ``step="bb"`` an epoch takes the step
     ``||s||^2 / <s, d>``, where s is how far the snapshot has moved since the last and d the change

@@ -10,9 +10,9 @@ from typing import TYPE_CHECKING, Any, ClassVar
 import numpy as np
 from sklearn.utils._param_validation import Interval
 
-from ..losses import Huber, Loss, Squared, Tukey
-from ..options import check_hyperparameters
-from ..problem import Problem
+from ..problem.losses import Huber, Loss, Squared, Tukey
+from ..problem.problem import Problem
+from ..validation import check_hyperparameters
 from .base import Solution, Solver
 from .descent import TailMean
 
@@ -57,7 +57,7 @@ class TrackedGD(Solver):
     of the last iterates.
 
     Made for coordinates in which second moments are about 1, see
-    :class:`skdp.conditioning.Looks`, where one step size suits all directions. In the user's
+    :class:`skdp.preconditioning.Looks`, where one step size suits all directions. In the user's
     coordinates, where it does not, steps are as long as those of :class:`skdp.solvers.GD` and have
     its heavy-ball momentum.
 

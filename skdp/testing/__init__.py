@@ -1,6 +1,6 @@
 """For tests: doubles that catch reads of rows behind the oracle's back, and checks of claims."""
 
-from .bandits import record_run, replay_run
+from .bandit_records import record_run, replay_run
 from .checks import (
     check_fork,
     check_noise,

@@ -16,19 +16,19 @@ import numpy as np
 import scipy.sparse as sp
 from scipy import stats
 
-from ..data.base import BlockStore, RowStore
-from ..data.blocks import RawBlock
-from ..data.chunked import ChunkedRows, Chunks
-from ..data.dense import DenseRows
-from ..data.sparse import SparseRows
 from ..exceptions import BudgetExceededError
+from ..privacy.accounting.calculus import Calculus
+from ..privacy.accounting.ledger import Ledger, Spend
 from ..privacy.adjacency import Adjacency
-from ..privacy.calculus import Calculus
-from ..privacy.ledger import Ledger, Spend
 from ..privacy.oracle import Oracle, PrivateOracle
 from ..privacy.queries.base import GumbelQuery, Query
 from ..privacy.randomness import SecretNoise, SystemNoise
-from ..problem import Problem
+from ..privacy.rows.base import BlockStore, RowStore
+from ..privacy.rows.chunked import ChunkedRows, Chunks
+from ..privacy.rows.dense_rows import DenseRows
+from ..privacy.rows.row_blocks import RawBlock
+from ..privacy.rows.sparse_rows import SparseRows
+from ..problem.problem import Problem
 
 __all__ = [
     "check_fork",

@@ -4,11 +4,11 @@ from __future__ import annotations
 
 from typing import Any
 
-from ..data.base import RowStore
+from ..privacy.accounting.ledger import Ledger
 from ..privacy.adjacency import Adjacency
-from ..privacy.ledger import Ledger
-from ..privacy.opening import opened_by
+from ..privacy.oracle_factory import opened_by
 from ..privacy.randomness import SecretNoise
+from ..privacy.rows.base import RowStore
 from .oracles import ExactOracle, RecordingOracle, ReplayOracle, Transcript
 
 __all__ = ["exact_fit", "record_fit", "replay_fit"]

@@ -8,23 +8,23 @@ from typing import TypeAlias, final
 
 import numpy as np
 
-from ..data.base import RowStore
+from ..privacy.accounting.events import NonPrivateEvent
+from ..privacy.accounting.ledger import Ledger, Spend
 from ..privacy.adjacency import Adjacency
-from ..privacy.events import NonPrivateEvent
-from ..privacy.ledger import Ledger, Spend
 from ..privacy.mechanisms.gaussian import GaussianMechanism
 from ..privacy.mechanisms.gumbel import GumbelMechanism
 from ..privacy.mechanisms.sampled_gaussian import SampledGaussian
 from ..privacy.oracle import Oracle, PrivateOracle
 from ..privacy.queries.base import Query
 from ..privacy.randomness import SecretNoise
-from ..privacy.stream_session import (
+from ..privacy.rows.base import RowStore
+from ..privacy.streams.stream_plan import StreamQuestion
+from ..privacy.streams.stream_session import (
     StreamAnswers,
     StreamedRows,
     StreamOpening,
     StreamSession,
 )
-from ..stream_plan import StreamQuestion
 
 __all__ = [
     "ExactOracle",

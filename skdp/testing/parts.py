@@ -6,13 +6,18 @@ from collections.abc import Sequence
 from math import fsum, inf
 from typing import Any
 
-from ..data.base import RowStore
+from ..privacy.accounting.calculus import (
+    Calculus,
+    GaussianDP,
+    PerturbedGaussianDP,
+    ZeroConcentratedDP,
+)
+from ..privacy.accounting.events import Event, Part
+from ..privacy.accounting.ledger import Ledger
 from ..privacy.adjacency import Adjacency
-from ..privacy.calculus import Calculus, GaussianDP, PerturbedGaussianDP, ZeroConcentratedDP
-from ..privacy.events import Event, Part
-from ..privacy.ledger import Ledger
-from ..privacy.opening import opened_by
+from ..privacy.oracle_factory import opened_by
 from ..privacy.randomness import SecretNoise
+from ..privacy.rows.base import RowStore
 from .oracles import RecordingOracle, ReplayOracle, Transcript
 
 __all__ = ["check_parts", "record_partial_fit", "replay_partial_fit"]

@@ -19,13 +19,13 @@ from skdp import (
     DPSVMClassifier,
 )
 from skdp.audit import audit, audit_query
-from skdp.bounds import RowBounds
-from skdp.data.dense import DenseRows
-from skdp.losses import Logistic
-from skdp.policies import HDBPolicy
-from skdp.privacy import gdp
+from skdp.bandit.policies import HDBPolicy
+from skdp.privacy.accounting import gdp
 from skdp.privacy.queries.gradient import GradientQuery
-from skdp.problem import Problem
+from skdp.privacy.rows.dense_rows import DenseRows
+from skdp.problem.bounds import RowBounds
+from skdp.problem.losses import Logistic
+from skdp.problem.problem import Problem
 from skdp.solvers import DDA, FTRL, GD, ObjectivePerturbation
 
 X, LABELS = np.tile([1.0, 0.0], (4, 1)), np.array([0, 1, 0, 1])

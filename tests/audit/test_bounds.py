@@ -8,9 +8,9 @@ import pytest
 from scipy.special import ndtr, ndtri
 from scipy.stats import binom
 
-from skdp.audit.bounds import Counts, best_threshold, count, upper_limit
+from skdp.audit.epsilon_bounds import Counts, best_threshold, count, upper_limit
 from skdp.audit.one_run import Guesses, epsilon_of_guesses, p_value
-from skdp.privacy import gdp
+from skdp.privacy.accounting import gdp
 
 FAILURE = 0.05
 

@@ -13,11 +13,11 @@ from skdp.audit.likelihoods import (
     _rows_of_noise,
 )
 from skdp.audit.query_answers import covariance_of
-from skdp.privacy.ledger import Spend
+from skdp.privacy.accounting.ledger import Spend
 from skdp.privacy.mechanisms import PREFIX_SUMS, prefix_sums_by
 from skdp.privacy.mechanisms.gaussian import GaussianMechanism
 from skdp.privacy.mechanisms.gumbel import GumbelMechanism
-from skdp.privacy.mechanisms.sites import SiteNoise, Trust
+from skdp.privacy.mechanisms.site_noise import SiteNoise, Trust
 from skdp.privacy.randomness import SeededNoise
 
 # Six standard errors: one false alarm in 5e8.

@@ -16,10 +16,10 @@ from skdp.audit import audit
 from skdp.audit.programs import FitProgram
 from skdp.audit.tape import DivergedError
 from skdp.model_selection import DPGridSearchCV
-from skdp.model_selection.row_scores import RowScore
 from skdp.preprocessing import DPStandardScaler
-from skdp.privacy import gdp
+from skdp.privacy.accounting import gdp
 from skdp.privacy.mechanisms.gaussian import GaussianMechanism
+from skdp.privacy.row_scores import RowScore
 from skdp.report import TABLE
 from skdp.solvers import GD
 

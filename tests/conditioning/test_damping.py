@@ -7,17 +7,17 @@ import pytest
 import scipy.sparse as sp
 
 from skdp import DPLogisticRegression
-from skdp.bounds import RowBounds
-from skdp.conditioning import Damping, Whitening, choose_conditioner
-from skdp.constraints import L2Ball
-from skdp.data.sparse import SparseRows
-from skdp.losses import Logistic, Softmax
+from skdp.preconditioning import Damping, Whitening, choose_conditioner
+from skdp.privacy.accounting.ledger import Ledger
 from skdp.privacy.adjacency import Adjacency
-from skdp.privacy.ledger import Ledger
 from skdp.privacy.oracle import PrivateOracle
 from skdp.privacy.randomness import SeededNoise
-from skdp.problem import Problem
-from skdp.regularizers import L1, L2, Tikhonov
+from skdp.privacy.rows.sparse_rows import SparseRows
+from skdp.problem.bounds import RowBounds
+from skdp.problem.constraints import L2Ball
+from skdp.problem.losses import Logistic, Softmax
+from skdp.problem.penalties import L1, L2, Tikhonov
+from skdp.problem.problem import Problem
 from skdp.testing import RecordingOracle, ReplayOracle, Transcript
 
 N, D = 400, 1200

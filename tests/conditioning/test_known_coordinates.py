@@ -6,16 +6,16 @@ import numpy as np
 import pytest
 import scipy.sparse as sp
 
-from skdp.bounds import RowBounds, TargetBounds
-from skdp.conditioning import Damping, Looks, Whitening
-from skdp.data.dense import DenseRows
-from skdp.data.sparse import SparseRows
-from skdp.losses import Logistic, Softmax, Squared
+from skdp.preconditioning import Damping, Looks, Whitening
+from skdp.privacy.accounting.ledger import Ledger
 from skdp.privacy.adjacency import Adjacency
-from skdp.privacy.ledger import Ledger
 from skdp.privacy.oracle import PrivateOracle
 from skdp.privacy.randomness import SeededNoise
-from skdp.problem import Problem
+from skdp.privacy.rows.dense_rows import DenseRows
+from skdp.privacy.rows.sparse_rows import SparseRows
+from skdp.problem.bounds import RowBounds, TargetBounds
+from skdp.problem.losses import Logistic, Softmax, Squared
+from skdp.problem.problem import Problem
 
 N, D = 2000, 5
 RNG = np.random.default_rng(0)

@@ -6,16 +6,16 @@ from math import sqrt
 import numpy as np
 import pytest
 
-from skdp.bounds import RowBounds, TargetBounds
-from skdp.conditioning.looks import Looks
-from skdp.data.dense import DenseRows
-from skdp.losses import Squared
+from skdp.preconditioning.iterative_whitening import Looks
+from skdp.privacy.accounting.ledger import Ledger
 from skdp.privacy.adjacency import Adjacency
-from skdp.privacy.ledger import Ledger
 from skdp.privacy.oracle import PrivateOracle
 from skdp.privacy.randomness import SeededNoise
-from skdp.problem import Problem
-from skdp.regularizers import L2, NoRegularizer
+from skdp.privacy.rows.dense_rows import DenseRows
+from skdp.problem.bounds import RowBounds, TargetBounds
+from skdp.problem.losses import Squared
+from skdp.problem.penalties import L2, NoRegularizer
+from skdp.problem.problem import Problem
 from skdp.testing import RecordingOracle, ReplayOracle, Transcript
 
 N, D, CONSTANT = 4000, 3, 0.3

@@ -8,8 +8,8 @@ from scipy.sparse import csr_array
 from sklearn.linear_model import LogisticRegression
 
 from skdp import DPLogisticRegression
-from skdp.conditioning import OPTIONS, Whitening
-from skdp.constraints import L2Ball
+from skdp.preconditioning import OPTIONS, Whitening
+from skdp.problem.constraints import L2Ball
 from skdp.solvers import GD
 from skdp.testing import record_fit, replay_fit
 

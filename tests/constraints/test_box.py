@@ -1,7 +1,7 @@
 import numpy as np
 import pytest
 
-from skdp.constraints import Box
+from skdp.problem.constraints import Box
 
 
 def test_entries_are_clipped():

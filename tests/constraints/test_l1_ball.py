@@ -2,7 +2,7 @@ import numpy as np
 import pytest
 from scipy.optimize import brentq, minimize
 
-from skdp.constraints import L1Ball
+from skdp.problem.constraints import L1Ball
 
 
 def test_projection_agrees_with_thresholds_found_by_root_finding():

@@ -1,7 +1,7 @@
 import numpy as np
 import pytest
 
-from skdp.constraints import L2Ball
+from skdp.problem.constraints import L2Ball
 
 
 def test_long_vector_is_scaled_to_the_radius():

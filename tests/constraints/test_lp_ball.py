@@ -2,7 +2,7 @@ import numpy as np
 import pytest
 from scipy.optimize import minimize
 
-from skdp.constraints import L2Ball, LpBall
+from skdp.problem.constraints import L2Ball, LpBall
 
 
 @pytest.mark.parametrize("p", [1.01, 1.3, 1.9, 2.5, 4.0, 60.0])

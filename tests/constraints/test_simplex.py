@@ -1,7 +1,7 @@
 import numpy as np
 import pytest
 
-from skdp.constraints import Simplex
+from skdp.problem.constraints import Simplex
 
 
 def test_projection_of_a_constant_is_the_centre():

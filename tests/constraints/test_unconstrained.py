@@ -1,7 +1,7 @@
 import numpy as np
 import pytest
 
-from skdp.constraints import Unconstrained
+from skdp.problem.constraints import Unconstrained
 
 
 def test_everything_is_feasible():

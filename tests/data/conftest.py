@@ -5,10 +5,10 @@ import tracemalloc
 import numpy as np
 import pytest
 
-from skdp.bounds import RowBounds
-from skdp.losses import Logistic, Softmax
 from skdp.privacy.queries.gradient import GradientQuery
-from skdp.problem import Problem
+from skdp.problem.bounds import RowBounds
+from skdp.problem.losses import Logistic, Softmax
+from skdp.problem.problem import Problem
 
 
 @pytest.fixture

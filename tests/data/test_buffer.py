@@ -4,9 +4,9 @@ import numpy as np
 import pytest
 import scipy.sparse as sp
 
-from skdp.data.buffer import RowBuffer
-from skdp.data.dense import DenseRows
-from skdp.data.sparse import SparseRows
+from skdp.privacy.rows.buffer import RowBuffer
+from skdp.privacy.rows.dense_rows import DenseRows
+from skdp.privacy.rows.sparse_rows import SparseRows
 
 N, D = 157, 4
 RNG = np.random.default_rng(0)
@@ -73,7 +73,7 @@ def test_single_rows_are_copied_a_few_times_each_at_most(sparse, monkeypatch):
         written.append(size)
         return empty(size, dtype=dtype)
 
-    monkeypatch.setattr("skdp.data.buffer.np.empty", counted)
+    monkeypatch.setattr("skdp.privacy.rows.buffer.np.empty", counted)
     rows = filled(sparse, list(range(1, N)))
     # Each time there is no room, it doubles: all there ever was is twice what there is at last.
     kept = dense(rows).size + (4 * N if not sparse else 8 * N)

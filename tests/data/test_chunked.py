@@ -3,9 +3,9 @@ import pytest
 import scipy.sparse as sp
 
 from skdp import DPLogisticRegression
-from skdp.data import Chunks
-from skdp.data.chunked import ChunkedRows
-from skdp.data.dense import DenseRows
+from skdp.privacy.rows import Chunks
+from skdp.privacy.rows.chunked import ChunkedRows
+from skdp.privacy.rows.dense_rows import DenseRows
 from skdp.solvers import GD
 from skdp.testing import exact_fit
 

@@ -12,7 +12,7 @@ da = pytest.importorskip("dask.array", reason="needs dask: pip install 'skdp[das
 import dask  # noqa: E402
 
 from skdp import DPLinearRegression, DPLogisticRegression  # noqa: E402
-from skdp.data.dask import DaskRows, _Tasks  # noqa: E402
+from skdp.privacy.rows.dask_rows import DaskRows, _Tasks  # noqa: E402
 from skdp.solvers import GD  # noqa: E402
 
 pytestmark = [

@@ -2,9 +2,9 @@ import numpy as np
 import pytest
 
 from skdp import DPLogisticRegression
-from skdp.bounds import RowBounds
-from skdp.data import dense
-from skdp.data.dense import DenseRows
+from skdp.privacy.rows import dense_rows as dense
+from skdp.privacy.rows.dense_rows import DenseRows
+from skdp.problem.bounds import RowBounds
 from skdp.solvers import GD
 
 ORDERS = [(dtype, order) for dtype in (np.float64, np.float32) for order in "CF"]

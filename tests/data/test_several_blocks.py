@@ -7,22 +7,22 @@ import dask.array as da
 import numpy as np
 import pytest
 import scipy.sparse as sp
-from skdp.row_map import RowMap
 
-from skdp.bounds import RowBounds
-from skdp.data import Chunks, base, sites
-from skdp.data.chunked import ChunkedRows
-from skdp.data.dask import DaskRows
-from skdp.data.dense import DenseRows
-from skdp.data.sparse import SparseRows
-from skdp.losses import Logistic
 from skdp.privacy.queries.gradient import GradientQuery
 from skdp.privacy.queries.gradient_difference import GradientDifferenceQuery
 from skdp.privacy.queries.sampled_difference import SampledDifferenceQuery
 from skdp.privacy.queries.site_gradients import SampledSiteGradientsQuery, SiteQuestion
 from skdp.privacy.randomness import SeededNoise, SystemNoise
-from skdp.problem import Problem
-from skdp.sites import Sites
+from skdp.privacy.rows import Chunks, base
+from skdp.privacy.rows import site_rows as sites
+from skdp.privacy.rows.chunked import ChunkedRows
+from skdp.privacy.rows.dask_rows import DaskRows
+from skdp.privacy.rows.dense_rows import DenseRows
+from skdp.privacy.rows.sparse_rows import SparseRows
+from skdp.problem.bounds import RowBounds, RowMap
+from skdp.problem.losses import Logistic
+from skdp.problem.problem import Problem
+from skdp.problem.sites import Sites
 
 # More rows than a block in memory holds; chunks and partitions are of uneven sizes.
 N = 110_000
@@ -30,7 +30,6 @@ ENDS = [0, 7, 20_000, 20_001, 70_000, N]
 BOUNDS = {
     "": RowBounds(1.0),
     "map": RowBounds(1.0, row_map=RowMap(np.ones(1), np.eye(1), np.full(1, 0.1), 1.5)),
-    "grid": RowBounds(1.0, exact=True),
 }
 LAYOUTS = ["dense", "single", "sparse", "chunks", "dask"]
 
@@ -83,8 +82,6 @@ def check_marked_rows(layout, bounds):
 @pytest.mark.parametrize("bounds", BOUNDS)
 @pytest.mark.parametrize("layout", LAYOUTS)
 def test_the_rows_that_are_marked_are_those_that_are_summed(layout, bounds):
-    if layout == "dask" and bounds == "grid":
-        pytest.skip("rows on workers are not brought to a grid")
     check_marked_rows(layout, bounds)
 
 

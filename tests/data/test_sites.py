@@ -4,13 +4,13 @@ import numpy as np
 import pytest
 import scipy.sparse as sp
 
-from skdp.bounds import RowBounds, TargetBounds
-from skdp.data import sites as module
-from skdp.data.base import RowStore
-from skdp.data.dense import DenseRows
-from skdp.data.sites import site_sums
-from skdp.data.sparse import SparseRows
-from skdp.sites import Sites
+from skdp.privacy.rows import site_rows as module
+from skdp.privacy.rows.base import RowStore
+from skdp.privacy.rows.dense_rows import DenseRows
+from skdp.privacy.rows.site_rows import site_sums
+from skdp.privacy.rows.sparse_rows import SparseRows
+from skdp.problem.bounds import RowBounds, TargetBounds
+from skdp.problem.sites import Sites
 from skdp.testing import row_stores
 
 N, D = 40, 3
@@ -84,7 +84,7 @@ def test_large_sparse_sites_are_not_written_out(monkeypatch):
     def refuse(self):
         raise AssertionError("written out densely")
 
-    monkeypatch.setattr("skdp.data.blocks.Block.rows", refuse)
+    monkeypatch.setattr("skdp.privacy.rows.row_blocks.Block.rows", refuse)
     X, y = data()
     rows, sites = SparseRows(sp.csr_array(X), y), sites_of([10] * 4)
     W = np.zeros((4, D + 1))

@@ -4,9 +4,9 @@ import numpy as np
 import pytest
 import scipy.sparse as sp
 
-from skdp.bounds import RowBounds, RowMap, TargetBounds
-from skdp.data.dense import DenseRows
-from skdp.data.sparse import SparseRows
+from skdp.privacy.rows.dense_rows import DenseRows
+from skdp.privacy.rows.sparse_rows import SparseRows
+from skdp.problem.bounds import RowBounds, RowMap, TargetBounds
 
 N, D = 9, 4
 RNG = np.random.default_rng(0)

@@ -4,9 +4,9 @@ import numpy as np
 import pytest
 import scipy.sparse as sp
 
-from skdp.bounds import RowBounds, RowMap
-from skdp.data.blocks import Block, RawBlock
-from skdp.data.walk import Walk
+from skdp.privacy.rows.row_blocks import Block, RawBlock
+from skdp.privacy.rows.walk import Walk
+from skdp.problem.bounds import RowBounds, RowMap
 from skdp.testing import row_stores
 
 N, D = 40, 30

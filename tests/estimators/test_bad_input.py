@@ -8,8 +8,8 @@ import pytest
 import scipy.sparse as sp
 
 from skdp import DPLinearRegression, DPLogisticRegression, DPSVMClassifier
-from skdp.data import Chunks
-from skdp.losses import Hinge, Logistic, OneVsRest, Softmax, Squared
+from skdp.privacy.rows import Chunks
+from skdp.problem.losses import Hinge, Logistic, OneVsRest, Softmax, Squared
 from skdp.solvers import GD
 
 pytestmark = pytest.mark.filterwarnings("ignore::skdp.SeededNoiseWarning")

@@ -12,7 +12,7 @@ from sklearn.exceptions import NotFittedError
 from sklearn.utils import estimator_checks
 
 from skdp import DPContextualBandit, SeededNoiseWarning
-from skdp.policies import POLICIES, BlocksPolicy, GDPolicy, HDBPolicy, SparsePolicy
+from skdp.bandit.policies import POLICIES, BlocksPolicy, GDPolicy, HDBPolicy, SparsePolicy
 from skdp.solvers import FTRL, FrankWolfe
 
 pytestmark = [

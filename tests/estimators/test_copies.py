@@ -10,7 +10,7 @@ import pytest
 from sklearn.base import clone
 
 from skdp import DPLinearRegression, DPLogisticRegression, DPSVMClassifier
-from skdp.constraints import L2Ball
+from skdp.problem.constraints import L2Ball
 from skdp.solvers import GD
 
 pytestmark = pytest.mark.filterwarnings("ignore::skdp.SeededNoiseWarning")
@@ -142,6 +142,7 @@ def test_no_attribute_has_as_many_entries_as_there_are_rows(model):
         "n_iter_",
         "n_samples_seen_",
         "_progress",
+        "_read_classes",
         "privacy_ledger_",
         "privacy_spent_",
         "target_bounds_",

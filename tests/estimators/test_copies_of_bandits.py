@@ -7,7 +7,7 @@ import pytest
 from sklearn.base import clone
 
 from skdp import DPContextualBandit, load_checkpoint, save_checkpoint
-from skdp.policies import POLICIES, GDPolicy, HDBPolicy
+from skdp.bandit.policies import POLICIES, GDPolicy, HDBPolicy
 from skdp.solvers import FTRL
 from skdp.testing import check_seed_stays_behind
 

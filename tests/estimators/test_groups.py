@@ -10,7 +10,7 @@ from sklearn.pipeline import make_pipeline
 from sklearn.preprocessing import Normalizer
 
 from skdp import DPLassoRegressor, DPLinearRegression, DPLogisticRegression, DPSVMClassifier
-from skdp.privacy import gdp
+from skdp.privacy.accounting import gdp
 from skdp.solvers import DDA, GD
 from skdp.testing import record_fit
 

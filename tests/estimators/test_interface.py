@@ -15,9 +15,9 @@ from sklearn.pipeline import make_pipeline
 from sklearn.preprocessing import Normalizer
 
 from skdp import DPLinearRegression, DPLogisticRegression
-from skdp.constraints import Box, L1Ball, L2Ball, Simplex, Unconstrained
-from skdp.data import Chunks
-from skdp.losses import Huber
+from skdp.privacy.rows import Chunks
+from skdp.problem.constraints import Box, L1Ball, L2Ball, Simplex, Unconstrained
+from skdp.problem.losses import Huber
 from skdp.solvers import GD
 
 pytestmark = pytest.mark.filterwarnings("ignore::skdp.SeededNoiseWarning")

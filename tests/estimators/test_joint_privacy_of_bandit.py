@@ -5,7 +5,7 @@ import pytest
 from simulated_users import Users, play
 
 from skdp import DPContextualBandit
-from skdp.policies import POLICIES, HDBPolicy
+from skdp.bandit.policies import POLICIES, HDBPolicy
 from skdp.solvers import FTRL, FrankWolfe
 from skdp.testing import record_run, replay_run
 

@@ -8,8 +8,8 @@ import scipy.sparse as sp
 from sklearn.linear_model import Lasso
 
 from skdp import DPLassoRegressor, DPLinearRegression
-from skdp.conditioning import Looks
-from skdp.privacy import zcdp
+from skdp.preconditioning import Looks
+from skdp.privacy.accounting import zcdp
 from skdp.solvers import GD, Screening
 from skdp.testing import exact_fit, record_fit, replay_fit
 

@@ -6,8 +6,8 @@ import scipy.sparse as sp
 from sklearn.linear_model import Ridge
 
 from skdp import DPLinearRegression
-from skdp.conditioning.looks import Looks
-from skdp.constraints import L2Ball
+from skdp.preconditioning.iterative_whitening import Looks
+from skdp.problem.constraints import L2Ball
 from skdp.solvers import GD, TrackedGD
 from skdp.testing import record_fit, replay_fit
 

@@ -9,7 +9,7 @@ from sklearn.linear_model import HuberRegressor, LinearRegression, LogisticRegre
 from sklearn.svm import SVC, LinearSVC
 
 from skdp import DPLinearRegression, DPLogisticRegression, DPSVMClassifier
-from skdp.losses import HuberisedHinge
+from skdp.problem.losses import HuberisedHinge
 from skdp.solvers import GD
 from skdp.testing import exact_fit
 

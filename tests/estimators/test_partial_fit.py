@@ -19,7 +19,7 @@ from examples_of_streams import (
     target,
 )
 
-from skdp.privacy.events import Part
+from skdp.privacy.accounting.events import Part
 from skdp.solvers import SOLVERS, Blocks, Solution, Solver
 from skdp.solvers.streaming import StreamingSolver
 from skdp.testing import check_parts

@@ -25,9 +25,9 @@ from examples_of_streams import (
 from sklearn.base import clone
 
 from skdp import DPLinearRegression
-from skdp.constraints import L1Ball, Simplex
-from skdp.data import Chunks
-from skdp.privacy.events import Part
+from skdp.privacy.accounting.events import Part
+from skdp.privacy.rows import Chunks
+from skdp.problem.constraints import L1Ball, Simplex
 from skdp.solvers import Blocks
 from skdp.testing import check_parts
 

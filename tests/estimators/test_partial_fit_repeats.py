@@ -20,8 +20,8 @@ from recomputed_spend import recomputed
 
 import skdp
 from skdp import PrivacyLeakWarning, load_checkpoint, save_checkpoint
-from skdp.privacy import gdp
-from skdp.privacy.composition import compose
+from skdp.privacy.accounting import gdp
+from skdp.report.composition import compose
 from skdp.solvers import Blocks
 
 pytestmark = pytest.mark.filterwarnings("ignore::skdp.SeededNoiseWarning")

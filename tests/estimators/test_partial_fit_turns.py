@@ -14,12 +14,12 @@ from skdp import (
     load_checkpoint,
     save_checkpoint,
 )
-from skdp.data.buffer import RowBuffer
-from skdp.data.dense import DenseRows
-from skdp.privacy.opening import opened_by
 from skdp.privacy.oracle import PrivateOracle
+from skdp.privacy.oracle_factory import opened_by
 from skdp.privacy.queries.stream_terms import StreamTermQuery
-from skdp.privacy.stream_session import StreamSession
+from skdp.privacy.rows.buffer import RowBuffer
+from skdp.privacy.rows.dense_rows import DenseRows
+from skdp.privacy.streams.stream_session import StreamSession
 from skdp.solvers import FTRL, Blocks
 
 N, D = 120, 2

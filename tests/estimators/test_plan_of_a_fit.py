@@ -6,11 +6,11 @@ import numpy as np
 import pytest
 
 from skdp import DPLassoRegressor, DPLinearRegression, DPLogisticRegression
-from skdp.conditioning import Looks, Whitening
 from skdp.estimators import fitting
-from skdp.privacy import gdp
-from skdp.privacy.calculus import GaussianDP, ZeroConcentratedDP
-from skdp.privacy.ledger import Ledger
+from skdp.preconditioning import Looks, Whitening
+from skdp.privacy.accounting import gdp
+from skdp.privacy.accounting.calculus import GaussianDP, ZeroConcentratedDP
+from skdp.privacy.accounting.ledger import Ledger
 from skdp.solvers import SOLVERS
 
 RNG = np.random.default_rng(0)

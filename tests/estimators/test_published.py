@@ -5,7 +5,7 @@ import pandas as pd
 import pytest
 
 from skdp import DPLinearRegression, DPLogisticRegression, DPSVMClassifier
-from skdp.data import Chunks
+from skdp.privacy.rows import Chunks
 from skdp.solvers import GD
 
 N, D = 400, 3

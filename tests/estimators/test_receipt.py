@@ -13,7 +13,7 @@ from skdp import (
     DPSVMClassifier,
     PrivacySpent,
 )
-from skdp.data import Chunks
+from skdp.privacy.rows import Chunks
 from skdp.solvers import GD, Solver
 
 pytestmark = pytest.mark.filterwarnings("ignore::skdp.SeededNoiseWarning")

@@ -11,10 +11,10 @@ import pytest
 import scipy.sparse as sp
 
 from skdp import DPLinearRegression, DPLogisticRegression, DPSVMClassifier
-from skdp.bounds import RowBounds, TargetBounds
-from skdp.constraints import L2Ball
-from skdp.data import Chunks
 from skdp.estimators import base, regression
+from skdp.privacy.rows import Chunks
+from skdp.problem.bounds import RowBounds, TargetBounds
+from skdp.problem.constraints import L2Ball
 from skdp.solvers import GD, Solution
 from skdp.testing import record_fit, replay_fit
 

@@ -5,7 +5,7 @@ import pytest
 from sklearn.linear_model import LinearRegression
 
 from skdp import DPLinearRegression
-from skdp.losses import Huber, Tukey
+from skdp.problem.losses import Huber, Tukey
 
 pytestmark = pytest.mark.filterwarnings("ignore::skdp.SeededNoiseWarning")
 

@@ -8,7 +8,7 @@ import scipy.sparse as sp
 import sklearn
 
 from skdp import DPLinearRegression, DPLogisticRegression, PrivacyLeakWarning
-from skdp.data import Chunks
+from skdp.privacy.rows import Chunks
 from skdp.testing import exact_fit
 
 N, D = 60, 3

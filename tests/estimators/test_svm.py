@@ -7,8 +7,8 @@ import pytest
 from sklearn.base import clone
 
 from skdp import DPSVMClassifier
-from skdp.constraints import Box, L1Ball, L2Ball, Simplex
-from skdp.losses import Hinge, HuberisedHinge, Logistic, Sigmoid, SquaredHinge
+from skdp.problem.constraints import Box, L1Ball, L2Ball, Simplex
+from skdp.problem.losses import Hinge, HuberisedHinge, Logistic, Sigmoid, SquaredHinge
 from skdp.solvers import GD, SOLVERS
 from skdp.testing import exact_fit, record_fit, replay_fit
 

@@ -21,7 +21,7 @@ from skdp import (
     load_checkpoint,
     save_checkpoint,
 )
-from skdp.data import Chunks
+from skdp.privacy.rows import Chunks
 from skdp.solvers import DDA, GD, Blocks
 from skdp.testing import record_fit, replay_fit
 

@@ -18,8 +18,8 @@ from skdp import (
 )
 from skdp.preprocessing import DPStandardScaler
 from skdp.privacy.oracle import PrivateOracle
-from skdp.privacy.parts import Parts
-from skdp.privacy.stream_session import StreamSession
+from skdp.privacy.streams.stream_session import StreamSession
+from skdp.report.parallel import Parts
 from skdp.solvers import FTRL, GD
 
 RNG = np.random.default_rng(0)

@@ -12,7 +12,7 @@ from sklearn.base import clone
 
 from skdp import DPContextualBandit, DPLogisticRegression, PrivacyBudget
 from skdp.model_selection import DPGridSearchCV, DPRandomizedSearchCV
-from skdp.privacy import ceiling
+from skdp.report import ceiling
 from skdp.solvers import GD
 
 RNG = np.random.default_rng(0)

@@ -10,7 +10,7 @@ import numpy as np
 import pytest
 
 from skdp import DPLogisticRegression, PrivacyBudget, load_checkpoint, save_checkpoint
-from skdp.privacy.ledger import Ledger
+from skdp.privacy.accounting.ledger import Ledger
 from skdp.privacy.oracle import PrivateOracle
 from skdp.solvers import GD
 

@@ -18,7 +18,6 @@ from skdp import (
     DPSVMClassifier,
     PrivacyBudget,
 )
-from skdp.losses import Logistic
 from skdp.preprocessing import (
     BoundsScaler,
     DPMinMaxScaler,
@@ -27,6 +26,7 @@ from skdp.preprocessing import (
 )
 from skdp.privacy.oracle import PrivateOracle
 from skdp.privacy.queries.gradient import GradientQuery
+from skdp.problem.losses import Logistic
 from skdp.solvers import GD
 
 RNG = np.random.default_rng(0)
@@ -72,8 +72,10 @@ def used(model, columns):
         if hasattr(model, name):
             out.append(np.asarray(getattr(model, name)(columns[0]), dtype=float).ravel())
     if hasattr(model, "partial_fit") and not isinstance(model, DPLassoRegressor):
-        stream = clone(model)
-        out.append(np.ravel(stream.partial_fit(*columns).partial_fit(*columns).coef_))
+        stream, half = clone(model), len(columns[0]) // 2
+        for part in (slice(None, half), slice(half, None)):
+            stream.partial_fit(*(column[part] for column in columns))
+        out.append(np.ravel(stream.coef_))
     return np.concatenate(out)
 
 

@@ -13,9 +13,9 @@ from skdp import (
     DPLogisticRegression,
     DPSVMClassifier,
 )
-from skdp.conditioning import OPTIONS
-from skdp.constraints import L1Ball, L2Ball
+from skdp.preconditioning import OPTIONS
 from skdp.preprocessing import BoundsScaler, DPMinMaxScaler, DPStandardScaler, RowNormClipper
+from skdp.problem.constraints import L1Ball, L2Ball
 from skdp.solvers import SOLVERS
 
 # In all generated data and in no parameter; texts must not hold its digits.

@@ -23,15 +23,15 @@ from hypothesis import strategies as st
 import skdp
 from skdp import DPContextualBandit, DPLinearRegression, DPLogisticRegression, PrivacyBudget
 from skdp.audit import audit, audit_query
-from skdp.data.dense import DenseRows
-from skdp.privacy import gdp, tuning, zcdp
+from skdp.privacy.accounting import gdp, tuning, zcdp
+from skdp.privacy.accounting.calculus import GaussianDP, ZeroConcentratedDP
+from skdp.privacy.accounting.events import ExponentialEvent, GaussianEvent
+from skdp.privacy.accounting.ledger import Ledger, PrivacySpent
+from skdp.privacy.accounting.run_laws import law_of
 from skdp.privacy.adjacency import Adjacency
-from skdp.privacy.calculus import GaussianDP, ZeroConcentratedDP
-from skdp.privacy.composition import compose
-from skdp.privacy.events import ExponentialEvent, GaussianEvent
-from skdp.privacy.ledger import Ledger, PrivacySpent
-from skdp.privacy.receipts import Receipt
-from skdp.privacy.run_laws import law_of
+from skdp.privacy.rows.dense_rows import DenseRows
+from skdp.report.composition import compose
+from skdp.report.receipts import Receipt
 
 _levels = st.one_of(
     st.floats(1e-3, 20), st.floats(0, allow_nan=False), st.sampled_from(NONSENSE), st.just(0.0)

@@ -9,7 +9,7 @@ from fuzzing.targets_of_fits import check_model
 from hypothesis import strategies as st
 
 from skdp import DPLassoRegressor, DPLinearRegression, DPLogisticRegression, DPSVMClassifier
-from skdp.data import Chunks
+from skdp.privacy.rows import Chunks
 from skdp.solvers import SOLVERS
 
 _MODELS = {

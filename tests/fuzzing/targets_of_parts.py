@@ -16,9 +16,10 @@ from skdp import (
     DPLogisticRegression,
     DPSVMClassifier,
 )
-from skdp.conditioning import Damping, Looks, Whitening
-from skdp.constraints import Box, L1Ball, L2Ball, LpBall, NonNegative, Simplex
-from skdp.losses import (
+from skdp.bandit.policies import POLICIES
+from skdp.preconditioning import Damping, Looks, Whitening
+from skdp.problem.constraints import Box, L1Ball, L2Ball, LpBall, NonNegative, Simplex
+from skdp.problem.losses import (
     Hinge,
     Huber,
     HuberisedHinge,
@@ -28,8 +29,7 @@ from skdp.losses import (
     SquaredHinge,
     Tukey,
 )
-from skdp.policies import POLICIES
-from skdp.regularizers import L1, L2, ElasticNet, NoRegularizer
+from skdp.problem.penalties import L1, L2, ElasticNet, NoRegularizer
 from skdp.solvers import FTRL, GD, SOLVERS
 
 _SIZES = [1.0, 0.5, 1e-3, 1e-40, 1e40, 1e-300, 1e300, 2, np.float32(0.1), 0.999999]

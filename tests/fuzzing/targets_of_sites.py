@@ -20,8 +20,8 @@ from hypothesis import strategies as st
 
 import skdp
 from skdp import DPLassoRegressor, DPLinearRegression, DPLogisticRegression, DPSVMClassifier
-from skdp.gossip import Adjacent, ErdosRenyi, Topology
-from skdp.privacy import gdp
+from skdp.federated import Adjacent, ErdosRenyi, Topology
+from skdp.privacy.accounting import gdp
 from skdp.solvers import DDA
 
 _MODELS = {

@@ -26,17 +26,17 @@ from skdp import (
     load_checkpoint,
     save_checkpoint,
 )
-from skdp.bounds import RowBounds, TargetBounds
-from skdp.constraints import Box, L1Ball, L2Ball, Unconstrained
-from skdp.data.dense import DenseRows
-from skdp.losses import Huber, Logistic, Squared
+from skdp.estimators import Stream
+from skdp.privacy.accounting.ledger import Ledger
 from skdp.privacy.adjacency import Adjacency
-from skdp.privacy.ledger import Ledger
 from skdp.privacy.randomness import SeededNoise
-from skdp.problem import Problem
-from skdp.regularizers import L1, L2, NoRegularizer
+from skdp.privacy.rows.dense_rows import DenseRows
+from skdp.problem.bounds import RowBounds, TargetBounds
+from skdp.problem.constraints import Box, L1Ball, L2Ball, Unconstrained
+from skdp.problem.losses import Huber, Logistic, Squared
+from skdp.problem.penalties import L1, L2, NoRegularizer
+from skdp.problem.problem import Problem
 from skdp.solvers import FTRL, Blocks, FrankWolfe
-from skdp.streams import Stream
 
 _D = 3
 _STREAMS = {

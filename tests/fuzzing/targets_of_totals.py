@@ -25,7 +25,7 @@ import skdp
 from skdp import DPLinearRegression, DPLogisticRegression, DPSVMClassifier, PrivacyBudget
 from skdp.model_selection import DPGridSearchCV
 from skdp.preprocessing import BoundsScaler, DPMinMaxScaler, DPStandardScaler, RowNormClipper
-from skdp.privacy import gdp
+from skdp.privacy.accounting import gdp
 from skdp.solvers import GD
 
 _X = np.random.default_rng(0).uniform(-1, 1, size=(40, 3))

@@ -3,8 +3,8 @@ from itertools import combinations
 import numpy as np
 import pytest
 
-from skdp.gossip import TOPOLOGIES
-from skdp.gossip.masks import exposure, exposure_bound, exposure_of_all_pairs
+from skdp.federated import TOPOLOGIES
+from skdp.privacy.sites.masks import exposure, exposure_bound, exposure_of_all_pairs
 
 
 def covariance(n_nodes, edges, ratio, known):

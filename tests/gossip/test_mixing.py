@@ -1,7 +1,7 @@
 import numpy as np
 import pytest
 
-from skdp.gossip import TOPOLOGIES, Mixing, among, mixing_rate
+from skdp.federated import TOPOLOGIES, Mixing, among, mixing_rate
 
 
 def random_values(n, seed=0):

@@ -1,7 +1,7 @@
 import numpy as np
 import pytest
 
-from skdp.gossip import TOPOLOGIES, draw_rounds, most_activations
+from skdp.federated import TOPOLOGIES, draw_rounds, most_activations
 
 
 def drawn(schedule, topology="complete", rounds=200, n_active=4, n_nodes=10, dropout=0.0, seed=0):

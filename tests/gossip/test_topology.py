@@ -1,7 +1,7 @@
 import numpy as np
 import pytest
 
-from skdp.gossip import TOPOLOGIES, Adjacent, Complete, ErdosRenyi, Grid, Ring
+from skdp.federated import TOPOLOGIES, Adjacent, Complete, ErdosRenyi, Grid, Ring
 
 
 def coins(seed=0):

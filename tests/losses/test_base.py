@@ -6,7 +6,7 @@ from typing import ClassVar
 import numpy as np
 import pytest
 
-from skdp.losses import Loss
+from skdp.problem.losses import Loss
 
 
 @dataclass(frozen=True)

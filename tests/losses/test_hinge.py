@@ -1,6 +1,6 @@
 import numpy as np
 
-from skdp.losses import Hinge
+from skdp.problem.losses import Hinge
 
 Z = np.array([-2.0, 0.0, 0.5, 1.0, 3.0])
 

@@ -1,7 +1,7 @@
 import numpy as np
 import pytest
 
-from skdp.losses import Huber, Squared
+from skdp.problem.losses import Huber, Squared
 
 
 def test_small_residuals_cost_as_in_the_squared_loss():

@@ -1,7 +1,7 @@
 import numpy as np
 import pytest
 
-from skdp.losses import Hinge, HuberisedHinge
+from skdp.problem.losses import Hinge, HuberisedHinge
 
 Y = np.repeat([0.0, 1.0], 401)
 Z = np.tile(np.linspace(-5, 5, 401), 2)

@@ -1,6 +1,6 @@
 import numpy as np
 
-from skdp.losses import Logistic
+from skdp.problem.losses import Logistic
 
 
 def test_value_is_minus_the_log_likelihood():

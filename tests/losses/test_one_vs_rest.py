@@ -1,7 +1,7 @@
 import numpy as np
 import pytest
 
-from skdp.losses import Hinge, Huber, Logistic, OneVsRest, Softmax, SquaredHinge
+from skdp.problem.losses import Hinge, Huber, Logistic, OneVsRest, Softmax, SquaredHinge
 
 K = 4
 Y = np.arange(40) % K

@@ -1,6 +1,6 @@
 import numpy as np
 
-from skdp.losses import Logistic, Sigmoid
+from skdp.problem.losses import Logistic, Sigmoid
 
 Z = np.linspace(-30, 30, 61)
 

@@ -1,7 +1,7 @@
 import numpy as np
 import pytest
 
-from skdp.losses import Logistic, Softmax
+from skdp.problem.losses import Logistic, Softmax
 
 
 def test_two_classes_with_one_score_fixed_are_the_logistic_loss():

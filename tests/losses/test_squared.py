@@ -1,6 +1,6 @@
 import numpy as np
 
-from skdp.losses import Huber, Squared
+from skdp.problem.losses import Huber, Squared
 
 
 def test_value_is_half_the_squared_residual():

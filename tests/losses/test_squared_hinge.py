@@ -1,7 +1,7 @@
 import numpy as np
 import pytest
 
-from skdp.losses import Hinge, HuberisedHinge, SquaredHinge
+from skdp.problem.losses import Hinge, HuberisedHinge, SquaredHinge
 
 Y = np.repeat([0.0, 1.0], 81)
 Z = np.tile(np.linspace(-4, 4, 81), 2)

@@ -1,7 +1,7 @@
 import numpy as np
 import pytest
 
-from skdp.losses import Squared, Tukey
+from skdp.problem.losses import Squared, Tukey
 
 
 def test_small_residuals_cost_about_as_in_the_squared_loss():

@@ -10,10 +10,10 @@ import numpy as np
 import pytest
 from scipy.special import xlogy
 
-from skdp import mirror_maps
-from skdp.constraints import Box, L1Ball, L2Ball, LpBall, Simplex, Unconstrained
-from skdp.constraints.base import Constraint
-from skdp.mirror_maps import Entropy, Euclidean, MirrorMap, PNorm, choose_mirror_map
+from skdp.problem import mirror_maps
+from skdp.problem.constraints import Box, L1Ball, L2Ball, LpBall, Simplex, Unconstrained
+from skdp.problem.constraints.base import Constraint
+from skdp.problem.mirror_maps import Entropy, Euclidean, MirrorMap, PNorm, choose_mirror_map
 
 
 @dataclass(frozen=True)

@@ -20,9 +20,9 @@ from skdp import DPLassoRegressor, DPLinearRegression, DPLogisticRegression, DPS
 from skdp.exceptions import PrivacyLeakWarning, SeededNoiseWarning
 from skdp.model_selection import DPGridSearchCV, DPRandomizedSearchCV
 from skdp.preprocessing import DPStandardScaler
-from skdp.privacy import gdp
-from skdp.privacy.events import GaussianEvent, SearchEvent
-from skdp.solvers import GD
+from skdp.privacy.accounting import gdp
+from skdp.privacy.accounting.events import GaussianEvent, SearchEvent
+from skdp.solvers import GD, Screening
 
 N = 3000
 rng = np.random.default_rng(0)
@@ -124,7 +124,12 @@ def test_exhaustive_gaussian_searches_are_charged_as_gaussian_releases():
 @pytest.mark.parametrize(
     ("estimator", "space", "runs"),
     [
-        (DPLassoRegressor(data_norm=2.0, target_bounds=(-2, 2)), {"alpha": [0.0]}, "concentrated"),
+        (DPLassoRegressor(data_norm=2.0, target_bounds=(-2, 2)), {"alpha": [0.0]}, "gaussian"),
+        (
+            DPLassoRegressor(data_norm=2.0, target_bounds=(-2, 2), solver=Screening(k=2)),
+            {"alpha": [0.0]},
+            "concentrated",
+        ),
         (logistic(solver="objective_perturbation"), {"C": [1.0]}, "approximate"),
         (logistic(), {"solver": ["gd", "objective_perturbation"]}, "approximate"),
         (logistic(), {"solver": ["gd", GD(steps=5)]}, "gaussian"),

@@ -189,8 +189,8 @@ def test_an_interrupted_search_has_spent_and_has_no_model():
 
 def test_the_last_fit_is_kept_where_all_rows_count_in_another_way_than_a_share_of_them():
     # The default solver of the lasso makes noisy choices from 400 rows on.
-    x = np.random.default_rng(0).uniform(-1, 1, size=(600, 2))
-    lasso = DPLassoRegressor(data_norm=1.5, target_bounds=(-1, 1))
+    x = np.random.default_rng(0).uniform(-1, 1, size=(600, 8))
+    lasso = DPLassoRegressor(data_norm=3.0, target_bounds=(-1, 1))
     search = DPGridSearchCV(
         lasso, {"alpha": [0.01, 0.1]}, epsilon=50.0, validation=0.5, refit=0.3, random_state=0
     )

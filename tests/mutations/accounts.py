@@ -40,7 +40,7 @@ ACCOUNTS = (
     ),
     bug(
         "what answers left unused of a reserve given back",
-        "privacy/parts.py",
+        "report/parallel.py",
         "ledger.receipt(whole=True)",
         "ledger.receipt()",
         "solvers/test_svrg_minibatches.py",
@@ -54,14 +54,14 @@ ACCOUNTS = (
     ),
     bug(
         "a filter that looks at the total before the charge",
-        "privacy/ledger.py",
+        "privacy/accounting/ledger.py",
         "fsum([*before, price, self._sites.total]) <= self._limit",
         "self.total <= self._limit",
         "privacy/test_ledger.py",
     ),
     bug(
         "a refused event that stays on record",
-        "privacy/ledger.py",
+        "privacy/accounting/ledger.py",
         "            added = price - (prices[-1] if repeats else 0.0)\n",
         "            added = price - (prices[-1] if repeats else 0.0)\n"
         "            events[kept:], prices[kept:] = [event], [price]\n",
@@ -69,7 +69,7 @@ ACCOUNTS = (
     ),
     bug(
         "choices at half their price",
-        "privacy/calculus.py",
+        "privacy/accounting/calculus.py",
         "return eta * eta / 4",
         "return eta * eta / 8",
         "privacy/test_calculus.py",
@@ -77,7 +77,7 @@ ACCOUNTS = (
     ),
     bug(
         "running sums without their column norm",
-        "privacy/calculus.py",
+        "privacy/accounting/calculus.py",
         "moves = event.sensitivity * event.column_norm",
         "moves = event.sensitivity",
         "privacy/test_calculus.py",
@@ -102,7 +102,7 @@ ACCOUNTS = (
     ),
     bug(
         "minibatches priced for rows that vanish",
-        "privacy/subsampling.py",
+        "privacy/accounting/subsampling.py",
         "            NeighboringRelation.REPLACE_ONE\n            if",
         "            NeighboringRelation.ADD_OR_REMOVE_ONE\n            if",
         "privacy/test_subsampling.py",

@@ -11,21 +11,21 @@ QUERIES = "test_every_query.py"
 NEWER = (
     bug(
         "blocks that share the coins of the first",
-        "data/base.py",
+        "privacy/rows/base.py",
         "        start += block.y.size\n",
         "",
         "data/test_several_blocks.py",
     ),
     bug(
         "sites in chunks that share the coins of the first",
-        "data/sites.py",
+        "privacy/rows/site_rows.py",
         "            positions = self._positions[here]\n",
         "            positions = self._positions[: raw.y.size]\n",
         "data/test_several_blocks.py",
     ),
     bug(
         "sites that share the coins of the first",
-        "data/sites.py",
+        "privacy/rows/site_rows.py",
         "self._bunches.append(_Single(first, start, block))",
         "self._bunches.append(_Single(first, 0, block))",
         "data/test_several_blocks.py",
@@ -39,14 +39,14 @@ NEWER = (
     ),
     bug(
         "answers off their grid",
-        "privacy/mechanisms/grid.py",
+        "privacy/mechanisms/noise_grid.py",
         "    np.rint(out, out=out)\n",
         "",
         "privacy/mechanisms/test_grid.py",
     ),
     bug(
         "weights that count for more than the largest",
-        "data/blocks.py",
+        "privacy/rows/row_blocks.py",
         "np.floor(np.fmin(np.fmax(w, 0), 1) * _STEPS) / _STEPS",
         "np.floor(np.fmax(w, 0) * _STEPS) / _STEPS",
         "test_planted_bugs_of_weights.py",
@@ -63,7 +63,7 @@ NEWER = (
     ),
     bug(
         "copies that leave their ceiling",
-        "privacy/ceiling.py",
+        "report/ceiling.py",
         "    return tuple(dict.fromkeys(ceiling.token for ceiling in known))\n",
         "    return ()\n",
         "privacy/test_budget.py",
@@ -71,21 +71,21 @@ NEWER = (
     ),
     bug(
         "a ceiling that looks at each fit alone",
-        "privacy/account_book.py",
+        "report/account_book.py",
         "total = Amount(others.main + amount.main, others.delta + amount.delta)",
         "total = amount",
         "privacy/test_budget.py",
     ),
     bug(
         "a search that pays for one run whatever their number",
-        "privacy/tuning.py",
+        "privacy/accounting/tuning.py",
         "return min(1.0, law.mean * together(left)) if left >= 0 else 1.0",
         "return min(1.0, together(left)) if left >= 0 else 1.0",
         "privacy/test_tuning.py",
     ),
     bug(
         "exact scores in a search",
-        "model_selection/row_scores.py",
+        "privacy/row_scores.py",
         "return middle + float(mechanism.randomize(np.array([np.mean(values - middle)]), noise)[0])"
         "",
         "return float(np.mean(values))",

@@ -19,7 +19,7 @@ NOISE = (
     ),
     bug(
         "one normal for all coordinates",
-        "privacy/mechanisms/grid.py",
+        "privacy/mechanisms/noise_grid.py",
         "noise.rounded(value.shape, ",
         "noise.rounded(1, ",
         ORACLE,
@@ -88,7 +88,7 @@ NOISE = (
     ),
     bug(
         "noise of bandits' choices left wiped for the next by an interruption",
-        "privacy/arms/steps.py",
+        "privacy/bandit_sessions/noisy_steps.py",
         "        taken, self._ahead = self._ahead[:size], self._ahead[size:]\n"
         "        out = taken.copy()\n"
         "        taken[:] = 0.0\n",

@@ -15,7 +15,7 @@ PUBLICATIONS = (
     # Streams and bandits.
     bug(
         "spend of a stream that is that of its latest part",
-        "privacy/parts.py",
+        "report/parallel.py",
         "max((r.spent.epsilon for r in self._receipts), default=0.0)",
         "self._receipts[-1].spent.epsilon if self._receipts else 0.0",
         "privacy/test_parts.py",
@@ -23,7 +23,7 @@ PUBLICATIONS = (
     ),
     bug(
         "folded receipts that keep the cheaper part",
-        "privacy/parts.py",
+        "report/parallel.py",
         "worst = second if second.spent > first.spent else first",
         "worst = first",
         "privacy/test_parts.py",
@@ -51,7 +51,7 @@ PUBLICATIONS = (
     ),
     bug(
         "the synthetic row of a bandit forgotten",
-        "privacy/arms/steps.py",
+        "privacy/bandit_sessions/noisy_steps.py",
         "self._steps[stepping] += 1",
         "self._steps[arm] += 1",
         ARMS,
@@ -68,7 +68,7 @@ PUBLICATIONS = (
     ),
     bug(
         "noise of colluders counted on",
-        "privacy/mechanisms/sites.py",
+        "privacy/mechanisms/site_noise.py",
         "own = scale / sqrt(n_active - trust.colluders)",
         "own = scale / sqrt(n_active)",
         SITES,
@@ -76,7 +76,7 @@ PUBLICATIONS = (
     ),
     bug(
         "masks that count colluders as honest",
-        "privacy/mechanisms/sites.py",
+        "privacy/mechanisms/site_noise.py",
         "exposure_of_all_pairs(n_active - trust.colluders, trust.ratio)",
         "exposure_of_all_pairs(n_active, trust.ratio)",
         SITES,
@@ -84,14 +84,14 @@ PUBLICATIONS = (
     ),
     bug(
         "only the cheapest site on the account",
-        "privacy/site_accounts.py",
+        "privacy/accounting/site_accounts.py",
         "self.total = max(self.total, account.total(True, price, 0))",
         "self.total = account.total(True, price, 0)",
         "privacy/test_site_accounts.py",
     ),
     bug(
         "factors of earlier rows used for rows that have changed",
-        "data/partition.py",
+        "privacy/rows/partition.py",
         "            same &= ~(np.abs(shadows - self.shadows) > most)\n",
         "",
         "data/test_dask_refusals.py",
@@ -127,7 +127,7 @@ PUBLICATIONS = (
     ),
     bug(
         "errors that quote entries",
-        "data/reading.py",
+        "privacy/rows/reading.py",
         "    if _KNOWN.fullmatch(message):\n",
         "    if message:\n",
         "estimators/test_bad_input.py",

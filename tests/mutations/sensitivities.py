@@ -45,7 +45,7 @@ SENSITIVITIES = (
     ),
     bug(
         "users of two arms counted as users of one",
-        "privacy/arms/moments.py",
+        "privacy/bandit_sessions/arm_moments.py",
         "3 / sqrt(2.0)",
         "1.0",
         ARMS,
@@ -54,7 +54,7 @@ SENSITIVITIES = (
     # Bounds on rows.
     bug(
         "rows of sparse data not clipped",
-        "data/blocks.py",
+        "privacy/rows/row_blocks.py",
         "            norms = row_norms(_in_double(self.X))\n",
         "            norms = row_norms(_in_double(self.X))\n"
         "            norms *= isinstance(self.X, np.ndarray)\n",
@@ -64,7 +64,7 @@ SENSITIVITIES = (
     ),
     bug(
         "norms of float32 rows in single precision",
-        "data/blocks.py",
+        "privacy/rows/row_blocks.py",
         "norms = row_norms(_in_double(self.X))",
         "norms = row_norms(self.X)",
         "test_planted_bugs.py",
@@ -72,7 +72,7 @@ SENSITIVITIES = (
     ),
     bug(
         "intercept outside the bound on rows",
-        "data/blocks.py",
+        "privacy/rows/row_blocks.py",
         "np.hypot(np.minimum(norms, limit), self._constant)",
         "np.minimum(norms, limit)",
         QUERIES,
@@ -80,7 +80,7 @@ SENSITIVITIES = (
     ),
     bug(
         "targets not brought to their bounds",
-        "data/blocks.py",
+        "privacy/rows/row_blocks.py",
         "            self.y = np.clip(y, -1.0, 1.0)\n",
         "            self.y = (raw.y - target.centre) / target.half_width\n",
         QUERIES,
@@ -97,7 +97,7 @@ SENSITIVITIES = (
     ),
     bug(
         "one class missing from the joint clip",
-        "losses/base.py",
+        "problem/losses/base.py",
         'norms = np.sqrt(np.einsum("ij,ij->i", d, d))',
         'norms = np.sqrt(np.einsum("ij,ij->i", d[:, 1:], d[:, 1:]))',
         QUERIES,
@@ -106,7 +106,7 @@ SENSITIVITIES = (
     ),
     bug(
         "derivatives not clipped from below",
-        "losses/base.py",
+        "problem/losses/base.py",
         "                np.maximum(d, np.negative(bound), out=d)\n",
         "",
         "test_every_loss.py",

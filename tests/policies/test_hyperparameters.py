@@ -5,7 +5,7 @@ import pytest
 from sklearn.base import clone
 
 from skdp import DPContextualBandit
-from skdp.policies import BlocksPolicy, GDPolicy, HDBPolicy, SparsePolicy
+from skdp.bandit.policies import BlocksPolicy, GDPolicy, HDBPolicy, SparsePolicy
 from skdp.solvers import FTRL, GD
 
 WRONG = [

@@ -3,7 +3,7 @@
 import numpy as np
 import pytest
 
-from skdp.policies.rules import Greedy, Preselecting, TakingTurns, Thompson
+from skdp.bandit.policies.choices import Greedy, Preselecting, TakingTurns, Thompson
 
 RNG = np.random.default_rng(0)
 K, P, N = 3, 4, 500
@@ -58,7 +58,7 @@ def test_coins_of_a_user_do_not_depend_on_the_contexts_of_others():
 def test_large_batches_are_cut_without_a_trace(monkeypatch):
     rule = Thompson(W, FACTORS, 1.0)
     whole = rule.actions(V, 0, coins())
-    monkeypatch.setattr("skdp.policies.rules._ENTRIES", 7 * K * 2)
+    monkeypatch.setattr("skdp.bandit.policies.choices._ENTRIES", 7 * K * 2)
     np.testing.assert_array_equal(rule.actions(V, 0, coins()), whole)
 
 

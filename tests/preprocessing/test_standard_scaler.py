@@ -7,7 +7,7 @@ import scipy.sparse as sp
 from sklearn.preprocessing import StandardScaler
 
 from skdp.preprocessing import DPStandardScaler
-from skdp.privacy import gdp
+from skdp.privacy.accounting import gdp
 from skdp.testing import check_noise, exact_fit
 
 pytestmark = pytest.mark.filterwarnings("ignore::skdp.SeededNoiseWarning")

@@ -32,10 +32,10 @@ from skdp import (
 )
 from skdp.model_selection import DPRandomizedSearchCV
 from skdp.preprocessing import DPStandardScaler
-from skdp.privacy import gdp
-from skdp.privacy.ceiling import TOKENS
-from skdp.privacy.filters import FILTERS
+from skdp.privacy.accounting import gdp
 from skdp.privacy.oracle import PrivateOracle
+from skdp.report.ceiling import TOKENS
+from skdp.report.filters import FILTERS
 
 
 @pytest.mark.parametrize("n", [1, 2, 5])

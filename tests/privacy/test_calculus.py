@@ -7,8 +7,8 @@ import pytest
 from dp_accounting.pld import PLDAccountant
 from dp_accounting.rdp import RdpAccountant
 
-from skdp.privacy.calculus import GaussianDP, PerturbedGaussianDP, ZeroConcentratedDP
-from skdp.privacy.events import ExponentialEvent, GaussianEvent
+from skdp.privacy.accounting.calculus import GaussianDP, PerturbedGaussianDP, ZeroConcentratedDP
+from skdp.privacy.accounting.events import ExponentialEvent, GaussianEvent
 
 ALL = [GaussianDP(), PerturbedGaussianDP(), ZeroConcentratedDP()]
 every_calculus = pytest.mark.parametrize("calculus", ALL, ids=lambda c: type(c).__name__)

@@ -3,13 +3,13 @@
 import numpy as np
 import pytest
 
-from skdp.column_bounds import ColumnBounds
-from skdp.data.dense import DenseRows
+from skdp.preprocessing.column_ranges import Search, private_column_bounds
+from skdp.privacy.accounting.ledger import Ledger
 from skdp.privacy.adjacency import Adjacency
-from skdp.privacy.column_ranges import Search, private_column_bounds
-from skdp.privacy.ledger import Ledger
 from skdp.privacy.oracle import PrivateOracle
 from skdp.privacy.randomness import SeededNoise
+from skdp.privacy.rows.dense_rows import DenseRows
+from skdp.problem.column_bounds import ColumnBounds
 from skdp.testing import ExactOracle
 
 N = 5000

@@ -6,10 +6,8 @@ from math import exp, expm1, inf, sqrt
 import pytest
 from scipy.stats import binom
 
-from skdp.privacy import composition, gdp, perturbation, zcdp
-from skdp.privacy.adjacency import Adjacency
-from skdp.privacy.composition import compose
-from skdp.privacy.events import (
+from skdp.privacy.accounting import gdp, perturbation, zcdp
+from skdp.privacy.accounting.events import (
     ExponentialEvent,
     GaussianEvent,
     NonPrivateEvent,
@@ -18,10 +16,13 @@ from skdp.privacy.events import (
     SampledGaussianEvent,
     Site,
 )
-from skdp.privacy.ledger import PrivacySpent
-from skdp.privacy.receipts import Receipt
-from skdp.privacy.run_laws import NegativeBinomial
-from skdp.privacy.searches import GaussianSearch
+from skdp.privacy.accounting.ledger import PrivacySpent
+from skdp.privacy.accounting.run_laws import NegativeBinomial
+from skdp.privacy.accounting.searches import GaussianSearch
+from skdp.privacy.adjacency import Adjacency
+from skdp.report import composition
+from skdp.report.composition import compose
+from skdp.report.receipts import Receipt
 
 DELTA = 1e-5
 PERTURBATION = ObjectivePerturbationEvent(

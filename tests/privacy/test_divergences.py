@@ -9,11 +9,10 @@ from scipy.integrate import quad
 from scipy.special import expit, logit, ndtr, ndtri
 from test_every_event import EXAMPLES
 
-from skdp.privacy import gdp
-from skdp.privacy.adjacency import Adjacency
-from skdp.privacy.calculus import GaussianDP
-from skdp.privacy.divergences import CHOICE_AS_GAUSSIAN, gaussian_price, grouped, renyi
-from skdp.privacy.events import (
+from skdp.privacy.accounting import gdp
+from skdp.privacy.accounting.calculus import GaussianDP
+from skdp.privacy.accounting.divergences import CHOICE_AS_GAUSSIAN, gaussian_price, grouped, renyi
+from skdp.privacy.accounting.events import (
     Event,
     ExponentialEvent,
     GaussianEvent,
@@ -22,7 +21,8 @@ from skdp.privacy.events import (
     PrefixSumEvent,
     SampledGaussianEvent,
 )
-from skdp.privacy.sampled_renyi import sampled_renyi
+from skdp.privacy.accounting.sampled_renyi import sampled_renyi
+from skdp.privacy.adjacency import Adjacency
 
 ALL = [event for kind in EXAMPLES.values() for event in kind]
 every_event = pytest.mark.parametrize("event", ALL, ids=str)

@@ -6,25 +6,25 @@ from math import inf, sqrt
 import numpy as np
 import pytest
 
-from skdp.privacy import gdp, perturbation, zcdp
-from skdp.privacy.adjacency import Adjacency
-from skdp.privacy.calculus import (
+from skdp.privacy.accounting import gdp, perturbation, zcdp
+from skdp.privacy.accounting.calculus import (
     GaussianDP,
     PerturbedGaussianDP,
     SubsampledGaussianDP,
     ZeroConcentratedDP,
 )
-from skdp.privacy.claims import Claim
-from skdp.privacy.composition import compose
-from skdp.privacy.events import (
+from skdp.privacy.accounting.events import (
     ExponentialEvent,
     GaussianEvent,
     ObjectivePerturbationEvent,
     SampledGaussianEvent,
 )
-from skdp.privacy.filters import FILTERS, Amount, GaussianFilter, RenyiFilter, SumsFilter
-from skdp.privacy.ledger import Ledger, PrivacySpent
-from skdp.privacy.receipts import Receipt
+from skdp.privacy.accounting.ledger import Ledger, PrivacySpent
+from skdp.privacy.adjacency import Adjacency
+from skdp.report.claims import Claim
+from skdp.report.composition import compose
+from skdp.report.filters import FILTERS, Amount, GaussianFilter, RenyiFilter, SumsFilter
+from skdp.report.receipts import Receipt
 
 E, D = 2.0, 1e-5
 ONE, ZERO = Adjacency.REPLACE_ONE, Adjacency.ZERO_OUT

@@ -7,7 +7,7 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from skdp.privacy import gdp
+from skdp.privacy.accounting import gdp
 
 EPSILONS = [0.0, 1e-4, 1e-2, 1.0, 10.0, 100.0, 1e6, 1e8]
 DELTAS = [1e-300, 1e-100, 1e-20, 1e-5, 1e-2, 0.09, 0.11, 0.5, 0.9, 1 - 1e-10]

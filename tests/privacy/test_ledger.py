@@ -9,11 +9,11 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 from skdp.exceptions import BudgetExceededError
-from skdp.privacy import schedules
-from skdp.privacy.calculus import GaussianDP, ZeroConcentratedDP
-from skdp.privacy.events import ExponentialEvent, GaussianEvent, NonPrivateEvent
-from skdp.privacy.ledger import Budget, Ledger, PrivacySpent, Spend
+from skdp.privacy.accounting.calculus import GaussianDP, ZeroConcentratedDP
+from skdp.privacy.accounting.events import ExponentialEvent, GaussianEvent, NonPrivateEvent
+from skdp.privacy.accounting.ledger import Budget, Ledger, PrivacySpent, Spend
 from skdp.privacy.mechanisms.gaussian import GaussianMechanism
+from skdp.solvers import schedules
 
 CALCULI = [GaussianDP(), ZeroConcentratedDP()]
 every_calculus = pytest.mark.parametrize("calculus", CALCULI, ids=lambda c: type(c).__name__)

@@ -5,10 +5,10 @@ from math import sqrt
 import numpy as np
 import pytest
 
-from skdp.privacy import gdp
-from skdp.privacy.events import GaussianEvent, Part
-from skdp.privacy.ledger import Ledger
-from skdp.privacy.parts import Parts
+from skdp.privacy.accounting import gdp
+from skdp.privacy.accounting.events import GaussianEvent, Part
+from skdp.privacy.accounting.ledger import Ledger
+from skdp.report.parallel import Parts
 
 EPSILON, DELTA = 1.0, 1e-5
 LIMIT = gdp.mu(EPSILON, DELTA) ** 2

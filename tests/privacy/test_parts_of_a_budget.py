@@ -3,16 +3,16 @@
 import numpy as np
 import pytest
 
-from skdp.bounds import RowBounds, TargetBounds
-from skdp.data.dense import DenseRows
 from skdp.exceptions import BudgetExceededError
-from skdp.losses import Squared
+from skdp.privacy.accounting.calculus import ZeroConcentratedDP
+from skdp.privacy.accounting.ledger import Budget, Ledger, Spend
 from skdp.privacy.adjacency import Adjacency
-from skdp.privacy.calculus import ZeroConcentratedDP
-from skdp.privacy.ledger import Budget, Ledger, Spend
 from skdp.privacy.oracle import PrivateOracle
 from skdp.privacy.randomness import SystemNoise
-from skdp.problem import Problem
+from skdp.privacy.rows.dense_rows import DenseRows
+from skdp.problem.bounds import RowBounds, TargetBounds
+from skdp.problem.losses import Squared
+from skdp.problem.problem import Problem
 from skdp.testing import ExactOracle
 
 N, D = 50, 6

@@ -7,20 +7,20 @@ from math import inf, sqrt
 import numpy as np
 import pytest
 
-from skdp.bounds import RowBounds, RowMap, TargetBounds
-from skdp.data.base import total
-from skdp.data.blocks import MOST_ROWS, RawBlock, cut
-from skdp.data.dense import DenseRows
-from skdp.data.mapped import MappedBlock
-from skdp.losses import Logistic, Squared
+from skdp.privacy.accounting.ledger import Spend
 from skdp.privacy.adjacency import Adjacency
-from skdp.privacy.ledger import Spend
 from skdp.privacy.mechanisms.gaussian import GaussianMechanism
 from skdp.privacy.queries.gradient import GradientQuery
 from skdp.privacy.queries.moments import MomentsQuery
 from skdp.privacy.queries.row_means import RowMeansQuery
 from skdp.privacy.rounding import inflated, of_sum, spread
-from skdp.problem import Problem
+from skdp.privacy.rows.base import total
+from skdp.privacy.rows.dense_rows import DenseRows
+from skdp.privacy.rows.mapped import MappedBlock
+from skdp.privacy.rows.row_blocks import MOST_ROWS, RawBlock, cut
+from skdp.problem.bounds import RowBounds, RowMap, TargetBounds
+from skdp.problem.losses import Logistic, Squared
+from skdp.problem.problem import Problem
 
 RNG = np.random.default_rng(0)
 

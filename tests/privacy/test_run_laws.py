@@ -6,7 +6,7 @@ import numpy as np
 import pytest
 from scipy.stats import poisson
 
-from skdp.privacy.run_laws import NegativeBinomial, Poisson, law_of
+from skdp.privacy.accounting.run_laws import NegativeBinomial, Poisson, law_of
 
 LAWS = [
     NegativeBinomial(1.0),

@@ -7,7 +7,7 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from skdp.privacy import schedules
+from skdp.solvers import schedules
 
 positive = st.floats(1e-300, 1e300)
 EXAMPLES = {

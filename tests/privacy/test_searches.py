@@ -5,18 +5,18 @@ from math import log, log1p, sqrt
 import numpy as np
 import pytest
 
-from skdp.privacy import gdp, tuning, zcdp
-from skdp.privacy.calculus import GaussianDP, PerturbedGaussianDP, ZeroConcentratedDP
-from skdp.privacy.divergences import grouped, renyi
-from skdp.privacy.events import SearchEvent
-from skdp.privacy.receipts import Receipt
-from skdp.privacy.run_laws import NegativeBinomial, Poisson
-from skdp.privacy.searches import (
+from skdp.privacy.accounting import gdp, tuning, zcdp
+from skdp.privacy.accounting.calculus import GaussianDP, PerturbedGaussianDP, ZeroConcentratedDP
+from skdp.privacy.accounting.divergences import grouped, renyi
+from skdp.privacy.accounting.events import SearchEvent
+from skdp.privacy.accounting.run_laws import NegativeBinomial, Poisson
+from skdp.privacy.accounting.searches import (
     ApproximateSearch,
     ConcentratedSearch,
     GaussianSearch,
     account_for,
 )
+from skdp.report.receipts import Receipt
 
 KINDS = [GaussianSearch, ConcentratedSearch, ApproximateSearch]
 LAWS = [NegativeBinomial(10.0), Poisson(4.0), 1, 3]

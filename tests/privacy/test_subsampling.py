@@ -10,11 +10,11 @@ from definition_of_a_sampled_release import check_one_release
 from scipy.stats import norm
 
 from skdp.exceptions import BudgetExceededError
-from skdp.privacy import gdp, subsampling
+from skdp.privacy.accounting import gdp, subsampling
+from skdp.privacy.accounting.calculus import GaussianDP, SubsampledGaussianDP
+from skdp.privacy.accounting.events import GaussianEvent, SampledGaussianEvent
+from skdp.privacy.accounting.ledger import Ledger
 from skdp.privacy.adjacency import Adjacency
-from skdp.privacy.calculus import GaussianDP, SubsampledGaussianDP
-from skdp.privacy.events import GaussianEvent, SampledGaussianEvent
-from skdp.privacy.ledger import Ledger
 
 DELTA = 1e-5
 BLOCK = SubsampledGaussianDP(0.1, 6.0, 20)

@@ -11,7 +11,7 @@ import pytest
 from dp_accounting.pld import PLDAccountant
 from dp_accounting.rdp import RdpAccountant
 
-from skdp.privacy import gdp, zcdp
+from skdp.privacy.accounting import gdp, zcdp
 
 DELTA = 1e-5
 REPLACE = dp_accounting.NeighboringRelation.REPLACE_ONE

@@ -11,8 +11,8 @@ from selections_at_their_worst import (
     worst_delta,
 )
 
-from skdp.privacy import gdp, tuning, zcdp
-from skdp.privacy.run_laws import NegativeBinomial, Poisson
+from skdp.privacy.accounting import gdp, tuning, zcdp
+from skdp.privacy.accounting.run_laws import NegativeBinomial, Poisson
 
 LAWS = [
     NegativeBinomial(5.0),

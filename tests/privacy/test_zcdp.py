@@ -8,7 +8,7 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from skdp.privacy import gdp, zcdp
+from skdp.privacy.accounting import gdp, zcdp
 
 EPSILONS = [0.0, 1e-4, 1e-2, 1.0, 10.0, 100.0, 1e6]
 DELTAS = [1e-300, 1e-100, 1e-20, 1e-5, 1e-2, 0.5, 0.9]

@@ -1,7 +1,7 @@
 import numpy as np
 import pytest
 
-from skdp.regularizers import L1, L2, ElasticNet
+from skdp.problem.penalties import L1, L2, ElasticNet
 
 
 def test_ends_are_lasso_and_ridge():

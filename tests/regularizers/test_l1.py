@@ -1,7 +1,7 @@
 import numpy as np
 import pytest
 
-from skdp.regularizers import L1
+from skdp.problem.penalties import L1
 
 
 def test_value_is_the_sum_of_absolute_entries():

@@ -1,7 +1,7 @@
 import numpy as np
 import pytest
 
-from skdp.regularizers import L2
+from skdp.problem.penalties import L2
 
 
 def test_value_is_half_the_squared_norm():

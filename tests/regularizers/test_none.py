@@ -1,6 +1,6 @@
 import numpy as np
 
-from skdp.regularizers import NoRegularizer
+from skdp.problem.penalties import NoRegularizer
 
 
 def test_costs_nothing_and_moves_nothing():

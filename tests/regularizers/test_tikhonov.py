@@ -3,7 +3,7 @@
 import numpy as np
 import pytest
 
-from skdp.regularizers import L2, Tikhonov
+from skdp.problem.penalties import L2, Tikhonov
 
 FACTOR = np.random.default_rng(0).normal(size=(3, 4))
 

@@ -33,11 +33,11 @@ from skdp import (  # noqa: E402
     DPLogisticRegression,
     PrivacyBudget,
 )
-from skdp.data.partition import Facts  # noqa: E402
 from skdp.estimators import base  # noqa: E402
 from skdp.exceptions import BudgetExceededError  # noqa: E402
-from skdp.remote import DaskSites  # noqa: E402
-from skdp.remote import site as remote_site  # noqa: E402
+from skdp.federated import DaskSites  # noqa: E402
+from skdp.privacy.rows.partition import Facts  # noqa: E402
+from skdp.privacy.sites import site as remote_site  # noqa: E402
 from skdp.solvers import DDA, GD  # noqa: E402
 
 pytestmark = [

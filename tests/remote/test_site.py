@@ -10,17 +10,17 @@ pytest.importorskip("cloudpickle", reason="needs dask: pip install 'skdp[dask]'"
 import scipy.sparse as sp
 from sites_on_workers import SIZES, D, Direct, exact, rows, seeded, seeded_here
 
-from skdp.bounds import RowBounds
-from skdp.data.parcels import packed
-from skdp.data.partition import Refusal
 from skdp.exceptions import BudgetExceededError
-from skdp.losses import Logistic
+from skdp.privacy.accounting.ledger import Ledger, Spend
 from skdp.privacy.adjacency import Adjacency
-from skdp.privacy.ledger import Ledger, Spend
-from skdp.problem import Problem
-from skdp.remote import site as remote_site
-from skdp.remote.oracle import RemoteOracle
-from skdp.remote.site import Request, Site
+from skdp.privacy.rows.parcels import packed
+from skdp.privacy.rows.partition import Refusal
+from skdp.privacy.sites import site as remote_site
+from skdp.privacy.sites.remote_oracle import RemoteOracle
+from skdp.privacy.sites.site import Request, Site
+from skdp.problem.bounds import RowBounds
+from skdp.problem.losses import Logistic
+from skdp.problem.problem import Problem
 
 PROBLEM = Problem(Logistic(), sum(SIZES.values()), D, RowBounds(2.0, 2.0))
 W = np.array([0.5, -0.2, 0.1, 0.3])

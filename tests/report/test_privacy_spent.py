@@ -24,7 +24,7 @@ from sklearn.preprocessing import (
 from skdp import DPLinearRegression, PrivacyLeakWarning, privacy_spent
 from skdp.model_selection import DPRandomizedSearchCV
 from skdp.preprocessing import BoundsScaler, DPStandardScaler
-from skdp.privacy import gdp
+from skdp.privacy.accounting import gdp
 from skdp.testing.fits import exact_fit
 
 

@@ -10,7 +10,7 @@ from sklearn.pipeline import make_pipeline
 from skdp import DPLogisticRegression, privacy_spent
 from skdp.model_selection import DPGridSearchCV
 from skdp.preprocessing import DPStandardScaler
-from skdp.privacy import gdp
+from skdp.privacy.accounting import gdp
 
 RNG = np.random.default_rng(0)
 X = RNG.uniform(-1, 1, size=(400, 2))

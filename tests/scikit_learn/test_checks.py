@@ -8,8 +8,8 @@ import pytest
 from examples_of_estimators import REAL, SEVERAL, X, lasso, linear, logistic, machine
 from sklearn.utils import get_tags
 
-from skdp.constraints import L1Ball
-from skdp.policies import POLICIES
+from skdp.bandit.policies import POLICIES
+from skdp.problem.constraints import L1Ball
 from skdp.solvers import SOLVERS, ObjectivePerturbation
 
 FOLDER = Path(__file__).resolve().parents[2] / "examples" / "benchmarks"

@@ -44,7 +44,7 @@ from sklearn.multioutput import MultiOutputClassifier, MultiOutputRegressor
 from sklearn.pipeline import Pipeline, make_pipeline
 from sklearn.preprocessing import FunctionTransformer, Normalizer
 
-from skdp.losses import Huber
+from skdp.problem.losses import Huber
 from skdp.solvers import GD
 
 every_model = pytest.mark.parametrize("make", MODELS.values(), ids=MODELS)

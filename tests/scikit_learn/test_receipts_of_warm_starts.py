@@ -11,10 +11,10 @@ from recomputed_spend import recomputed
 
 import skdp
 from skdp import DPLassoRegressor, DPLogisticRegression
-from skdp.data import Chunks
 from skdp.model_selection import DPGridSearchCV
-from skdp.privacy import gdp
-from skdp.privacy.events import Part, SearchEvent
+from skdp.privacy.accounting import gdp
+from skdp.privacy.accounting.events import Part, SearchEvent
+from skdp.privacy.rows import Chunks
 from skdp.solvers import GD, SVRG, Solver
 from skdp.testing import exact_fit
 

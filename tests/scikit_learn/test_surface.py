@@ -174,7 +174,7 @@ def test_positive_is_the_constraint():
     model = linear(positive=True, epsilon=1e4).fit(X, y)
     assert model.coef_.min() >= 0
     assert model.coef_[0] > 0.5
-    from skdp.constraints import L2Ball
+    from skdp.problem.constraints import L2Ball
 
     with pytest.raises(ValueError, match="needs constraint=None with positive=True"):
         linear(positive=True, constraint=L2Ball(1.0)).fit(X, y)

@@ -128,8 +128,8 @@ def refuses(model, X, y, match):
 def test_other_features_and_classes_are_refused_before_anything_is_spent():
     model = logistic(warm_start=True).fit(X, BINARY)
     refuses(model, X[:, :3], BINARY, "needs 4 features as there, got 3")
-    refuses(model.set_params(classes=[0, 1, 2]), X, SEVERAL, r"needs the classes \[0, 1\]")
-    refuses(model.set_params(classes=[1, 2]), X, BINARY + 1, r"needs the classes \[0, 1\]")
+    refuses(model.set_params(classes=[0, 1, 2]), X, SEVERAL, r"needs the classes \(0, 1\)")
+    refuses(model.set_params(classes=[1, 2]), X, BINARY + 1, r"needs the classes \(0, 1\)")
     model.set_params(classes=[0, 1]).coef_[0, 0] = np.nan
     refuses(model, X, BINARY, "needs finite coefficients")
     linear_model = linear(warm_start=True).fit(X, REAL)

@@ -6,17 +6,17 @@ import numpy as np
 import pytest
 import scipy.sparse as sp
 
-from skdp.bounds import RowBounds
-from skdp.constraints import Box, L1Ball, L2Ball, LpBall, Simplex
-from skdp.data.dense import DenseRows
-from skdp.data.sparse import SparseRows
-from skdp.losses import Hinge, Logistic, Squared
+from skdp.privacy.accounting.ledger import Ledger
 from skdp.privacy.adjacency import Adjacency
-from skdp.privacy.ledger import Ledger
 from skdp.privacy.oracle import PrivateOracle
 from skdp.privacy.randomness import SeededNoise
-from skdp.problem import Problem
-from skdp.regularizers import L1, L2
+from skdp.privacy.rows.dense_rows import DenseRows
+from skdp.privacy.rows.sparse_rows import SparseRows
+from skdp.problem.bounds import RowBounds
+from skdp.problem.constraints import Box, L1Ball, L2Ball, LpBall, Simplex
+from skdp.problem.losses import Hinge, Logistic, Squared
+from skdp.problem.penalties import L1, L2
+from skdp.problem.problem import Problem
 from skdp.solvers import GD, AccMD
 
 DELTA, N = 1e-5, 1000

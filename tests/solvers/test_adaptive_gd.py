@@ -3,15 +3,15 @@
 import numpy as np
 import pytest
 
-from skdp.bounds import RowBounds
-from skdp.data.dense import DenseRows
-from skdp.losses import Logistic, Squared
+from skdp.privacy.accounting.ledger import Ledger
 from skdp.privacy.adjacency import Adjacency
-from skdp.privacy.ledger import Ledger
 from skdp.privacy.oracle import PrivateOracle
 from skdp.privacy.queries.gradient import GradientNormQuery
 from skdp.privacy.randomness import SeededNoise
-from skdp.problem import Problem
+from skdp.privacy.rows.dense_rows import DenseRows
+from skdp.problem.bounds import RowBounds
+from skdp.problem.losses import Logistic, Squared
+from skdp.problem.problem import Problem
 from skdp.solvers import GD, AdaptiveGD
 from skdp.testing import RecordingOracle, Transcript
 

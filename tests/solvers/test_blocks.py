@@ -4,10 +4,10 @@ import numpy as np
 import pytest
 
 from skdp import DPLogisticRegression
-from skdp.bounds import RowBounds, TargetBounds
-from skdp.constraints import L1Ball, L2Ball, Simplex
-from skdp.losses import Hinge, Logistic, Softmax, Squared
-from skdp.problem import Problem
+from skdp.problem.bounds import RowBounds, TargetBounds
+from skdp.problem.constraints import L1Ball, L2Ball, Simplex
+from skdp.problem.losses import Hinge, Logistic, Softmax, Squared
+from skdp.problem.problem import Problem
 from skdp.solvers import GD, Blocks, choose_for_stream, within_a_block
 
 

@@ -11,19 +11,19 @@ from sklearn.linear_model import LogisticRegression
 from sklearn.svm import LinearSVC
 from tasks_for_solvers import TASKS, D, N
 
-from skdp.bounds import RowBounds
-from skdp.data.dense import DenseRows
-from skdp.gossip import Adjacent, Mixing, draw_rounds, mixing_rate
-from skdp.gossip.topology import Complete
-from skdp.losses import Hinge, Logistic
-from skdp.privacy import gdp
+from skdp.federated import Adjacent, Mixing, draw_rounds, mixing_rate
+from skdp.federated.topology import Complete
+from skdp.privacy.accounting import gdp
+from skdp.privacy.accounting.ledger import Ledger
 from skdp.privacy.adjacency import Adjacency
-from skdp.privacy.ledger import Ledger
 from skdp.privacy.oracle import PrivateOracle
 from skdp.privacy.randomness import SeededNoise
-from skdp.problem import Problem
-from skdp.regularizers import L1, L2
-from skdp.sites import Sites
+from skdp.privacy.rows.dense_rows import DenseRows
+from skdp.problem.bounds import RowBounds
+from skdp.problem.losses import Hinge, Logistic
+from skdp.problem.penalties import L1, L2
+from skdp.problem.problem import Problem
+from skdp.problem.sites import Sites
 from skdp.solvers import DDA, GD
 from skdp.solvers.dda import DualNodes
 from skdp.testing import RecordingOracle, ReplayOracle, Transcript

@@ -3,11 +3,11 @@
 import numpy as np
 import pytest
 
-from skdp.bounds import RowBounds
-from skdp.constraints import L1Ball, Simplex
-from skdp.losses import Logistic
-from skdp.problem import Problem
-from skdp.regularizers import L1, L2
+from skdp.problem.bounds import RowBounds
+from skdp.problem.constraints import L1Ball, Simplex
+from skdp.problem.losses import Logistic
+from skdp.problem.penalties import L1, L2
+from skdp.problem.problem import Problem
 from skdp.solvers.descent import Descent
 from skdp.solvers.rules import DescentRule
 

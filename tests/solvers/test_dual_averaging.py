@@ -7,14 +7,14 @@ import pytest
 import scipy.sparse as sp
 from scipy.special import expit, softmax
 
-from skdp.bounds import RowBounds, RowMap
-from skdp.data.sparse import SparseRows
-from skdp.losses import Logistic, Softmax, Squared
+from skdp.privacy.accounting.ledger import Ledger
 from skdp.privacy.adjacency import Adjacency
-from skdp.privacy.ledger import Ledger
 from skdp.privacy.oracle import PrivateOracle
 from skdp.privacy.randomness import SeededNoise
-from skdp.problem import Problem
+from skdp.privacy.rows.sparse_rows import SparseRows
+from skdp.problem.bounds import RowBounds, RowMap
+from skdp.problem.losses import Logistic, Softmax, Squared
+from skdp.problem.problem import Problem
 from skdp.solvers import DualAveraging, choose
 
 N, D, K = 1500, 2000, 3

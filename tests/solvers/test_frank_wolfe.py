@@ -10,8 +10,16 @@ from sklearn.linear_model import Lasso
 from tasks_for_solvers import TASKS, D, N
 
 from skdp import DPLassoRegressor, DPLogisticRegression
-from skdp.bounds import RowBounds, RowMap, TargetBounds
-from skdp.constraints import (
+from skdp.privacy.accounting.calculus import GaussianDP, ZeroConcentratedDP
+from skdp.privacy.accounting.ledger import Ledger, Spend
+from skdp.privacy.adjacency import Adjacency
+from skdp.privacy.oracle import PrivateOracle
+from skdp.privacy.queries.vertex import VertexQuery
+from skdp.privacy.randomness import SeededNoise
+from skdp.privacy.rows.dense_rows import DenseRows
+from skdp.privacy.rows.sparse_rows import SparseRows
+from skdp.problem.bounds import RowBounds, RowMap, TargetBounds
+from skdp.problem.constraints import (
     Box,
     Constraint,
     L1Ball,
@@ -21,17 +29,9 @@ from skdp.constraints import (
     Simplex,
     Unconstrained,
 )
-from skdp.data.dense import DenseRows
-from skdp.data.sparse import SparseRows
-from skdp.losses import Hinge, Logistic, OneVsRest, Squared
-from skdp.privacy.adjacency import Adjacency
-from skdp.privacy.calculus import GaussianDP, ZeroConcentratedDP
-from skdp.privacy.ledger import Ledger, Spend
-from skdp.privacy.oracle import PrivateOracle
-from skdp.privacy.queries.vertex import VertexQuery
-from skdp.privacy.randomness import SeededNoise
-from skdp.problem import Problem
-from skdp.regularizers import L1, L2, ElasticNet, Tikhonov
+from skdp.problem.losses import Hinge, Logistic, OneVsRest, Squared
+from skdp.problem.penalties import L1, L2, ElasticNet, Tikhonov
+from skdp.problem.problem import Problem
 from skdp.solvers import GD, FrankWolfe
 from skdp.solvers.frank_wolfe import steps_for, ways_of
 from skdp.testing import RecordingOracle, ReplayOracle, Transcript, exact_fit

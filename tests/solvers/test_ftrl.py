@@ -6,16 +6,16 @@ import numpy as np
 import pytest
 from tasks_for_solvers import TASKS, D, N
 
-from skdp.bounds import RowBounds
-from skdp.constraints import L2Ball
-from skdp.losses import HuberisedHinge, Logistic, Softmax, Squared
+from skdp.privacy.accounting.ledger import Ledger, Spend
 from skdp.privacy.adjacency import Adjacency
-from skdp.privacy.ledger import Ledger, Spend
 from skdp.privacy.oracle import PrivateOracle
 from skdp.privacy.randomness import SeededNoise
-from skdp.privacy.stream_session import StreamOpening
-from skdp.problem import Problem
-from skdp.regularizers import L2
+from skdp.privacy.streams.stream_session import StreamOpening
+from skdp.problem.bounds import RowBounds
+from skdp.problem.constraints import L2Ball
+from skdp.problem.losses import HuberisedHinge, Logistic, Softmax, Squared
+from skdp.problem.penalties import L2
+from skdp.problem.problem import Problem
 from skdp.solvers import FTRL
 from skdp.testing import ExactOracle
 

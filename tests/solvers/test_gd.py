@@ -7,17 +7,16 @@ import pytest
 from scipy.optimize import brentq
 from scipy.special import expit
 
-from skdp.bounds import RowBounds, TargetBounds
-from skdp.data.dense import DenseRows
-from skdp.losses import Huber, Logistic, Squared
-from skdp.privacy import schedules
+from skdp.privacy.accounting.ledger import Ledger
 from skdp.privacy.adjacency import Adjacency
-from skdp.privacy.ledger import Ledger
 from skdp.privacy.oracle import PrivateOracle
 from skdp.privacy.randomness import SeededNoise
-from skdp.problem import Problem
-from skdp.regularizers import L1, L2
-from skdp.solvers import GD
+from skdp.privacy.rows.dense_rows import DenseRows
+from skdp.problem.bounds import RowBounds, TargetBounds
+from skdp.problem.losses import Huber, Logistic, Squared
+from skdp.problem.penalties import L1, L2
+from skdp.problem.problem import Problem
+from skdp.solvers import GD, schedules
 
 DELTA = 1e-5
 NO_NOISE = 1e12

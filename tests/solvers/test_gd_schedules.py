@@ -3,16 +3,15 @@
 import numpy as np
 import pytest
 
-from skdp.bounds import RowBounds, TargetBounds
-from skdp.data.dense import DenseRows
-from skdp.losses import Squared
-from skdp.privacy import schedules
+from skdp.privacy.accounting.ledger import Ledger
 from skdp.privacy.adjacency import Adjacency
-from skdp.privacy.ledger import Ledger
 from skdp.privacy.oracle import PrivateOracle
 from skdp.privacy.randomness import SeededNoise
-from skdp.problem import Problem
-from skdp.solvers import GD
+from skdp.privacy.rows.dense_rows import DenseRows
+from skdp.problem.bounds import RowBounds, TargetBounds
+from skdp.problem.losses import Squared
+from skdp.problem.problem import Problem
+from skdp.solvers import GD, schedules
 
 DELTA, EPSILON, STEPS = 1e-5, 20.0, 150
 # Rows are multiples of unit vectors: the curvature along axis j is the mean of its squares.

@@ -8,15 +8,15 @@ import pytest
 from scipy.optimize import minimize
 from scipy.special import expit
 
-from skdp.bounds import RowBounds, TargetBounds
-from skdp.data.dense import DenseRows
-from skdp.losses import Sigmoid, Tukey
+from skdp.privacy.accounting.ledger import Ledger
 from skdp.privacy.adjacency import Adjacency
-from skdp.privacy.ledger import Ledger
 from skdp.privacy.oracle import PrivateOracle
 from skdp.privacy.randomness import SeededNoise
-from skdp.problem import Problem
-from skdp.regularizers import L2
+from skdp.privacy.rows.dense_rows import DenseRows
+from skdp.problem.bounds import RowBounds, TargetBounds
+from skdp.problem.losses import Sigmoid, Tukey
+from skdp.problem.penalties import L2
+from skdp.problem.problem import Problem
 from skdp.solvers import GD, PPM, AdaptiveGD, Spider
 
 N, D = 5000, 4

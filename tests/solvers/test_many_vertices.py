@@ -7,10 +7,10 @@ import pytest
 from sklearn.base import clone
 
 from skdp import DPLinearRegression, DPLogisticRegression, DPSVMClassifier, PrivacyBudget
-from skdp.bounds import RowBounds
-from skdp.constraints import L1Ball, L2Ball, Simplex
-from skdp.losses import Hinge, Logistic
-from skdp.problem import Problem
+from skdp.problem.bounds import RowBounds
+from skdp.problem.constraints import L1Ball, L2Ball, Simplex
+from skdp.problem.losses import Hinge, Logistic
+from skdp.problem.problem import Problem
 from skdp.solvers import FrankWolfe, choose
 
 N, D = 400, 300

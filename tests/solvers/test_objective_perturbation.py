@@ -9,14 +9,14 @@ from sklearn.linear_model import LogisticRegression
 from sklearn.metrics import log_loss
 
 from skdp import BudgetExceededError, DPLogisticRegression
-from skdp.bounds import RowBounds
-from skdp.conditioning import Whitening
-from skdp.constraints import Box
-from skdp.data import Chunks
-from skdp.losses import Logistic, Sigmoid, Softmax, Squared
-from skdp.privacy.calculus import PerturbedGaussianDP
-from skdp.problem import Problem
-from skdp.regularizers import L1
+from skdp.preconditioning import Whitening
+from skdp.privacy.accounting.calculus import PerturbedGaussianDP
+from skdp.privacy.rows import Chunks
+from skdp.problem.bounds import RowBounds
+from skdp.problem.constraints import Box
+from skdp.problem.losses import Logistic, Sigmoid, Softmax, Squared
+from skdp.problem.penalties import L1
+from skdp.problem.problem import Problem
 from skdp.solvers import GD, ObjectivePerturbation
 from skdp.testing import exact_fit, record_fit, replay_fit
 

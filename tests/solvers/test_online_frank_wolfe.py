@@ -6,15 +6,23 @@ import numpy as np
 import pytest
 from tasks_for_solvers import TASKS
 
-from skdp.bounds import RowBounds, TargetBounds
-from skdp.constraints import Box, L1Ball, L2Ball, LpBall, NonNegative, Simplex, Unconstrained
-from skdp.losses import Logistic, Squared
+from skdp.privacy.accounting.calculus import GaussianDP, ZeroConcentratedDP
+from skdp.privacy.accounting.ledger import Spend
 from skdp.privacy.adjacency import Adjacency
-from skdp.privacy.calculus import GaussianDP, ZeroConcentratedDP
-from skdp.privacy.ledger import Spend
-from skdp.privacy.stream_session import StreamOpening
-from skdp.problem import Problem
-from skdp.regularizers import L1, L2
+from skdp.privacy.streams.stream_session import StreamOpening
+from skdp.problem.bounds import RowBounds, TargetBounds
+from skdp.problem.constraints import (
+    Box,
+    L1Ball,
+    L2Ball,
+    LpBall,
+    NonNegative,
+    Simplex,
+    Unconstrained,
+)
+from skdp.problem.losses import Logistic, Squared
+from skdp.problem.penalties import L1, L2
+from skdp.problem.problem import Problem
 from skdp.solvers import FrankWolfe
 
 COINS = np.random.default_rng(7)
@@ -43,7 +51,7 @@ class Exact:
     """Answers without noise, straight from the query."""
 
     def __init__(self, problem, plan, X, y):
-        from skdp.data.dense import DenseRows
+        from skdp.privacy.rows.dense_rows import DenseRows
 
         self.opening = StreamOpening(problem, plan, Adjacency.REPLACE_ONE, Spend(1.0))
         self.rows, self.used, self.total = DenseRows(X, y), 0, 0.0

@@ -6,14 +6,14 @@ from typing import ClassVar
 import numpy as np
 import pytest
 
-from skdp.bounds import RowBounds
-from skdp.data.dense import DenseRows
-from skdp.losses import Loss
+from skdp.privacy.accounting.ledger import Ledger
 from skdp.privacy.adjacency import Adjacency
-from skdp.privacy.ledger import Ledger
 from skdp.privacy.oracle import PrivateOracle
 from skdp.privacy.randomness import SeededNoise
-from skdp.problem import Problem
+from skdp.privacy.rows.dense_rows import DenseRows
+from skdp.problem.bounds import RowBounds
+from skdp.problem.losses import Loss
+from skdp.problem.problem import Problem
 from skdp.solvers import SOLVERS
 
 N, D = 30_000, 3

@@ -7,16 +7,16 @@ import numpy as np
 import pytest
 from sklearn.linear_model import Lasso, Ridge
 
-from skdp.bounds import RowBounds, RowMap, TargetBounds
-from skdp.constraints import Box, L2Ball, NonNegative
-from skdp.data.dense import DenseRows
-from skdp.losses import Huber, Squared
+from skdp.privacy.accounting.ledger import Ledger
 from skdp.privacy.adjacency import Adjacency
-from skdp.privacy.ledger import Ledger
 from skdp.privacy.oracle import PrivateOracle
 from skdp.privacy.randomness import SeededNoise
-from skdp.problem import Problem
-from skdp.regularizers import L1, L2, Tikhonov
+from skdp.privacy.rows.dense_rows import DenseRows
+from skdp.problem.bounds import RowBounds, RowMap, TargetBounds
+from skdp.problem.constraints import Box, L2Ball, NonNegative
+from skdp.problem.losses import Huber, Squared
+from skdp.problem.penalties import L1, L2, Tikhonov
+from skdp.problem.problem import Problem
 from skdp.solvers import GD, Screening
 from skdp.testing import RecordingOracle, ReplayOracle, Transcript
 
@@ -48,9 +48,8 @@ def oracle_for(X, y, epsilon, seed=0, kind=PrivateOracle, calculus=Screening.cal
     return kind(rows_of, ledger, Adjacency.REPLACE_ONE, noise, **kwargs), ledger
 
 
-def run(asked, X, y, epsilon, solver=None, seed=0):
+def run(asked, X, y, epsilon, solver=None, seed=0, calculus=Screening.calculus):
     solver = Screening(k=8) if solver is None else solver
-    calculus = solver.calculus_for(asked, epsilon, 1e-5, Adjacency.REPLACE_ONE)
     oracle, ledger = oracle_for(X, y, epsilon, seed, calculus=calculus)
     solver.check(asked)
     solution = solver.solve(asked, oracle.for_problem(asked), np.random.default_rng(7))
@@ -130,6 +129,24 @@ def test_without_a_good_bound_on_entries_the_whole_vector_is_asked_for():
 def test_one_choice_at_a_time_needs_no_bound_on_entries():
     half = [("residual_quantile", "exponential", 2), ("selection", "exponential", 1)]
     assert selected_by(None, Screening(k=2)) == half * 2
+
+
+@pytest.mark.parametrize("k", [None, 3, 6])
+def test_the_calculus_is_the_same_for_all_budgets_and_holds_what_is_asked(k):
+    """Searches derive budgets from it, so a budget must not decide about it."""
+    solver = Screening(k=k)
+    for d in range(1, 9):
+        kinds = set()
+        for n in (20, 300, 5000):
+            X, y = rows(n=n, d=d)
+            for epsilon in (1e-4, 0.1, 1.0, 50.0):
+                asked = problem(n=n, d=d)
+                calculus = solver.calculus_for(asked, epsilon, 1e-5, Adjacency.REPLACE_ONE)
+                kinds.add(type(calculus))
+                # A ledger refuses what it has no price for.
+                _, ledger = run(asked, X, y, epsilon, solver, calculus=calculus)
+                assert ledger.total <= ledger.limit
+        assert len(kinds) == 1
 
 
 def test_nothing_is_selected_where_all_features_fit():

@@ -6,16 +6,16 @@ from math import inf, log, sqrt
 import numpy as np
 import pytest
 
-from skdp.bounds import RowBounds, TargetBounds
-from skdp.constraints import L2Ball
-from skdp.data.dense import DenseRows
-from skdp.losses import Huber, Logistic, Squared
+from skdp.privacy.accounting.ledger import Ledger
 from skdp.privacy.adjacency import Adjacency
-from skdp.privacy.ledger import Ledger
 from skdp.privacy.oracle import PrivateOracle
 from skdp.privacy.randomness import SeededNoise
-from skdp.problem import Problem
-from skdp.regularizers import L2
+from skdp.privacy.rows.dense_rows import DenseRows
+from skdp.problem.bounds import RowBounds, TargetBounds
+from skdp.problem.constraints import L2Ball
+from skdp.problem.losses import Huber, Logistic, Squared
+from skdp.problem.penalties import L2
+from skdp.problem.problem import Problem
 from skdp.solvers import GD, Spider
 from skdp.testing import RecordingOracle, Transcript
 

@@ -8,17 +8,17 @@ import numpy as np
 import pytest
 
 from skdp import BudgetExceededError, DPLogisticRegression, privacy_spent
-from skdp.bounds import RowBounds, TargetBounds
-from skdp.data.dense import DenseRows
-from skdp.losses import Logistic, Squared
+from skdp.privacy.accounting.calculus import GaussianDP, SubsampledGaussianDP
+from skdp.privacy.accounting.events import SampledGaussianEvent
+from skdp.privacy.accounting.ledger import Ledger
 from skdp.privacy.adjacency import Adjacency
-from skdp.privacy.calculus import GaussianDP, SubsampledGaussianDP
-from skdp.privacy.events import SampledGaussianEvent
-from skdp.privacy.ledger import Ledger
 from skdp.privacy.oracle import PrivateOracle
 from skdp.privacy.randomness import SeededNoise
-from skdp.problem import Problem
-from skdp.regularizers import L2
+from skdp.privacy.rows.dense_rows import DenseRows
+from skdp.problem.bounds import RowBounds, TargetBounds
+from skdp.problem.losses import Logistic, Squared
+from skdp.problem.penalties import L2
+from skdp.problem.problem import Problem
 from skdp.solvers import SVRG
 from skdp.testing import ExactOracle, RecordingOracle, ReplayOracle, Transcript
 

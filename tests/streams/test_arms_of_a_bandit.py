@@ -4,16 +4,16 @@ import numpy as np
 import pytest
 from sessions_of_bandits import D, K, Silence, T, replaced, stream
 
-from skdp.bandit_plans import StreamsPlan
-from skdp.bandit_problem import BanditProblem
-from skdp.contexts import CubeBounds
-from skdp.losses import Logistic, Squared
-from skdp.policies import HDBPolicy
+from skdp.bandit.policies import HDBPolicy
+from skdp.bandit.stream_arms import ArmStreams
+from skdp.estimators.stream import Stream
+from skdp.privacy.accounting.ledger import Ledger
 from skdp.privacy.adjacency import Adjacency
-from skdp.privacy.ledger import Ledger
+from skdp.privacy.bandit_sessions.bandit_plans import StreamsPlan
+from skdp.problem.bandit_problem import BanditProblem
+from skdp.problem.contexts import CubeBounds
+from skdp.problem.losses import Logistic, Squared
 from skdp.solvers import FTRL, FrankWolfe
-from skdp.streams.arms import ArmStreams
-from skdp.streams.stream import Stream
 
 SOLVERS = [FTRL(), FrankWolfe(batch=1, noise="gumbel"), FrankWolfe(batch=2)]
 

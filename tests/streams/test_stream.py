@@ -7,21 +7,21 @@ import numpy as np
 import pytest
 from tasks_for_solvers import TASKS
 
-from skdp.bounds import RowBounds
-from skdp.constraints import L1Ball, L2Ball
-from skdp.data.base import ResidentRows
-from skdp.data.dense import DenseRows
-from skdp.data.sparse import SparseRows
-from skdp.losses import Logistic
+from skdp.estimators import Stream
+from skdp.privacy.accounting.ledger import Ledger
 from skdp.privacy.adjacency import Adjacency
-from skdp.privacy.ledger import Ledger
 from skdp.privacy.oracle import PrivateOracle
 from skdp.privacy.randomness import SeededNoise, SystemNoise
-from skdp.privacy.stream_session import StreamSession
-from skdp.problem import Problem
-from skdp.regularizers import L2
+from skdp.privacy.rows.base import ResidentRows
+from skdp.privacy.rows.dense_rows import DenseRows
+from skdp.privacy.rows.sparse_rows import SparseRows
+from skdp.privacy.streams.stream_session import StreamSession
+from skdp.problem.bounds import RowBounds
+from skdp.problem.constraints import L1Ball, L2Ball
+from skdp.problem.losses import Logistic
+from skdp.problem.penalties import L2
+from skdp.problem.problem import Problem
 from skdp.solvers import FTRL, FrankWolfe
-from skdp.streams import Stream
 
 DELTA = 1e-5
 N, D = 600, 4

@@ -7,8 +7,8 @@ import numpy as np
 import pytest
 
 from skdp import DPLinearRegression, DPLogisticRegression
-from skdp.privacy.opening import opened_by
 from skdp.privacy.oracle import PrivateOracle
+from skdp.privacy.oracle_factory import opened_by
 from skdp.solvers import GD
 from skdp.testing import exact_fit, record_fit, replay_fit
 

@@ -24,18 +24,18 @@ from dp_accounting.pld import privacy_loss_distribution
 from sklearn.linear_model import SGDClassifier
 from sklearn.svm import LinearSVC
 
-from skdp.bounds import RowBounds
-from skdp.data.dense import DenseRows
-from skdp.data.sparse import SparseRows
-from skdp.gossip import Complete, draw_rounds
-from skdp.losses import Hinge
+from skdp.federated import Complete, draw_rounds
+from skdp.privacy.accounting.ledger import Ledger
 from skdp.privacy.adjacency import Adjacency
-from skdp.privacy.ledger import Ledger
 from skdp.privacy.oracle import PrivateOracle
 from skdp.privacy.randomness import SystemNoise
-from skdp.problem import Problem
-from skdp.regularizers import L1, L2
-from skdp.sites import Sites
+from skdp.privacy.rows.dense_rows import DenseRows
+from skdp.privacy.rows.sparse_rows import SparseRows
+from skdp.problem.bounds import RowBounds
+from skdp.problem.losses import Hinge
+from skdp.problem.penalties import L1, L2
+from skdp.problem.problem import Problem
+from skdp.problem.sites import Sites
 from skdp.solvers import DDA
 from skdp.solvers.dda import DualNodes
 

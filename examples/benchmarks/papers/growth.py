@@ -18,15 +18,15 @@ from typing import ClassVar
 
 import numpy as np
 
-from skdp.bounds import RowBounds
-from skdp.data.base import BoundedRows
-from skdp.data.dense import DenseRows
-from skdp.losses import Loss
+from skdp.privacy.accounting.ledger import Ledger
 from skdp.privacy.adjacency import Adjacency
-from skdp.privacy.ledger import Ledger
 from skdp.privacy.oracle import PrivateOracle
 from skdp.privacy.randomness import SystemNoise
-from skdp.problem import Problem
+from skdp.privacy.rows.base import BoundedRows
+from skdp.privacy.rows.dense_rows import DenseRows
+from skdp.problem.bounds import RowBounds
+from skdp.problem.losses import Loss
+from skdp.problem.problem import Problem
 from skdp.solvers import SOLVERS
 
 TARGETS = np.array([0.8, -0.6, 0.4, -0.2, 0.6])

@@ -15,15 +15,15 @@ from pathlib import Path
 import numpy as np
 import scipy.sparse as sp
 
-from skdp.bounds import RowBounds
-from skdp.constraints import L1Ball
-from skdp.data.sparse import SparseRows
-from skdp.losses import Logistic
+from skdp.privacy.accounting.ledger import Ledger
 from skdp.privacy.adjacency import Adjacency
-from skdp.privacy.ledger import Ledger
 from skdp.privacy.oracle import PrivateOracle
 from skdp.privacy.randomness import SystemNoise
-from skdp.problem import Problem
+from skdp.privacy.rows.sparse_rows import SparseRows
+from skdp.problem.bounds import RowBounds
+from skdp.problem.constraints import L1Ball
+from skdp.problem.losses import Logistic
+from skdp.problem.problem import Problem
 from skdp.solvers import GD, AccMD
 
 N, EPSILON, DELTA = 2000, 0.3, 1e-5

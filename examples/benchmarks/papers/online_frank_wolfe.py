@@ -26,7 +26,7 @@ from time import process_time
 import numpy as np
 
 from skdp import DPLinearRegression
-from skdp.constraints import Box, LpBall
+from skdp.problem.constraints import Box, LpBall
 from skdp.solvers import FrankWolfe
 
 LENGTHS = (1000, 2000, 5000, 10_000)

@@ -1,6 +1,6 @@
 """Mechanisms: how an exact answer becomes a private one."""
 
-from ...arguments import shown
+from ...validation import shown
 from .blt import BLT
 from .prefix_sums import PrefixSumMechanism
 from .toeplitz import Toeplitz

@@ -7,7 +7,7 @@ from dataclasses import dataclass
 
 import numpy as np
 
-from ..events import Event
+from ..accounting.events import Event
 from ..randomness import SecretNoise
 
 __all__ = ["Mechanism", "PerturbingMechanism"]

@@ -7,11 +7,11 @@ from math import isfinite, sqrt
 
 import numpy as np
 
-from ..events import GaussianEvent
-from ..ledger import Spend
+from ..accounting.events import GaussianEvent
+from ..accounting.ledger import Spend
 from ..randomness import SecretNoise
 from .base import Mechanism
-from .grid import noisy_on_grid
+from .noise_grid import noisy_on_grid
 
 __all__ = ["GaussianMechanism"]
 
@@ -25,7 +25,7 @@ _ROUND_UP = 1 + 1e-12
 class GaussianMechanism(Mechanism):
     """Adds independent normal noise of standard deviation ``noise_scale`` to each coordinate.
 
-    Answers and noise lie on a public grid; see :mod:`skdp.privacy.mechanisms.grid`.
+    Answers and noise lie on a public grid; see :mod:`skdp.privacy.mechanisms.noise_grid`.
 
     Guarantees
     ----------

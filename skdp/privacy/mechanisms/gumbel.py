@@ -7,8 +7,8 @@ from math import ceil, isfinite, sqrt
 
 import numpy as np
 
-from ..events import ExponentialEvent
-from ..ledger import Spend
+from ..accounting.events import ExponentialEvent
+from ..accounting.ledger import Spend
 from ..randomness import SecretNoise
 from .base import Mechanism
 

@@ -11,8 +11,8 @@ from typing import NoReturn, final
 
 import numpy as np
 
-from ..events import PrefixSumEvent
-from ..ledger import Spend
+from ..accounting.events import PrefixSumEvent
+from ..accounting.ledger import Spend
 from ..randomness import SecretNoise
 
 __all__ = ["Correlator", "PrefixNoise", "PrefixState", "PrefixSumMechanism"]

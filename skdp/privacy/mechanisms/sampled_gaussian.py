@@ -6,13 +6,13 @@ from dataclasses import dataclass
 
 import numpy as np
 
+from ..accounting.events import SampledGaussianEvent
+from ..accounting.ledger import Spend
 from ..adjacency import Adjacency
-from ..events import SampledGaussianEvent
-from ..ledger import Spend
 from ..randomness import SecretNoise
 from .base import PerturbingMechanism
 from .gaussian import GaussianMechanism
-from .grid import noisy_on_grid
+from .noise_grid import noisy_on_grid
 
 __all__ = ["SampledGaussian"]
 
@@ -36,7 +36,8 @@ class SampledGaussian(PerturbingMechanism):
 
     Guarantees
     ----------
-    - See :mod:`skdp.privacy.subsampling`. A row is drawn with a probability of at most the rate.
+    - See :mod:`skdp.privacy.accounting.subsampling`. A row is drawn with a probability of at most
+    the rate.
     """
 
     n_samples: int

@@ -8,13 +8,13 @@ from typing import ClassVar, final
 
 import numpy as np
 
-from ...data.base import RowStore
+from ..accounting.ledger import Spend
 from ..adjacency import Adjacency
-from ..ledger import Spend
 from ..mechanisms.base import Mechanism, PerturbingMechanism
 from ..mechanisms.gaussian import GaussianMechanism
 from ..mechanisms.gumbel import GumbelMechanism
 from ..rounding import inflated
+from ..rows.base import RowStore
 
 __all__ = ["GaussianQuery", "GumbelQuery", "PerturbedQuery", "Query"]
 

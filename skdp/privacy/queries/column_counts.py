@@ -8,9 +8,9 @@ from typing import ClassVar
 
 import numpy as np
 
-from ...data.base import RowStore
-from ...data.blocks import RawBlock
 from ..adjacency import Adjacency
+from ..rows.base import RowStore
+from ..rows.row_blocks import RawBlock
 from .base import GaussianQuery
 
 __all__ = ["ColumnCountsQuery"]

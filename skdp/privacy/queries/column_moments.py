@@ -9,11 +9,11 @@ from typing import ClassVar
 import numpy as np
 import scipy.sparse as sp
 
-from ...column_bounds import ColumnBounds
-from ...data.base import RowStore
-from ...data.blocks import RawBlock
+from ...problem.column_bounds import ColumnBounds
 from ..adjacency import Adjacency
 from ..rounding import of_sum
+from ..rows.base import RowStore
+from ..rows.row_blocks import RawBlock
 from .base import GaussianQuery
 
 __all__ = ["ColumnMomentsQuery"]

@@ -9,10 +9,10 @@ from typing import ClassVar
 
 import numpy as np
 
-from ...data.base import RowStore
-from ...data.blocks import BoundedBlock
 from ..adjacency import Adjacency
 from ..rounding import of_sum, spread
+from ..rows.base import RowStore
+from ..rows.row_blocks import BoundedBlock
 from .base import GaussianQuery
 from .gradient import GradientQuery
 

@@ -10,16 +10,16 @@ import numpy as np
 from scipy.linalg import cho_factor, cho_solve
 from scipy.sparse.linalg import LinearOperator, cg
 
-from ...data.base import BoundedRows, RowStore
-from ...data.blocks import BoundedBlock
-from ...losses import HuberisedHinge, Logistic, Loss, SquaredHinge
-from ...problem import Problem
-from ...regularizers import L2, ElasticNet, NoRegularizer, Tikhonov
+from ...problem.losses import HuberisedHinge, Logistic, Loss, SquaredHinge
+from ...problem.penalties import L2, ElasticNet, NoRegularizer, Tikhonov
+from ...problem.problem import Problem
+from ..accounting.ledger import Spend
 from ..adjacency import Adjacency
-from ..ledger import Spend
-from ..mechanisms.perturbation import ObjectivePerturbation, largest_jacobian, slope_scale
+from ..mechanisms.random_slope import ObjectivePerturbation, largest_jacobian, slope_scale
 from ..minimizer import SmoothObjective, minimize
 from ..rounding import UNIT, gamma, inflated, of_sum
+from ..rows.base import BoundedRows, RowStore
+from ..rows.row_blocks import BoundedBlock
 from .base import PerturbedQuery
 from .gradient import GradientQuery
 
@@ -85,10 +85,10 @@ class PerturbedMinimumQuery(PerturbedQuery):
     - At any point the gradients of the objectives of two neighbours differ by at most
       ``2 clip`` under replace-one and by ``clip`` under zero-out, which is the sensitivity.
     - The log-ratio of their Jacobian determinants is at most ``jacobian``. Proof:
-      ``skdp.privacy.perturbation``, step 2, with ``S = curvature``. The derivative of row i is
-      clipped to ``C_i = clip / (max(c) ||x_i||)``, and its slope is at most ``smoothness``. The
-      logistic loss has a slope of ``a (1 - a)`` where the derivative is a in size, so with
-      ``C_i < 1/2`` the slope is at most ``C_i (1 - C_i)``, and then
+      ``skdp.privacy.accounting.perturbation``, step 2, with ``S = curvature``. The derivative of
+      row i is clipped to ``C_i = clip / (max(c) ||x_i||)``, and its slope is at most
+      ``smoothness``. The logistic loss has a slope of ``a (1 - a)`` where the derivative is a in
+      size, so with ``C_i < 1/2`` the slope is at most ``C_i (1 - C_i)``, and then
       ``max(c) ||x_i||^2 C_i (1 - C_i) = clip ||x_i|| - clip^2 / max(c)`` is largest for the longest
       row. For rows so short that C_i is larger, ``max(c) ||x_i||^2 / 4 <= clip ||x_i|| / 2`` is
       less than that. A weight v_i makes derivative and slope smaller and keeps the sign.

@@ -7,11 +7,11 @@ from typing import ClassVar
 
 import numpy as np
 
-from ...data.base import RowStore
+from ..accounting.ledger import Spend
 from ..adjacency import Adjacency
-from ..ledger import Spend
 from ..mechanisms.sampled_gaussian import SampledGaussian
 from ..rounding import inflated
+from ..rows.base import RowStore
 from .base import PerturbedQuery
 from .gradient_difference import GradientDifferenceQuery
 

@@ -8,16 +8,16 @@ from typing import ClassVar, cast
 
 import numpy as np
 
-from ...data.base import RowStore
-from ...data.blocks import BoundedBlock
-from ...data.sites import SiteBlock, site_sums
-from ...problem import Problem
-from ...sites import Sites
+from ...problem.problem import Problem
+from ...problem.sites import Sites
+from ..accounting.ledger import Spend
 from ..adjacency import Adjacency
-from ..ledger import Spend
 from ..mechanisms.gaussian import GaussianMechanism
-from ..mechanisms.sites import SampledSites, SiteNoise, Trust
+from ..mechanisms.site_noise import SampledSites, SiteNoise, Trust
 from ..rounding import inflated
+from ..rows.base import RowStore
+from ..rows.row_blocks import BoundedBlock
+from ..rows.site_rows import SiteBlock, site_sums
 from .base import PerturbedQuery, Query
 from .gradient import GradientQuery
 

@@ -8,12 +8,12 @@ from typing import ClassVar
 
 import numpy as np
 
-from ...data.base import RowStore
-from ...data.blocks import BoundedBlock
-from ...losses import Loss
-from ...problem import Problem
+from ...problem.losses import Loss
+from ...problem.problem import Problem
 from ..adjacency import Adjacency
 from ..rounding import of_sum
+from ..rows.base import RowStore
+from ..rows.row_blocks import BoundedBlock
 from .base import GaussianQuery
 from .gradient import GradientQuery
 

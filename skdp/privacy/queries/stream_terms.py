@@ -8,12 +8,12 @@ from typing import ClassVar
 
 import numpy as np
 
-from ...constraints import L1Ball, Simplex
-from ...data.base import RowStore
-from ...data.blocks import BoundedBlock
-from ...problem import Problem
+from ...problem.constraints import L1Ball, Simplex
+from ...problem.problem import Problem
 from ..adjacency import Adjacency
 from ..rounding import of_sum, spread
+from ..rows.base import RowStore
+from ..rows.row_blocks import BoundedBlock
 from .base import GaussianQuery, GumbelQuery
 from .gradient import GradientQuery
 from .slope import relatively_weighted

@@ -9,16 +9,21 @@ from interruptions import Lines
 from scipy import stats
 from sessions_of_bandits import CLIP, PLANS, D, K, Silence, T, exact, opened, stream, weights
 
-from skdp.bandit_plans import GradientPlan, MomentPlan, SelectionPlan, StepPlan
-from skdp.bandit_problem import BanditProblem
-from skdp.contexts import CubeBounds
 from skdp.exceptions import BudgetExceededError
-from skdp.losses import Squared
+from skdp.privacy.accounting.ledger import Budget, Ledger
 from skdp.privacy.adjacency import Adjacency
-from skdp.privacy.arms.opening import SESSIONS
-from skdp.privacy.arms.vertices import best_vertices
-from skdp.privacy.ledger import Budget, Ledger
+from skdp.privacy.bandit_sessions.bandit_plans import (
+    GradientPlan,
+    MomentPlan,
+    SelectionPlan,
+    StepPlan,
+)
+from skdp.privacy.bandit_sessions.noisy_vertices import best_vertices
+from skdp.privacy.bandit_sessions.session_factory import SESSIONS
 from skdp.privacy.randomness import SeededNoise, SystemNoise
+from skdp.problem.bandit_problem import BanditProblem
+from skdp.problem.contexts import CubeBounds
+from skdp.problem.losses import Squared
 
 every_session = pytest.mark.parametrize("name", PLANS)
 
@@ -160,7 +165,7 @@ def test_moments_are_those_of_all_users_so_far():
 
 def test_more_rows_than_wait_at_a_time_are_added_up(monkeypatch):
     whole = exact("moments", stream())
-    monkeypatch.setattr("skdp.privacy.arms.moments._WAITING", 2)
+    monkeypatch.setattr("skdp.privacy.bandit_sessions.arm_moments._WAITING", 2)
     for a, b in zip(whole, exact("moments", stream()), strict=True):
         np.testing.assert_allclose(a, b, atol=1e-12)
 

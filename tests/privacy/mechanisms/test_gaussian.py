@@ -7,8 +7,8 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from skdp.privacy.calculus import GaussianDP
-from skdp.privacy.ledger import Spend
+from skdp.privacy.accounting.calculus import GaussianDP
+from skdp.privacy.accounting.ledger import Spend
 from skdp.privacy.mechanisms.gaussian import GaussianMechanism
 from skdp.privacy.randomness import SeededNoise, SystemNoise
 from skdp.testing import check_noise

@@ -11,10 +11,10 @@ from scipy.special import ndtr, ndtri
 from scipy.stats import binomtest
 
 from skdp.privacy import randomness
+from skdp.privacy.accounting.ledger import Spend
 from skdp.privacy.fine_normal import BITS, refined
-from skdp.privacy.ledger import Spend
 from skdp.privacy.mechanisms.gaussian import GaussianMechanism
-from skdp.privacy.mechanisms.grid import noisy_on_grid, spacing
+from skdp.privacy.mechanisms.noise_grid import noisy_on_grid, spacing
 from skdp.privacy.randomness import SystemNoise
 from skdp.privacy.rounding import GRID
 

@@ -7,8 +7,8 @@ import numpy as np
 import pytest
 from scipy import stats
 
-from skdp.privacy.calculus import ZeroConcentratedDP
-from skdp.privacy.ledger import Spend
+from skdp.privacy.accounting.calculus import ZeroConcentratedDP
+from skdp.privacy.accounting.ledger import Spend
 from skdp.privacy.mechanisms.gumbel import GumbelMechanism
 from skdp.privacy.randomness import SecretNoise, SeededNoise, SystemNoise
 

@@ -12,8 +12,8 @@ import pytest
 from factors_of_prefix_sums import KINDS, combination, largest_column, strategy
 from scipy.linalg import solve
 
-from skdp.privacy.calculus import GaussianDP, ZeroConcentratedDP
-from skdp.privacy.ledger import Ledger, Spend
+from skdp.privacy.accounting.calculus import GaussianDP, ZeroConcentratedDP
+from skdp.privacy.accounting.ledger import Ledger, Spend
 from skdp.privacy.mechanisms import PREFIX_SUMS, prefix_sums_by
 from skdp.privacy.mechanisms.prefix_sums import PrefixSumMechanism
 from skdp.privacy.randomness import SeededNoise, SystemNoise

@@ -3,12 +3,12 @@ from math import sqrt
 import numpy as np
 import pytest
 
-from skdp.gossip.masks import exposure, exposure_of_all_pairs
+from skdp.privacy.accounting.ledger import Spend
 from skdp.privacy.adjacency import Adjacency
-from skdp.privacy.ledger import Spend
-from skdp.privacy.mechanisms.grid import spacing
-from skdp.privacy.mechanisms.sites import SampledSites, SiteNoise, Trust
+from skdp.privacy.mechanisms.noise_grid import spacing
+from skdp.privacy.mechanisms.site_noise import SampledSites, SiteNoise, Trust
 from skdp.privacy.randomness import SeededNoise, SystemNoise
+from skdp.privacy.sites.masks import exposure, exposure_of_all_pairs
 from skdp.testing import check_noise
 
 SITES = ("a", "b", "c", "d", "e")

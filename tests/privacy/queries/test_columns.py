@@ -6,12 +6,12 @@ import numpy as np
 import pytest
 import scipy.sparse as sp
 
-from skdp.column_bounds import ColumnBounds
-from skdp.data.dense import DenseRows
-from skdp.data.sparse import SparseRows
 from skdp.privacy.adjacency import Adjacency
 from skdp.privacy.queries.column_counts import ColumnCountsQuery
 from skdp.privacy.queries.column_moments import ColumnMomentsQuery
+from skdp.privacy.rows.dense_rows import DenseRows
+from skdp.privacy.rows.sparse_rows import SparseRows
+from skdp.problem.column_bounds import ColumnBounds
 from skdp.testing import row_stores
 
 X = np.array(

@@ -8,14 +8,14 @@ import pytest
 from hypothesis import given, settings
 from hypothesis import strategies as st
 
-from skdp.bounds import RowBounds, RowMap, TargetBounds
-from skdp.losses import Huber, Logistic, Softmax, Squared
+from skdp.privacy.accounting.ledger import Spend
 from skdp.privacy.adjacency import Adjacency
-from skdp.privacy.ledger import Spend
 from skdp.privacy.mechanisms.gaussian import GaussianMechanism
 from skdp.privacy.queries.gradient import GradientQuery
 from skdp.privacy.queries.gradient_difference import GradientDifferenceQuery, _around_both
-from skdp.problem import Problem
+from skdp.problem.bounds import RowBounds, RowMap, TargetBounds
+from skdp.problem.losses import Huber, Logistic, Softmax, Squared
+from skdp.problem.problem import Problem
 from skdp.testing import check_sensitivity, row_stores
 
 N, D = 12, 3

@@ -3,11 +3,11 @@
 import numpy as np
 import pytest
 
-from skdp.bounds import RowBounds, TargetBounds
-from skdp.losses import Huber, Logistic, Softmax, Squared
 from skdp.privacy.queries.gradient import GradientQuery
 from skdp.privacy.queries.gradient_sizes import GradientAndShareQuery, GradientSizesQuery
-from skdp.problem import Problem
+from skdp.problem.bounds import RowBounds, TargetBounds
+from skdp.problem.losses import Huber, Logistic, Softmax, Squared
+from skdp.problem.problem import Problem
 from skdp.testing import row_stores
 
 N, D = 8, 3

@@ -3,9 +3,9 @@
 import numpy as np
 import pytest
 
-from skdp.bounds import RowBounds
-from skdp.data.dense import DenseRows
 from skdp.privacy.queries.row_means import RowMeansQuery
+from skdp.privacy.rows.dense_rows import DenseRows
+from skdp.problem.bounds import RowBounds
 
 
 @pytest.mark.parametrize(

@@ -7,14 +7,14 @@ import numpy as np
 import pytest
 import scipy.sparse as sp
 
-from skdp.bounds import RowBounds, TargetBounds
-from skdp.data.sparse import SparseRows
-from skdp.losses import Squared
+from skdp.privacy.accounting.ledger import Spend
 from skdp.privacy.adjacency import Adjacency
-from skdp.privacy.ledger import Spend
 from skdp.privacy.queries.residual_quantile import ResidualQuantileQuery
 from skdp.privacy.queries.selection import SelectionQuery
-from skdp.problem import Problem
+from skdp.privacy.rows.sparse_rows import SparseRows
+from skdp.problem.bounds import RowBounds, TargetBounds
+from skdp.problem.losses import Squared
+from skdp.problem.problem import Problem
 from skdp.testing import row_stores
 
 N, D = 30, 5

@@ -1,0 +1,559 @@
+"""``fit``, ``partial_fit`` and ``act`` of a bandit, written once."""
+
+from __future__ import annotations
+
+from abc import ABC
+from dataclasses import dataclass
+from numbers import Integral, Real
+from typing import Any, ClassVar, Self, final
+
+import numpy as np
+from sklearn.utils._param_validation import Interval
+from sklearn.utils.validation import check_array, check_is_fitted, validate_data
+
+from ..privacy.accounting.events import Event
+from ..privacy.accounting.ledger import Ledger, PrivacySpent
+from ..privacy.adjacency import Adjacency
+from ..privacy.bandit_sessions.bandit_plans import Plan, StreamsPlan
+from ..privacy.bandit_sessions.session_factory import SESSIONS, open_session
+from ..privacy.lock import Home, in_turn
+from ..privacy.randomness import SecretNoise, public_coins, secret_noise
+from ..privacy.rows.reading import unquoted
+from ..problem.bandit_problem import BanditProblem
+from ..problem.losses import Logistic, Squared
+from ..report.carrying import CarriesBudgets
+from ..report.ceiling import charge_for
+from ..report.claims import Claim
+from ..report.receipts import Receipt
+from ..report.rollback import Restoring
+from ..solvers.streaming import StreamingSolver
+from ..validation import check_parameters, one_of
+from .arm_labels import ArmLabels
+from .bandit_choices import (
+    STREAMING,
+    choose_bounds,
+    choose_policy,
+    given_bounds,
+    refuse_unplanned,
+    warn_if_hopeless,
+    warn_of_rewards,
+)
+from .policies import POLICIES, Policy
+from .stream_arms import ArmStreams
+
+__all__ = ["PrivateBandit"]
+
+_LOSSES = {"squared": Squared, "logistic": Logistic}
+
+
+class PrivateBandit(CarriesBudgets, ABC):
+    """A model that acts by released rules, and learns from what came of it.
+
+    A subclass stores its parameters and says what they mean; it never sees a row.
+    """
+
+    _parameter_constraints: ClassVar[dict[str, list[Any]]] = {
+        "epsilon": [Interval(Real, 1e-10, 1e9, closed="both")],
+        "delta": [Interval(Real, 0, 1, closed="neither")],
+        "data_norm": [None, Interval(Real, 1e-100, 1e100, closed="both")],
+        "feature_bound": [None, Interval(Real, 1e-100, 1e100, closed="both")],
+        "reward_bounds": [tuple, list],
+        "loss": [one_of(*_LOSSES)],
+        "policy": [one_of("auto", *POLICIES), Policy],
+        "solver": [one_of(*STREAMING), StreamingSolver],
+        "horizon": [None, Interval(Integral, 1, None, closed="left")],
+        "fit_intercept": ["boolean"],
+        "intercept_scaling": [Interval(Real, 1e-6, 1e6, closed="both")],
+        "adjacency": [one_of(*(a.value for a in Adjacency))],
+        "random_state": ["random_state", np.random.Generator],
+    }
+
+    arms: Any
+    epsilon: float
+    delta: float
+    data_norm: float | None
+    feature_bound: float | None
+    reward_bounds: tuple[float, float]
+    loss: str
+    policy: str | Policy
+    solver: str | StreamingSolver
+    horizon: int | None
+    fit_intercept: bool
+    intercept_scaling: float
+    adjacency: str
+    random_state: Any
+
+    arms_: np.ndarray
+    policy_: Policy
+    n_seen_: int
+    n_released_: int
+    n_features_in_: int
+    _session: BanditStream
+    _progress: StreamNote
+    privacy_spent_: PrivacySpent
+    privacy_ledger_: tuple[Event, ...]
+
+    @final
+    def fit(self, X: Any, a: Any, r: Any) -> Self:
+        """Learn from a log, all of it at once; what was learned before is forgotten.
+
+        Parameters
+        ----------
+        X : array-like of shape (n_samples, n_features)
+            Contexts.
+        a : array-like of shape (n_samples,)
+            Labels of the arms that were pulled, by whatever rule.
+        r : array-like of shape (n_samples,)
+            Rewards.
+
+        Returns
+        -------
+        self
+            The fitted model.
+
+        Raises
+        ------
+        ValueError
+            If parameters or data are malformed. Nothing has been spent then, and the results of an
+            earlier fit are still there.
+        RuntimeError
+            If another thread is fitting the same object. This call has read and spent nothing.
+        """
+        return in_turn(self, "fit", lambda: self._fit(X, a, r))
+
+    @final
+    def partial_fit(self, X: Any, a: Any, r: Any) -> Self:
+        """Learn from some more users; one, or many at once.
+
+        Parameters
+        ----------
+        X : array-like of shape (n_samples, n_features)
+            Contexts.
+        a : array-like of shape (n_samples,)
+            Labels of the arms that were pulled.
+        r : array-like of shape (n_samples,)
+            Rewards.
+
+        Returns
+        -------
+        self
+            The model so far. How the stream is cut into calls makes no difference.
+
+        Raises
+        ------
+        ValueError
+            If parameters or data are malformed, or there are more users than the horizon allows.
+            Nothing has been learned from this call then.
+        """
+        return in_turn(self, "partial_fit", lambda: self._go_on(X, a, r), waits=True)
+
+    @final
+    def act(self, X: Any) -> np.ndarray:
+        """Choose arms for users who come next, exploring as the policy prescribes.
+
+        Parameters
+        ----------
+        X : array-like of shape (n_samples, n_features)
+            Their contexts, in the order in which they come.
+
+        Returns
+        -------
+        ndarray of shape (n_samples,)
+            Labels of arms. Each depends on what was released, the user's own context and coins.
+
+        Raises
+        ------
+        ValueError
+            If contexts are malformed, or parameters are and there was no call before.
+        """
+        if hasattr(self, "_rule"):
+            V = self._contexts(X, new=False)
+        else:
+            V = in_turn(self, "act", lambda: self._first_contexts(X), waits=True)
+        if not hasattr(self, "_coins"):
+            self._coins = public_coins(None)
+        chosen = self._rule.actions(self._problem.contexts.rows(V), self._turn, self._coins)
+        self._turn += len(V)
+        return self.arms_[chosen]
+
+    @final
+    def sample(self, X: Any) -> np.ndarray:
+        """Act, under the name that samplers have for it.
+
+        Parameters
+        ----------
+        X : array-like of shape (n_samples, n_features)
+            Contexts of users who come next.
+        """
+        return self.act(X)
+
+    @final
+    def predict(self, X: Any) -> np.ndarray:
+        """The arm with the largest estimated reward for each context.
+
+        Parameters
+        ----------
+        X : array-like of shape (n_samples, n_features)
+            Contexts.
+
+        Returns
+        -------
+        ndarray of shape (n_samples,)
+            Labels of arms.
+        """
+        best = self._scores(X).argmax(axis=1)
+        return self.arms_[best]
+
+    @final
+    def decision_function(self, X: Any) -> np.ndarray:
+        """Estimated reward of every arm.
+
+        Parameters
+        ----------
+        X : array-like of shape (n_samples, n_features)
+            Contexts; those outside the bounds are brought to them.
+
+        Returns
+        -------
+        ndarray of shape (n_samples, n_arms)
+            In units of rewards, not clipped to their bounds with the squared loss.
+        """
+        scores = self._scores(X)
+        centre, half = self._reward_units()
+        return centre + half * self._problem.mapped_rewards(scores)
+
+    @property
+    def coef_(self) -> np.ndarray:
+        """Released coefficients of each arm, (n_arms, n_features)."""
+        return self._in_user_units()[0]
+
+    @property
+    def intercept_(self) -> np.ndarray:
+        """Released intercepts, (n_arms,)."""
+        return self._in_user_units()[1]
+
+    @final
+    def _in_user_units(self) -> tuple[np.ndarray, np.ndarray]:
+        centre, half = self._reward_units()
+        if self._problem.logistic:
+            centre, half = 0.0, 1.0
+        coef, intercept = self._problem.contexts.in_user_units(self._rule.w)
+        return half * coef, half * intercept + centre
+
+    @final
+    def _needs_new_run(self, method: str) -> bool:
+        """True if there is no stream to go on with, which is fine only before the first."""
+        if hasattr(self, "_session") and self._session.home.here:
+            return False
+        if hasattr(self, "_rule"):
+            raise ValueError(
+                f"{type(self).__name__}.{method} needs a stream that can go on, but this model was "
+                "fitted in one go, unpickled, forked, or interrupted, or went on in a checkpoint. "
+                "Use a clone for a new stream, and skdp.save_checkpoint to take one along."
+            )
+        return True
+
+    @final
+    def _begin_stream(self) -> None:
+        if self.horizon is None:
+            raise ValueError(
+                f"{type(self).__name__} needs horizon, the number of users that a stream will "
+                "have, got None; noise is planned for it. For a log that is all there use fit."
+            )
+        self._begin(int(self.horizon), at_once=False)
+
+    @final
+    def _begin(self, horizon: int, *, at_once: bool) -> None:
+        """Open and pay for a run of so many users."""
+        sizes = len(self._labels), self.n_features_in_
+        adjacency = Adjacency(self.adjacency)
+        policy = choose_policy(
+            self.policy, *sizes, only_entries=self.data_norm is None, solver=self.solver
+        )
+        constant = self.intercept_scaling * self.fit_intercept
+        problem = BanditProblem(
+            *sizes,
+            horizon,
+            loss=_LOSSES[self.loss](),
+            contexts=choose_bounds(
+                policy, self.n_features_in_, self.data_norm, self.feature_bound, constant
+            ),
+            epsilon=float(self.epsilon),
+            delta=float(self.delta),
+            adjacency=adjacency,
+        )
+        policy.check(problem)
+        if policy.contexts == "norm":
+            warn_if_hopeless(problem)
+        plan = policy.plan_at_once(problem) if at_once else policy.plan(problem)
+        ledger = Ledger(self.epsilon, self.delta, calculus=plan.calculus)
+        noise = secret_noise(self.random_state)
+        claim = _charge_begun(self, ledger)
+        self._session = BanditStream(plan, problem, ledger, adjacency, noise, claim)
+        self._progress = StreamNote()
+        self._coins = public_coins(self.random_state)
+        self._problem, self.policy_ = problem, policy
+        self._rule, self._memory = policy.start(problem)
+        self._turn = self.n_seen_ = self.n_released_ = 0
+        self.arms_ = self._labels.labels
+        self.privacy_ledger_, self.privacy_spent_ = ledger.receipt(), ledger.spent()
+
+    @final
+    def _feed(self, X: np.ndarray, arms: np.ndarray, y: np.ndarray) -> None:
+        try:
+            self._session.feed(self, X, arms, y)
+        except BaseException:
+            # Half of a call is learned, and nobody could say which half.
+            del self._session
+            raise
+
+    @final
+    def _fit(self, X: Any, a: Any, r: Any) -> Self:
+        with Restoring(self):
+            rows = self._rows(X, a, r, new=True)
+            self._begin(len(rows[0]), at_once=True)
+        self._feed(*rows)
+        _settle(self)
+        # Its users are all there; a stream that follows is another run.
+        del self._session
+        return self
+
+    @final
+    def _first_contexts(self, X: Any) -> np.ndarray:
+        with Restoring(self):
+            V = self._contexts(X, new=(new := self._needs_new_run("act")))
+            if new:
+                self._begin_stream()
+        return V
+
+    @final
+    def _go_on(self, X: Any, a: Any, r: Any) -> Self:
+        with Restoring(self):
+            new = self._needs_new_run("partial_fit")
+            if not new:
+                _charge_again(self, self._session.claim)
+            rows = self._rows(X, a, r, new=new)
+            if new:
+                self._begin_stream()
+            refuse_unplanned(self, len(rows[0]), self._problem.horizon)
+        self._feed(*rows)
+        return self
+
+    @final
+    def _rows(self, X: Any, a: Any, r: Any, *, new: bool) -> tuple[np.ndarray, ...]:
+        """Validated contexts, numbers of arms and mapped rewards. Changes no state of a run."""
+        X = self._contexts(X, new=new)
+        arms = self._labels.encode(a, len(X))
+        if _plain(r) is None:
+            options = {"ensure_2d": False, "dtype": np.float64, "input_name": "r"}
+            r = unquoted(check_array, r, **options)
+        if r.shape != (len(X),):
+            raise ValueError(
+                f"{type(self).__name__} needs one reward a context, {len(X)} in all, got an array "
+                f"of shape {r.shape}."
+            )
+        low, high = given_bounds(self.reward_bounds)
+        if not (low <= r.min() and r.max() <= high):
+            warn_of_rewards(self)
+        centre, half = self._reward_units()
+        return X, arms, (np.minimum(np.maximum(r, low), high) - centre) / half
+
+    @final
+    def _contexts(self, X: Any, *, new: bool) -> np.ndarray:
+        """Validated contexts, an array of float64. A new run notes their number of features."""
+        if new:
+            self._check_parameters()
+        given = None if new or hasattr(self, "feature_names_in_") else _plain(X)
+        if given is not None and given.ndim == 2 and given.shape[1] == self.n_features_in_:
+            return given
+        return unquoted(validate_data, self, X, reset=new, dtype=np.float64)
+
+    @final
+    def _check_parameters(self) -> None:
+        check_parameters(self)
+        self._labels = ArmLabels(self.arms)
+        given_bounds(self.reward_bounds)
+        if self.data_norm is None and self.feature_bound is None:
+            raise ValueError(
+                f"{type(self).__name__} needs data_norm or feature_bound, a bound on contexts that "
+                "is known without looking at them, got neither."
+            )
+        _charge_planned(self)
+
+    @final
+    def _reward_units(self) -> tuple[float, float]:
+        """Centre and half the width of the bounds on rewards."""
+        low, high = given_bounds(self.reward_bounds)
+        return 0.5 * low + 0.5 * high, 0.5 * high - 0.5 * low
+
+    @final
+    def _scores(self, X: Any) -> np.ndarray:
+        check_is_fitted(self)
+        rows = self._problem.contexts.rows(self._contexts(X, new=False))
+        return rows @ self._rule.w.T
+
+    def __sklearn_is_fitted__(self) -> bool:
+        return hasattr(self, "_rule")
+
+    def __getstate__(self) -> dict[str, Any]:
+        state = super().__getstate__()
+        if "_rule" not in state:
+            return state
+        # Sums, rows and noise stay behind, and so does a seed, which reproduces the noise.
+        left = {"_session", "_coins", "_warned"}
+        return {k: v for k, v in state.items() if k not in left} | {"random_state": None}
+
+
+# It drives solvers, of which nothing in skdp.privacy may know.
+SESSIONS[StreamsPlan] = ArmStreams
+
+
+@dataclass
+class StreamNote:
+    """Note about a stream, in copies and pickles that leave it behind.
+
+    Parameters
+    ----------
+    secretive : bool, default=False
+        Whether it went into a checkpoint.
+    """
+
+    secretive: bool = False
+
+
+@final
+class BanditStream:
+    """The session of a stream, and the loop that feeds it and lets the policy learn.
+
+    It refuses to be pickled, because noise does, except by ``skdp.save_checkpoint``.
+
+    Parameters
+    ----------
+    plan : Plan
+        What will be answered.
+    problem : BanditProblem
+        Public facts.
+    ledger : Ledger
+        Charged here for the whole plan.
+    adjacency : Adjacency
+        Neighbouring relation.
+    noise : SecretNoise
+        Source of the noise.
+    claim : Claim
+        The most that the run may spend.
+    """
+
+    def __init__(
+        self,
+        plan: Plan,
+        problem: BanditProblem,
+        ledger: Ledger,
+        adjacency: Adjacency,
+        noise: SecretNoise,
+        claim: Claim,
+    ) -> None:
+        self._plan, self._problem, self._noise = plan, problem, noise
+        self.home, self.claim = Home(), claim
+        self._session = open_session(plan, problem, ledger, adjacency, noise)
+
+    def feed(self, model: PrivateBandit, X: np.ndarray, arms: np.ndarray, y: np.ndarray) -> None:
+        """Take the rows of one call, and learn what is due."""
+        session, start = self._session, 0
+        while start < len(X):
+            stop = start + min(len(X) - start, session.room or len(X))
+            session.add(X[start:stop], arms[start:stop], y[start:stop])
+            model.n_seen_ += stop - start
+            start = stop
+            if session.due:
+                learned = model.policy_.learn(self._problem, session, model._memory)
+                model._rule, model._memory = learned
+                session.close()
+                model.n_released_ = model.n_seen_
+
+    def resume(self) -> None:
+        """Go on after a checkpoint was loaded; what it held is used up."""
+        kind, state = self.__dict__.pop("_kept")
+        self._session = kind.resumed(self._plan, self._problem, self._noise, state)
+
+    def __getstate__(self) -> dict[str, Any]:
+        kept = type(self._session), self._session.secret_state()
+        plain = {k: v for k, v in vars(self).items() if k != "_session"}
+        return plain | {"_kept": kept}
+
+
+def _charge_planned(model: Any) -> None:
+    """Set aside the budget of a new run, as far as parameters tell, before contexts are looked at.
+
+    Parameters
+    ----------
+    model : estimator
+        Its parameters are valid.
+    """
+    charge = charge_for(model)
+    relation = Adjacency(model.adjacency)
+    charge.reserve(Claim.planned(model.epsilon, model.delta, None, relation), begins=False)
+    charge.remember(model)
+
+
+def _charge_begun(model: Any, ledger: Ledger) -> Claim:
+    """Set aside what the ledger of a run accepts, before anything is charged to it.
+
+    Parameters
+    ----------
+    model : estimator
+        Which has planned the run.
+    ledger : Ledger
+        Of the run.
+
+    Returns
+    -------
+    Claim
+        What was set aside.
+    """
+    claim = Claim.of_ledger(ledger, Adjacency(model.adjacency))
+    charge_for(model, goes_on=True).reserve(claim, begins=True)
+    return claim
+
+
+def _charge_again(model: Any, claim: Claim) -> None:
+    """Put a run that goes on under ceilings that have been set since it began.
+
+    Parameters
+    ----------
+    model : estimator
+        In the middle of a stream.
+    claim : Claim
+        What its ledger accepts.
+    """
+    charge = charge_for(model, goes_on=True)
+    charge.reserve(claim, begins=True)
+    charge.remember(model)
+
+
+def _settle(model: Any) -> None:
+    """Replace what was set aside by what the receipt says, for a run that has ended.
+
+    Parameters
+    ----------
+    model : estimator
+        With its receipt.
+    """
+    charge_for(model, goes_on=True).settle(Receipt.of(model))
+
+
+def _plain(values: Any) -> np.ndarray | None:
+    """The values themselves if they are finite numbers in double precision, and need no look.
+
+    Parameters
+    ----------
+    values : object
+        As given by a user.
+
+    Returns
+    -------
+    ndarray or None
+        None where a validation has to say what is wrong, or convert.
+    """
+    if type(values) is not np.ndarray or values.dtype != np.float64 or not values.size:
+        return None
+    return values if bool(np.isfinite(values).all()) else None

@@ -1,0 +1,197 @@
+"""Choices of a bandit from its parameters and public sizes, before there is a row."""
+
+from __future__ import annotations
+
+from math import inf, isfinite, sqrt
+from numbers import Real
+from typing import Any
+
+from ..exceptions import warn_user
+from ..privacy.accounting import gdp
+from ..problem.bandit_problem import BanditProblem
+from ..problem.contexts import ContextBounds, CubeBounds, NormBounds
+from ..solvers import SOLVERS
+from ..solvers.streaming import StreamingSolver
+from ..validation import shown
+from .policies import POLICIES, BlocksPolicy, GDPolicy, HDBPolicy, Policy, SparsePolicy
+
+__all__ = [
+    "STREAMING",
+    "choose_bounds",
+    "choose_policy",
+    "given_bounds",
+    "refuse_unplanned",
+    "warn_if_hopeless",
+    "warn_of_rewards",
+]
+
+STREAMING = {name for name, kind in SOLVERS.items() if issubclass(kind, StreamingSolver)}
+# Below this, noise leaves nothing of dense contexts for any policy to learn.
+_HOPELESS = 0.15
+# With more moments than these another policy is chosen, for memory and time.
+_MOST_MOMENTS = 4_000_000
+
+
+def choose_policy(
+    policy: str | Policy,
+    n_arms: int,
+    n_features: int,
+    *,
+    only_entries: bool,
+    solver: str | StreamingSolver,
+) -> Policy:
+    """The policy that a parameter stands for.
+
+    Parameters
+    ----------
+    policy : str or Policy
+        As given.
+    n_arms, n_features : int
+        Numbers of arms and features.
+    only_entries : bool
+        Whether contexts are bounded entry by entry and not by their norm.
+    solver : str or StreamingSolver
+        What the policy ``'hdb'`` learns by.
+    """
+    if isinstance(policy, Policy):
+        return policy
+    if policy == HDBPolicy.option():
+        own = solver == "frank_wolfe"
+        return HDBPolicy(solver=None if own else _streaming(solver))
+    if policy != "auto":
+        return POLICIES[policy]()
+    if only_entries:
+        return SparsePolicy()
+    return BlocksPolicy() if n_arms * (n_features + 1) ** 2 <= _MOST_MOMENTS else GDPolicy()
+
+
+def _streaming(solver: str | StreamingSolver) -> Any:
+    return SOLVERS[solver]() if isinstance(solver, str) else solver
+
+
+def choose_bounds(
+    policy: Policy,
+    n_features: int,
+    data_norm: float | None,
+    feature_bound: float | None,
+    intercept: float,
+) -> ContextBounds:
+    """Bounds on contexts in the geometry of the policy.
+
+    Parameters
+    ----------
+    policy : Policy
+        Bounds norms or entries.
+    n_features : int
+        Number of features.
+    data_norm, feature_bound : float or None
+        At least one of them is given; either implies a bound of the other kind.
+    intercept : float
+        Scale of the constant entry; 0 for none. Where entries are bounded it is as large as they.
+    """
+    if policy.contexts == "entries":
+        bound = data_norm if feature_bound is None else feature_bound
+        return CubeBounds(float(bound or inf), float(bool(intercept)))
+    bound = (feature_bound or inf) * sqrt(n_features) if data_norm is None else data_norm
+    return NormBounds(float(bound), intercept)
+
+
+def given_bounds(reward_bounds: Any) -> tuple[float, float]:
+    """Bounds on rewards, as they were given, in double precision.
+
+    Parameters
+    ----------
+    reward_bounds : tuple of float
+        (low, high).
+
+    Raises
+    ------
+    ValueError
+        If they are not two finite numbers in order, or too close together or far apart.
+    """
+    try:
+        low, high = (float(bound) for bound in reward_bounds if isinstance(bound, Real))
+    except (ValueError, OverflowError):
+        low = high = inf
+    if not (isfinite(low) and isfinite(high) and 1e-100 < high - low < 1e100):
+        raise ValueError(
+            "DPContextualBandit needs reward_bounds=(low, high), two finite numbers with low < "
+            f"high, and 1e-100 to 1e100 between them, got {shown(reward_bounds)}; choose bounds "
+            "that are known without looking at rewards."
+        )
+    return low, high
+
+
+def warn_if_hopeless(problem: BanditProblem) -> None:
+    """Say so if dense contexts teach nothing at this budget.
+
+    Parameters
+    ----------
+    problem : BanditProblem
+        Public facts.
+
+    Warns
+    -----
+    UserWarning
+        If users per arm, times mu, over ``2 d^1.5`` is below 0.15.
+    """
+    mu = gdp.mu(problem.epsilon, problem.delta)
+    learnable = problem.horizon / problem.n_arms * mu / (2 * problem.n_features**1.5)
+    if learnable < _HOPELESS:
+        warn_user(
+            f"DPContextualBandit has {problem.horizon} users for {problem.n_arms} arms and "
+            f"{problem.n_features} features at epsilon={problem.epsilon:g}: users per arm, times "
+            f"mu, over 2 d^1.5 is {learnable:.2g}, and below {_HOPELESS} no policy for dense "
+            "contexts does much better than chance. Use fewer features or arms, more users, a "
+            "larger epsilon, or policy='sparse' if few features matter.",
+            UserWarning,
+        )
+
+
+def refuse_unplanned(bandit: Any, n: int, horizon: int) -> None:
+    """Take no more users than noise was planned for.
+
+    Parameters
+    ----------
+    bandit : estimator
+        In the middle of a stream.
+    n : int
+        Number of users that come.
+    horizon : int
+        Number of users that the stream was planned for.
+
+    Raises
+    ------
+    ValueError
+        If not so many are left.
+    """
+    left = horizon - bandit.n_seen_
+    if n > left:
+        raise ValueError(
+            f"{type(bandit).__name__}.partial_fit needs no more users than its horizon of "
+            f"{horizon}, of which {left} are left, got {n}; noise was planned for them. Start "
+            "another stream with a clone."
+        )
+
+
+def warn_of_rewards(bandit: Any) -> None:
+    """Say once that rewards are outside their bounds.
+
+    Parameters
+    ----------
+    bandit : estimator
+        Which clips them.
+
+    Warns
+    -----
+    UserWarning
+        The first time.
+    """
+    if not getattr(bandit, "_warned", False):
+        bandit._warned = True
+        warn_user(
+            f"{type(bandit).__name__} was given rewards outside reward_bounds="
+            f"{tuple(bandit.reward_bounds)}; they are clipped, here and from now on. This warning "
+            "tells of the rewards, so keep it from whoever must not know them.",
+            UserWarning,
+        )

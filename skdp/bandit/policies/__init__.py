@@ -1,0 +1,13 @@
+"""Policies of contextual bandits. A file added here is found by its option string."""
+
+from .base import Policy
+from .blocks_policy import BlocksPolicy
+from .gd_policy import GDPolicy
+from .hdb import HDBPolicy
+from .sparse import SparsePolicy
+
+__all__ = ["POLICIES", "BlocksPolicy", "GDPolicy", "HDBPolicy", "Policy", "SparsePolicy"]
+
+POLICIES: dict[str, type[Policy]] = {
+    policy.option(): policy for policy in (BlocksPolicy, GDPolicy, HDBPolicy, SparsePolicy)
+}

@@ -1,0 +1,116 @@
+"""Ridge regression of every arm, released at the ends of growing blocks."""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+from math import sqrt
+from typing import TYPE_CHECKING, Any, cast
+
+import numpy as np
+
+from ...privacy.bandit_sessions.bandit_plans import MomentPlan, Plan
+from ...problem.bandit_problem import BanditProblem
+from ...validation import check_numbers, shown
+from .base import LEAST_GROWTH, Policy, growing_blocks, zero_weights
+from .choices import Greedy, Rule, TakingTurns, Thompson
+
+if TYPE_CHECKING:
+    from ...privacy.bandit_sessions.arm_moments import ArmMoments, MomentSession
+    from ...privacy.bandit_sessions.base import ArmSession
+
+__all__ = ["BlocksPolicy"]
+
+# Variance of the noise of a mapped reward that the uncertainty of weights is computed with.
+_REWARD_VARIANCE = 0.09
+_LEAST_FIRST_BLOCK = 16
+# Users an arm in the first block, in units of sqrt(p) / mu.
+_TOLD_FROM_NOISE = 1.2
+
+
+@dataclass(frozen=True)
+class BlocksPolicy(Policy):
+    r"""The default: few releases of exact sums instead of many, and all users weigh the same.
+
+    The rule changes at the ends of blocks that grow by a factor, about ``log(T) / log(growth)``
+    times in all. Then the moments ``A_k = sum v v'`` and ``b_k = sum y v`` of each arm over all
+    users so far are released, with noise whose factorisation over the releases keeps its standard
+    deviation s almost the same for all of them. Let ``nu = s sqrt(2 p)`` be the spectral norm of
+    the noise in ``A_k``. Eigenvalues below it cannot be told from zero, so ``B_k`` is
+    ``A_k + nu / 4`` with eigenvalues raised to nu at least, plus 1, and
+
+    .. math:: w_k = B_k^{-1} b_k, \qquad V_k = 0.09 B_k^{-1} + s^2 B_k^{-2},
+
+    where V_k has a part for the noise of rewards and one for the noise of privacy; Thompson
+    sampling explores by it. Directions of which much is known are hardly shrunk, which matters
+    between arms that had more users and arms that had fewer.
+
+    The first block gives every arm in turn to users, and no other user is forced. It ends no sooner
+    than at about ``1.2 K sqrt(p) / mu`` users, mu the Gaussian-DP parameter of the budget, when an
+    arm has had a fifth of nu users (or at a quarter of the horizon): earlier releases would be
+    noise, would be acted on, and would make the noise of all others larger.
+
+    With logistic rewards the weights are twice as large: one Newton step from zero.
+
+    Parameters
+    ----------
+    growth : float, default=1.2
+        Factor by which blocks grow, in [1.001, 1e6].
+    exploration : float, default=0.25
+        Standard deviations by which Thompson sampling changes scores; 0 acts greedily, which is
+        several times as fast and about as good.
+    """
+
+    growth: float = 1.2
+    exploration: float = 0.25
+
+    def check(self, problem: BanditProblem) -> None:
+        """Any problem is taken.
+
+        Parameters
+        ----------
+        problem : BanditProblem
+            Public facts.
+        """
+        check_numbers("BlocksPolicy", growth=self.growth, exploration=self.exploration)
+        if not (LEAST_GROWTH <= self.growth <= 1e6 and 0 <= self.exploration <= 1e6):
+            raise ValueError(
+                "BlocksPolicy needs a growth in [1.001, 1e6] and an exploration of at least 0, got "
+                f"{shown(self.growth)} and {shown(self.exploration)}."
+            )
+
+    def plan(self, problem: BanditProblem) -> Plan:
+        """Moments at the ends of growing blocks."""
+        K, mu = problem.n_arms, sqrt(self.amount(problem))
+        told = min(_TOLD_FROM_NOISE * K * sqrt(problem.n_rows) / mu, problem.horizon / 4)
+        first = max(2 * K, _LEAST_FIRST_BLOCK, int(told))
+        return MomentPlan(growing_blocks(problem.horizon, first, self.growth))
+
+    def plan_at_once(self, problem: BanditProblem) -> Plan:
+        """Moments of all users, once."""
+        return MomentPlan((problem.horizon,))
+
+    def start(self, problem: BanditProblem) -> tuple[Rule, Any]:
+        """Every arm in turn."""
+        return TakingTurns(zero_weights(problem)), None
+
+    def learn(self, problem: BanditProblem, session: ArmSession, memory: Any) -> tuple[Rule, Any]:
+        """Ridge regression from noisy moments."""
+        del memory
+        moments = cast("MomentSession", session).moments()
+        w, factors = _posterior(moments)
+        if problem.logistic:
+            w, factors = 2 * w, 2 * factors
+        rule = Thompson(w, factors, self.exploration) if self.exploration else Greedy(w)
+        return rule, None
+
+
+def _posterior(moments: ArmMoments) -> tuple[np.ndarray, np.ndarray]:
+    """Weights (K, p), and factors (p, K, p) of their covariances."""
+    s, p = moments.scale, moments.vectors.shape[1]
+    noise = s * sqrt(2 * p)
+    values, Q = np.linalg.eigh(moments.matrices)
+    values = np.maximum(values + noise / 4, noise) + 1
+    along = np.einsum("kij,ki->kj", Q, moments.vectors) / values
+    w = np.einsum("kij,kj->ki", Q, along)
+    deviations = np.sqrt(_REWARD_VARIANCE / values + (s / values) ** 2)
+    return w, np.ascontiguousarray((Q * deviations[:, np.newaxis]).transpose(1, 0, 2))

@@ -1,0 +1,78 @@
+"""A stream for each arm of a bandit, all of which take their steps together."""
+
+from __future__ import annotations
+
+from dataclasses import replace
+from typing import Any, final
+
+import numpy as np
+
+from ..estimators.stream import Stream
+from ..privacy.accounting.events import Event
+from ..privacy.accounting.ledger import Ledger, Spend
+from ..privacy.adjacency import Adjacency
+from ..privacy.bandit_sessions.bandit_plans import StreamsPlan
+from ..privacy.bandit_sessions.base import ArmSession
+from ..privacy.randomness import public_coins
+from ..privacy.rows.dense_rows import DenseRows
+
+__all__ = ["ArmStreams"]
+
+
+@final
+class ArmStreams(ArmSession):
+    """Every arm has a stream of its own, fed with its users' rows and with rows of zeros.
+
+    Each user is one row of every stream: the user's own in that of the arm that was pulled, zeros,
+    whose gradient is zero, in all others (except that while arms are forced in turn only the stream
+    of that arm is fed, with zeros if another one was pulled). Streams are opened at the price at
+    which one of them alone would be private.
+
+    Guarantees
+    ----------
+    - *Factor 1.* All streams together cost what one costs. Let a user be replaced. Given all that
+      was released, every other row is asked the same of both. If the arm stays, one stream has
+      another row in that place: it costs the price, and the others nothing. If it changes, one
+      stream has zeros in place of a row, and another one a row in place of zeros: each moves by
+      half as much, so each costs a quarter, together half. This is so for Gaussian noise on sums,
+      whose price goes with the square of the move, and for choices, whose price goes with the
+      square of the range.
+    """
+
+    _plan: StreamsPlan
+
+    def _opening(self, adjacency: Adjacency, spend: Spend) -> Event:
+        problem, coins = self._problem, public_coins(0)
+        alone = replace(self._plan.problem, n_samples=self._plan.updates)
+        self._streams = []
+        for _ in range(problem.n_arms):
+            ledger = Ledger(problem.epsilon, problem.delta, calculus=self._plan.calculus)
+            opened = (alone, self._plan.solver, ledger, adjacency, self._noise, coins)
+            self._streams.append(Stream(*opened, self._plan.updates))
+        # The price of one, which the ledger of the run refuses if it has less left than that.
+        del spend
+        (event,) = ledger.receipt()
+        return event
+
+    def weights(self) -> np.ndarray:
+        """Released weights of all arms, (K, p)."""
+        return np.stack([stream.solution.w for stream in self._streams])
+
+    def _keep(self, V: np.ndarray, arms: np.ndarray, y: np.ndarray) -> None:
+        turn = self._plan.turn(self._seen)
+        targets = 0.5 + 0.5 * y if self._problem.logistic else y
+        fed = range(len(self._streams)) if turn is None else [turn]
+        for k in fed if len(V) else ():
+            mine = (arms == k).astype(np.float64)
+            self._streams[k].feed(DenseRows(V * mine[:, np.newaxis], targets * mine))
+
+    def _forget_block(self) -> None:
+        """Nothing is kept but what streams keep."""
+
+    def _packed(self, value: Any) -> Any:
+        return value
+
+    def _unpacked(self, value: Any) -> Any:
+        for stream in value if isinstance(value, list) else ():
+            stream.resume(self._noise)
+        return value

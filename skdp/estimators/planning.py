@@ -1,0 +1,339 @@
+"""Forecasts of private fits, by arithmetic on public facts, before any data are touched."""
+
+from __future__ import annotations
+
+from collections.abc import Callable
+from dataclasses import dataclass
+from math import ceil, exp, floor, inf, log, sqrt
+from numbers import Integral, Real
+from typing import Any
+
+from ..privacy.accounting import gdp
+from ..privacy.adjacency import Adjacency
+from ..validation import check_delta, shown
+
+__all__ = ["Plan", "plan"]
+
+# Share of what there is to learn that noise takes away, up to which each regime reaches.
+_REGIMES = {"like non-private": 0.05, "some loss": 0.25, "large loss": 0.8, "hopeless": 1.0}
+_BEST = "like non-private"
+# Share of mu^2 that a bound costs which the fit has to find by itself.
+_BOUND_SHARE = 0.04
+# Set by hand on two sets with 20 of 1,000 features: sharp, because a feature that is not found is
+# lost altogether.
+_SELECTION = 3.2
+# Budgets beyond it promise next to nothing, so they are no advice; nor are more rows than that.
+_LARGEST_EPSILON = 10.0
+_MOST_ROWS = 1e12
+_LEAST_DELTA = 1e-300
+# A problem that is small in this sense would be learned if only there were more rows.
+_FEW_FEATURES = 10
+
+
+@dataclass(frozen=True)
+class Plan:
+    """Forecast of a fit. Made by :func:`plan`; print it for sentences.
+
+    Parameters
+    ----------
+    n_samples, n_features : int
+        Size of the data.
+    epsilon, delta : float
+        The promise.
+    n_classes : int or None
+        Number of classes; None for regression.
+    n_informative : int or None
+        Number of features that are expected to matter; None if all may.
+    adjacency : str
+        Neighbouring relation.
+    unknown_bounds : int
+        Number of bounds that the fit has to find.
+    """
+
+    n_samples: int
+    n_features: int
+    epsilon: float
+    delta: float
+    n_classes: int | None
+    n_informative: int | None
+    adjacency: str
+    unknown_bounds: int
+
+    @property
+    def mu(self) -> float:
+        """Part of the budget that is left for learning, in Gaussian differential privacy."""
+        return self._mu(self.epsilon, self.delta)
+
+    @property
+    def sum_noise(self) -> float:
+        """Noise of one sum of numbers between -1 and 1, one a row, that takes the whole budget.
+
+        A standard deviation; what fewer rows than that do together cannot be seen.
+        """
+        return self._reach / self.mu
+
+    @property
+    def relative_noise(self) -> float:
+        """Length of the noise in units of the longest answer, for the release that decides.
+
+        That is the mean gradient were the whole budget spent on it, for regression in coordinates
+        in which all directions are alike; or, where few features matter, the choice of them.
+        Below .05 noise hardly matters; above 1.6 it drowns everything.
+        """
+        return self._noise(self.n_samples, self.n_features, self.epsilon)
+
+    @property
+    def expected_loss(self) -> float:
+        """Share of what there is to learn that noise is expected to take away.
+
+        ``1 - exp(-relative_noise)``. What there is to learn is the accuracy above that of always
+        naming the most frequent class, or R^2.
+        """
+        return 1 - exp(-self.relative_noise)
+
+    @property
+    def regime(self) -> str:
+        """``'like non-private'``, ``'some loss'``, ``'large loss'`` or ``'hopeless'``.
+
+        For an expected loss of up to 5 %, 25 %, 80 %, and more.
+        """
+        return next(name for name, limit in _REGIMES.items() if self.expected_loss <= limit)
+
+    @property
+    def dominated_by(self) -> str:
+        """Obstacle to a better regime, ``'nothing'`` if there is none."""
+        limit = self._limit
+        if self.regime == _BEST:
+            return "nothing"
+        if self.epsilon < 1 and self._noise(self.n_samples, self.n_features, 1.0) <= limit:
+            return "a small budget"
+        few = min(self.n_features, _FEW_FEATURES)
+        if self._noise(self.n_samples, few, self.epsilon) > limit:
+            return "few rows"
+        return "many features" if (self.n_classes or 2) <= 2 else "many features times classes"
+
+    @property
+    def rows_needed(self) -> int | None:
+        """Number of rows from which the next better regime is expected, all else equal.
+
+        None if there is no better one, or beyond 10^12 rows.
+        """
+
+        def enough(n: float) -> bool:
+            return self._noise(n, self.n_features, self.epsilon) <= self._limit
+
+        rows = _least(enough, float(self.n_samples), _MOST_ROWS)
+        return None if self.regime == _BEST or rows is None else ceil(rows)
+
+    @property
+    def epsilon_needed(self) -> float | None:
+        """Budget from which the next better regime is expected; None if none up to 10 does."""
+
+        def enough(budget: float) -> bool:
+            return self._noise(self.n_samples, self.n_features, budget) <= self._limit
+
+        return None if self.regime == _BEST else _least(enough, self.epsilon, _LARGEST_EPSILON)
+
+    @property
+    def features_affordable(self) -> int | None:
+        """Number of features up to which the next better regime is expected.
+
+        None if there is no better one, or not even for a single feature.
+        """
+
+        def enough(ratio: float) -> bool:
+            return self._noise(self.n_samples, self.n_features / ratio, self.epsilon) <= self._limit
+
+        ratio = _least(enough, 1.0, float(self.n_features))
+        return None if self.regime == _BEST or ratio is None else floor(self.n_features / ratio)
+
+    @property
+    def advice(self) -> tuple[str, ...]:
+        """Sentences about changes that would help; empty if there is nothing to gain."""
+        lines = []
+        if self.regime != _BEST:
+            goal = f"for {self._better!r}"
+            if (rows := self.rows_needed) is not None:
+                lines.append(f"{goal}: {_two_digits(rows):,} rows")
+            if (budget := self.epsilon_needed) is not None:
+                lines.append(f"{goal}: epsilon = {_two_digits(budget * 10) / 10:g}")
+            if (features := self.features_affordable) is not None:
+                lines.append(f"{goal}: {features:,} features, chosen without looking at the data")
+            if self.n_classes is None:
+                lines.append("bring all features to similar ranges by constants known beforehand")
+            else:
+                lines.append(
+                    "bring all features to similar ranges by constants known beforehand, then each "
+                    "row to length 1 (Normalizer), so that none is drowned"
+                )
+        for _ in range(self.unknown_bounds):
+            lines.append("give a bound that is known (data_norm, target_bounds): saves 4 %")
+        return tuple(dict.fromkeys(lines))
+
+    def __str__(self) -> str:
+        kind = "regression" if self.n_classes is None else f"{self.n_classes} classes"
+        if self.n_informative is not None:
+            kind += f" on {self.n_informative} of them"
+        cause = self.dominated_by
+        because = "" if cause == "nothing" else f", because of {cause}"
+        lines = [
+            f"{self.n_samples:,} rows, {self.n_features:,} features, {kind}; "
+            f"epsilon = {self.epsilon:g}, delta = {self.delta:.1e}, {self.adjacency}",
+            f"  expected: {self.regime}{because}",
+            f"  about {self.expected_loss:.0%} of what there is to learn is lost to noise "
+            f"(relative noise {self.relative_noise:.2g})",
+            f"  mu = {self.mu:.3g}: what fewer than {self.sum_noise:.2g} rows do cannot be seen",
+            *(f"  - {sentence}" for sentence in self.advice),
+        ]
+        return "\n".join(lines)
+
+    @property
+    def _reach(self) -> float:
+        """Most that a row can move a sum of vectors of length 1."""
+        return Adjacency(self.adjacency).of_sum(1.0)
+
+    @property
+    def _better(self) -> str:
+        names = list(_REGIMES)
+        return names[max(0, names.index(self.regime) - 1)]
+
+    @property
+    def _limit(self) -> float:
+        """Relative noise at which the next better regime begins."""
+        return -log(1 - _REGIMES[self._better])
+
+    def _mu(self, epsilon: float, delta: float) -> float:
+        return gdp.mu(epsilon, delta) * sqrt(1 - _BOUND_SHARE * self.unknown_bounds)
+
+    def _noise(self, n: float, d: float, epsilon: float) -> float:
+        """Relative noise for other sizes; delta shrinks with more rows, as it has to."""
+        delta = max(_LEAST_DELTA, self.delta * (self.n_samples / n) ** 1.1)
+        evidence = n * self._mu(epsilon, delta) / self._reach
+        if self.n_classes is not None:
+            return sqrt((d + 1) * (self.n_classes if self.n_classes > 2 else 1)) / evidence
+        if self.n_informative is not None:
+            return (_SELECTION * self.n_informative * log(d + 1) / evidence) ** 2
+        return (d + 1) / evidence
+
+
+def plan(
+    n_samples: int,
+    n_features: int,
+    *,
+    epsilon: float = 1.0,
+    delta: float | None = None,
+    n_classes: int | None = None,
+    n_informative: int | None = None,
+    adjacency: str = "replace_one",
+    unknown_bounds: int = 0,
+) -> Plan:
+    """Forecast whether learning is realistic, from public facts alone: no data, nothing spent.
+
+    The answer rests on one number, the length of the noise in the mean gradient compared with the
+    longest gradient that a row can have, were the whole budget spent on it: ``a sqrt(p) / (n mu)``
+    for a classifier with p parameters, and ``a d / (n mu)`` for regression, which has to make all
+    directions alike first; ``a`` is 2 for replace-one and 1 for zero-out. Where only s of d
+    features matter, finding them is what decides, and ``n mu`` has to exceed ``s log d`` many
+    times over.
+
+    The thresholds between regimes were set by hand on measured scores of 26 public and synthetic
+    data sets with 353 to 80,000 rows and 8 to 45,000 features at epsilon from .1 to 4, and fit
+    these in about three cells of four, with a neighbouring regime in nearly all others. On two
+    small data sets that they were not set on they were right in 4 of 10 cells and too pessimistic
+    by one regime in 6. How hard a problem is they cannot know: rare classes, strongly correlated
+    features and a low R^2 even without privacy turned out worse than expected (with 3 % positives
+    by two regimes), well separated classes better.
+
+    Parameters
+    ----------
+    n_samples, n_features : int
+        Size of the data that will be fitted, without the intercept.
+    epsilon : float, default=1.0
+        Privacy budget, in [1e-10, 1e9].
+    delta : float, optional
+        Slack of the guarantee, in (0, 1). If None, ``n_samples ** -1.1``.
+    n_classes : int, optional
+        Number of classes. None stands for regression.
+    n_informative : int, optional
+        For regression: how many of the features are expected to matter, if a sparse model is to be
+        fitted. None if all may.
+    adjacency : {'replace_one', 'zero_out'}, default='replace_one'
+        What neighbouring data sets are.
+    unknown_bounds : {0, 1, 2}, default=0
+        How many of ``data_norm`` and (for regression) ``target_bounds`` are left for the fit to
+        find. Each costs 4 % of the budget.
+
+    Returns
+    -------
+    Plan
+        Numbers by name, and sentences when printed.
+
+    Raises
+    ------
+    ValueError
+        If a number is outside its range, or facts contradict each other.
+
+    Examples
+    --------
+    >>> import skdp
+    >>> skdp.plan(1_600, 45_000, n_classes=2, epsilon=0.1).regime
+    'hopeless'
+    >>> skdp.plan(39_000, 107, n_classes=2, epsilon=1.0).regime
+    'like non-private'
+    """
+    _require("n_samples", n_samples, Integral, 2, inf)
+    _require("n_features", n_features, Integral, 1, inf)
+    _require("epsilon", epsilon, Real, 1e-10, 1e9)
+    if n_classes is not None:
+        _require("n_classes", n_classes, Integral, 2, inf)
+    if n_informative is not None:
+        _require("n_informative", n_informative, Integral, 1, n_features)
+        if n_classes is not None:
+            raise ValueError(
+                "plan needs n_informative=None for classification, of which it knows no sparse "
+                f"kind, got n_informative={shown(n_informative)} and n_classes={shown(n_classes)}."
+            )
+    slack = float(n_samples) ** -1.1 if delta is None else delta
+    check_delta("plan", slack)
+    _require("unknown_bounds", unknown_bounds, Integral, 0, 2 if n_classes is None else 1)
+    known = [a.value for a in Adjacency]
+    relation: Any = adjacency  # Whatever it is said to be.
+    if not isinstance(relation, str) or relation not in known:
+        raise ValueError(f"plan needs one of {known} as adjacency, got {shown(relation)}.")
+    return Plan(
+        # Numbers of numpy overflow.
+        n_samples=int(n_samples),
+        n_features=int(n_features),
+        epsilon=float(epsilon),
+        delta=float(slack),
+        n_classes=None if n_classes is None else int(n_classes),
+        n_informative=None if n_informative is None else int(n_informative),
+        adjacency=adjacency,
+        unknown_bounds=unknown_bounds,
+    )
+
+
+def _require(name: str, value: Any, kind: type, low: float, high: float) -> None:
+    counts = isinstance(value, kind) and not isinstance(value, bool)
+    if not (counts and low <= value <= high):
+        what = "a whole number" if kind is Integral else "a number"
+        above = "" if high == inf else f" and at most {high:g}"
+        raise ValueError(
+            f"plan needs {name} to be {what} of at least {low:g}{above}, got {shown(value)}."
+        )
+
+
+def _least(enough: Callable[[float], bool], low: float, high: float) -> float | None:
+    """Least number between two positive ones that is enough; None if even the larger one is not."""
+    if high < low or not enough(high):
+        return None
+    while high / low > 1 + 1e-9:
+        middle = sqrt(low * high)
+        low, high = (low, middle) if enough(middle) else (middle, high)
+    return high
+
+
+def _two_digits(number: float) -> int:
+    """Rounded up to two leading digits."""
+    unit = 10 ** max(0, len(str(ceil(number))) - 2)
+    return ceil(number / unit) * unit

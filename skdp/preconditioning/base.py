@@ -1,0 +1,128 @@
+"""Base of conditioners: stages before the solver that choose public coordinates for rows."""
+
+from __future__ import annotations
+
+from abc import ABC, abstractmethod
+from dataclasses import dataclass, replace
+from math import sqrt
+from typing import TYPE_CHECKING, ClassVar, final
+
+import numpy as np
+
+from ..problem.bounds import RowMap
+from ..problem.penalties import Tikhonov
+from ..problem.problem import Problem
+
+if TYPE_CHECKING:
+    from ..privacy.oracle import Oracle
+
+__all__ = ["Conditioner", "mapped"]
+
+
+@dataclass(frozen=True)
+class Conditioner(ABC):
+    """Spends a share of the budget to state the same problem in better coordinates.
+
+    Like a solver it is a deterministic function of the oracle's answers and of public coins.
+    ``takes_wide`` says whether it can take sparse rows of many features.
+    """
+
+    takes_wide: ClassVar[bool] = False
+
+    @final
+    def check(self, problem: Problem) -> None:
+        """Refuse a problem that cannot be conditioned, before anything is charged.
+
+        Parameters
+        ----------
+        problem : Problem
+            As for ``prepare``.
+
+        Raises
+        ------
+        ValueError
+            If it would make sparse rows of many features dense, or penalty or constraint mean
+            something in the user's coordinates only.
+        """
+        name = type(self).__name__
+        if problem.wide and not self.takes_wide:
+            raise ValueError(
+                f"{name} mixes features and so needs dense rows, or sparse ones of up to 1000 "
+                f"features, got sparse rows of {problem.n_features}. Pass precondition='auto' or "
+                "None."
+            )
+        if problem.tied_to_coordinates:
+            raise ValueError(
+                f"{name} needs a ridge penalty or none, and no constraint, got "
+                f"{problem.regularizer} and {problem.constraint}. Pass precondition=None."
+            )
+
+    def acts(self, problem: Problem, mu: float, *, known: bool) -> bool:
+        """Whether there are rows and budget enough to choose coordinates at all.
+
+        Parameters
+        ----------
+        problem : Problem
+            As for ``prepare``; only its public sizes count.
+        mu : float
+            Gaussian-DP parameter of the budget that will be left.
+        known : bool
+            Whether coordinates that were released earlier will be passed in.
+        """
+        del problem, mu, known
+        return True
+
+    @final
+    def prepare(
+        self,
+        problem: Problem,
+        oracle: Oracle,
+        rng: np.random.Generator,
+        known: RowMap | None = None,
+    ) -> Problem:
+        """The problem with rows in public coordinates, and the same starting point in them.
+
+        Parameters
+        ----------
+        problem : Problem
+            In the user's coordinates.
+        oracle : Oracle
+            Answers questions about the rows.
+        rng : Generator
+            Public coins.
+        known : RowMap, optional
+            Coordinates that this conditioner has released for rows like these, for example for
+            those of an earlier part of a stream.
+        """
+        if problem.initial is None:
+            return self._prepare(problem, oracle, rng, known)
+        start = problem.initial.reshape(problem.n_rows, -1)
+        conditioned = self._prepare(replace(problem, initial=None), oracle, rng, known)
+        model = problem.in_user_coordinates(start)
+        return replace(conditioned, initial=conditioned.from_user_coordinates(*model))
+
+    @abstractmethod
+    def _prepare(
+        self,
+        problem: Problem,
+        oracle: Oracle,
+        rng: np.random.Generator,
+        known: RowMap | None,
+    ) -> Problem:
+        """The problem, which names no starting point, with rows in public coordinates."""
+
+
+def mapped(problem: Problem, row_map: RowMap) -> Problem:
+    """The problem with rows in the coordinates of the map, its ridge still on the user's.
+
+    The constant column keeps its size in units of the norm of rows.
+    """
+    old = problem.bounds
+    constant = old.intercept_value / old.data_norm * row_map.norm
+    root = sqrt(problem.strong_convexity)
+    factor = row_map.scale if row_map.matrix is None else row_map.jacobian()
+    return replace(
+        problem,
+        bounds=replace(old, intercept_value=constant, row_map=row_map),
+        regularizer=Tikhonov(root * factor) if root else problem.regularizer,
+    )

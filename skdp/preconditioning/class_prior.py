@@ -1,0 +1,130 @@
+"""Noisy frequencies of the classes, and the start and the weights that follow from them."""
+
+from __future__ import annotations
+
+from dataclasses import replace
+from math import sqrt
+from typing import TYPE_CHECKING
+
+import numpy as np
+
+from ..exceptions import warn_user
+from ..problem.losses import Logistic, Softmax
+from ..problem.problem import Problem
+
+if TYPE_CHECKING:
+    from ..privacy.oracle import Oracle
+
+__all__ = ["balancing_offset", "with_class_prior"]
+
+# Share of what is left of mu^2 that the counts may cost.
+_SHARE = 0.02
+# Largest noise of a class's share of the rows, times the number of classes, at which it is asked.
+_VISIBLE = 0.3
+# How much of the balance is brought about by weights where an offset can bring about the rest.
+# More silences the rows of common classes, less goes wrong where clipping bends the log-odds.
+_IN_WEIGHTS = 0.75
+
+
+def with_class_prior(problem: Problem, oracle: Oracle, *, balanced: bool) -> Problem:
+    r"""The problem with a starting intercept, and weights if asked for, from noisy class counts.
+
+    One histogram of the labels costs 2 % of what is left of the budget. The counts c are first
+    brought to sum to the public number of rows n, which takes the common part off their noise:
+    with two classes what is left is ``(n + c_1 - c_0) / 2``, as precise (standard deviation
+    1 / mu under replace-one) as a count of one class alone would be. Shares ``p_k`` then have the
+    standard deviation of that noise as a floor, and at least one row.
+
+    For losses whose scores are log-odds, and with an intercept, the solver starts at the
+    log-odds of the classes, with all other weights zero: a rare class need not first be found out
+    to be rare. If balanced, the weight of a class is ``p_k^{-3/4}`` there, times a constant that
+    makes the mean weight of a row 1, and :func:`balancing_offset` is the rest of the balance.
+    Without an intercept, or for other losses, the weights are ``1 / (K p_k)``.
+
+    Where the counts would be drowned in noise, which public facts alone decide, nothing is asked
+    and the problem stays as it is.
+
+    Parameters
+    ----------
+    problem : Problem
+        In the coordinates in which it is going to be solved.
+    oracle : Oracle
+        Counts the encoded labels.
+    balanced : bool
+        Whether classes get weights.
+
+    Warns
+    -----
+    UserWarning
+        If weights are asked for where counts would be drowned in noise.
+    """
+    # An earlier model knows better than the counts where to start.
+    start = problem.initial is None and _log_odds(problem) and _start_is_finite(problem)
+    if not (balanced or start):
+        return problem
+    k, n = max(2, problem.loss.n_scores), problem.n_samples
+    spend = oracle.budget.fraction(_SHARE).whole()
+    noise = oracle.adjacency.of_histogram() / sqrt(spend.amount) * sqrt((k - 1) / k)
+    if k * noise > _VISIBLE * n:
+        if balanced:
+            warn_user(
+                "class_weight='balanced' needs class counts, which noise would drown at this "
+                f"budget, {n} rows and {k} classes; all classes get weight 1. Use a larger "
+                "epsilon, or give public weights.",
+                UserWarning,
+            )
+        return problem
+    counts = oracle.histogram("target", np.arange(1, k) - 0.5, spend=spend)
+    counts += (n - counts.sum()) / k
+    shares = np.maximum(counts, max(1.0, noise))
+    shares /= shares.sum()
+    weights = problem.class_weight
+    if balanced:
+        raised = shares ** -(_IN_WEIGHTS if _log_odds(problem) else 1.0)
+        weights = tuple((raised / (shares @ raised)).tolist())
+        problem = replace(problem, class_weight=weights)
+    if not start:
+        return problem
+    w = problem.start()
+    w[-1:] = _as_scores(np.log(shares * np.array(weights or 1.0))) / problem.bounds.intercept_value
+    return replace(problem, initial=w)
+
+
+def balancing_offset(problem: Problem) -> np.ndarray:
+    r"""Shift of the intercepts of a solution that makes classes count as equally frequent.
+
+    With weights ``c_k`` the minimiser of the logistic loss over all functions is the log-odds plus
+    ``log c_k``, so that weights ``p_k^{-3/4}`` move log-odds by three quarters of what separates
+    the classes' frequencies. The offset, ``log(c_k) / 3``, is the last quarter. Together that is
+    what weights ``1 / p_k`` would do, but rows of common classes, which those would all but
+    silence, contribute more.
+
+    Parameters
+    ----------
+    problem : Problem
+        As returned by :func:`with_class_prior` with ``balanced=True``.
+
+    Returns
+    -------
+    ndarray of shape (n_scores,)
+        Zeros where the weights are the whole of the balance.
+    """
+    if problem.class_weight is None or not _log_odds(problem):
+        return np.zeros(problem.loss.n_scores)
+    return (1 / _IN_WEIGHTS - 1) * _as_scores(np.log(problem.class_weight))
+
+
+def _log_odds(problem: Problem) -> bool:
+    """True if the intercept can carry log-odds of the classes."""
+    return isinstance(problem.loss, Logistic | Softmax) and problem.bounds.intercept_value > 0
+
+
+def _start_is_finite(problem: Problem) -> bool:
+    return min(problem.class_weight or (1.0,)) > 0
+
+
+def _as_scores(log_shares: np.ndarray) -> np.ndarray:
+    """Log-odds of the second class of two, or one score a class with mean zero."""
+    if log_shares.size == 2:
+        return log_shares[1:] - log_shares[:1]
+    return log_shares - log_shares.mean()

@@ -1,0 +1,152 @@
+"""Whiten the rows, intercept column included, by noisy moments asked for several times."""
+
+from __future__ import annotations
+
+from dataclasses import dataclass, replace
+from math import sqrt
+from typing import TYPE_CHECKING
+
+import numpy as np
+
+from ..problem.bounds import RowMap
+from ..problem.penalties import Tikhonov
+from ..problem.problem import Problem
+from .base import Conditioner
+
+if TYPE_CHECKING:
+    from ..privacy.oracle import Oracle
+
+__all__ = ["Looks"]
+
+# So that a row at the bound is not scaled down by rounding.
+_LONGER = 1 + 1e-9
+# Half the spectral norm of the noise, from where a look would be more noise than answer.
+_DROWNED = 0.5
+# Share of what all looks may cost for the one look in coordinates that are known.
+_SHARE_OF_A_FURTHER_LOOK = 0.125
+
+
+@dataclass(frozen=True)
+class Looks(Conditioner):
+    r"""Moments asked for repeatedly, each time in the coordinates released so far.
+
+    The noise of a look is isotropic in the coordinates in which it is asked, and as large as the
+    rows' norm bound squared. In coordinates where the rows are already nearly white, rows are only
+    as long as the root of the number of directions that stand out of the noise, and the noise is
+    small beside every eigenvalue, so the next look resolves what the one before could not. Each
+    look multiplies the coordinates by ``U diag(ev + lam)^{-1/2}``, where ``U, ev`` is the spectrum
+    of the answer and ``lam`` half the expected spectral norm of its noise.
+
+    The map that results is linear and leaves rows as long as they are, so a linear model after it
+    is one before it. A constant column joins the features, and a ridge penalty becomes a quadratic
+    form, with the same meaning in the user's coordinates.
+
+    Where coordinates are known from other rows of the same kind, as in the later parts of a stream,
+    one look in those is enough, for an eighth of the share.
+
+    Parameters
+    ----------
+    share : float, default=0.4
+        Share of mu^2 for all looks together.
+    looks : int, default=3
+        Number of looks. Further ones are left out, and cost nothing, if noise would drown them.
+    row_clip : float, default=2.0
+        Rows longer than this many times the root of the effective dimension are scaled down to it
+        during the second and later looks.
+    least : float, default=100.0
+        If the number of rows times mu is smaller, there are no looks and the problem stays as it
+        is: noise would hide what there is to learn about the coordinates.
+    shrink : bool, default=False
+        Whether to take off the spread of eigenvalues that noise alone brings about, which leaves
+        directions alike where noise hides how they differ.
+    """
+
+    share: float = 0.4
+    looks: int = 3
+    row_clip: float = 2.0
+    least: float = 100.0
+    shrink: bool = False
+
+    def acts(self, problem: Problem, mu: float, *, known: bool) -> bool:
+        """Whether noise would leave something to learn about the coordinates."""
+        return known or problem.n_samples * mu >= self.least
+
+    def _prepare(
+        self,
+        problem: Problem,
+        oracle: Oracle,
+        rng: np.random.Generator,
+        known: RowMap | None,
+    ) -> Problem:
+        del rng
+        budget, bounds, p = oracle.budget, problem.bounds, problem.n_rows
+        if known is None:
+            if not self.acts(problem, budget.mu, known=False):
+                return problem
+            matrix, effective = np.eye(p), 1.0
+            spends = budget.fraction(self.share).split(self.looks)
+        else:
+            matrix, effective = _matrix_of(known, bounds.intercept_value), _squared(known, p)
+            spends = [budget.fraction(_SHARE_OF_A_FURTHER_LOOK * self.share).whole()]
+        look, sd = problem, 0.0
+        for k, spend in enumerate(spends):
+            if k > 0 or known is not None:
+                norm = self.row_clip * sqrt(effective)
+                # Noise grows with the square of the norm; eigenvalues are now 1 at most.
+                if _ridge(sd * (norm / look.row_norm) ** 2, p) > _DROWNED:
+                    break
+                look = self._mapped(problem, matrix, norm)
+            answer, sd = oracle.for_problem(look).second_moments(full=True, spend=spend)
+            values, vectors = np.linalg.eigh(answer)
+            ridge = _ridge(sd, p)
+            values = np.maximum(_shrunk(values, ridge) if self.shrink else values, 0.0)
+            if known is not None and ridge > _DROWNED:
+                break
+            matrix = matrix @ (vectors / np.sqrt(values + ridge))
+            effective = max(1.0, float(np.sum(values / (values + ridge))))
+        reach = np.linalg.norm(matrix, 2) * bounds.row_norm
+        conditioned = self._mapped(problem, matrix, _LONGER * float(reach), sqrt(effective))
+        strength = sqrt(problem.strong_convexity)
+        if strength > 0:
+            penalty = Tikhonov(strength * matrix[: problem.n_features])
+            conditioned = replace(conditioned, regularizer=penalty)
+        return conditioned
+
+    @staticmethod
+    def _mapped(
+        problem: Problem, matrix: np.ndarray, norm: float, typical: float | None = None
+    ) -> Problem:
+        d, bounds = problem.n_features, problem.bounds
+        shift = np.zeros(len(matrix))
+        if bounds.intercept_value:
+            shift = -bounds.intercept_value * matrix[-1]
+        row_map = RowMap(np.ones(d), matrix[:d], shift, norm, typical)
+        mapped = replace(bounds, intercept_value=0.0, row_map=row_map)
+        return replace(problem, n_features=len(matrix), bounds=mapped)
+
+
+def _matrix_of(row_map: RowMap, constant: float) -> np.ndarray:
+    """The matrix behind coordinates that this conditioner has released."""
+    matrix = row_map.jacobian()
+    return np.vstack([matrix, -row_map.shift / constant]) if constant else matrix
+
+
+def _squared(row_map: RowMap, p: int) -> float:
+    return float(p) if row_map.typical is None else row_map.typical**2
+
+
+def _ridge(sd: float, p: int) -> float:
+    """Half the expected spectral norm of symmetric noise, sd on the diagonal, sd / sqrt(2) off."""
+    return 0.5 * sd * sqrt(2 * p)
+
+
+def _shrunk(values: np.ndarray, ridge: float) -> np.ndarray:
+    """Eigenvalues less the part of their spread that noise alone brings about.
+
+    As in the estimator of James and Stein: those of noise are spread over a half circle of radius
+    twice the ridge, whose variance is the square of the ridge.
+    """
+    spread = values - values.mean()
+    variance = float(np.mean(spread**2))
+    share = max(0.0, 1 - ridge**2 / variance) if variance > 0 else 0.0
+    return values.mean() + share * spread

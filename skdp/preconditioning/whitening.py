@@ -1,0 +1,107 @@
+"""Centre, scale and, where it is worth it, whiten the rows by one noisy look at their moments."""
+
+from __future__ import annotations
+
+from dataclasses import dataclass, replace
+from math import sqrt
+from typing import TYPE_CHECKING
+
+import numpy as np
+
+from ..problem.bounds import RowMap
+from ..problem.problem import Problem
+from .base import Conditioner, mapped
+
+if TYPE_CHECKING:
+    from ..privacy.oracle import Oracle
+
+__all__ = ["Whitening"]
+
+# Eigenvalues stand out of the noise where n mu exceeds this many sqrt(d).
+_RESOLVED = 100.0
+_MOST_FEATURES = 500
+# Below this many sqrt(d) the noise of the mean is longer than the rows themselves.
+_LEAST = 2.0
+
+
+@dataclass(frozen=True)
+class Whitening(Conditioner):
+    """Rows in coordinates of about equal size, and clipped to their typical length there.
+
+    Gaussian noise is isotropic, so it hurts least where the signal is. A row whose length is
+    mostly the common mean, or one long feature, spends its sensitivity on nothing. One noisy look
+    at the second moments of ``[x, R]`` gives mean and variances; with enough data also the
+    covariance C of the scaled features, whose inverse fourth root (with a ridge at the level of
+    its noise) makes directions more alike without blowing up those that are all noise.
+
+    Parameters
+    ----------
+    share : float, default=0.1
+        Share of mu^2 for the look.
+    full : bool, optional
+        Whether to use the full covariance, or only to centre and scale, which takes memory for a
+        few rows only. By default full where its eigenvalues are resolved: ``n mu >= 100 sqrt(d)``
+        for the mu of the look, d <= 500. Then also neither, at no cost, where not even the mean
+        is resolved: ``n mu < 2 sqrt(d)``.
+    """
+
+    share: float = 0.1
+    full: bool | None = None
+
+    def acts(self, problem: Problem, mu: float, *, known: bool) -> bool:
+        """Whether noise would leave something to learn about the coordinates."""
+        del known
+        look = sqrt(self.share) * mu
+        return self.full is not None or problem.n_samples * look >= _LEAST * sqrt(
+            problem.n_features
+        )
+
+    def _prepare(
+        self,
+        problem: Problem,
+        oracle: Oracle,
+        rng: np.random.Generator,
+        known: RowMap | None,
+    ) -> Problem:
+        del known
+        budget = oracle.budget
+        look = budget.fraction(self.share)
+        n, d, R = problem.n_samples, problem.n_features, problem.bounds.data_norm
+        full = self.full
+        if full is None:
+            if not self.acts(problem, budget.mu, known=False):
+                return problem
+            full = d <= _MOST_FEATURES and n * look.mu >= _RESOLVED * sqrt(d)
+        # [x, R]: the last column of its second moments is R times the mean.
+        asked = replace(problem, bounds=replace(problem.bounds, intercept_value=R))
+        moments, sd = oracle.for_problem(asked).second_moments(full=full, spend=look.whole())
+        squares, mean = (np.diag(moments), moments[d]) if full else moments
+        squares, mean = squares[:d], mean[:d] / R
+        length = float(mean @ mean)
+        # James and Stein: a mean that is all noise is no mean. Without an intercept nothing could
+        # make up for a shift.
+        noise = d * sd**2 / (2 * R**2)
+        centred = problem.bounds.intercept_value > 0 and length > noise
+        mean = mean * (1 - noise / length) if centred else np.zeros(d)
+        variances = squares - mean**2
+        scale = 1 / np.sqrt(np.maximum(variances, 2 * sd) + 1e-4 * R**2 / d)
+        matrix = None
+        spread = np.maximum(variances * scale**2, 0.0)
+        if full:
+            covariance = scale[:, None] * (moments[:d, :d] - np.outer(mean, mean)) * scale
+            values, vectors = np.linalg.eigh(covariance)
+            values = np.maximum(values, 0.0)
+            floor = 0.25 * _edge(scale, sd, rng) + 0.001 * values.mean()
+            matrix = vectors * (values + floor) ** -0.25
+            spread = values / np.sqrt(values + floor)
+        # Clipping at the typical length is a bias that small budgets want and huge ones do not.
+        typical = sqrt(max(float(spread.sum()), 1.0)) * min(4.0, max(1.0, budget.mu / 2))
+        shift = RowMap(scale, matrix, np.zeros(d)).push_forward(mean)
+        return mapped(problem, RowMap(scale, matrix, shift, typical))
+
+
+def _edge(scale: np.ndarray, sd: float, rng: np.random.Generator) -> float:
+    """Spectral norm of a simulated noise matrix as large as the one in the scaled covariance."""
+    normals = rng.standard_normal((scale.size, scale.size))
+    noise = scale[:, None] * ((normals + normals.T) * (sd / 2)) * scale
+    return float(np.linalg.norm(noise, 2))

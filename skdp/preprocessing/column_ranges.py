@@ -1,0 +1,176 @@
+"""Private bounds of single features: where nearly all values of each feature lie.
+
+Two quantiles of every feature are searched for at once, by halving: each step asks for noisy counts
+of rows below one edge for each quantile, and goes on in the half where the quantile is. The first
+steps halve a grid of powers of 4 of both signs, so that no bound on the size of a feature has to be
+known; the others halve the interval between two of them. A few rows, however large, move neither
+quantile further than their number.
+"""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+from math import log, sqrt
+
+import numpy as np
+
+from ..exceptions import warn_user
+from ..privacy.accounting.ledger import Budget, Spend
+from ..privacy.oracle import Oracle
+from ..problem.column_bounds import ColumnBounds
+
+__all__ = ["Search", "private_column_bounds"]
+
+# 255 edges, 256 cells between and around them: the range of single precision.
+_POWERS = 4.0 ** np.arange(-63, 64)
+_EDGES = np.concatenate([-_POWERS[::-1], [0.0], _POWERS])
+_ENDS = np.concatenate([[-(4.0**64)], _EDGES, [4.0**64]])
+_COARSE_STEPS = 8
+_LEAST_STEPS, _MOST_STEPS = 4, 12
+# Where known bounds are halved instead: to a 256th at least.
+_LEAST_WITHIN, _MOST_WITHIN = 8, 16
+# A search in noise of this share of the rows finds nothing.
+_BLIND = 0.25
+# Features in an interval as short as this around zero seem to be zero.
+_NOTHING = 4.0**-62
+
+
+@dataclass(frozen=True)
+class Search:
+    """Plan of a search for the bounds of features; settled from public facts.
+
+    Parameters
+    ----------
+    steps : int
+        Number of halvings between bounds that are known or found on the grid.
+    coarse : int
+        Number of halvings of the grid before.
+    spend : Spend
+        What each of them may cost.
+    tail : float
+        Share of the rows that each bound leaves out, about.
+    """
+
+    steps: int
+    coarse: int
+    spend: Spend
+    tail: float
+
+    @classmethod
+    def planned(
+        cls,
+        oracle: Oracle,
+        budget: Budget,
+        n_samples: int,
+        n_features: int,
+        *,
+        tail: float,
+        within: bool,
+    ) -> Search | None:
+        """The finest search whose noise does not hide the tails; None if noise hides all.
+
+        Each of the comparisons may go wrong by noise. So that none does, but once in a thousand
+        fits, a tail has to be ``sqrt(2 log m) + 1`` standard deviations of the m counts; where the
+        one that is wanted is smaller, it is made larger.
+
+        Parameters
+        ----------
+        oracle : Oracle
+            Knows the noise of a count; nothing is asked.
+        budget : Budget
+            What all steps may cost.
+        n_samples, n_features : int
+            Public sizes.
+        tail : float
+            Share of rows to leave out at each end.
+        within : bool
+            Whether bounds are known within which to search.
+        """
+        coarse = 0 if within else _COARSE_STEPS
+        least, most = (_LEAST_WITHIN, _MOST_WITHIN) if within else (_LEAST_STEPS, _MOST_STEPS)
+        for steps in range(most, least - 1, -1):
+            spend = Spend(budget.amount / (coarse + steps))
+            m = 2 * n_features * (coarse + steps)
+            scale = oracle.column_counts_scale(2 * n_features, spend=spend)
+            visible = (sqrt(2 * log(m)) + 1) * scale / n_samples
+            if visible <= tail or steps == least:
+                break
+        return cls(steps, coarse, spend, max(tail, visible)) if visible <= _BLIND else None
+
+
+def private_column_bounds(
+    oracle: Oracle,
+    budget: Budget,
+    n_samples: int,
+    n_features: int,
+    *,
+    tail: float,
+    within: ColumnBounds | None = None,
+    stretch: float = 1.0,
+) -> ColumnBounds:
+    """Intervals outside of which about ``tail`` of the rows lie at each end, feature by feature.
+
+    Parameters
+    ----------
+    oracle : Oracle
+        Asked for counts of rows below edges.
+    budget : Budget
+        What is spent on it.
+    n_samples, n_features : int
+        Public sizes.
+    tail : float
+        Share of rows to leave out at each end, in (0, 1/2). Where noise hides so few rows, more are
+        left out.
+    within : ColumnBounds, optional
+        Bounds that are known; the search stays within.
+    stretch : float, default=1.0
+        By what intervals that are found are lengthened, about their middles.
+
+    Returns
+    -------
+    ColumnBounds
+        ``(-1, 1)`` for features that seem to be zero. If the budget is too small for the number of
+        rows to see anything, nothing is asked, and all are ``within``, or ``(-1, 1)``, with a
+        warning.
+    """
+    search = Search.planned(
+        oracle, budget, n_samples, n_features, tail=tail, within=within is not None
+    )
+    usual = ColumnBounds(-np.ones(n_features), np.ones(n_features)) if within is None else within
+    if search is None:
+        instead = "(-1, 1)" if within is None else "what bounds gives"
+        warn_user(
+            "The share of the budget set aside to find the ranges of features privately is too "
+            f"small for this number of rows and features; {instead} is used for all. Pass bounds "
+            "if you know them, or a larger epsilon.",
+            UserWarning,
+        )
+        return usual
+    wanted = n_samples * np.array([search.tail, 1 - search.tail])
+    if within is None:
+        low, high = _cells(oracle, search, n_samples, n_features, wanted)
+    else:
+        low, high = (np.repeat(end[:, None], 2, axis=1) for end in (within.low, within.high))
+    for _ in range(search.steps):
+        middle = 0.5 * low + 0.5 * high
+        above = oracle.column_counts(middle, n_samples, spend=search.spend) < wanted
+        low, high = np.where(above, middle, low), np.where(above, high, middle)
+    # Of the interval that holds the lower quantile its lower end, and the other way round.
+    bottom, top = low[:, 0], high[:, 1]
+    none = top - bottom < _NOTHING
+    centre, half = 0.5 * bottom + 0.5 * top, stretch * (0.5 * top - 0.5 * bottom)
+    low, high = (bottom, top) if stretch == 1 else (centre - half, centre + half)
+    return ColumnBounds(np.where(none, usual.low, low), np.where(none, usual.high, high))
+
+
+def _cells(
+    oracle: Oracle, search: Search, n_samples: int, n_features: int, wanted: np.ndarray
+) -> tuple[np.ndarray, np.ndarray]:
+    """Ends, (d, 2) each, of the cells of the grid that hold the two quantiles."""
+    first = np.zeros((n_features, 2), dtype=np.intp)
+    last = np.full((n_features, 2), _EDGES.size)
+    for _ in range(search.coarse):
+        middle = (first + last) // 2
+        above = oracle.column_counts(_EDGES[middle], n_samples, spend=search.spend) < wanted
+        first, last = np.where(above, middle + 1, first), np.where(above, last, middle)
+    return _ENDS[first], _ENDS[first + 1]

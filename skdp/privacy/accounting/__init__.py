@@ -1,0 +1,1 @@
+"""Accounting: what releases cost, and the ledger that they are charged to."""

@@ -1,0 +1,265 @@
+r"""What single events say to an accountant that adds up whole fits.
+
+Three views of an event, each a function with one branch for each kind of event, so that a kind that
+is defined elsewhere can add its own with ``register``:
+
+* :func:`renyi`: its Renyi divergence of an order, the same in both directions;
+* :func:`gaussian_price`: the least mu^2 that is known such that it is mu-GDP;
+* :func:`grouped`: the event that it would be if neighbours differed by k steps.
+
+A kind without a branch has an infinite price in the first two and no third; composition then takes
+the (epsilon, delta) that its fit declared.
+
+Choices as Gaussian releases
+----------------------------
+*A choice of range eta is mu-GDP for* ``mu = 2 Phi^-1(1 / (1 + exp(-eta / 2)))``. Proof. The ratio x
+of the probabilities of an outcome on two neighbours lies in ``[e^(t - eta), e^t]`` for some t
+(Durfee and Rogers, 2019) and has mean 1 under the second. ``H_g = E[(x - g)_+]`` is the mean of a
+convex function, so no distribution of x has a larger one than that on the two ends of the interval
+with the same mean: an event with probabilities p and q, ``logit p - logit q = eta``. Telling N(0,
+1) from N(m, 1) by a threshold gives just that event for ``m = Phi^-1(p) - Phi^-1(q)``, so what
+holds for an m-GDP release holds for the choice. The slope of ``Phi^-1`` against the logit is even
+and falls to both sides of 1/2 (a test looks at it on a grid), so m is largest for ``p = 1 - q``.
+
+For small eta this is ``mu^2 = pi eta^2 / 8``, which is pi/2 times what zero-concentrated DP takes;
+the factor is smaller for larger eta (the slope falls). That is what counting choices in the exact
+calculus of Gaussian releases costs.
+
+A perturbed objective
+---------------------
+By step 4 of the proof in :mod:`skdp.privacy.accounting.perturbation` the log-ratio of the
+densities is at most ``J + max_v L_v``, with four vertices v whose L_v are normal, mean ``T_v / 2``
+and variance ``T_v``, on the first of the neighbours. Hence, for a > 1,
+
+    E_Q[(P/Q)^a] = E_P[(P/Q)^(a - 1)] <= e^((a - 1) J) sum_v E[e^((a - 1) L_v)],
+
+and ``E[e^((a - 1) L_v)] = e^(a (a - 1) T_v / 2)``. With s = (sensitivity / noise)^2 the T_v are s,
+s/4, s/4 and 0, and the noise on the computed minimiser is a Gaussian release besides.
+"""
+
+from __future__ import annotations
+
+from dataclasses import replace
+from functools import singledispatch
+from math import inf, isinf
+
+from scipy.special import expit, logsumexp, ndtri
+
+from ..adjacency import Adjacency
+from . import gdp, zcdp
+from .calculus import GaussianDP
+from .events import (
+    Event,
+    ExponentialEvent,
+    GaussianEvent,
+    NonPrivateEvent,
+    ObjectivePerturbationEvent,
+    PrefixSumEvent,
+    SampledGaussianEvent,
+    SearchEvent,
+)
+from .run_laws import law_of
+from .sampled_renyi import sampled_renyi
+from .subsampling import unsampled_price
+
+__all__ = ["CHOICE_AS_GAUSSIAN", "gaussian_price", "grouped", "perturbed_renyi", "renyi"]
+
+# Most that a choice costs as a Gaussian release, in units of its price under zCDP: pi / 2.
+CHOICE_AS_GAUSSIAN = 1.5707963267948968
+_EXACT = GaussianDP()
+# Of the exponents of the four vertices.
+_VERTICES = (1.0, 0.25, 0.25, 0.0)
+
+
+@singledispatch
+def renyi(event: Event, order: float) -> float:
+    """Renyi divergence of an order above 1 between neighbours, of all its ``count`` releases.
+
+    Parameters
+    ----------
+    event : Event
+        What was released.
+    order : float
+        Above 1.
+
+    Returns
+    -------
+    float
+        An upper bound; infinite for a kind of event of which none is known.
+    """
+    del event, order
+    return inf
+
+
+@renyi.register(GaussianEvent)
+@renyi.register(PrefixSumEvent)
+def _of_gaussian(event: Event, order: float) -> float:
+    return order * event.count * _EXACT.cost(event) / 2
+
+
+@renyi.register
+def _of_choice(event: ExponentialEvent, order: float) -> float:
+    eta = _ratio(event)
+    # A choice of bounded range is eta-DP as well.
+    return event.count * min(order * eta * eta / 8, eta)
+
+
+@renyi.register
+def _of_perturbation(event: ObjectivePerturbationEvent, order: float) -> float:
+    moves = _ratio(event)
+    output = inf if event.output_sensitivity else 0.0
+    if event.output_noise_scale:
+        output = event.output_sensitivity / event.output_noise_scale
+    most = [share * moves * moves for share in _VERTICES]
+    return event.count * (
+        perturbed_renyi(event.jacobian, most, order) + order * output * output / 2
+    )
+
+
+@renyi.register
+def _of_sample(event: SampledGaussianEvent, order: float) -> float:
+    multiplier = event.noise_multiplier
+    plain = order * unsampled_price(multiplier, event.adjacency) / 2 if multiplier else inf
+    if isinf(plain):
+        return inf
+    sampled = sampled_renyi(event.sampling_rate, multiplier, order, event.adjacency)
+    return event.count * min(plain, sampled)
+
+
+@renyi.register
+def _of_search(event: SearchEvent, order: float) -> float:
+    level = _ratio(event)
+    rho = level * level / 2
+    if event.runs == "approximate" or not 0 < rho < inf:
+        return inf
+    if event.law == "all":
+        return event.count * event.mean_runs * rho * order
+    law = law_of(event.law, event.mean_runs, event.eta)
+    exact = event.runs == "gaussian"
+    return event.count * law.renyi(
+        order, rho, lambda x: gdp.delta(level, x) if exact else zcdp.delta(rho, x)
+    )
+
+
+def perturbed_renyi(jacobian: float, squares: list[float], order: float) -> float:
+    """Renyi divergence of a perturbed objective.
+
+    Parameters
+    ----------
+    jacobian : float
+        Bound on the logarithm of the ratio of determinants.
+    squares : list of float
+        The T_v of the vertices.
+    order : float
+        Above 1.
+    """
+    if isinf(max(squares)) or isinf(jacobian):
+        return inf
+    return jacobian + float(logsumexp([order * (order - 1) * t / 2 for t in squares])) / (order - 1)
+
+
+@singledispatch
+def gaussian_price(event: Event) -> float:
+    """The mu^2 for which all its ``count`` releases are mu-GDP.
+
+    Parameters
+    ----------
+    event : Event
+        What was released.
+
+    Returns
+    -------
+    float
+        Exact for Gaussian noise, an upper bound for choices and sampled releases; infinite for a
+        kind of event of which none is known.
+    """
+    del event
+    return inf
+
+
+@gaussian_price.register(GaussianEvent)
+@gaussian_price.register(PrefixSumEvent)
+def _price_of_gaussian(event: Event) -> float:
+    return event.count * _EXACT.cost(event)
+
+
+@gaussian_price.register
+def _price_of_choice(event: ExponentialEvent) -> float:
+    mu = -2 * float(ndtri(expit(-_ratio(event) / 2)))
+    return event.count * mu * mu
+
+
+@gaussian_price.register
+def _price_of_sample(event: SampledGaussianEvent) -> float:
+    multiplier = event.noise_multiplier
+    return event.count * unsampled_price(multiplier, event.adjacency) if multiplier else inf
+
+
+@singledispatch
+def grouped(event: Event, steps: int, adjacency: Adjacency) -> Event | None:
+    """What the event is between data sets that are several steps apart.
+
+    Sensitivities are distances between exact answers, so they grow in proportion (triangle
+    inequality), and so does the logarithm of the ratio of Jacobians. A row that is replaced is one
+    that is zeroed out and another one that is put in its place: two steps of zero-out.
+
+    Parameters
+    ----------
+    event : Event
+        Between neighbours.
+    steps : int
+        How many steps, at least 1.
+    adjacency : Adjacency
+        The relation between the data sets at both ends.
+
+    Returns
+    -------
+    Event or None
+        None if it is not known.
+    """
+    del steps, adjacency
+    return event if isinstance(event, NonPrivateEvent) else None
+
+
+@grouped.register(GaussianEvent)
+@grouped.register(PrefixSumEvent)
+@grouped.register(ExponentialEvent)
+def _grouped(event: Event, steps: int, adjacency: Adjacency) -> Event:
+    del adjacency
+    return replace(event, sensitivity=steps * event.sensitivity)
+
+
+@grouped.register
+def _grouped_search(event: SearchEvent, steps: int, adjacency: Adjacency) -> Event | None:
+    del adjacency
+    # Levels of Gaussian DP grow in proportion to the steps, and rho with their square.
+    known = event.runs != "approximate"
+    return replace(event, sensitivity=steps * event.sensitivity) if known else None
+
+
+@grouped.register
+def _grouped_perturbation(
+    event: ObjectivePerturbationEvent, steps: int, adjacency: Adjacency
+) -> Event | None:
+    # The vertices are those of one row; with more rows there are more of them.
+    if steps != 2 or adjacency is not Adjacency.REPLACE_ONE:
+        return None
+    return replace(
+        event,
+        sensitivity=2 * event.sensitivity,
+        jacobian=2 * event.jacobian,
+        output_sensitivity=2 * event.output_sensitivity,
+    )
+
+
+@grouped.register
+def _grouped_sample(event: SampledGaussianEvent, steps: int, adjacency: Adjacency) -> Event | None:
+    # Rows are drawn independently of each other, so several rows are not one of more weight.
+    one_row = (event.adjacency, adjacency) == (Adjacency.ZERO_OUT, Adjacency.REPLACE_ONE)
+    if steps != 2 or not one_row:
+        return None
+    return replace(event, sensitivity=2 * event.sensitivity, adjacency=adjacency)
+
+
+def _ratio(event: Event) -> float:
+    return event.sensitivity / event.noise_scale if event.noise_scale else inf

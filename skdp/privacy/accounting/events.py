@@ -1,0 +1,377 @@
+"""Privacy events: immutable facts about what was released.
+
+An event says everything an accountant needs and nothing about the data. Events are also the
+records of a receipt (``privacy_ledger_``): from their fields alone anyone can recompute what was
+spent, without this package.
+"""
+
+from __future__ import annotations
+
+from abc import ABC
+from collections.abc import Hashable
+from dataclasses import dataclass
+from math import inf, isfinite
+from typing import ClassVar
+
+from ..adjacency import Adjacency
+
+__all__ = [
+    "Event",
+    "ExponentialEvent",
+    "GaussianEvent",
+    "NonPrivateEvent",
+    "ObjectivePerturbationEvent",
+    "Part",
+    "PrefixSumEvent",
+    "SampledGaussianEvent",
+    "SearchEvent",
+    "Site",
+    "SiteGaussianEvent",
+]
+
+
+@dataclass(frozen=True)
+class Part:
+    """Rows of a stream, by their positions, about which some events are.
+
+    Parts of a stream have no row in common, so that a person's row is in one of them alone and the
+    spend of the stream is the largest spend of a part.
+
+    Parameters
+    ----------
+    start, stop : int
+        The rows ``start <= i < stop``, counted from 0 over all rows that the model has been given.
+    count : int, default=1
+        How many parts, one after the other, these rows are. If several, the events are those of
+        the one among them that has cost most.
+    """
+
+    start: int
+    stop: int
+    count: int = 1
+
+
+@dataclass(frozen=True)
+class Site:
+    """Rows that lie at one site of several.
+
+    Sites have no row in common either. What all rows together were asked, and what each site was
+    asked, adds up for its rows; the spend of a fit is that of the site that has spent most.
+
+    Parameters
+    ----------
+    label : hashable
+        Name of the site.
+    within : Part, optional
+        The part of a stream whose rows the sites share out.
+    """
+
+    label: Hashable
+    within: Part | None = None
+
+
+@dataclass(frozen=True, kw_only=True)
+class Event(ABC):
+    """One kind of release, made ``count`` times with the same parameters.
+
+    ``least_share`` is what a single release has to be, at least, of the total of the ledger that
+    holds it; above a half it says that there can be one only, and that it outweighs all others.
+
+    Parameters
+    ----------
+    query : str
+        Name of the question that was answered.
+    sensitivity : float
+        Most that the exact answer can move between neighbouring data sets, in the norm or range
+        that the mechanism needs, already doubled where the adjacency asks for it.
+    noise_scale : float
+        Scale of the noise, in the units of the answer.
+    count : int, default=1
+        How many such releases.
+    part : Part or Site, optional
+        Which rows were asked about; None are all rows of a fit.
+    """
+
+    mechanism: ClassVar[str]
+    least_share: ClassVar[float] = 0.0
+
+    query: str
+    sensitivity: float
+    noise_scale: float
+    count: int = 1
+    part: Part | Site | None = None
+
+    def __post_init__(self) -> None:
+        if not self.sensitivity > 0:
+            raise ValueError(
+                f"{type(self).__name__} needs a positive sensitivity, got {self.sensitivity}."
+            )
+        if not self.noise_scale >= 0:
+            raise ValueError(
+                f"{type(self).__name__} needs a noise scale >= 0, got {self.noise_scale}."
+            )
+        if self.count < 1:
+            raise ValueError(f"{type(self).__name__} needs a count >= 1, got {self.count}.")
+
+
+@dataclass(frozen=True, kw_only=True)
+class GaussianEvent(Event):
+    """Gaussian noise of standard deviation ``noise_scale`` on an answer of l2 ``sensitivity``.
+
+    Costs ``(sensitivity / noise_scale)**2`` in mu^2 of Gaussian DP (Dong, Roth and Su, 2022).
+    """
+
+    mechanism: ClassVar[str] = "gaussian"
+
+
+@dataclass(frozen=True, kw_only=True)
+class ExponentialEvent(Event):
+    """A choice by the exponential mechanism, or equivalently by Gumbel report-noisy-max.
+
+    ``sensitivity`` is the *range*: the most by which the difference of two candidates' scores can
+    move. ``noise_scale`` is the scale of the Gumbel noise on each score. Their ratio eta makes the
+    choice eta-bounded-range, which is (eta^2 / 8)-zCDP (Cesar and Rogers, 2021).
+    """
+
+    mechanism: ClassVar[str] = "exponential"
+
+
+@dataclass(frozen=True, kw_only=True)
+class NonPrivateEvent(Event):
+    """An exact answer. It makes every total infinite, which is the honest receipt for it."""
+
+    mechanism: ClassVar[str] = "non_private"
+
+    sensitivity: float = inf
+    noise_scale: float = 0.0
+
+    def __post_init__(self) -> None:
+        if isfinite(self.sensitivity) or self.noise_scale != 0:
+            raise ValueError("NonPrivateEvent has no noise; its sensitivity is infinite.")
+        super().__post_init__()
+
+
+@dataclass(frozen=True, kw_only=True)
+class ObjectivePerturbationEvent(Event):
+    """The minimiser of an objective to which a random linear function was added.
+
+    ``sensitivity`` is the most by which the gradient of the objective can move at one point, and
+    ``noise_scale`` the standard deviation of the random slope. A release of this kind has to be
+    more than half of what its ledger holds. See :mod:`skdp.privacy.accounting.perturbation`.
+
+    Parameters
+    ----------
+    query : str
+        Name of the question that was answered.
+    sensitivity : float
+        See above.
+    noise_scale : float
+        See above.
+    count : int, default=1
+        Ledgers take no other.
+    part : Part, optional
+        See :class:`Event`.
+    jacobian : float
+        Bound on the logarithm of the ratio of the two Jacobian determinants.
+    output_sensitivity : float
+        Most by which the computed minimisers of neighbours, both for slopes with the same exact
+        minimiser, can be apart.
+    output_noise_scale : float
+        Standard deviation of the Gaussian noise on the computed minimiser.
+    """
+
+    mechanism: ClassVar[str] = "objective_perturbation"
+    least_share: ClassVar[float] = 0.51
+
+    jacobian: float
+    output_sensitivity: float
+    output_noise_scale: float
+
+    def __post_init__(self) -> None:
+        super().__post_init__()
+        for name in ("jacobian", "output_sensitivity", "output_noise_scale"):
+            if not getattr(self, name) >= 0:
+                raise ValueError(
+                    f"{type(self).__name__} needs a {name} >= 0, got {getattr(self, name)}."
+                )
+
+
+@dataclass(frozen=True, kw_only=True)
+class PrefixSumEvent(Event):
+    """All running sums of a stream of terms, with normal noise that is correlated over time.
+
+    With A the lower triangle of ones and A = B C, the noise is B times independent normals of
+    standard deviation ``noise_scale``. Each row of the data takes part in one term only, which a
+    neighbour can move by ``sensitivity`` in l2. Costs
+    ``(sensitivity * column_norm / noise_scale)**2`` in mu^2 for the whole stream, also if terms
+    depend on earlier sums; see :class:`~skdp.privacy.mechanisms.prefix_sums.PrefixSumMechanism`.
+
+    Parameters
+    ----------
+    query : str
+        Name of the question that was answered.
+    sensitivity : float
+        See above.
+    noise_scale : float
+        See above.
+    count : int, default=1
+        How many such streams, if neighbours may differ in each of them.
+    part : Part, optional
+        See :class:`Event`.
+    factorization : str
+        Name of the way in which A is written as B C.
+    length : int
+        Number of terms, at least 1.
+    column_norm : float
+        Largest l2 norm of a column of C, or more.
+    """
+
+    mechanism: ClassVar[str] = "prefix_sums"
+
+    factorization: str
+    length: int
+    column_norm: float
+
+    def __post_init__(self) -> None:
+        super().__post_init__()
+        if not self.length >= 1:
+            raise ValueError(f"{type(self).__name__} needs a length >= 1, got {self.length}.")
+        if not 0 < self.column_norm < inf:
+            raise ValueError(
+                f"{type(self).__name__} needs a positive finite column norm, got "
+                f"{self.column_norm}."
+            )
+
+
+@dataclass(frozen=True, kw_only=True)
+class SampledGaussianEvent(Event):
+    """Gaussian noise on a sum over rows that are drawn in secret, each with a known probability.
+
+    Rows are drawn independently (Poisson sampling), afresh for each release. ``sensitivity`` is
+    what a neighbour can change if the row in question is drawn: twice the bound on a row under
+    replace-one and once under zero-out. The two relations have different dominating pairs, so the
+    event says which one is meant. See :mod:`skdp.privacy.accounting.subsampling`.
+
+    Parameters
+    ----------
+    query : str
+        Name of the question that was answered.
+    sensitivity : float
+        See above.
+    noise_scale : float
+        Standard deviation of the noise.
+    count : int, default=1
+        How many such releases.
+    part : Part, optional
+        See :class:`Event`.
+    sampling_rate : float
+        Probability with which a row is drawn, in (0, 1].
+    adjacency : Adjacency
+        Neighbouring relation.
+    """
+
+    mechanism: ClassVar[str] = "sampled_gaussian"
+
+    sampling_rate: float
+    adjacency: Adjacency
+
+    def __post_init__(self) -> None:
+        super().__post_init__()
+        if not 0 < self.sampling_rate <= 1:
+            raise ValueError(
+                f"{type(self).__name__} needs a sampling rate in (0, 1], got {self.sampling_rate}."
+            )
+
+    @property
+    def noise_multiplier(self) -> float:
+        """Noise in units of the bound on a row."""
+        return self.noise_scale / (self.sensitivity / self.adjacency.of_sum(1.0))
+
+
+@dataclass(frozen=True, kw_only=True)
+class SearchEvent(Event):
+    """The best of a number of private runs, each of which trains a model and scores it with noise.
+
+    ``sensitivity / noise_scale`` is the mu of a run, its score included, under Gaussian DP, or, for
+    ``runs='concentrated'``, the square root of 2 rho of zCDP; for ``runs='approximate'`` it is the
+    epsilon of a run. See :mod:`skdp.privacy.accounting.tuning`.
+
+    Parameters
+    ----------
+    query : str
+        Name of the question that was answered.
+    sensitivity : float
+        See above.
+    noise_scale : float
+        See above.
+    count : int, default=1
+        How many such searches.
+    part : Part, optional
+        See :class:`Event`.
+    runs : str
+        What is known of a run: ``'gaussian'``, ``'concentrated'`` or ``'approximate'``.
+    law : str
+        Law of the secret number of runs, ``'negative_binomial'`` or ``'poisson'``, or ``'all'`` if
+        their number is public and all of them may be published.
+    mean_runs : float
+        Expected number of runs, at least 1.
+    eta : float, default=0.0
+        Shape of the negative binomial law.
+    run_delta : float, default=0.0
+        The delta of a run, if it is approximate.
+    """
+
+    mechanism: ClassVar[str] = "search"
+
+    runs: str
+    law: str
+    mean_runs: float
+    eta: float = 0.0
+    run_delta: float = 0.0
+
+    def __post_init__(self) -> None:
+        super().__post_init__()
+        if self.runs not in ("gaussian", "concentrated", "approximate"):
+            raise ValueError(f"{type(self).__name__} needs a known kind of runs, got {self.runs}.")
+        if self.law not in ("negative_binomial", "poisson", "all"):
+            raise ValueError(f"{type(self).__name__} needs a known law of runs, got {self.law}.")
+        if not self.mean_runs >= 1:
+            raise ValueError(f"{type(self).__name__} needs mean runs >= 1, got {self.mean_runs}.")
+        if not 0 <= self.run_delta < 1:
+            raise ValueError(f"{type(self).__name__} needs a delta in [0, 1) of a run.")
+
+
+@dataclass(frozen=True, kw_only=True)
+class SiteGaussianEvent(GaussianEvent):
+    """A Gaussian release of one site of several, and where its noise came from.
+
+    ``noise_scale`` is the noise that protects the site against the adversary named by ``trust``;
+    the price is that of a Gaussian release with it.
+
+    Parameters
+    ----------
+    query : str
+        Name of the question that was answered.
+    sensitivity : float
+        See :class:`Event`.
+    noise_scale : float
+        See above.
+    count : int, default=1
+        How many such releases.
+    part : Site
+        Which site.
+    trust : str
+        ``'local'``: noise of the site alone. ``'pairwise'``: with secret masks between pairs of
+        sites. ``'secure_sum'``: of all honest sites, whose sum alone is seen. ``'final_model'``: of
+        all sites, which trust each other. ``'central'``: of a trusted aggregator.
+    own_noise_scale : float
+        What the site itself adds that nobody cancels.
+    colluders : int, default=0
+        Number of curious sites whose secrets the adversary has.
+    """
+
+    mechanism: ClassVar[str] = "site_gaussian"
+
+    trust: str
+    own_noise_scale: float
+    colluders: int = 0

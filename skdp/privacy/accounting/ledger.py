@@ -1,0 +1,342 @@
+"""The ledger: a privacy filter that is charged before rows are read, and its receipt."""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Iterable, Sequence
+from dataclasses import dataclass
+from math import fsum, inf, isinf, nan, sqrt
+from typing import NamedTuple
+
+from ...exceptions import BudgetExceededError
+from .calculus import Calculus, GaussianDP
+from .events import Event, Site
+from .site_accounts import SiteAccounts
+
+__all__ = ["Budget", "Ledger", "PrivacySpent", "Spend"]
+
+# Shares of such limits, and noise for them, neither underflow nor overflow.
+_SMALLEST_LIMIT, _LARGEST_LIMIT = 1e-250, 1e250
+
+
+class PrivacySpent(NamedTuple):
+    """Privacy loss of a fit, which is (epsilon, delta)-differentially private.
+
+    Parameters
+    ----------
+    epsilon : float
+        Bound on the log-likelihood ratio between neighbouring data sets.
+    delta : float
+        Slack with which that bound holds.
+    """
+
+    epsilon: float
+    delta: float
+
+
+@dataclass(frozen=True)
+class Spend:
+    """Price of one answer, in mu^2. Solvers pass it on; only the oracle looks inside."""
+
+    amount: float
+
+    def __post_init__(self) -> None:
+        if not 0 < self.amount < inf:
+            raise ValueError(f"Spend needs a positive finite amount, got {self.amount}.")
+
+
+@dataclass(frozen=True)
+class Budget:
+    """A public amount of mu^2 that may still be spent; a plan, not an account.
+
+    Splitting a budget reserves nothing: the ledger decides, when it is charged, whether the total
+    still fits.
+    """
+
+    amount: float
+
+    @property
+    def mu(self) -> float:
+        """Gaussian-DP parameter of the whole budget, sqrt(amount)."""
+        return sqrt(self.amount)
+
+    def split(self, shares: int | Sequence[float] | Iterable[float]) -> list[Spend]:
+        """Cut the budget into spends.
+
+        Parameters
+        ----------
+        shares : int or sequence of float
+            A number of equal spends, or positive shares that sum to at most 1.
+        """
+        if isinstance(shares, int):
+            if shares < 1:
+                raise ValueError(f"Budget.split needs at least 1 part, got {shares}.")
+            return [Spend(self.amount / shares)] * shares
+        parts = [float(s) for s in shares]
+        if not parts or min(parts) <= 0 or fsum(parts) > 1 + 1e-12:
+            raise ValueError("Budget.split needs positive shares that sum to at most 1.")
+        return [Spend(self.amount * s) for s in parts]
+
+    def whole(self) -> Spend:
+        """The budget as one spend."""
+        return Spend(self.amount)
+
+    def fraction(self, share: float) -> Budget:
+        """A budget of ``share`` times this one, 0 < share <= 1."""
+        if not 0 < share <= 1:
+            raise ValueError(f"Budget.fraction needs a share in (0, 1], got {share}.")
+        return Budget(self.amount * share)
+
+
+class Ledger:
+    """Adds up events and refuses the one that would exceed the budget.
+
+    Parameters
+    ----------
+    epsilon : float
+        Budget, in (0, inf]. Infinity accepts every event; the receipt then says so.
+    delta : float
+        Budget, in (0, 1).
+    calculus : Calculus, default=GaussianDP()
+        How events are priced and totals converted.
+
+    Raises
+    ------
+    ValueError
+        If epsilon or delta is outside its range, or so extreme that the budget in mu^2 leaves no
+        room in double precision to be shared out.
+
+    Guarantees
+    ----------
+    - ``charge`` either records the event or raises and records nothing.
+    - The recorded total never exceeds the limit, so everything charged so far is together
+      (epsilon, delta)-DP, whatever made the choices and whenever they stop.
+    - Nothing can be taken back: a charge stands whatever happens after it.
+    """
+
+    def __init__(self, epsilon: float, delta: float, *, calculus: Calculus | None = None) -> None:
+        self._epsilon = float(epsilon)
+        self._delta = float(delta)
+        self._calculus = GaussianDP() if calculus is None else calculus
+        self._limit = self._affordable()
+        self._events: list[Event] = []
+        self._prices: list[float] = []
+        # The sum of all prices but the last, exactly, as a few numbers: summing up all of them
+        # at each charge would take time in proportion to the square of their number.
+        self._settled: list[float] = []
+        self._demanding = False
+        self._reserved_used = 0
+        self._sites = SiteAccounts(self._calculus)
+        self._listener: Callable[[Event | tuple[Event, ...]], None] | None = None
+
+    @property
+    def calculus(self) -> Calculus:
+        """Calculus by which events are priced and totals converted."""
+        return self._calculus
+
+    @property
+    def epsilon(self) -> float:
+        """The epsilon that was set as the budget."""
+        return self._epsilon
+
+    @property
+    def delta(self) -> float:
+        """The delta at which the budget was set."""
+        return self._delta
+
+    @property
+    def limit(self) -> float:
+        """Whole budget in mu^2."""
+        return self._limit
+
+    @property
+    def total(self) -> float:
+        """Sum of charges, in mu^2, at the site that has spent most if there are several."""
+        return fsum([*self._settled, *self._prices[-1:], self._sites.total])
+
+    @property
+    def remaining(self) -> float:
+        """Rest of the budget, in mu^2."""
+        return max(0.0, self._limit - self.total) if self._limit < inf else inf
+
+    def anew(self) -> Ledger:
+        """An empty ledger of the same budget, for rows that this one says nothing about."""
+        return Ledger(self._epsilon, self._delta, calculus=self._calculus)
+
+    def charge(self, event: Event | tuple[Event, ...]) -> None:
+        """Record an event, or events of different sites at once, or refuse all of it.
+
+        Parameters
+        ----------
+        event : Event or tuple of Event
+            What is to be released; if several, each by another site.
+
+        Raises
+        ------
+        BudgetExceededError
+            If the total would exceed the limit, if an event that has to be a certain share of the
+            total would be less, or if all that was reserved for such events is used. Nothing is
+            recorded.
+        TypeError
+            If the calculus has no price for this kind of event.
+        """
+        self._record(event)
+        if self._listener is not None:
+            self._listener(event)
+
+    def tell(self, listener: Callable[[Event | tuple[Event, ...]], None] | None) -> None:
+        """Let a listener hear of each event when it is recorded, before anything is read for it.
+
+        What it hears is public. If it raises, the charge stands and nothing is read.
+
+        Parameters
+        ----------
+        listener : callable or None
+            Called with the event; None for nobody.
+        """
+        self._listener = listener
+
+    def _record(self, event: Event | tuple[Event, ...]) -> None:
+        if isinstance(event, tuple):
+            self._charge_sites(event)
+            return
+        used = self._check_reserved(event)
+        events, prices = self._events, self._prices
+        repeats = bool(events) and _counted(events[-1], event.count) == event
+        if repeats:
+            event = _counted(event, events[-1].count + event.count)
+        # The one place where counts enter.
+        price = event.count * self._calculus.cost(event)
+        kept = len(events) - repeats
+        before = [*self._settled] if repeats else _added(self._settled, prices[-1:])
+        if not fsum([*before, price, self._sites.total]) <= self._limit:
+            added = price - (prices[-1] if repeats else 0.0)
+            raise BudgetExceededError(
+                f"{event.query} would cost mu^2={added:.3g} but {self.remaining:.3g} "
+                f"of {self._limit:.3g} is left. Nothing was read."
+            )
+        # Looking through all events at each charge would take time in proportion to its square.
+        demanding = self._demanding or event.least_share > 0
+        if demanding:
+            self._check_shares([*events[:kept], event], [*prices[:kept], price])
+        events[kept:] = [event]
+        prices[kept:] = [price]
+        self._settled = before
+        self._demanding = demanding
+        self._reserved_used = used
+
+    def spent(self) -> PrivacySpent:
+        """Sum of charges so far, as (epsilon, delta) at the budget's delta."""
+        total = self.total
+        if total == 0 and not (self._reserved_used or self._sites.reserved_used):
+            return PrivacySpent(0.0, 0.0)
+        if isinf(total):
+            return PrivacySpent(inf, self._delta)
+        epsilon = self._calculus.epsilon(total, self._delta)
+        # The filter guarantees the budget itself, so what is the budget but for rounding is
+        # reported as the budget.
+        if epsilon > self._epsilon * (1 - 1e-9):
+            epsilon = self._epsilon
+        return PrivacySpent(epsilon, self._delta)
+
+    def receipt(self, *, whole: bool = False) -> tuple[Event, ...]:
+        """The events so far, runs of equal ones folded into one with their count.
+
+        Parameters
+        ----------
+        whole : bool, default=False
+            Whether the last event that is paid out of a reserve stands for the rest of it as well.
+            Nothing of a reserve is given back, since answers may have decided how much was used.
+        """
+        events = [*self._events]
+        for k in reversed(range(len(events) * whole)):
+            reserved = self._calculus.reserved(events[k])
+            if reserved is not None:
+                unused = reserved - self._reserved_used - self._sites.reserved_used
+                events[k] = _counted(events[k], events[k].count + unused)
+                break
+        return (*events, *self._sites.receipt())
+
+    def spent_by_site(self) -> dict[Site, PrivacySpent]:
+        """Privacy loss at each site that was asked, with what was asked of all rows together."""
+        whole = fsum([*self._settled, *self._prices[-1:]])
+        return {
+            site: PrivacySpent(self._calculus.epsilon(whole + total, self._delta), self._delta)
+            for site, total in self._sites.totals().items()
+        }
+
+    def _charge_sites(self, events: tuple[Event, ...]) -> None:
+        if self._demanding:
+            raise BudgetExceededError(
+                "Sites cannot be asked beside a release that has to be most of all that is "
+                "charged. Nothing was read."
+            )
+        reserved = max((self._calculus.reserved(e) or 0 for e in events), default=0)
+        whole = fsum([*self._settled, *self._prices[-1:]])
+        room = self._limit - whole if self._limit < inf else inf
+        self._sites.charge(events, room, reserved - self._reserved_used)
+
+    def _check_reserved(self, event: Event) -> int:
+        """Number of reserved releases that are used up with this event."""
+        reserved = self._calculus.reserved(event)
+        if reserved is None:
+            return self._reserved_used
+        used = self._reserved_used + self._sites.reserved_used + event.count
+        if used > reserved:
+            raise BudgetExceededError(
+                f"{event.query} was reserved {reserved} times and would be asked {used} times. "
+                "Nothing was read."
+            )
+        return self._reserved_used + event.count
+
+    def _check_shares(self, events: Sequence[Event], prices: Sequence[float]) -> None:
+        demanding = [k for k, event in enumerate(events) if event.least_share]
+        total = fsum([*prices, self._sites.total]) if demanding else inf
+        if isinf(total):
+            return
+        for k in demanding:
+            event, price = events[k], prices[k] / events[k].count
+            if price < event.least_share * total:
+                raise BudgetExceededError(
+                    f"{event.query} has to be at least {event.least_share:.0%} of all that is "
+                    f"charged but would be one of mu^2={price:.3g} in {total:.3g}; give it a "
+                    "larger share, and ask it once. Nothing was read."
+                )
+
+    def _affordable(self) -> float:
+        try:
+            limit = self._calculus.limit(self._epsilon, self._delta)
+        except ArithmeticError:
+            limit = nan
+        if isinf(self._epsilon) or _SMALLEST_LIMIT <= limit <= _LARGEST_LIMIT:
+            return limit
+        raise ValueError(
+            f"Ledger needs epsilon and delta whose budget in mu^2 lies in [{_SMALLEST_LIMIT:g}, "
+            f"{_LARGEST_LIMIT:g}], got epsilon={self._epsilon:g} and delta={self._delta:g}. Choose "
+            "a less extreme epsilon, or epsilon=inf for no privacy."
+        )
+
+
+def _counted(event: Event, count: int) -> Event:
+    """Copy of an event with another count; its checks, which take time, are not repeated."""
+    out = object.__new__(type(event))
+    vars(out).update(vars(event), count=count)
+    return out
+
+
+def _added(parts: Sequence[float], others: Sequence[float]) -> list[float]:
+    """Numbers whose exact sum is that of both, few of them (Shewchuk 1997)."""
+    out = [*parts]
+    for x in others:
+        if isinf(x) or inf in out:
+            return [inf]
+        smaller = []
+        for y in out:
+            if abs(x) < abs(y):
+                x, y = y, x
+            high = x + y
+            low = y - (high - x)
+            if low:
+                smaller.append(low)
+            x = high
+        out = [*smaller, x]
+    return out

@@ -1,0 +1,189 @@
+"""Accounts of sites, for questions that several sites answer at once."""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from dataclasses import replace
+from math import nan
+
+import numpy as np
+
+from ...exceptions import BudgetExceededError
+from .calculus import Calculus
+from .events import Event, Site
+
+__all__ = ["SiteAccounts"]
+
+
+class SiteAccounts:
+    """An account for each site; the fullest one counts, because sites have no row in common.
+
+    Each account is a filter of its own: of two neighbouring data sets only one site's rows differ,
+    and what the others release is the same function of what was released before.
+
+    Parameters
+    ----------
+    calculus : Calculus
+        How events are priced.
+    """
+
+    def __init__(self, calculus: Calculus) -> None:
+        self._calculus = calculus
+        self._accounts: dict[Site, _Account] = {}
+        self._round: _RepeatedRound | None = None
+        self.total = 0.0
+        self.reserved_used = 0
+
+    def charge(self, events: Sequence[Event], room: float, reserved_room: int) -> None:
+        """Record one event for each of several sites, or none of them.
+
+        Parameters
+        ----------
+        events : sequence of Event
+            Each with another site as its part.
+        room : float
+            What a site may spend in all, in mu^2.
+        reserved_room : int
+            How many reserved releases a site may make in all.
+
+        Raises
+        ------
+        BudgetExceededError
+            If a site would exceed one of them.
+        ValueError
+            If an event is not about a site, or two are about the same.
+        """
+        if self._round is not None:
+            total = self._round.once_more(events, room)
+            if total is not None:
+                self.total = max(self.total, total)
+                return
+        self._settle()
+        planned: dict[Site, tuple[_Account, Event, bool, float, int]] = {}
+        for event in events:
+            site = event.part
+            if not isinstance(site, Site) or site in planned or event.least_share:
+                raise ValueError(
+                    "Ledger needs events of different sites to be charged at once, got "
+                    f"{event.part!r} for {event.query}."
+                )
+            account = self._accounts.get(site) or _Account()
+            repeats = account.last is event or account.last == event
+            price = account.price if repeats else self._calculus.cost(event)
+            total = account.total(repeats, price, event.count)
+            used = account.reserved_used
+            if self._calculus.reserved(event) is not None:
+                used += event.count
+            if not total <= room:
+                raise BudgetExceededError(
+                    f"{event.query} would cost mu^2={event.count * price:.3g} at the site "
+                    f"{site.label!r}, which would then have spent {total:.3g} of {room:.3g}. "
+                    "Nothing was read."
+                )
+            if used > reserved_room:
+                raise BudgetExceededError(
+                    f"{event.query} was reserved {reserved_room} times and would be asked {used} "
+                    f"times at the site {site.label!r}. Nothing was read."
+                )
+            planned[site] = account, event, repeats, price, used
+        for site, (account, event, repeats, price, used) in planned.items():
+            account.record(event, repeats, price, used)
+            self._accounts[site] = account
+            self.total = max(self.total, account.total(True, price, 0))
+            self.reserved_used = max(self.reserved_used, used)
+        if all(self._calculus.reserved(event) is None for event in events):
+            self._round = _RepeatedRound(events, [a for a, *_ in planned.values()])
+
+    def totals(self) -> dict[Site, float]:
+        """Total of each site, in mu^2."""
+        self._settle()
+        return {s: a.total(True, a.price, 0) for s, a in self._accounts.items()}
+
+    def receipt(self) -> list[Event]:
+        """The events of all sites, site by site, runs of equal ones folded into one."""
+        self._settle()
+        return [event for account in self._accounts.values() for event in account.events()]
+
+    def _settle(self) -> None:
+        if self._round is not None:
+            self._round.settle()
+            self._round = None
+
+
+class _RepeatedRound:
+    """The latest events of several sites, and how often they have come again.
+
+    With a thousand sites one round after the other takes a few operations on arrays.
+    """
+
+    def __init__(self, events: Sequence[Event], accounts: list[_Account]) -> None:
+        self._events, self._accounts = events, accounts
+        self._times = 0
+        self._settled = np.array([a.settled for a in accounts])
+        self._rounded = np.array([a.rounded for a in accounts])
+        self._counts = np.array([a.count for a in accounts])
+        self._more = np.array([event.count for event in events])
+        self._prices = np.array([a.price for a in accounts])
+
+    def once_more(self, events: Sequence[Event], room: float) -> float | None:
+        """Count the same events again and return the largest total; None if that is not possible.
+
+        Only the very same object is taken for the same events.
+        """
+        if events is not self._events:
+            return None
+        counts = self._counts + (self._times + 1) * self._more
+        largest = float((self._settled + (counts * self._prices + self._rounded)).max())
+        if not largest <= room:
+            return None
+        self._times += 1
+        return largest
+
+    def settle(self) -> None:
+        """Write what has been counted into the accounts."""
+        for account, more in zip(self._accounts, self._more.tolist(), strict=True):
+            account.count += self._times * more
+        self._times = 0
+
+
+class _Account:
+    """Events of one site; the last one is open to be repeated."""
+
+    __slots__ = ("count", "earlier", "last", "price", "reserved_used", "rounded", "settled")
+
+    def __init__(self) -> None:
+        self.earlier: list[Event] = []
+        self.last: Event | None = None
+        self.count = 0
+        # Of what is before the last event, as a sum and what rounding took from it.
+        self.settled = self.rounded = 0.0
+        self.price = nan
+        self.reserved_used = 0
+
+    def total(self, repeats: bool, price: float, more: int) -> float:
+        """Total in mu^2 with ``more`` of the last event, or else of a new one."""
+        if repeats:
+            return self.settled + ((self.count + more) * price + self.rounded)
+        settled, rounded = self._closed()
+        return settled + (more * price + rounded)
+
+    def record(self, event: Event, repeats: bool, price: float, used: int) -> None:
+        if not repeats:
+            self.settled, self.rounded = self._closed()
+            self.earlier = [*self.events()]
+            self.last, self.price, self.count = event, price, 0
+        self.count += event.count
+        self.reserved_used = used
+
+    def events(self) -> list[Event]:
+        if self.last is None:
+            return self.earlier
+        return [*self.earlier, replace(self.last, count=self.count)]
+
+    def _closed(self) -> tuple[float, float]:
+        if self.last is None:
+            return 0.0, 0.0
+        added = self.count * self.price
+        total = self.settled + added
+        shifted = total - self.settled
+        return total, self.rounded + (self.settled - (total - shifted)) + (added - shifted)

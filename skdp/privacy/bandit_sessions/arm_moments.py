@@ -1,0 +1,155 @@
+"""Moments of every arm over all users so far, with noise that is correlated over blocks."""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+from math import sqrt
+from typing import Any
+
+import numpy as np
+
+from ..accounting.events import Event
+from ..accounting.ledger import Spend
+from ..adjacency import Adjacency
+from ..mechanisms.prefix_sums import PrefixNoise, PrefixState
+from ..mechanisms.toeplitz import Toeplitz
+from .bandit_plans import MomentPlan
+from .base import ArmSession
+
+__all__ = ["ArmMoments", "MomentSession"]
+
+# Rows that are kept before they are added up: one product for many is faster.
+_WAITING = 256
+
+
+@dataclass(frozen=True, eq=False)
+class ArmMoments:
+    """Noisy sums over the users of each arm.
+
+    Parameters
+    ----------
+    matrices : ndarray of shape (K, p, p)
+        ``sum v v'``, symmetric; noise has the standard deviation ``scale`` on the diagonal and
+        ``scale / sqrt(2)`` off it.
+    vectors : ndarray of shape (K, p)
+        ``sum y v``, with noise of standard deviation ``scale``.
+    scale : float
+        Standard deviation of the noise.
+    seen : int
+        Number of users.
+    """
+
+    matrices: np.ndarray
+    vectors: np.ndarray
+    scale: float
+    seen: int
+
+
+class MomentSession(ArmSession):
+    r"""Prefix sums of ``(v v', y v)`` of the arm that was pulled, at the ends of blocks.
+
+    ``v`` is the bounded row, of norm at most 1, and ``y`` in [-1, 1]. A symmetric matrix is kept as
+    the vector of its diagonal and of sqrt(2) times its upper triangle, whose norm is the Frobenius
+    norm, so that equal noise on the vector is isotropic noise on symmetric matrices. The vectors of
+    all arms are one long vector; a user adds to the part of one arm.
+
+    Guarantees
+    ----------
+    - Replacing a user moves the long vector of one block by at most ``3 / sqrt(2)``, whatever arms
+      the user was given before and after. Proof: let the rows be v and u, of norms at most 1, with
+      rewards y and s, and c the cosine between them. *Same arm:* the square of the move is
+
+          |v|^4 + |u|^4 - 2 |v|^2 |u|^2 c^2 + y^2 |v|^2 + s^2 |u|^2 - 2 y s |v| |u| c,
+
+      which is largest for rewards of size 1 that make the last term positive. For vectors of norm 1
+      it is then ``2 - 2 g^2 + 2 + 2 g`` with g = |c|, largest at g = 1/2, where it is 9/2. Shorter
+      vectors give less, as :class:`~skdp.privacy.queries.normal_equations.NormalEquationsQuery`
+      proves for its balance c = 1/2. *Different arms:* it is ``|v|^4 + y^2 |v|^2 + |u|^4 +
+      s^2 |u|^2``, at most 4. Both are attained. Under zero-out it is at most ``sqrt(2)``.
+    - A user is in one block, so that the factorisation of the prefix sums prices the whole stream
+      (:class:`~skdp.privacy.mechanisms.prefix_sums.PrefixSumMechanism`).
+    """
+
+    _plan: MomentPlan
+
+    def _opening(self, adjacency: Adjacency, spend: Spend) -> Event:
+        K, p = self._problem.n_arms, self._problem.n_rows
+        folds = self._plan.ends[-1] // _WAITING + len(self._plan.ends)
+        sensitivity = self._computed(joint_sensitivity(adjacency), _WAITING + folds)
+        mechanism = Toeplitz(len(self._plan.ends))
+        scale = mechanism.noise_scale(sensitivity, spend)
+        self._A = np.zeros((K, p, p))
+        self._b = np.zeros((K, p))
+        self._waiting = np.empty((min(_WAITING, self._plan.ends[-1]), p + 2))
+        self._filled = 0
+        self._noise_of_sums = mechanism.open((K, p * (p + 1) // 2 + p), scale, self._noise)
+        steps = np.arange(1, mechanism.length + 1)
+        self._scales = scale * np.sqrt(mechanism.variances(steps))
+        return mechanism.event("arm_moments", sensitivity, scale)
+
+    def moments(self) -> ArmMoments:
+        """Noisy moments of all users so far; once at each end.
+
+        Raises
+        ------
+        RuntimeError
+            If this is no end, or its moments were given already.
+        """
+        ends, taken = self._plan.ends, self._noise_of_sums.taken
+        if taken >= len(ends) or self._seen != ends[taken]:
+            raise RuntimeError("MomentSession answers once at each end of its plan.")
+        self._fold()
+        p = self._problem.n_rows
+        added = self._noise_of_sums.next()
+        noise = np.zeros_like(self._A)
+        upper = np.triu_indices(p, 1)
+        noise[:, upper[0], upper[1]] = added[:, p:-p] / sqrt(2.0)
+        noise += noise.transpose(0, 2, 1)
+        noise[:, np.arange(p), np.arange(p)] = added[:, :p]
+        scale = float(self._scales[taken])
+        return ArmMoments(self._A + noise, self._b + added[:, -p:], scale, self._seen)
+
+    def _keep(self, V: np.ndarray, arms: np.ndarray, y: np.ndarray) -> None:
+        start, size = 0, len(self._waiting)
+        while start < len(V):
+            n = min(len(V) - start, size - self._filled)
+            into = self._waiting[self._filled : self._filled + n]
+            into[:, :-2] = V[start : start + n]
+            into[:, -2] = y[start : start + n]
+            into[:, -1] = arms[start : start + n]
+            self._filled += n
+            start += n
+            # Always after the same users, so that rounding does not depend on the cuts.
+            if self._filled == size:
+                self._fold()
+
+    def _fold(self) -> None:
+        rows = self._waiting[: self._filled]
+        arms = rows[:, -1]
+        for k in np.unique(arms).astype(np.intp):
+            V = rows[arms == k, :-1]
+            products = V[:, :-1].T @ V
+            self._A[k] += products[:, :-1]
+            self._b[k] += products[:, -1]
+        self._filled = 0
+
+    def _forget_block(self) -> None:
+        if self._plan.next_end(self._seen) is None:
+            self._waiting[:] = self._A[:] = self._b[:] = 0.0
+
+    def _packed(self, value: Any) -> Any:
+        return value.secret_state() if isinstance(value, PrefixNoise) else super()._packed(value)
+
+    def _unpacked(self, value: Any) -> Any:
+        return value.resume(self._noise) if isinstance(value, PrefixState) else value
+
+
+def joint_sensitivity(adjacency: Adjacency) -> float:
+    """Most by which one user moves the moments of all arms together, in l2.
+
+    Parameters
+    ----------
+    adjacency : Adjacency
+        Neighbouring relation between streams.
+    """
+    return 3 / sqrt(2.0) if adjacency is Adjacency.REPLACE_ONE else sqrt(2.0)

@@ -1,0 +1,109 @@
+"""One call at a time for each object that learns.
+
+Two fits of one object at once would each write what they publish into the same attributes: the
+model of one would stand beside the receipt of the other, and a call that fails would restore what
+was there before the other began. Threads that fed a stream at once would mix up their rows,
+features of one person with the label of another, so that one person moved two rows.
+
+So ``fit`` refuses to begin while another call is at work on the object, and the calls of a stream
+wait for each other. Copies are objects of their own.
+"""
+
+from __future__ import annotations
+
+import os
+from collections.abc import Callable
+from threading import Lock, get_ident
+from typing import Any, TypeVar, final
+from weakref import WeakKeyDictionary
+
+__all__ = ["Home", "in_turn"]
+
+
+T = TypeVar("T")
+
+
+@final
+class _Turn:
+    """Whose turn it is."""
+
+    def __init__(self) -> None:
+        self.lock = Lock()
+        self.thread: int | None = None
+
+
+# Not attributes of the objects, which are copied, pickled and compared.
+_turns: WeakKeyDictionary[Any, _Turn] = WeakKeyDictionary()
+
+
+def in_turn(model: Any, method: str, call: Callable[[], T], *, waits: bool = False) -> T:
+    """Make a call that changes an object when nobody else is changing it.
+
+    Parameters
+    ----------
+    model : object
+        Which learns.
+    method : str
+        What was called, for the message.
+    call : callable
+        Does the work; without arguments.
+    waits : bool, default=False
+        Whether to wait for others, or to refuse. Of two calls that begin at the same moment one
+        waits in any case.
+
+    Returns
+    -------
+    object
+        What the call returns.
+
+    Raises
+    ------
+    RuntimeError
+        If another call is at work on the object and this one does not wait, or was made by it.
+    """
+    turn = _turns.get(model) or _turns.setdefault(model, _Turn())
+    if turn.lock.locked() and not (waits and turn.thread != get_ident()):
+        raise RuntimeError(
+            f"{type(model).__name__}.{method} was called while another call is fitting the same "
+            "object, and one would have overwritten the model and the receipt of the other. Fit "
+            "a clone in each thread. This call has read and spent nothing."
+        )
+    # In one line: an interruption at the beginning of a line, after the call and before the lock is
+    # opened, would leave it locked for good. Within a line there is none at such a place.
+    # fmt: off
+    with turn.lock: return _marked(turn, call)  # noqa: E701
+    # fmt: on
+
+
+def _marked(turn: _Turn, call: Callable[[], T]) -> T:
+    turn.thread = get_ident()
+    try:
+        return call()
+    finally:
+        turn.thread = None
+
+
+if hasattr(os, "register_at_fork"):
+    # Threads of the parent are not there to end what they have begun.
+    os.register_at_fork(after_in_child=_turns.clear)
+
+
+class Home:
+    """The process in which a stream lives.
+
+    A forked child has a copy of all that its parent holds, and both would ask about the rows that
+    wait, each for the whole budget.
+
+    Pickles in a checkpoint begin anew, in the process that loads them.
+    """
+
+    def __init__(self) -> None:
+        self._process = os.getpid()
+
+    @property
+    def here(self) -> bool:
+        """Whether this is the process of the stream, and not a child that was forked from it."""
+        return self._process == os.getpid()
+
+    def __reduce__(self) -> tuple[type[Home], tuple[()]]:
+        return Home, ()

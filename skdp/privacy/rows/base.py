@@ -1,0 +1,222 @@
+"""Row stores: "sum this over the rows", nothing else.
+
+A store never copies X. Every question is one pass over the rows, in blocks small enough to stay in
+cache between the product that makes scores and the product that combines rows. Rows that this
+process can reach are in a :class:`BlockStore`.
+"""
+
+from __future__ import annotations
+
+from abc import ABC, abstractmethod
+from collections.abc import Callable, Iterable
+from typing import ClassVar, Self, final
+
+import numpy as np
+
+from ...problem.bounds import RowBounds
+from .mapped import MappedBlock
+from .row_blocks import Block, BoundedBlock, RawBlock, Rows
+
+__all__ = [
+    "BlockStore",
+    "BoundedRows",
+    "ResidentRows",
+    "RowStore",
+    "bounded_block",
+    "over_marked",
+    "total",
+]
+
+
+class RowStore(ABC):
+    """Holder of the rows of one fit. Only the oracle has one.
+
+    Attributes
+    ----------
+    n_samples : int
+        Number of rows, public.
+    n_features : int
+        Number of features, public.
+    sparse : bool
+        Whether the rows are stored sparsely, public.
+    weighted : bool
+        Whether the rows have weights of their own, public; the weights are as secret as the rows.
+    """
+
+    n_samples: int
+    n_features: int
+    sparse: bool
+    weighted: bool = False
+    _view: BoundedRows | None = None
+
+    @abstractmethod
+    def sum(self, kernel: Callable[[RawBlock], np.ndarray]) -> np.ndarray:
+        """Sum of ``kernel`` over all blocks, in a fixed order."""
+
+    @abstractmethod
+    def _bounded(self, bounds: RowBounds) -> BoundedRows:
+        """A view of the rows, brought to public bounds."""
+
+    @final
+    def bounded(self, bounds: RowBounds) -> BoundedRows:
+        """A view of the rows, brought to public bounds; the latest one is kept."""
+        if self._view is None or self._view.bounds != bounds:
+            self._view = self._bounded(bounds)
+        return self._view
+
+
+class BoundedRows(ABC):
+    """Rows whose norms and targets respect public bounds.
+
+    Attributes
+    ----------
+    bounds : RowBounds
+        What they are brought to.
+    """
+
+    bounds: RowBounds
+
+    @abstractmethod
+    def sum(
+        self, kernel: Callable[[BoundedBlock], np.ndarray], marked: np.ndarray | None = None
+    ) -> np.ndarray:
+        """Sum of ``kernel`` over all blocks, in a fixed order.
+
+        With ``marked``, an array of bool of shape (n_samples,), over what is marked of each block,
+        maybe nothing.
+        """
+
+
+class BlockStore(RowStore):
+    """Rows that this process can reach, in blocks.
+
+    Attributes
+    ----------
+    resident : bool
+        Whether the blocks stay in memory, so that what is derived from them may be kept.
+    """
+
+    resident: ClassVar[bool]
+
+    @abstractmethod
+    def blocks(self) -> Iterable[RawBlock]:
+        """The rows, cut into blocks by public sizes alone."""
+
+    @final
+    def sum(self, kernel: Callable[[RawBlock], np.ndarray]) -> np.ndarray:
+        """Sum of ``kernel`` over all blocks, in a fixed order."""
+        return total(map(kernel, self.blocks()))
+
+    @final
+    def _bounded(self, bounds: RowBounds) -> BoundedRows:
+        return _BoundedBlocks(self, bounds)
+
+
+class ResidentRows(BlockStore):
+    """Rows that stay in memory, or in a memory-mapped file, and can be taken apart.
+
+    Attributes
+    ----------
+    X : ndarray or csr_array
+        The features.
+    y : ndarray
+        Encoded targets.
+    weights : ndarray or None
+        Weights of the rows, in units of the largest that counts.
+    """
+
+    resident: ClassVar[bool] = True
+    X: Rows
+    y: np.ndarray
+    weights: np.ndarray | None
+
+    @abstractmethod
+    def part(self, start: int, stop: int) -> Self:
+        """The rows ``start <= i < stop``, not copied, as a store of their own; at least one."""
+
+
+@final
+class _BoundedBlocks(BoundedRows):
+    def __init__(self, store: BlockStore, bounds: RowBounds) -> None:
+        self.bounds = bounds
+        self._store = store
+        self._kept = [bounded_block(r, bounds) for r in store.blocks()] if store.resident else None
+
+    def sum(
+        self, kernel: Callable[[BoundedBlock], np.ndarray], marked: np.ndarray | None = None
+    ) -> np.ndarray:
+        if marked is not None:
+            kernel = over_marked(kernel, marked)
+        if self._kept is not None:
+            return total(kernel(block.loaded()) for block in self._kept)
+        # One block at a time: nothing here holds on to it while the next one is read.
+        blocks = self._store.blocks()
+        return total(kernel(bounded_block(raw, self.bounds).loaded()) for raw in blocks)
+
+
+def bounded_block(raw: RawBlock, bounds: RowBounds) -> BoundedBlock:
+    """A block brought to public bounds.
+
+    Parameters
+    ----------
+    raw : RawBlock
+        The rows as they came.
+    bounds : RowBounds
+        What they are brought to.
+    """
+    if bounds.columns is not None:
+        raw = raw.cut_to(bounds.columns)
+    return (Block if bounds.row_map is None else MappedBlock)(raw, bounds)
+
+
+def over_marked(
+    kernel: Callable[[BoundedBlock], np.ndarray], marked: np.ndarray
+) -> Callable[[BoundedBlock], np.ndarray]:
+    """The kernel of what is marked of each block, for one pass over the blocks in order.
+
+    Parameters
+    ----------
+    kernel : callable
+        What is summed over blocks.
+    marked : ndarray of bool
+        One entry a row.
+    """
+    start = 0
+
+    def of_part(block: BoundedBlock) -> np.ndarray:
+        nonlocal start
+        chosen = np.flatnonzero(marked[start : start + block.y.size])
+        start += block.y.size
+        return kernel(block.taken(chosen))
+
+    return of_part
+
+
+def total(parts: Iterable[np.ndarray]) -> np.ndarray:
+    """The sum of at least one array, in pairs by their order. They are overwritten.
+
+    A part passes through as many additions as its number has digits, which is what bounds the
+    rounding error of the sum, and as many sums are in memory at a time.
+
+    Parameters
+    ----------
+    parts : iterable of ndarray
+        Fresh arrays of one shape.
+    """
+    # Sums of so many parts each, halving at least from one to the next.
+    sums: list[tuple[int, np.ndarray]] = []
+    for part in parts:
+        size, out = 1, part
+        while sums and sums[-1][0] == size:
+            out = _onto(sums.pop()[1], out)
+            size *= 2
+        sums.append((size, out))
+    _, out = sums.pop()
+    while sums:
+        out = _onto(sums.pop()[1], out)
+    return out
+
+
+def _onto(out: np.ndarray, part: np.ndarray) -> np.ndarray:
+    out += part
+    return out

@@ -1,0 +1,118 @@
+"""Rows of many calls, gathered in one store."""
+
+from __future__ import annotations
+
+from typing import Any
+
+import numpy as np
+import scipy.sparse as sp
+
+from .base import ResidentRows
+from .dense_rows import DenseRows
+from .row_blocks import compressed
+from .sparse_rows import SparseRows
+
+__all__ = ["RowBuffer"]
+
+_LEAST_ROOM = 64
+
+
+class RowBuffer:
+    """Copies rows as they come into arrays that grow by doubling.
+
+    A row is copied at most three times on average, however few come at a time, and rows take at
+    most twice the memory that they need. Sparse rows stay sparse: whether the buffer is sparse is
+    decided when it is made, and rows of the other kind are converted. Entries are kept in single
+    precision as long as all of them are. Either all rows have weights or none has. Rows whose copy
+    was interrupted are not held: they would lend their features to the labels of others.
+
+    Parameters
+    ----------
+    n_features : int
+        Number of features of each row.
+    sparse : bool
+        How rows are kept.
+    """
+
+    def __init__(self, n_features: int, sparse: bool) -> None:
+        self._n_features = n_features
+        self._sparse = sparse
+        self._y, self._weights = _Growing(), _Growing()
+        self._X = _Growing()
+        self._indices, self._ends = _Growing(), _Growing()
+        # Rows and entries that are copied as a whole.
+        self._held = 0, 0
+
+    @property
+    def n_samples(self) -> int:
+        """Number of rows held."""
+        return self._held[0]
+
+    def append(self, rows: ResidentRows) -> None:
+        """Copy these rows behind those held.
+
+        Parameters
+        ----------
+        rows : ResidentRows
+            At least one row, of as many features.
+        """
+        X: Any = rows.X
+        self._drop_interrupted()
+        if not self._sparse:
+            dense = X if isinstance(X, np.ndarray) else X.toarray()
+            self._X.extend(dense.reshape(-1))
+        else:
+            X = sp.csr_array(X)
+            self._ends.extend(X.indptr[1:].astype(np.int64) + self._X.size)
+            self._indices.extend(X.indices)
+            self._X.extend(X.data)
+        if rows.weights is not None:
+            self._weights.extend(rows.weights)
+        self._y.extend(rows.y)
+        self._held = self._y.size, self._X.size
+
+    def rows(self) -> ResidentRows:
+        """A store of the rows held, which lie where they are: nothing may be appended after."""
+        self._drop_interrupted()
+        weights = self._weights.filled() if self._weights.size else None
+        if not self._sparse:
+            X = self._X.filled().reshape(-1, self._n_features)
+            return DenseRows(X, self._y.filled(), weights)
+        ends = np.concatenate([[0], self._ends.filled()])
+        shape = (self.n_samples, self._n_features)
+        # Both have to be of one kind, small integers if these are large enough.
+        kind = np.int32 if ends[-1] <= np.iinfo(np.int32).max else np.int64
+        parts = (self._X.filled(), self._indices.filled().astype(kind, copy=False))
+        X = compressed(sp.csr_array, shape, *parts, ends.astype(kind))
+        return SparseRows(X, self._y.filled(), weights)
+
+    def _drop_interrupted(self) -> None:
+        self._y.size, self._X.size = self._held
+        self._weights.size = min(self._weights.size, self._y.size)
+        if self._sparse:
+            self._ends.size, self._indices.size = self._held
+
+
+class _Growing:
+    """A vector with room at its end."""
+
+    def __init__(self) -> None:
+        self._room: np.ndarray | None = None
+        self.size = 0
+
+    def extend(self, values: np.ndarray) -> None:
+        room, size = self._room, self.size + values.size
+        if room is None:
+            room = np.empty(max(_LEAST_ROOM, size), dtype=values.dtype)
+        elif size > room.size or values.dtype != room.dtype:
+            dtype = np.promote_types(room.dtype, values.dtype)
+            if size > room.size or dtype != room.dtype:
+                larger = np.empty(max(size, room.size * (1 + (size > room.size))), dtype=dtype)
+                larger[: self.size] = room[: self.size]
+                room = larger
+        room[self.size : size] = values
+        self._room, self.size = room, size
+
+    def filled(self) -> np.ndarray:
+        assert self._room is not None
+        return self._room[: self.size]

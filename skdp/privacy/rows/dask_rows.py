@@ -1,0 +1,305 @@
+"""Rows of dask arrays and dataframes: asked where they lie, never gathered.
+
+Each question is one task for each partition, which brings its rows to public bounds and sums over
+them by the same code as in memory, and a tree of sums. What reaches this process is one answer of
+the size of a model, to which the oracle adds noise, once. Tasks run on the active distributed
+client, or else on whatever scheduler dask is set to.
+
+Trust: noise is added here and nowhere else, so workers, scheduler and whoever can read what they
+send each other see exact sums and rows, and have to be trusted like the process that calls ``fit``.
+The ledger is charged here before tasks are submitted. Tasks that are lost with a worker are
+computed again by dask, without another charge, since their answer is the same and is released
+once.
+
+What is kept on the workers during a fit, beside what the user has persisted, is six numbers a
+row at most: its target and its norm, as they came and as they are bounded, a factor, and a number
+by which it is known again; and a seventh if rows have weights.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Callable
+from itertools import pairwise
+from typing import Any, NoReturn, final
+
+import numpy as np
+
+from ...problem.bounds import RowBounds
+from . import partition
+from .base import BoundedRows, RowStore
+from .parcels import packed
+from .partitions import Partitions
+from .row_blocks import BoundedBlock, RawBlock
+
+__all__ = ["DaskRows", "aligned", "is_collection", "labels_of"]
+
+
+def is_collection(data: Any) -> bool:
+    """True if data are a dask collection of any kind. Does not import dask.
+
+    Parameters
+    ----------
+    data : object
+        What a user has passed.
+    """
+    return any(kind.__module__.partition(".")[0] == "dask" for kind in type(data).__mro__)
+
+
+@final
+class DaskRows(RowStore):
+    """Rows in the partitions of a dask array or dataframe.
+
+    Parameters
+    ----------
+    X : dask array of shape (n_samples, n_features), or dask dataframe
+        Features; chunks may be dense, CSR or frames, and sizes of chunks unknown. An array that is
+        cut along the features is put together along them.
+    y : dask array or series of shape (n_samples,)
+        Targets, in the same partitions.
+    encode : callable
+        Turns the targets (m,) of a partition into encoded targets (m,). It is sent to the workers.
+    sample_weight : dask array or series of shape (n_samples,), optional
+        Weights of the rows, in the same partitions.
+    max_weight : float, default=1.0
+        Largest weight that counts.
+
+    Attributes
+    ----------
+    feature_names : list of str or None
+        Column names, if there are any and they are strings.
+    dtype : dtype
+        float32 if all partitions have it, else float64.
+
+    Raises
+    ------
+    ValueError
+        If X or y are of another kind or in other partitions, if a partition is malformed, or if
+        there are no rows. In a pass over the rows before anything is asked, and whenever a later
+        pass delivers other rows.
+    RuntimeError
+        If a task fails for other reasons. The text quotes nothing of the data.
+
+    Guarantees
+    ----------
+    - Rows, targets and what belongs to a single row stay where they are; this process gets sizes
+      and column names of partitions, and sums.
+    - Answers equal those in memory up to the rounding of sums, and are the same each time for the
+      same partitions.
+    - A bound on rows holds for what a pass reads, also if the source has changed meanwhile: rows
+      whose norms, or inner products with a fixed direction, have changed are refused. Only rows
+      made to deceive could pass.
+    """
+
+    def __init__(
+        self,
+        X: Any,
+        y: Any,
+        encode: Callable[[np.ndarray], np.ndarray],
+        sample_weight: Any = None,
+        max_weight: float = 1.0,
+    ) -> None:
+        X, y = aligned(X, y)
+        self.weighted = sample_weight is not None
+        if self.weighted:
+            X, sample_weight = aligned(X, sample_weight, "sample_weight")
+        self._tasks = _Tasks(X, y, sample_weight, (encode, max_weight))
+        found = self._tasks.facts()
+        self.n_samples = sum(part.n_samples for part in found)
+        self.n_features = found[0].n_features
+        if any(part.n_features != self.n_features for part in found):
+            raise ValueError("DaskRows needs the same number of features in every partition.")
+        if any(part.names != found[0].names for part in found):
+            raise ValueError(
+                "DaskRows needs the same column names in the same order in every partition."
+            )
+        if not self.n_samples:
+            raise ValueError("DaskRows needs at least one row, got partitions without any.")
+        self.sparse = any(part.sparse for part in found)
+        self.dtype = np.dtype(np.float32 if all(part.single for part in found) else np.float64)
+        self.feature_names = None if found[0].names is None else list(found[0].names)
+
+    def sum(self, kernel: Callable[[RawBlock], np.ndarray]) -> np.ndarray:
+        """Sum of ``kernel`` over all blocks, in a fixed order."""
+        return self._tasks.answer(kernel)
+
+    def _bounded(self, bounds: RowBounds) -> BoundedRows:
+        return _BoundedPartitions(self._tasks, bounds)
+
+    def __reduce__(self) -> NoReturn:
+        raise TypeError("DaskRows cannot be copied or pickled: rows stay where they are.")
+
+
+@final
+class _BoundedPartitions(BoundedRows):
+    def __init__(self, tasks: _Tasks, bounds: RowBounds) -> None:
+        self.bounds = bounds
+        self._tasks = tasks
+        self._view = tasks.bounded(bounds)
+
+    def sum(
+        self, kernel: Callable[[BoundedBlock], np.ndarray], marked: np.ndarray | None = None
+    ) -> np.ndarray:
+        return self._tasks.answer(kernel, self._view, self.bounds.columns, marked)
+
+
+@final
+class _Tasks:
+    """Tasks on workers that hold the rows of a fit; let go when nothing refers to it."""
+
+    def __init__(self, X: Any, y: Any, sample_weight: Any, facts: tuple[Any, float]) -> None:
+        # While these are referred to, what a user has persisted stays.
+        self._source = X, y, sample_weight
+        self._sent: dict[str, Partitions] = {}
+        self._X = Partitions.of(X)
+        nothing: list[Any] = [None] * len(self._X)
+        weights = nothing if sample_weight is None else Partitions.of(sample_weight)
+        shared = self._delivered(facts)
+        opened = self._X.map(partition.opened, Partitions.of(y), weights, shared=shared)
+        self._opened = opened.kept()
+        self._ends = np.zeros(1, dtype=np.intp)
+
+    def facts(self) -> list[partition.Facts]:
+        """Public facts about each partition."""
+        found = _accepted(self._opened.map(partition.facts).gathered())
+        self._ends = np.cumsum([0] + [part.n_samples for part in found])
+        return found
+
+    def bounded(self, bounds: RowBounds) -> Partitions:
+        """The blocks of each partition, bounded, without their rows; kept on the workers."""
+        shared = self._delivered(bounds)
+        return self._X.map(partition.bounded, self._opened, shared=shared).kept()
+
+    def answer(
+        self,
+        kernel: Callable[[Any], np.ndarray],
+        view: Partitions | None = None,
+        columns: tuple[int, ...] | None = None,
+        marked: np.ndarray | None = None,
+    ) -> np.ndarray:
+        """Sum of the kernel over rows as they came, or over a view of them."""
+        nothing: list[Any] = [None] * len(self._X)
+        parts = nothing
+        if marked is not None:
+            parts = [np.packbits(marked[i:j]) for i, j in pairwise(self._ends)]
+        answers = self._X.map(
+            partition.answered,
+            self._opened,
+            nothing if view is None else view,
+            parts,
+            shared=self._delivered((kernel, columns)),
+        )
+        (out,) = _accepted(answers.folded(partition.added).gathered())
+        # A scheduler in this process may hand out what it keeps, or what cannot be written to.
+        return np.array(out)
+
+    def _delivered(self, content: Any) -> Partitions:
+        """Pieces of a content for all tasks; large ones stay on the workers until the next."""
+        (name, body), *large = packed(content)
+        self._sent = {piece: self._sent.get(piece) or _sent(piece, it) for piece, it in large}
+        graph = {name: body}
+        for kept in self._sent.values():
+            graph.update(kept.graph)
+        return Partitions(graph, [name, *(piece for piece, _ in large)])
+
+
+def labels_of(y: Any) -> np.ndarray:
+    """The different labels in a dask array or series, found by its workers, each three times.
+
+    Once each would look to scikit-learn like targets that all differ, of which it warns.
+
+    Parameters
+    ----------
+    y : dask array or series
+        Labels.
+
+    Raises
+    ------
+    ValueError
+        If there are more than 1000, or they are of kinds that cannot be compared.
+    """
+    found_by_each = Partitions.of(_targets(y)).map(partition.labels)
+    parts = _accepted(found_by_each.gathered())
+    try:
+        found = np.unique(np.concatenate([part for part in parts if part.size] or [np.empty(0)]))
+    except TypeError:
+        raise ValueError(
+            "DaskRows needs labels of one kind, numbers or strings; y holds several kinds."
+        ) from None
+    if found.size > partition.MOST_LABELS:
+        raise ValueError(
+            f"DaskRows needs classes=[...] for targets of more than {partition.MOST_LABELS} "
+            "different values, if they are labels at all."
+        )
+    return np.repeat(found, 3)
+
+
+def aligned(X: Any, y: Any, name: str = "y") -> tuple[Any, Any]:
+    """X in one chunk along the features, and y, if they are cut into the same partitions.
+
+    Parameters
+    ----------
+    X : dask array or dataframe
+        Features.
+    y : dask array or series
+        Targets, or something else with one entry a row.
+    name : str, default='y'
+        What y is called.
+
+    Raises
+    ------
+    ValueError
+        If they are of other kinds or known to be cut differently.
+    """
+    if not (_is_kind(X, "Array", "DataFrame") and X.ndim == 2):
+        raise ValueError(
+            "DaskRows needs a dask array of two dimensions or a dask dataframe as X, got a "
+            f"{type(X).__name__}; convert it, for example by to_dataframe() or da.asarray()."
+        )
+    if hasattr(X, "chunks") and X.numblocks[1] > 1:
+        X = X.rechunk({1: -1})
+    y = _targets(y, name)
+    differ = X.npartitions != y.npartitions
+    if hasattr(X, "chunks") and hasattr(y, "chunks"):
+        # Sizes that are not known are not numbers, and tell nothing yet.
+        differ |= any(
+            a != b for a, b in zip(X.chunks[0], y.chunks[0], strict=False) if a == a and b == b
+        )
+    elif hasattr(X, "divisions") and hasattr(y, "divisions"):
+        differ |= X.known_divisions and y.known_divisions and X.divisions != y.divisions
+    if differ:
+        raise ValueError(
+            f"DaskRows needs X and {name} in the same partitions, got {X.npartitions} of X and "
+            f"{y.npartitions} of {name}, or others as many. Rechunk {name} to the chunks of X, or "
+            "repartition both by the same divisions."
+        )
+    return X, y
+
+
+def _targets(y: Any, name: str = "y") -> Any:
+    if not (_is_kind(y, "Array", "Series") and y.ndim == 1):
+        raise ValueError(
+            f"DaskRows needs a dask array of one dimension or a dask series as {name}, in the "
+            f"partitions of X, got a {type(y).__name__}; convert it, for example by "
+            f"da.from_array({name}, chunks=X.chunks[0])."
+        )
+    return y
+
+
+def _is_kind(data: Any, *names: str) -> bool:
+    kinds = {kind.__name__ for kind in type(data).__mro__ if kind.__module__.startswith("dask.")}
+    return bool(kinds & set(names))
+
+
+def _sent(name: str, content: bytes) -> Partitions:
+    import dask
+
+    # Large on purpose, and once.
+    with dask.config.set({"distributed.admin.large-graph-warning-threshold": "1TB"}):
+        return Partitions({name: content}, [name]).kept()
+
+
+def _accepted(parts: list[Any]) -> list[Any]:
+    for part in parts:
+        if isinstance(part, partition.Refusal):
+            raise part.kind(part.message)
+    return parts

@@ -1,0 +1,63 @@
+"""Rows of a dense array in memory, or of a memory-mapped one, used where they lie."""
+
+from __future__ import annotations
+
+from collections.abc import Iterable
+from typing import Self
+
+import numpy as np
+
+from .base import ResidentRows
+from .row_blocks import RawBlock, cut
+
+__all__ = ["DenseRows"]
+
+# Entries a block: 4 MB in double precision. Smaller ones cost more calls than they save misses, and
+# so does cutting what is no more than so many blocks.
+_BLOCK_ENTRIES = 1 << 19
+_UNCUT = 2
+# Combining the rows of a block writes all features, so a block should hold several rows.
+_LEAST_ROWS = 8
+
+
+class DenseRows(ResidentRows):
+    """Views of consecutive rows of an array.
+
+    Parameters
+    ----------
+    X : ndarray of shape (n_samples, n_features)
+        Features, float64 or float32, in C or Fortran order. Not copied.
+    y : ndarray of shape (n_samples,)
+        Encoded targets.
+    weights : ndarray of shape (n_samples,), optional
+        Weights of the rows, in units of the largest that counts; without them every row weighs 1.
+
+    Attributes
+    ----------
+    X, y, weights : ndarray
+        As given.
+    """
+
+    sparse = False
+
+    def __init__(self, X: np.ndarray, y: np.ndarray, weights: np.ndarray | None = None) -> None:
+        self.n_samples, self.n_features = X.shape
+        self.X, self.y, self.weights = X, y, weights
+        self.weighted = weights is not None
+        # Entries that are brought to double precision, block by block, take twice the room.
+        uncut = X.dtype == np.float64 and X.size <= _UNCUT * _BLOCK_ENTRIES
+        entries = X.size if uncut else _BLOCK_ENTRIES
+        rows = max(_LEAST_ROWS, entries // self.n_features)
+        self._blocks = [
+            RawBlock(X[i:j], y[i:j], None if weights is None else weights[i:j])
+            for i, j in cut(self.n_samples, rows)
+        ]
+
+    def blocks(self) -> Iterable[RawBlock]:
+        """The rows, cut into blocks by public sizes alone."""
+        return self._blocks
+
+    def part(self, start: int, stop: int) -> Self:
+        """The rows ``start <= i < stop``, not copied, as a store of their own; at least one."""
+        weights = None if self.weights is None else self.weights[start:stop]
+        return type(self)(self.X[start:stop], self.y[start:stop], weights)

@@ -1,0 +1,183 @@
+"""Blocks of rows in public coordinates, never written out as a whole."""
+
+from __future__ import annotations
+
+from copy import copy
+
+import numpy as np
+
+from ...problem.bounds import RowBounds, RowMap
+from .row_blocks import Block, BoundedBlock, Limits, RawBlock, Rows
+
+__all__ = ["LEAST_LENGTH", "ROUNDING", "MappedBlock", "sparse_lengths"]
+
+
+class MappedBlock(BoundedBlock):
+    """A run of rows ``[f_i z_i, intercept_value]`` with ``z_i`` the map of a bounded row.
+
+    ``f_i = min(1, norm / ||z_i||)``. Products go through the map instead of the rows:
+    ``<z, v> = <x, B v> - <shift, v>``.
+
+    Parameters
+    ----------
+    raw : RawBlock
+        Rows as they came.
+    bounds : RowBounds
+        With a row map.
+
+    Guarantees
+    ----------
+    - ``norms`` bounds the norm of every row that ``scores`` and ``combine`` work with, and is at
+      most ``bounds.row_norm``, whatever the data and whatever the map, up to rounding that does
+      not grow with the condition of the map.
+    """
+
+    def __init__(self, raw: RawBlock, bounds: RowBounds) -> None:
+        assert bounds.row_map is not None
+        self._map = bounds.row_map
+        self._constant = bounds.intercept_value
+        inner = RowBounds(bounds.data_norm, target=bounds.target, nonnegative=bounds.nonnegative)
+        self._inner = Block(raw, inner)
+        if isinstance(raw.X, np.ndarray) or self._map.matrix is not None:
+            Z = self._map.apply(self._inner.loaded().rows())
+            lengths = np.sqrt(np.einsum("ij,ij->i", Z, Z))
+            # A row that nearly cancels with the shift does so in sums as well, up to rounding,
+            # which must not be blown up by a bound that is divided by a tiny length.
+            shift = float(np.linalg.norm(self._map.shift))
+            lengths = np.maximum(lengths, LEAST_LENGTH * shift)
+            # An entry of z is a sum of d products and the shift, which errs by at most d + 2 units
+            # of rounding of the sum of their sizes; over all entries that sum is the longest length
+            # in l2, or less. Rows along directions that the map hardly keeps are not clipped less.
+            lengths += 8.0 * (raw.X.shape[1] + 8) * ROUNDING * self._map.longest(bounds.data_norm)
+        else:
+            lengths = sparse_lengths(self._inner.loaded(), self._map)
+        longest = self._map.norm
+        all_within = lengths.max(initial=0.0) <= longest
+        self._factor = None if all_within else longest / np.maximum(lengths, longest)
+        clipped = np.minimum(lengths, longest)
+        # Positive, so that a bound on a row's contribution can be divided by it.
+        self.norms = np.maximum(np.hypot(clipped, self._constant), 1e-150)
+        self.limits = Limits(self.norms)
+        self.y, self.weights = self._inner.y, self._inner.weights
+
+    def loaded(self) -> MappedBlock:
+        """Itself, or a copy that lives for one use."""
+        inner = self._inner.loaded()
+        if inner is self._inner:
+            return self
+        other = copy(self)
+        other._inner = inner
+        return other
+
+    def over(self, X: Rows | None) -> MappedBlock:
+        """A copy with X, the same rows as they came, in place of its own; None takes them out."""
+        other = copy(self)
+        other._inner, other.limits = self._inner.over(X), Limits(self.norms)
+        return other
+
+    def taken(self, chosen: np.ndarray) -> MappedBlock:
+        """A copy with these of its rows, by their positions in the block; maybe none."""
+        other = copy(self)
+        other._inner = self._inner.taken(chosen)
+        other.y, other.norms = self.y[chosen], self.norms[chosen]
+        other.weights = other._inner.weights
+        other.limits = Limits(other.norms)
+        if self._factor is not None:
+            other._factor = self._factor[chosen]
+        return other
+
+    def scores(self, w: np.ndarray) -> np.ndarray:
+        """Inner products of the rows with w; shape (m,) or (m, K)."""
+        v = w[:-1] if self._constant else w
+        z = self._inner.scores(self._map.pull_back(v))
+        z -= self._map.shift @ v
+        z = self._scaled(z)
+        if self._constant:
+            z += self._constant * w[-1]
+        return z
+
+    def scores_along(self, w: np.ndarray, shrunk: float) -> np.ndarray:
+        """Scores of the rows at w, without a shortcut."""
+        del shrunk
+        return self.scores(w)
+
+    def combine(self, r: np.ndarray) -> np.ndarray:
+        """Sum of the rows weighted by r, (m,) or (m, K); has the shape of w. Overwrites r."""
+        last = self._constant * r.sum(axis=0, keepdims=True) if self._constant else None
+        r = self._scaled(r)
+        total = r.sum(axis=0)
+        shift = self._map.shift
+        g = self._map.push_forward(self._inner.combine(r))
+        g -= shift * total if r.ndim == 1 else np.outer(shift, total)
+        return g if last is None else np.concatenate([g, last])
+
+    def combine_within(self, r: np.ndarray, bound: float) -> np.ndarray:
+        """Sum of the rows, entries clipped to [-bound, bound], weighted by r, (m,) or (m, K)."""
+        return np.clip(self.rows()[:, : self._map.n_features], -bound, bound).T @ r
+
+    def rows(self) -> np.ndarray:
+        """The rows themselves, dense (m, p)."""
+        Z = self._map.apply(self._inner.rows())
+        if self._factor is not None:
+            Z *= self._factor[:, None]
+        return Z if not self._constant else np.column_stack([Z, np.full(len(Z), self._constant)])
+
+    def gram(self) -> np.ndarray:
+        """Sum over the rows of ``v v'``, shape (p, p)."""
+        V = self.rows()
+        return V.T @ V
+
+    def _scaled(self, values: np.ndarray) -> np.ndarray:
+        if self._factor is not None:
+            values *= self._factor if values.ndim == 1 else self._factor[:, None]
+        return values
+
+
+# Least length of a row that counts, in units of the shift that it may nearly cancel with.
+LEAST_LENGTH = 1e-4
+
+# Half a unit in the last place of 1.
+ROUNDING = 2.0**-53
+
+
+def sparse_lengths(block: Block, row_map: RowMap) -> np.ndarray:
+    r"""Upper bounds on the norms of ``z_i = a x_i - s``, without writing z out.
+
+    .. math:: \ell_i^2 = \max\bigl(\|a x_i\|^2 - 2 \langle a x_i, s \rangle + \|s\|^2 + \rho t_i,
+              \; 10^{-8} \|s\|^2\bigr), \qquad t_i = \|a x_i\|^2 + \|s\|^2
+
+    with ``rho = 8 (d + 8) 2^-53``. The cost is that of the stored entries.
+
+    Parameters
+    ----------
+    block : Block
+        Sparse rows x, loaded, without an intercept entry.
+    row_map : RowMap
+        Scale a and shift s; without a matrix.
+
+    Returns
+    -------
+    ndarray of shape (m,)
+        The bounds.
+
+    Guarantees
+    ----------
+    - ``||z_i|| <= l_i``, in spite of cancellation. The three terms are sums of at most d products
+      of a few double-precision numbers, so with u = 2^-53 what is computed for them errs by at most
+      ``(d + 8) u (||a x||^2 + 2 |a x| . |s| + ||s||^2) <= 2 (d + 8) u t`` (Higham 2002, section
+      3.1). That is a quarter of the margin ``rho t``, whose other parts cover its own rounding.
+    - Except where a row nearly cancels, ``l_i`` exceeds the norm by rounding only.
+    - A row that is shrunk in proportion to ``c / l_i`` contributes at most ``c`` to a sum up to
+      about ``4 * 10^4`` units of rounding, although the two parts of its contribution, ``a x`` and
+      ``s``, cancel there as well: the floor makes both at most about ``10^4 l_i`` long.
+    - Rows whose squares overflow have infinite lengths and count as zero.
+    """
+    shift = row_map.shift
+    with np.errstate(over="ignore", invalid="ignore"):
+        own, shifts = block.squared_lengths(row_map.scale), float(shift @ shift)
+        total = own + shifts
+        squares = own - 2.0 * block.scores(row_map.scale * shift) + shifts
+        squares += 8.0 * (shift.size + 8) * ROUNDING * total
+        lengths = np.sqrt(np.maximum(squares, LEAST_LENGTH**2 * shifts))
+    lengths[np.isnan(lengths)] = np.inf
+    return lengths

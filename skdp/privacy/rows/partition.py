@@ -1,0 +1,298 @@
+"""Work on one partition of distributed rows, on the worker that holds it.
+
+Nothing here raises. What goes wrong is returned as a :class:`Refusal`, because a worker writes the
+exceptions of its tasks into its log, and their text or arguments may hold data.
+"""
+
+from __future__ import annotations
+
+import sys
+from collections.abc import Callable
+from dataclasses import dataclass
+from typing import Any
+from weakref import ref
+
+import numpy as np
+import scipy.sparse as sp
+from sklearn.utils import check_array
+from sklearn.utils.validation import _get_feature_names
+
+from ...problem.bounds import RowBounds
+from .base import bounded_block, over_marked, total
+from .dense_rows import DenseRows
+from .parcels import unpacked
+from .reading import unquoted, vigilant
+from .row_blocks import BoundedBlock, RawBlock
+from .sparse_rows import SparseRows
+from .weights import in_units_of
+
+__all__ = [
+    "MOST_LABELS",
+    "BoundedPartition",
+    "Facts",
+    "OpenedPartition",
+    "Refusal",
+    "added",
+    "answered",
+    "bounded",
+    "facts",
+    "labels",
+    "opened",
+]
+
+# A set of labels larger than that is not one of classes.
+MOST_LABELS = 1000
+# By which a row may differ from what it was, in proportion to its norm.
+_ROUNDING = 1e-10
+
+
+@dataclass(frozen=True)
+class Refusal:
+    """Why a partition could not be used, in words that quote nothing of it."""
+
+    kind: type[Exception]
+    message: str
+
+
+@dataclass(frozen=True)
+class Facts:
+    """Public facts about a partition."""
+
+    n_samples: int
+    n_features: int
+    sparse: bool
+    single: bool
+    names: tuple[str, ...] | None
+
+
+@dataclass(frozen=True, eq=False)
+class OpenedPartition:
+    """Targets, weights, norms and shadows of the rows of a partition, without its features.
+
+    Shadows are inner products with a fixed direction: they tell apart rows of the same norm.
+    ``source`` refers to the features themselves as long as they stay in the memory of the worker.
+    """
+
+    facts: Facts
+    y: np.ndarray
+    norms: np.ndarray
+    shadows: np.ndarray
+    source: Callable[[], Any]
+    weights: np.ndarray | None = None
+
+    def __getstate__(self) -> dict[str, Any]:
+        # On another worker they are another object.
+        return vars(self) | {"source": _nowhere}
+
+    def __sizeof__(self) -> int:
+        return sum(map(sys.getsizeof, (self.y, self.norms, self.shadows, self.weights)))
+
+    def blocks(self, X: Any) -> list[RawBlock] | Refusal:
+        """The rows in blocks, if they are still those that were opened."""
+        if not self.facts.n_samples:
+            return []
+        rows = _as_rows(X, finite=False)
+        if rows.shape[0] != self.y.size:
+            return _changed()
+        store = (SparseRows if sp.issparse(rows) else DenseRows)(rows, self.y, self.weights)
+        blocks = list(store.blocks())
+        # Where the very object is still there, nothing can have changed.
+        return blocks if X is self.source() or self._are_mine(blocks) else _changed()
+
+    def _are_mine(self, blocks: list[RawBlock]) -> bool:
+        # The factors that are kept belong to these rows, as do the targets.
+        norms, shadows = _norms(blocks), _shadows(blocks)
+        # A copy on another worker may lie in memory in another order, and sums round differently.
+        with np.errstate(all="ignore"):
+            most = _ROUNDING * self.norms
+            same = (np.abs(norms - self.norms) <= most) | (norms == self.norms)
+            # Not so for rows beyond the largest float, whose shadows need not be numbers.
+            same &= ~(np.abs(shadows - self.shadows) > most)
+        return bool(np.all(same))
+
+
+@dataclass(frozen=True, eq=False)
+class BoundedPartition:
+    """Bounded blocks without their rows."""
+
+    blocks: list[BoundedBlock]
+
+    def __sizeof__(self) -> int:
+        return sum(3 * sys.getsizeof(block.norms) for block in self.blocks)
+
+
+def opened(X: Any, y: Any, weights: Any, pieces: list[bytes]) -> OpenedPartition | Refusal:
+    """Check a partition, encode its targets with the function and bound its weights, if any."""
+    try:
+        return _opened(X, y, weights, *unpacked(pieces))
+    except (ValueError, TypeError) as error:
+        # Those of checks quote nothing, as in memory.
+        return Refusal(type(error), str(error))
+    except Exception as error:
+        return _failure(error)
+
+
+def facts(partition: OpenedPartition | Refusal) -> Facts | Refusal:
+    """The part of it that is public."""
+    return partition if isinstance(partition, Refusal) else partition.facts
+
+
+def labels(y: Any) -> np.ndarray | Refusal:
+    """The different labels in a partition, at most one more than a set of classes may have."""
+    try:
+        with vigilant():
+            return np.unique(np.asarray(y))[: MOST_LABELS + 1]
+    except Exception as error:
+        return _failure(error)
+
+
+def bounded(
+    X: Any, partition: OpenedPartition | Refusal, pieces: list[bytes]
+) -> BoundedPartition | Refusal:
+    """The blocks of a partition, brought to the bounds."""
+    if isinstance(partition, Refusal):
+        return partition
+    try:
+        bounds: RowBounds = unpacked(pieces)
+        with np.errstate(all="ignore"):
+            blocks = partition.blocks(X)
+            if isinstance(blocks, Refusal):
+                return blocks
+            return BoundedPartition([bounded_block(raw, bounds).over(None) for raw in blocks])
+    except Exception as error:
+        return _failure(error)
+
+
+def answered(
+    X: Any,
+    partition: OpenedPartition | Refusal,
+    view: BoundedPartition | Refusal | None,
+    marked: np.ndarray | None,
+    pieces: list[bytes],
+) -> np.ndarray | Refusal | None:
+    """Sum of the kernel over a partition, as it came or bounded; None if empty."""
+    for part in (partition, view):
+        if isinstance(part, Refusal):
+            return part
+    try:
+        kernel, columns = unpacked(pieces)
+        # A warning or an exception about one row would tell of it outside the answer.
+        with np.errstate(all="ignore"):
+            return _answered(X, partition, view, kernel, columns, marked)  # type: ignore[arg-type]
+    except Exception as error:
+        return _failure(error)
+
+
+def added(parts: list[np.ndarray | Refusal | None]) -> np.ndarray | Refusal | None:
+    """Sum of answers in order; the first refusal, if there is one; None if all are empty."""
+    out: np.ndarray | None = None
+    for part in parts:
+        if isinstance(part, Refusal):
+            return part
+        if out is None:
+            # Answers of other tasks are left alone: they may be asked for again.
+            out = part if part is None else part.copy()
+        elif part is not None:
+            out += part
+    return out
+
+
+def _opened(
+    X: Any,
+    y: Any,
+    sample_weight: Any,
+    encode: Callable[[np.ndarray], np.ndarray],
+    max_weight: float,
+) -> OpenedPartition | Refusal:
+    columns = unquoted(_get_feature_names, X)
+    names = None if columns is None else tuple(columns)
+    rows, targets = _as_rows(X, finite=True), unquoted(np.asarray, y)
+    n, d = rows.shape
+    if targets.shape != (n,):
+        return Refusal(
+            ValueError,
+            f"DaskRows needs X and y in the same partitions, got {n} rows of X and targets of "
+            f"shape {targets.shape} in one of them. Rechunk y to the chunks of X, or repartition "
+            "both by the same divisions.",
+        )
+    known = Facts(n, d, sp.issparse(rows), rows.dtype == np.float32, names)
+    if not n:
+        return OpenedPartition(known, np.empty(0), np.empty(0), np.empty(0), _nowhere)
+    weights = None
+    if sample_weight is not None:
+        weights = in_units_of(max_weight, np.asarray(sample_weight), n)
+    with vigilant():
+        targets = encode(targets)
+        store = (SparseRows if known.sparse else DenseRows)(rows, targets)
+        blocks = list(store.blocks())
+        norms, shadows = _norms(blocks), _shadows(blocks)
+        return OpenedPartition(known, targets, norms, shadows, ref(X), weights)
+
+
+def _norms(blocks: list[RawBlock]) -> np.ndarray:
+    return np.concatenate([block.norms for block in blocks])
+
+
+def _shadows(blocks: list[RawBlock]) -> np.ndarray:
+    direction = np.random.default_rng(0).standard_normal(blocks[0].X.shape[1])
+    unit = direction / np.linalg.norm(direction)
+    return np.concatenate([block.X @ unit for block in blocks])
+
+
+def _answered(
+    X: Any,
+    partition: OpenedPartition,
+    view: BoundedPartition | None,
+    kernel: Callable[[Any], np.ndarray],
+    columns: tuple[int, ...] | None,
+    marked: np.ndarray | None,
+) -> np.ndarray | Refusal | None:
+    blocks = partition.blocks(X)
+    if isinstance(blocks, Refusal):
+        return blocks
+    if not blocks:
+        return None
+    if view is None:
+        return total(map(kernel, blocks))
+    if marked is not None:
+        bits = np.unpackbits(marked, count=partition.facts.n_samples)
+        kernel = over_marked(kernel, bits.view(bool))
+    return total(
+        kernel(block.over((raw if columns is None else raw.cut_to(columns)).X).loaded())
+        for raw, block in zip(blocks, view.blocks, strict=True)
+    )
+
+
+def _as_rows(X: Any, *, finite: bool) -> Any:
+    if not finite and type(X) is np.ndarray and X.dtype in (np.float64, np.float32):
+        return X
+    return unquoted(
+        check_array,
+        X,
+        accept_sparse="csr",
+        dtype=[np.float64, np.float32],
+        ensure_all_finite=finite,
+        ensure_min_samples=0,
+        input_name="X",
+    )
+
+
+def _nowhere() -> None:
+    """Stand-in for features that are not here."""
+
+
+def _changed() -> Refusal:
+    return Refusal(
+        ValueError,
+        "DaskRows needs a source that delivers the same rows at each pass; they have changed. "
+        "Persist the collection, or read from something that stays as it is.",
+    )
+
+
+def _failure(error: Exception) -> Refusal:
+    # Its text may quote rows.
+    return Refusal(
+        RuntimeError,
+        f"DaskRows needs every partition to be computed; one failed with {type(error).__name__} "
+        "on its worker. What the exception says is left out, because it may quote data.",
+    )

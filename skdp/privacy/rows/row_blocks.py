@@ -1,0 +1,428 @@
+"""Blocks of rows: as they came, and brought to public bounds by factors applied on the fly."""
+
+from __future__ import annotations
+
+from abc import ABC, abstractmethod
+from copy import copy
+from dataclasses import dataclass
+from functools import cached_property
+from math import ceil
+from typing import Any, TypeAlias, TypeVar
+
+import numpy as np
+import scipy.sparse as sp
+from sklearn.utils.extmath import row_norms
+
+from ...problem.bounds import RowBounds
+from .walk import Walk
+
+__all__ = ["MOST_ROWS", "Block", "BoundedBlock", "Limits", "RawBlock", "Rows", "compressed", "cut"]
+
+Rows: TypeAlias = np.ndarray | sp.csr_array | sp.csr_matrix
+Sparse = TypeVar("Sparse", sp.csr_array, sp.csc_array)
+
+# Norms up to this can be computed and used in double precision without overflow.
+_LARGEST_NORM = 1e150
+_LEAST_NORM = 1e-150
+_ROUNDED = 1.0 + 2.0**-50  # How far off is what was brought to unit norm.
+_LONGEST_CUT = 1 << 15  # Rows; what rounding does to a sum grows with their number.
+_STEPS = 2.0**26  # Of weights between 0 and 1.
+MOST_ROWS = _LONGEST_CUT * 3 // 2
+# Kernels of linear algebra for fewer rows than this may depend on the memory between columns.
+_FEW_ROWS = 16
+
+
+@dataclass(frozen=True, eq=False)
+class RawBlock:
+    """A run of rows as they came: features (m, d), encoded targets (m,) and maybe weights (m,)."""
+
+    X: Rows
+    y: np.ndarray
+    weights: np.ndarray | None = None
+
+    @cached_property
+    def bounded_weights(self) -> np.ndarray | None:
+        """The weights within [0, 1], those that are not numbers 0; None if every row weighs 1."""
+        w = self.weights
+        # On a grid, on which sums of weights are exact in any order.
+        return None if w is None else np.floor(np.fmin(np.fmax(w, 0), 1) * _STEPS) / _STEPS
+
+    @cached_property
+    def norms(self) -> np.ndarray:
+        """Norms (l2) of the rows in double precision; inf where they are not finite."""
+        with np.errstate(over="ignore", invalid="ignore"):
+            norms = row_norms(_in_double(self.X))
+        norms[np.isnan(norms)] = np.inf
+        return norms
+
+    def cut_to(self, columns: tuple[int, ...]) -> RawBlock:
+        """A block of these rows with the given features alone, dense."""
+        X = self.X[:, list(columns)]
+        return RawBlock(X if isinstance(X, np.ndarray) else X.toarray(), self.y, self.weights)
+
+
+class BoundedBlock(ABC):
+    """Rows that respect public bounds.
+
+    Attributes
+    ----------
+    y : ndarray of shape (m,)
+        Bounded targets.
+    norms : ndarray of shape (m,)
+        Positive bounds on the norms of the rows.
+    limits : Limits
+        Bounds on the derivatives of the rows, from these norms.
+    weights : ndarray of shape (m,) or None
+        Weights of the rows within [0, 1], for questions to apply; None if every row weighs 1.
+    """
+
+    y: np.ndarray
+    norms: np.ndarray
+    weights: np.ndarray | None
+    limits: Limits
+
+    @abstractmethod
+    def loaded(self) -> BoundedBlock:
+        """Itself if its rows can be used where they lie, else a copy that lives for one use."""
+
+    @abstractmethod
+    def over(self, X: Rows | None) -> BoundedBlock:
+        """A copy with X, the same rows as they came, in place of its own; None takes them out."""
+
+    @abstractmethod
+    def taken(self, chosen: np.ndarray) -> BoundedBlock:
+        """A copy with these of its rows, by their positions in the block; maybe none."""
+
+    @abstractmethod
+    def scores(self, w: np.ndarray) -> np.ndarray:
+        """Inner products of the rows with w; shape (m,) or (m, K)."""
+
+    @abstractmethod
+    def scores_along(self, w: np.ndarray, shrunk: float) -> np.ndarray:
+        """Scores at w, faster if w is ``shrunk`` times the latest w but for few features.
+
+        Latest is known to blocks that stay in memory, and to this method alone.
+        """
+
+    @abstractmethod
+    def combine(self, r: np.ndarray) -> np.ndarray:
+        """Sum of the rows weighted by r, (m,) or (m, K); has the shape of w. Overwrites r."""
+
+    @abstractmethod
+    def combine_within(self, r: np.ndarray, bound: float) -> np.ndarray:
+        """Sum of the rows, entries clipped to [-bound, bound], weighted by r, (m,) or (m, K).
+
+        The intercept entry is left out.
+        """
+
+    @abstractmethod
+    def rows(self) -> np.ndarray:
+        """The rows themselves, dense (m, p)."""
+
+    @abstractmethod
+    def gram(self) -> np.ndarray:
+        """Sum over the rows of ``v v'``, shape (p, p)."""
+
+
+class Block(BoundedBlock):
+    """A run of bounded rows ``[f_i x_i, intercept_value]`` with ``f_i = min(1, R / ||x_i||)``.
+
+    Guarantees
+    ----------
+    - ``norms`` bounds the norm of every row that ``scores`` and ``combine`` work with, and is at
+      most ``bounds.row_norm``, up to 2^-50 of it and the rounding of norms. This holds for any
+      entries: a row that is not finite counts as zero.
+    - The scores of a row do not depend on the entries of other rows, to the last bit. Otherwise
+      one row could move all others across the edges between which a question counts.
+    - Mapped targets are in [-1, 1], also after rounding, and weights in [0, 1].
+    - Computations are in double precision whatever the type of X.
+    """
+
+    def __init__(self, raw: RawBlock, bounds: RowBounds) -> None:
+        norms, limit = raw.norms, bounds.data_norm
+        largest = norms.max(initial=0.0)
+        self._X, self._limit, self._walk = raw.X, limit, Walk()
+        self._scattered = isinstance(raw.X, np.ndarray) and not _fit_for_blas(raw.X)
+        self._huge: np.ndarray | None = None
+        if largest > _LARGEST_NORM:
+            self._huge = norms > _LARGEST_NORM
+            norms = np.where(self._huge, limit, norms)
+        long = None if largest <= limit * _ROUNDED else ~(norms <= limit * _ROUNDED)
+        # Whether there is a factor depends on other rows; what a row is multiplied by must not.
+        self._factor = None if long is None else np.where(long, limit / np.maximum(norms, limit), 1)
+        self._constant = bounds.intercept_value
+        # Written so that entries that are not numbers count as negative.
+        self._signed = bounds.nonnegative and not _entries(raw.X).min(initial=0.0) >= 0
+        # Positive, so that a bound on a row's contribution can be divided by it.
+        self.norms = np.maximum(np.hypot(np.minimum(norms, limit), self._constant), _LEAST_NORM)
+        self.limits = Limits(self.norms)
+        self.y, self.weights = raw.y, raw.bounded_weights
+        if (target := bounds.target) is not None:
+            y = (np.clip(raw.y, target.low, target.high) - target.centre) / target.half_width
+            # The centre is rounded, by much where the interval is narrow for its distance from 0.
+            self.y = np.clip(y, -1.0, 1.0)
+
+    def loaded(self) -> Block:
+        """Itself if its rows can be used where they lie, else a copy that lives for one use.
+
+        Single precision is brought to double, huge rows to a norm that can be computed with,
+        negative features to zero if they count as that, and what lies scattered in memory
+        together. A block is small: this happens in cache, and X as a whole is not copied.
+        """
+        as_it_lies = self._X.dtype == np.float64 and not self._scattered
+        if self._huge is None and not self._signed and as_it_lies:
+            return self
+        other = copy(self)
+        other._X = _in_double(self._X)
+        if self._scattered:
+            other._X, other._scattered = other._X.copy(order="K"), False
+        if self._huge is not None:
+            other._X, other._huge = _tamed(other._X, self._huge, self._limit), None
+        if self._signed:
+            other._X, other._signed = _without_negatives(other._X), False
+        return other
+
+    def over(self, X: Rows | None) -> Block:
+        """A copy with X, the same rows as they came, in place of its own; None takes them out."""
+        other = copy(self)
+        # Without rows it waits for this method again. What is derived from rows goes with them.
+        other._X, other._walk, other.limits = X, Walk(), Limits(self.norms)
+        other._scattered = isinstance(X, np.ndarray) and not _fit_for_blas(X)
+        return other
+
+    def taken(self, chosen: np.ndarray) -> Block:
+        """A copy with these of its rows, by their positions in the block; maybe none."""
+        other = copy(self)
+        other._X, other.y, other.norms = self._X[chosen], self.y[chosen], self.norms[chosen]
+        other._scattered, other._walk, other.limits = False, Walk(), Limits(other.norms)
+        other.weights = None if self.weights is None else self.weights[chosen]
+        if self._factor is not None:
+            other._factor = self._factor[chosen]
+        if self._huge is not None:
+            other._huge = self._huge[chosen]
+        return other
+
+    def squared_lengths(self, scale: np.ndarray) -> np.ndarray:
+        """Squared norms of the rows times ``scale``, intercept entry left out; shape (m,)."""
+        X = self._X
+        if isinstance(X, np.ndarray):
+            squares = row_norms(X * scale, squared=True)
+        else:
+            scaled = X.data * scale[X.indices]
+            scaled_X = compressed(sp.csr_array, X.shape, scaled, X.indices, X.indptr)
+            squares = row_norms(scaled_X, squared=True)
+        return squares if self._factor is None else squares * self._factor**2
+
+    def scores(self, w: np.ndarray) -> np.ndarray:
+        """Inner products of the rows with w; shape (m,) or (m, K)."""
+        if not self._constant:
+            return self._scaled(self._X @ w)
+        z = self._scaled(self._X @ w[:-1])
+        z += self._constant * w[-1]
+        return z
+
+    def scores_along(self, w: np.ndarray, shrunk: float) -> np.ndarray:
+        """Scores at w, faster if w is ``shrunk`` times the latest w but for few features."""
+        features = w[:-1] if self._constant else w
+        z = self._walk.scores(self._X, self._factor, features, shrunk)
+        if self._constant:
+            z += self._constant * w[-1]
+        return z
+
+    def scaled(self) -> Rows:
+        """The rows without the intercept entry; sparse if they are stored like that."""
+        X, f = self._X, self._factor
+        if f is None:
+            return X
+        if isinstance(X, np.ndarray):
+            return X * f[:, None]
+        entries = X.data * np.repeat(f, np.diff(X.indptr))
+        return compressed(sp.csr_array, X.shape, entries, X.indices, X.indptr)
+
+    def rows(self) -> np.ndarray:
+        """The rows themselves, dense (m, p)."""
+        m, d = self._X.shape
+        out = np.empty((m, d + bool(self._constant)))
+        out[:, d:] = self._constant
+        dense = self._X if isinstance(self._X, np.ndarray) else self._X.toarray()
+        factor = 1.0 if self._factor is None else self._factor[:, None]
+        np.multiply(dense, factor, out=out[:, :d])
+        return out
+
+    def gram(self) -> np.ndarray:
+        """Sum over the rows of ``v v'``, shape (p, p)."""
+        if not isinstance(self._X, np.ndarray) or self._factor is not None:
+            V = self.rows()
+            return V.T @ V
+        if not self._constant:
+            return self._X.T @ self._X
+        # Without a copy of the rows that has room for the constant column.
+        m, d = self._X.shape
+        out = np.empty((d + 1, d + 1))
+        out[:d, :d] = self._X.T @ self._X
+        out[d, :d] = out[:d, d] = self._constant * self._X.sum(axis=0)
+        out[d, d] = m * self._constant**2
+        return out
+
+    def combine(self, r: np.ndarray) -> np.ndarray:
+        """Sum of the rows weighted by r, (m,) or (m, K); has the shape of w. Overwrites r."""
+        if not self._constant:
+            return _transposed(self._X) @ self._scaled(r)
+        last = self._constant * np.add.reduce(r)
+        g = _transposed(self._X) @ self._scaled(r)
+        out = np.empty((len(g) + 1, *g.shape[1:]))
+        out[:-1], out[-1] = g, last
+        return out
+
+    def combine_within(self, r: np.ndarray, bound: float) -> np.ndarray:
+        """Sum of the rows, entries clipped to [-bound, bound], weighted by r, (m,) or (m, K)."""
+        held = self._walk.combine_within(r, bound)
+        if held is not None:
+            return held
+        X, f = self._X, self._factor
+        if isinstance(X, np.ndarray):
+            clipped = np.clip(X if f is None else X * f[:, None], -bound, bound)
+            return clipped.T @ r
+        entries = X.data if f is None else X.data * np.repeat(f, np.diff(X.indptr))
+        entries = np.clip(entries, -bound, bound)
+        return compressed(sp.csc_array, X.shape[::-1], entries, X.indices, X.indptr) @ r
+
+    def _scaled(self, values: np.ndarray) -> np.ndarray:
+        if self._factor is not None:
+            values *= self._factor if values.ndim == 1 else self._factor[:, None]
+        return values
+
+
+def cut(n_samples: int, rows: int) -> list[tuple[int, int]]:
+    """Ends of blocks of nearly equal size that hold about this number of rows.
+
+    Parameters
+    ----------
+    n_samples : int
+        Number of rows to cut, at least 1.
+    rows : int
+        Rows a block; a block may be half as large again, but never has more than ``MOST_ROWS``.
+
+    Returns
+    -------
+    list of (int, int)
+        First row and last row plus one of each block.
+    """
+    rows = min(rows, _LONGEST_CUT)
+    step = ceil(n_samples / max(1, round(n_samples / rows)))
+    return [(i, min(i + step, n_samples)) for i in range(0, n_samples, step)]
+
+
+def compressed(
+    kind: type[Sparse], shape: tuple[int, int], data: Any, indices: Any, indptr: Any
+) -> Sparse:
+    """A sparse array of these parts, which may be views.
+
+    The constructor of scipy would copy views of much larger arrays.
+
+    Parameters
+    ----------
+    kind : type
+        csr_array or csc_array.
+    shape : (int, int)
+        Its shape.
+    data, indices, indptr : ndarray
+        Its parts, used where they lie.
+
+    Returns
+    -------
+    csr_array or csc_array
+        In agreement with its parts only if they agree with each other.
+    """
+    out = kind(shape, dtype=data.dtype)
+    out.data, out.indices, out.indptr = data, indices, indptr
+    return out
+
+
+def _entries(X: Rows) -> np.ndarray:
+    return X if isinstance(X, np.ndarray) else X.data
+
+
+def _fit_for_blas(X: np.ndarray) -> bool:
+    """True if products with X are computed like those with a contiguous copy of it."""
+    (m, _), (down, along), size = X.shape, X.strides, X.itemsize
+    # Part of a longer column-major array, with enough rows that no kernel for few is chosen.
+    within_columns = m >= _FEW_ROWS and down == size and along >= m * size and along % size == 0
+    return X.flags.aligned and (X.flags.forc or within_columns)
+
+
+def _without_negatives(X: Rows) -> Rows:
+    if isinstance(X, np.ndarray):
+        return np.maximum(X, 0.0)
+    return compressed(sp.csr_array, X.shape, np.maximum(X.data, 0.0), X.indices, X.indptr)
+
+
+def _in_double(X: Rows) -> Rows:
+    if X.dtype == np.float64:
+        return X
+    if isinstance(X, np.ndarray):
+        return X.astype(np.float64)
+    return compressed(sp.csr_array, X.shape, X.data.astype(np.float64), X.indices, X.indptr)
+
+
+def _transposed(X: Rows) -> np.ndarray | sp.csc_array:
+    if isinstance(X, np.ndarray):
+        return X.T
+    return compressed(sp.csc_array, X.shape[::-1], X.data, X.indices, X.indptr)
+
+
+def _tamed(X: Rows, huge: np.ndarray, limit: float) -> Rows:
+    """A copy of X, in double precision, in which the huge rows have norm ``limit``.
+
+    Those of them that are not finite become zero.
+    """
+    out: Rows
+    if isinstance(X, np.ndarray):
+        # In the order of X: sums in another order would round the other rows differently.
+        out = X.copy(order="K")
+        rows = (out[i] for i in np.flatnonzero(huge))
+    else:
+        out = compressed(sp.csr_array, X.shape, X.data.copy(), X.indices, X.indptr)
+        rows = (out.data[X.indptr[i] : X.indptr[i + 1]] for i in np.flatnonzero(huge))
+    for row in rows:
+        if not np.isfinite(row).all():
+            row[:] = 0.0
+            continue
+        # In two steps: the norm itself may be beyond the largest float.
+        row /= np.abs(row).max()
+        row *= limit / np.sqrt(row @ row)
+    return out
+
+
+class Limits:
+    """The latest bounds on derivatives of a run of rows, kept between questions.
+
+    Questions with the same clip ask for the same bounds, one after the other.
+
+    Parameters
+    ----------
+    norms : ndarray of shape (m,)
+        Positive bounds on the norms of the rows; not changed while this lives.
+    """
+
+    def __init__(self, norms: np.ndarray) -> None:
+        self._norms = norms
+        self._latest: tuple[float, float, np.ndarray] | None = None
+
+    def of(self, bound: float, most: float) -> np.ndarray:
+        """``min(bound / norms, most)``, read-only.
+
+        Parameters
+        ----------
+        bound : float
+            Bound on the norm of the gradient of a row.
+        most : float
+            Bound on its derivative, whatever the norm.
+        """
+        latest = self._latest
+        if latest is None or latest[:2] != (bound, most):
+            limits = np.divide(bound, self._norms)
+            np.minimum(limits, most, out=limits)
+            limits.flags.writeable = False
+            latest = self._latest = (bound, most, limits)
+        return latest[2]

@@ -1,0 +1,89 @@
+"""Rows of a CSR matrix, used where they lie."""
+
+from __future__ import annotations
+
+from collections.abc import Iterable
+from typing import Self
+
+import numpy as np
+import scipy.sparse as sp
+
+from .base import ResidentRows
+from .row_blocks import RawBlock, compressed, cut
+
+__all__ = ["SparseRows"]
+
+# Sparse products gain little from the cache, and each call has a price.
+_LEAST_ROWS = 1 << 15
+# Rows of few features may be asked about in coordinates that mix them, where a block at a time is
+# written out densely, with this many entries at most.
+_FEW_FEATURES, _DENSE_ENTRIES = 1000, 1 << 22
+
+
+class SparseRows(ResidentRows):
+    """Views of consecutive rows of a CSR matrix.
+
+    Parameters
+    ----------
+    X : csr_array or csr_matrix of shape (n_samples, n_features)
+        Features, float64 or float32. Not copied, unless columns are out of order or an entry is
+        stored in several parts: those are summed first, because a norm is not the norm of the
+        parts.
+    y : ndarray of shape (n_samples,)
+        Encoded targets.
+    weights : ndarray of shape (n_samples,), optional
+        Weights of the rows, in units of the largest that counts; without them every row weighs 1.
+
+    Attributes
+    ----------
+    X : csr_array
+        The features, in canonical form.
+    y, weights : ndarray
+        As given.
+    """
+
+    sparse = True
+
+    def __init__(
+        self, X: sp.csr_array | sp.csr_matrix, y: np.ndarray, weights: np.ndarray | None = None
+    ) -> None:
+        X = _canonical(X)
+        self.n_samples, self.n_features = X.shape
+        self.X, self.y, self.weights = X, y, weights
+        self.weighted = weights is not None
+        # Combining the rows of a block writes all features, so a block should hold several times
+        # as many entries.
+        rows = max(_LEAST_ROWS, self.n_features // 4)
+        if self.n_features <= _FEW_FEATURES:
+            rows = min(rows, _DENSE_ENTRIES // self.n_features)
+        self._blocks = [
+            RawBlock(_rows(X, i, j), y[i:j], None if weights is None else weights[i:j])
+            for i, j in cut(self.n_samples, rows)
+        ]
+
+    def blocks(self) -> Iterable[RawBlock]:
+        """The rows, cut into blocks by public sizes alone."""
+        return self._blocks
+
+    def part(self, start: int, stop: int) -> Self:
+        """The rows ``start <= i < stop``, not copied, as a store of their own; at least one."""
+        weights = None if self.weights is None else self.weights[start:stop]
+        return type(self)(_rows(self.X, start, stop), self.y[start:stop], weights)
+
+
+def _canonical(X: sp.csr_array | sp.csr_matrix) -> sp.csr_array:
+    """X with each entry in one part, columns in order."""
+    # A fresh view: the flag that X carries may be older than its entries.
+    X = sp.csr_array((X.data, X.indices, X.indptr), shape=X.shape)
+    if not X.has_canonical_format:
+        X = X.copy()
+        X.sum_duplicates()
+        # A sum of finite parts may be beyond the largest float.
+        np.nan_to_num(X.data, copy=False)
+    return X
+
+
+def _rows(X: sp.csr_array | sp.csr_matrix, start: int, stop: int) -> sp.csr_array:
+    first, last = X.indptr[start], X.indptr[stop]
+    parts = (X.data[first:last], X.indices[first:last], X.indptr[start : stop + 1] - first)
+    return compressed(sp.csr_array, (stop - start, X.shape[1]), *parts)

@@ -1,0 +1,1 @@
+"""Sessions of streams: running sums over rows that arrive one after another."""

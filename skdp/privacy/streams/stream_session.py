@@ -1,0 +1,352 @@
+"""The trusted session of a stream: exact sums, the open batch, and the noise of what is released.
+
+All that is here is as secret as the rows, except what ``release`` returns.
+"""
+
+from __future__ import annotations
+
+from abc import ABC, abstractmethod
+from dataclasses import dataclass
+from functools import cached_property
+from math import prod
+from typing import Any, final
+
+import numpy as np
+
+from ...problem.problem import Problem
+from ..accounting.events import Event
+from ..accounting.ledger import Ledger, Spend
+from ..adjacency import Adjacency
+from ..mechanisms import prefix_sums_by
+from ..mechanisms.gumbel import GumbelMechanism
+from ..mechanisms.noise_grid import spacing
+from ..mechanisms.prefix_sums import PrefixNoise, PrefixState, PrefixSumMechanism
+from ..queries.stream_terms import StreamScoresQuery, StreamTerm, StreamTermQuery
+from ..randomness import SecretNoise
+from ..rounding import inflated
+from ..rows.base import BlockStore, RowStore
+from ..rows.dense_rows import DenseRows
+from ..rows.row_blocks import RawBlock
+from ..rows.sparse_rows import SparseRows
+from .stream_plan import StreamPlan, StreamQuestion
+
+__all__ = [
+    "StreamAnswers",
+    "StreamOpening",
+    "StreamSession",
+    "StreamedRows",
+]
+
+
+@dataclass(frozen=True)
+class StreamOpening:
+    """Price and mechanism of a stream: public, and known before any row.
+
+    Parameters
+    ----------
+    problem : Problem
+        Loss and public bounds.
+    plan : StreamPlan
+        What the solver declares.
+    adjacency : Adjacency
+        Neighbouring relation.
+    spend : Spend
+        Price of the whole stream.
+
+    Raises
+    ------
+    ValueError
+        If the mechanism is unknown, a bound cannot be kept in double precision, or the problem has
+        no vertices to choose from.
+
+    Guarantees
+    ----------
+    - Everything that a session with this opening releases is together private at the price of
+      ``event``, if each row is read once. Running sums: each row is part of one term and moves it
+      by at most the sensitivity of the question, so this is :class:`PrefixSumMechanism`'s theorem.
+      Vertices: given what was released before, the scores at each release are those of the rows so
+      far, which a neighbour changes by at most the vector of one row, so each release is an
+      exponential mechanism with the range of the question; a row moves all releases from its batch
+      on, at most all of them, and all are charged.
+    """
+
+    problem: Problem
+    plan: StreamPlan
+    adjacency: Adjacency
+    spend: Spend
+
+    def query(self, question: StreamQuestion) -> StreamTermQuery | StreamScoresQuery:
+        """Query about the rows of a batch."""
+        term = StreamTerm(self.problem, question.w, question.before, question.index, self.plan.clip)
+        return StreamScoresQuery(term) if self.plan.chooses_vertices else StreamTermQuery(term)
+
+    @cached_property
+    def sensitivity(self) -> float:
+        """Most that a neighbour moves the answer of one batch; the same for all questions.
+
+        With the margin for rounding (see :mod:`skdp.privacy.rounding`).
+        """
+        query = self.query(StreamQuestion(1, np.zeros(self.problem.shape)))
+        return inflated(query.sensitivity(self.adjacency), query.rounding + self._of_totals)
+
+    @property
+    def _of_totals(self) -> float:
+        """Margin for adding the answer of each batch to a running total."""
+        return 2.0**-52 * self.plan.releases * self.problem.n_samples
+
+    @cached_property
+    def gumbel(self) -> GumbelMechanism:
+        """The mechanism of all choices together."""
+        return GumbelMechanism.calibrated(self.sensitivity, self.plan.releases, self.spend)
+
+    @cached_property
+    def sums(self) -> PrefixSumMechanism:
+        """The mechanism of all running sums together."""
+        return prefix_sums_by(self.plan.mechanism, self.plan.releases)
+
+    @cached_property
+    def noise_scale(self) -> float:
+        """Scale of the independent noise that releases are made of."""
+        if self.plan.chooses_vertices:
+            return self.gumbel.noise_scale
+        return self.sums.noise_scale(self.sensitivity, self.spend)
+
+    @cached_property
+    def _grid(self) -> float:
+        return spacing(self.sensitivity, self.noise_scale, prod(self.problem.shape))
+
+    def on_grid(self, values: np.ndarray) -> np.ndarray:
+        """Values of terms, or noise, rounded to the grid of answers; choices are left as they are.
+
+        Terms on the grid g have running sums on it, to which rounded noise is added: ``k g +
+        round(z / g) g = round((k g + z) / g) g`` is a function of the exact sum plus noise z. One
+        row moves one rounded term by at most ``g sqrt(p)`` more than before, which is within the
+        margin of the sensitivity.
+        """
+        if self.plan.chooses_vertices:
+            return values
+        # Reciprocals of powers of two are exact.
+        out = np.asarray(values * (1.0 / self._grid))
+        np.rint(out, out=out)
+        out *= self._grid
+        return out
+
+    @cached_property
+    def deviation(self) -> float:
+        """Noise of the last release: standard deviation of an entry, or scale of a score."""
+        if self.plan.chooses_vertices:
+            return self.noise_scale
+        last = self.sums.variances(np.array([self.plan.releases]))
+        return self.noise_scale * float(np.sqrt(last[0]))
+
+    @property
+    def event(self) -> Event:
+        """The fact to charge, once, for the whole stream."""
+        if self.plan.chooses_vertices:
+            return self.gumbel.event(StreamScoresQuery.name)
+        return self.sums.event(StreamTermQuery.name, self.sensitivity, self.noise_scale)
+
+
+@final
+class StreamSession:
+    """Adds up what rows are asked and releases one private answer after each batch.
+
+    The ledger is charged for the whole declared length here, before there is a row. Then each batch
+    goes ``ask``, ``read`` as often as its rows come in pieces, ``release``.
+
+    Parameters
+    ----------
+    opening : StreamOpening
+        What was declared.
+    ledger : Ledger
+        Charged once.
+    noise : SecretNoise
+        Source of the noise.
+
+    Guarantees
+    ----------
+    - Running sums and their noise are whole multiples of a public power of two.
+    - Each release has noise of its own; none is made twice, nor for a batch that is not complete.
+    - Rows beyond the batch are refused before they are read, and so is a question beyond the
+      declared number. One that fails half-way closes the session: what was added is not known.
+    - Numerical accidents in single rows neither raise nor warn.
+    - Pickling it takes the exact sums along, which is what a secret checkpoint is for. Where the
+      noise comes from is left behind: after loading, ``resume`` gives it a source.
+    """
+
+    def __init__(self, opening: StreamOpening, ledger: Ledger, noise: SecretNoise) -> None:
+        self._opening = opening
+        ledger.charge(opening.event)
+        self._noise: SecretNoise | None = noise
+        shape: tuple[int, ...] = opening.problem.shape
+        self._prefix: PrefixNoise | PrefixState | None = None
+        if not opening.plan.chooses_vertices:
+            self._prefix = opening.sums.open(shape, opening.noise_scale, noise)
+        # Of the batches that are released, and of the open one so far.
+        self._total: np.ndarray | None = None
+        self._term: np.ndarray | None = None
+        self._query: StreamTermQuery | StreamScoresQuery | None = None
+        self._missing = 0
+        self._left = opening.plan.releases
+
+    @property
+    def opening(self) -> StreamOpening:
+        """Declared price and mechanism. Public."""
+        return self._opening
+
+    @property
+    def noise(self) -> SecretNoise:
+        """Source of the noise, for the session of the rows that come after these."""
+        assert self._noise is not None
+        return self._noise
+
+    @property
+    def missing(self) -> int:
+        """Rows that the open batch still waits for. Public."""
+        return self._missing
+
+    def ask(self, question: StreamQuestion) -> None:
+        """Open the next batch.
+
+        Raises
+        ------
+        RuntimeError
+            If the batch before is not released, or all declared releases are made.
+        """
+        if self._query is not None or not self._left or question.rows < 1:
+            raise RuntimeError(
+                "StreamSession.ask needs the batch before released, a release left and at least 1 "
+                f"row, got {self._missing} rows missing, {self._left} releases left and "
+                f"{question.rows} rows. What was charged covers no more; open another session for "
+                "new rows."
+            )
+        query = self._opening.query(question)
+        if not query.sensitivity(self._opening.adjacency) <= self._opening.sensitivity:
+            raise RuntimeError("StreamSession.ask needs the sensitivity that was declared.")
+        self._query, self._missing = query, question.rows
+
+    def read(self, rows: RowStore) -> None:
+        """Add the next rows of the open batch.
+
+        Raises
+        ------
+        RuntimeError
+            If there are more than are missing, or reading was interrupted before; none is read.
+        """
+        if self._missing < 0:
+            raise RuntimeError(
+                "StreamSession.read was interrupted while it added rows, and nobody could say "
+                "which; a row is part of one batch. Start another stream, with rows that are new."
+            )
+        if self._query is None or rows.n_samples > self._missing:
+            raise RuntimeError(
+                f"StreamSession.read needs at most the {self._missing} rows that the batch waits "
+                f"for, got {rows.n_samples}; a row is part of one batch."
+            )
+        query, missing = self._query, self._missing - rows.n_samples
+        # Until they are added, so that no failure can have them added twice.
+        self._query, self._missing = None, -1
+        with np.errstate(all="ignore"):
+            part = query.evaluate(rows)
+            self._term = part if self._term is None else self._term + part
+        self._query, self._missing = query, missing
+
+    def release(self) -> np.ndarray:
+        """The noisy running sum, in the shape of w, or the chosen vertex, an integer array (1,).
+
+        Raises
+        ------
+        RuntimeError
+            If the batch is not complete.
+        """
+        term, prefix, noise = self._term, self._prefix, self._noise
+        if self._query is None or self._missing or term is None or noise is None:
+            raise RuntimeError(
+                f"StreamSession.release needs a complete batch, got one that waits for "
+                f"{self._missing} rows."
+            )
+        self._query = self._term = None
+        self._left -= 1
+        # Rounded as a whole, so that it does not matter in which pieces the rows came.
+        term = self._opening.on_grid(term)
+        total = self._total = term if self._total is None else self._total + term
+        if isinstance(prefix, PrefixNoise):
+            answer = self._opening.on_grid(prefix.next())
+            answer += total
+            return answer
+        gumbel = self._opening.gumbel
+        once = GumbelMechanism(gumbel.sensitivity, gumbel.noise_scale, 1)
+        return once.randomize(total, noise)
+
+    def resume(self, noise: SecretNoise) -> None:
+        """Go on after loading, with noise from this source."""
+        self._noise = noise
+        if isinstance(self._prefix, PrefixState):
+            self._prefix = self._prefix.resume(noise)
+
+    def __getstate__(self) -> dict[str, Any]:
+        prefix = self._prefix
+        if isinstance(prefix, PrefixNoise):
+            prefix = prefix.secret_state()
+        return self.__dict__ | {"_noise": None, "_prefix": prefix}
+
+
+class StreamAnswers(ABC):
+    """Answers of a session whose rows are all there, as a solver sees them."""
+
+    @property
+    @abstractmethod
+    def deviation(self) -> float:
+        """Noise of the last release, see :attr:`StreamOpening.deviation`."""
+
+    @abstractmethod
+    def answer(self, question: StreamQuestion) -> np.ndarray:
+        """The release after the next ``question.rows`` rows."""
+
+
+@final
+class StreamedRows(StreamAnswers):
+    """A session that takes its rows, in their order, from a store.
+
+    Parameters
+    ----------
+    session : StreamSession
+        Just opened.
+    rows : RowStore
+        Where rows come from.
+
+    Raises
+    ------
+    ValueError
+        If the rows are not in this process, where they have an order. Nothing is read then.
+    """
+
+    def __init__(self, session: StreamSession, rows: RowStore) -> None:
+        if not isinstance(rows, BlockStore):
+            raise ValueError(
+                "A stream needs rows that this process can read one after another, got a "
+                f"{type(rows).__name__}; choose a solver for whole data sets."
+            )
+        self._session = session
+        self._blocks = iter(rows.blocks())
+        self._block, self._used = RawBlock(np.empty((0, 0)), np.empty(0)), 0
+
+    @property
+    def deviation(self) -> float:
+        """Noise of the last release."""
+        return self._session.opening.deviation
+
+    def answer(self, question: StreamQuestion) -> np.ndarray:
+        """The release after the next ``question.rows`` rows."""
+        session = self._session
+        session.ask(question)
+        while session.missing:
+            if self._used == self._block.y.size:
+                self._block, self._used = next(self._blocks), 0
+            stop = min(self._used + session.missing, self._block.y.size)
+            these, weights = slice(self._used, stop), self._block.weights
+            kind = DenseRows if isinstance(self._block.X, np.ndarray) else SparseRows
+            own = None if weights is None else weights[these]
+            session.read(kind(self._block.X[these], self._block.y[these], own))
+            self._used = stop
+        return session.release()

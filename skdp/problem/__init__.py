@@ -1,0 +1,5 @@
+"""Problem of a fit in public terms: losses, penalties, constraints, bounds; no rows."""
+
+from .problem import Problem
+
+__all__ = ["Problem"]

@@ -1,0 +1,311 @@
+r"""What several fits on the same rows have spent together.
+
+Each fit is private by its own account, whatever was released before it: its parameters may have
+been chosen, and its rows transformed one by one, with earlier releases in view. So fits compose
+like releases. The neighbouring relation has to be one for all (see :meth:`Receipt.under`), and a
+row has to have the same place in all of them: rows may be left out, or transformed, by public rules
+only.
+
+Several bounds hold, and the least of them is returned.
+
+1. *Gaussian.* Fits of known mu^2 are together mu-GDP with the sum of these (Dong, Roth and Su,
+   2022), exactly if all releases are Gaussian. Choices have a mu, too
+   (:mod:`skdp.privacy.accounting.divergences`).
+2. *Perturbed objectives* beside Gaussian releases. Step 4 of the proof in
+   :mod:`skdp.privacy.accounting.perturbation` bounds the log-ratio of all that is released by
+   ``sum_j (J_j + max_v L_jv)`` over perturbations j, plus the Gaussian part. The sum of maxima is
+   the maximum over all ways to take one vertex each, so that
+
+       delta(epsilon) <= sum_(v_1, ..., v_k) HS_(epsilon - sum J_j)(sqrt(G + sum_j T_j,v_j)),
+
+   by the same argument, in which nothing depends on how many maxima there are.
+3. *Renyi.* Divergences of one order add up, also for releases that are chosen adaptively (Mironov,
+   2017); then every order gives an epsilon (Canonne, Kamath and Steinke, 2020).
+4. *Searches.* One search of Gaussian runs beside Gaussian releases, by
+:mod:`skdp.privacy.accounting.tuning`. 5. *Privacy loss distributions*, if dp-accounting is
+installed and there are sampled releases or
+   fits of which (epsilon, delta) is all that is known: products of dominating pairs dominate (Zhu,
+   Dong and Wang, 2022). The pair of a fit that is (epsilon, delta)-DP is that of Kairouz, Oh and
+   Viswanath (2015).
+6. *Sums.* Fits of which none of this is known add their (epsilon, delta) to the bounds 1 to 4 of
+   the others (Dwork, Kenthapadi, McSherry, Mironov and Naor, 2006), and all fits may. A ledger that
+   holds such a fit as an event beside others is taken apart for it.
+
+Like the spend of a single fit, the total is a running one: it stands for the budget of somebody who
+would have stopped there. Amounts that were themselves chosen by looking at answers are covered by
+:class:`skdp.PrivacyBudget`, which sets its ceiling in advance.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Iterable, Sequence
+from dataclasses import replace
+from math import ceil, inf, isinf, log, log1p, sqrt
+from typing import Any, TypeGuard
+
+import numpy as np
+from scipy.optimize import brentq
+
+from ..privacy.accounting import gdp, tuning
+from ..privacy.accounting.divergences import gaussian_price
+from ..privacy.accounting.events import (
+    Event,
+    ObjectivePerturbationEvent,
+    SampledGaussianEvent,
+    SearchEvent,
+)
+from ..privacy.accounting.ledger import PrivacySpent
+from ..privacy.accounting.loss_distributions import epsilon_by_distributions
+from ..privacy.accounting.run_laws import law_of
+from ..privacy.adjacency import Adjacency
+from ..validation import check_numbers, shown
+from .receipts import Receipt
+
+__all__ = ["compose"]
+
+# Orders at which Renyi divergences are taken.
+_ORDERS = tuple(1 + 10 ** (k / 12) for k in range(-24, 43))
+# More ways to take one vertex each are not summed over.
+_MOST_VERTICES = 4096
+_VERTICES = ((1.0, 1), (0.25, 2), (0.0, 1))
+_ROUNDING = 1e-12
+# A function of receipts and a delta: their epsilon, or, without a delta, whether there is one.
+_Bound = Callable[[Sequence[Receipt], float | None], float]
+
+
+def compose(
+    receipts: Iterable[Receipt | Any],
+    delta: float | None = None,
+    adjacency: Adjacency | str | None = None,
+) -> PrivacySpent:
+    """What several fits on the same rows have spent together.
+
+    Parameters
+    ----------
+    receipts : iterable of Receipt or fitted object
+        Of each fit. Objects with ``privacy_ledger_`` and ``privacy_spent_`` are read.
+    delta : float, optional
+        At which delta the total is wanted. By default the largest of the receipts, or, if there is
+        no bound at that, the sum of them.
+    adjacency : {'replace_one', 'zero_out'}, optional
+        Neighbouring relation of the total. By default that of all receipts; if they differ, the
+        stronger one, replace-one, for which those under zero-out count about twice.
+
+    Returns
+    -------
+    PrivacySpent
+        The total, the least that is known to be valid; (0, 0) if nothing was spent. Its epsilon is
+        infinite if something was released without noise, or nothing is known at this delta.
+
+    Raises
+    ------
+    ValueError
+        If delta is outside (0, 1).
+    """
+    found = [r if isinstance(r, Receipt) else Receipt.of(r) for r in receipts]
+    if delta is not None:
+        check_numbers("compose", delta=delta)
+        delta = float(delta)
+        if not 0 < delta < 1:
+            raise ValueError(f"compose needs a delta in (0, 1) or None, got {shown(delta)}.")
+    relation = common_adjacency(found) if adjacency is None else Adjacency(adjacency)
+    found = [receipt for receipt in found if not receipt.nothing]
+    at = max((receipt.spent.delta for receipt in found), default=0.0)
+    found = [receipt.under(relation) for receipt in found]
+    if not found:
+        return PrivacySpent(0.0, 0.0)
+    if delta is not None:
+        return PrivacySpent(_epsilon(found, delta), delta)
+    deltas = [receipt.fits * receipt.spent.delta for receipt in found]
+    least = _epsilon(found, at) if at else _sum(found, at)
+    total = min(1.0, sum(deltas))
+    if isinf(least) and at < total < 1:
+        return PrivacySpent(_epsilon(found, total), total)
+    return PrivacySpent(least, at)
+
+
+def common_adjacency(receipts: Sequence[Receipt]) -> Adjacency:
+    """Zero-out if all receipts are under it, and else replace-one.
+
+    Parameters
+    ----------
+    receipts : sequence of Receipt
+        Those that spent nothing do not count.
+    """
+    relations = {r.adjacency for r in receipts if not r.nothing}
+    return relations.pop() if len(relations) == 1 else Adjacency.REPLACE_ONE
+
+
+def _epsilon(receipts: Sequence[Receipt], delta: float) -> float:
+    apart = [part for receipt in receipts for part in _apart(receipt)]
+    least = min(_sum(receipts, delta), *(_by_kind(some, delta) for some in (receipts, apart)))
+    return min(least, _distributions(receipts, delta, least))
+
+
+def _by_kind(receipts: Sequence[Receipt], delta: float) -> float:
+    bounds = _gaussian, _perturbed, _renyi, _searched
+    return min(_beside_sums(receipts, delta, bound) for bound in bounds)
+
+
+def _apart(receipt: Receipt) -> list[Receipt]:
+    """A ledger without the events that state an (epsilon, delta), and a receipt of each of those.
+
+    What the others have spent by their own account is not known.
+    """
+    stated = [
+        event
+        for event in receipt.events
+        if isinstance(event, SearchEvent) and (event.runs, event.law) == ("approximate", "all")
+    ]
+    if not stated or len(stated) == len(receipt.events):
+        return [receipt]
+    others = tuple(event for event in receipt.events if event not in stated)
+    rest = replace(receipt, events=others, spent=PrivacySpent(inf, receipt.spent.delta))
+    return [rest, *(_stated(event, receipt.adjacency) for event in stated)]
+
+
+def _stated(event: SearchEvent, adjacency: Adjacency) -> Receipt:
+    epsilon = event.sensitivity / event.noise_scale if event.noise_scale else inf
+    runs = event.count * ceil(event.mean_runs)
+    return Receipt((), PrivacySpent(epsilon, event.run_delta), adjacency, fits=runs)
+
+
+def _sum(receipts: Sequence[Receipt], delta: float) -> float:
+    if sum(r.fits * r.spent.delta for r in receipts) > delta * (1 + _ROUNDING):
+        return inf
+    return sum(r.fits * r.spent.epsilon for r in receipts)
+
+
+def _beside_sums(receipts: Sequence[Receipt], delta: float, bound: _Bound) -> float:
+    """A bound for those receipts that it can read, and sums for the others."""
+    read = [r for r in receipts if bound([r], None) < inf]
+    others = [r for r in receipts if bound([r], None) == inf]
+    left = delta - sum(r.fits * r.spent.delta for r in others)
+    if not read or left <= 0:
+        return inf
+    return bound(read, left) + sum(r.fits * r.spent.epsilon for r in others)
+
+
+def _gaussian(receipts: Sequence[Receipt], delta: float | None) -> float:
+    total = sum(r.gaussian_price() for r in receipts)
+    return total if delta is None or isinf(total) else gdp.epsilon(sqrt(total), delta)
+
+
+def _perturbed(receipts: Sequence[Receipt], delta: float | None) -> float:
+    plain, jacobians, ways = 0.0, 0.0, {0.0: 1}
+    for receipt in receipts:
+        events = _of_all_rows(receipt)
+        perturbed = [e for e in events if isinstance(e, ObjectivePerturbationEvent)]
+        if not perturbed:
+            plain += receipt.gaussian_price()
+            continue
+        plain += sum(gaussian_price(e) for e in events if e not in perturbed)
+        for event in perturbed:
+            moves = _squared(event.sensitivity, event.noise_scale)
+            plain += event.count * _squared(event.output_sensitivity, event.output_noise_scale)
+            jacobians += event.count * event.jacobian
+            for _ in range(event.count):
+                ways = _with_vertices(ways, moves)
+                if len(ways) > _MOST_VERTICES:
+                    return inf
+    if isinf(plain + jacobians) or isinf(max(ways)):
+        return inf
+    return plain if delta is None else jacobians + _union(plain, ways, delta)
+
+
+def _of_all_rows(receipt: Receipt) -> tuple[Event, ...]:
+    """The events, if all rows took part in the same ones."""
+    slices = receipt.slices()
+    return slices[0] if len(slices) == 1 and receipt.told else ()
+
+
+def _squared(moves: float, noise: float) -> float:
+    ratio = moves / noise if noise else (inf if moves else 0.0)
+    return ratio * ratio
+
+
+def _with_vertices(ways: dict[float, int], moves: float) -> dict[float, int]:
+    """How often each T occurs among the ways to take one vertex more."""
+    found: dict[float, int] = {}
+    for t, n in ways.items():
+        for share, copies in _VERTICES:
+            key = t + share * moves
+            found[key] = found.get(key, 0) + n * copies
+    return found
+
+
+def _union(plain: float, ways: dict[float, int], delta: float) -> float:
+    """Least e with ``sum_v HS_e(sqrt(plain + T_v)) <= delta``, rounded up."""
+    mus = [(sqrt(plain + t) * (1 + _ROUNDING), log(n)) for t, n in ways.items() if plain + t > 0]
+    goal = log(delta)
+
+    def excess(e: float) -> float:
+        return float(np.logaddexp.reduce([n + gdp.log_delta(m, e) for m, n in mus])) - goal
+
+    if not mus or excess(0.0) <= 0:
+        return 0.0
+    count = sum(ways.values())
+    largest = max(m for m, _ in mus)
+    low = gdp.epsilon(largest, delta) * (1 - 1e-9)
+    high = gdp.epsilon(largest, max(delta / count, 1e-300)) * (1 + 1e-9)
+    # Next to zero the ends are closer than the rounding of logarithms.
+    if excess(low) <= 0:
+        return high
+    while excess(high) > 0:
+        high *= 2
+    return float(brentq(excess, low, high, xtol=1e-16 * high, rtol=1e-14)) * (1 + _ROUNDING)
+
+
+def _searched(receipts: Sequence[Receipt], delta: float | None) -> float:
+    """A search of Gaussian runs, the first if there are several, beside Gaussian releases."""
+    searches = [e for r in receipts for e in _of_all_rows(r) if _of_gaussian_runs(e)]
+    if not searches:
+        # To be read beside one.
+        return sum(r.gaussian_price() for r in receipts) if delta is None else inf
+    search = searches[0]
+    level = search.sensitivity / search.noise_scale
+    more = 0.0
+    for receipt in receipts:
+        events = _of_all_rows(receipt)
+        mine = search in events and len(searches) == 1
+        others = [e for e in events if e != search]
+        more += sum(map(gaussian_price, others)) if mine else receipt.gaussian_price()
+    if delta is None or isinf(more):
+        return more
+    law = law_of(search.law, search.mean_runs, search.eta)
+    return tuning.epsilon(level, delta, law, more)
+
+
+def _of_gaussian_runs(event: Event) -> TypeGuard[SearchEvent]:
+    if not isinstance(event, SearchEvent) or event.count > 1 or not event.noise_scale:
+        return False
+    return event.runs == "gaussian" and event.law != "all"
+
+
+def _renyi(receipts: Sequence[Receipt], delta: float | None) -> float:
+    if delta is None:
+        return min(sum(r.renyi(order) for r in receipts) for order in (_ORDERS[24], _ORDERS[40]))
+    bounds = []
+    for order in _ORDERS:
+        total = sum(r.renyi(order) for r in receipts)
+        bounds.append(total + log1p(-1 / order) - log(delta * order) / (order - 1))
+    return max(0.0, min(bounds))
+
+
+def _distributions(receipts: Sequence[Receipt], delta: float, about: float) -> float:
+    """By privacy loss distributions, where they have something to add."""
+    gaussian, blocks, pairs = 0.0, [], []
+    for receipt in receipts:
+        events = _of_all_rows(receipt)
+        sampled = [e for e in events if isinstance(e, SampledGaussianEvent)]
+        plain = sum(gaussian_price(e) for e in events if e not in sampled)
+        if sampled and plain < inf:
+            gaussian += plain
+            blocks += sampled
+        elif receipt.gaussian_price() < inf:
+            gaussian += receipt.gaussian_price()
+        else:
+            pairs += [receipt.spent] * receipt.fits
+    if not blocks and not pairs:
+        return inf
+    return epsilon_by_distributions(gaussian, blocks, pairs, delta, about)

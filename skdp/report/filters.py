@@ -1,0 +1,344 @@
+r"""What may still be spent under a ceiling, when every fit may depend on the fits before it.
+
+A ceiling is kept by a *privacy filter*: a rule, fixed in advance, that says of each further fit
+whether it may begin. Three are known to keep a promise of (E, D) against somebody who chooses fits,
+and their budgets, with all earlier answers in view.
+
+*Gaussian*: ``sum mu^2 <= m^2`` for the largest m that implies (E, D) (Smith and Thakurta, 2022;
+Koskela, Tobaben and Honkela, 2023). Exact for Gaussian releases. Choices count as Gaussian
+releases, for about pi/2 times their price under zCDP (:mod:`skdp.privacy.accounting.divergences`).
+Perturbed objectives and searches have no finite price.
+
+*Renyi*: ``sum D_a <= R`` for the Renyi divergences of one order a that is fixed when the ceiling is
+set (Feldman and Zrnic, 2021). Proof for completeness: given what was released before, the next
+release has ``E_Q[(P/Q)^a] <= e^((a - 1) D_a)``, so that ``(P/Q)^a e^(-(a - 1) sum D_a)`` is a
+supermartingale under Q, whose value at the end is at least ``(P/Q)^a e^(-(a - 1) R)``. Hence the
+whole has a divergence of at most R. The order is the best one for releases whose divergences grow
+in proportion to it, and R what the conversion of Canonne, Kamath and Steinke (2020) allows at it.
+Everything that has a Renyi divergence has a price; Gaussian fits cost some 8 % more in noise than
+under the first rule.
+
+*Sums*: epsilons add up to at most E and deltas to at most D (Rogers, Roth, Ullman and Vadhan,
+2016). Everything has a price.
+
+Only one rule can be in force
+-----------------------------
+To accept a fit when *any* of the rules does would not keep (E, D): somebody who lets answers decide
+which rule the rest will follow gets, in the worst case, the D of each of them. (Every transcript is
+complete under one of the rules; add the bounds for the transcripts of each.) So the rule has to be
+settled before anything is released. ``"auto"`` settles it at the first fit, by what that fit may
+spend, a public fact: Gaussian if it fits under that, else Renyi, else sums.
+
+Reservation and settlement
+--------------------------
+What a fit may spend at most is reserved before it reads a row, and replaced by what it has released
+when it ends. The first two rules hold release by release, so what was reserved and not released was
+never counted by them; at every moment the sum over releases is at most the sum over reservations,
+which never exceeds the limit. Sums hold fit by fit, for parameters: there a fit that has released
+anything keeps all that was reserved. If a process dies its reservation stands.
+"""
+
+from __future__ import annotations
+
+from abc import ABC, abstractmethod
+from dataclasses import dataclass, replace
+from functools import cached_property
+from math import inf, log, log1p, sqrt
+from typing import ClassVar, NamedTuple, final
+
+from scipy.optimize import minimize_scalar
+
+from ..privacy.accounting import gdp, zcdp
+from ..privacy.accounting.calculus import (
+    PerturbedGaussianDP,
+    SubsampledGaussianDP,
+    ZeroConcentratedDP,
+)
+from ..privacy.accounting.divergences import CHOICE_AS_GAUSSIAN, perturbed_renyi
+from ..privacy.accounting.ledger import PrivacySpent
+from ..privacy.accounting.perturbation import KAPPA
+from ..privacy.accounting.sampled_renyi import sampled_renyi
+from ..privacy.accounting.subsampling import unsampled_price
+from ..privacy.adjacency import Adjacency
+from .claims import Claim
+from .receipts import Receipt
+
+__all__ = ["FILTERS", "Amount", "Filter", "GaussianFilter", "RenyiFilter", "SumsFilter"]
+
+# Of the total of squares, for the four vertices of a perturbation beside Gaussian releases.
+_VERTICES = (1.0, 0.625, 0.625, 0.5)
+# So that shares which sum to the whole, but for the rounding of their sum, are the whole. Limits of
+# Gaussian ceilings are rounded down by twice as much.
+_ROUNDING = 2e-14
+
+
+class Amount(NamedTuple):
+    """What counts against a ceiling: in the unit of its rule, and in delta where that counts."""
+
+    main: float
+    delta: float = 0.0
+
+
+@dataclass(frozen=True)
+class Filter(ABC):
+    """A rule that keeps a ceiling.
+
+    Parameters
+    ----------
+    epsilon, delta : float
+        The ceiling.
+    adjacency : Adjacency
+        Neighbouring relation of the promise.
+    """
+
+    name: ClassVar[str]
+
+    epsilon: float
+    delta: float
+    adjacency: Adjacency
+
+    @property
+    @abstractmethod
+    def limit(self) -> Amount:
+        """The most that may be spent."""
+
+    @abstractmethod
+    def _reserved(self, claim: Claim) -> Amount: ...
+
+    @abstractmethod
+    def price(self, receipt: Receipt) -> Amount:
+        """What a fit costs that has released this.
+
+        Parameters
+        ----------
+        receipt : Receipt
+            Of the fit.
+        """
+
+    @abstractmethod
+    def spent(self, total: Amount) -> PrivacySpent:
+        """What a total stands for.
+
+        Parameters
+        ----------
+        total : Amount
+            Sum over fits.
+        """
+
+    @abstractmethod
+    def left(self, total: Amount) -> PrivacySpent:
+        """The largest budget that a further fit, with Gaussian releases, may have.
+
+        Parameters
+        ----------
+        total : Amount
+            Sum over fits so far.
+        """
+
+    @final
+    def reserved(self, most: Claim | Receipt) -> Amount:
+        """What has to be set aside for a fit.
+
+        As long as it is open how a fit will count, it is the least that it can be.
+
+        Parameters
+        ----------
+        most : Claim or Receipt
+            What it may spend at most, or what it will release.
+        """
+        if isinstance(most, Receipt):
+            return self.price(most)
+        main, delta = self._reserved(most)
+        return Amount(most.fits * main, most.fits * delta)
+
+    def settled(self, reserved: Amount, receipt: Receipt) -> Amount:
+        """What a fit costs that has ended.
+
+        Parameters
+        ----------
+        reserved : Amount
+            What was set aside for it.
+        receipt : Receipt
+            What it has released.
+        """
+        del reserved
+        return self.price(receipt)
+
+    @final
+    def holds(self, total: Amount) -> bool:
+        """Whether a total is within the ceiling.
+
+        Parameters
+        ----------
+        total : Amount
+            Sum over fits.
+        """
+        main, delta = self.limit
+        return total.main <= main * (1 + _ROUNDING) and total.delta <= delta * (1 + _ROUNDING)
+
+    @final
+    def _steps(self, claim: Claim) -> int:
+        """How many steps of the fit's relation a person of the ceiling's is."""
+        zero_out = claim.adjacency is Adjacency.ZERO_OUT
+        return claim.rows * (2 if zero_out and self.adjacency is Adjacency.REPLACE_ONE else 1)
+
+    @final
+    def _block(self, claim: Claim) -> SubsampledGaussianDP | None:
+        calculus = claim.calculus
+        if not isinstance(calculus, SubsampledGaussianDP):
+            return None
+        return replace(calculus, adjacency=self.adjacency) if self._steps(claim) == 2 else calculus
+
+
+@final
+@dataclass(frozen=True)
+class GaussianFilter(Filter):
+    """Sums of mu^2, exact for Gaussian releases."""
+
+    name: ClassVar[str] = "gaussian"
+
+    @cached_property
+    def limit(self) -> Amount:
+        """Square of the largest mu."""
+        return Amount(gdp.mu(self.epsilon, self.delta) ** 2)
+
+    def _reserved(self, claim: Claim) -> Amount:
+        if _unknown_of_groups(claim):
+            return Amount(inf)
+        limit = claim.limit * self._steps(claim) ** 2
+        block = self._block(claim)
+        if block is not None:
+            return Amount(limit + block.count * block.unsampled_price)
+        if isinstance(claim.calculus, ZeroConcentratedDP):
+            return Amount(limit * CHOICE_AS_GAUSSIAN)
+        return Amount(inf if isinstance(claim.calculus, PerturbedGaussianDP) else limit)
+
+    def price(self, receipt: Receipt) -> Amount:
+        """The sum over releases."""
+        return Amount(receipt.under(self.adjacency).gaussian_price())
+
+    def spent(self, total: Amount) -> PrivacySpent:
+        """Exact, at the delta of the ceiling."""
+        return _at_most(gdp.epsilon(sqrt(total.main), self.delta), self)
+
+    def left(self, total: Amount) -> PrivacySpent:
+        """What the rest of mu^2 is at the delta of the ceiling."""
+        rest = max(0.0, self.limit.main - total.main)
+        return _at_most(gdp.epsilon(sqrt(rest), self.delta), self)
+
+
+@final
+@dataclass(frozen=True)
+class RenyiFilter(Filter):
+    """Sums of Renyi divergences of one order."""
+
+    name: ClassVar[str] = "renyi"
+
+    @cached_property
+    def order(self) -> float:
+        """The order, best for divergences in proportion to it."""
+
+        def missing(log_b: float) -> float:
+            order = 1 + 10**log_b
+            return -self._room(order) / order
+
+        found = minimize_scalar(missing, bounds=(-3, 6), method="bounded", options={"xatol": 1e-9})
+        return float(1 + 10**found.x)
+
+    @cached_property
+    def limit(self) -> Amount:
+        """The divergence that the conversion allows at the order."""
+        return Amount(max(0.0, self._room(self.order)))
+
+    def _room(self, order: float) -> float:
+        return self.epsilon - log1p(-1 / order) + log(self.delta * order) / (order - 1)
+
+    def _reserved(self, claim: Claim) -> Amount:
+        if _unknown_of_groups(claim):
+            return Amount(inf)
+        order, limit = self.order, claim.limit * self._steps(claim) ** 2
+        if isinstance(claim.calculus, PerturbedGaussianDP):
+            # By step 5 of skdp.privacy.accounting.perturbation, for any split into one
+            # perturbation and others.
+            squares = [share * limit for share in _VERTICES]
+            return Amount(perturbed_renyi(KAPPA * sqrt(limit), squares, order))
+        if claim.calculus is None:
+            limit *= zcdp.rho(claim.epsilon, claim.delta) * 2 / claim.limit
+        amount = order * limit / 2
+        block = self._block(claim)
+        if block is not None:
+            rate, multiplier = block.sampling_rate, block.noise_multiplier
+            plain = order * unsampled_price(multiplier, block.adjacency) / 2
+            one = min(plain, sampled_renyi(rate, multiplier, order, block.adjacency))
+            amount += block.count * one
+        return Amount(amount)
+
+    def price(self, receipt: Receipt) -> Amount:
+        """The sum over releases."""
+        return Amount(receipt.under(self.adjacency).renyi(self.order))
+
+    def spent(self, total: Amount) -> PrivacySpent:
+        """By the conversion at the one order that counts."""
+        if total.main == 0:
+            return PrivacySpent(0.0, self.delta)
+        epsilon = self.epsilon - self._room(self.order) + total.main
+        return _at_most(max(0.0, epsilon), self)
+
+    def left(self, total: Amount) -> PrivacySpent:
+        """What the rest is for a Gaussian fit at the delta of the ceiling."""
+        rest = max(0.0, self.limit.main - total.main)
+        return _at_most(gdp.epsilon(sqrt(2 * rest / self.order), self.delta), self)
+
+
+@final
+@dataclass(frozen=True)
+class SumsFilter(Filter):
+    """Sums of epsilons and of deltas."""
+
+    name: ClassVar[str] = "sums"
+
+    @property
+    def limit(self) -> Amount:
+        """The ceiling itself."""
+        return Amount(self.epsilon, self.delta)
+
+    def _reserved(self, claim: Claim) -> Amount:
+        return self.price(replace(claim.most, fits=1))
+
+    def price(self, receipt: Receipt) -> Amount:
+        """The (epsilon, delta) of the fit."""
+        epsilon, delta = receipt.under(self.adjacency).spent
+        return Amount(receipt.fits * epsilon, receipt.fits * delta)
+
+    def settled(self, reserved: Amount, receipt: Receipt) -> Amount:
+        """All that was set aside, unless nothing was released."""
+        if receipt.nothing:
+            return Amount(0.0)
+        price = self.price(receipt)
+        return Amount(max(reserved.main, price.main), max(reserved.delta, price.delta))
+
+    def spent(self, total: Amount) -> PrivacySpent:
+        """The sums."""
+        return PrivacySpent(*total)
+
+    def left(self, total: Amount) -> PrivacySpent:
+        """What is left of either."""
+        return PrivacySpent(max(0.0, self.epsilon - total.main), max(0.0, self.delta - total.delta))
+
+
+def _unknown_of_groups(claim: Claim) -> bool:
+    """Whether a price is known for a row only, and not for a person who has several."""
+    of_a_row = isinstance(claim.calculus, PerturbedGaussianDP | SubsampledGaussianDP)
+    return claim.rows > 1 and of_a_row
+
+
+def _at_most(epsilon: float, ceiling: Filter) -> PrivacySpent:
+    # What is the ceiling but for rounding is reported as the ceiling.
+    near = ceiling.epsilon * (1 - 1e-9) < epsilon < ceiling.epsilon * (1 + 1e-9)
+    return PrivacySpent(ceiling.epsilon if near else epsilon, ceiling.delta)
+
+
+# In the order in which "auto" tries them.
+FILTERS: dict[str, type[Filter]] = {
+    kind.name: kind for kind in (GaussianFilter, RenyiFilter, SumsFilter)
+}

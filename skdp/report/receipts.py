@@ -1,0 +1,257 @@
+"""What one fit says it has spent, in a form that can be added up."""
+
+from __future__ import annotations
+
+from dataclasses import dataclass, replace
+from itertools import pairwise
+from math import expm1, inf, isinf, nextafter
+from typing import Any, Self
+
+from ..privacy.accounting.divergences import gaussian_price, grouped, renyi
+from ..privacy.accounting.events import (
+    Event,
+    GaussianEvent,
+    NonPrivateEvent,
+    ObjectivePerturbationEvent,
+    Part,
+    PrefixSumEvent,
+    SearchEvent,
+    Site,
+)
+from ..privacy.accounting.ledger import PrivacySpent
+from ..privacy.adjacency import Adjacency
+
+__all__ = ["FOUND_BY", "Receipt"]
+
+# Attribute of what a search has published: a name of the search, and the receipt that it wrote. A
+# fit that follows writes another one, so that the name is void then.
+FOUND_BY = "_found_by"
+
+# Query of an event that says what earlier fits were where their own events cannot.
+_OF_EARLIER_FITS = "earlier_fits"
+# The range of an event is positive.
+_LEAST_EPSILON = 1e-300
+# Exponents beyond overflow.
+_LARGEST_EXPONENT = 700.0
+
+
+@dataclass(frozen=True)
+class Receipt:
+    """What one fit has spent, by events and as the (epsilon, delta) that it stands for.
+
+    Parameters
+    ----------
+    events : tuple of Event
+        What was released; of some parts of the rows only, where events say so. Empty if all that is
+        known is ``spent``.
+    spent : PrivacySpent
+        What the fit is by its own account.
+    adjacency : Adjacency, default=Adjacency.REPLACE_ONE
+        Neighbouring relation of both.
+    who : str, default=''
+        Name of what was fitted.
+    fits : int, default=1
+        How many such fits; events are those of all, ``spent`` is that of one.
+    search : str, default=''
+        Name of the search whose receipt it is. All steps of its winner show the same receipt, which
+        was spent once.
+    """
+
+    events: tuple[Event, ...]
+    spent: PrivacySpent
+    adjacency: Adjacency = Adjacency.REPLACE_ONE
+    who: str = ""
+    fits: int = 1
+    search: str = ""
+
+    @classmethod
+    def of(cls, fitted: Any, who: str = "") -> Self:
+        """The receipt of a fitted object that has ``privacy_ledger_`` and ``privacy_spent_``.
+
+        Parameters
+        ----------
+        fitted : object
+            Its ``adjacency`` is taken to be replace-one if it has none.
+        who : str, default=''
+            What to call it; by default its class.
+        """
+        relation = Adjacency(getattr(fitted, "adjacency", Adjacency.REPLACE_ONE))
+        spent = PrivacySpent(*fitted.privacy_spent_)
+        search, written = getattr(fitted, FOUND_BY, ("", None))
+        return cls(
+            tuple(fitted.privacy_ledger_),
+            spent,
+            relation,
+            who or type(fitted).__name__,
+            search=search if written is fitted.privacy_ledger_ else "",
+        )
+
+    @property
+    def nothing(self) -> bool:
+        """Whether nothing was spent."""
+        return not self.events and self.spent.epsilon == 0 == self.spent.delta
+
+    def slices(self) -> list[tuple[Event, ...]]:
+        """For each set of rows that were asked the same: the events that any of them took part in.
+
+        Events that name parts of a stream, or sites, are about the rows there and no others. What a
+        neighbour can change is in one slice, so the fit costs what the costliest slice does, in
+        whatever way costs are counted.
+        """
+        parts = [_rows_of(event) for event in self.events]
+        ends = sorted({end for p in parts if p is not None for end in (p.start, p.stop)})
+        spans = list(pairwise(ends)) or [(0, 0)]
+        found: dict[tuple[Event, ...], None] = {}
+        for start, stop in spans:
+            here = [
+                event
+                for event, part in zip(self.events, parts, strict=True)
+                if part is None or (part.start <= start and stop <= part.stop)
+            ]
+            labels = {event.part.label for event in here if isinstance(event.part, Site)}
+            for label in labels or {None}:
+                found[
+                    tuple(
+                        replace(event, part=None) if not isinstance(event.part, Site) else event
+                        for event in here
+                        if not isinstance(event.part, Site) or event.part.label == label
+                    )
+                ] = None
+        return list(found)
+
+    @property
+    def exact(self) -> bool:
+        """Whether all events are Gaussian, so that one number says all there is to say."""
+        return all(isinstance(event, GaussianEvent | PrefixSumEvent) for event in self.events)
+
+    @property
+    def told(self) -> bool:
+        """Whether the events say what every row took part in.
+
+        Where several parts are remembered by the costliest of them, it is the costliest in every
+        respect if all are Gaussian, and else by the (epsilon, delta) of parts only.
+        """
+        parts = (_rows_of(event) for event in self.events)
+        folded = any(part is not None and part.count > 1 for part in parts)
+        return bool(self.events) and (self.exact or not folded)
+
+    def explicit(self) -> Receipt:
+        """The same receipt, with an event for ``spent`` if that is all that is known.
+
+        Beside it on a ledger there may be others, and everybody can add up what is there.
+        """
+        if self.events or self.nothing:
+            return self
+        epsilon, delta = self.spent
+        if isinf(epsilon) or delta >= 1:
+            nothing_known = NonPrivateEvent(query=_OF_EARLIER_FITS, count=self.fits)
+            spent = PrivacySpent(inf, min(delta, nextafter(1.0, 0.0)))
+            return replace(self, events=(nothing_known,), spent=spent)
+        event = SearchEvent(
+            query=_OF_EARLIER_FITS,
+            sensitivity=max(epsilon, _LEAST_EPSILON),
+            noise_scale=1.0,
+            count=self.fits,
+            runs="approximate",
+            law="all",
+            mean_runs=1.0,
+            run_delta=delta,
+        )
+        return replace(self, events=(event,))
+
+    def unlocated(self) -> Receipt:
+        """The same receipt without positions of rows, which mean nothing to another fit.
+
+        A row may lie anywhere in another fit, so what stays are the events of the rows that were
+        asked most, as events about all rows. Where events do not say which rows that are, the
+        (epsilon, delta) stays.
+        """
+        slices = self.slices() if self.told else []
+        events: tuple[Event, ...] = ()
+        if len(slices) == 1 or (slices and self.exact):
+            costliest = max(slices, key=lambda rows: sum(map(gaussian_price, rows)))
+            events = tuple(replace(event, part=None) for event in costliest)
+        return replace(self, events=events, search="").explicit()
+
+    def gaussian_price(self) -> float:
+        """The mu^2 for which the fit is mu-GDP; infinite if none is known."""
+        if not self.told:
+            return 0.0 if self.nothing else inf
+        return max(sum(gaussian_price(event) for event in rows) for rows in self.slices())
+
+    def renyi(self, order: float) -> float:
+        """Renyi divergence of an order; infinite if none is known.
+
+        Parameters
+        ----------
+        order : float
+            Above 1.
+        """
+        if not self.told:
+            return 0.0 if self.nothing else inf
+        return max(sum(renyi(event, order) for event in rows) for rows in self.slices())
+
+    def under(self, adjacency: Adjacency) -> Receipt:
+        """The same fit, seen from another neighbouring relation.
+
+        What holds under replace-one holds under zero-out. A row that is replaced is one that is
+        zeroed out and another put in its place, so what holds under zero-out holds under
+        replace-one between data sets that are two steps apart.
+
+        Parameters
+        ----------
+        adjacency : Adjacency
+            The relation.
+        """
+        if adjacency is self.adjacency:
+            return self
+        if adjacency is Adjacency.ZERO_OUT:
+            return replace(self, adjacency=adjacency)
+        return self.between(2, adjacency)
+
+    def times(self, count: int) -> Receipt:
+        """That many such fits on the same rows, one after the other.
+
+        Parameters
+        ----------
+        count : int
+            How many, at least 1.
+        """
+        events = tuple(replace(event, count=count * event.count) for event in self.events)
+        return replace(self, events=events, fits=count * self.fits)
+
+    def between(self, steps: int, adjacency: Adjacency | None = None) -> Receipt:
+        """The same fit between data sets that are several steps apart.
+
+        (epsilon, delta) becomes ``k epsilon`` and ``delta (e^(k epsilon) - 1) / (e^epsilon - 1)``,
+        by going through the steps one after the other.
+
+        Parameters
+        ----------
+        steps : int
+            How many steps, at least 1.
+        adjacency : Adjacency, optional
+            The relation between both ends; by default that of a step.
+        """
+        relation = self.adjacency if adjacency is None else adjacency
+        if steps == 1 and relation is self.adjacency:
+            return self
+        epsilon, delta = self.spent
+        if isinf(epsilon) or steps * epsilon > _LARGEST_EXPONENT:
+            grown = 1.0 if delta else 0.0
+        else:
+            grown = delta * (expm1(steps * epsilon) / expm1(epsilon) if epsilon else steps)
+        spent = PrivacySpent(steps * epsilon, min(1.0, grown))
+        apart = [
+            None
+            # Its proof is about one row, which is two steps of zero-out.
+            if relation is self.adjacency and isinstance(event, ObjectivePerturbationEvent)
+            else grouped(event, steps, relation)
+            for event in self.events
+        ]
+        events = () if None in apart else tuple(e for e in apart if e is not None)
+        return replace(self, events=events, spent=spent, adjacency=relation)
+
+
+def _rows_of(event: Event) -> Part | None:
+    return event.part.within if isinstance(event.part, Site) else event.part

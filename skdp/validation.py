@@ -1,0 +1,320 @@
+"""Checks of parameters and arguments, and messages that never quote what may be data."""
+
+from __future__ import annotations
+
+from dataclasses import fields, is_dataclass
+from numbers import Integral, Real
+from typing import Any
+
+import numpy as np
+from sklearn.utils._param_validation import (
+    InvalidParameterError,
+    StrOptions,
+    validate_parameter_constraints,
+)
+
+__all__ = [
+    "check_delta",
+    "check_hyperparameters",
+    "check_integers",
+    "check_non_negative",
+    "check_numbers",
+    "check_parameters",
+    "numbers_in",
+    "one_of",
+    "settle_numbers",
+    "shown",
+    "sized",
+]
+
+
+def one_of(*options: str) -> StrOptions:
+    """The constraint that a parameter is one of these; errors list them alphabetically.
+
+    Parameters
+    ----------
+    *options : str
+        The valid strings.
+    """
+    # Messages list options in the order of iteration. That of a set differs from run to run, that
+    # of the keys of a dict, which serve as a set in all else, is the one in which they came.
+    return StrOptions(dict.fromkeys(sorted(options)).keys())
+
+
+def check_parameters(estimator: Any) -> None:
+    """Check parameters against the constraints of the class of an estimator.
+
+    Parameters
+    ----------
+    estimator : estimator
+        Of scikit-learn's kind.
+
+    Raises
+    ------
+    ValueError
+        Naming a parameter that is outside its range.
+    """
+    given = estimator.get_params(deep=False)
+    check_hyperparameters(estimator._parameter_constraints, given, type(estimator).__name__)
+
+
+def check_hyperparameters(
+    constraints: dict[str, list[Any]], given: dict[str, Any], who: str
+) -> None:
+    """Check hyperparameters of a solver against the constraints that its file states.
+
+    Parameters
+    ----------
+    constraints : dict
+        For each hyperparameter what it may be.
+    given : dict
+        What it is.
+    who : str
+        The solver.
+
+    Raises
+    ------
+    ValueError
+        Naming a hyperparameter that is outside its range. What it is instead is said by
+        :func:`~skdp.validation.shown`, because it may be rows.
+    """
+    for name, value in given.items():
+        refusal = _refusal(constraints, name, value, who)
+        # Raised here and not on the way, where it would carry an error that quotes the value.
+        if refusal is not None:
+            raise InvalidParameterError(refusal)
+
+
+def _refusal(constraints: dict[str, list[Any]], name: str, value: Any, who: str) -> str | None:
+    """A sentence on a parameter that is outside its range; None if it is within."""
+    try:
+        # A number in single precision is compared in it, where the end of a range may be infinite.
+        with np.errstate(over="ignore"):
+            validate_parameter_constraints(constraints, {name: value}, caller_name=who)
+    except InvalidParameterError as error:
+        needed = str(error).partition(" Got ")[0]
+    except MemoryError:
+        raise
+    except Exception:
+        # Of a value that can be neither compared nor printed.
+        needed = f"The {name!r} parameter of {who} must be of another kind."
+    else:
+        return None
+    return f"{needed} Got {shown(value)} instead."
+
+
+_LONGEST_STRING = 60
+_LONGEST_TUPLE = 4
+_LARGEST_INTEGER = 10**18
+_CONTAINERS = (list, tuple, dict, set, frozenset, range)
+
+
+def shown(value: object) -> str:
+    """Text that a message may say of a parameter, which somebody may have filled with rows.
+
+    Parameters
+    ----------
+    value : object
+        As a user has passed it.
+
+    Returns
+    -------
+    str
+        Plain numbers, None, short strings, short tuples of these, classes, and parts of this
+        package that are made of these as they are written; anything else by type and size. No
+        code of the value's own is run to print it.
+
+    Examples
+    --------
+    >>> import numpy as np
+    >>> from skdp.validation import shown
+    >>> print(shown(0.5), shown((0, 1)), shown("gd"), shown(np.ones((50, 3))))
+    0.5 (0, 1) 'gd' an array of shape (50, 3) and dtype float64
+    """
+    kind = type(value)
+    if kind is tuple and len(value) <= _LONGEST_TUPLE:  # type: ignore[arg-type]
+        if all(_is_plain(v) for v in value):  # type: ignore[attr-defined]
+            return repr(tuple(_python(v) for v in value))  # type: ignore[attr-defined]
+    elif _is_plain(value):
+        return repr(_python(value))
+    elif isinstance(value, type):
+        return f"the class {value.__name__}"
+    elif is_dataclass(value) and kind.__module__.startswith("skdp."):
+        # Those of users may have a representation of their own.
+        listed = (f"{f.name}={shown(getattr(value, f.name))}" for f in fields(value) if f.repr)
+        return f"{kind.__name__}({', '.join(listed)})"
+    if kind is str or kind is np.str_:
+        return f"a string of {len(value)} characters"  # type: ignore[arg-type]
+    if kind is int:
+        return f"an integer of {value.bit_length()} bits"  # type: ignore[attr-defined]
+    return sized(value)
+
+
+def sized(value: Any) -> str:
+    """Type of a value, which may be data, and its size if it is of a usual type.
+
+    Parameters
+    ----------
+    value : object
+        Anything.
+
+    Returns
+    -------
+    str
+        Words that depend on no entry.
+    """
+    kind = type(value)
+    name = kind.__name__
+    if kind in _CONTAINERS:
+        return f"a {name} of {len(value)} {'item' if len(value) == 1 else 'items'}"
+    try:
+        shape, dtype = getattr(value, "shape", None), getattr(value, "dtype", None)
+    except MemoryError:
+        raise
+    except Exception:
+        shape = dtype = None
+    if type(shape) is not tuple or not all(type(size) is int for size in shape):
+        return f"a value of type {name}"
+    what = "an array" if isinstance(value, np.ndarray) else f"a {name}"
+    # Types of pandas list categories, those of records name fields, and those of strings tell how
+    # long the longest is.
+    if isinstance(dtype, np.dtype) and dtype.kind in "biufcOmM":
+        return f"{what} of shape {shape} and dtype {dtype.name}"
+    return f"{what} of shape {shape}"
+
+
+def _is_plain(value: object) -> bool:
+    """Whether this is a number, a short string or nothing, and not of a class of the user's."""
+    kind = type(value)
+    if kind is int:
+        return abs(value) <= _LARGEST_INTEGER  # type: ignore[arg-type]
+    if kind in (str, np.str_):
+        return len(value) <= _LONGEST_STRING  # type: ignore[arg-type]
+    number = isinstance(value, np.number | np.bool_) and kind.__module__ == "numpy"
+    return value is None or kind in (bool, float, complex) or number
+
+
+def _python(value: Any) -> Any:
+    """The same without the name of a type of numpy."""
+    return value.item() if isinstance(value, np.generic) else value
+
+
+def check_numbers(who: str, **given: object) -> None:
+    """Refuse what is not a real number.
+
+    Parameters
+    ----------
+    who : str
+        Who needs them.
+    **given : object
+        The arguments by name.
+
+    Raises
+    ------
+    ValueError
+        If one is of another type. The message names the type, not the value, which could be data.
+    """
+    _check(who, given, Real, "a number")
+
+
+def check_integers(who: str, **given: object) -> None:
+    """Refuse what is not an integer.
+
+    Parameters
+    ----------
+    who : str
+        Who needs them.
+    **given : object
+        The arguments by name.
+
+    Raises
+    ------
+    ValueError
+        If one is of another type.
+    """
+    _check(who, given, Integral, "an integer")
+
+
+def settle_numbers(thing: Any) -> None:
+    """Refuse fields that are not real numbers, and keep others in double precision.
+
+    A float32 would compute in single precision, and a fraction not at all with arrays.
+
+    Parameters
+    ----------
+    thing : object
+        A frozen dataclass, all of whose fields are numbers; its class is who needs them.
+
+    Raises
+    ------
+    ValueError
+        If one is of another type, or finite but beyond double precision.
+    """
+    who = type(thing).__name__
+    for field in fields(thing):
+        value = getattr(thing, field.name)
+        check_numbers(who, **{field.name: value})
+        try:
+            double = float(value)
+        except OverflowError:
+            raise ValueError(
+                f"{who} needs a number for {field.name} that is at most 1.8e308, got a larger "
+                f"{type(value).__name__}; pass a float."
+            ) from None
+        if type(value) not in (int, float):
+            object.__setattr__(thing, field.name, double)
+
+
+def numbers_in(given: object) -> np.ndarray | None:
+    """An array-like of real numbers as an array of float64; None if it is something else.
+
+    Words are not read as numbers, so that no message can quote them.
+
+    Parameters
+    ----------
+    given : object
+        As a user has passed it.
+
+    Returns
+    -------
+    ndarray or None
+        Entries may be missing or infinite.
+    """
+    try:
+        found = np.asarray(given)
+        return found.astype(float) if found.dtype.kind in "biufO" else None
+    except MemoryError:
+        raise
+    except Exception:
+        # Objects that make arrays of themselves raise what they like.
+        return None
+
+
+def _check(who: str, given: dict[str, object], kind: type, needed: str) -> None:
+    for name, value in given.items():
+        # True counts as 1 in Python, but nobody means it.
+        if not isinstance(value, kind) or isinstance(value, bool):
+            raise ValueError(
+                f"{who} needs {needed} for {name}, got a {type(value).__name__}; convert it first."
+            )
+
+
+# Below, subnormal numbers would break the guarantee.
+_SMALLEST_DELTA = 1e-300
+
+
+def check_non_negative(who: str, name: str, value: float) -> None:
+    """Refuse what is negative or not a number."""
+    if not (isinstance(value, Real) and value >= 0.0):
+        raise ValueError(
+            f"{who} needs {name} in [0, inf]; got {shown(value)}. Pass a non-negative {name}."
+        )
+
+
+def check_delta(who: str, delta: float) -> None:
+    """Refuse a delta that is no probability strictly between 0 and 1."""
+    if not (isinstance(delta, Real) and _SMALLEST_DELTA <= delta < 1.0):
+        raise ValueError(
+            f"{who} needs delta strictly between 0 and 1 (at least 1e-300); got {shown(delta)}. "
+            "Choose delta well below one over the number of rows."
+        )
