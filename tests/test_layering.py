@@ -269,7 +269,7 @@ def test_sources_obey(check):
         (forbidden_imports, "skdp/privacy/oracle_factory.py", "from ..report.total import T"),
         (forbidden_imports, "skdp/report/total.py", "from ..privacy.rows.base import RowStore"),
         (forbidden_imports, "skdp/report/total.py", "from ..privacy.randomness import SystemNoise"),
-        (forbidden_imports, "skdp/bandit/policies/gd_policy.py", "from ...privacy import oracle"),
+        (forbidden_imports, "skdp/bandit/policies/gd.py", "from ...privacy import oracle"),
         (forbidden_imports, "skdp/federated/topology.py", "from ..privacy.sites.site import Site"),
         (forbidden_imports, "skdp/exceptions.py", "from .estimators.base import Base"),
         (forbidden_imports, "skdp/estimators/base.py", "from ..testing import ReplayOracle"),

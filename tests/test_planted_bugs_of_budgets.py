@@ -37,7 +37,7 @@ def budget(**parameters):
 def fit_as_far_away(content, answers):
     """What a worker does that has started anew: it knows nothing but what it is handed."""
     ceiling._open.clear()
-    ceiling._opened_by_parent = list
+    ceiling._opened_above = list
     answers.put(fit_a_clone(pickle.loads(content)))
 
 

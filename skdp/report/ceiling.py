@@ -6,8 +6,11 @@ Ceilings are set by :class:`skdp.PrivacyBudget`. A fit is under
   over threads do not pass context along;
 * all whose token it carries. Estimators take tokens along when they are cloned, copied or pickled
   while a ceiling is open, so that a worker process that clones once more still charges;
-* all that are open in the process that has started its process as a worker, or above that where
-  the system tells, for estimators that are made in the worker.
+* all that were open in the process that has started its process when it did so, and above that:
+  processes inherit the tokens in their environment, for estimators that are made there.
+
+What neither carries a token nor inherits one is not charged: an estimator that is made in a worker
+which was started before the ceiling was opened.
 
 A token of a ceiling that is closed is void in the process that had opened it. In any other process
 the fit is refused: it belongs to work that was handed out under a ceiling, and there is no book
@@ -23,7 +26,7 @@ import platform
 import shutil
 import tempfile
 from collections.abc import Iterator
-from contextlib import contextmanager, suppress
+from contextlib import contextmanager
 from contextvars import ContextVar
 from dataclasses import dataclass
 from pathlib import Path
@@ -53,10 +56,9 @@ TOKENS = "_budget_tokens"
 RUN = "_budget_run"
 # Of folders: with the number of the process that opened the ceiling.
 _PREFIX = "skdp-budget-"
-_TOKEN_FILE, _BOOK_FILE = "token.json", "book.sqlite"
-# Where workers look, too: their folder for temporary files may be another than that of the process
-# that has started them.
-_COMMON = "/tmp" if os.name == "posix" else os.path.expanduser("~/AppData/Local/Temp")
+_BOOK_FILE = "book.sqlite"
+# Variable of the environment with the tokens of open ceilings, which processes inherit.
+_ENVIRONMENT = "SKDP_OPEN_BUDGETS"
 
 # By their books. Without a lock, which an interruption could leave closed: each use is a single
 # operation of the dictionary.
@@ -102,14 +104,8 @@ class Ceiling:
         book = AccountBook(os.path.join(folder, _BOOK_FILE), epsilon, delta, adjacency, accounting)
         ceiling = cls(book, os.getpid(), platform.node())
         book.create()
-        token = json.dumps(ceiling.token)
-        Path(folder, _TOKEN_FILE).write_text(token)
-        for place in ceiling._places[1:]:
-            # It may be read-only, and then all processes have been given another folder.
-            with suppress(OSError):
-                place.mkdir(mode=0o700)
-                (place / _TOKEN_FILE).write_text(token)
         _open[book.path] = ceiling
+        _tell_children()
         return ceiling
 
     def close(self) -> Summary | None:
@@ -125,11 +121,11 @@ class Ceiling:
             _standing.pop(line, None)
         if self.owner != os.getpid():
             return None
+        _tell_children()
         try:
             return self.book.close()
         finally:
-            for place in self._places:
-                shutil.rmtree(place, ignore_errors=True)
+            shutil.rmtree(Path(self.book.path).parent, ignore_errors=True)
 
     @property
     def token(self) -> tuple[Any, ...]:
@@ -150,12 +146,6 @@ class Ceiling:
         path, epsilon, delta, adjacency, accounting, owner, host = token
         book = AccountBook(path, epsilon, delta, Adjacency(adjacency), accounting)
         return cls(book, owner, host)
-
-    @property
-    def _places(self) -> tuple[Path, ...]:
-        """Folders that tell of it; the book is in the first."""
-        folder = Path(self.book.path).parent
-        return tuple(dict.fromkeys((folder, Path(_COMMON, folder.name))))
 
     @property
     def void(self) -> bool:
@@ -323,7 +313,7 @@ def charge_for(model: Any, *, goes_on: bool = False) -> Charge:
         if not ceiling.book.here:
             raise _closed(who, ceiling)
         found[ceiling.book.path] = ceiling
-    for ceiling in _opened_by_parent():
+    for ceiling in _opened_above():
         found[ceiling.book.path] = ceiling
     return Charge(key, who, [*found.values()])
 
@@ -345,33 +335,21 @@ def _opened_here() -> list[Ceiling]:
     return [*_open.values()]
 
 
-def _opened_by_parent() -> list[Ceiling]:
-    above, found = _processes_above(), {}
-    homes = dict.fromkeys((tempfile.gettempdir(), _COMMON))
-    for folder in (f for home in homes if above for f in Path(home).glob(f"{_PREFIX}*")):
-        if folder.name.removeprefix(_PREFIX).partition("-")[0] not in above:
-            continue
-        try:
-            # Other users may make folders of any name, but none that is this user's.
-            if hasattr(os, "getuid") and folder.stat().st_uid != os.getuid():
-                continue
-            ceiling = Ceiling.of_token(tuple(json.loads((folder / _TOKEN_FILE).read_text())))
-        except (OSError, ValueError):
-            continue
-        if ceiling.book.here and str(ceiling.owner) in above:
-            found[ceiling.book.path] = ceiling
-    return [*found.values()]
+def _tell_children() -> None:
+    """Keep the environment of processes that begin from now on up to date."""
+    above = [ceiling for ceiling in _opened_above() if ceiling.book.path not in _open]
+    tokens = [ceiling.token for ceiling in (*above, *_opened_here())]
+    if tokens:
+        os.environ[_ENVIRONMENT] = json.dumps(tokens)
+    else:
+        os.environ.pop(_ENVIRONMENT, None)
 
 
-def _processes_above() -> list[str]:
-    """The process that has started this worker, and those above it where the system tells."""
-    parent = multiprocessing.parent_process()
-    above = [] if parent is None else [str(parent.pid)]
-    with suppress(OSError):
-        while above:
-            status = Path("/proc", above[-1], "stat").read_text(errors="replace")
-            above.append(status.rpartition(")")[2].split()[1])
-    return above
+def _opened_above() -> list[Ceiling]:
+    """Ceilings that are open in the process that has started this one, or above it."""
+    tokens = [tuple(token) for token in json.loads(os.environ.get(_ENVIRONMENT, "[]"))]
+    found = [Ceiling.of_token(token) for token in tokens if token[-1] == platform.node()]
+    return [ceiling for ceiling in found if ceiling.owner != os.getpid() and ceiling.book.here]
 
 
 def _closed(who: str, ceiling: Ceiling) -> BudgetExceededError:

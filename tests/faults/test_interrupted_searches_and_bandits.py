@@ -103,7 +103,6 @@ def test_a_search_that_writes_its_receipt_in_the_end_is_caught(monkeypatch):
 def test_opening_and_closing_a_budget_may_be_interrupted_at_any_line(tmp_path, monkeypatch):
     """And nobody waits for ever for what the interrupted call held."""
     monkeypatch.setattr(tempfile, "tempdir", str(tmp_path))
-    monkeypatch.setattr(ceiling, "_COMMON", str(tmp_path))
     monkeypatch.setattr(ceiling, "_open", type(ceiling._open)())
 
     def once():

@@ -4,10 +4,8 @@ import multiprocessing
 import os
 import pickle
 import signal
-import tempfile
 import time
 from concurrent.futures import ProcessPoolExecutor, ThreadPoolExecutor
-from pathlib import Path
 
 import pytest
 from budget_tasks import (
@@ -43,8 +41,7 @@ def test_workers_of_joblib_charge_the_ceiling_of_their_parent():
         results = Parallel(n_jobs=2)(delayed(fit_a_clone)(model(3)) for _ in range(4))
         assert os.getpid() not in {process for process, _ in results}
         assert sum(what == "fitted" for _, what in results) == 3
-        # Estimators that are made in the worker carry no token, but the worker has a parent.
-        (late,) = Parallel(n_jobs=2)([delayed(fit_a_new_one)(3)])
+        (late,) = Parallel(n_jobs=2)([delayed(fit_a_clone)(model(3))])
         assert "there is epsilon=0 " in late[1]
         assert {entry.process for entry in ceiling.receipts} <= {p for p, _ in results}
         assert ceiling.spent == (EPSILON, DELTA)
@@ -108,30 +105,32 @@ def test_a_child_that_outlives_the_budget_is_refused_and_does_not_close_it():
     pool.join()
 
 
-@pytest.mark.parametrize("whose", ["worker", "parent"])
-def test_a_worker_finds_the_ceiling_whatever_its_folder_for_temporary_files_is(
-    tmp_path, monkeypatch, whose
-):
-    if whose == "parent":
-        monkeypatch.setattr(tempfile, "tempdir", str(tmp_path))
-    # Read by processes that begin from now on.
-    elsewhere = tmp_path / "elsewhere"
-    elsewhere.mkdir()
-    monkeypatch.setenv("TMPDIR", str(elsewhere))
-    with budget() as ceiling:
-        assert (whose == "parent") == any(tmp_path.glob("skdp-budget-*"))
+def test_models_made_in_a_worker_are_charged_where_the_worker_was_started():
+    with multiprocessing.get_context("spawn").Pool(1) as earlier, budget() as ceiling:
+        earlier.apply(os.getpid)
         with multiprocessing.get_context("spawn").Pool(1) as pool:
-            assert pool.apply(tempfile.gettempdir) == str(elsewhere)
             results = [pool.apply(fit_a_new_one, [2]) for _ in range(3)]
         assert [what == "fitted" for _, what in results] == [True, True, False]
         assert os.getpid() not in {entry.process for entry in ceiling.receipts}
         assert ceiling.spent == (EPSILON, DELTA)
-    for folder in (tmp_path, elsewhere, Path("/tmp")):
-        assert not [*folder.glob(f"skdp-budget-{os.getpid()}-*")]
+        # A clone takes the budget along; what is made there cannot know of it, as pages say.
+        assert "there is epsilon=0 " in earlier.apply(fit_a_clone, [model(2)])[1]
+        assert earlier.apply(fit_a_new_one, [2])[1] == "fitted"
+
+
+@pytest.mark.parametrize("nested", [False, True])
+def test_a_closed_budget_leaves_nothing_in_the_environment(nested):
+    before = dict(os.environ)
+    with budget():
+        assert dict(os.environ) != before
+        if nested:
+            with budget():
+                pass
+            assert dict(os.environ) != before
+    assert dict(os.environ) == before
 
 
 @pytest.mark.slow
-@pytest.mark.skipif(not os.path.exists("/proc/self/stat"), reason="The system does not tell.")
 def test_a_model_made_in_a_worker_of_a_worker_is_charged():
     context = multiprocessing.get_context("spawn")
     with budget() as ceiling, ProcessPoolExecutor(1, mp_context=context) as pool:

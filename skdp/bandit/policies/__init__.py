@@ -1,8 +1,8 @@
 """Policies of contextual bandits. A file added here is found by its option string."""
 
 from .base import Policy
-from .blocks_policy import BlocksPolicy
-from .gd_policy import GDPolicy
+from .blocks import BlocksPolicy
+from .gd import GDPolicy
 from .hdb import HDBPolicy
 from .sparse import SparsePolicy
 
