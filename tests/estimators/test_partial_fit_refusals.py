@@ -1,6 +1,7 @@
 """What a stream refuses, what it goes on from, and what a failure leaves."""
 
 import warnings
+from functools import cache
 
 import numpy as np
 import pandas as pd
@@ -182,7 +183,7 @@ def test_nor_can_those_of_a_regressor(change):
         feed(model.set_params(**change), start=100)
     original = {name: getattr(regressor(), name) for name in change}
     feed(model.set_params(**original), start=100)
-    assert_same(model, feed(regressor()))
+    assert_same(model, fed(regressor))
 
 
 def test_a_list_of_classes_changed_in_place_is_noticed():
@@ -196,7 +197,7 @@ def test_a_list_of_classes_changed_in_place_is_noticed():
 def test_predictions_may_be_clipped_or_not_at_any_time():
     model = feed(regressor(), stop=100)
     feed(model.set_params(clip_predictions=False, random_state=5), start=100)
-    assert_same(model, feed(regressor()))
+    assert_same(model, fed(regressor))
 
 
 def test_classes_are_needed_once():
@@ -207,7 +208,7 @@ def test_classes_are_needed_once():
     model.partial_fit(X[:50], BINARY[:50], classes=[1, 0])
     model.partial_fit(X[50:90], BINARY[50:90])
     model.partial_fit(X[90:], BINARY[90:], classes=np.array([0, 1]))
-    assert_same(model, feed(classifier()))
+    assert_same(model, fed(classifier))
     with pytest.raises(ValueError, match="the classes that the model began with"):
         model.partial_fit(X, BINARY, classes=[0, 1, 2])
     with pytest.raises(ValueError, match="labels among the 2 classes"):
@@ -223,6 +224,11 @@ def test_classes_of_the_constructor_and_of_the_call_agree():
     model.partial_fit(X, BINARY)
     with pytest.raises(ValueError, match="at least 2 classes"):
         classifier(classes=None).partial_fit(X, BINARY, classes=[1])
+
+
+@cache
+def fed(make):
+    return feed(make())
 
 
 @pytest.mark.parametrize(
@@ -249,7 +255,7 @@ def test_malformed_calls_leave_everything_as_it_is(make, bad, complaint, begun):
         with pytest.raises(ValueError, match=complaint):
             model.partial_fit(*bad(X[:30], target(model)[:30]))
         assert vars(model) == before
-    assert_same(feed(model, start=60 * begun), feed(make()))
+    assert_same(feed(model, start=60 * begun), fed(make))
 
 
 def test_names_of_columns_are_those_of_the_first_call():

@@ -219,9 +219,15 @@ def test_where_rounding_might_show_everyone_counts():
     assert block.limit(31.0, DELTA) == everyone.limit(31.0, DELTA)
 
 
-def test_losses_of_the_rarest_draws_fit_into_memory():
+def test_losses_of_the_rarest_draws_fit_into_memory(monkeypatch):
     # Their grid follows what they cost, which is next to nothing, so that it would be too fine.
-    bound = subsampling.epsilon(1e-12, 0.2, 5, Adjacency.ZERO_OUT, 0.0, 1e-5)
+    rate, z, count = 1e-12, 0.2, 5
+    about = sqrt(subsampling._about(rate, z, count, Adjacency.ZERO_OUT))
+    # A normal that is shifted by 1 / z, up to ten standard deviations on either side.
+    assert (1 / z + 20) / z / subsampling._grid(about, z) <= 2e7
+    # Fewer losses, as here, are as safe and less sharp.
+    monkeypatch.setattr(subsampling, "_MOST_LOSSES", 2e5)
+    bound = subsampling.epsilon(rate, z, count, Adjacency.ZERO_OUT, 0.0, 1e-5)
     assert 0 <= bound <= gdp.epsilon(sqrt(5) / 0.2, 1e-5)
     # With a chance of at least 1 - 5e-12 no draw has the row, which a delta of 1e-5 covers.
     assert bound < 0.01

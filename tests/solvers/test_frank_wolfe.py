@@ -1,6 +1,7 @@
 """Frank-Wolfe: where it ends without noise, what it asks, and what it declines."""
 
 from dataclasses import replace
+from functools import cache
 from math import inf
 
 import numpy as np
@@ -56,32 +57,38 @@ def task(name, **changes):
     return replace(given, problem=replace(given.problem, **changes))
 
 
+@cache
+def least(name, constraint, regularizer=None):
+    """Least objective of a task in the set, by projected descent."""
+    penalty = {} if regularizer is None else {"regularizer": regularizer}
+    given = task(name, constraint=constraint, **penalty)
+    solver = GD(steps=2000, horizon=20_000.0, clip=4.0, momentum=0.9, average=0.05)
+    return given.objective(run(solver, given.problem, given.rows(), 1e12)[0].w)
+
+
 @pytest.mark.parametrize("noise", BOTH)
 @pytest.mark.parametrize("name", ["logistic", "softmax", "squared"])
 @every_set
 def test_without_noise_it_reaches_the_optimum_of_projected_descent(name, constraint, noise):
     given = task(name, constraint=constraint)
     if noise == "gumbel" and ways_of(given.problem) is None:
-        noise = "auto"
+        pytest.skip("no vertices to choose from; the other noise is the only one")
     clip = 2.0 if name != "squared" else 4.0
     solver = FrankWolfe(steps=1500, clip=clip, entry=1.0, noise=noise)
     rows = given.rows()
     found, _ = run(solver, given.problem, rows, 1e9)
-    best = GD(steps=2000, horizon=20_000.0, clip=4.0, momentum=0.9, average=0.05)
-    optimum, _ = run(best, given.problem, rows, 1e12)
     assert constraint.contains(found.w[:D])
-    assert given.objective(found.w) - given.objective(optimum.w) <= 4e-3
+    assert given.objective(found.w) - least(name, constraint) <= 4e-3
 
 
 @pytest.mark.parametrize("noise", BOTH)
 def test_the_gap_falls_with_the_number_of_steps(noise):
     given = task("logistic", constraint=L1Ball(3.0))
-    best = GD(steps=2000, horizon=20_000.0, clip=4.0, momentum=0.9, average=0.05)
-    least = given.objective(run(best, given.problem, given.rows(), 1e12)[0].w)
     gaps = []
     for steps in (20, 100, 500):
         solver = FrankWolfe(steps=steps, clip=1.0, entry=1.0, noise=noise)
-        gaps.append(given.objective(run(solver, given.problem, given.rows(), 1e9)[0].w) - least)
+        gaps.append(given.objective(run(solver, given.problem, given.rows(), 1e9)[0].w))
+    gaps = np.array(gaps) - least("logistic", L1Ball(3.0))
     assert gaps[0] > 2 * gaps[1] > 4 * gaps[2] > 0
 
 
@@ -136,9 +143,8 @@ def test_penalties_are_part_of_what_is_minimised(penalty, noise):
     given = task("logistic, net", constraint=L1Ball(3.0), regularizer=penalty)
     solver = FrankWolfe(steps=1500, clip=1.0, entry=1.0, noise=noise)
     found, _ = run(solver, given.problem, given.rows(), 1e9)
-    best = GD(steps=2000, horizon=20_000.0, clip=4.0, momentum=0.9, average=0.05)
-    optimum, _ = run(best, given.problem, given.rows(), 1e12)
-    assert given.objective(found.w) - given.objective(optimum.w) <= 2e-3
+    best = least("logistic, net", L1Ball(3.0), penalty)
+    assert given.objective(found.w) - best <= 2e-3
 
 
 def transcript_of(solver, problem, rows, epsilon=1.0):

@@ -264,15 +264,13 @@ def test_an_estimator_reports_the_block():
     assert model.score(X, y) > 0.7
 
 
-@pytest.mark.filterwarnings("ignore:SVRG.batch_size:UserWarning")
 def test_a_published_receipt_gives_nothing_of_the_block_back():
     """How much of it was used is decided by answers, where epochs end early."""
     X = np.zeros((N, D))
     X[:, 0] = 1.0
     model = DPLogisticRegression(
-        4.0, DELTA, data_norm=1.0, classes=[0, 1], precondition=None,
-        solver=SVRG(batch_size=100, steps=40),
-    )  # fmt: skip
+        1.0, DELTA, data_norm=1.0, classes=[0, 1], precondition=None, solver=BATCHES
+    )
     counts = set()
     for y in (np.arange(N) % 2, np.ones(N)):
         model.fit(X, y)
