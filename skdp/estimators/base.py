@@ -151,7 +151,8 @@ class PrivateLinearModel(SparseCoefficients, CallbackSupportMixin, FittedInParts
             progress = Progress(self)
             if self.warm_start:
                 progress.follow(self, before)
-            charge.reserve(Claim.of_ledger(plan.ledger, plan.adjacency), begins=True)
+            ledger = plan.ledger()
+            charge.reserve(Claim.of_ledger(ledger, plan.adjacency), begins=True)
         except BaseException:
             charge.cancel()
             self.__dict__.clear()
@@ -162,7 +163,9 @@ class PrivateLinearModel(SparseCoefficients, CallbackSupportMixin, FittedInParts
         progress.seen = progress.parts.stop + rows.n_samples
         coins = public_coins(self.random_state)
         charge.remember(self)
-        self._fit_part(rows, plan, noise, coins, dtype, charge=charge)
+        self._fit_part(
+            rows, plan, ledger, noise, coins, dtype, origin=earlier, sites=sites, charge=charge
+        )
         return self
 
     @final
