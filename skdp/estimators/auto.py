@@ -214,7 +214,9 @@ def plan_fit(
     asked = model._batch_solver
     solver, reason = _chosen(asked, outline, conditioned=None, started=started)
     preconditioner, acts = None, False
-    if isinstance(solver, Screening) and model.precondition not in (None, "auto"):
+    classifies = outline.bounds.target is None
+    screened = isinstance(solver, Screening) and not classifies
+    if screened and model.precondition not in (None, "auto"):
         raise ValueError(
             f"{type(model).__name__} needs precondition=None with the solver 'screening', which "
             f"conditions the features that it selects, got precondition="
@@ -234,7 +236,7 @@ def plan_fit(
     limit = Ledger(model.epsilon, model.delta, calculus=calculus).limit
     # Where noise would drown the total weight, the number of rows stands in.
     visible = _VISIBLE * outline.n_samples * sqrt(limit * TOTAL_SHARE) >= 1.0
-    classifies, balanced = outline.bounds.target is None, model._balanced
+    balanced = model._balanced
     return FitPlan(
         **_facts(model, outline, weighted=weighted),
         n_samples=outline.n_samples,

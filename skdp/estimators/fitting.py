@@ -142,9 +142,22 @@ class FittedInParts(CarriesBudgets, ABC):
         probe = copy(self)
         probe.n_features_in_ = n_features
         probe._tell_classes(classes)
-        sites = None if groups is None else Sites.of_groups(groups)
+        sites = self._sites_of(groups, n_samples)
         origin = EarlierModel.of(probe, dict(vars(self)))
         return probe._plan(n_samples, sparse, sites, weighted=weighted, origin=origin)
+
+    @final
+    def _sites_of(self, groups: Any, n_samples: int) -> Sites | None:
+        """Sites named by labels of rows, if there are labels."""
+        if groups is None:
+            return None
+        sites = Sites.of_groups(groups)
+        if sites.n_samples != n_samples:
+            raise ValueError(
+                f"{type(self).__name__} needs one label in groups for each of {n_samples} rows, "
+                f"got {sites.n_samples}."
+            )
+        return sites
 
     @final
     def _check_trust(self, solver: Solver, sites: Sites | None) -> None:

@@ -99,8 +99,8 @@ class BatchSession(Session):
         ledger = plan.ledger()
         self.set_aside(model, ledger)
         model._progress.seen += rows.n_samples
-        drawn = self.noise, self.coins
-        model._fit_part(rows, plan, ledger, *drawn, rows.X.dtype, origin=released)
+        opened = rows, plan, ledger, self.noise, self.coins, rows.X.dtype
+        model._fit_part(*opened, origin=released)
 
     def resume(self) -> None:
         """Nothing is missing."""
@@ -184,8 +184,8 @@ class BlockSession(Session):
         except BaseException:
             model._progress.parts.skip(block.n_samples)
             raise
-        drawn = self.noise, self.coins
-        model._fit_part(block, plan, ledger, *drawn, block.X.dtype, origin=origin)
+        opened = block, plan, ledger, self.noise, self.coins, block.X.dtype
+        model._fit_part(*opened, origin=origin)
 
     def _next_cut(self) -> int:
         return self._solver.cut_after(self._seen, least=self._least, horizon=self._horizon)

@@ -199,17 +199,22 @@ def test_a_fit_that_does_not_follow_its_plan_is_caught(plant, complaint, seen, m
         check_the_plan_is_followed(MODELS["linear"](), *data)
 
 
+def refused(call):
+    """Message of a refusal or None, and what was returned if there was none."""
+    try:
+        return None, call()
+    except ValueError as refusal:
+        return str(refusal), None
+
+
 @pytest.mark.parametrize("solver", ["auto", *SOLVERS, Blocks(solver="gd"), GD(steps=7)], ids=str)
 @pytest.mark.parametrize("kind", MADE)
 def test_the_plan_beforehand_is_that_of_the_fit(kind, solver):
     model, y = MADE[kind](solver=solver), target_of(MADE[kind])
     options = {"groups": np.arange(len(X)) % 3} if solver == "dda" else {}
-    try:
-        plan = skdp.plan(model, *X.shape, **options)
-    except ValueError as refusal:
-        with pytest.raises(ValueError) as same:
-            model.fit(X, y, **options)
-        assert str(same.value) == str(refusal)
+    refusal, plan = refused(lambda: skdp.plan(model, *X.shape, **options))
+    if refusal is not None:
+        assert refused(lambda: model.fit(X, y, **options))[0] == refusal
         assert not hasattr(model, "plan_")
         return
     assert not hasattr(model, "n_features_in_")
@@ -292,12 +297,8 @@ def test_a_plan_is_in_the_pickle_and_says_nothing_of_rows(kind):
     assert pickle.loads(pickle.dumps(model)).plan_ == model.plan_ == other.plan_
     assert str(model.plan_) == str(other.plan_)
     assert repr(model.plan_) == repr(other.plan_)
-    assert {
-        type(getattr(model.plan_, f.name)).__module__.split(".")[0] for f in fields(other.plan_)
-    } <= {
-        "builtins",
-        "skdp",
-    }
+    held = {type(getattr(model.plan_, field.name)).__module__ for field in fields(model.plan_)}
+    assert {module.split(".")[0] for module in held} <= {"builtins", "skdp"}
 
 
 def test_a_plan_prints_what_a_practitioner_asks_first():
