@@ -130,7 +130,7 @@ class FitPlan:
         how = [word for word in ("sparse", "weighted") if getattr(self, word)]
         how += [] if self.n_sites is None else [f"at {self.n_sites} sites"]
         why = "as given" if self.reason is None else f"by 'auto': {self.reason}"
-        start = "an earlier model" if self.from_model else "a point that no row has a say in"
+        start = "from an earlier model" if self.from_model else "anew"
         exact = type(self.calculus) is GaussianDP
         sums = "all of it Gaussian, added up exactly" if exact else "added up by an upper bound"
         lines = [
@@ -140,8 +140,8 @@ class FitPlan:
             f"{self.adjacency.value}",
             f"  paid for first: {'; '.join(self._first()) or 'nothing'}",
             f"  solver: {_brief(self.solver)}, {why}",
-            f"  starts at: {start}",
-            f"  noise: {sums} ({_brief(self.calculus)})",
+            f"  starts: {start}",
+            f"  noise: {sums} ({type(self.calculus).__name__})",
             f"  {self._outlook()}",
         ]
         return "\n".join(lines)
@@ -473,7 +473,7 @@ def _facts(model: FittedInParts, problem: Problem, *, weighted: bool) -> dict[st
 def _brief(part: Any) -> str:
     """Class of a dataclass, and its fields that are not at their defaults."""
     changed = [
-        f"{f.name}={getattr(part, f.name)!r}"
+        f"{f.name}={shown(getattr(part, f.name))}"
         for f in fields(part)
         if getattr(part, f.name) != f.default
     ]

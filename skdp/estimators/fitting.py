@@ -132,10 +132,10 @@ class FittedInParts(CarriesBudgets, ABC):
         n_samples: int,
         n_features: int,
         *,
-        sparse: bool = False,
-        weighted: bool = False,
-        classes: Any = None,
-        groups: Any = None,
+        sparse: bool,
+        weighted: bool,
+        classes: Any,
+        groups: Any,
     ) -> FitPlan:
         """Plan of a call of ``fit`` with rows of such public facts, by a copy of this model."""
         check_parameters(self)

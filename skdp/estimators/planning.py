@@ -295,7 +295,6 @@ def plan(
     model: FittedInParts,
     n_samples: int,
     n_features: int,
-    /,
     *,
     sparse: bool = ...,
     weighted: bool = ...,
@@ -377,21 +376,32 @@ def plan(*args: Any, **facts: Any) -> Plan | FitPlan:
     """
     if not (args and isinstance(args[0], BaseEstimator)):
         return forecast(*args, **facts)
-    model: Any = args[0]
+    return _plan_of_fit(*args, **facts)
+
+
+def _plan_of_fit(
+    model: Any,
+    n_samples: Any,
+    n_features: Any,
+    *,
+    sparse: bool = False,
+    weighted: bool = False,
+    classes: Any = None,
+    groups: Any = None,
+) -> FitPlan:
+    """Plan of ``model.fit``; see :func:`plan`."""
     if not hasattr(model, "_plan_beforehand"):
         raise ValueError(
-            f"plan needs a private linear model, or n_samples and n_features, got a "
+            "plan needs a private linear model, or n_samples and n_features alone, got a "
             f"{type(model).__name__}. Pass the model inside of it."
         )
-    n_samples, n_features = _sizes(*args[1:])
-    found: FitPlan = model._plan_beforehand(n_samples, n_features, **facts)
-    return found
-
-
-def _sizes(n_samples: Any, n_features: Any) -> tuple[int, int]:
     _require("n_samples", n_samples, Integral, 1, inf)
     _require("n_features", n_features, Integral, 1, inf)
-    return int(n_samples), int(n_features)
+    kind = {"sparse": bool(sparse), "weighted": bool(weighted)}
+    found: FitPlan = model._plan_beforehand(
+        int(n_samples), int(n_features), **kind, classes=classes, groups=groups
+    )
+    return found
 
 
 def _require(name: str, value: Any, kind: type, low: float, high: float) -> None:
