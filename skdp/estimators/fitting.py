@@ -227,8 +227,7 @@ class FittedInParts(CarriesBudgets, ABC):
                 known = None if origin is None else origin.coordinates(bounds)
                 problem = plan.preconditioner.prepare(problem, asked, coins, known)
             if plan.class_counts:
-                asked, balanced = oracle.for_problem(problem), self._balanced
-                problem = with_class_prior(problem, asked, balanced=balanced)
+                problem = with_class_prior(problem, oracle, balanced=self._balanced)
             if solver.counts_rows:
                 problem = problem.by_rows()
             solution = solver.solve(problem, oracle.for_problem(problem), coins)
