@@ -12,6 +12,7 @@ from .estimators import (
     load_checkpoint,
     save_checkpoint,
 )
+from .estimators.auto import FitPlan
 from .estimators.planning import Plan, plan
 from .exceptions import BudgetExceededError, PrivacyLeakWarning, SeededNoiseWarning
 from .privacy import PrivacySpent
@@ -26,6 +27,7 @@ __all__ = [
     "DPLinearRegression",
     "DPLogisticRegression",
     "DPSVMClassifier",
+    "FitPlan",
     "Plan",
     "PrivacyBudget",
     "PrivacyLeakWarning",

@@ -19,6 +19,7 @@ from sklearn.linear_model import LogisticRegression, Ridge
 from tasks_for_solvers import TASKS, D, N
 
 from skdp import BudgetExceededError, solvers
+from skdp.estimators.auto import choose
 from skdp.privacy.accounting.ledger import Ledger
 from skdp.privacy.adjacency import Adjacency
 from skdp.privacy.oracle import PrivateOracle
@@ -36,7 +37,6 @@ from skdp.solvers import (
     Solution,
     Solver,
     Spider,
-    choose,
 )
 from skdp.testing import RecordingOracle, ReplayOracle, Transcript
 
@@ -166,8 +166,7 @@ def test_explicit_list_equals_the_folder():
         }
     assert set(SOLVERS.values()) == found
     assert list(SOLVERS) == sorted(SOLVERS)
-    besides = {"SOLVERS", "Solution", "Solver", "choose", "choose_for_stream"}
-    besides |= {"settled_calculus", "within_a_block"}
+    besides = {"SOLVERS", "Solution", "Solver", "kind_of", "within_a_block"}
     assert {solver.__name__ for solver in found} | besides == set(solvers.__all__)
 
 

@@ -151,11 +151,10 @@ def test_coordinates_of_other_bounds_are_caught(caught):
 def test_a_warm_start_that_hands_the_old_model_out_again_is_caught(caught):
     honest = FittedInParts._fit_part
 
-    def bug(self, rows, plan, *rest, **options):
-        earlier = plan.origin
-        if earlier is None:
-            return honest(self, rows, plan, *rest, **options)
-        self.coef_, self.intercept_ = earlier.coef.T, earlier.intercept
+    def bug(self, rows, plan, *rest, origin=None, **options):
+        if origin is None:
+            return honest(self, rows, plan, *rest, origin=origin, **options)
+        self.coef_, self.intercept_ = origin.coef.T, origin.intercept
         return self._publish_receipt()
 
     caught(FittedInParts, "_fit_part", bug, spends_anew)

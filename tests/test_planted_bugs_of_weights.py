@@ -151,7 +151,7 @@ def test_a_total_that_is_read_off_the_rows(caught, monkeypatch):
 
     monkeypatch.setattr(PrivateLinearModel, "_open", peek)
 
-    def bug(self, oracle, n_samples):
+    def bug(self, oracle, n_samples, share):
         return max(1, round(float(self._peeked.weights.sum())))
 
     caught(FittedInParts, "_total_weight", bug, replays)

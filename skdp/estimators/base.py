@@ -151,7 +151,8 @@ class PrivateLinearModel(SparseCoefficients, CallbackSupportMixin, FittedInParts
             progress = Progress(self)
             if self.warm_start:
                 progress.follow(self, before)
-            charge.reserve(Claim.of_ledger(plan.ledger, plan.adjacency), begins=True)
+            ledger = plan.ledger()
+            charge.reserve(Claim.of_ledger(ledger, plan.adjacency), begins=True)
         except BaseException:
             charge.cancel()
             self.__dict__.clear()
@@ -162,7 +163,8 @@ class PrivateLinearModel(SparseCoefficients, CallbackSupportMixin, FittedInParts
         progress.seen = progress.parts.stop + rows.n_samples
         coins = public_coins(self.random_state)
         charge.remember(self)
-        self._fit_part(rows, plan, noise, coins, dtype, charge=charge)
+        opened = rows, plan, ledger, noise, coins, dtype
+        self._fit_part(*opened, origin=earlier, sites=sites, charge=charge)
         return self
 
     @final
@@ -289,21 +291,13 @@ class PrivateLinearModel(SparseCoefficients, CallbackSupportMixin, FittedInParts
                     "sites."
                 )
             return rows.sites
-        if groups is None:
-            return None
-        if isinstance(rows, DaskRows):
+        if groups is not None and isinstance(rows, DaskRows):
             raise ValueError(
                 f"{type(self).__name__} needs groups=None when X is a dask collection. Pass "
                 "DaskSites, which keep the rows of each site where they lie, or arrays along with "
                 "groups."
             )
-        sites = Sites.of_groups(groups)
-        if sites.n_samples != rows.n_samples:
-            raise ValueError(
-                f"{type(self).__name__} needs one label in groups for each of {rows.n_samples} "
-                f"rows, got {sites.n_samples}."
-            )
-        return sites
+        return self._sites_of(groups, rows.n_samples)
 
     @final
     def _named(self, rows: ChunkedRows | DaskRows | RemoteRows) -> RowStore:

@@ -14,30 +14,18 @@ from sklearn.metrics import accuracy_score
 from sklearn.utils.multiclass import check_classification_targets
 
 from ..exceptions import PrivacyLeakWarning, warn_user
-from ..preconditioning import Conditioner, balancing_offset, choose_conditioner, with_class_prior
+from ..preconditioning import balancing_offset
 from ..privacy.oracle import Oracle
 from ..privacy.rows.dask_rows import is_collection
 from ..privacy.rows.predictions import check_unweighted, lazily, summed
 from ..privacy.rows.reading import unquoted
 from ..problem.bounds import RowBounds
 from ..problem.problem import Problem
-from ..solvers import (
-    GD,
-    SOLVERS,
-    SVRG,
-    DualAveraging,
-    ObjectivePerturbation,
-    Solution,
-    Solver,
-    Spider,
-)
+from ..solvers import SOLVERS, ObjectivePerturbation, Solution
 from ..validation import one_of, shown
 from .base import PrivateLinearModel
 
 __all__ = ["PrivateLinearClassifier"]
-
-# Solvers that start where they are told, clip gradients, and move by them.
-_DESCENDING = (GD, DualAveraging, SVRG, Spider)
 
 
 class PrivateLinearClassifier(ClassifierMixin, PrivateLinearModel, ABC):
@@ -335,22 +323,14 @@ class PrivateLinearClassifier(ClassifierMixin, PrivateLinearModel, ABC):
         return tuple(float(self.class_weight.get(label, 1.0)) for label in self.classes_.tolist())
 
     @final
-    def _conditioner(self, problem: Problem, *, block: bool) -> Conditioner | None:
-        del block
-        # Coordinates pay where gradients, not rows, are clipped in them.
-        solver, named = self._batch_solver, ("auto", *(kind.option() for kind in _DESCENDING))
-        descends = solver in named or isinstance(solver, _DESCENDING)
-        if self.precondition == "auto" and not descends:
-            return None
-        return choose_conditioner(self.precondition, problem)
-
-    @final
-    def _with_prior(self, problem: Problem, oracle: Oracle, solver: Solver) -> Problem:
-        balanced = self.class_weight == "balanced"
-        # Others do not start at the point that they are given, or leave it at once.
-        if not (balanced or isinstance(solver, _DESCENDING)):
-            return problem
-        return with_class_prior(problem, oracle, balanced=balanced)
+    def _tell_classes(self, classes: Any) -> None:
+        told = self.classes if classes is None else classes
+        if told is None:
+            raise ValueError(
+                f"plan needs classes=[...] for {type(self).__name__}, which has classes=None and "
+                "would read them off y. Pass the labels that may occur."
+            )
+        self._settle(self._checked_classes(told))
 
     @final
     def _given_bounds(self) -> RowBounds:
@@ -359,8 +339,8 @@ class PrivateLinearClassifier(ClassifierMixin, PrivateLinearModel, ABC):
 
     @property
     @final
-    def _bounds_to_find(self) -> int:
-        return int(self.data_norm is None)
+    def _bounds_to_find(self) -> tuple[str, ...]:
+        return ("data_norm",) if self.data_norm is None else ()
 
     @final
     def _row_bounds(self, oracle: Oracle, n_samples: int) -> RowBounds:

@@ -4,16 +4,15 @@ from __future__ import annotations
 
 from abc import ABC, abstractmethod
 from collections.abc import Callable
-from dataclasses import dataclass, replace
-from math import ceil, sqrt
+from copy import copy
+from dataclasses import replace
+from math import ceil
 from typing import Any, ClassVar, TypeAlias, final
 
 import numpy as np
 
-from ..preconditioning import Conditioner
-from ..privacy.accounting.calculus import GaussianDP
+from ..preconditioning import Conditioner, with_class_prior
 from ..privacy.accounting.events import Event
-from ..privacy.accounting.gdp import mu
 from ..privacy.accounting.ledger import Ledger, PrivacySpent
 from ..privacy.adjacency import Adjacency
 from ..privacy.oracle import Oracle
@@ -23,59 +22,26 @@ from ..privacy.rows.base import ResidentRows, RowStore
 from ..privacy.sites.remote_oracle import RemoteOracle
 from ..privacy.sites.remote_rows import RemoteRows
 from ..problem.bounds import RowBounds
-from ..problem.constraints import L1Ball, Simplex
 from ..problem.problem import Problem
 from ..problem.sites import Sites
 from ..report.carrying import CarriesBudgets
 from ..report.ceiling import Charge, charge_for
 from ..report.claims import Claim
 from ..report.receipts import Receipt
-from ..solvers import SOLVERS, Solution, Solver, choose, settled_calculus, within_a_block
+from ..solvers import Solution, Solver, within_a_block
+from ..validation import check_parameters
 from .announcements import Announcements
+from .auto import RANGE_SHARE, FitPlan, plan_fit, settled_calculus
 from .progress import Progress, Released
 from .range_finding import private_data_norm
 from .warm_start import EarlierModel
 
-__all__ = ["RANGE_SHARE", "FittedInParts", "Plan"]
+__all__ = ["FittedInParts"]
 
 Origin: TypeAlias = EarlierModel | Released | None
 
-# Share of mu^2 that is set aside for a bound that the user did not give.
-RANGE_SHARE = 0.04
-# Share of mu^2 for what weighted rows weigh together, and its largest noise, in rows, at which it
-# is asked.
-_TOTAL_SHARE, _VISIBLE = 0.01, 0.1
 # A total that is smaller, in rows, could not be told from zero.
 _LEAST_TOTAL = 1e-6
-
-
-@dataclass(frozen=True, eq=False)
-class Plan:
-    """What is settled about the fit of a part before anything is charged.
-
-    Parameters
-    ----------
-    conditioner : Conditioner or None
-        The stage before the solver.
-    solver : Solver
-        What fits the rows. No answer about them has a say in it, since the ledger counts as this
-        solver needs.
-    origin : EarlierModel, Released or None
-        The model to start from.
-    ledger : Ledger
-        Opened for these rows and no others.
-    adjacency : Adjacency
-        Neighbouring relation.
-    sites : Sites, optional
-        Where rows lie, if not all together.
-    """
-
-    conditioner: Conditioner | None
-    solver: Solver
-    origin: Origin
-    ledger: Ledger
-    adjacency: Adjacency
-    sites: Sites | None = None
 
 
 class FittedInParts(CarriesBudgets, ABC):
@@ -111,22 +77,14 @@ class FittedInParts(CarriesBudgets, ABC):
     data_norm_: float
     privacy_spent_: PrivacySpent
     privacy_ledger_: tuple[Event, ...]
+    plan_: FitPlan
 
     @final
     def _claim(self) -> Claim:
         """The most that a fit may spend, as far as parameters tell, before there are data."""
-        calculus = None
-        if isinstance(self.solver, Solver) or self.solver in SOLVERS:
-            calculus = settled_calculus(self.solver)
-        elif self.solver == "auto" and not self._may_select and not self._in_polytope:
-            calculus = GaussianDP()
+        constraint = getattr(self, "constraint", None)
+        calculus = settled_calculus(self.solver, constraint, selects=self._may_select)
         return Claim.planned(self.epsilon, self.delta, calculus, Adjacency(self.adjacency))
-
-    @property
-    @final
-    def _in_polytope(self) -> bool:
-        """Whether the default solver may choose vertices."""
-        return isinstance(getattr(self, "constraint", None), L1Ball | Simplex)
 
     @final
     def _charge(self, claim: Claim | None, repeats: int = 1) -> None:
@@ -151,43 +109,55 @@ class FittedInParts(CarriesBudgets, ABC):
         weighted: bool = False,
         block: bool = False,
         origin: Origin = None,
-    ) -> Plan:
-        """What a fit of so many rows is going to do; refuses what cannot be done.
+        found: RowBounds | None = None,
+    ) -> FitPlan:
+        """Plan of a fit of so many rows; refuses what cannot be done.
 
         Bounds may have to be paid for; whether the problem can be taken does not depend on them,
-        so others stand in. ``block`` says that the rows are a block of a stream, and ``origin`` is
-        the model to start from.
+        so others stand in. ``block`` says that the rows are a block of a stream, ``origin`` is the
+        model to start from, and ``found`` are the bounds that an earlier part has paid for.
         """
         outline = replace(self._outline(n_samples, sparse, weighted), sites=sites)
-        started = origin is not None
-        plainly = choose(self._batch_solver, outline, started=started)
-        conditioner = self._conditioner(outline, block=block) if plainly.curated else None
-        solver = plainly
-        if conditioner is not None:
-            conditioner.check(outline)
-            acts = self._conditions(conditioner, outline, weighted * _TOTAL_SHARE, origin)
-            solver = choose(self._batch_solver, outline, conditioned=acts, started=started)
-        solver.check(outline)
-        self._check_trust(solver, sites)
-        adjacency = Adjacency(self.adjacency)
-        calculus = solver.calculus_for(outline, self.epsilon, self.delta, adjacency)
-        ledger = Ledger(self.epsilon, self.delta, calculus=calculus)
-        return Plan(conditioner, solver, origin, ledger, adjacency, sites)
+        missing = self._bounds_to_find if found is None else ()
+        bounds = self._given_bounds() if found is None else found
+        known = origin is not None and not missing and origin.coordinates(bounds) is not None
+        facts = {"weighted": weighted, "block": block, "known": known}
+        plan = plan_fit(self, outline, missing=missing, started=origin is not None, **facts)
+        self._check_trust(plan.solver, sites)
+        return plan
 
     @final
-    def _conditions(
-        self, conditioner: Conditioner, outline: Problem, asked: float, origin: Origin
-    ) -> bool:
-        """Whether rows are going to be in other coordinates, by public facts alone.
+    def _plan_beforehand(
+        self,
+        n_samples: int,
+        n_features: int,
+        *,
+        sparse: bool,
+        weighted: bool,
+        classes: Any,
+        groups: Any,
+    ) -> FitPlan:
+        """Plan of a call of ``fit`` with rows of such public facts, by a copy of this model."""
+        check_parameters(self)
+        probe = copy(self)
+        probe.n_features_in_ = n_features
+        probe._tell_classes(classes)
+        sites = self._sites_of(groups, n_samples)
+        origin = EarlierModel.of(probe, dict(vars(self)))
+        return probe._plan(n_samples, sparse, sites, weighted=weighted, origin=origin)
 
-        Before, a share ``asked`` of the budget goes to the total weight.
-        """
-        missing, bounds = self._bounds_to_find, self._given_bounds()
-        if isinstance(origin, Released):
-            missing, bounds = 0, origin.bounds
-        known = origin is not None and not missing and origin.coordinates(bounds) is not None
-        left = mu(self.epsilon, self.delta) * sqrt(1 - asked - missing * RANGE_SHARE)
-        return conditioner.acts(outline, left, known=known)
+    @final
+    def _sites_of(self, groups: Any, n_samples: int) -> Sites | None:
+        """Sites named by labels of rows, if there are labels."""
+        if groups is None:
+            return None
+        sites = Sites.of_groups(groups)
+        if sites.n_samples != n_samples:
+            raise ValueError(
+                f"{type(self).__name__} needs one label in groups for each of {n_samples} rows, "
+                f"got {sites.n_samples}."
+            )
+        return sites
 
     @final
     def _check_trust(self, solver: Solver, sites: Sites | None) -> None:
@@ -202,7 +172,7 @@ class FittedInParts(CarriesBudgets, ABC):
         if solver.curated:
             return
         wanted = [("precondition", self.precondition not in (None, "auto"))]
-        wanted += [("class_weight", getattr(self, "class_weight", None) == "balanced")]
+        wanted += [("class_weight", self._balanced)]
         named = [f"{what}={getattr(self, what)!r}" for what, asked in wanted if asked]
         if self._bounds_to_find:
             named.append("bounds to be estimated")
@@ -217,14 +187,22 @@ class FittedInParts(CarriesBudgets, ABC):
     def _fit_part(
         self,
         rows: RowStore,
-        plan: Plan,
+        plan: FitPlan,
+        ledger: Ledger,
         noise: SecretNoise,
         coins: np.random.Generator,
         dtype: np.dtype,
+        *,
+        origin: Origin = None,
+        sites: Sites | None = None,
         charge: Charge | None = None,
     ) -> None:
-        """Fit rows that nobody has asked about with the whole budget, and publish the model."""
-        progress, ledger, origin, solver = self._progress, plan.ledger, plan.origin, plan.solver
+        """Fit rows that nobody has asked about with the whole budget, and publish the model.
+
+        ``ledger`` was opened for these rows and no others, ``origin`` is the model to start from,
+        and ``sites`` are where rows lie, if not all together.
+        """
+        progress, solver = self._progress, plan.solver
         released = progress.released
         oracle: Oracle
         if isinstance(rows, RemoteRows):
@@ -238,21 +216,22 @@ class FittedInParts(CarriesBudgets, ABC):
         try:
             told.begin(callbacks=not progress.streaming)
             n = rows.n_samples
-            total = self._total_weight(oracle, n) if rows.weighted and solver.curated else n
+            total = self._total_weight(oracle, n, plan.total_weight) if plan.total_weight else n
             bounds = self._row_bounds(oracle, total) if released is None else released.bounds
             problem = self._stated(total, bounds, sparse=rows.sparse, weighted=rows.weighted)
-            problem = replace(problem, sites=plan.sites, held=None if total == n else n)
+            problem = replace(problem, sites=sites, held=None if total == n else n)
             if origin is not None:
                 problem = replace(problem, initial=origin.start(problem))
-            if plan.conditioner is not None:
+            if plan.preconditioner is not None:
                 asked = oracle.for_problem(problem)
                 known = None if origin is None else origin.coordinates(bounds)
-                problem = plan.conditioner.prepare(problem, asked, coins, known)
-            problem = self._with_prior(problem, oracle, solver)
+                problem = plan.preconditioner.prepare(problem, asked, coins, known)
+            if plan.class_counts:
+                problem = with_class_prior(problem, oracle, balanced=self._balanced)
             if solver.counts_rows:
                 problem = problem.by_rows()
             solution = solver.solve(problem, oracle.for_problem(problem), coins)
-            self._release(problem, bounds, solution, dtype)
+            self._release(plan, problem, bounds, solution, dtype)
             told.published()
         except BaseException as failure:
             spent, method = ledger.spent(), "partial_fit" if progress.streaming else "fit"
@@ -271,10 +250,16 @@ class FittedInParts(CarriesBudgets, ABC):
 
     @final
     def _release(
-        self, problem: Problem, bounds: RowBounds, solution: Solution, dtype: np.dtype
+        self,
+        plan: FitPlan,
+        problem: Problem,
+        bounds: RowBounds,
+        solution: Solution,
+        dtype: np.dtype,
     ) -> None:
-        """Publish a solution, and let what comes next start from it."""
+        """Publish a solution and its plan, and let what comes next start from it."""
         self._publish(problem, solution, dtype)
+        self.plan_ = plan
         self.data_norm_ = bounds.data_norm
         w = solution.w.reshape(problem.n_rows, -1)
         # Few fits are followed by one that uses their coordinates, which take memory.
@@ -311,15 +296,12 @@ class FittedInParts(CarriesBudgets, ABC):
         return replace(problem, regularizer=penalty)
 
     @final
-    def _total_weight(self, oracle: Oracle, n_samples: int) -> int:
+    def _total_weight(self, oracle: Oracle, n_samples: int, share: float) -> int:
         """What so many rows weigh together, roughly, as a number of rows of the largest weight.
 
-        With it, a solver knows how much evidence there is and how long gradients are. The number
-        of rows stands in where noise would drown it.
+        With it, a solver knows how much evidence there is and how long gradients are.
         """
-        spend = oracle.budget.fraction(_TOTAL_SHARE).whole()
-        if _VISIBLE * n_samples * sqrt(spend.amount) < 1.0:
-            return n_samples
+        spend = oracle.budget.fraction(share).whole()
         total, noise = oracle.total_weight(spend=spend)
         least = ceil(max(noise, _LEAST_TOTAL * n_samples))
         return min(n_samples, max(least, round(float(total))))
@@ -330,14 +312,21 @@ class FittedInParts(CarriesBudgets, ABC):
         """What fits a whole data set, or a block of a stream."""
         return within_a_block(self.solver)
 
+    @property
+    @final
+    def _balanced(self) -> bool:
+        """True if noisy counts say what classes weigh."""
+        # A dictionary of weights is not equal to a string.
+        return bool(getattr(self, "class_weight", None) == "balanced")
+
     @abstractmethod
     def _given_bounds(self) -> RowBounds:
         """The bounds that parameters give, 1 and (-1, 1) standing in for those they do not."""
 
     @property
     @abstractmethod
-    def _bounds_to_find(self) -> int:
-        """Number of bounds that parameters do not give."""
+    def _bounds_to_find(self) -> tuple[str, ...]:
+        """Names of bounds that parameters do not give."""
 
     @abstractmethod
     def _encoder_of_stream(
@@ -356,11 +345,8 @@ class FittedInParts(CarriesBudgets, ABC):
         """
 
     @abstractmethod
-    def _conditioner(self, problem: Problem, *, block: bool) -> Conditioner | None:
-        """The stage before the solver, by parameters and public facts.
-
-        ``block`` says that blocks of a stream will follow, which can use what it finds.
-        """
+    def _tell_classes(self, classes: Any) -> None:
+        """Take the classes that a fit would be given, where there are any."""
 
     @abstractmethod
     def _row_bounds(self, oracle: Oracle, n_samples: int) -> RowBounds:
@@ -369,10 +355,6 @@ class FittedInParts(CarriesBudgets, ABC):
     @abstractmethod
     def _problem(self, n_samples: int, bounds: RowBounds) -> Problem:
         """The problem to solve, a function of parameters and public bounds."""
-
-    @abstractmethod
-    def _with_prior(self, problem: Problem, oracle: Oracle, solver: Solver) -> Problem:
-        """The problem with what the targets alone say about it, in its final coordinates."""
 
     @abstractmethod
     def _publish(self, problem: Problem, solution: Solution, dtype: np.dtype) -> None:

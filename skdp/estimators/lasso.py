@@ -121,6 +121,9 @@ class DPLassoRegressor(PrivateLinearRegressor):
         The bound on the norms of rows that the fit has used, given or privately found.
     target_bounds_ : tuple of float
         The target bounds (low, high) that the fit has used, given or privately found.
+    plan_ : FitPlan
+        What was settled before rows were asked, see :func:`skdp.plan`; after ``partial_fit``, that
+        of the latest part of the stream.
     privacy_spent_ : PrivacySpent
         Named tuple ``(epsilon, delta)`` of what the fit has spent.
     privacy_ledger_ : tuple of events

@@ -16,7 +16,6 @@ from sklearn.base import RegressorMixin
 from sklearn.metrics import r2_score
 from sklearn.utils.metaestimators import available_if
 
-from ..preconditioning import Conditioner
 from ..preconditioning.iterative_whitening import Looks
 from ..privacy.oracle import Oracle
 from ..privacy.rows.dask_rows import is_collection
@@ -24,16 +23,13 @@ from ..privacy.rows.predictions import check_unweighted, lazily, summed
 from ..privacy.rows.reading import unquoted
 from ..problem.bounds import RowBounds, TargetBounds
 from ..problem.problem import Problem
-from ..solvers import FrankWolfe, Screening, Solution, Solver, TrackedGD
+from ..solvers import FrankWolfe, Solution
 from ..validation import one_of, shown
+from .auto import RANGE_SHARE
 from .base import PrivateLinearModel
-from .fitting import RANGE_SHARE
 from .range_finding import private_target_bounds
 
 __all__ = ["PrivateLinearRegressor"]
-
-# Beyond, matrices of that many rows and columns take longer than all else.
-_MOST_ROWS_OF_W = 2000
 
 
 def _takes_streams(model: PrivateLinearRegressor) -> bool:
@@ -206,8 +202,9 @@ class PrivateLinearRegressor(RegressorMixin, PrivateLinearModel, ABC):
 
     @property
     @final
-    def _bounds_to_find(self) -> int:
-        return (self._known_norm is None) + (self.target_bounds is None)
+    def _bounds_to_find(self) -> tuple[str, ...]:
+        known = {"data_norm": self._known_norm, "target_bounds": self.target_bounds}
+        return tuple(name for name, bound in known.items() if bound is None)
 
     @property
     @final
@@ -239,29 +236,6 @@ class PrivateLinearRegressor(RegressorMixin, PrivateLinearModel, ABC):
         )
 
     @final
-    def _conditioner(self, problem: Problem, *, block: bool) -> Conditioner | None:
-        solver = self._batch_solver
-        screened = solver == Screening.option() or isinstance(solver, Screening)
-        if screened and self.precondition not in (None, "auto"):
-            raise ValueError(
-                f"{type(self).__name__} needs precondition=None with the solver 'screening', which "
-                f"conditions the features that it selects, got precondition="
-                f"{shown(self.precondition)}."
-            )
-        if self.precondition == "full":
-            return Looks(least=0.0)
-        if self.precondition != "auto":
-            return self.precondition
-        # Another solver than the one made for it has no use for it.
-        wanted = solver in ("auto", TrackedGD.option()) or isinstance(solver, TrackedGD)
-        possible = not (problem.wide or problem.tied_to_coordinates)
-        possible &= problem.n_rows <= _MOST_ROWS_OF_W and isinstance(problem.loss, TrackedGD.losses)
-        if not (wanted and possible):
-            return None
-        # What is learned of the coordinates in a small block is used in the large ones to come.
-        return Looks(least=0.0, shrink=True) if block else Looks()
-
-    @final
     def _row_bounds(self, oracle: Oracle, n_samples: int) -> RowBounds:
         reserve = oracle.budget.fraction(RANGE_SHARE)
         known = self._known_norm
@@ -273,9 +247,12 @@ class PrivateLinearRegressor(RegressorMixin, PrivateLinearModel, ABC):
         return RowBounds(data_norm, constant, target, feature_bound=self.feature_bound)
 
     @final
-    def _with_prior(self, problem: Problem, oracle: Oracle, solver: Solver) -> Problem:
-        del oracle, solver
-        return problem
+    def _tell_classes(self, classes: Any) -> None:
+        if classes is not None:
+            raise ValueError(
+                f"plan needs classes=None for {type(self).__name__}, which is a regressor, got "
+                f"{shown(classes)}."
+            )
 
     @final
     def _publish(self, problem: Problem, solution: Solution, dtype: np.dtype) -> None:

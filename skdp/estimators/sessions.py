@@ -23,10 +23,11 @@ from ..privacy.rows.call_digests import SeenCalls
 from ..problem.penalties import Regularizer
 from ..problem.problem import Problem
 from ..report.claims import Claim
-from ..solvers import Blocks, Solution, choose_for_stream
+from ..solvers import Blocks, Solution
 from ..solvers.streaming import StreamingSolver
 from ..validation import shown
 from .announcements import announce_release
+from .auto import FitPlan, choose_for_stream, plan_stream
 from .stream import Stream
 
 if TYPE_CHECKING:
@@ -92,10 +93,14 @@ class BatchSession(Session):
     def feed(self, model: PrivateLinearModel, rows: ResidentRows) -> None:
         """Fit the rows of one call."""
         released = model._progress.released
-        plan = model._plan(rows.n_samples, rows.sparse, weighted=rows.weighted, origin=released)
-        self.set_aside(model, plan.ledger)
+        found = None if released is None else released.bounds
+        facts: dict[str, Any] = {"weighted": rows.weighted, "origin": released, "found": found}
+        plan = model._plan(rows.n_samples, rows.sparse, **facts)
+        ledger = plan.ledger()
+        self.set_aside(model, ledger)
         model._progress.seen += rows.n_samples
-        model._fit_part(rows, plan, self.noise, self.coins, rows.X.dtype)
+        opened = rows, plan, ledger, self.noise, self.coins, rows.X.dtype
+        model._fit_part(*opened, origin=released)
 
     def resume(self) -> None:
         """Nothing is missing."""
@@ -168,15 +173,19 @@ class BlockSession(Session):
             self._close_block(model, held.rows())
 
     def _close_block(self, model: PrivateLinearModel, block: ResidentRows) -> None:
-        facts: dict[str, Any] = {"weighted": block.weighted, "block": True}
-        facts["origin"] = model._progress.released if self._solver.warm else None
+        released = model._progress.released
+        origin = released if self._solver.warm else None
+        facts: dict[str, Any] = {"weighted": block.weighted, "block": True, "origin": origin}
+        facts["found"] = None if released is None else released.bounds
         try:
             plan = model._plan(block.n_samples, block.sparse, **facts)
-            self.set_aside(model, plan.ledger)
+            ledger = plan.ledger()
+            self.set_aside(model, ledger)
         except BaseException:
             model._progress.parts.skip(block.n_samples)
             raise
-        model._fit_part(block, plan, self.noise, self.coins, block.X.dtype)
+        opened = block, plan, ledger, self.noise, self.coins, block.X.dtype
+        model._fit_part(*opened, origin=origin)
 
     def _next_cut(self) -> int:
         return self._solver.cut_after(self._seen, least=self._least, horizon=self._horizon)
@@ -190,6 +199,8 @@ class StreamingSession(Session):
     ----------
     stream : Stream
         Paid for, before the first row.
+    plan : FitPlan
+        What it was opened by.
     problem : Problem
         What it solves.
     noise : SecretNoise
@@ -201,10 +212,15 @@ class StreamingSession(Session):
     shared: ClassVar[bool] = True
 
     def __init__(
-        self, stream: Stream, problem: Problem, noise: SecretNoise, coins: np.random.Generator
+        self,
+        stream: Stream,
+        plan: FitPlan,
+        problem: Problem,
+        noise: SecretNoise,
+        coins: np.random.Generator,
     ) -> None:
         super().__init__(noise, coins)
-        self._stream, self._problem = stream, problem
+        self._stream, self._plan, self._problem = stream, plan, problem
         self._latest: Solution | None = None
         self._receipts = 0
 
@@ -223,7 +239,8 @@ class StreamingSession(Session):
         solution = self._stream.solution
         if solution is not self._latest:
             self._latest = solution
-            model._release(self._problem, self._problem.bounds, solution, rows.X.dtype)
+            problem = self._problem
+            model._release(self._plan, problem, problem.bounds, solution, rows.X.dtype)
             announce_release(model)
 
     def resume(self) -> None:
@@ -323,16 +340,15 @@ def _streaming(
         start = problem.from_user_coordinates(released.coef, released.intercept)
         problem = replace(problem, initial=start)
     solver.check(problem)
-    adjacency = Adjacency(model.adjacency)
-    calculus = solver.calculus_for_stream(problem, model.epsilon, model.delta, adjacency)
-    ledger = Ledger(model.epsilon, model.delta, calculus=calculus)
+    plan = plan_stream(model, problem, solver, weighted=rows.weighted)
+    ledger, adjacency = plan.ledger(), plan.adjacency
     noise = secret_noise(model.random_state)
     coins = _coins(model)
     penalty = partial(_penalty, stated)
     claim = Claim.of_ledger(ledger, adjacency)
     model._charge(claim)
     stream = Stream(problem, solver, ledger, adjacency, noise, coins, model.horizon, penalty)
-    session = StreamingSession(stream, problem, noise, coins)
+    session = StreamingSession(stream, plan, problem, noise, coins)
     session.claim = claim
     return session
 

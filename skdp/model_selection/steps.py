@@ -235,7 +235,7 @@ def _calculus(step: Any, y: Any, rows: PublicFacts, same_features: bool) -> Calc
         probe = clone(step)
         probe.n_features_in_ = rows.n_features
         probe._prepare_targets(y)
-        found = probe._plan(rows.n_samples, rows.sparse, weighted=rows.weighted).ledger.calculus
+        found = probe._plan(rows.n_samples, rows.sparse, weighted=rows.weighted).calculus
     else:
         found = step._claim().calculus
     return found if isinstance(found, GaussianDP | ZeroConcentratedDP) else None

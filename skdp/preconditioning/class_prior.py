@@ -15,7 +15,7 @@ from ..problem.problem import Problem
 if TYPE_CHECKING:
     from ..privacy.oracle import Oracle
 
-__all__ = ["balancing_offset", "with_class_prior"]
+__all__ = ["asks_for_counts", "balancing_offset", "with_class_prior"]
 
 # Share of what is left of mu^2 that the counts may cost.
 _SHARE = 0.02
@@ -58,10 +58,9 @@ def with_class_prior(problem: Problem, oracle: Oracle, *, balanced: bool) -> Pro
     UserWarning
         If weights are asked for where counts would be drowned in noise.
     """
-    # An earlier model knows better than the counts where to start.
-    start = problem.initial is None and _log_odds(problem) and _start_is_finite(problem)
-    if not (balanced or start):
+    if not asks_for_counts(problem, balanced=balanced):
         return problem
+    start = _starts_at_log_odds(problem)
     k, n = max(2, problem.loss.n_scores), problem.n_samples
     spend = oracle.budget.fraction(_SHARE).whole()
     noise = oracle.adjacency.of_histogram() / sqrt(spend.amount) * sqrt((k - 1) / k)
@@ -90,6 +89,19 @@ def with_class_prior(problem: Problem, oracle: Oracle, *, balanced: bool) -> Pro
     return replace(problem, initial=w)
 
 
+def asks_for_counts(problem: Problem, *, balanced: bool) -> bool:
+    """Whether counts of the classes are of use, unless noise drowns them.
+
+    Parameters
+    ----------
+    problem : Problem
+        As for :func:`with_class_prior`.
+    balanced : bool
+        Whether classes get weights.
+    """
+    return balanced or _starts_at_log_odds(problem)
+
+
 def balancing_offset(problem: Problem) -> np.ndarray:
     r"""Shift of the intercepts of a solution that makes classes count as equally frequent.
 
@@ -112,6 +124,11 @@ def balancing_offset(problem: Problem) -> np.ndarray:
     if problem.class_weight is None or not _log_odds(problem):
         return np.zeros(problem.loss.n_scores)
     return (1 / _IN_WEIGHTS - 1) * _as_scores(np.log(problem.class_weight))
+
+
+def _starts_at_log_odds(problem: Problem) -> bool:
+    # An earlier model knows better than the counts where to start.
+    return problem.initial is None and _log_odds(problem) and _start_is_finite(problem)
 
 
 def _log_odds(problem: Problem) -> bool:

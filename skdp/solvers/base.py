@@ -49,12 +49,15 @@ class Solver(ABC):
 
     ``federated`` says that rows may lie at several sites, ``problem.sites``. ``curated`` says that
     somebody may see exact answers about all rows together, before noise is added. ``in_order`` says
-    that rows have to lie one after another, also where they are all there.
+    that rows have to lie one after another, also where they are all there. ``descends`` says that
+    it starts where the problem says and moves by clipped gradients, so that private coordinates
+    and a good start help.
     """
 
     calculus: ClassVar[Calculus] = GaussianDP()
     federated: ClassVar[bool] = False
     in_order: ClassVar[bool] = False
+    descends: ClassVar[bool] = False
 
     @property
     def curated(self) -> bool:

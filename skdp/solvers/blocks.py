@@ -13,7 +13,7 @@ from sklearn.utils._param_validation import Interval
 from ..problem.problem import Problem
 from ..validation import check_hyperparameters
 from .base import Solution, Solver
-from .tracked_gd import TrackedGD
+from .gd import GD
 
 if TYPE_CHECKING:
     from ..privacy.accounting.calculus import Calculus
@@ -67,7 +67,8 @@ class Blocks(Solver):
         Whether a block starts at the model before it. If not, the model of a block says nothing of
         rows before the block: with ``largest`` the past is forgotten by a public schedule.
     solver : str or Solver, default='auto'
-        Fits a block: any solver for a data set, not one for streams.
+        Fits a block: any solver for a data set, not one for streams. What ``'auto'`` is the
+        estimator decides; without one it is :class:`GD`.
 
     Examples
     --------
@@ -89,18 +90,20 @@ class Blocks(Solver):
     def check(self, problem: Problem) -> None:
         """Refuse hyperparameters outside their range, and what the solver of a block refuses."""
         check_hyperparameters(_HYPERPARAMETERS, self.get_params(), "Blocks")
-        self._inner(problem).check(problem)
+        # What 'auto' is, and so what it refuses, is up to the estimator.
+        if self.solver != "auto":
+            self._inner().check(problem)
 
     def calculus_for(
         self, problem: Problem, epsilon: float, delta: float, adjacency: Adjacency
     ) -> Calculus:
         """Calculus of the solver of a block."""
-        return self._inner(problem).calculus_for(problem, epsilon, delta, adjacency)
+        return self._inner().calculus_for(problem, epsilon, delta, adjacency)
 
     def solve(self, problem: Problem, oracle: Oracle, rng: np.random.Generator) -> Solution:
         """Minimise the problem, all of it as one block."""
         self.check(problem)
-        return self._inner(problem).solve(problem, oracle, rng)
+        return self._inner().solve(problem, oracle, rng)
 
     def least(self, problem: Problem, mu: float) -> int:
         """Least number of rows of the first block.
@@ -115,8 +118,7 @@ class Blocks(Solver):
         if self.first is not None:
             return self.first
         size = problem.n_parameters
-        of_residuals = isinstance(problem.loss, TrackedGD.losses)
-        return max(1, ceil(_LEAST * (size if of_residuals else sqrt(size)) / mu))
+        return max(1, ceil(_LEAST * (size if problem.loss.of_residuals else sqrt(size)) / mu))
 
     def cut_after(self, seen: int, *, least: int, horizon: int | None = None) -> int:
         """Position of the first cut after this many rows, from public facts.
@@ -158,11 +160,14 @@ class Blocks(Solver):
             before, after = after, max(after + 1, int(after * ratio))
         return before, after
 
-    def _inner(self, problem: Problem) -> Solver:
-        # The choice is among all solvers, of which this is one.
-        from . import choose
+    def _inner(self) -> Solver:
+        """The solver of a block; without an estimator, which decides what 'auto' is, GD."""
+        # The list of all solvers has this one in it.
+        from . import kind_of
 
-        return choose(self.solver, problem)
+        if isinstance(self.solver, Solver):
+            return self.solver
+        return GD() if self.solver == "auto" else kind_of(self.solver)()
 
 
 def within_a_block(solver: str | Solver) -> str | Solver:

@@ -5,7 +5,7 @@ from __future__ import annotations
 from dataclasses import dataclass, replace
 from math import ceil, sqrt
 from numbers import Integral, Real
-from typing import TYPE_CHECKING, Any
+from typing import TYPE_CHECKING, Any, ClassVar
 
 import numpy as np
 from scipy.special import softmax
@@ -97,6 +97,8 @@ class DualAveraging(Solver):
     >>> DualAveraging(steps=20).get_params()["steps"]
     20
     """
+
+    descends: ClassVar[bool] = True
 
     steps: int | None = None
     clip: float | None = None

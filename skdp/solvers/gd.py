@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from dataclasses import dataclass
 from numbers import Integral, Real
-from typing import TYPE_CHECKING, Any
+from typing import TYPE_CHECKING, Any, ClassVar
 
 import numpy as np
 from sklearn.utils._param_validation import Interval
@@ -85,6 +85,8 @@ class GD(Solver):
     >>> GD(steps=50).get_params()["steps"]
     50
     """
+
+    descends: ClassVar[bool] = True
 
     steps: int | None = None
     horizon: float | None = None

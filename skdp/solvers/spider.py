@@ -5,7 +5,7 @@ from __future__ import annotations
 from dataclasses import dataclass
 from math import ceil, hypot, inf, isinf, log, sqrt
 from numbers import Integral, Real
-from typing import TYPE_CHECKING, Any, Self
+from typing import TYPE_CHECKING, Any, ClassVar, Self
 
 import numpy as np
 from sklearn.utils._param_validation import Interval
@@ -126,6 +126,8 @@ class Spider(Solver):
     >>> Spider(steps=50).get_params()["steps"]
     50
     """
+
+    descends: ClassVar[bool] = True
 
     steps: int | None = None
     horizon: float | None = None

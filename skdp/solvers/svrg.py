@@ -5,7 +5,7 @@ from __future__ import annotations
 from dataclasses import dataclass
 from math import ceil, inf, isinf, sqrt
 from numbers import Integral, Real
-from typing import TYPE_CHECKING, Any
+from typing import TYPE_CHECKING, Any, ClassVar
 
 import numpy as np
 from sklearn.utils._param_validation import Interval
@@ -140,6 +140,8 @@ class SVRG(Solver):
     >>> SVRG(inner=4).get_params()["inner"]
     4
     """
+
+    descends: ClassVar[bool] = True
 
     steps: int | None = None
     horizon: float | None = None

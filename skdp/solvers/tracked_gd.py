@@ -5,12 +5,11 @@ from __future__ import annotations
 from dataclasses import dataclass
 from math import ceil, exp, sqrt
 from numbers import Integral, Real
-from typing import TYPE_CHECKING, Any, ClassVar
+from typing import TYPE_CHECKING, Any
 
 import numpy as np
 from sklearn.utils._param_validation import Interval
 
-from ..problem.losses import Huber, Loss, Squared, Tukey
 from ..problem.problem import Problem
 from ..validation import check_hyperparameters
 from .base import Solution, Solver
@@ -83,9 +82,6 @@ class TrackedGD(Solver):
     50
     """
 
-    # Of residuals, whose size a clip can follow.
-    losses: ClassVar[tuple[type[Loss], ...]] = (Squared, Huber, Tukey)
-
     steps: int | None = None
     whole: float | None = None
     average: float = 0.5
@@ -93,7 +89,7 @@ class TrackedGD(Solver):
     def check(self, problem: Problem) -> None:
         """Refuse hyperparameters outside their range, and losses of classification."""
         check_hyperparameters(_HYPERPARAMETERS, self.get_params(), "TrackedGD")
-        if not isinstance(problem.loss, self.losses):
+        if not problem.loss.of_residuals:
             raise ValueError(
                 "TrackedGD needs the squared loss, Huber's or Tukey's, which are of residuals, got "
                 f"{type(problem.loss).__name__}. Use the solver 'gd'."

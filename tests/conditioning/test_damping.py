@@ -7,7 +7,8 @@ import pytest
 import scipy.sparse as sp
 
 from skdp import DPLogisticRegression
-from skdp.preconditioning import Damping, Whitening, choose_conditioner
+from skdp.estimators.auto import choose_preconditioner
+from skdp.preconditioning import Damping, Whitening
 from skdp.privacy.accounting.ledger import Ledger
 from skdp.privacy.adjacency import Adjacency
 from skdp.privacy.oracle import PrivateOracle
@@ -121,14 +122,14 @@ def test_it_does_not_depend_on_the_unit_of_the_features(norm):
 
 
 def test_auto_damps_sparse_rows_of_many_features_and_whitens_dense_ones():
-    assert choose_conditioner("auto", problem()) == Damping()
-    assert choose_conditioner("auto", problem(n_features=1000)) == Whitening()
-    assert choose_conditioner("auto", problem(sparse=False)) == Whitening()
+    assert choose_preconditioner("auto", "auto", problem()) == Damping()
+    assert choose_preconditioner("auto", "auto", problem(n_features=1000)) == Whitening()
+    assert choose_preconditioner("auto", "auto", problem(sparse=False)) == Whitening()
 
 
 @pytest.mark.parametrize("change", [{"regularizer": L1(0.1)}, {"constraint": L2Ball(1.0)}])
 def test_what_is_tied_to_coordinates_stays_without_it(change):
-    assert choose_conditioner("auto", problem(**change)) is None
+    assert choose_preconditioner("auto", "auto", problem(**change)) is None
     with pytest.raises(ValueError, match="Damping needs a ridge penalty or none"):
         Damping().check(problem(**change))
 

@@ -1,17 +1,26 @@
-"""The solver of a fit: chosen once, before rows are asked, and the one that the ledger is for."""
+"""The plan of a fit: made once, before rows are asked, followed, and known beforehand."""
 
+import pickle
+from dataclasses import FrozenInstanceError, fields, replace
 from math import sqrt
 
 import numpy as np
 import pytest
+import scipy.sparse as sp
+from examples_of_estimators import BINARY, SEVERAL, X, target_of
+from examples_of_estimators import MODELS as MADE
 
+import skdp
 from skdp import DPLassoRegressor, DPLinearRegression, DPLogisticRegression
 from skdp.estimators import fitting
+from skdp.estimators.base import PrivateLinearModel
+from skdp.estimators.fitting import FittedInParts
 from skdp.preconditioning import Looks, Whitening
 from skdp.privacy.accounting import gdp
 from skdp.privacy.accounting.calculus import GaussianDP, ZeroConcentratedDP
 from skdp.privacy.accounting.ledger import Ledger
-from skdp.solvers import SOLVERS
+from skdp.problem.constraints import L1Ball
+from skdp.solvers import FTRL, GD, SOLVERS, Blocks
 
 RNG = np.random.default_rng(0)
 
@@ -30,20 +39,20 @@ MODELS = {
 
 @pytest.fixture
 def seen(monkeypatch):
-    """Solvers that were chosen, ledgers charged, and solvers that ran, in order."""
+    """Plans that were made, ledgers charged, and solvers that ran, in order."""
     seen = []
-    choose, record = fitting.choose, Ledger._record
+    plan_fit, record = fitting.plan_fit, Ledger._record
 
-    def chosen(*args, **options):
-        found = choose(*args, **options)
-        seen.append(("chosen", found))
+    def planned(*args, **options):
+        found = plan_fit(*args, **options)
+        seen.append(("planned", found))
         return found
 
     def recorded(self, event):
         seen.append(("charged", self.calculus))
         return record(self, event)
 
-    monkeypatch.setattr(fitting, "choose", chosen)
+    monkeypatch.setattr(fitting, "plan_fit", planned)
     monkeypatch.setattr(Ledger, "_record", recorded)
     for kind in SOLVERS.values():
 
@@ -55,6 +64,24 @@ def seen(monkeypatch):
     return seen
 
 
+def check_the_plan_is_followed(model, X, y, weights, seen):
+    """One plan, known beforehand, decides what is charged how, what is asked, and what runs."""
+    seen.clear()
+    before = skdp.plan(model, *X.shape, weighted=weights is not None)
+    model.fit(X, y, sample_weight=weights)
+    plan = model.plan_
+    order = [what for what, _ in seen]
+    assert "planned" not in order[order.index("charged") :], "planned after rows were asked"
+    assert plan == before, "another plan than beforehand"
+    assert next(solver for what, solver in seen if what == "ran") == plan.solver, "another solver"
+    (calculus,) = {calculus for what, calculus in seen if what == "charged"}
+    assert calculus == plan.calculus, "another calculus"
+    asked = {event.query.split("(")[0] for event in model.privacy_ledger_}
+    assert ("total_weight" in asked) == (plan.total_weight > 0), f"total weight: {asked}"
+    assert any("norm" in query for query in asked) or "data_norm" not in dict(plan.bounds)
+    return plan
+
+
 @pytest.mark.parametrize("weight", [None, 0.5, 1.0, 0.01])
 @pytest.mark.parametrize(("n", "d"), [(500, 5), (390, 5), (450, 21), (2000, 5)])
 @pytest.mark.parametrize("make", MODELS.values(), ids=MODELS)
@@ -62,15 +89,10 @@ def test_the_solver_is_chosen_before_rows_are_asked_and_runs(make, n, d, weight,
     X, y = rows(n, d)
     y = y > 0 if make is MODELS["logistic"] else y
     weights = None if weight is None else np.full(n, weight)
-    make().fit(X, y, sample_weight=weights)
-    order = [what for what, _ in seen]
-    assert "chosen" not in order[order.index("charged") :]
-    chosen = [solver for what, solver in seen if what == "chosen"][-1]
-    assert next(solver for what, solver in seen if what == "ran") == chosen
-    (calculus,) = {calculus for what, calculus in seen if what == "charged"}
+    plan = check_the_plan_is_followed(make(), X, y, weights, seen)
     # Of five features all are fitted, with Gaussian noise alone.
-    selects = isinstance(chosen, SOLVERS["screening"]) and d > 5
-    assert isinstance(calculus, ZeroConcentratedDP if selects else GaussianDP)
+    selects = isinstance(plan.solver, SOLVERS["screening"]) and d > 5
+    assert isinstance(plan.calculus, ZeroConcentratedDP if selects else GaussianDP)
 
 
 @pytest.mark.parametrize("weight", [None, 0.5])
@@ -106,3 +128,227 @@ def test_conditioners_say_beforehand_where_noise_would_hide_what_there_is(condit
     assert not conditioner.acts(outline, least / 1000 * 0.999, known=False)
     assert Looks().acts(outline, 1e-9, known=True)
     assert Whitening(full=True).acts(outline, 1e-9, known=False)
+
+
+def second_choice_after_the_total(monkeypatch):
+    honest = FittedInParts._total_weight
+
+    def bug(self, oracle, n_samples, share):
+        total = honest(self, oracle, n_samples, share)
+        self._plan(total, False, weighted=True)
+        return total
+
+    monkeypatch.setattr(FittedInParts, "_total_weight", bug)
+
+
+def another_solver_than_planned(monkeypatch):
+    honest = FittedInParts._fit_part
+
+    def bug(self, rows, plan, *rest, **options):
+        honest(self, rows, replace(plan, solver=GD(steps=3)), *rest, **options)
+        self.plan_ = plan
+
+    monkeypatch.setattr(FittedInParts, "_fit_part", bug)
+
+
+def another_plan_than_beforehand(monkeypatch):
+    honest = FittedInParts._fit_part
+
+    def bug(self, rows, plan, *rest, **options):
+        honest(self, rows, replace(plan, solver=GD(steps=3)), *rest, **options)
+
+    monkeypatch.setattr(FittedInParts, "_fit_part", bug)
+
+
+def another_ledger(monkeypatch):
+    honest = FittedInParts._fit_part
+
+    def bug(self, rows, plan, ledger, *rest, **options):
+        other = Ledger(plan.epsilon, plan.delta, calculus=ZeroConcentratedDP())
+        honest(self, rows, plan, other, *rest, **options)
+
+    monkeypatch.setattr(FittedInParts, "_fit_part", bug)
+
+
+def total_weight_left_out(monkeypatch):
+    honest = FittedInParts._fit_part
+
+    def bug(self, rows, plan, *rest, **options):
+        honest(self, rows, replace(plan, total_weight=0.0), *rest, **options)
+        self.plan_ = plan
+
+    monkeypatch.setattr(FittedInParts, "_fit_part", bug)
+
+
+@pytest.mark.parametrize(
+    ("plant", "complaint"),
+    [
+        (second_choice_after_the_total, "after rows were asked"),
+        (another_solver_than_planned, "another solver"),
+        (another_plan_than_beforehand, "another plan"),
+        (another_ledger, "another calculus"),
+        (total_weight_left_out, "total weight"),
+    ],
+)
+def test_a_fit_that_does_not_follow_its_plan_is_caught(plant, complaint, seen, monkeypatch):
+    X, y = rows(500, 5)
+    data = X, y, np.full(500, 0.5), seen
+    check_the_plan_is_followed(MODELS["linear"](), *data)
+    plant(monkeypatch)
+    with pytest.raises(AssertionError, match=complaint):
+        check_the_plan_is_followed(MODELS["linear"](), *data)
+
+
+def refused(call):
+    """Message of a refusal or None, and what was returned if there was none."""
+    try:
+        return None, call()
+    except ValueError as refusal:
+        return str(refusal), None
+
+
+@pytest.mark.parametrize("solver", ["auto", *SOLVERS, Blocks(solver="gd"), GD(steps=7)], ids=str)
+@pytest.mark.parametrize("kind", MADE)
+def test_the_plan_beforehand_is_that_of_the_fit(kind, solver):
+    model, y = MADE[kind](solver=solver), target_of(MADE[kind])
+    options = {"groups": np.arange(len(X)) % 3} if solver == "dda" else {}
+    refusal, plan = refused(lambda: skdp.plan(model, *X.shape, **options))
+    if refusal is not None:
+        assert refused(lambda: model.fit(X, y, **options))[0] == refusal
+        assert not hasattr(model, "plan_")
+        return
+    assert not hasattr(model, "n_features_in_")
+    assert model.fit(X, y, **options).plan_ == plan
+    assert str(plan) == str(model.plan_)
+
+
+@pytest.mark.parametrize(
+    ("kind", "options"),
+    [
+        ("logistic", {"data_norm": None}),
+        ("logistic", {"class_weight": "balanced", "epsilon": 0.01}),
+        ("logistic", {"precondition": "full", "adjacency": "zero_out"}),
+        ("machine", {"classes": [0, 1, 2]}),
+        ("linear", {"data_norm": None, "target_bounds": None}),
+        ("linear", {"constraint": L1Ball(1.0)}),
+        ("linear", {"precondition": "full", "epsilon": 0.1}),
+        ("lasso", {"feature_bound": None, "data_norm": None}),
+    ],
+)
+@pytest.mark.parametrize("sparse", [False, True])
+@pytest.mark.parametrize("weighted", [False, True])
+@pytest.mark.filterwarnings("ignore:.*(set aside|drown)")
+def test_the_plan_beforehand_holds_for_all_kinds_of_rows(kind, options, sparse, weighted):
+    make = MADE[kind]
+    model = make(**{"solver": "auto", "epsilon": 1.0, "warm_start": True} | options)
+    y = SEVERAL if len(options.get("classes", ())) == 3 else target_of(make)
+    data, weights = (sp.csr_array(X) if sparse else X), np.full(len(X), 0.5) if weighted else None
+    for started in (False, True):
+        plan = skdp.plan(model, *X.shape, sparse=sparse, weighted=weighted)
+        assert plan.from_model is started
+        assert model.fit(data, y, sample_weight=weights).plan_ == plan
+
+
+class Untouchable:
+    """A row store of which only public facts can be had."""
+
+    n_samples, sparse, weighted = 240, False, True
+
+    def __getattr__(self, name):
+        raise AssertionError(f"the plan looked at {name}")
+
+
+@pytest.mark.parametrize("kind", MADE)
+def test_a_plan_looks_at_no_row(kind, monkeypatch):
+    plans = []
+
+    def opened(self, X, y, sample_weight=None):
+        self.n_features_in_ = 4
+        self._prepare_targets(None)
+        return Untouchable(), np.dtype(float)
+
+    monkeypatch.setattr(PrivateLinearModel, "_open", opened)
+    monkeypatch.setattr(
+        PrivateLinearModel, "_fit_part", lambda self, rows, plan, *_, **__: plans.append(plan)
+    )
+    model = MADE[kind](solver="auto")
+    model.fit(Untouchable(), Untouchable())
+    assert plans == [skdp.plan(MADE[kind](solver="auto"), 240, 4, weighted=True)]
+
+
+def test_a_plan_is_frozen_and_does_not_follow_later_changes():
+    solver = GD(steps=5)
+    model = MADE["logistic"](solver=solver).fit(X, BINARY)
+    plan, said = model.plan_, str(model.plan_)
+    for field in fields(plan):
+        with pytest.raises(FrozenInstanceError):
+            setattr(plan, field.name, None)
+    model.set_params(solver__steps=9)
+    assert plan.solver == GD(steps=5)
+    assert str(plan) == said
+
+
+@pytest.mark.parametrize("kind", MADE)
+def test_a_plan_is_in_the_pickle_and_says_nothing_of_rows(kind):
+    make = MADE[kind]
+    y = target_of(make)
+    model = make().fit(X, y)
+    other = make().fit(1e3 * X[::-1] + 7.0, y[::-1])
+    assert pickle.loads(pickle.dumps(model)).plan_ == model.plan_ == other.plan_
+    assert str(model.plan_) == str(other.plan_)
+    assert repr(model.plan_) == repr(other.plan_)
+    held = {type(getattr(model.plan_, field.name)).__module__ for field in fields(model.plan_)}
+    assert {module.split(".")[0] for module in held} <= {"builtins", "skdp"}
+
+
+def test_a_plan_prints_what_a_practitioner_asks_first():
+    said = str(skdp.plan(DPLinearRegression(), 20_000, 30, weighted=True))
+    for words in (
+        "20,000 rows, weighted; 30 features; regression",
+        "epsilon = 1, delta = 1.0e-05, replace_one",
+        "data_norm, up to 4%; target_bounds, up to 4%; total weight, 1%; coordinates by Looks",
+        "TrackedGD(), by 'auto': regression in private coordinates",
+        "all of it Gaussian",
+        "expected: like non-private",
+    ):
+        assert words in said
+    assert said.endswith(
+        "expected: like non-private; about 1% of what there is to learn is lost to noise"
+    )
+    assert len(said.splitlines()) <= 10
+    assert "as given" in str(skdp.plan(DPLinearRegression(solver="gd"), 1, 3))
+    assert "no forecast" in str(skdp.plan(DPLinearRegression(), 1, 3))
+    assert "n_informative" in str(skdp.plan(DPLassoRegressor(), 2000, 300))
+
+
+def test_a_stream_leaves_the_plan_of_its_latest_part():
+    y = target_of(MADE["linear"])
+    calls = [slice(k, k + 60) for k in range(0, 240, 60)]
+    blocks = MADE["linear"](solver=Blocks(solver="gd", first=60), horizon=240)
+    ftrl = MADE["linear"](solver=FTRL(), horizon=240)
+    for call in calls:
+        blocks.partial_fit(X[call], y[call])
+        ftrl.partial_fit(X[call], y[call])
+    assert blocks.plan_.n_samples == 180
+    assert blocks.plan_.from_model
+    assert ftrl.plan_.n_samples == 240
+    assert ftrl.plan_.solver == FTRL()
+
+
+@pytest.mark.parametrize(
+    ("model", "sizes", "facts", "complaint"),
+    [
+        (DPLinearRegression(), (0, 3), {}, "n_samples"),
+        (DPLinearRegression(), (10, 2.5), {}, "n_features"),
+        (DPLinearRegression(), (10, 2), {"classes": [0, 1]}, "classes=None"),
+        (DPLinearRegression(epsilon=-1.0), (10, 2), {}, "epsilon"),
+        (DPLinearRegression(), (10, 2), {"groups": [0, 1]}, "one label in groups for each of 10"),
+        (DPLogisticRegression(), (10, 2), {}, r"needs classes=\[...\]"),
+        (DPLogisticRegression(solver="adassp", classes=[0, 1]), (10, 2), {}, "AdaSSP"),
+        (skdp.DPContextualBandit(), (10, 2), {}, "private linear model"),
+    ],
+)
+def test_a_plan_refuses_what_a_fit_would(model, sizes, facts, complaint):
+    with pytest.raises(ValueError, match=complaint):
+        skdp.plan(model, *sizes, **facts)
+    assert not hasattr(model, "n_features_in_")

@@ -100,11 +100,11 @@ PUBLICATIONS = (
     bug(
         "a start that looks at the targets",
         "estimators/fitting.py",
-        "            if plan.conditioner is not None:\n                asked",
+        "            if plan.preconditioner is not None:\n                asked",
         "            problem = replace(\n"
         "                problem, initial=np.full(problem.shape, float(rows._y.mean()))\n"
         "            )\n"
-        "            if plan.conditioner is not None:\n                asked",
+        "            if plan.preconditioner is not None:\n                asked",
         "estimators/test_replay.py",
         "estimators/test_receipt.py",
     ),

@@ -7,6 +7,7 @@ import pytest
 import scipy.sparse as sp
 from scipy.special import expit, softmax
 
+from skdp.estimators.auto import choose
 from skdp.privacy.accounting.ledger import Ledger
 from skdp.privacy.adjacency import Adjacency
 from skdp.privacy.oracle import PrivateOracle
@@ -15,7 +16,7 @@ from skdp.privacy.rows.sparse_rows import SparseRows
 from skdp.problem.bounds import RowBounds, RowMap
 from skdp.problem.losses import Logistic, Softmax, Squared
 from skdp.problem.problem import Problem
-from skdp.solvers import DualAveraging, choose
+from skdp.solvers import DualAveraging
 
 N, D, K = 1500, 2000, 3
 

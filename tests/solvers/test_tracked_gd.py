@@ -6,6 +6,7 @@ from math import exp, sqrt
 import numpy as np
 import pytest
 
+from skdp.estimators.auto import choose
 from skdp.privacy.accounting.ledger import Ledger
 from skdp.privacy.adjacency import Adjacency
 from skdp.privacy.oracle import PrivateOracle
@@ -15,7 +16,7 @@ from skdp.problem.bounds import RowBounds, RowMap, TargetBounds
 from skdp.problem.losses import Huber, Logistic, Squared
 from skdp.problem.penalties import L2
 from skdp.problem.problem import Problem
-from skdp.solvers import TrackedGD, choose
+from skdp.solvers import TrackedGD
 from skdp.testing import RecordingOracle, Transcript
 
 DELTA = 1e-5

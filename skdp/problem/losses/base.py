@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from abc import ABC, abstractmethod
 from math import isnan
-from typing import final
+from typing import ClassVar, final
 
 import numpy as np
 
@@ -20,11 +20,14 @@ class Loss(ABC):
     alone. It holds no data, but it is handed targets and scores of rows, and privacy rests on its
     being pointwise. This cannot be enforced, so losses belong to the code that has to be trusted.
     ``lipschitz`` and ``smoothness`` must hold for every valid target and every score; solvers plan
-    with them.
+    with them. ``of_residuals`` says that the loss is a function of the difference of target and
+    score, as for regression.
 
     Arrays are in double precision: targets have shape (m,); scores have shape (m,) if
     ``n_scores`` is 1 and (m, n_scores) otherwise.
     """
+
+    of_residuals: ClassVar[bool] = False
 
     @property
     @abstractmethod

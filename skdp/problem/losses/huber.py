@@ -30,6 +30,7 @@ class Huber(Loss):
 
     delta: float = 1.0
 
+    of_residuals: ClassVar[bool] = True
     n_scores: ClassVar[int] = 1
     smoothness: ClassVar[float] = 1.0
     convex: ClassVar[bool] = True

@@ -21,6 +21,7 @@ class Squared(Loss):
     clip it, which makes this Huber's loss. The second derivative is 1.
     """
 
+    of_residuals: ClassVar[bool] = True
     n_scores: ClassVar[int] = 1
     lipschitz: ClassVar[float] = inf
     smoothness: ClassVar[float] = 1.0

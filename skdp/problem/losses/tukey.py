@@ -41,6 +41,7 @@ class Tukey(Loss):
 
     width: float = 1.0
 
+    of_residuals: ClassVar[bool] = True
     n_scores: ClassVar[int] = 1
     smoothness: ClassVar[float] = 1.0
     convex: ClassVar[bool] = False
