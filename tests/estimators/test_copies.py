@@ -139,6 +139,7 @@ def test_no_attribute_has_as_many_entries_as_there_are_rows(model):
         "data_norm_",
         "intercept_",
         "n_features_in_",
+        "plan_",
         "n_iter_",
         "n_samples_seen_",
         "_progress",

@@ -5,6 +5,7 @@ differs afterwards was read off the rows. Planted leaks show that the check sees
 """
 
 import warnings
+from dataclasses import replace
 
 import numpy as np
 import pytest
@@ -53,10 +54,14 @@ def published(model):
     return {name: value for name, value in vars(model).items() if name.endswith("_")}
 
 
-def check_replay(model, X, y, other=None):
-    """Fit, replay on garbage, and compare every public attribute."""
+def check_replay(model, X, y, other=None, **public):
+    """Fit, replay on garbage, and compare every public attribute.
+
+    ``public`` are facts of the garbage that are public, differ, and are part of the plan.
+    """
     transcript = record_fit(model, X, y)
     first = published(model)
+    first["plan_"] = replace(first["plan_"], **public)
     replay_fit(model, *(other or garbage(y)), transcript)
     second = published(model)
     assert first.keys() == second.keys()
@@ -115,7 +120,7 @@ def test_layout_of_the_garbage_does_not_matter():
     X_other, y_other = garbage(y)
     # Whether rows are sparse is public, and decides how they are conditioned.
     model = DPLogisticRegression(classes=[0, 1], data_norm=3.0, random_state=0, precondition=None)
-    check_replay(model, X, y, (sp.csr_array(X_other), y_other))
+    check_replay(model, X, y, (sp.csr_array(X_other), y_other), sparse=True)
     check_replay(model, X, y, (np.asfortranarray(X_other), y_other))
     check_replay(
         model, X, y, (Chunks([(X_other[:7], y_other[:7]), (X_other[7:], y_other[7:])]), None)
