@@ -141,10 +141,6 @@ COVERED = {
     ),
     "FrozenEstimator": frozen,
     "VotingRegressor": lambda: VotingRegressor([("a", linear()), ("b", linear(alpha=1.0))]),
-    "DPGridSearchCV": lambda: DPGridSearchCV(
-        make_pipeline(columns(sparse_threshold=0), logistic()),
-        {"logisticregression__C": [1.0]},
-    ),
 }
 ORDINAL = {"categories": CODES, "handle_unknown": "use_encoded_value", "unknown_value": -1}
 REGRESSORS = ("TransformedTargetRegressor", "FrozenEstimator", "VotingRegressor")
@@ -235,7 +231,6 @@ def neighbours(make, y, change, capsys):
     [
         (name, change)
         for name in COVERED
-        if name != "DPGridSearchCV"
         for change in (OF_NUMBERS if name in REGRESSORS else NEIGHBOURS)
     ],
 )
