@@ -53,3 +53,14 @@ def test_a_number_in_place_of_rows_or_targets_is_refused_and_not_quoted(scalar):
         with pytest.raises(ValueError, match="got a scalar") as refused:
             search.fit(X_given, y_given)
         assert "7391" not in str(refused.value)
+
+
+@pytest.mark.parametrize("kind", [DPGridSearchCV, DPRandomizedSearchCV])
+@pytest.mark.parametrize(("entry", "said"), [(np.nan, "NaN"), (np.inf, "infinity")])
+def test_missing_and_infinite_entries_are_told_as_such(kind, entry, said):
+    X = np.zeros((6, 2))
+    X[3, 1] = entry
+    search = kind(DPLogisticRegression(classes=[0, 1], data_norm=1.0), {"C": [1.0]})
+    with pytest.raises(ValueError, match=said):
+        search.fit(X, np.arange(6) % 2)
+    assert "privacy_spent_" not in vars(search)

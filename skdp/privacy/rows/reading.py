@@ -28,7 +28,7 @@ _KNOWN = re.compile(
             r"Found array with dim \d+\. \w+ expected <= 2\.",
             r"X has \d+ features, but \w+ is expecting \d+ features as input\.?",
             r"Found input variables with inconsistent numbers of samples: \[[\d, ]*\]",
-            r"Input \w+ contains (?:NaN|infinity or a value too large for dtype\('\w+'\))\.",
+            r"Input (?:\w+ )?contains (?:NaN|infinity or a value too large for dtype\('\w+'\))\.",
             rf"y should be a 1d array, got an array of shape {_SHAPE} instead\.",
             r"(?:This \w+ estimator|\w+) requires y to be passed, but the target y is None\.?",
             r"Sparse data was passed(?: for \w+)?, but dense data is required\. "
@@ -160,7 +160,7 @@ def _holds_dates(given: Any) -> bool:
 
 def _without_entries(message: str, name: str) -> str | None:
     """A message that quotes nothing in place of one that may; None if too little is known of it."""
-    if message.startswith("Input X contains NaN"):
+    if message.startswith(("Input X contains NaN", "Input contains NaN")):
         # The original recommends imputation, most kinds of which learn from the rows.
         return (
             "Input X contains NaN; fill them with a known constant, for example "
