@@ -346,12 +346,9 @@ def _target(thing: Any) -> list[tuple[str, Any]]:
 
 
 def _fitted_target(thing: Any) -> list[tuple[str, Any]] | None:
-    # The transformer is made of `func` if there is none, which the entry judges.
-    held = [] if thing.transformer is None else [("transformer", "transformer_")]
-    named = [("regressor", "regressor_"), *held]
-    if not all(hasattr(thing, attribute) for _, attribute in named):
+    if not (hasattr(thing, "regressor_") and hasattr(thing, "transformer_")):
         return None
-    return [(name, getattr(thing, attribute)) for name, attribute in named]
+    return [("regressor", thing.regressor_), ("transformer", thing.transformer_)]
 
 
 def _of_target(thing: Any) -> Verdict | None:
@@ -365,9 +362,11 @@ def _named(thing: Any) -> list[tuple[str, Any]]:
 
 
 def _fitted_named(thing: Any) -> list[tuple[str, Any]] | None:
-    names = [name for name, part in thing.estimators if part != "drop"]
-    fitted = getattr(thing, "estimators_", None)
-    return None if fitted is None else list(zip(names, fitted, strict=True))
+    fitted = getattr(thing, "named_estimators_", None)
+    return None if fitted is None else list(fitted.items())
+
+
+_CONSTANT = ("sklearn.multiclass", "_ConstantPredictor")
 
 
 def _same(thing: Any) -> list[tuple[str, Any]]:
@@ -378,9 +377,13 @@ def _fitted_same(thing: Any) -> list[tuple[str, Any]] | None:
     fitted = getattr(thing, "estimators_", None)
     if fitted is None:
         return None
-    # In place of a model of labels that no row has, one-vs-rest holds a constant.
-    kind = type(thing.estimator)
-    return [(f"estimators_[{k}]", part) for k, part in enumerate(fitted) if type(part) is kind]
+    # In place of a model of labels that no row has, one-vs-rest holds a constant. Nothing else is
+    # left out, whatever the parameter holds by now.
+    return [
+        (f"estimators_[{k}]", part)
+        for k, part in enumerate(fitted)
+        if (type(part).__module__, type(part).__name__) != _CONSTANT
+    ]
 
 
 # Free steps: parameters with which they learn nothing.

@@ -194,3 +194,23 @@ def test_what_is_not_fitted_is_refused():
     for estimator in unfitted:
         with pytest.raises(ValueError, match="is not fitted"):
             privacy_spent(estimator)
+
+
+@pytest.mark.filterwarnings("ignore::skdp.PrivacyLeakWarning")
+def test_parameters_that_change_after_a_fit_take_nothing_off_the_total():
+    regression = DPLinearRegression(0.5, data_norm=2.0, target_bounds=(-1, 1))
+    several = OneVsRestClassifier(model()).fit(X, np.arange(len(X)) % 3)
+    votes = VotingRegressor([("a", regression), ("b", clone(regression))]).fit(X, X[:, 0])
+    both = MultiOutputRegressor(regression).fit(X, X)
+    target = TransformedTargetRegressor(regression, transformer=DPStandardScaler(bounds=(-1, 1)))
+    target.set_params(check_inverse=False).fit(X, X[:, 0])
+    changes = [
+        (several, {"estimator": DPLinearRegression()}),
+        (votes, {"a": "drop"}),
+        (both, {"estimator": model()}),
+        (target, {"transformer": None}),
+    ]
+    for fitted, change in changes:
+        before = privacy_spent(fitted).spent
+        assert before.epsilon > 0.5
+        assert privacy_spent(fitted.set_params(**change)).spent == before
