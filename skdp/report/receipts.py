@@ -75,7 +75,9 @@ class Receipt:
         who : str, default=''
             What to call it; by default its class.
         """
-        relation = Adjacency(getattr(fitted, "adjacency", Adjacency.REPLACE_ONE))
+        # The plan of a model says what it was fitted under; parameters may have changed since.
+        planned = getattr(fitted, "plan_", fitted)
+        relation = Adjacency(getattr(planned, "adjacency", Adjacency.REPLACE_ONE))
         spent = PrivacySpent(*fitted.privacy_spent_)
         search, written = getattr(fitted, FOUND_BY, ("", None))
         return cls(

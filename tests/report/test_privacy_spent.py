@@ -214,3 +214,10 @@ def test_parameters_that_change_after_a_fit_take_nothing_off_the_total():
         before = privacy_spent(fitted).spent
         assert before.epsilon > 0.5
         assert privacy_spent(fitted.set_params(**change)).spent == before
+
+
+def test_the_relation_of_a_total_is_that_of_the_fit():
+    one = model(adjacency="zero_out").fit(X, Y)
+    before = privacy_spent(one)
+    assert before.adjacency == "zero_out"
+    assert privacy_spent(one.set_params(adjacency="replace_one")) == before
