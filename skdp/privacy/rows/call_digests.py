@@ -31,7 +31,8 @@ class SeenCalls:
     Each row is hashed with its target and its weight, by products with secret numbers modulo 2^64,
     and hashes are mixed and added up, so that their order does not count. The key is drawn for each
     stream, and digests are as secret as the rows: nothing of them leaves but how often a call has
-    come. Two calls of different rows coincide with a chance of about 2^-64.
+    come. Two different rows have the same hash with a chance of about 2^-64, and 2^-44 if their
+    entries are short numbers such as 0 and 1, of which products keep 44 bits.
 
     Calls of fewer than 32 different rows are passed over, and after 65,536 calls no more are noted.
     """
