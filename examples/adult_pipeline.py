@@ -1,6 +1,6 @@
 """A private pipeline on raw columns: scaler and model, each with a share of one budget.
 
-The same question as in ``adult.py``, with nothing known about the numbers but that they are
+The same query as in ``adult.py``, with nothing known about the numbers but that they are
 numbers: a private scaler finds their ranges, means and spreads. Categories come from the code book;
 ``OneHotEncoder`` without ``categories`` would learn them from the rows, for which nobody would have
 paid. Reads ``adult_raw.csv.gz`` from the folder named by the environment variable SKDP_DATA, else

@@ -17,7 +17,7 @@ CELLS = 1500
 
 
 def asked(loss, n, mu, *, clip=None, strength=0.0, adjacency=Adjacency.REPLACE_ONE):
-    """The question for rows in [-1, 1] without an intercept, and its mechanism, at a price mu^2."""
+    """The query for rows in [-1, 1] without an intercept, and its mechanism, at a price mu^2."""
     problem = Problem(loss, n, 1, RowBounds(1.0))
     spend = Spend(mu**2)
     query = PerturbedMinimumQuery.planned(problem, clip, strength, adjacency, spend)

@@ -1,4 +1,4 @@
-"""What an example of a question is."""
+"""What an example of a query is."""
 
 from dataclasses import dataclass
 
@@ -10,7 +10,7 @@ from skdp.testing import check_sensitivity
 
 @dataclass(frozen=True)
 class Example:
-    """A question, and two data sets of the same shape of which neighbours are made."""
+    """A query, and two data sets of the same shape of which neighbours are made."""
 
     query: Query
     X: np.ndarray

@@ -1,4 +1,4 @@
-"""Examples of questions about single features, for the battery in ``test_every_query.py``."""
+"""Examples of queries about single features, for the battery in ``test_every_query.py``."""
 
 import numpy as np
 from example_of_a_query import Example

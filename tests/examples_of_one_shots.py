@@ -1,4 +1,4 @@
-"""Examples of the questions that answer a problem in one shot."""
+"""Examples of the queries that answer a problem in one shot."""
 
 from dataclasses import dataclass
 from math import isfinite, sqrt

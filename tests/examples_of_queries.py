@@ -1,7 +1,7 @@
-"""Examples of questions with neighbouring data sets, for the battery in ``test_every_query.py``.
+"""Examples of queries with neighbouring data sets, for the battery in ``test_every_query.py``.
 
 An example is a query together with two data sets of the same shape: neighbours are made of the
-first by rows of the second. A question's examples are either here or in a module of their own whose
+first by rows of the second. A query's examples are either here or in a module of their own whose
 dictionary ``EXAMPLES`` below takes in.
 """
 

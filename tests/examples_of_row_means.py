@@ -1,4 +1,4 @@
-"""Examples of the question for means of rows, for the battery in ``test_every_query.py``."""
+"""Examples of the query for means of rows, for the battery in ``test_every_query.py``."""
 
 import numpy as np
 from example_of_a_query import Example

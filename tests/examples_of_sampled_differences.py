@@ -15,7 +15,7 @@ RATE = 0.25
 
 @dataclass(frozen=True)
 class AllDrawn:
-    """The question with every row drawn, as if that were its answer."""
+    """The query with every row drawn, as if that were its answer."""
 
     query: SampledDifferenceQuery
 

@@ -1,4 +1,4 @@
-"""Examples of questions that choose, for the battery in ``test_every_query.py``.
+"""Examples of queries that choose, for the battery in ``test_every_query.py``.
 
 Their sensitivity is the range of the scores: how far the difference of two of them can move.
 """

@@ -1,4 +1,4 @@
-"""Examples of questions to several sites, with neighbouring data sets."""
+"""Examples of queries to several sites, with neighbouring data sets."""
 
 from dataclasses import dataclass
 
@@ -10,7 +10,7 @@ from skdp.privacy.mechanisms.site_noise import Trust
 from skdp.privacy.queries.site_gradients import (
     SampledSiteGradientsQuery,
     SiteGradientsQuery,
-    SiteQuestion,
+    SiteRequest,
 )
 from skdp.problem.sites import Sites
 from skdp.testing import check_sensitivity, row_stores
@@ -20,7 +20,7 @@ RATE = 0.25
 
 @dataclass(frozen=True)
 class AllDrawn:
-    """The question with every row drawn, as if that were its answer."""
+    """The query with every row drawn, as if that were its answer."""
 
     query: SampledSiteGradientsQuery
 
@@ -59,8 +59,8 @@ class SiteExample(Example):
         return largest
 
 
-def questions(gradients, seed):
-    """The same questions, asked of sites of different sizes."""
+def queries(gradients, seed):
+    """The same queries, asked of sites of different sizes."""
     rng = np.random.default_rng(seed)
     for k, example in enumerate(gradients):
         problem, n = example.query.problem, len(example.X)
@@ -71,24 +71,24 @@ def questions(gradients, seed):
         order = rng.permutation(n) if k % 3 else None
         sites = Sites(tuple(range(len(sizes))), np.array(sizes), order)
         W = np.tile(example.query.w, (len(sizes), *[1] * example.query.w.ndim))
-        question = SiteQuestion(problem, sites, np.arange(len(sizes)), W, example.query.clip)
-        yield example, question
+        request = SiteRequest(problem, sites, np.arange(len(sizes)), W, example.query.clip)
+        yield example, request
 
 
 def examples(gradients, seed=0):
-    for example, question in questions(gradients, seed):
-        query = SiteGradientsQuery(question, Trust(), None, np.ones(question.active.size))
+    for example, request in queries(gradients, seed):
+        query = SiteGradientsQuery(request, Trust(), None, np.ones(request.active.size))
         yield SiteExample(query, example.X, example.y, example.other_X, example.other_y)
 
 
 def sampled(gradients, seed=0):
-    for example, question in questions(gradients, seed):
-        query = SampledSiteGradientsQuery(question, RATE)
+    for example, request in queries(gradients, seed):
+        query = SampledSiteGradientsQuery(request, RATE)
         yield SiteExample(query, example.X, example.y, example.other_X, example.other_y)
 
 
 def examples_from(random_gradients, crafted_gradients):
-    """Examples of both questions, made of examples of gradients."""
+    """Examples of both queries, made of examples of gradients."""
     random, crafted = list(random_gradients), list(crafted_gradients)
     return {
         SiteGradientsQuery: (list(examples(random)), list(examples(crafted))),

@@ -74,7 +74,7 @@ def assert_same(one, other, rtol=0.0):
 
 
 class Failing(Solver):
-    """Asks a question, and fails in the call of this number."""
+    """Asks a query, and fails in the call of this number."""
 
     def __init__(self, at):
         object.__setattr__(self, "calls", [at])

@@ -1,4 +1,4 @@
-"""Examples of questions for the best vertex and for slopes, for ``test_every_query.py``."""
+"""Examples of queries for the best vertex and for slopes, for ``test_every_query.py``."""
 
 import numpy as np
 from example_of_a_query import Example
@@ -90,7 +90,7 @@ def crafted_slopes():
         p, X = Problem(loss, N, D, RowBounds(2.0, target=t)), np.zeros((N, D))
         w = np.zeros(p.shape)
         if p.loss.n_scores == 3:
-            # The third class is out of the question.
+            # The third class is out of the query.
             p, w = Problem(loss, N, D, RowBounds(2.0, 1.0)), np.zeros((D + 1, 3))
             w[-1, 2] = -1e3
         for clip in (0.1, 0.4):

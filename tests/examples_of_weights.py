@@ -1,4 +1,4 @@
-"""Weights for the rows of any example of a question, and examples of the question for their sum."""
+"""Weights for the rows of any example of a query, and examples of the query for their sum."""
 
 import numpy as np
 from example_of_a_query import Example

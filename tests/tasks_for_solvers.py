@@ -40,7 +40,7 @@ class Task:
             Squared: lambda: (z - y) ** 2 / 2,
             Huber: lambda: np.where(np.abs(z - y) < 1, (z - y) ** 2 / 2, np.abs(z - y) - 0.5),
         }[type(problem.loss)]()
-        return values.mean() + problem.regularizer.value(w[:D])
+        return values.mean() + problem.penalty.value(w[:D])
 
 
 def make_tasks():
@@ -59,7 +59,7 @@ def make_tasks():
     return {
         "logistic": Task("logistic", Problem(Logistic(), **shared, bounds=plain), X, binary),
         "logistic, net": Task(
-            "logistic, net", Problem(Logistic(), **shared, bounds=plain, regularizer=net), X, binary
+            "logistic, net", Problem(Logistic(), **shared, bounds=plain, penalty=net), X, binary
         ),
         "logistic, ball": Task(
             "logistic, ball",
@@ -68,10 +68,10 @@ def make_tasks():
             binary,
         ),
         "softmax": Task(
-            "softmax", Problem(Softmax(3), **shared, bounds=plain, regularizer=ridge), X, several
+            "softmax", Problem(Softmax(3), **shared, bounds=plain, penalty=ridge), X, several
         ),
         "squared": Task(
-            "squared", Problem(Squared(), **shared, bounds=regression, regularizer=ridge), X, real
+            "squared", Problem(Squared(), **shared, bounds=regression, penalty=ridge), X, real
         ),
         "huber": Task("huber", Problem(Huber(), **shared, bounds=RowBounds(1.0)), X, real),
     }

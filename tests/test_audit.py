@@ -24,7 +24,9 @@ MARGIN = 5 * np.sqrt((2 + gdp.mu(EPSILON, DELTA) ** 2 / 4) / FITS)
 
 def solver(steps, schedule="uniform"):
     """Steps so short that all gradients are taken at zero, and added up with equal weight."""
-    return GD(steps=steps, horizon=1e-9, clip=0.25, momentum=0.0, average=0.0, schedule=schedule)
+    return GD(
+        steps=steps, total_step_size=1e-9, clip=0.25, momentum=0.0, average=0.0, schedule=schedule
+    )
 
 
 def separation(model, first, second, statistic):

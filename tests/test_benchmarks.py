@@ -152,10 +152,10 @@ def test_floor_is_the_textbook_rule(piece, tiny):
     methods.floor(regression, data.X, regression.y, data.X, 1.0, 1e-4)
     evidence = 600 * gdp.mu(1.0, 1e-4)
     two, line = (model.solver for model in seen)
-    assert two.horizon == pytest.approx(min(30_000, 16 * evidence / math.sqrt(6)) / 0.1)
+    assert two.total_step_size == pytest.approx(min(30_000, 16 * evidence / math.sqrt(6)) / 0.1)
     assert (two.steps, two.clip, two.momentum) == (100, 0.1, 0.9)
-    assert line.horizon == pytest.approx(min(1600, evidence / (0.25 * math.sqrt(6))))
-    assert (line.steps, line.momentum) == (max(20, math.ceil(line.horizon / 2)), 0.0)
+    assert line.total_step_size == pytest.approx(min(1600, evidence / (0.25 * math.sqrt(6))))
+    assert (line.steps, line.momentum) == (max(20, math.ceil(line.total_step_size / 2)), 0.0)
 
 
 def test_files_of_results_merge_and_later_fits_count(piece, tmp_path):

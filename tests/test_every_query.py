@@ -1,4 +1,4 @@
-"""What every question to the oracle has to keep: its declared sensitivity, in every layout of rows.
+"""What every query to the oracle has to keep: its declared sensitivity, in every layout of rows.
 
 Add a query to ``EXAMPLES`` in ``examples_of_queries.py`` and it is tested.
 """

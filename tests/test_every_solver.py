@@ -42,12 +42,12 @@ from skdp.testing import RecordingOracle, ReplayOracle, Transcript
 
 DELTA = 1e-5
 # Settings for many stable steps that clip nothing.
-STEPS = {"steps": 2000, "horizon": 20_000.0, "clip": 4.0, "momentum": 0.9}
+STEPS = {"steps": 2000, "total_step_size": 20_000.0, "clip": 4.0, "momentum": 0.9}
 PRECISE = {
     "accmd": AccMD(steps=4000, clip=4.0),
     "adaptive_gd": AdaptiveGD(**STEPS, fewest=1000),
     "gd": GD(**STEPS, average=0.05),
-    "ppm": PPM(**STEPS | {"horizon": 100_000.0}),
+    "ppm": PPM(**STEPS | {"total_step_size": 100_000.0}),
     "spider": Spider(**STEPS, average=0.05),
     "svrg": SVRG(**STEPS, average=0.05),
 }
@@ -87,7 +87,7 @@ def suited(solver):
     return next(TASKS[n] for n in names if not declined(solver, TASKS[n].problem))
 
 
-def coins():
+def public_rng():
     return np.random.default_rng(7)
 
 
@@ -99,7 +99,7 @@ def run(solver, task, epsilon=1.0, seed=0, rows=None, ledger=None):
     """Solve through a private oracle; returns the solution and the ledger."""
     ledger = ledger or Ledger(epsilon, DELTA, calculus=solver.calculus)
     oracle = PrivateOracle(rows or task.rows(), ledger, Adjacency.REPLACE_ONE, noise(seed))
-    return solver.solve(task.problem, oracle.for_problem(task.problem), coins()), ledger
+    return solver.solve(task.problem, oracle.for_problem(task.problem), public_rng()), ledger
 
 
 def check_replay(solver, task):
@@ -109,12 +109,12 @@ def check_replay(solver, task):
     recording = RecordingOracle(
         task.rows(), ledgers[0], Adjacency.REPLACE_ONE, noise(), transcript
     ).for_problem(task.problem)
-    first = solver.solve(task.problem, recording, coins())
+    first = solver.solve(task.problem, recording, public_rng())
     task.X[:] = np.random.default_rng(3).normal(size=task.X.shape)
     task.y[:] = 0
     replay = ReplayOracle(ledgers[1], Adjacency.REPLACE_ONE, transcript)
-    second = solver.solve(task.problem, replay.for_problem(task.problem), coins())
-    assert replay.finished(), "fewer questions than recorded"
+    second = solver.solve(task.problem, replay.for_problem(task.problem), public_rng())
+    assert replay.finished(), "fewer queries than recorded"
     assert ledgers[0].receipt() == ledgers[1].receipt()
     np.testing.assert_array_equal(second.w, first.w)
     assert second.n_iter == first.n_iter
@@ -214,7 +214,7 @@ class Peeking(Solver):
 
     def solve(self, problem, oracle, rng):
         trace = 1e-6 * self.X.mean()
-        if self.where == "question":
+        if self.where == "query":
             w = problem.start() + trace
             oracle.gradient(w, clip=1.0, spend=oracle.budget.fraction(0.1).whole())
         if self.where == "price":
@@ -229,7 +229,7 @@ class Peeking(Solver):
         return solution
 
 
-@pytest.mark.parametrize("where", ["answer", "question", "price", "n_iter", "nowhere"])
+@pytest.mark.parametrize("where", ["answer", "query", "price", "n_iter", "nowhere"])
 @every_solver
 def test_replay_catches_a_solver_that_peeks(option, where):
     task = suited(SOLVERS[option]())

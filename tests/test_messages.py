@@ -37,7 +37,7 @@ from skdp.model_selection import DPGridSearchCV, DPRandomizedSearchCV
 from skdp.preprocessing import BoundsScaler, DPMinMaxScaler, DPStandardScaler, RowNormClipper
 from skdp.privacy.rows import Chunks, reading
 from skdp.problem import constraints, losses
-from skdp.problem import penalties as regularizers
+from skdp.problem import penalties as penalties
 from skdp.solvers import GD
 
 N, D = 60, 3
@@ -297,7 +297,7 @@ def learners_with(value):
 def parts_with(value):
     """Parts of a problem with the value as each argument."""
     filled = {"loss": losses.Hinge(), "n_classes": 3, "low": 0.0, "high": 1.0, "p": 1.5}
-    for module in (losses, regularizers, constraints):
+    for module in (losses, penalties, constraints):
         for part in module.__all__:
             kind = getattr(module, part)
             if inspect.isabstract(kind) or kind is constraints.Polytope:
@@ -365,7 +365,7 @@ def test_a_check_that_fails_in_unheard_of_ways_says_types_alone():
         raise Unheard(f"SECRET {given}")
 
     with pytest.raises(ValueError, match=r"got a list of 2 items, which cannot be read") as caught:
-        reading.unquoted(check, SECRETS.tolist()[0][:2])
+        reading.redacted(check, SECRETS.tolist()[0][:2])
     assert not [mark for mark in MARKS if mark in "".join(words_of(caught.value))]
 
 
@@ -375,5 +375,5 @@ def test_messages_that_are_passed_on_are_found(where, monkeypatch):
         monkeypatch.setattr("skdp.validation.shown", repr)
         assert quoted(lambda: classifier(data_norm=PARAMETERS["column"]).fit(X, Y))
         return
-    monkeypatch.setattr(f"{where}.unquoted", lambda check, *a, **options: check(*a, **options))
+    monkeypatch.setattr(f"{where}.redacted", lambda check, *a, **options: check(*a, **options))
     assert [f for call in calls("logistic", CELLS["bytearray"]) if (f := quoted(call))]

@@ -349,7 +349,7 @@ def test_a_ledger_that_records_what_it_refuses_is_caught(plant):
             self._events.append(event)
             raise
 
-    plant.caught(Ledger, "charge", bug, pays_before_looking, "refused question was recorded")
+    plant.caught(Ledger, "charge", bug, pays_before_looking, "refused query was recorded")
 
 
 @pytest.mark.skipif(not hasattr(os, "fork"), reason="needs a system that can fork")

@@ -15,7 +15,7 @@ from skdp.solvers import FTRL, GD
 
 X, LABELS = np.tile([1.0, 0.0], (4, 1)), np.array([0, 1, 0, 1])
 SURE = 1 - 1e-6
-SOLVER = GD(steps=2, horizon=1e-6, clip=0.25)
+SOLVER = GD(steps=2, total_step_size=1e-6, clip=0.25)
 
 
 def logistic(epsilon=1.0, **params):
@@ -100,7 +100,9 @@ def test_fewer_answers_charged_than_given(monkeypatch):
     )
     monkeypatch.setattr(Ledger, "charge", lambda self, event: self._events.append(event))
     monkeypatch.setattr(Ledger, "spent", _claims_all)
-    assert refuted(lambda epsilon: logistic(epsilon, solver=GD(steps=9, horizon=1e-6)), LABELS)
+    assert refuted(
+        lambda epsilon: logistic(epsilon, solver=GD(steps=9, total_step_size=1e-6)), LABELS
+    )
 
 
 def _claims_all(self):

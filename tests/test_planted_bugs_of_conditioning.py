@@ -98,7 +98,7 @@ def ask_moments(oracle, spend):
 
 
 @pytest.mark.parametrize("ask", [ask_share, ask_sizes, ask_moments])
-def test_an_answer_without_a_charge_is_caught_for_other_questions(caught, ask):
+def test_an_answer_without_a_charge_is_caught_for_other_queries(caught, ask):
     honest = PrivateOracle._release
 
     def bug(self, query, spend):

@@ -1,4 +1,4 @@
-"""Bugs planted in questions to sites, their noise and their accounts: a check catches each."""
+"""Bugs planted in queries to sites, their noise and their accounts: a check catches each."""
 
 from collections import Counter
 from dataclasses import dataclass, replace

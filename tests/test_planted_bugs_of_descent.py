@@ -46,11 +46,11 @@ def told_scale():
     exact = ask.gradient(w, spend=Spend(1e24), clip=0.5)
     exact_norm = ask.gradient_norm(w, spend=Spend(1e24), clip=0.5)
     told = ask.gradient_scale(spend=spend, clip=0.5)
-    for question in (
+    for request in (
         lambda: ask.gradient(w, spend=spend, clip=0.5) - exact,
         lambda: np.asarray(ask.gradient_norm(w, spend=spend, clip=0.5) - exact_norm),
     ):
-        check_noise(question, told, repeats=1000, false_alarm=1e-9)
+        check_noise(request, told, repeats=1000, false_alarm=1e-9)
 
 
 @pytest.mark.parametrize("factor", [0.5, 2.0])

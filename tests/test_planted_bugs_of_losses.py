@@ -1,4 +1,4 @@
-"""Bugs planted where losses meet the gradient question and the machine built on them.
+"""Bugs planted where losses meet the gradient query and the machine built on them.
 
 Every test runs a check on the code as it is, which has to pass, and on the code with the bug, which
 has to fail.
@@ -76,7 +76,7 @@ def test_penalty_by_another_number_than_that_of_rows_is_caught(monkeypatch):
             precondition=None,
             fit_intercept=False,
             loss="huberised_hinge",
-            solver=GD(steps=800, horizon=8000.0, clip=1.0, momentum=0.9, average=0.05),
+            solver=GD(steps=800, total_step_size=8000.0, clip=1.0, momentum=0.9, average=0.05),
         )
         exact_fit(model, X, y)
         d = HuberisedHinge().derivative(y, X @ model.coef_[0])

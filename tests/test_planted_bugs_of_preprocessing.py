@@ -167,7 +167,7 @@ def test_a_seed_that_travels_is_caught(caught):
     caught(PrivateTransformer, "__getstate__", bug, stays, "keeps its seed")
 
 
-def test_a_second_question_on_an_account_of_its_own_is_caught(monkeypatch):
+def test_a_second_query_on_an_account_of_its_own_is_caught(monkeypatch):
     """As if ranges were found for free: the receipt no longer tells what neighbours can see."""
 
     def promised():

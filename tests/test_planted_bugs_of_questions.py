@@ -1,4 +1,4 @@
-"""Bugs planted in the gradient question and in what it trusts: checks of sensitivity catch each.
+"""Bugs planted in the gradient query and in what it trusts: checks of sensitivity catch each.
 
 Every test runs a check twice, on the code as it is, which has to pass, and on the code with the
 bug, which has to fail.
@@ -263,7 +263,7 @@ def test_clipping_does_not_undo_class_weights(monkeypatch):
             data_norm=sqrt(2),
             classes=[0, 1],
             class_weight=weights,
-            solver=GD(steps=200, horizon=3000.0, clip=0.1),
+            solver=GD(steps=200, total_step_size=3000.0, clip=0.1),
             precondition=None,
         )
         return abs(model.fit(X, y).predict(X).mean() - exact)

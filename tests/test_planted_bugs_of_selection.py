@@ -1,6 +1,6 @@
 """Bugs planted into noisy selection, each of which a check has to notice.
 
-The privacy loss is measured end to end: the same question is asked many times of two neighbours
+The privacy loss is measured end to end: the same query is asked many times of two neighbours
 that were made so that the difference of two scores moves by the whole range.
 """
 

@@ -45,7 +45,7 @@ class Unlimited(Ledger):
 
 
 def asker(direct, ledger, amount=AMOUNT):
-    """An oracle and a question to all sites."""
+    """An oracle and a query to all sites."""
     found = direct.opened()
     problem = replace(PROBLEM, sites=found.sites)
     oracle = RemoteOracle(found, ledger, Adjacency.REPLACE_ONE).for_problem(problem)
@@ -154,9 +154,9 @@ def test_noise_that_is_added_where_messages_arrive_is_caught(monkeypatch):
     messages = remote_rows.RemoteRows.messages
     late = np.random.default_rng(0)
 
-    def noisy(self, question, amounts):
-        exact = messages(self, question, amounts)
-        least = question.sensitivity(Adjacency.REPLACE_ONE) / sqrt(AMOUNT)
+    def noisy(self, request, amounts):
+        exact = messages(self, request, amounts)
+        least = request.sensitivity(Adjacency.REPLACE_ONE) / sqrt(AMOUNT)
         return exact + least * late.standard_normal(exact.shape)
 
     monkeypatch.setattr(remote_rows.RemoteRows, "messages", noisy)
@@ -181,9 +181,9 @@ def test_noise_for_all_rows_in_place_of_those_of_the_site_is_caught(monkeypatch)
 def test_messages_that_are_not_brought_to_shares_are_caught(monkeypatch):
     messages = remote_rows.RemoteRows.messages
 
-    def raw(self, question, amounts):
+    def raw(self, request, amounts):
         shares = 3 * self.sites.sizes[:, None] / self.n_samples
-        return messages(self, question, amounts) / shares
+        return messages(self, request, amounts) / shares
 
     monkeypatch.setattr(remote_rows.RemoteRows, "messages", raw)
     with pytest.raises(AssertionError):
@@ -233,7 +233,7 @@ def test_a_site_beyond_its_budget_is_caught(monkeypatch):
 def test_a_charge_after_the_answer_is_caught(monkeypatch):
     def late(self, query, spend):
         mechanism = query.mechanism(self._adjacency, spend)
-        answer = self._rows.messages(query.question, spend.amount * query.shares)
+        answer = self._rows.messages(query.request, spend.amount * query.shares)
         self._ledger.charge(mechanism.event(query.name))
         return answer
 

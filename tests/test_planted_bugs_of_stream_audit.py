@@ -13,7 +13,7 @@ from skdp.privacy.queries import stream_terms
 from skdp.privacy.queries.stream_terms import StreamScoresQuery, StreamTerm, StreamTermQuery
 from skdp.privacy.randomness import SecretNoise, SeededNoise
 from skdp.privacy.rows.dense_rows import DenseRows
-from skdp.privacy.streams.stream_plan import StreamPlan, StreamQuestion
+from skdp.privacy.streams.stream_plan import StreamPlan, StreamRequest
 from skdp.privacy.streams.stream_session import StreamOpening, StreamSession
 from skdp.problem.bounds import RowBounds, TargetBounds
 from skdp.problem.constraints import L1Ball
@@ -175,7 +175,7 @@ def check_noise_of_choices(adjacency, releases, amount=0.7):
         ledger, noise = Ledger(1e6, 1e-5, calculus=ZeroConcentratedDP()), Prepared()
         session = StreamSession(opening, ledger, noise)
         for k in range(1, releases + 1):
-            session.ask(StreamQuestion(1, np.zeros(1)))
+            session.ask(StreamRequest(1, np.zeros(1)))
             # At w = 0 the derivative for label 0 is 1/2, which is clipped to 0.1.
             session.read(DenseRows(np.ones((1, 1)), np.zeros(1)))
             noise.ahead = share * 2 * k / scale

@@ -21,7 +21,7 @@ from skdp.privacy.queries import stream_terms
 from skdp.privacy.queries.stream_terms import StreamScoresQuery, StreamTerm, StreamTermQuery
 from skdp.privacy.randomness import SeededNoise
 from skdp.privacy.rows.dense_rows import DenseRows
-from skdp.privacy.streams.stream_plan import StreamPlan, StreamQuestion
+from skdp.privacy.streams.stream_plan import StreamPlan, StreamRequest
 from skdp.privacy.streams.stream_session import StreamOpening, StreamSession
 from skdp.problem.bounds import RowBounds
 from skdp.problem.constraints import L1Ball
@@ -96,7 +96,7 @@ def silent_releases(length, adjacency, mechanism="toeplitz"):
     opening = StreamOpening(problem, plan, adjacency, Spend(ledger.remaining))
     session, out = StreamSession(opening, ledger, noise), []
     for _ in range(length):
-        session.ask(StreamQuestion(1, np.zeros(D)))
+        session.ask(StreamRequest(1, np.zeros(D)))
         session.read(DenseRows(np.zeros((1, D)), np.zeros(1)))
         out.append(session.release())
     return np.array(out), ledger
@@ -174,7 +174,7 @@ def odds(x, adjacency, seed):
         ledger = Ledger(1e6, 1e-5, calculus=ZeroConcentratedDP())
         opening = StreamOpening(problem, plan, adjacency, Spend(ETA**2 / 4))
         session = StreamSession(opening, ledger, noise)
-        session.ask(StreamQuestion(1, np.zeros(1)))
+        session.ask(StreamRequest(1, np.zeros(1)))
         session.read(DenseRows(np.array([[x]]), np.zeros(1)))
         first += int(session.release()[0] == 0)
     return np.log(first / (DRAWS - first)), ledger.total
@@ -252,8 +252,8 @@ def check_streams_read_each_row_once(monkeypatch, n=500):
         patch.setattr(StreamTermQuery, "evaluate", noted)
         patch.setattr(StreamSession, "__init__", opened)
         problem = Problem(Logistic(), n, 1, RowBounds(2.0))
-        noise, coins = SeededNoise(np.random.default_rng(0)), np.random.default_rng(0)
-        arguments = (Ledger(1.0, 1e-5), Adjacency.REPLACE_ONE, noise, coins, None)
+        noise, public_rng = SeededNoise(np.random.default_rng(0)), np.random.default_rng(0)
+        arguments = (Ledger(1.0, 1e-5), Adjacency.REPLACE_ONE, noise, public_rng, None)
         stream = Stream(problem, FTRL(batches=20), *arguments)
         X = np.arange(n)[:, None] / n
         for start in range(0, n, 7):
@@ -272,8 +272,8 @@ def test_streams_read_each_row_once(monkeypatch):
 def test_a_row_that_is_added_to_two_batches_is_caught(monkeypatch):
     honest, latest = StreamSession.ask, {}
 
-    def bug(self, question):
-        honest(self, question)
+    def bug(self, request):
+        honest(self, request)
         if self in latest:
             self._total += self._query.evaluate(latest[self])
 

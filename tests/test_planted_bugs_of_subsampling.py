@@ -1,4 +1,4 @@
-"""Bugs planted in sampled questions and their accounting: a check catches each."""
+"""Bugs planted in sampled queries and their accounting: a check catches each."""
 
 from dataclasses import dataclass
 
@@ -23,7 +23,7 @@ from skdp.testing import check_noise
 N, D, RATE = 20, 3, 0.1
 
 
-def question():
+def request():
     problem = Problem(Squared(), N, D, RowBounds(2.0))
     w0 = np.zeros(D)
     gradient = GradientQuery(problem, np.array([1e-3, 0.0, 0.0]))
@@ -75,7 +75,7 @@ def check_noise_of(mechanism, noise):
 
 
 def test_what_is_built_passes():
-    check_drawn(question())
+    check_drawn(request())
     check_fresh(mechanism(), source())
     check_noise_of(mechanism(), source())
 
@@ -136,7 +136,7 @@ def test_a_realised_denominator_is_caught():
             answer = super().evaluate_under(rows, perturbation)
             return centre + (answer - centre) * (RATE * N / size)
 
-    true = question()
+    true = request()
     with pytest.raises(AssertionError, match="times the bound"):
         check_drawn(Realised(true.difference, true.sampling_rate))
 
@@ -147,11 +147,11 @@ def test_a_rate_forgotten_in_the_sensitivity_is_caught(monkeypatch):
 
     monkeypatch.setattr(SampledDifferenceQuery, "sensitivity", bug)
     with pytest.raises(AssertionError, match="times the bound"):
-        check_drawn(question())
+        check_drawn(request())
 
 
 def test_the_noise_is_the_constant_multiple_of_the_bound_on_a_row():
-    query = question()
+    query = request()
     for adjacency in Adjacency:
         z = 1.7
         price = subsampling.unsampled_price(z, adjacency)

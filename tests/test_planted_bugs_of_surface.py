@@ -92,7 +92,7 @@ def silent(capsys):
 
 
 def hears_before_rows_are_read():
-    """A listener that raises stops the fit before its question is evaluated."""
+    """A listener that raises stops the fit before its query is evaluated."""
     evaluated = []
 
     def listen(event):

@@ -17,7 +17,7 @@ from skdp.privacy.oracle import Oracle
 from skdp.privacy.queries.gradient import GradientQuery
 from skdp.privacy.queries.gradient_difference import GradientDifferenceQuery
 from skdp.privacy.queries.gradient_sizes import GradientAndShareQuery
-from skdp.privacy.queries.site_gradients import SiteQuestion
+from skdp.privacy.queries.site_gradients import SiteRequest
 from skdp.privacy.queries.total_weight import TotalWeightQuery
 from skdp.privacy.rows.dense_rows import DenseRows
 from skdp.privacy.rows.row_blocks import Block, RawBlock
@@ -36,11 +36,11 @@ RNG = np.random.default_rng(0)
 X, WEIGHTS = RNG.normal(size=(N, D)) / 2, RNG.uniform(size=N)
 Y, LABELS = X @ [1.0, -2.0, 0.5], (X[:, 0] > 0).astype(float)
 # Of the weights, not the number of rows.
-PROBLEM = Problem(Logistic(), 25, D, RowBounds(2.0), held=N)
+PROBLEM = Problem(Logistic(), 25, D, RowBounds(2.0), actual_rows=N)
 W, W0 = np.array([2.0, -1.0, 0.5]), np.array([1.5, -1.0, 0.5])
 LONGEST = float(np.linalg.norm(X, axis=1).max())
 BOUNDS = {"data_norm": LONGEST, "target_bounds": (-4.0, 4.0), "max_weight": 2.0}
-PRECISE = GD(steps=500, horizon=3000.0, clip=10.0, momentum=0.9, average=0.05)
+PRECISE = GD(steps=500, total_step_size=3000.0, clip=10.0, momentum=0.9, average=0.05)
 
 
 @pytest.fixture
@@ -108,7 +108,7 @@ def test_weights_that_are_applied_twice_in_a_difference(caught):
 
 def test_a_public_centre_that_is_not_counted_by_rows(caught):
     # Their number is 60, what they weigh about 25.
-    caught(Problem, "n_held", property(lambda self: self.n_samples), the_difference_is_one)
+    caught(Problem, "n_actual", property(lambda self: self.n_samples), the_difference_is_one)
 
 
 def the_optimum():
@@ -125,7 +125,7 @@ def test_a_penalty_that_is_not_divided_by_the_bound_on_weights(caught):
     caught(FittedInParts, "_stated", bug, the_optimum)
 
 
-def test_weights_that_a_question_forgets(caught):
+def test_weights_that_a_query_forgets(caught):
     def bug(self, block, r):
         return r
 
@@ -195,9 +195,9 @@ def sites_add_up():
     """Messages of two sites in any order are the gradient of all rows."""
     order = np.random.default_rng(1).permutation(N)
     sites = Sites(("a", "b"), np.array([20, 40]), order)
-    problem = replace(PROBLEM, n_samples=N, held=None)
-    question = SiteQuestion(problem, sites, np.arange(2), np.stack([W, W]), 0.3)
-    mean = question.messages(rows()).mean(axis=0)
+    problem = replace(PROBLEM, n_samples=N, actual_rows=None)
+    request = SiteRequest(problem, sites, np.arange(2), np.stack([W, W]), 0.3)
+    mean = request.messages(rows()).mean(axis=0)
     np.testing.assert_allclose(mean, GradientQuery(problem, W, 0.3).evaluate(rows()), atol=1e-12)
 
 
@@ -209,7 +209,7 @@ def test_sites_that_leave_weights_behind(caught):
 
 
 def parts_add_up():
-    """A question about all rows, and the sum of two about marked ones."""
+    """A query about all rows, and the sum of two about marked ones."""
     query = GradientDifferenceQuery(GradientQuery(PROBLEM, W, 0.3), W0)
     marked = np.arange(N) % 3 == 0
     parts = [query.about_centre(rows(), 25, mark) for mark in (marked, ~marked)]

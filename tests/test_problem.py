@@ -74,8 +74,8 @@ def test_unbounded_derivative_makes_an_infinite_constant():
 
 
 def test_strong_convexity_is_that_of_the_penalty():
-    assert make(regularizer=L2(0.3)).strong_convexity == 0.3
-    assert make(regularizer=L1(0.3)).strong_convexity == 0.0
+    assert make(penalty=L2(0.3)).strong_convexity == 0.3
+    assert make(penalty=L1(0.3)).strong_convexity == 0.0
     assert make().strong_convexity == 0.0
 
 
@@ -100,9 +100,7 @@ def test_start_is_feasible_and_its_intercept_zero(loss, constraint):
 @pytest.mark.parametrize("loss", [Logistic(), Softmax(4)], ids=str)
 def test_prox_and_projection_are_those_of_the_parts_and_leave_the_intercept(loss, intercept_value):
     penalty, constraint = L1(0.5), L2Ball(0.7)
-    problem = make(
-        loss, intercept_value=intercept_value, regularizer=penalty, constraint=constraint
-    )
+    problem = make(loss, intercept_value=intercept_value, penalty=penalty, constraint=constraint)
     w = np.random.default_rng(0).normal(size=problem.shape)
     kept = w.copy()
     near, feasible = problem.prox(w, 0.4), problem.project(w)
@@ -117,7 +115,7 @@ def test_prox_and_projection_are_those_of_the_parts_and_leave_the_intercept(loss
 
 def test_problem_is_immutable_and_compares_by_value():
     assert make() == make()
-    assert make() != make(regularizer=L2(1.0))
+    assert make() != make(penalty=L2(1.0))
     with pytest.raises(FrozenInstanceError):
         make().n_samples = 5
 

@@ -54,7 +54,7 @@ every_learner = pytest.mark.parametrize(
 
 
 class Pause:
-    """Lets the first fit that asks a question wait until it is told to go on."""
+    """Lets the first fit that asks a query wait until it is told to go on."""
 
     def __init__(self, monkeypatch):
         self.asked, self.go_on = threading.Event(), threading.Event()

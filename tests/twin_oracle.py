@@ -1,6 +1,6 @@
 """An oracle that answers from one data set and measures how far off its neighbour's answers are.
 
-The questions of a fit depend on earlier answers alone, so both data sets are asked the same ones,
+The queries of a fit depend on earlier answers alone, so both data sets are asked the same ones,
 and the sum of the squared distances, each in units of the noise, is what the fit really costs on
 this pair.
 """

@@ -1,9 +1,9 @@
 """How much of what is claimed can be seen: estimators and solvers, audited on worst-case pairs.
 
-Each row of the table is one estimator with one solver at one epsilon. *Questions* is the bound from
+Each row of the table is one estimator with one solver at one epsilon. *Queries* is the bound from
 all answers of the oracle in one recorded fit, each drawn anew up to a million times; *model* is the
 bound from the published coefficients of 200 whole fits. Both hold with 95 % confidence. Settings
-are such that each question can be moved by its whole sensitivity by one and the same row: weights
+are such that each query can be moved by its whole sensitivity by one and the same row: weights
 stay near zero, where rows of two classes, or targets at either end, are clipped on opposite sides.
 The data are four rows of two features.
 
@@ -94,8 +94,8 @@ class Case:
 
 def solvers(derivative: float) -> dict[str, tuple[Solver, dict[str, Any]]]:
     """A solver of each kind that stays near zero, and what else the row of the table needs."""
-    short = {"horizon": SHORT, "clip": 0.25}
-    differences = {"horizon": SHORT, "steps": STEPS, "clip": JUST_CLIPPED * derivative}
+    short = {"total_step_size": SHORT, "clip": 0.25}
+    differences = {"total_step_size": SHORT, "steps": STEPS, "clip": JUST_CLIPPED * derivative}
     few = {"gaussian": False, "runs": 20_000}
     return {
         "accmd": (AccMD(steps=STEPS, radius=SHORT, clip=0.25), {}),

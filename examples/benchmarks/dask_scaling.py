@@ -1,8 +1,8 @@
 """Fits on a local dask cluster: scaling, overhead against memory, and the loss of a worker.
 
 Rows are made on the workers from a seed for each partition of 100,000 rows, 50 features, and never
-exist all at once unless a line says that they were persisted. One question is one noisy gradient,
-as a fit asks a hundred of; seconds are medians over the questions of one fit. Processor seconds are
+exist all at once unless a line says that they were persisted. One query is one noisy gradient,
+as a fit asks a hundred of; seconds are medians over the queries of one fit. Processor seconds are
 those of workers and of this process in the whole fit, divided by its passes over the rows; they
 depend less on what else the machine does. Peak memory is the largest resident set of a worker.
 
@@ -54,7 +54,7 @@ def lazy(n):
 
 
 def model(n):
-    """A fit of few questions, nearly all of them gradients."""
+    """A fit of few queries, nearly all of them gradients."""
     return DPLogisticRegression(
         classes=[0, 1],
         data_norm=3.0,
@@ -66,7 +66,7 @@ def model(n):
 
 @contextmanager
 def timed():
-    """Seconds of each question that is asked within the block."""
+    """Seconds of each query that is asked within the block."""
     seconds, release = [], PrivateOracle._release
 
     def watched(self, query, spend):
@@ -120,18 +120,18 @@ def processor(pids):
 
 
 def measured(n, X, y, pids=()):
-    """The model, and seconds of opening, of a question, of processors a pass; peak memory."""
+    """The model, and seconds of opening, of a query, of processors a pass; peak memory."""
     everybody = [os.getpid(), *pids]
     used = processor(everybody)
     with watched_memory(pids) as peak, timed() as seconds:
         begin = time.perf_counter()
         fitted = model(n).set_params(random_state=0).fit(X, y)
         whole = time.perf_counter() - begin
-    # A pass that opens the rows, one that bounds them, and the questions.
+    # A pass that opens the rows, one that bounds them, and the queries.
     passes = 2 + len(seconds)
     used = (processor(everybody) - used) / passes
-    question = statistics.median(seconds)
-    return fitted, (whole - sum(seconds), question, used, max(peak.values(), default=0))
+    query = statistics.median(seconds)
+    return fitted, (whole - sum(seconds), query, used, max(peak.values(), default=0))
 
 
 def run(client, n, persisted=False):
@@ -145,9 +145,9 @@ def run(client, n, persisted=False):
 
 def row(name, workers, n, numbers, remark=""):
     """One line of the table."""
-    opening, question, used, peak = numbers
+    opening, query, used, peak = numbers
     print(
-        f"| {name} | {workers} | {n:.0e} | {opening:.1f} | {question:.3f} | {used:.3f} | "
+        f"| {name} | {workers} | {n:.0e} | {opening:.1f} | {query:.3f} | {used:.3f} | "
         f"{peak:.0f} | {remark} |",
         flush=True,
     )
@@ -161,12 +161,12 @@ def scaling(sizes):
             run(client, PARTITION)
             for n in sizes:
                 numbers = run(client, n)
-                found[workers, n] = question = numbers[1]
+                found[workers, n] = query = numbers[1]
                 remark = ""
                 if workers == 2:
-                    remark = f"strong: {found[1, n] / question:.2f}x"
+                    remark = f"strong: {found[1, n] / query:.2f}x"
                     if (1, n // 2) in found:
-                        remark += f"; weak: {found[1, n // 2] / question:.2f}"
+                        remark += f"; weak: {found[1, n // 2] / query:.2f}"
                 row("made anew", workers, n, numbers, remark)
 
 
@@ -194,7 +194,7 @@ def overhead(n):
 
 
 def loss(n):
-    """A worker is killed while the third question is under way."""
+    """A worker is killed while the third query is under way."""
     release, asked = PrivateOracle._release, []
     with cluster(2) as client:
         pids = list(client.run(os.getpid).values())
@@ -215,7 +215,7 @@ def loss(n):
             PrivateOracle._release = release
         charged = sum(event.count for event in fitted.privacy_ledger_)
         print(
-            f"\nA worker killed in the third of {charged} questions, n = {n:.0e}: the fit took "
+            f"\nA worker killed in the third of {charged} queries, n = {n:.0e}: the fit took "
             f"{whole:.1f} s, epsilon = {fitted.privacy_spent_.epsilon:.3f}."
         )
 
@@ -230,7 +230,7 @@ def main():
         f"dask {dask.__version__}, {platform.machine()}, {os.cpu_count()} cores, load "
         f"{os.getloadavg()[0]:.1f}; {FEATURES} features\n"
     )
-    print("| rows | workers | n | opening (s) | question (s) | processors (s) | peak (MB) | |")
+    print("| rows | workers | n | opening (s) | query (s) | processors (s) | peak (MB) | |")
     print("| --- | --- | --- | --- | --- | --- | --- | --- |", flush=True)
     overhead(unit)
     scaling((unit, 2 * unit, 10 * unit))

@@ -67,25 +67,28 @@ def exact(data, X, y, X_test, epsilon, delta):
 def floor(data, X, y, X_test, epsilon, delta):
     """Clipped gradient descent with textbook settings: what to beat.
 
-    Classification: momentum .9, 100 steps (50 for more than two classes), clip .1, horizon
+    Classification: momentum .9, 100 steps (50 for more than two classes), clip .1, total_step_size
     ``min(300 T, kappa n mu / (2 sqrt(D))) / clip``, with kappa 32 (64) and D parameters.
     It starts at noisy log-odds of the classes, as always here.
-    Regression: no momentum, clip .25, horizon ``min(1600, n mu / (clip sqrt(d)))``, last iterate.
+    Regression: no momentum, clip .25, total_step_size ``min(1600, n mu / (clip sqrt(d)))``, last
+    iterate.
     """
     n, d = X.shape
     evidence = n * gdp.mu(epsilon, delta)
     if data.is_regression:
         clip = 0.25
-        horizon = min(1600.0, evidence / (clip * sqrt(d + 1)))
-        steps = max(20, ceil(horizon / 2))
-        solver = GD(steps=steps, horizon=horizon, clip=clip, momentum=0.0, average=0.0)
+        total_step_size = min(1600.0, evidence / (clip * sqrt(d + 1)))
+        steps = max(20, ceil(total_step_size / 2))
+        solver = GD(
+            steps=steps, total_step_size=total_step_size, clip=clip, momentum=0.0, average=0.0
+        )
         penalty = {"alpha": 0.0}
     else:
         k = len(data.classes)
         steps, kappa = (100, 32) if k == 2 else (50, 64)
         parameters = (d + 1) * (1 if k == 2 else k)
         reach = min(300.0 * steps, kappa * evidence / (2 * sqrt(parameters)))
-        solver = GD(steps=steps, horizon=reach / 0.1, clip=0.1, momentum=0.9)
+        solver = GD(steps=steps, total_step_size=reach / 0.1, clip=0.1, momentum=0.9)
         penalty = {"C": np.inf}
     model = private(data, epsilon, delta, solver=solver, precondition=None, **penalty)
     return predictions(model.fit(X, y), data, X_test)

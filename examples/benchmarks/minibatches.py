@@ -43,7 +43,7 @@ HEAD = ("solver", "batch", "accuracy", "excess", "time", "planning, s", "gradien
 
 
 def fit(data, solver, epsilon, X, y):
-    """A fitted model, seconds of the processor, and the questions it asked of each kind."""
+    """A fitted model, seconds of the processor, and the queries it asked of each kind."""
     model = MODEL.make(data, solver=solver, epsilon=epsilon, delta=len(y) ** -1.1)
     with warnings.catch_warnings():
         # Of batches that are too small, which is what some of these are.

@@ -4,7 +4,7 @@ Sets are split 80 / 20 with seeds that no default was chosen on, the noise is fr
 than the solver is left at its default; delta = n^-1.1, one row replaced by another. Measured are
 the score on unseen rows, the excess empirical risk (the estimator's own objective on the training
 rows, less its minimum without privacy), processor time in units of that of 'gd', and the number of
-questions asked of the rows. Fits go to a JSON file, which grows with each run.
+queries asked of the rows. Fits go to a JSON file, which grows with each run.
 
     python examples/benchmarks/solvers.py --only california --repeats 3 --out solvers.json
     python examples/benchmarks/solvers.py --report solvers.json more.json
@@ -158,7 +158,7 @@ def run_split(name, data, models, seed, epsilons):
                         scores={
                             metric(data.is_regression): float(scored(y_test, predicted)),
                             "excess": model.objective.value(w, X, y) - least,
-                            "questions": sum(event.count for event in private.privacy_ledger_),
+                            "queries": sum(event.count for event in private.privacy_ledger_),
                         },
                     )
                 )
@@ -202,13 +202,13 @@ def table(fits, data, estimator):
         *(f"{score}, eps {e:g}" for e in epsilons),
         *(f"excess, eps {e:g}" for e in epsilons),
         "time",
-        "questions",
+        "queries",
     ]
     lines = [f"**{estimator}, {data}**: {n:,} rows, {d} features", "", row(head)]
     lines.append(row(["---"] * len(head)))
     for method in dict.fromkeys(f.method for f in chosen):
         own = [f for f in chosen if f.method == method]
-        asked = sorted({f.scores["questions"] for f in own})
+        asked = sorted({f.scores["queries"] for f in own})
         lines.append(
             row(
                 [

@@ -145,8 +145,8 @@ def whole_fits(sizes, repeats):
 
 def solvers(sizes, repeats):
     print("\nWhole fits, each solver with its defaults, on rows as they came: processor time")
-    print("(/ bare: to bare passes; / exact: to the same questions without noise and ledger)")
-    heads = f"{'questions':>11}{'ms each':>9}{'/ bare':>8}{'/ exact':>9}{'/ gd':>7}"
+    print("(/ bare: to bare passes; / exact: to the same queries without noise and ledger)")
+    heads = f"{'queries':>11}{'ms each':>9}{'/ bare':>8}{'/ exact':>9}{'/ gd':>7}"
     print(f"{'data':24}{'solver':14}{heads}")
     for n, d in sizes:
         X, y, kind = covertype(n, d)
@@ -179,10 +179,10 @@ def solvers(sizes, repeats):
         each = {}
         for name, seconds in zip(SOLVED, fits, strict=True):
             asked = bare[name]
-            questions = sum(asked.values())
+            queries = sum(asked.values())
             least = (asked[False] * gradient_only + asked[True] * difference) / BARE
             passes = (asked[False] * unnoised + asked[True] * unnoised_difference) / BARE
-            each[name] = seconds / questions
+            each[name] = seconds / queries
             print(
                 f"{f'{kind} {n:,} x {d}':24}{name:14}{f'{asked[False]} + {asked[True]}':>11}"
                 f"{1e3 * each[name]:9.2f}{seconds / least:8.2f}{seconds / passes:9.2f}"

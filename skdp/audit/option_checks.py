@@ -142,7 +142,7 @@ def check_query(
     Raises
     ------
     TypeError
-        If the question, the data sets or the adjacency are of another type.
+        If the query, the data sets or the adjacency are of another type.
     ValueError
         If a number is outside its range, or the data sets differ in features.
     """

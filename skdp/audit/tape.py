@@ -23,7 +23,7 @@ from ..privacy.oracle import Oracle, PrivateOracle
 from ..privacy.queries.base import Query
 from ..privacy.randomness import SystemNoise
 from ..privacy.rows.base import ResidentRows, RowStore
-from ..privacy.streams.stream_plan import StreamQuestion
+from ..privacy.streams.stream_plan import StreamRequest
 from ..privacy.streams.stream_session import StreamAnswers, StreamOpening
 from .boundary import differences
 from .likelihoods import Answer, SumsAnswer, VertexAnswer
@@ -228,16 +228,16 @@ class _TapedAnswers(StreamAnswers):
         """Noise of the last release."""
         return self._opening.deviation
 
-    def answer(self, question: StreamQuestion) -> np.ndarray:
+    def answer(self, request: StreamRequest) -> np.ndarray:
         """A fresh or a recorded release."""
-        query = self._opening.query(question)
+        query = self._opening.query(request)
 
         def fresh() -> np.ndarray:
             assert self._inner is not None
-            return self._inner.answer(question)
+            return self._inner.answer(request)
 
-        given = self._tape.exchange(query.name, (question.rows, query.public()), fresh)
-        start, self._start = self._start, self._start + question.rows
+        given = self._tape.exchange(query.name, (request.rows, query.public()), fresh)
+        start, self._start = self._start, self._start + request.rows
         assert isinstance(self._rows, ResidentRows)
         with np.errstate(all="ignore"):
             self._total = self._total + query.evaluate(self._rows.part(start, self._start))

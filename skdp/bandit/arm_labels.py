@@ -7,7 +7,7 @@ from typing import Any, final
 
 import numpy as np
 
-from ..privacy.rows.reading import unquoted
+from ..privacy.rows.reading import redacted
 from ..validation import shown
 
 __all__ = ["ArmLabels"]
@@ -77,7 +77,7 @@ class ArmLabels:
             If there are more or fewer, or one is no label of an arm. The message quotes none.
         """
         if hasattr(actions, "columns") or not isinstance(actions, Iterable):
-            actions = unquoted(np.asarray, actions)
+            actions = redacted(np.asarray, actions)
         given = actions if isinstance(actions, np.ndarray) else _array(list(actions))
         if given.ndim != 1 or len(given) != n:
             raise ValueError(

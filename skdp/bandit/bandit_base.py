@@ -17,8 +17,8 @@ from ..privacy.adjacency import Adjacency
 from ..privacy.bandit_sessions.bandit_plans import Plan, StreamsPlan
 from ..privacy.bandit_sessions.session_factory import SESSIONS, open_session
 from ..privacy.lock import Home, in_turn
-from ..privacy.randomness import SecretNoise, public_coins, secret_noise
-from ..privacy.rows.reading import unquoted
+from ..privacy.randomness import SecretNoise, public_generator, secret_noise
+from ..privacy.rows.reading import redacted
 from ..problem.bandit_problem import BanditProblem
 from ..problem.losses import Logistic, Squared
 from ..report.carrying import CarriesBudgets
@@ -159,7 +159,8 @@ class PrivateBandit(CarriesBudgets, ABC):
         Returns
         -------
         ndarray of shape (n_samples,)
-            Labels of arms. Each depends on what was released, the user's own context and coins.
+            Labels of arms. Each depends on what was released, the user's own context and public
+            randomness.
 
         Raises
         ------
@@ -170,9 +171,9 @@ class PrivateBandit(CarriesBudgets, ABC):
             V = self._contexts(X, new=False)
         else:
             V = in_turn(self, "act", lambda: self._first_contexts(X), waits=True)
-        if not hasattr(self, "_coins"):
-            self._coins = public_coins(None)
-        chosen = self._rule.actions(self._problem.contexts.rows(V), self._turn, self._coins)
+        if not hasattr(self, "_public_rng"):
+            self._public_rng = public_generator(None)
+        chosen = self._rule.actions(self._problem.contexts.rows(V), self._turn, self._public_rng)
         self._turn += len(V)
         return self.arms_[chosen]
 
@@ -291,7 +292,7 @@ class PrivateBandit(CarriesBudgets, ABC):
         claim = _charge_begun(self, ledger)
         self._session = BanditStream(plan, problem, ledger, adjacency, noise, claim)
         self._progress = StreamNote()
-        self._coins = public_coins(self.random_state)
+        self._public_rng = public_generator(self.random_state)
         self._problem, self.policy_ = problem, policy
         self._rule, self._memory = policy.start(problem)
         self._turn = self.n_seen_ = self.n_released_ = 0
@@ -346,7 +347,7 @@ class PrivateBandit(CarriesBudgets, ABC):
         arms = self._labels.encode(a, len(X))
         if _plain(r) is None:
             options = {"ensure_2d": False, "dtype": np.float64, "input_name": "r"}
-            r = unquoted(check_array, r, **options)
+            r = redacted(check_array, r, **options)
         if r.shape != (len(X),):
             raise ValueError(
                 f"{type(self).__name__} needs one reward a context, {len(X)} in all, got an array "
@@ -366,7 +367,7 @@ class PrivateBandit(CarriesBudgets, ABC):
         given = None if new or hasattr(self, "feature_names_in_") else _plain(X)
         if given is not None and given.ndim == 2 and given.shape[1] == self.n_features_in_:
             return given
-        return unquoted(validate_data, self, X, reset=new, dtype=np.float64)
+        return redacted(validate_data, self, X, reset=new, dtype=np.float64)
 
     @final
     def _check_parameters(self) -> None:
@@ -400,7 +401,7 @@ class PrivateBandit(CarriesBudgets, ABC):
         if "_rule" not in state:
             return state
         # Sums, rows and noise stay behind, and so does a seed, which reproduces the noise.
-        left = {"_session", "_coins", "_warned"}
+        left = {"_session", "_public_rng", "_warned"}
         return {k: v for k, v in state.items() if k not in left} | {"random_state": None}
 
 

@@ -13,7 +13,7 @@ from ..privacy.accounting.ledger import Ledger, Spend
 from ..privacy.adjacency import Adjacency
 from ..privacy.bandit_sessions.bandit_plans import StreamsPlan
 from ..privacy.bandit_sessions.base import ArmSession
-from ..privacy.randomness import public_coins
+from ..privacy.randomness import public_generator
 from ..privacy.rows.dense_rows import DenseRows
 
 __all__ = ["ArmStreams"]
@@ -42,12 +42,12 @@ class ArmStreams(ArmSession):
     _plan: StreamsPlan
 
     def _opening(self, adjacency: Adjacency, spend: Spend) -> Event:
-        problem, coins = self._problem, public_coins(0)
+        problem, public_rng = self._problem, public_generator(0)
         alone = replace(self._plan.problem, n_samples=self._plan.updates)
         self._streams = []
         for _ in range(problem.n_arms):
             ledger = Ledger(problem.epsilon, problem.delta, calculus=self._plan.calculus)
-            opened = (alone, self._plan.solver, ledger, adjacency, self._noise, coins)
+            opened = (alone, self._plan.solver, ledger, adjacency, self._noise, public_rng)
             self._streams.append(Stream(*opened, self._plan.updates))
         # The price of one, which the ledger of the run refuses if it has less left than that.
         del spend

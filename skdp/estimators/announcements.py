@@ -26,8 +26,8 @@ class Announcements:
     Parameters
     ----------
     model : estimator
-        Its ``verbose`` is 0 for silence, 1 for a line at each new kind of question and each tenth
-        of the budget, 2 for a line at each question.
+        Its ``verbose`` is 0 for silence, 1 for a line at each new kind of query and each tenth
+        of the budget, 2 for a line at each query.
     ledger : Ledger
         Of the fit.
     n_samples : int
@@ -38,7 +38,7 @@ class Announcements:
         self._model, self._ledger, self._n_samples = model, ledger, n_samples
         self._verbose = int(model.verbose)
         self._tasks: FitTasks | None = None
-        self._questions, self._kind, self._tenths, self._published = 0, "", 0, False
+        self._queries, self._kind, self._tenths, self._published = 0, "", 0, False
 
     def begin(self, *, callbacks: bool) -> None:
         """Start listening; ``callbacks`` says whether those of the model are told."""
@@ -59,17 +59,17 @@ class Announcements:
         self._ledger.tell(None)
         if self._verbose:
             how = "published a model" if self._published else "stopped"
-            self._say(f"{how} after {self._questions} questions, {self._spent()}")
+            self._say(f"{how} after {self._queries} queries, {self._spent()}")
         if self._tasks is not None and self._published:
             self._tasks.finished()
 
     def _charged(self, event: Event | tuple[Event, ...]) -> None:
         asked = event if isinstance(event, Event) else event[0]
-        self._questions += asked.count
+        self._queries += asked.count
         if self._verbose:
             tenths = floor(10 * (self._ledger.total / self._ledger.limit))
             if self._verbose > 1 or asked.query != self._kind or tenths > self._tenths:
-                self._say(f"question {self._questions}: {asked.query}, {self._spent()}")
+                self._say(f"query {self._queries}: {asked.query}, {self._spent()}")
             self._kind, self._tenths = asked.query, tenths
         if self._tasks is not None:
             self._tasks.charged()

@@ -7,7 +7,13 @@ from dataclasses import dataclass, fields
 from math import isfinite, sqrt
 from typing import TYPE_CHECKING, Any
 
-from ..preconditioning import Conditioner, Damping, Looks, Whitening, asks_for_counts
+from ..preconditioning import (
+    FrequencyScaling,
+    IterativeWhitening,
+    Preconditioner,
+    Whitening,
+    asks_for_counts,
+)
 from ..privacy.accounting.calculus import Calculus, GaussianDP
 from ..privacy.accounting.gdp import mu
 from ..privacy.accounting.ledger import Ledger
@@ -84,7 +90,7 @@ class FitPlan:
         Bounds that the fit has to find, and the share of the budget (of mu^2) that each may cost.
     total_weight : float
         Share of the budget for the total weight of weighted rows; 0 if it is not asked.
-    preconditioner : Conditioner or None
+    preconditioner : Preconditioner or None
         The stage before the solver, if there is one.
     conditioned : bool
         Whether rows and budget are enough for it.
@@ -112,7 +118,7 @@ class FitPlan:
     adjacency: Adjacency
     bounds: tuple[tuple[str, float], ...]
     total_weight: float
-    preconditioner: Conditioner | None
+    preconditioner: Preconditioner | None
     conditioned: bool
     class_counts: bool
     solver: Solver
@@ -340,17 +346,17 @@ def choose_for_stream(solver: str | Solver, problem: Problem, *, buffer: bool) -
 
 
 def choose_preconditioner(
-    precondition: str | Conditioner | None,
+    precondition: str | Preconditioner | None,
     solver: str | Solver,
     problem: Problem,
     *,
     block: bool = False,
-) -> Conditioner | None:
+) -> Preconditioner | None:
     """The stage before the solver, by parameters and public facts.
 
     Parameters
     ----------
-    precondition : {'auto', 'diagonal', 'full'}, Conditioner or None
+    precondition : {'auto', 'diagonal', 'full'}, Preconditioner or None
         What the user asked for. For classes ``'auto'`` whitens rows before a solver that clips
         gradients, or damps frequent features if rows are sparse and have more than a thousand; for
         regression it whitens them repeatedly before ``'tracked_gd'``. It leaves rows as they are
@@ -366,10 +372,10 @@ def choose_preconditioner(
     kind = None if auto else kind_of(solver)
     of_classes = problem.bounds.target is None
     if precondition == "full":
-        return Whitening(full=True) if of_classes else Looks(least=0.0)
+        return Whitening(full=True) if of_classes else IterativeWhitening(least=0.0)
     if precondition == "diagonal":
         return Whitening(full=False)
-    if precondition is None or isinstance(precondition, Conditioner):
+    if precondition is None or isinstance(precondition, Preconditioner):
         return precondition
     if problem.tied_to_coordinates:
         return None
@@ -377,14 +383,14 @@ def choose_preconditioner(
         # Coordinates pay where gradients, not rows, are clipped in them.
         if kind is not None and not kind.descends:
             return None
-        return Damping() if problem.wide else Whitening()
+        return FrequencyScaling() if problem.wide else Whitening()
     # Another solver than the one made for it has no use for it.
     wanted = kind is None or issubclass(kind, TrackedGD)
     possible = not problem.wide and problem.n_rows <= _MOST_ROWS_OF_W
     if not (wanted and possible and problem.loss.of_residuals):
         return None
     # What is learned of the coordinates in a small block is used in the large ones to come.
-    return Looks(least=0.0, shrink=True) if block else Looks()
+    return IterativeWhitening(least=0.0, shrink=True) if block else IterativeWhitening()
 
 
 def settled_calculus(
@@ -424,7 +430,7 @@ def _chosen(
     few = problem.n_samples < _FEW_ROWS and problem.n_features <= _FEW_FEATURES
     if problem.sites is not None:
         found, reason = "dda", "rows lie at several sites"
-    elif isinstance(problem.regularizer, L1) and isinstance(problem.loss, Squared) and not few:
+    elif isinstance(problem.penalty, L1) and isinstance(problem.loss, Squared) and not few:
         found, reason = "screening", "an l1 penalty expects few features to matter"
     elif not conditioned and _many_vertices(problem):
         found, reason = "frank_wolfe", "vertices suit many features"
@@ -448,9 +454,9 @@ def _has_vertices(constraint: Constraint | None) -> bool:
 
 def _many_vertices(problem: Problem) -> bool:
     """True if moving towards one of many vertices at a time suits; alike for all total weights."""
-    if not (_has_vertices(problem.constraint) and isinstance(problem.regularizer, PENALTIES)):
+    if not (_has_vertices(problem.constraint) and isinstance(problem.penalty, PENALTIES)):
         return False
-    many = max(_MANY_FEATURES, _FEATURES_A_ROW * problem.n_held)
+    many = max(_MANY_FEATURES, _FEATURES_A_ROW * problem.n_actual)
     return problem.n_features >= many and isfinite(problem.loss.smoothness)
 
 

@@ -13,15 +13,15 @@ from sklearn.utils._param_validation import Interval
 from sklearn.utils.validation import check_is_fitted, validate_data
 
 from ..federated import DaskSites
-from ..preconditioning import OPTIONS, Conditioner
+from ..preconditioning import OPTIONS, Preconditioner
 from ..privacy.adjacency import Adjacency
 from ..privacy.lock import in_turn
-from ..privacy.randomness import SystemNoise, public_coins, secret_noise
+from ..privacy.randomness import SystemNoise, public_generator, secret_noise
 from ..privacy.rows.base import ResidentRows, RowStore
 from ..privacy.rows.chunked import ChunkedRows, Chunks
 from ..privacy.rows.dask_rows import DaskRows, is_collection, labels_of
 from ..privacy.rows.dense_rows import DenseRows
-from ..privacy.rows.reading import in_order, unquoted, vigilant
+from ..privacy.rows.reading import in_order, redacted, strict_checks
 from ..privacy.rows.sparse_rows import SparseRows
 from ..privacy.rows.weights import in_units_of
 from ..privacy.sites.remote_rows import RemoteRows
@@ -62,7 +62,7 @@ class PrivateLinearModel(SparseCoefficients, CallbackSupportMixin, FittedInParts
         "intercept_scaling": [Interval(Real, 1e-20, 1e20, closed="both")],
         "solver": [one_of("auto", *SOLVERS), Solver],
         "constraint": [None, Constraint],
-        "precondition": [None, one_of(*OPTIONS), Conditioner],
+        "precondition": [None, one_of(*OPTIONS), Preconditioner],
         "horizon": [None, Interval(Integral, 1, None, closed="left")],
         "buffer": ["boolean"],
         "warm_start": ["boolean", one_of(DISJOINT)],
@@ -145,7 +145,7 @@ class PrivateLinearModel(SparseCoefficients, CallbackSupportMixin, FittedInParts
                     f"{type(self).__name__} needs DDA(noise='local') without subsampling for sites "
                     f"on workers, got a solver that trusts {solver.trusts}."
                 )
-            # Sites on workers draw their own, whatever random_state says about coins.
+            # Sites on workers draw their own, whatever random_state says about public randomness.
             remote = isinstance(rows, RemoteRows)
             noise = SystemNoise() if remote else secret_noise(self.random_state)
             progress = Progress(self)
@@ -161,9 +161,9 @@ class PrivateLinearModel(SparseCoefficients, CallbackSupportMixin, FittedInParts
         self._forget()
         self._progress = progress
         progress.seen = progress.parts.stop + rows.n_samples
-        coins = public_coins(self.random_state)
+        public_rng = public_generator(self.random_state)
         charge.remember(self)
-        opened = rows, plan, ledger, noise, coins, dtype
+        opened = rows, plan, ledger, noise, public_rng, dtype
         self._fit_part(*opened, origin=earlier, sites=sites, charge=charge)
         return self
 
@@ -273,8 +273,8 @@ class PrivateLinearModel(SparseCoefficients, CallbackSupportMixin, FittedInParts
             encode = self._prepare_targets(found)
             collected = DaskRows(X, y, encode, sample_weight, self.max_weight)
             return self._named(collected), collected.dtype
-        X, y = unquoted(validate_data, self, X, y, multi_output=False, **ACCEPTED)
-        with vigilant():
+        X, y = redacted(validate_data, self, X, y, multi_output=False, **ACCEPTED)
+        with strict_checks():
             encoded = self._prepare_targets(y)(y)
         weights = None
         if sample_weight is not None:
@@ -334,8 +334,8 @@ class PrivateLinearModel(SparseCoefficients, CallbackSupportMixin, FittedInParts
         named = first or hasattr(self, "feature_names_in_")
         if named or not in_order(X, y, self.n_features_in_, ACCEPTED["dtype"]):
             options = {"multi_output": False, "reset": first, **ACCEPTED}
-            X, y = unquoted(validate_data, self, X, y, **options)
-        with vigilant():
+            X, y = redacted(validate_data, self, X, y, **options)
+        with strict_checks():
             encoded = encode(y)
         weights = None
         if weighted:
@@ -351,14 +351,14 @@ class PrivateLinearModel(SparseCoefficients, CallbackSupportMixin, FittedInParts
                 f"{type(self).__name__} needs the rows themselves to predict, got Chunks; call it "
                 "once with each X_chunk."
             )
-        X = unquoted(validate_data, self, X, reset=False, **ACCEPTED)
-        with vigilant():
+        X = redacted(validate_data, self, X, reset=False, **ACCEPTED)
+        with strict_checks():
             scores = X @ self.coef_.T
         if sp.issparse(self.coef_):
             scores = scores.toarray() if sp.issparse(scores) else scores
             # Those of a regressor are one each.
             scores = scores[:, 0] if np.ndim(self.intercept_) == 0 else scores
-        with vigilant():
+        with strict_checks():
             return scores + self.intercept_
 
     @final

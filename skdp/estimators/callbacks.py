@@ -28,7 +28,7 @@ _PARTS = 100
 class FitTasks:
     """A fit as callbacks see it: a task with a hundred subtasks, each a hundredth of the budget.
 
-    How many questions a solver is going to ask is often not known before; how much it may spend is.
+    How many queries a solver is going to ask is often not known before; how much it may spend is.
     Callbacks get neither rows nor targets nor a model in between, which ``ScoringMonitor`` would
     publish exact scores of, and a wish to stop is not heard.
 

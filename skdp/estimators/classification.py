@@ -18,7 +18,7 @@ from ..preconditioning import balancing_offset
 from ..privacy.oracle import Oracle
 from ..privacy.rows.dask_rows import is_collection
 from ..privacy.rows.predictions import check_unweighted, lazily, summed
-from ..privacy.rows.reading import unquoted
+from ..privacy.rows.reading import redacted
 from ..problem.bounds import RowBounds
 from ..problem.problem import Problem
 from ..solvers import SOLVERS, ObjectivePerturbation, Solution
@@ -106,7 +106,7 @@ class PrivateLinearClassifier(ClassifierMixin, PrivateLinearModel, ABC):
         if not is_collection(X):
             # Apart, because predictions refuse rows in words of their own.
             predicted = self.predict(X)
-            return float(unquoted(accuracy_score, y, predicted, sample_weight=sample_weight))
+            return float(redacted(accuracy_score, y, predicted, sample_weight=sample_weight))
         check_unweighted(type(self).__name__, sample_weight)
         frozen = copy(self)
         right, n = summed(lambda X, y: np.array([np.sum(frozen.predict(X) == y), len(y)]), X, y)
@@ -217,13 +217,13 @@ class PrivateLinearClassifier(ClassifierMixin, PrivateLinearModel, ABC):
                 f"{name} needs classes=[...] when it is fitted from Chunks or DaskSites."
             )
         else:
-            unquoted(check_classification_targets, y)
+            redacted(check_classification_targets, y)
             warn_user(
                 f"{name} reads the set of classes off y, so a label that only one person has "
                 "becomes public. Pass classes=[...] with the labels that may occur.",
                 PrivacyLeakWarning,
             )
-            classes = unquoted(np.unique, y)
+            classes = redacted(np.unique, y)
         self._settle(classes)
         return self._encoder(classes)
 

@@ -11,7 +11,7 @@ from typing import Any, ClassVar, TypeAlias, final
 
 import numpy as np
 
-from ..preconditioning import Conditioner, with_class_prior
+from ..preconditioning import Preconditioner, with_class_prior
 from ..privacy.accounting.events import Event
 from ..privacy.accounting.ledger import Ledger, PrivacySpent
 from ..privacy.adjacency import Adjacency
@@ -58,7 +58,7 @@ class FittedInParts(CarriesBudgets, ABC):
     fit_intercept: bool
     intercept_scaling: float
     solver: str | Solver
-    precondition: str | Conditioner | None
+    precondition: str | Preconditioner | None
     horizon: int | None
     buffer: bool
     warm_start: bool | str
@@ -190,7 +190,7 @@ class FittedInParts(CarriesBudgets, ABC):
         plan: FitPlan,
         ledger: Ledger,
         noise: SecretNoise,
-        coins: np.random.Generator,
+        public_rng: np.random.Generator,
         dtype: np.dtype,
         *,
         origin: Origin = None,
@@ -209,30 +209,30 @@ class FittedInParts(CarriesBudgets, ABC):
             oracle = RemoteOracle(rows, ledger, plan.adjacency)
         else:
             oracle = open_oracle(rows, ledger, plan.adjacency, noise)
-        told = Announcements(self, ledger, rows.n_samples)
+        announced = Announcements(self, ledger, rows.n_samples)
         # Until there is more to say, the whole budget counts as spent.
         progress.parts.open(rows.n_samples, ledger)
         self._publish_receipt()
         try:
-            told.begin(callbacks=not progress.streaming)
+            announced.begin(callbacks=not progress.streaming)
             n = rows.n_samples
             total = self._total_weight(oracle, n, plan.total_weight) if plan.total_weight else n
             bounds = self._row_bounds(oracle, total) if released is None else released.bounds
             problem = self._stated(total, bounds, sparse=rows.sparse, weighted=rows.weighted)
-            problem = replace(problem, sites=sites, held=None if total == n else n)
+            problem = replace(problem, sites=sites, actual_rows=None if total == n else n)
             if origin is not None:
                 problem = replace(problem, initial=origin.start(problem))
             if plan.preconditioner is not None:
                 asked = oracle.for_problem(problem)
                 known = None if origin is None else origin.coordinates(bounds)
-                problem = plan.preconditioner.prepare(problem, asked, coins, known)
+                problem = plan.preconditioner.prepare(problem, asked, public_rng, known)
             if plan.class_counts:
                 problem = with_class_prior(problem, oracle, balanced=self._balanced)
             if solver.counts_rows:
                 problem = problem.by_rows()
-            solution = solver.solve(problem, oracle.for_problem(problem), coins)
+            solution = solver.solve(problem, oracle.for_problem(problem), public_rng)
             self._release(plan, problem, bounds, solution, dtype)
-            told.published()
+            announced.published()
         except BaseException as failure:
             spent, method = ledger.spent(), "partial_fit" if progress.streaming else "fit"
             failure.add_note(
@@ -246,7 +246,7 @@ class FittedInParts(CarriesBudgets, ABC):
             if charge is not None:
                 charge.settle(Receipt(ledger.receipt(), ledger.spent(), plan.adjacency))
             # Last, because callbacks may raise.
-            told.end()
+            announced.end()
 
     @final
     def _release(
@@ -292,8 +292,8 @@ class FittedInParts(CarriesBudgets, ABC):
         problem = replace(self._problem(n_samples, bounds), sparse=sparse)
         if not weighted or self._penalty_beside_mean:
             return problem
-        penalty = problem.regularizer.scaled(1.0 / float(self.max_weight))
-        return replace(problem, regularizer=penalty)
+        penalty = problem.penalty.scaled(1.0 / float(self.max_weight))
+        return replace(problem, penalty=penalty)
 
     @final
     def _total_weight(self, oracle: Oracle, n_samples: int, share: float) -> int:

@@ -102,8 +102,8 @@ class DPLassoRegressor(PrivateLinearRegressor):
         spend counts. Nobody checks that. Solvers that fit in one shot have no use for a start.
     verbose : int, default=0
         Whether to print, while fitting, what is asked and what has been spent, all of which is
-        public: 1 for a line at each new kind of question and each tenth of the budget, 2 for a
-        line at each question.
+        public: 1 for a line at each new kind of query and each tenth of the budget, 2 for a
+        line at each query.
     random_state : int, RandomState, Generator or None, default=None
         None draws the secret noise from the operating system. Anything else makes the fit
         reproducible, for tests, and warns that the guarantee does not hold against whoever knows
@@ -239,6 +239,6 @@ class DPLassoRegressor(PrivateLinearRegressor):
             n_samples=n_samples,
             n_features=self.n_features_in_,
             bounds=bounds,
-            regularizer=L1(self.alpha / bounds.target.half_width),
+            penalty=L1(self.alpha / bounds.target.half_width),
             constraint=NonNegative() if self.positive else Unconstrained(),
         )

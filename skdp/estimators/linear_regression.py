@@ -8,7 +8,7 @@ from typing import Any, ClassVar
 import numpy as np
 from sklearn.utils._param_validation import Interval
 
-from ..preconditioning.iterative_whitening import Looks
+from ..preconditioning.iterative_whitening import IterativeWhitening
 from ..problem.bounds import RowBounds
 from ..problem.constraints import Constraint, NonNegative, Unconstrained
 from ..problem.losses import Huber, Loss, Squared
@@ -76,13 +76,14 @@ class DPLinearRegression(PrivateLinearRegressor):
         ``TrackedGD(steps=50)`` sets its hyperparameters.
     constraint : Constraint, optional
         A set that the coefficients must lie in; the solver 'frank_wolfe' needs one, bounded.
-    precondition : {'auto', 'full'}, Looks or None, default='auto'
+    precondition : {'auto', 'full'}, IterativeWhitening or None, default='auto'
         Whether to spend a part of the budget on finding coordinates in which the features,
-        constant column included, are about white; see :class:`skdp.preconditioning.Looks`. It is
-        what learns directions in which the features vary little. ``'auto'`` does so unless the
-        rows are few, there are more than 2,000 features, or 1,000 in sparse rows, there is a
-        constraint, or another solver is asked for; ``'full'`` always does. The meaning of
-        ``alpha`` and of the published coefficients stays the same.
+        constant column included, are about white; see
+        :class:`skdp.preconditioning.IterativeWhitening`. It is what learns directions in which the
+        features vary little. ``'auto'`` does so unless the rows are few, there are more than 2,000
+        features, or 1,000 in sparse rows, there is a constraint, or another solver is asked for;
+        ``'full'`` always does. The meaning of ``alpha`` and of the published coefficients stays
+        the same.
     clip_predictions : bool, default=True
         Whether ``predict`` clips to ``target_bounds_``. The fit clips residuals, hence hardly sees
         the few rows for which a linear model leaves the bounds. This costs no privacy.
@@ -102,8 +103,8 @@ class DPLinearRegression(PrivateLinearRegressor):
         spend counts. Nobody checks that. Solvers that fit in one shot have no use for a start.
     verbose : int, default=0
         Whether to print, while fitting, what is asked and what has been spent, all of which is
-        public: 1 for a line at each new kind of question and each tenth of the budget, 2 for a
-        line at each question.
+        public: 1 for a line at each new kind of query and each tenth of the budget, 2 for a
+        line at each query.
     random_state : int, RandomState, Generator or None, default=None
         None draws the secret noise from the operating system. Anything else makes the fit
         reproducible, for tests, and warns that the guarantee does not hold against whoever knows
@@ -181,7 +182,7 @@ class DPLinearRegression(PrivateLinearRegressor):
         adjacency: str = "replace_one",
         solver: str | Solver = "auto",
         constraint: Constraint | None = None,
-        precondition: str | Looks | None = "auto",
+        precondition: str | IterativeWhitening | None = "auto",
         clip_predictions: bool = True,
         horizon: int | None = None,
         buffer: bool = True,
@@ -218,7 +219,7 @@ class DPLinearRegression(PrivateLinearRegressor):
             n_samples=n_samples,
             n_features=self.n_features_in_,
             bounds=bounds,
-            regularizer=L2(self.alpha / n_samples),
+            penalty=L2(self.alpha / n_samples),
             constraint=self._feasible().scaled(1 / bounds.target.half_width),
         )
 

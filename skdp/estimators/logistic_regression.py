@@ -10,7 +10,7 @@ import numpy as np
 from scipy.special import log_expit, log_softmax
 from sklearn.utils._param_validation import Interval
 
-from ..preconditioning import Conditioner
+from ..preconditioning import Preconditioner
 from ..privacy.rows.dask_rows import is_collection
 from ..privacy.rows.predictions import lazily
 from ..problem.bounds import RowBounds
@@ -83,7 +83,7 @@ class DPLogisticRegression(PrivateLinearClassifier):
         A configured instance such as ``GD(steps=50)`` sets its hyperparameters.
     constraint : Constraint, optional
         A set that the coefficients must lie in; the solver 'frank_wolfe' needs one, bounded.
-    precondition : {'auto', 'diagonal', 'full'}, Conditioner or None, default='auto'
+    precondition : {'auto', 'diagonal', 'full'}, Preconditioner or None, default='auto'
         Whether a tenth of the budget goes to bringing the rows to coordinates in which noise hurts
         less: centred and scaled (``'diagonal'``), also whitened (``'full'``), or left as they are
         (None). ``'auto'`` decides by n, d and budget for dense rows and damps frequent features of
@@ -106,8 +106,8 @@ class DPLogisticRegression(PrivateLinearClassifier):
         spend counts. Nobody checks that. Solvers that fit in one shot have no use for a start.
     verbose : int, default=0
         Whether to print, while fitting, what is asked and what has been spent, all of which is
-        public: 1 for a line at each new kind of question and each tenth of the budget, 2 for a
-        line at each question.
+        public: 1 for a line at each new kind of query and each tenth of the budget, 2 for a
+        line at each query.
     random_state : int, RandomState, Generator or None, default=None
         None draws the secret noise from the operating system. Anything else makes the fit
         reproducible, for tests, and warns that the guarantee does not hold against whoever knows
@@ -199,7 +199,7 @@ class DPLogisticRegression(PrivateLinearClassifier):
         adjacency: str = "replace_one",
         solver: str | Solver = "auto",
         constraint: Constraint | None = None,
-        precondition: str | Conditioner | None = "auto",
+        precondition: str | Preconditioner | None = "auto",
         horizon: int | None = None,
         buffer: bool = True,
         warm_start: bool | str = False,
@@ -271,6 +271,6 @@ class DPLogisticRegression(PrivateLinearClassifier):
             n_features=self.n_features_in_,
             bounds=bounds,
             class_weight=self._weights(),
-            regularizer=ElasticNet(1.0 / (n_samples * self.C), self.l1_ratio),
+            penalty=ElasticNet(1.0 / (n_samples * self.C), self.l1_ratio),
             constraint=Unconstrained() if self.constraint is None else self.constraint,
         )

@@ -16,11 +16,11 @@ from sklearn.base import RegressorMixin
 from sklearn.metrics import r2_score
 from sklearn.utils.metaestimators import available_if
 
-from ..preconditioning.iterative_whitening import Looks
+from ..preconditioning.iterative_whitening import IterativeWhitening
 from ..privacy.oracle import Oracle
 from ..privacy.rows.dask_rows import is_collection
 from ..privacy.rows.predictions import check_unweighted, lazily, summed
-from ..privacy.rows.reading import unquoted
+from ..privacy.rows.reading import redacted
 from ..problem.bounds import RowBounds, TargetBounds
 from ..problem.problem import Problem
 from ..solvers import FrankWolfe, Solution
@@ -50,7 +50,7 @@ class PrivateLinearRegressor(RegressorMixin, PrivateLinearModel, ABC):
     _parameter_constraints: ClassVar[dict[str, list[Any]]] = {
         **PrivateLinearModel._parameter_constraints,
         "target_bounds": [None, tuple, list, np.ndarray],
-        "precondition": [None, one_of("auto", "full"), Looks],
+        "precondition": [None, one_of("auto", "full"), IterativeWhitening],
         "clip_predictions": ["boolean"],
     }
 
@@ -104,7 +104,7 @@ class PrivateLinearRegressor(RegressorMixin, PrivateLinearModel, ABC):
         if not is_collection(X):
             # Apart, because predictions refuse rows in words of their own.
             predicted = self.predict(X)
-            return float(unquoted(r2_score, y, predicted, sample_weight=sample_weight))
+            return float(redacted(r2_score, y, predicted, sample_weight=sample_weight))
         check_unweighted(type(self).__name__, sample_weight)
         frozen, middle = copy(self), sum(self.target_bounds_) / 2
 

@@ -16,11 +16,11 @@ from ..privacy.accounting.gdp import mu
 from ..privacy.accounting.ledger import Ledger
 from ..privacy.adjacency import Adjacency
 from ..privacy.lock import Home
-from ..privacy.randomness import SecretNoise, public_coins, secret_noise
+from ..privacy.randomness import SecretNoise, public_generator, secret_noise
 from ..privacy.rows.base import ResidentRows
 from ..privacy.rows.buffer import RowBuffer
 from ..privacy.rows.call_digests import SeenCalls
-from ..problem.penalties import Regularizer
+from ..problem.penalties import Penalty
 from ..problem.problem import Problem
 from ..report.claims import Claim
 from ..solvers import Blocks, Solution
@@ -46,8 +46,8 @@ class Session(ABC):
     ----------
     noise : SecretNoise
         Source of the noise of all calls.
-    coins : Generator
-        Public coins of all calls.
+    public_rng : Generator
+        Public randomness of all calls.
 
     Attributes
     ----------
@@ -62,9 +62,9 @@ class Session(ABC):
     # Whether rows of several calls are answered together: one after another they cost less.
     shared: ClassVar[bool]
 
-    def __init__(self, noise: SecretNoise, coins: np.random.Generator) -> None:
+    def __init__(self, noise: SecretNoise, public_rng: np.random.Generator) -> None:
         self.noise = noise
-        self.coins = coins
+        self.public_rng = public_rng
         self.home = Home()
         self.claim: Claim | None = None
         self.calls = SeenCalls()
@@ -99,7 +99,7 @@ class BatchSession(Session):
         ledger = plan.ledger()
         self.set_aside(model, ledger)
         model._progress.seen += rows.n_samples
-        opened = rows, plan, ledger, self.noise, self.coins, rows.X.dtype
+        opened = rows, plan, ledger, self.noise, self.public_rng, rows.X.dtype
         model._fit_part(*opened, origin=released)
 
     def resume(self) -> None:
@@ -116,8 +116,8 @@ class BlockSession(Session):
         Where to cut.
     noise : SecretNoise
         Source of the noise of all calls.
-    coins : Generator
-        Public coins of all calls.
+    public_rng : Generator
+        Public randomness of all calls.
     least : int
         Least number of rows of the first block.
     horizon : int or None
@@ -132,13 +132,13 @@ class BlockSession(Session):
         self,
         solver: Blocks,
         noise: SecretNoise,
-        coins: np.random.Generator,
+        public_rng: np.random.Generator,
         *,
         least: int,
         horizon: int | None,
         sparse: bool,
     ) -> None:
-        super().__init__(noise, coins)
+        super().__init__(noise, public_rng)
         self._solver, self._least, self._horizon = solver, least, horizon
         self._sparse = sparse
         self._seen = 0
@@ -184,7 +184,7 @@ class BlockSession(Session):
         except BaseException:
             model._progress.parts.skip(block.n_samples)
             raise
-        opened = block, plan, ledger, self.noise, self.coins, block.X.dtype
+        opened = block, plan, ledger, self.noise, self.public_rng, block.X.dtype
         model._fit_part(*opened, origin=origin)
 
     def _next_cut(self) -> int:
@@ -205,8 +205,8 @@ class StreamingSession(Session):
         What it solves.
     noise : SecretNoise
         Source of its noise.
-    coins : Generator
-        Public coins of all calls.
+    public_rng : Generator
+        Public randomness of all calls.
     """
 
     shared: ClassVar[bool] = True
@@ -217,9 +217,9 @@ class StreamingSession(Session):
         plan: FitPlan,
         problem: Problem,
         noise: SecretNoise,
-        coins: np.random.Generator,
+        public_rng: np.random.Generator,
     ) -> None:
-        super().__init__(noise, coins)
+        super().__init__(noise, public_rng)
         self._stream, self._plan, self._problem = stream, plan, problem
         self._latest: Solution | None = None
         self._receipts = 0
@@ -286,7 +286,7 @@ def open_session(model: PrivateLinearModel, rows: ResidentRows) -> tuple[Session
         return _streaming(model, solver, rows), True
     if not isinstance(solver, Blocks):
         model._plan(rows.n_samples, rows.sparse, weighted=rows.weighted)
-        return BatchSession(secret_noise(model.random_state), _coins(model)), False
+        return BatchSession(secret_noise(model.random_state), _public_rng(model)), False
     if not model.buffer:
         raise ValueError(
             f"{name} needs buffer=True for the solver 'blocks', which keeps the rows of a block "
@@ -302,13 +302,13 @@ def open_session(model: PrivateLinearModel, rows: ResidentRows) -> tuple[Session
     model._plan(first, rows.sparse, weighted=rows.weighted)
     noise = secret_noise(model.random_state)
     session = BlockSession(
-        copy(solver), noise, _coins(model), least=least, horizon=horizon, sparse=rows.sparse
+        copy(solver), noise, _public_rng(model), least=least, horizon=horizon, sparse=rows.sparse
     )
     return session, True
 
 
-def _coins(model: PrivateLinearModel) -> np.random.Generator:
-    return public_coins(model.random_state)
+def _public_rng(model: PrivateLinearModel) -> np.random.Generator:
+    return public_generator(model.random_state)
 
 
 def _streaming(
@@ -343,15 +343,15 @@ def _streaming(
     plan = plan_stream(model, problem, solver, weighted=rows.weighted)
     ledger, adjacency = plan.ledger(), plan.adjacency
     noise = secret_noise(model.random_state)
-    coins = _coins(model)
+    public_rng = _public_rng(model)
     penalty = partial(_penalty, stated)
     claim = Claim.of_ledger(ledger, adjacency)
     model._charge(claim)
-    stream = Stream(problem, solver, ledger, adjacency, noise, coins, model.horizon, penalty)
-    session = StreamingSession(stream, plan, problem, noise, coins)
+    stream = Stream(problem, solver, ledger, adjacency, noise, public_rng, model.horizon, penalty)
+    session = StreamingSession(stream, plan, problem, noise, public_rng)
     session.claim = claim
     return session
 
 
-def _penalty(stated: Callable[[int], Problem], n_samples: int) -> Regularizer:
-    return stated(n_samples).regularizer
+def _penalty(stated: Callable[[int], Problem], n_samples: int) -> Penalty:
+    return stated(n_samples).penalty

@@ -14,7 +14,7 @@ from ..privacy.adjacency import Adjacency
 from ..privacy.randomness import SecretNoise
 from ..privacy.rows.base import ResidentRows
 from ..privacy.streams.stream_session import StreamOpening, StreamSession
-from ..problem.penalties import Regularizer
+from ..problem.penalties import Penalty
 from ..problem.problem import Problem
 from ..solvers.base import Solution
 from ..solvers.streaming import Learner, StreamingSolver
@@ -49,8 +49,8 @@ class Stream:
         Neighbouring relation: one row of the stream is replaced, or left out in its place.
     noise : SecretNoise
         Source of the noise.
-    coins : Generator
-        Public coins.
+    public_rng : Generator
+        Public randomness.
     horizon : int or None
         Number of rows that the stream will have at most, if it is known.
     penalty : callable, optional
@@ -79,16 +79,16 @@ class Stream:
         ledger: Ledger,
         adjacency: Adjacency,
         noise: SecretNoise,
-        coins: np.random.Generator,
+        public_rng: np.random.Generator,
         horizon: int | None,
-        penalty: Callable[[int], Regularizer] | None = None,
+        penalty: Callable[[int], Penalty] | None = None,
     ) -> None:
         if horizon is not None and horizon < 1:
             raise ValueError(
                 f"Stream needs a horizon of at least 1 row or None, got {shown(horizon)}."
             )
         self._problem, self._solver, self._penalty = problem, solver, penalty
-        self._adjacency, self._coins = adjacency, coins
+        self._adjacency, self._public_rng = adjacency, public_rng
         self._horizon, self._seen = horizon, 0
         self._receipts: list[tuple[int, Ledger]] = []
         length = horizon
@@ -163,7 +163,7 @@ class Stream:
                 self.learner.learn(self._session.release())
                 self._solution = self.learner.solution
                 if self._seen < self._end:
-                    self._session.ask(self.learner.question())
+                    self._session.ask(self.learner.request())
 
     def resume(self, noise: SecretNoise) -> None:
         """Go on after loading a checkpoint, with noise from this source."""
@@ -172,7 +172,7 @@ class Stream:
     def _open_part(self, length: int, ledger: Ledger, noise: SecretNoise) -> None:
         problem = replace(self._problem, n_samples=length)
         if self._penalty is not None:
-            problem = replace(problem, regularizer=self._penalty(self._seen + length))
+            problem = replace(problem, penalty=self._penalty(self._seen + length))
         self._solver.check(problem)
         self._solver.check_stream(problem)
         budget = Budget(ledger.remaining)
@@ -181,8 +181,8 @@ class Stream:
         session = StreamSession(opening, ledger, noise)
         self._receipts.append((length, ledger))
         self._learner = self._solver.learner(
-            problem, plan, opening.deviation, self._learner, self._coins
+            problem, plan, opening.deviation, self._learner, self._public_rng
         )
         self._solution = self._learner.solution
-        session.ask(self._learner.question())
+        session.ask(self._learner.request())
         self._session, self._end = session, self._seen + length

@@ -8,7 +8,7 @@ from typing import Any, ClassVar
 import numpy as np
 from sklearn.utils._param_validation import Interval
 
-from ..preconditioning import Conditioner
+from ..preconditioning import Preconditioner
 from ..problem.bounds import RowBounds
 from ..problem.constraints import Constraint, Unconstrained
 from ..problem.losses import Hinge, HuberisedHinge, Loss, OneVsRest, SquaredHinge
@@ -115,8 +115,8 @@ class DPSVMClassifier(PrivateLinearClassifier):
         spend counts. Nobody checks that. Solvers that fit in one shot have no use for a start.
     verbose : int, default=0
         Whether to print, while fitting, what is asked and what has been spent, all of which is
-        public: 1 for a line at each new kind of question and each tenth of the budget, 2 for a
-        line at each question.
+        public: 1 for a line at each new kind of query and each tenth of the budget, 2 for a
+        line at each query.
     random_state : int, RandomState, Generator or None, default=None
         None draws the secret noise from the operating system. Anything else makes the fit
         reproducible, for tests, and warns that the guarantee does not hold against whoever knows
@@ -211,7 +211,7 @@ class DPSVMClassifier(PrivateLinearClassifier):
         adjacency: str = "replace_one",
         solver: str | Solver = "auto",
         constraint: Constraint | None = None,
-        precondition: str | Conditioner | None = "auto",
+        precondition: str | Preconditioner | None = "auto",
         horizon: int | None = None,
         buffer: bool = True,
         warm_start: bool | str = False,
@@ -247,7 +247,7 @@ class DPSVMClassifier(PrivateLinearClassifier):
             n_features=self.n_features_in_,
             bounds=bounds,
             class_weight=self._weights(),
-            regularizer=ElasticNet(1.0 / (n_samples * self.C), float(self.penalty == "l1")),
+            penalty=ElasticNet(1.0 / (n_samples * self.C), float(self.penalty == "l1")),
             constraint=Unconstrained() if self.constraint is None else self.constraint,
         )
 

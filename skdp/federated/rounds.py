@@ -1,4 +1,4 @@
-"""When which nodes take part: drawn by public coins before anything is asked."""
+"""When which nodes take part: drawn by public randomness before anything is asked."""
 
 from __future__ import annotations
 
@@ -36,7 +36,7 @@ class Round:
 
 
 def most_activations(rounds: int, n_active: int, n_nodes: int, schedule: str) -> int:
-    """Largest number of rounds in which a node can be active, known before coins are thrown.
+    """Largest number of rounds in which a node can be active, known before anything is drawn.
 
     Parameters
     ----------
@@ -58,7 +58,7 @@ def draw_rounds(
     schedule: str,
     topology: Topology,
     dropout: float,
-    coins: np.random.Generator,
+    public_rng: np.random.Generator,
 ) -> list[Round]:
     """The whole schedule.
 
@@ -79,10 +79,10 @@ def draw_rounds(
     dropout : float
         Probability with which an active node fails before it has sent anything. The others go on
         without it.
-    coins : Generator
-        Public coins.
+    public_rng : Generator
+        Public randomness.
     """
-    graph = None if topology.complete else topology.edges(n_nodes, coins)
+    graph = None if topology.complete else topology.edges(n_nodes, public_rng)
     left = np.full(n_nodes, most_activations(rounds, n_active, n_nodes, schedule))
     everyone = np.arange(n_nodes)
     always: Round | None = None
@@ -91,15 +91,15 @@ def draw_rounds(
     for _ in range(rounds):
         edges = graph
         if schedule == "edges":
-            edges = _some_edges(graph, n_active, n_nodes, coins)
+            edges = _some_edges(graph, n_active, n_nodes, public_rng)
             active = np.unique(edges)
         elif n_active == n_nodes:
             active = everyone
         elif schedule == "random":
-            active = np.sort(coins.choice(n_nodes, size=n_active, replace=False))
+            active = np.sort(public_rng.choice(n_nodes, size=n_active, replace=False))
         else:
             if queue.size < n_active:
-                fresh = coins.permutation(n_nodes)
+                fresh = public_rng.permutation(n_nodes)
                 # Who is still in the queue comes first, and not twice in one round.
                 fresh = np.concatenate(
                     [fresh[~np.isin(fresh, queue)], fresh[np.isin(fresh, queue)]]
@@ -108,7 +108,7 @@ def draw_rounds(
             active, queue = np.sort(queue[:n_active]), queue[n_active:]
         active = active[left[active] > 0]
         if dropout:
-            active = active[coins.uniform(size=active.size) >= dropout]
+            active = active[public_rng.uniform(size=active.size) >= dropout]
         left[active] -= 1
         if active.size == n_nodes and schedule != "edges":
             always = always or Round(active, edges, Mixing(n_nodes, edges, active))
@@ -121,11 +121,11 @@ def draw_rounds(
 
 
 def _some_edges(
-    graph: np.ndarray | None, n_active: int, n_nodes: int, coins: np.random.Generator
+    graph: np.ndarray | None, n_active: int, n_nodes: int, public_rng: np.random.Generator
 ) -> np.ndarray:
     """Different edges, each set of them with the same probability."""
     n_edges = n_nodes * (n_nodes - 1) // 2 if graph is None else len(graph)
-    chosen = coins.choice(n_edges, size=min(n_edges, max(1, n_active // 2)), replace=False)
+    chosen = public_rng.choice(n_edges, size=min(n_edges, max(1, n_active // 2)), replace=False)
     if graph is not None:
         return graph[np.sort(chosen)]
     # The pair (i, j), i < j, has the number j (j - 1) / 2 + i.

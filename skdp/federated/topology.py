@@ -26,15 +26,15 @@ class Topology(ABC):
     complete: ClassVar[bool] = False
 
     @abstractmethod
-    def edges(self, n_nodes: int, coins: np.random.Generator) -> np.ndarray:
+    def edges(self, n_nodes: int, public_rng: np.random.Generator) -> np.ndarray:
         """Pairs of neighbours (i, j), i < j, each once; shape (n_edges, 2).
 
         Parameters
         ----------
         n_nodes : int
             Number of nodes.
-        coins : Generator
-            Public coins, for random graphs.
+        public_rng : Generator
+            Public randomness, for random graphs.
 
         Raises
         ------
@@ -49,9 +49,9 @@ class Complete(Topology):
 
     complete: ClassVar[bool] = True
 
-    def edges(self, n_nodes: int, coins: np.random.Generator) -> np.ndarray:
+    def edges(self, n_nodes: int, public_rng: np.random.Generator) -> np.ndarray:
         """All pairs."""
-        del coins
+        del public_rng
         return np.column_stack(np.triu_indices(n_nodes, 1))
 
 
@@ -59,9 +59,9 @@ class Complete(Topology):
 class Ring(Topology):
     """Everyone talks to the two next in a circle."""
 
-    def edges(self, n_nodes: int, coins: np.random.Generator) -> np.ndarray:
+    def edges(self, n_nodes: int, public_rng: np.random.Generator) -> np.ndarray:
         """Pairs of successors."""
-        del coins
+        del public_rng
         here = np.arange(n_nodes)
         return _tidy(np.column_stack([here, np.roll(here, -1)]))
 
@@ -70,9 +70,9 @@ class Ring(Topology):
 class Grid(Topology):
     """A rectangle, as near to a square as it gets; the last line may be shorter."""
 
-    def edges(self, n_nodes: int, coins: np.random.Generator) -> np.ndarray:
+    def edges(self, n_nodes: int, public_rng: np.random.Generator) -> np.ndarray:
         """Pairs of neighbours to the right and below."""
-        del coins
+        del public_rng
         width = isqrt(n_nodes - 1) + 1
         here = np.arange(n_nodes)
         right = here[(here + 1) % width != 0]
@@ -98,11 +98,11 @@ class ErdosRenyi(Topology):
         if not 0 < self.probability <= 1:
             raise ValueError(f"ErdosRenyi needs a probability in (0, 1], got {self.probability}.")
 
-    def edges(self, n_nodes: int, coins: np.random.Generator) -> np.ndarray:
+    def edges(self, n_nodes: int, public_rng: np.random.Generator) -> np.ndarray:
         """A random connected graph."""
         pairs = np.column_stack(np.triu_indices(n_nodes, 1))
         for _ in range(_MOST_DRAWS):
-            drawn = pairs[coins.uniform(size=len(pairs)) < self.probability]
+            drawn = pairs[public_rng.uniform(size=len(pairs)) < self.probability]
             if _connected(n_nodes, drawn):
                 return drawn
         raise ValueError(
@@ -170,9 +170,9 @@ class Adjacent(Topology):
         _connected_pairs(graph.neighbours)
         return graph
 
-    def edges(self, n_nodes: int, coins: np.random.Generator) -> np.ndarray:
+    def edges(self, n_nodes: int, public_rng: np.random.Generator) -> np.ndarray:
         """The pairs that talk."""
-        del coins
+        del public_rng
         if n_nodes != len(self.neighbours):
             raise ValueError(
                 f"Adjacent has {len(self.neighbours)} nodes and is asked about {n_nodes}; one for "

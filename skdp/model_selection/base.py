@@ -38,11 +38,11 @@ from ..privacy.accounting.run_laws import NegativeBinomial, Poisson, RunLaw
 from ..privacy.accounting.searches import account_for
 from ..privacy.adjacency import Adjacency
 from ..privacy.lock import in_turn
-from ..privacy.randomness import public_coins, secret_coins, secret_noise, secret_uniform
+from ..privacy.randomness import public_generator, secret_generator, secret_noise, secret_uniform
 from ..privacy.row_scores import NoisyScoring, row_score
 from ..privacy.rows.chunked import Chunks
 from ..privacy.rows.dask_rows import is_collection
-from ..privacy.rows.reading import unquoted
+from ..privacy.rows.reading import redacted
 from ..privacy.rows.weights import in_units_of
 from ..report.carrying import CarriesBudgets
 from ..report.ceiling import charge_for, covered
@@ -188,7 +188,7 @@ class PrivateSearch(ActsAsBest, CarriesBudgets, ABC):
         """Law of the number of runs, or that number if it is public."""
 
     @abstractmethod
-    def _candidate(self, k: int, coins: np.random.RandomState) -> dict[str, Any]:
+    def _candidate(self, k: int, public_rng: np.random.RandomState) -> dict[str, Any]:
         """Parameters of run k, drawn in secret unless all candidates are tried."""
 
     @final
@@ -228,13 +228,13 @@ class PrivateSearch(ActsAsBest, CarriesBudgets, ABC):
             kinds = calculi(made, y, rows)
             spend = partial(share_of, part, share)
             allowance = allow(who, made, kinds, self.step_shares, account.runs, spend)
-            seed = self._seeded(made, coins)
+            seed = self._seeded(made, public_rng)
             return Candidate(params, made, allowance, seed)
 
         noise = secret_noise(self.random_state)
-        coins = secret_coins(noise)
+        public_rng = secret_generator(noise)
         runs = law if isinstance(law, int) else law.draw(secret_uniform(noise))
-        drawn = [self._candidate(k, coins) for k in range(runs)]
+        drawn = [self._candidate(k, public_rng) for k in range(runs)]
         candidates = [candidate(params, account.of_run, fit_share, of_runs) for params in drawn]
         score_mu = account.score_mu(self.score_share if on_training_rows else 1.0)
         scoring = self._judge(X, y, held, score_mu)
@@ -303,11 +303,11 @@ class PrivateSearch(ActsAsBest, CarriesBudgets, ABC):
             raise ValueError(f"{who} requires y to be passed, but the target y is None.")
         if any(np.isscalar(given) or getattr(given, "ndim", 1) == 0 for given in (X, y)):
             raise ValueError(f"{who} needs rows and as many targets, got a scalar.")
-        X, y = unquoted(indexable, X, y)
-        y = unquoted(column_or_1d, y, warn=True)
-        unquoted(assert_all_finite, y, input_name="y", estimator_name=who)
+        X, y = redacted(indexable, X, y)
+        y = redacted(column_or_1d, y, warn=True)
+        redacted(assert_all_finite, y, input_name="y", estimator_name=who)
         if isinstance(self.estimator, PrivateLinearModel):
-            checked = unquoted(check_array, X, **ACCEPTED, estimator=who)
+            checked = redacted(check_array, X, **ACCEPTED, estimator=who)
             # Names of columns go on to the estimator.
             X = X if hasattr(X, "columns") else checked
         if sample_weight is not None:
@@ -329,18 +329,18 @@ class PrivateSearch(ActsAsBest, CarriesBudgets, ABC):
         if not self._reads_classes:
             return None
         # It may warn of the number of labels, which is public only if they are.
-        unquoted(check_classification_targets, y)
+        redacted(check_classification_targets, y)
         warn_user(
             f"{type(self).__name__} reads the set of classes off y, so a label that only one "
             "person has becomes public. Pass classes=[...] to the estimator with the labels that "
             "may occur.",
             PrivacyLeakWarning,
         )
-        return unquoted(np.unique, np.asarray(y))
+        return redacted(np.unique, np.asarray(y))
 
     @final
     def _split(self, n: int) -> tuple[np.ndarray | None, np.ndarray | None]:
-        """Positions to train on and to score on, by public coins and n alone."""
+        """Positions to train on and to score on, by public randomness and n alone."""
         if self._public or self.validation is None:
             return None, None
         held = round(n * float(self.validation))  # type: ignore[arg-type]
@@ -349,7 +349,7 @@ class PrivateSearch(ActsAsBest, CarriesBudgets, ABC):
                 f"{type(self).__name__} needs rows to train on and rows to score on; "
                 f"validation={self.validation} of {n} rows leaves none of one of them."
             )
-        order = public_coins(self.random_state).permutation(n)
+        order = public_generator(self.random_state).permutation(n)
         return np.sort(order[held:]), np.sort(order[:held])
 
     @final
@@ -362,7 +362,7 @@ class PrivateSearch(ActsAsBest, CarriesBudgets, ABC):
                 X_public, y_public = self.validation  # type: ignore[misc]
             except (TypeError, ValueError):
                 raise ValueError(f"{who} needs public validation rows as a pair (X, y).") from None
-            unquoted(check_consistent_length, X_public, y_public)
+            redacted(check_consistent_length, X_public, y_public)
             return PublicScoring(check_scoring(self.estimator, self.scoring), X_public, y_public)
         whole = self.estimator
         last = whole.steps[-1][1] if isinstance(whole, Pipeline) else whole
@@ -381,11 +381,11 @@ class PrivateSearch(ActsAsBest, CarriesBudgets, ABC):
         return NoisyScoring(score, X, y, mu, self.adjacency)
 
     @final
-    def _seeded(self, made: Any, coins: np.random.RandomState) -> int | None:
+    def _seeded(self, made: Any, public_rng: np.random.RandomState) -> int | None:
         """Seeds for a run, in tests: those of its steps are set, that of its score returned."""
         if self.random_state is None:
             return None
         for step in private_steps(made).values():
             if "random_state" in step.get_params(deep=False):
-                step.set_params(random_state=int(coins.randint(_SEEDS)))
-        return int(coins.randint(_SEEDS))
+                step.set_params(random_state=int(public_rng.randint(_SEEDS)))
+        return int(public_rng.randint(_SEEDS))

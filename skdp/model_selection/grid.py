@@ -173,6 +173,6 @@ class DPGridSearchCV(PrivateSearch):
         mean = 2.0 * points if self.n_iter is None else self.n_iter
         return law_of(self.law, mean, self.eta)
 
-    def _candidate(self, k: int, coins: np.random.RandomState) -> dict[str, Any]:
+    def _candidate(self, k: int, public_rng: np.random.RandomState) -> dict[str, Any]:
         grid = ParameterGrid(self.param_grid)
-        return grid[k if self.exhaustive else int(coins.randint(len(grid)))]
+        return grid[k if self.exhaustive else int(public_rng.randint(len(grid)))]

@@ -208,6 +208,6 @@ class DPRandomizedSearchCV(PrivateSearch):
     def _law(self) -> RunLaw:
         return law_of(self.law, self.n_iter, self.eta)
 
-    def _candidate(self, k: int, coins: np.random.RandomState) -> dict[str, Any]:
+    def _candidate(self, k: int, public_rng: np.random.RandomState) -> dict[str, Any]:
         del k
-        return next(iter(ParameterSampler(self.param_distributions, 1, random_state=coins)))
+        return next(iter(ParameterSampler(self.param_distributions, 1, random_state=public_rng)))

@@ -15,7 +15,7 @@ from ..preprocessing.base import PrivateTransformer
 from ..privacy.accounting.calculus import Calculus, GaussianDP, ZeroConcentratedDP
 from ..privacy.accounting.ledger import PrivacySpent
 from ..privacy.adjacency import Adjacency
-from ..privacy.rows.reading import vigilant
+from ..privacy.rows.reading import strict_checks
 from ..report.verdicts import TABLE, fitted_parts, problems_of, spends, walk
 from ..validation import check_parameters
 
@@ -140,7 +140,7 @@ def check_targets(estimator: Any, y: Any) -> None:
     last = estimator.steps[-1][1] if isinstance(estimator, Pipeline) else estimator
     if isinstance(last, PrivateLinearModel):
         check_parameters(last)
-        with vigilant():
+        with strict_checks():
             clone(last)._prepare_targets(y)(np.asarray(y))
 
 

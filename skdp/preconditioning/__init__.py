@@ -1,15 +1,15 @@
 """Conditioning: a private stage before the solver, one kind a file."""
 
-from .base import Conditioner
+from .base import Preconditioner
 from .class_prior import asks_for_counts, balancing_offset, with_class_prior
-from .frequency_scaling import Damping
-from .iterative_whitening import Looks
+from .frequency_scaling import FrequencyScaling
+from .iterative_whitening import IterativeWhitening
 from .whitening import Whitening
 
 __all__ = [
-    "Conditioner",
-    "Damping",
-    "Looks",
+    "FrequencyScaling",
+    "IterativeWhitening",
+    "Preconditioner",
     "Whitening",
     "asks_for_counts",
     "balancing_offset",

@@ -16,14 +16,14 @@ from ..problem.problem import Problem
 if TYPE_CHECKING:
     from ..privacy.oracle import Oracle
 
-__all__ = ["Conditioner", "mapped"]
+__all__ = ["Preconditioner", "mapped"]
 
 
 @dataclass(frozen=True)
-class Conditioner(ABC):
+class Preconditioner(ABC):
     """Spends a share of the budget to state the same problem in better coordinates.
 
-    Like a solver it is a deterministic function of the oracle's answers and of public coins.
+    Like a solver it is a deterministic function of the oracle's answers and of public randomness.
     ``takes_wide`` says whether it can take sparse rows of many features.
     """
 
@@ -54,7 +54,7 @@ class Conditioner(ABC):
         if problem.tied_to_coordinates:
             raise ValueError(
                 f"{name} needs a ridge penalty or none, and no constraint, got "
-                f"{problem.regularizer} and {problem.constraint}. Pass precondition=None."
+                f"{problem.penalty} and {problem.constraint}. Pass precondition=None."
             )
 
     def acts(self, problem: Problem, mu: float, *, known: bool) -> bool:
@@ -87,11 +87,11 @@ class Conditioner(ABC):
         problem : Problem
             In the user's coordinates.
         oracle : Oracle
-            Answers questions about the rows.
+            Answers queries about the rows.
         rng : Generator
-            Public coins.
+            Public randomness.
         known : RowMap, optional
-            Coordinates that this conditioner has released for rows like these, for example for
+            Coordinates that this preconditioner has released for rows like these, for example for
             those of an earlier part of a stream.
         """
         if problem.initial is None:
@@ -124,5 +124,5 @@ def mapped(problem: Problem, row_map: RowMap) -> Problem:
     return replace(
         problem,
         bounds=replace(old, intercept_value=constant, row_map=row_map),
-        regularizer=Tikhonov(root * factor) if root else problem.regularizer,
+        penalty=Tikhonov(root * factor) if root else problem.penalty,
     )

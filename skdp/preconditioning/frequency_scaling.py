@@ -10,12 +10,12 @@ import numpy as np
 
 from ..problem.bounds import RowMap
 from ..problem.problem import Problem
-from .base import Conditioner, mapped
+from .base import Preconditioner, mapped
 
 if TYPE_CHECKING:
     from ..privacy.oracle import Oracle
 
-__all__ = ["Damping"]
+__all__ = ["FrequencyScaling"]
 
 # Means at which a feature is halved, in units of the norm bound. Among several classes a frequent
 # feature tells less often which one it is.
@@ -28,7 +28,7 @@ _CONSTANT = 1 / 3
 
 
 @dataclass(frozen=True)
-class Damping(Conditioner):
+class FrequencyScaling(Preconditioner):
     r"""Rows ``z = a x - a m`` with ``a_j = 1 / (1 + m_j / half)``, never written out densely.
 
     Much of the length of a row of text is in words that nearly every text holds. They say little

@@ -11,12 +11,12 @@ import numpy as np
 from ..problem.bounds import RowMap
 from ..problem.penalties import Tikhonov
 from ..problem.problem import Problem
-from .base import Conditioner
+from .base import Preconditioner
 
 if TYPE_CHECKING:
     from ..privacy.oracle import Oracle
 
-__all__ = ["Looks"]
+__all__ = ["IterativeWhitening"]
 
 # So that a row at the bound is not scaled down by rounding.
 _LONGER = 1 + 1e-9
@@ -27,7 +27,7 @@ _SHARE_OF_A_FURTHER_LOOK = 0.125
 
 
 @dataclass(frozen=True)
-class Looks(Conditioner):
+class IterativeWhitening(Preconditioner):
     r"""Moments asked for repeatedly, each time in the coordinates released so far.
 
     The noise of a look is isotropic in the coordinates in which it is asked, and as large as the
@@ -109,7 +109,7 @@ class Looks(Conditioner):
         strength = sqrt(problem.strong_convexity)
         if strength > 0:
             penalty = Tikhonov(strength * matrix[: problem.n_features])
-            conditioned = replace(conditioned, regularizer=penalty)
+            conditioned = replace(conditioned, penalty=penalty)
         return conditioned
 
     @staticmethod
@@ -126,7 +126,7 @@ class Looks(Conditioner):
 
 
 def _matrix_of(row_map: RowMap, constant: float) -> np.ndarray:
-    """The matrix behind coordinates that this conditioner has released."""
+    """The matrix behind coordinates that this preconditioner has released."""
     matrix = row_map.jacobian()
     return np.vstack([matrix, -row_map.shift / constant]) if constant else matrix
 

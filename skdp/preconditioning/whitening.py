@@ -10,7 +10,7 @@ import numpy as np
 
 from ..problem.bounds import RowMap
 from ..problem.problem import Problem
-from .base import Conditioner, mapped
+from .base import Preconditioner, mapped
 
 if TYPE_CHECKING:
     from ..privacy.oracle import Oracle
@@ -25,7 +25,7 @@ _LEAST = 2.0
 
 
 @dataclass(frozen=True)
-class Whitening(Conditioner):
+class Whitening(Preconditioner):
     """Rows in coordinates of about equal size, and clipped to their typical length there.
 
     Gaussian noise is isotropic, so it hurts least where the signal is. A row whose length is

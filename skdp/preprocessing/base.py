@@ -21,7 +21,7 @@ from ..privacy.oracle_factory import open_oracle
 from ..privacy.randomness import secret_noise
 from ..privacy.rows.base import RowStore
 from ..privacy.rows.dense_rows import DenseRows
-from ..privacy.rows.reading import unquoted
+from ..privacy.rows.reading import redacted
 from ..privacy.rows.row_blocks import Rows
 from ..privacy.rows.sparse_rows import SparseRows
 from ..report.carrying import CarriesBudgets
@@ -76,7 +76,7 @@ class Transformer(CarriesBudgets, OneToOneFeatureMixin, TransformerMixin, BaseEs
                 "such as DPStandardScaler(with_mean=False), or X.toarray()."
             )
         options = {"dtype": [np.float64, np.float32], "copy": copy, "reset": reset}
-        X = unquoted(validate_data, self, X, accept_sparse=self._sparse and "csr", **options)
+        X = redacted(validate_data, self, X, accept_sparse=self._sparse and "csr", **options)
         # What pandas makes anew of a column may be read-only.
         entries = X.data if sp.issparse(X) else X
         return X.copy() if copy and not entries.flags.writeable else X

@@ -1,8 +1,8 @@
 """The oracle: the only door to rows.
 
-Every answer goes through one method, ``_release``, which prices the question from its own
+Every answer goes through one method, ``_release``, which prices the query from its own
 sensitivity, charges the ledger, and only then reads rows and adds noise. Who holds an oracle can
-ask the questions below and nothing else.
+ask the queries below and nothing else.
 """
 
 from __future__ import annotations
@@ -36,7 +36,7 @@ from .queries.residual_quantile import ResidualQuantileQuery
 from .queries.row_means import RowMeansQuery
 from .queries.sampled_difference import SampledDifferenceQuery
 from .queries.selection import SelectionQuery
-from .queries.site_gradients import SampledSiteGradientsQuery, SiteGradientsQuery, SiteQuestion
+from .queries.site_gradients import SampledSiteGradientsQuery, SiteGradientsQuery, SiteRequest
 from .queries.slope import SlopeQuery
 from .queries.total_weight import TotalWeightQuery
 from .queries.vertex import VertexQuery
@@ -73,7 +73,7 @@ class ColumnMoments(NamedTuple):
 
 
 class Oracle(ABC):
-    """Turns named questions into queries. Holds no rows.
+    """Turns named queries into queries. Holds no rows.
 
     Parameters
     ----------
@@ -91,10 +91,10 @@ class Oracle(ABC):
 
     @final
     def for_problem(self, problem: Problem) -> Self:
-        """An oracle with the same ledger, answering questions about this problem.
+        """An oracle with the same ledger, answering queries about this problem.
 
         A problem is public content: loss, bounds, weights and the number of rows to divide by are
-        part of the question. Sensitivities are derived from the very problem that is asked about,
+        part of the query. Sensitivities are derived from the very problem that is asked about,
         so that a solver may ask about another one than it was given, at the price of that one. It
         must not depend on rows, and its loss must be pointwise.
         """
@@ -176,7 +176,7 @@ class Oracle(ABC):
     def gradient_scale(self, *, spend: Spend, clip: float | None = None) -> float:
         """Standard deviation of the noise of such gradients, and of their norms; costs nothing.
 
-        It depends on public facts alone: the sensitivity of the question and the spend. A solver
+        It depends on public facts alone: the sensitivity of the query and the spend. A solver
         that wants noise of a certain size can find the spend for it, since the scale falls with the
         root of the spend.
         """
@@ -227,7 +227,7 @@ class Oracle(ABC):
         """
         problem = self._current()
         n_classes = max(2, problem.loss.n_scores) if by_class else 1
-        query = RowMeansQuery(problem.bounds, problem.n_samples, n_classes, problem.held)
+        query = RowMeansQuery(problem.bounds, problem.n_samples, n_classes, problem.actual_rows)
         scale = self._scale(query, spend)
         return Noisy(self._release(query, spend), scale)
 
@@ -241,7 +241,7 @@ class Oracle(ABC):
         """
         problem = self._current()
         sizes = problem.n_samples, problem.n_rows
-        query = MomentsQuery(problem.bounds, *sizes, full, problem.held)
+        query = MomentsQuery(problem.bounds, *sizes, full, problem.actual_rows)
         scale = self._scale(query, spend)
         return Noisy(query.matrix(self._release(query, spend)), scale)
 
@@ -310,7 +310,7 @@ class Oracle(ABC):
         """
         problem = self._current()
         sizes = problem.n_samples, problem.n_rows
-        query = NormalEquationsQuery(problem.bounds, *sizes, balance, problem.held)
+        query = NormalEquationsQuery(problem.bounds, *sizes, balance, problem.actual_rows)
         matrix, vector = query.parts(self._release(query, spend))
         return Noisy(matrix, self._scale(query, spend)), vector
 
@@ -371,8 +371,8 @@ class Oracle(ABC):
         ``trust`` has the fields of :class:`~skdp.privacy.mechanisms.site_noise.Trust` and
         ``shares`` says what each site pays of the spend. See :class:`SiteGradientsQuery`.
         """
-        question = SiteQuestion(self._current(), sites, active, W, clip)
-        return self._release(SiteGradientsQuery(question, Trust(*trust), edges, shares), spend)
+        request = SiteRequest(self._current(), sites, active, W, clip)
+        return self._release(SiteGradientsQuery(request, Trust(*trust), edges, shares), spend)
 
     @final
     def sampled_site_gradients(
@@ -385,8 +385,8 @@ class Oracle(ABC):
                 "Oracle.sampled_site_gradients needs a ledger that has reserved a block of them, "
                 f"got one with {type(block).__name__}; open it with calculus_for(...)."
             )
-        question = SiteQuestion(self._current(), sites, active, W, clip)
-        query = SampledSiteGradientsQuery(question, block.sampling_rate)
+        request = SiteRequest(self._current(), sites, active, W, clip)
+        query = SampledSiteGradientsQuery(request, block.sampling_rate)
         return self._release(query, Spend(block.unsampled_price))
 
     @final
@@ -394,8 +394,8 @@ class Oracle(ABC):
         """Standard deviation of the noise of such messages; costs nothing."""
         problem, block = self._current(), self._ledger.calculus
         assert isinstance(block, SubsampledGaussianDP)
-        question = SiteQuestion(problem, sites, np.zeros(1, int), problem.start()[None], clip)
-        row = question.gradient.bound * sites.n_sites / problem.n_samples
+        request = SiteRequest(problem, sites, np.zeros(1, int), problem.start()[None], clip)
+        row = request.gradient.bound * sites.n_sites / problem.n_samples
         return block.noise_multiplier * row / block.sampling_rate
 
     @final
@@ -444,7 +444,7 @@ class PrivateOracle(Oracle):
     Guarantees
     ----------
     - All answers together are (epsilon, delta)-DP with the ledger's epsilon and delta.
-    - A question that the ledger refuses reads nothing.
+    - A query that the ledger refuses reads nothing.
     - A failure after the charge leaves the charge standing.
     - Numerical accidents in single rows neither raise nor warn, whatever ``numpy.seterr`` says.
     - What noise is added to is a plain array of real numbers in double precision, so that nothing

@@ -1,7 +1,7 @@
-"""Secret noise and public coins, two streams that never meet.
+"""Secret noise and public randomness, two streams that never meet.
 
 Secret noise comes from the operating system by default. It lives in the oracle only, is never
-pickled, and is not shared with a forked child. Public coins drive choices that an observer may
+pickled, and is not shared with a forked child. Public randomness drive choices that an observer may
 see (a random starting direction, say); solvers hold them.
 """
 
@@ -26,8 +26,8 @@ __all__ = [
     "SecretNoise",
     "SeededNoise",
     "SystemNoise",
-    "public_coins",
-    "secret_coins",
+    "public_generator",
+    "secret_generator",
     "secret_noise",
     "secret_uniform",
 ]
@@ -267,7 +267,7 @@ def secret_uniform(noise: SecretNoise) -> float:
     return float(ndtr(noise.normal(1)[0]))
 
 
-def secret_coins(noise: SecretNoise) -> np.random.RandomState:
+def secret_generator(noise: SecretNoise) -> np.random.RandomState:
     """A secret generator for choices that depend on no rows, such as candidates of a search."""
     if isinstance(noise, SystemNoise):
         entropy = int.from_bytes(os.urandom(32), "little")
@@ -276,7 +276,7 @@ def secret_coins(noise: SecretNoise) -> np.random.RandomState:
     return np.random.RandomState(np.random.MT19937(np.random.SeedSequence(entropy)))
 
 
-def public_coins(random_state: type_of_random_state) -> np.random.Generator:
+def public_generator(random_state: type_of_random_state) -> np.random.Generator:
     """The generator for a solver's public choices, independent of the secret noise."""
     if random_state is None:
         return np.random.default_rng()

@@ -28,7 +28,7 @@ it is clipped by are computed with at most ``d + 16`` roundings for d entries, a
 
 Answers are then rounded to a public grid (see :mod:`skdp.privacy.mechanisms.noise_grid`), which
 moves neighbours apart by at most ``2^-16`` of the sensitivity. With ``2^-24`` and rounding of these
-numbers themselves it makes ``2^-15``, the margin of every question that is answered on a grid.
+numbers themselves it makes ``2^-15``, the margin of every query that is answered on a grid.
 """
 
 from __future__ import annotations

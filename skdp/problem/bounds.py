@@ -57,7 +57,7 @@ class RowBounds:
     row_map : RowMap, optional
         Public coordinates in which the bounded rows are used, without the intercept entry.
     feature_bound : float, optional
-        Bound on the size of each entry. Questions about single features clip entries to it; others
+        Bound on the size of each entry. Queries about single features clip entries to it; others
         do without.
     columns : tuple of int, optional
         Features that are kept, in this order; rows are cut to them before their norm is taken.

@@ -10,7 +10,7 @@ import numpy as np
 from .bounds import RowBounds
 from .constraints import Constraint, Unconstrained
 from .losses import Loss
-from .penalties import L2, ElasticNet, NoRegularizer, Regularizer
+from .penalties import L2, ElasticNet, NoPenalty, Penalty
 from .sites import Sites
 
 __all__ = ["Problem"]
@@ -25,7 +25,7 @@ _LONGER = 1 + 1e-9
 
 @dataclass(frozen=True)
 class Problem:
-    """Minimise ``1/n sum_i v_i c_i loss(y_i, <w, x~_i>) + regularizer(w')`` over a feasible set.
+    """Minimise ``1/n sum_i v_i c_i loss(y_i, <w, x~_i>) + penalty(w')`` over a feasible set.
 
     ``x~ = [x, intercept_value]`` with ``||x|| <= data_norm``; ``w'`` is w without the intercept
     row, which is neither penalised nor constrained. ``c_i`` is the public weight of the class of
@@ -49,7 +49,7 @@ class Problem:
         score; finite and non-negative, the largest between 1e-50 and 1e50.
     sparse : bool, default=False
         Whether the rows are stored sparsely.
-    regularizer : Regularizer, default=NoRegularizer()
+    penalty : Penalty, default=NoPenalty()
         Penalty.
     constraint : Constraint, default=Unconstrained()
         Feasible set.
@@ -58,7 +58,7 @@ class Problem:
         released. None starts at a point that depends on nothing but shapes.
     sites : Sites, optional
         Which rows lie at which site, if they do not lie all together.
-    held : int, optional
+    actual_rows : int, optional
         Number of rows, if it is not n because they are weighted.
 
     Raises
@@ -74,12 +74,12 @@ class Problem:
     bounds: RowBounds
     class_weight: tuple[float, ...] | None = None
     sparse: bool = False
-    regularizer: Regularizer = field(default_factory=NoRegularizer)
+    penalty: Penalty = field(default_factory=NoPenalty)
     constraint: Constraint = field(default_factory=Unconstrained)
     # Where one starts is not part of what is to be solved.
     initial: np.ndarray | None = field(default=None, compare=False)
     sites: Sites | None = None
-    held: int | None = None
+    actual_rows: int | None = None
 
     def __post_init__(self) -> None:
         for name in ("n_samples", "n_features"):
@@ -113,9 +113,9 @@ class Problem:
         return weights
 
     @property
-    def n_held(self) -> int:
+    def n_actual(self) -> int:
         """Number of rows, whatever they weigh."""
-        return self.n_samples if self.held is None else self.held
+        return self.n_samples if self.actual_rows is None else self.actual_rows
 
     @property
     def row_norm(self) -> float:
@@ -161,15 +161,15 @@ class Problem:
     @property
     def tied_to_coordinates(self) -> bool:
         """True if penalty or constraint mean something in the user's coordinates only."""
-        l2 = isinstance(self.regularizer, NoRegularizer | L2) or (
-            isinstance(self.regularizer, ElasticNet) and self.regularizer.l1_ratio == 0
+        l2 = isinstance(self.penalty, NoPenalty | L2) or (
+            isinstance(self.penalty, ElasticNet) and self.penalty.l1_ratio == 0
         )
         return not (l2 and isinstance(self.constraint, Unconstrained))
 
     @property
     def strong_convexity(self) -> float:
-        """Of the regularizer; the loss is not counted upon."""
-        return self.regularizer.strong_convexity
+        """Of the penalty; the loss is not counted upon."""
+        return self.penalty.strong_convexity
 
     @property
     def diameter(self) -> float:
@@ -246,10 +246,10 @@ class Problem:
 
     def by_rows(self) -> Problem:
         """A copy with sums that are divided by the number of rows, weighted or not."""
-        if self.held is None:
+        if self.actual_rows is None:
             return self
-        penalty = self.regularizer.scaled(self.n_samples / self.held)
-        return replace(self, n_samples=self.held, held=None, regularizer=penalty)
+        penalty = self.penalty.scaled(self.n_samples / self.actual_rows)
+        return replace(self, n_samples=self.actual_rows, actual_rows=None, penalty=penalty)
 
     def start(self) -> np.ndarray:
         """A feasible w: the initial one, or one that depends on nothing but shapes."""
@@ -261,9 +261,9 @@ class Problem:
         return w
 
     def prox(self, w: np.ndarray, step: float) -> np.ndarray:
-        """argmin_v ``||v - w||^2 / 2 + step * regularizer(v')``; the intercept stays."""
+        """argmin_v ``||v - w||^2 / 2 + step * penalty(v')``; the intercept stays."""
         out = w.copy()
-        out[: self.n_features] = self.regularizer.prox(w[: self.n_features], step)
+        out[: self.n_features] = self.penalty.prox(w[: self.n_features], step)
         return out
 
     def project(self, w: np.ndarray) -> np.ndarray:

@@ -91,8 +91,8 @@ class Sites:
         return cls(tuple(labels.tolist()), sizes, None if in_order else order)
 
     @classmethod
-    def equal(cls, n_samples: int, n_sites: int, coins: np.random.Generator) -> Sites:
-        """Sites of nearly equal size, rows assigned by public coins.
+    def equal(cls, n_samples: int, n_sites: int, public_rng: np.random.Generator) -> Sites:
+        """Sites of nearly equal size, rows assigned by public randomness.
 
         Parameters
         ----------
@@ -100,12 +100,12 @@ class Sites:
             Number of rows.
         n_sites : int
             Number of sites, between 1 and ``n_samples``.
-        coins : Generator
-            Public coins.
+        public_rng : Generator
+            Public randomness.
         """
         sizes = np.full(n_sites, n_samples // n_sites)
         sizes[: n_samples % n_sites] += 1
-        return cls(tuple(range(n_sites)), sizes, coins.permutation(n_samples))
+        return cls(tuple(range(n_sites)), sizes, public_rng.permutation(n_samples))
 
     @property
     def n_sites(self) -> int:

@@ -216,7 +216,7 @@ def _perturbed(receipts: Sequence[Receipt], delta: float | None) -> float:
 def _of_all_rows(receipt: Receipt) -> tuple[Event, ...]:
     """The events, if all rows took part in the same ones."""
     slices = receipt.slices()
-    return slices[0] if len(slices) == 1 and receipt.told else ()
+    return slices[0] if len(slices) == 1 and receipt.complete else ()
 
 
 def _squared(moves: float, noise: float) -> float:

@@ -127,7 +127,7 @@ class Receipt:
         return all(isinstance(event, GaussianEvent | PrefixSumEvent) for event in self.events)
 
     @property
-    def told(self) -> bool:
+    def complete(self) -> bool:
         """Whether the events say what every row took part in.
 
         Where several parts are remembered by the costliest of them, it is the costliest in every
@@ -168,7 +168,7 @@ class Receipt:
         asked most, as events about all rows. Where events do not say which rows that are, the
         (epsilon, delta) stays.
         """
-        slices = self.slices() if self.told else []
+        slices = self.slices() if self.complete else []
         events: tuple[Event, ...] = ()
         if len(slices) == 1 or (slices and self.exact):
             costliest = max(slices, key=lambda rows: sum(map(gaussian_price, rows)))
@@ -177,7 +177,7 @@ class Receipt:
 
     def gaussian_price(self) -> float:
         """The mu^2 for which the fit is mu-GDP; infinite if none is known."""
-        if not self.told:
+        if not self.complete:
             return 0.0 if self.nothing else inf
         return max(sum(gaussian_price(event) for event in rows) for rows in self.slices())
 
@@ -189,7 +189,7 @@ class Receipt:
         order : float
             Above 1.
         """
-        if not self.told:
+        if not self.complete:
             return 0.0 if self.nothing else inf
         return max(sum(renyi(event, order) for event in rows) for rows in self.slices())
 

@@ -11,7 +11,7 @@ import numpy as np
 from sklearn.utils._param_validation import Interval
 
 from ..problem.mirror_maps import Euclidean, MirrorMap, choose_mirror_map
-from ..problem.penalties import L2, ElasticNet, NoRegularizer
+from ..problem.penalties import L2, ElasticNet, NoPenalty
 from ..problem.problem import Problem
 from ..validation import check_hyperparameters, one_of
 from .base import Solution, Solver, name_of
@@ -24,7 +24,7 @@ __all__ = ["AccMD"]
 
 _HYPERPARAMETERS: dict[str, list[Any]] = {
     "steps": [None, Interval(Integral, 1, None, closed="left")],
-    "horizon": [None, Interval(Real, 0, None, closed="neither")],
+    "total_step_size": [None, Interval(Real, 0, None, closed="neither")],
     "clip": [None, Interval(Real, 1e-50, None, closed="both")],
     "radius": [None, Interval(Real, 0, None, closed="neither")],
     "geometry": [one_of("auto", "euclidean")],
@@ -32,8 +32,8 @@ _HYPERPARAMETERS: dict[str, list[Any]] = {
 
 # Accelerated steps are stable up to 4 / (3 L), heavy-ball steps at momentum 0.9 up to 3.8 / L.
 _STABLE = 0.35
-# Times the horizon of the least bound, because noise is not as bad as its bound. The bound itself
-# grows by 5/3.
+# Times the total step size of the least bound, because noise is not as bad as its bound. The bound
+# itself grows by 5/3.
 _BEYOND = 3.0
 
 
@@ -71,15 +71,16 @@ class AccMD(Solver):
     ----------
     steps : int, optional
         Number of gradients T.
-    horizon : float, optional
+    total_step_size : float, optional
         Sum of the alpha, in units of ``1 / (row_norm**2 * max_weight)``. By default three
         times what balances the reach of the set against the noise in the dual norm; in the
-        Euclidean geometry at most the horizon of ``gd``; at most what stable steps can cover.
+        Euclidean geometry at most the total step size of ``gd``; at most what stable steps can
+        cover.
     clip : float, optional
         Bound on the derivative of the loss, as for ``gd``.
     radius : float, optional
-        Public guess at the l2 distance of the solution from the start, from which the horizon
-        follows in the Euclidean geometry. It sets the size of steps and bounds nothing.
+        Public guess at the l2 distance of the solution from the start, from which the total step
+        size follows in the Euclidean geometry. It sets the size of steps and bounds nothing.
     geometry : {'auto', 'euclidean'}, default='auto'
         ``'auto'`` takes the geometry of the least error bound for the set and the number of
         features; there is a choice for l1 balls, simplices and l_p balls with p < 2 only.
@@ -97,7 +98,7 @@ class AccMD(Solver):
     """
 
     steps: int | None = None
-    horizon: float | None = None
+    total_step_size: float | None = None
     clip: float | None = None
     radius: float | None = None
     geometry: str = "auto"
@@ -126,13 +127,13 @@ class AccMD(Solver):
         # Of the mean of all gradients together.
         noise = oracle.gradient_scale(spend=budget.whole(), clip=clip)
         mirror = _mirror_map(problem, self.geometry)
-        horizon = self._horizon(problem, mirror, rule, budget.mu, noise * unit)
-        rate = 4 * horizon / (rule.steps * (rule.steps + 3)) * unit
+        total_step_size = self._total_step_size(problem, mirror, rule, budget.mu, noise * unit)
+        rate = 4 * total_step_size / (rule.steps * (rule.steps + 3)) * unit
         lipschitz = problem.loss.lipschitz
         # Clipping a bounded derivative shrinks the loss to about this share of itself.
         weight = 1.0 if isinf(lipschitz) else rule.clip / lipschitz
-        # The horizon is 0 in double precision where the set is hardly more than a point.
-        slow = min(1.0, rule.horizon / horizon) if horizon else 1.0
+        # The total step size is 0 in double precision where the set is hardly more than a point.
+        slow = min(1.0, rule.total_step_size / total_step_size) if total_step_size else 1.0
         space = _DualSpace(problem, mirror, weight, slow)
 
         y = z = problem.start()
@@ -147,7 +148,7 @@ class AccMD(Solver):
             y = r * z + (1 - r) * y
         return Solution(y, n_iter=rule.steps)
 
-    def _horizon(
+    def _total_step_size(
         self, problem: Problem, mirror: MirrorMap, rule: DescentRule, mu: float, noise: float
     ) -> float:
         r"""The error is at most ``V / H + H W^2 noise^2`` for the reach V and the width W.
@@ -156,17 +157,17 @@ class AccMD(Solver):
         ``sum alpha^2 E||xi||_*^2 / H``, which is of that order whatever T, as each of T gradients
         bears T times the variance of all together.
         """
-        if self.horizon is not None:
-            return self.horizon
+        if self.total_step_size is not None:
+            return self.total_step_size
         entries = problem.n_features * problem.loss.n_scores
         reach = mirror.reach(entries)
         if self.radius is not None and isinstance(mirror, Euclidean):
             reach = min(reach, 0.5 * self.radius * self.radius)
         best = _BEYOND * sqrt(reach) / (noise * mirror.width(entries)) if reach < inf else inf
         if isinstance(mirror, Euclidean) and self.radius is None:
-            best = min(best, rule.horizon)
+            best = min(best, rule.total_step_size)
         # The rule of one step without momentum is the largest stable step of heavy-ball descent.
-        largest = descent_rule(problem, mu, steps=1, clip=rule.clip, momentum=0.0).horizon
+        largest = descent_rule(problem, mu, steps=1, clip=rule.clip, momentum=0.0).total_step_size
         return min(best, _STABLE * largest * rule.steps * (rule.steps + 3) / 4)
 
 
@@ -175,7 +176,7 @@ class _DualSpace:
     """To and fro between weights and their duals, with the penalty and the intercept.
 
     The intercept is not constrained: its geometry is Euclidean, with steps ``slow`` times as long,
-    because a long horizon that a small set can bear is too long for what is not bounded.
+    because a long total step size that a small set can bear is too long for what is not bounded.
     """
 
     problem: Problem
@@ -204,8 +205,8 @@ class _DualSpace:
 
 
 def _mirror_map(problem: Problem, geometry: str) -> MirrorMap:
-    penalty = problem.regularizer
-    ridge = isinstance(penalty, NoRegularizer | L2) or (
+    penalty = problem.penalty
+    ridge = isinstance(penalty, NoPenalty | L2) or (
         isinstance(penalty, ElasticNet) and (penalty.alpha == 0 or penalty.l1_ratio == 0)
     )
     if geometry == "euclidean" or not ridge:

@@ -26,7 +26,7 @@ _HYPERPARAMETERS: dict[str, list[Any]] = {
     "noise": [None, Interval(Real, 0, None, closed="neither")],
     "norm_share": [Interval(Real, 0, 1, closed="neither")],
     "norms": [Interval(Integral, 1, None, closed="left")],
-    "horizon": [None, Interval(Real, 0, None, closed="neither")],
+    "total_step_size": [None, Interval(Real, 0, None, closed="neither")],
     "step": [None, Interval(Real, 0, None, closed="neither")],
     "clip": [None, Interval(Real, 1e-50, None, closed="both")],
     "momentum": [None, Interval(Real, 0, 1, closed="left")],
@@ -52,9 +52,9 @@ class AdaptiveGD(Solver):
     price behind is the last. The privacy filter charges every answer by the noise that it did bear.
 
     Steps are by default as long as their share of the budget. Then their lengths sum to the
-    horizon however many there are, and the noise that they put on w together is that of ``gd`` with
-    the same horizon, whatever the norms. The answer is a mean of the iterates that weighs later
-    ones more, as the number of steps is not known beforehand.
+    total step size however many there are, and the noise that they put on w together is that of
+    ``gd`` with the same total step size, whatever the norms. The answer is a mean of the iterates
+    that weighs later ones more, as the number of steps is not known beforehand.
 
     Works for every loss, every penalty and every constraint.
 
@@ -69,7 +69,7 @@ class AdaptiveGD(Solver):
         Most gradients; by default twice those of ``gd``, and fewer beyond mu = 2.
     fewest : int, optional
         Fewest gradients, which bounds the price of one; by default an eighth of ``steps``, more
-        beyond mu = 2, and no fewer than it takes to cover the horizon in stable steps.
+        beyond mu = 2, and no fewer than it takes to cover the total step size in stable steps.
     noise : float, optional
         Ratio nu of the noise of an entry to the noisy norm. By default such that a step costs as
         much as in ``gd`` when the norm is half the first one.
@@ -77,7 +77,7 @@ class AdaptiveGD(Solver):
         Share of mu^2 that is set aside for norms, in (0, 1).
     norms : int, default=40
         Most norms, asked for at even distances in ``steps``.
-    horizon : float, optional
+    total_step_size : float, optional
         Total step length, as for ``gd``.
     step : float, optional
         Length of every step in units of ``1 / (row_norm**2 * max_weight)``, in place of lengths
@@ -108,7 +108,7 @@ class AdaptiveGD(Solver):
     noise: float | None = None
     norm_share: float = 0.05
     norms: int = 40
-    horizon: float | None = None
+    total_step_size: float | None = None
     step: float | None = None
     clip: float | None = None
     momentum: float | None = None
@@ -157,10 +157,10 @@ class AdaptiveGD(Solver):
                 f"AdaptiveGD needs fewest <= steps, got fewest={self.fewest} and "
                 f"steps={self.steps}."
             )
-        if self.step is not None and self.horizon is not None:
+        if self.step is not None and self.total_step_size is not None:
             raise ValueError(
-                f"AdaptiveGD needs a step or a horizon, got step={self.step} and "
-                f"horizon={self.horizon}. Leave one of them out."
+                f"AdaptiveGD needs a step or a total step size, got step={self.step} and "
+                f"total_step_size={self.total_step_size}. Leave one of them out."
             )
 
     def solve(self, problem: Problem, oracle: Oracle, rng: np.random.Generator) -> Solution:
@@ -196,7 +196,7 @@ class AdaptiveGD(Solver):
             spend = oracle.budget.whole() if last else rest.fraction(share).whole()
             g = oracle.gradient(w, spend=spend, clip=clip)
             share = left if last else share
-            step = min((1 - rule.momentum) * rule.horizon * share, largest)
+            step = min((1 - rule.momentum) * rule.total_step_size * share, largest)
             step = unit * (self.step or step)
             moved = w - step * g + rule.momentum * (w - before)
             before, w = w, problem.project(problem.prox(moved, step * weight))
@@ -214,19 +214,19 @@ class AdaptiveGD(Solver):
         """The rule of even steps, the longest step, and the most and fewest steps."""
         given = {
             name: value
-            for name in ("horizon", "clip", "momentum")
+            for name in ("total_step_size", "clip", "momentum")
             if (value := getattr(self, name)) is not None
         }
         if self.steps is not None:
             given["steps"] = ceil(self.steps / 2)
         rule = descent_rule(problem, mu, **given)
         # The rule of one step without momentum is the largest stable step.
-        largest = descent_rule(problem, mu, steps=1, clip=rule.clip, momentum=0.0).horizon
+        largest = descent_rule(problem, mu, steps=1, clip=rule.clip, momentum=0.0).total_step_size
         steps, fewest = self.steps, self.fewest
         growth = max(1.0, mu / 2)
         if steps is None:
             steps = ceil(rule.steps * (1 + 1 / growth))
         if fewest is None:
-            stable = (1 - rule.momentum) * rule.horizon / largest
+            stable = (1 - rule.momentum) * rule.total_step_size / largest
             fewest = min(steps, ceil(max(steps * growth / 8, stable)))
         return rule, largest, steps, fewest

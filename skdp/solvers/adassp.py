@@ -12,7 +12,7 @@ from sklearn.utils._param_validation import Interval
 
 from ..problem.constraints import Unconstrained
 from ..problem.losses import Squared
-from ..problem.penalties import L2, ElasticNet, NoRegularizer, Tikhonov
+from ..problem.penalties import L2, ElasticNet, NoPenalty, Tikhonov
 from ..problem.problem import Problem
 from ..validation import check_hyperparameters, shown
 from .base import Solution, Solver
@@ -75,8 +75,8 @@ class AdaSSP(Solver):
         """Refuse hyperparameters outside their range, and what has no normal equations."""
         name = type(self).__name__
         check_hyperparameters(_HYPERPARAMETERS, self.get_params(), name)
-        penalty = problem.regularizer
-        ridge = isinstance(penalty, NoRegularizer | L2 | Tikhonov) or (
+        penalty = problem.penalty
+        ridge = isinstance(penalty, NoPenalty | L2 | Tikhonov) or (
             isinstance(penalty, ElasticNet) and penalty.l1_ratio == 0
         )
         if not (isinstance(problem.loss, Squared) and problem.bounds.target is not None):
@@ -91,7 +91,7 @@ class AdaSSP(Solver):
             )
 
     def solve(self, problem: Problem, oracle: Oracle, rng: np.random.Generator) -> Solution:
-        """Solve the normal equations; all of the budget goes to one question."""
+        """Solve the normal equations; all of the budget goes to one query."""
         del rng
         self.check(problem)
         moments, cross = oracle.normal_equations(balance=self.balance, spend=oracle.budget.whole())
@@ -103,7 +103,7 @@ class AdaSSP(Solver):
 
 def _penalty(problem: Problem) -> np.ndarray:
     """Hessian of the penalty, zero for the intercept."""
-    d, penalty = problem.n_features, problem.regularizer
+    d, penalty = problem.n_features, problem.penalty
     out = np.zeros((problem.n_rows, problem.n_rows))
     if isinstance(penalty, Tikhonov):
         out[:d, :d] = penalty.factor.T @ penalty.factor

@@ -37,9 +37,9 @@ class Solution:
 
 @dataclass(frozen=True)
 class Solver(ABC):
-    """A deterministic function of the oracle's answers and of public coins.
+    """A deterministic function of the oracle's answers and of public randomness.
 
-    Fields are hyperparameters. A solver asks the oracle questions and says what share of the
+    Fields are hyperparameters. A solver asks the oracle queries and says what share of the
     budget each answer may cost; it never states a sensitivity or a noise scale. Everything it
     returns is therefore post-processing of paid answers.
 
@@ -120,9 +120,9 @@ class Solver(ABC):
         problem : Problem
             Loss, penalty, constraint and public bounds.
         oracle : Oracle
-            Answers questions about the rows for a share of its budget.
+            Answers queries about the rows for a share of its budget.
         rng : Generator
-            Public coins.
+            Public randomness.
         """
 
     @classmethod

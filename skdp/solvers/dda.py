@@ -15,7 +15,7 @@ from ..federated import TOPOLOGIES, Adjacent, Mixing, Round, Topology, draw_roun
 from ..privacy.accounting.calculus import Calculus, SubsampledGaussianDP
 from ..privacy.sites.masks import exposure, exposure_of_all_pairs
 from ..problem.constraints import Box, NonNegative, Unconstrained
-from ..problem.penalties import L1, L2, ElasticNet, NoRegularizer
+from ..problem.penalties import L1, L2, ElasticNet, NoPenalty
 from ..problem.problem import Problem
 from ..problem.sites import Sites
 from ..validation import check_hyperparameters, one_of, shown
@@ -42,7 +42,7 @@ _HYPERPARAMETERS: dict[str, list[Any]] = {
     "dropout": [Interval(Real, 0, 1, closed="left")],
     "subsampling": [None, Interval(Real, 1e-12, 1, closed="both")],
     "clip": [None, Interval(Real, 1e-50, None, closed="both")],
-    "horizon": [None, Interval(Real, 0, None, closed="neither")],
+    "total_step_size": [None, Interval(Real, 0, None, closed="neither")],
     "momentum": [None, Interval(Real, 0, 1, closed="left")],
     "weights": [one_of("constant", "linear")],
     "gamma": [None, Interval(Real, 0, None, closed="neither")],
@@ -88,8 +88,8 @@ class DDA(Solver):
     with doubly stochastic weights, the penalty h, and the share iota of sites that are active. The
     answer is the mean of the iterates over sites and the last rounds. ``beta`` is heavy-ball
     momentum, 0 in the paper. Sites are the ``groups`` of ``fit``, or ``n_nodes`` sites of
-    equal size to which rows are assigned by public coins. The simulation runs in this process, all
-    sites of a round at once.
+    equal size to which rows are assigned by public randomness. The simulation runs in this
+    process, all sites of a round at once.
 
     **What is promised, and against whom.** Each site has an account of its own: any row of it is
     (epsilon, delta)-private, ``privacy_spent_`` is that of the site that has spent most, and
@@ -148,7 +148,7 @@ class DDA(Solver):
     gossip_steps : int, default=1
         How often sites average with their neighbours in a round.
     dropout : float, default=0.0
-        Probability with which an active site fails, by public coins, for simulations.
+        Probability with which an active site fails, by public randomness, for simulations.
     subsampling : float, optional
         Probability with which a row is drawn when its site is active, afresh and in secret; at
         least 1e-12. None
@@ -157,7 +157,7 @@ class DDA(Solver):
         Bound on the norm of the derivative of the loss of one row of full norm; by default the
         Lipschitz constant of the loss, and that of ``gd`` if there is none. Below the Lipschitz
         constant the penalty is scaled down alike.
-    horizon : float, optional
+    total_step_size : float, optional
         Total step length in units of ``1 / (row_norm**2 * max_weight)``; by default as far as noise
         allows.
     momentum : float, optional
@@ -165,7 +165,7 @@ class DDA(Solver):
     weights : {'constant', 'linear'}, default='constant'
         ``a_t = 1`` or ``a_t = t``.
     gamma : float, optional
-        ``gamma_t = gamma * t**gamma_growth``; by default constant, from the horizon.
+        ``gamma_t = gamma * t**gamma_growth``; by default constant, from the total step size.
     gamma_growth : float, default=0.0
         See above, in [0, 1].
     average : float, default=0.5
@@ -199,7 +199,7 @@ class DDA(Solver):
     dropout: float = 0.0
     subsampling: float | None = None
     clip: float | None = None
-    horizon: float | None = None
+    total_step_size: float | None = None
     momentum: float | None = None
     weights: str = "constant"
     gamma: float | None = None
@@ -321,7 +321,7 @@ class DDA(Solver):
         )
 
     def solve(self, problem: Problem, oracle: Oracle, rng: np.random.Generator) -> Solution:
-        """Minimise the problem; deterministic given the oracle's answers and public coins."""
+        """Minimise the problem; deterministic given the oracle's answers and public randomness."""
         self.check(problem)
         sites = problem.sites or Sites.equal(problem.n_samples, self._n_sites(problem), rng)
         mu = oracle.budget.mu
@@ -498,8 +498,8 @@ class Run:
             return solver.gamma
         rounds = len(self._schedule)
         unit = problem.row_norm**2 * problem.max_weight
-        horizon = solver.horizon
-        if horizon is None:
+        total_step_size = solver.total_step_size
+        if total_step_size is None:
             afforded = _NOISE * problem.row_norm * problem.max_weight
             afforded /= self._noise_of_mean() * sqrt(problem.n_rows)
             smoothness = problem.loss.smoothness
@@ -507,10 +507,10 @@ class Run:
             beta = self._momentum
             sweeps = rounds * self._participation
             stable = _STABLE * sweeps * (1 + beta) / (1 - beta) / curvature
-            horizon = min(afforded, stable)
+            total_step_size = min(afforded, stable)
         linear = solver.weights == "linear"
         whole = rounds * (rounds + 1) / 2 if linear else float(rounds)
-        gamma = participation * whole * unit / horizon
+        gamma = participation * whole * unit / total_step_size
         return gamma / rounds**solver.gamma_growth
 
     def _noise_of_mean(self) -> float:
@@ -584,7 +584,7 @@ class DualNodes:
         self.x = np.broadcast_to(self._start, self.z.shape).copy()
         # Maps that treat each entry by itself can be applied to all nodes at once.
         self._entrywise = isinstance(
-            problem.regularizer, NoRegularizer | L1 | L2 | ElasticNet
+            problem.penalty, NoPenalty | L1 | L2 | ElasticNet
         ) and isinstance(problem.constraint, Unconstrained | Box | NonNegative)
 
     def look(self, active: np.ndarray, penalty: float, gamma: float) -> np.ndarray:

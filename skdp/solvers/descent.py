@@ -20,7 +20,7 @@ class Descent:
     problem : Problem
         Penalty, constraint and public bounds.
     rule : DescentRule
-        Step size, as the horizon over the number of steps, momentum and clip.
+        Step size, as the total step size over the number of steps, momentum and clip.
     average : float
         Share of the planned steps whose iterates, the last ones, are averaged.
 
@@ -29,7 +29,7 @@ class Descent:
     w : ndarray
         The current iterate.
     clip : float
-        Bound on a row's gradient, for questions.
+        Bound on a row's gradient, for queries.
     step : float
         Step size without momentum.
     stride : float
@@ -42,7 +42,9 @@ class Descent:
         scale = problem.row_norm * problem.max_weight
         lipschitz = problem.loss.lipschitz
         self.clip = rule.clip * scale
-        self.step = (1 - rule.momentum) * rule.horizon / rule.steps / (problem.row_norm * scale)
+        self.step = (
+            (1 - rule.momentum) * rule.total_step_size / rule.steps / (problem.row_norm * scale)
+        )
         self.stride = self.step / (1 - rule.momentum)
         self.w = problem.start()
         self.n_steps = 0

@@ -66,7 +66,7 @@ class DualAveraging(Solver):
     the clip tends to the Lipschitz constant, steps grow in number and gain heavy-ball momentum,
     which makes this proximal gradient descent.
 
-    Made for the coordinates of :class:`skdp.preconditioning.Damping`.
+    Made for the coordinates of :class:`skdp.preconditioning.FrequencyScaling`.
 
     Parameters
     ----------

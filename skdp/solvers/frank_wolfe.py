@@ -13,7 +13,7 @@ from sklearn.utils._param_validation import Interval
 from ..privacy.accounting.calculus import Calculus, GaussianDP, ZeroConcentratedDP
 from ..problem.constraints import L1Ball, NonNegative, Simplex, Unconstrained
 from ..problem.losses import Squared
-from ..problem.penalties import L1, L2, ElasticNet, NoRegularizer
+from ..problem.penalties import L1, L2, ElasticNet, NoPenalty
 from ..problem.problem import Problem
 from ..validation import check_hyperparameters, shown
 from .base import Solution, name_of
@@ -51,7 +51,7 @@ _CLASSICAL = 5.0
 # inverse of the number of features.
 _ENTRY_OF_TEXT, _ENTRY = 0.07, 2.0
 # Penalties that are understood: they treat each coordinate alike.
-PENALTIES = (NoRegularizer, L1, L2, ElasticNet)
+PENALTIES = (NoPenalty, L1, L2, ElasticNet)
 # Share of the budget that goes to the slopes of intercepts.
 _INTERCEPT_SHARE = 0.05
 # Bound on the derivatives that intercepts are moved by, in units of bounded targets.
@@ -148,7 +148,7 @@ class FrankWolfe(OnlineFrankWolfe):
         name = type(self).__name__
         check_hyperparameters(_HYPERPARAMETERS, self.get_params(), name)
         ways = ways_of(problem)
-        if problem.bounds.row_map is not None or not isinstance(problem.regularizer, PENALTIES):
+        if problem.bounds.row_map is not None or not isinstance(problem.penalty, PENALTIES):
             raise ValueError(
                 f"{name} needs the user's coordinates, in which its set has vertices, got others. "
                 "Pass precondition=None."
@@ -390,7 +390,7 @@ def _l1_strength(problem: Problem) -> float:
     problem : Problem
         With its penalty.
     """
-    penalty = problem.regularizer
+    penalty = problem.penalty
     if isinstance(penalty, L1):
         return penalty.alpha
     return penalty.alpha * penalty.l1_ratio if isinstance(penalty, ElasticNet) else 0.0
@@ -493,7 +493,7 @@ class _Penalty:
     def of(cls, problem: Problem, clip: float) -> _Penalty:
         lipschitz = problem.loss.lipschitz
         weight = 1.0 if lipschitz == inf else clip / lipschitz
-        ridge = problem.regularizer.strong_convexity
+        ridge = problem.penalty.strong_convexity
         return cls(weight * ridge, weight * _l1_strength(problem), problem.max_weight)
 
     def scores(self, w: np.ndarray, ways: Ways) -> np.ndarray | None:

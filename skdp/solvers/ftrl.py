@@ -10,7 +10,7 @@ from typing import TYPE_CHECKING, Any, ClassVar
 import numpy as np
 from sklearn.utils._param_validation import Interval
 
-from ..privacy.streams.stream_plan import StreamPlan, StreamQuestion
+from ..privacy.streams.stream_plan import StreamPlan, StreamRequest
 from ..problem.losses import (
     Hinge,
     HuberisedHinge,
@@ -52,20 +52,20 @@ class _Family:
     """Clip and length of the noise in the weights, for rows of norm 1, by kind of loss.
 
     ``most`` bounds the standard deviation of the noise in the score of a row of full norm, and
-    ``horizon`` the total step length in units of the inverse squared norm of rows, beyond which
-    steps bring more of the noise of sampling than of progress.
+    ``total_step_size`` the total step size in units of the inverse squared norm of rows, beyond
+    which steps bring more of the noise of sampling than of progress.
     """
 
     clip: float
     reach: float
     most: float
-    horizon: float
+    total_step_size: float
     smoothness: float
 
 
-_LOG_ODDS = _Family(clip=0.5, reach=32.0, most=3.0, horizon=5e4, smoothness=0.25)
-_MARGIN = _Family(clip=0.5, reach=10.0, most=2.0, horizon=3e4, smoothness=1.0)
-_RESIDUAL = _Family(clip=0.1, reach=0.8, most=0.3, horizon=4e3, smoothness=1.0)
+_LOG_ODDS = _Family(clip=0.5, reach=32.0, most=3.0, total_step_size=5e4, smoothness=0.25)
+_MARGIN = _Family(clip=0.5, reach=10.0, most=2.0, total_step_size=3e4, smoothness=1.0)
+_RESIDUAL = _Family(clip=0.1, reach=0.8, most=0.3, total_step_size=4e3, smoothness=1.0)
 
 
 @dataclass(frozen=True)
@@ -184,7 +184,7 @@ class FTRL(StreamingSolver):
         # of the size of gradients, not of their bound.
         sampling = _OF_SAMPLING * family.clip / clip * sqrt(n) / length
         noise = hypot(deviation, sampling)
-        return min(score_noise / noise, family.horizon * clip / n)
+        return min(score_noise / noise, family.total_step_size * clip / n)
 
 
 class _Averaging(Learner):
@@ -207,11 +207,11 @@ class _Averaging(Learner):
         self._earlier = start.n_iter
         self._done = 0
 
-    def question(self) -> StreamQuestion:
+    def request(self) -> StreamRequest:
         """The gradient at the present iterate."""
         n, k = self._problem.n_samples, self._done
         rows = n * (k + 1) // self._batches - n * k // self._batches
-        return StreamQuestion(rows, self._w)
+        return StreamRequest(rows, self._w)
 
     def learn(self, answer: np.ndarray) -> None:
         """One step along what the sum has grown by."""

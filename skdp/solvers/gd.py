@@ -23,7 +23,7 @@ __all__ = ["GD"]
 
 _HYPERPARAMETERS: dict[str, list[Any]] = {
     "steps": [None, Interval(Integral, 1, None, closed="left")],
-    "horizon": [None, Interval(Real, 0, None, closed="neither")],
+    "total_step_size": [None, Interval(Real, 0, None, closed="neither")],
     "clip": [None, Interval(Real, 1e-50, None, closed="both")],
     "momentum": [None, Interval(Real, 0, 1, closed="left")],
     "average": [Interval(Real, 0, 1, closed="both")],
@@ -43,18 +43,18 @@ class GD(Solver):
     a convex Huberised loss. The answer is the mean of the last iterates. Momentum, step size, prox,
     projection and averaging are post-processing and cost nothing.
 
-    With even noise the noise accumulated over T steps of size eta depends on the *horizon* eta T
-    only, so more and smaller steps cost nothing but time. All defaults are functions of public
-    facts (see :func:`skdp.solvers.rules.descent_rule`).
+    With even noise the noise accumulated over T steps of size eta depends on the *total step size*
+    eta T only, so more and smaller steps cost nothing but time. All defaults are functions of
+    public facts (see :func:`skdp.solvers.rules.descent_rule`).
 
     Works for every loss, smooth or not, every penalty and every constraint. Slow where the features
-    are badly conditioned: directions of second moment below 1 / horizon are not learned.
+    are badly conditioned: directions of second moment below 1 / total step size are not learned.
 
     Parameters
     ----------
     steps : int, optional
         Number of gradients T; that of the shares if ``schedule`` is a tuple.
-    horizon : float, optional
+    total_step_size : float, optional
         Total step length, the sum of step sizes divided by 1 - momentum, in units of
         ``1 / (row_norm**2 * max_weight)``.
     clip : float, optional
@@ -89,7 +89,7 @@ class GD(Solver):
     descends: ClassVar[bool] = True
 
     steps: int | None = None
-    horizon: float | None = None
+    total_step_size: float | None = None
     clip: float | None = None
     momentum: float | None = None
     average: float = 0.5
@@ -125,7 +125,7 @@ class GD(Solver):
     def _rule(self, problem: Problem, mu: float) -> DescentRule:
         given = {
             name: value
-            for name in ("steps", "horizon", "clip", "momentum")
+            for name in ("steps", "total_step_size", "clip", "momentum")
             if (value := getattr(self, name)) is not None
         }
         if not isinstance(self.schedule, str):

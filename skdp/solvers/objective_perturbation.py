@@ -13,7 +13,7 @@ from sklearn.utils._param_validation import Interval
 from ..privacy.accounting.calculus import Calculus, PerturbedGaussianDP
 from ..problem.constraints import Unconstrained
 from ..problem.losses import HuberisedHinge, Logistic, SquaredHinge
-from ..problem.penalties import L2, ElasticNet, NoRegularizer, Tikhonov
+from ..problem.penalties import L2, ElasticNet, NoPenalty, Tikhonov
 from ..problem.problem import Problem
 from ..validation import check_hyperparameters, shown
 from .base import Solution, Solver, name_of
@@ -101,8 +101,8 @@ class ObjectivePerturbation(Solver):
                 f"{name} needs a smooth convex loss for two classes, got "
                 f"{name_of(problem.loss)}. {advice}."
             )
-        penalty = problem.regularizer
-        ridge = isinstance(penalty, NoRegularizer | L2 | Tikhonov) or (
+        penalty = problem.penalty
+        ridge = isinstance(penalty, NoPenalty | L2 | Tikhonov) or (
             isinstance(penalty, ElasticNet) and penalty.l1_ratio == 0
         )
         if not (ridge and isinstance(problem.constraint, Unconstrained)):
@@ -112,7 +112,7 @@ class ObjectivePerturbation(Solver):
             )
 
     def solve(self, problem: Problem, oracle: Oracle, rng: np.random.Generator) -> Solution:
-        """Minimise the problem; all of the budget goes to one question."""
+        """Minimise the problem; all of the budget goes to one query."""
         del rng
         self.check(problem)
         budget, clip = oracle.budget, self.clip

@@ -12,10 +12,10 @@ import numpy as np
 from sklearn.utils._param_validation import Interval
 
 from ..privacy.accounting.calculus import Calculus, GaussianDP, ZeroConcentratedDP
-from ..privacy.streams.stream_plan import StreamPlan, StreamQuestion
+from ..privacy.streams.stream_plan import StreamPlan, StreamRequest
 from ..problem.constraints import L1Ball, Polytope, Simplex
 from ..problem.losses import Logistic, OneVsRest, Sigmoid, Softmax
-from ..problem.penalties import L2, ElasticNet, NoRegularizer
+from ..problem.penalties import L2, ElasticNet, NoPenalty
 from ..problem.problem import Problem
 from ..validation import one_of
 from .base import Solution
@@ -112,7 +112,7 @@ class OnlineFrankWolfe(StreamingSolver, ABC):
         if _smooth_penalty(problem) is None:
             raise ValueError(
                 f"{name} needs a smooth penalty for streams, got "
-                f"{type(problem.regularizer).__name__}; use a ridge penalty, none, or 'ftrl'."
+                f"{type(problem.penalty).__name__}; use a ridge penalty, none, or 'ftrl'."
             )
         if self.noise == "gumbel" and not _choosable(problem):
             raise ValueError(
@@ -190,11 +190,11 @@ class _Stepping(Learner):
             self._taken = plan.releases
         self._before = self._w
 
-    def question(self) -> StreamQuestion:
+    def request(self) -> StreamRequest:
         """The recursive term, from the last two models."""
         left = self._problem.n_samples - self._steps * self._rows
         rows = min(self._rows, left)
-        return StreamQuestion(rows, self._w, self._before if self._steps else None, self._steps)
+        return StreamRequest(rows, self._w, self._before if self._steps else None, self._steps)
 
     def learn(self, answer: np.ndarray) -> None:
         """One step towards an extreme point."""
@@ -237,8 +237,8 @@ class _Stepping(Learner):
 
 def _smooth_penalty(problem: Problem) -> float | None:
     """Its strength as a ridge penalty; None if it is of another kind."""
-    penalty = problem.regularizer
-    if isinstance(penalty, NoRegularizer):
+    penalty = problem.penalty
+    if isinstance(penalty, NoPenalty):
         return 0.0
     ridge = isinstance(penalty, L2) or (isinstance(penalty, ElasticNet) and penalty.l1_ratio == 0)
     return penalty.strong_convexity if ridge else None

@@ -25,7 +25,7 @@ __all__ = ["PPM"]
 _HYPERPARAMETERS: dict[str, list[Any]] = {
     "stages": [Interval(Integral, 1, None, closed="left")],
     "steps": [None, Interval(Integral, 1, None, closed="left")],
-    "horizon": [None, Interval(Real, 0, None, closed="neither")],
+    "total_step_size": [None, Interval(Real, 0, None, closed="neither")],
     "clip": [None, Interval(Real, 1e-50, None, closed="both")],
     "momentum": [None, Interval(Real, 0, 1, closed="left")],
     "schedule": [one_of("uniform"), tuple, list],
@@ -46,19 +46,19 @@ class PPM(Solver):
     brought back to that ball. The model's quadratic and all else carry no data: the T gradients are
     all that is paid for.
 
-    lambda is ``horizon / K``: K exact stages go as far as gradient descent of that total step
-    length does, and the noise of T gradients moves the answer about as far as it does there.
+    lambda is ``total step size / K``: K exact stages go as far as gradient descent of that total
+    step length does, and the noise of T gradients moves the answer about as far as it does there.
 
     Works for every loss, smooth or not, every penalty and every constraint. The model is convex
-    also for losses that are not, provided that ``stages >= horizon * loss.smoothness``; with fewer
-    stages there is no more to rely on than in gradient descent.
+    also for losses that are not, provided that ``stages >= total step size * loss.smoothness``;
+    with fewer stages there is no more to rely on than in gradient descent.
 
     When it does not work: for smooth convex losses there is nothing to gain over ``gd``, and the
     long first steps of each stage and its own mean cost a little, most where budgets are small.
     Many stages with few steps each do not reach the minimiser of their model, so that the total
-    length falls short of the horizon: for the mean of ``|w_j - y_j|^5 / 5`` between 2,000 and
-    512,000 rows the excess risk fell with exponent .63 where 1.25 is promised, that of ``gd`` with
-    .74. More steps help, fewer stages help only where rows are few.
+    length falls short of the total step size: for the mean of ``|w_j - y_j|^5 / 5`` between 2,000
+    and 512,000 rows the excess risk fell with exponent .63 where 1.25 is promised, that of ``gd``
+    with .74. More steps help, fewer stages help only where rows are few.
 
     Parameters
     ----------
@@ -66,7 +66,7 @@ class PPM(Solver):
         Number of proximal points K.
     steps : int, optional
         Number of gradients T of all stages together, rounded up to a multiple of K.
-    horizon : float, optional
+    total_step_size : float, optional
         ``K lambda`` in units of ``1 / (row_norm**2 * max_weight)``.
     clip : float, optional
         Bound on the derivative of the loss, as for ``gd``.
@@ -91,7 +91,7 @@ class PPM(Solver):
 
     stages: int = 5
     steps: int | None = None
-    horizon: float | None = None
+    total_step_size: float | None = None
     clip: float | None = None
     momentum: float | None = None
     schedule: str | tuple[float, ...] = "uniform"
@@ -118,10 +118,12 @@ class PPM(Solver):
         scale = problem.row_norm * problem.max_weight
         unit, lipschitz = 1 / (problem.row_norm * scale), problem.loss.lipschitz
         # The rule of one step without momentum is the largest stable step.
-        largest = descent_rule(problem, budget.mu, steps=1, clip=rule.clip, momentum=0.0).horizon
+        largest = descent_rule(
+            problem, budget.mu, steps=1, clip=rule.clip, momentum=0.0
+        ).total_step_size
         stage = _Stage(
             problem,
-            reach=rule.horizon / self.stages * unit,
+            reach=rule.total_step_size / self.stages * unit,
             longest=largest * unit,
             momentum=rule.momentum,
             clip=rule.clip * scale,
@@ -141,7 +143,7 @@ class PPM(Solver):
     def _rule(self, problem: Problem, mu: float) -> DescentRule:
         given = {
             name: value
-            for name in ("steps", "horizon", "clip", "momentum")
+            for name in ("steps", "total_step_size", "clip", "momentum")
             if (value := getattr(self, name)) is not None
         }
         return descent_rule(problem, mu, **given)

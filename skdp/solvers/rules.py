@@ -28,7 +28,7 @@ class DescentRule:
     ----------
     steps : int
         Number of gradients.
-    horizon : float
+    total_step_size : float
         Total step length in units of ``1 / (row_norm**2 * max_weight)``.
     clip : float
         Bound on a row's gradient in units of ``row_norm * max_weight``.
@@ -37,7 +37,7 @@ class DescentRule:
     """
 
     steps: int
-    horizon: float
+    total_step_size: float
     clip: float
     momentum: float
 
@@ -82,18 +82,18 @@ def descent_rule(
     mu: float,
     *,
     steps: int | None = None,
-    horizon: float | None = None,
+    total_step_size: float | None = None,
     clip: float | None = None,
     momentum: float | None = None,
 ) -> DescentRule:
     """The rule for a problem and a budget; what is given is kept and the rest follows it.
 
     Noise in the score of a row after a total step length tau is at most ``2 clip tau / (n mu)``
-    in the units of :class:`DescentRule`, whatever the dimension: the horizon is what keeps this
-    at a constant, capped by what the steps can cover stably. Small budgets thus stop early, which
-    acts like a ridge. At budgets so large that hardly any privacy is left (mu > 2) the clip tends
-    to the Lipschitz constant and steps grow in number and momentum, towards the solution without
-    privacy.
+    in the units of :class:`DescentRule`, whatever the dimension: the total step size is what keeps
+    this at a constant, capped by what the steps can cover stably. Small budgets thus stop early,
+    which acts like a ridge. At budgets so large that hardly any privacy is left (mu > 2) the clip
+    tends to the Lipschitz constant and steps grow in number and momentum, towards the solution
+    without privacy.
 
     Parameters
     ----------
@@ -101,7 +101,7 @@ def descent_rule(
         Loss and public sizes.
     mu : float
         Gaussian-DP parameter of the budget.
-    steps, horizon, clip, momentum
+    steps, total_step_size, clip, momentum
         Given hyperparameters, see :class:`DescentRule`.
     """
     family = _family(problem)
@@ -119,15 +119,15 @@ def descent_rule(
         steps = ceil(family.steps * sqrt(growth))
     if momentum is None:
         momentum = 1 - 0.1 / sqrt(growth)
-    if horizon is None:
+    if total_step_size is None:
         share, reach = 0.0, min(lipschitz, family.reach)
         if reach > family.clip:
             share = min(1.0, max(0.0, (clip - family.clip) / (reach - family.clip)))
         stride = family.stride ** (1 - share) * family.stride_unclipped**share
         covered = 0.1 * stride * steps / (1 - momentum)
         afforded = family.score_noise * evidence / (2 * clip) if clip < inf else covered
-        horizon = min(covered, afforded)
-    return DescentRule(steps, horizon, clip, momentum)
+        total_step_size = min(covered, afforded)
+    return DescentRule(steps, total_step_size, clip, momentum)
 
 
 def check_clip(solver: str, clip: float | None, problem: Problem) -> None:

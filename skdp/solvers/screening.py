@@ -10,12 +10,12 @@ from typing import TYPE_CHECKING, Any, ClassVar
 import numpy as np
 from sklearn.utils._param_validation import Interval
 
-from ..preconditioning.iterative_whitening import Looks
+from ..preconditioning.iterative_whitening import IterativeWhitening
 from ..privacy.accounting.calculus import Calculus, GaussianDP, ZeroConcentratedDP
 from ..problem.bounds import RowBounds
 from ..problem.constraints import Box, NonNegative, Unconstrained
 from ..problem.losses import Squared
-from ..problem.penalties import NoRegularizer, Tikhonov
+from ..problem.penalties import NoPenalty, Tikhonov
 from ..problem.problem import Problem
 from ..validation import check_hyperparameters, shown
 from .base import Solution, Solver
@@ -68,8 +68,8 @@ class Screening(Solver):
        noise (:class:`skdp.privacy.queries.selection.SelectionQuery`) or, where no good bound b on
        single entries is known, Gaussian noise on the whole vector of sums;
     3. the coefficients of the selected features are fitted anew by
-       :class:`skdp.preconditioning.Looks` and :class:`skdp.solvers.TrackedGD`, with rows cut to
-       these features and hence as short as ``b sqrt(k)``.
+       :class:`skdp.preconditioning.IterativeWhitening` and :class:`skdp.solvers.TrackedGD`, with
+       rows cut to these features and hence as short as ``b sqrt(k)``.
 
     Penalty and constraint are applied last, without further cost, to the quadratic function whose
     minimum is the fit and whose curvature is the moment matrix that the looks have released. If
@@ -118,7 +118,7 @@ class Screening(Solver):
                 "Screening needs a constraint on each coefficient alone that allows zero, such as "
                 f"NonNegative(), or none, got {shown(box)}. Use the solver 'gd'."
             )
-        if problem.bounds.row_map is not None or isinstance(problem.regularizer, Tikhonov):
+        if problem.bounds.row_map is not None or isinstance(problem.penalty, Tikhonov):
             raise ValueError(
                 "Screening needs the user's features, which it selects, got rows in other "
                 "coordinates. Pass precondition=None."
@@ -138,12 +138,12 @@ class Screening(Solver):
         return GaussianDP() if all_fit else ZeroConcentratedDP()
 
     def solve(self, problem: Problem, oracle: Oracle, rng: np.random.Generator) -> Solution:
-        """Minimise the problem; deterministic given the oracle's answers and public coins."""
+        """Minimise the problem; deterministic given the oracle's answers and public randomness."""
         self.check(problem)
         budget, d = oracle.budget, problem.n_features
         k = 2 * ceil(0.3 * sqrt(problem.n_samples * budget.mu)) if self.k is None else self.k
         k = min(k, d, _MOST_SELECTED)
-        if problem.n_samples * budget.mu < Looks().least and d <= _FEW * k:
+        if problem.n_samples * budget.mu < IterativeWhitening().least and d <= _FEW * k:
             return GD().solve(problem, oracle, rng)
         if k == d:
             return self._fitted(problem, oracle, rng, np.arange(d))
@@ -166,8 +166,8 @@ class Screening(Solver):
         """The fit on some features alone, as a w of the whole problem."""
         k, constant = selected.size, problem.bounds.intercept_value
         penalised = _restricted(problem, selected)
-        plain = replace(penalised, regularizer=NoRegularizer(), constraint=Unconstrained())
-        conditioned = Looks().prepare(plain, oracle.for_problem(plain), rng)
+        plain = replace(penalised, penalty=NoPenalty(), constraint=Unconstrained())
+        conditioned = IterativeWhitening().prepare(plain, oracle.for_problem(plain), rng)
         row_map = conditioned.bounds.row_map
         # Without looks the penalty is met on the way.
         final = penalised if row_map is None else conditioned

@@ -25,7 +25,7 @@ __all__ = ["Spider"]
 
 _HYPERPARAMETERS: dict[str, list[Any]] = {
     "steps": [None, Interval(Integral, 1, None, closed="left")],
-    "horizon": [None, Interval(Real, 0, None, closed="neither")],
+    "total_step_size": [None, Interval(Real, 0, None, closed="neither")],
     "clip": [None, Interval(Real, 1e-50, None, closed="both")],
     "momentum": [None, Interval(Real, 0, 1, closed="left")],
     "average": [Interval(Real, 0, 1, closed="both")],
@@ -87,7 +87,7 @@ class Spider(Solver):
     ----------
     steps : int, optional
         Largest number of steps in all rounds together.
-    horizon : float, optional
+    total_step_size : float, optional
         Total step length, as for gradient descent.
     clip : float, optional
         Bound on a row's gradient, as for gradient descent.
@@ -130,7 +130,7 @@ class Spider(Solver):
     descends: ClassVar[bool] = True
 
     steps: int | None = None
-    horizon: float | None = None
+    total_step_size: float | None = None
     clip: float | None = None
     momentum: float | None = None
     average: float = 0.5
@@ -219,7 +219,7 @@ class Spider(Solver):
             return self._by_theory(problem, oracle)
         given = {
             name: value
-            for name in ("steps", "horizon", "clip", "momentum")
+            for name in ("steps", "total_step_size", "clip", "momentum")
             if (value := getattr(self, name)) is not None
         }
         rule = descent_rule(problem, oracle.budget.mu, **given)
@@ -283,7 +283,7 @@ class Spider(Solver):
         if self.kappa is not None:
             return self.kappa
         # In the units of the rule the clip is what a gradient may be, and moves w this far.
-        distance = min(problem.diameter * problem.row_norm, rule.horizon * rule.clip)
+        distance = min(problem.diameter * problem.row_norm, rule.total_step_size * rule.clip)
         unit = problem.row_norm**2 * problem.max_weight
         return 2.0 if problem.strong_convexity / unit * distance >= rule.clip else 1.0
 
@@ -294,8 +294,8 @@ class Spider(Solver):
         scale = problem.row_norm * problem.max_weight
         clip = min(problem.loss.lipschitz, inf if self.clip is None else self.clip)
         # 2 / (7 L), so that a step as long as the target allows is G_k / (4 L).
-        horizon = 2 * problem.row_norm * scale / (7 * problem.smoothness)
-        descent = Descent(problem, DescentRule(1, horizon, clip, 0.0), self.average)
+        total_step_size = 2 * problem.row_norm * scale / (7 * problem.smoothness)
+        descent = Descent(problem, DescentRule(1, total_step_size, clip, 0.0), self.average)
         rounds, top, decay, floor = self._constants(problem, oracle.budget.mu, clip * scale)
         if floor >= top:
             warn_user(

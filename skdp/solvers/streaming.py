@@ -8,7 +8,7 @@ from typing import TYPE_CHECKING
 
 import numpy as np
 
-from ..privacy.streams.stream_plan import StreamPlan, StreamQuestion
+from ..privacy.streams.stream_plan import StreamPlan, StreamRequest
 from ..problem.problem import Problem
 from .base import Solution, Solver
 
@@ -28,8 +28,8 @@ class Learner(ABC):
     """
 
     @abstractmethod
-    def question(self) -> StreamQuestion:
-        """Question about the rows of the next batch."""
+    def request(self) -> StreamRequest:
+        """Query about the rows of the next batch."""
 
     @abstractmethod
     def learn(self, answer: np.ndarray) -> None:
@@ -118,7 +118,7 @@ class StreamingSolver(Solver, ABC):
         before : Learner or None
             Of this solver, at the end of a stream that this one goes on from.
         rng : Generator
-            Public coins.
+            Public randomness.
         """
 
 
@@ -136,12 +136,12 @@ def one_pass(
     oracle : Oracle
         Answers for all of its budget.
     rng : Generator
-        Public coins.
+        Public randomness.
     """
     budget = oracle.budget
     plan = solver.plan(problem, budget.mu)
     answers = oracle.for_problem(problem).stream(plan, spend=budget.whole())
     learner = solver.learner(problem, plan, answers.deviation, None, rng)
     for _ in range(plan.releases):
-        learner.learn(answers.answer(learner.question()))
+        learner.learn(answers.answer(learner.request()))
     return learner.solution

@@ -26,7 +26,7 @@ __all__ = ["SVRG"]
 
 _HYPERPARAMETERS: dict[str, list[Any]] = {
     "steps": [None, Interval(Integral, 1, None, closed="left")],
-    "horizon": [None, Interval(Real, 0, None, closed="neither")],
+    "total_step_size": [None, Interval(Real, 0, None, closed="neither")],
     "clip": [None, Interval(Real, 1e-50, None, closed="both")],
     "momentum": [None, Interval(Real, 0, 1, closed="left")],
     "average": [Interval(Real, 0, 1, closed="both")],
@@ -55,7 +55,7 @@ class SVRG(Solver):
 
     so that their noise falls as iterates settle near the snapshot. Each step is one of heavy-ball
     descent with prox and projection, as in :class:`skdp.solvers.GD`, from which come the defaults
-    of steps, horizon, clip and momentum. The answer is the mean of the last iterates.
+    of steps, total step size, clip and momentum. The answer is the mean of the last iterates.
 
     A snapshot that serves k steps is paid like k gradients of gradient descent, less ``share`` for
     the differences. Far from the solution iterates move so fast that differences would be as noisy
@@ -69,14 +69,14 @@ class SVRG(Solver):
     adds up exactly as that of a gradient asked for in each step, while differences cost extra. With
     the exact accounting of Gaussian noise it can therefore match gradient descent, but not beat
     it, in noise. The advantage in the theory is in the number of gradients of single rows that are
-    computed; here every question is about all rows, and a difference takes about 1.3 times as long
+    computed; here every query is about all rows, and a difference takes about 1.3 times as long
     as a gradient. The loss has to be smooth.
 
     Parameters
     ----------
     steps : int, optional
         Number of steps in all epochs together.
-    horizon : float, optional
+    total_step_size : float, optional
         Total step length, as for gradient descent.
     clip : float, optional
         Bound on a row's gradient, as for gradient descent.
@@ -127,7 +127,8 @@ class SVRG(Solver):
     ``||s||^2 / <s, d>``, where s is how far the snapshot has moved since the last and d the change
     of the noisy gradients there: the inverse of a curvature, from released answers alone. It is
     kept between the inverse of the problem's smoothness, which is stable for sure, and the step of
-    ``horizon``; where ``<s, d>`` is not positive, which noise can bring about, the last one stays.
+    ``total_step_size``; where ``<s, d>`` is not positive, which noise can bring about, the last
+    one stays.
 
     References
     ----------
@@ -144,7 +145,7 @@ class SVRG(Solver):
     descends: ClassVar[bool] = True
 
     steps: int | None = None
-    horizon: float | None = None
+    total_step_size: float | None = None
     clip: float | None = None
     momentum: float | None = None
     average: float = 0.5
@@ -303,7 +304,7 @@ class SVRG(Solver):
     def _rule(self, problem: Problem, mu: float) -> DescentRule:
         given = {
             name: value
-            for name in ("steps", "horizon", "clip", "momentum")
+            for name in ("steps", "total_step_size", "clip", "momentum")
             if (value := getattr(self, name)) is not None
         }
         return descent_rule(problem, mu, **given)

@@ -56,9 +56,9 @@ class TrackedGD(Solver):
     of the last iterates.
 
     Made for coordinates in which second moments are about 1, see
-    :class:`skdp.preconditioning.Looks`, where one step size suits all directions. In the user's
-    coordinates, where it does not, steps are as long as those of :class:`skdp.solvers.GD` and have
-    its heavy-ball momentum.
+    :class:`skdp.preconditioning.IterativeWhitening`, where one step size suits all directions. In
+    the user's coordinates, where it does not, steps are as long as those of
+    :class:`skdp.solvers.GD` and have its heavy-ball momentum.
 
     Parameters
     ----------
@@ -123,8 +123,8 @@ class TrackedGD(Solver):
                 w, spend=spend, clip=clip, of_share=_FOLLOW_SHARE, usual=whole
             )
             # Beyond this total step length noise, not data, would lengthen w.
-            horizon = 0.65 * evidence * sqrt(p * curvature) / clip
-            step = (1 - momentum) * min(stride, horizon / steps) / curvature
+            total_step_size = 0.65 * evidence * sqrt(p * curvature) / clip
+            step = (1 - momentum) * min(stride, total_step_size / steps) / curvature
             moved = w - step * g + momentum * (w - before)
             before, w = w, problem.project(problem.prox(moved, step))
             tail.add(w)

@@ -60,7 +60,7 @@ def replay_run(run: Callable[[], object], exchanges: list[Exchange]) -> None:
     Raises
     ------
     AssertionError
-        If other questions are asked than were recorded, or fewer.
+        If other queries are asked than were recorded, or fewer.
     """
     left = list(exchanges)
 
@@ -72,7 +72,7 @@ def replay_run(run: Callable[[], object], exchanges: list[Exchange]) -> None:
 
     with sessions_opened_by(factory):
         run()
-    assert not left, f"{len(left)} fewer questions than recorded"
+    assert not left, f"{len(left)} fewer queries than recorded"
 
 
 class _Recording:

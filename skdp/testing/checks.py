@@ -1,4 +1,4 @@
-"""Checks of the claims that privacy rests on, for new questions, noise sources and estimators.
+"""Checks of the claims that privacy rests on, for new queries, noise sources and estimators.
 
 Each check raises ``AssertionError`` with the numbers that contradict the claim. Passing is evidence
 and not proof: the proof belongs in the docstring of what is checked.
@@ -102,7 +102,7 @@ def check_sensitivity(
     Parameters
     ----------
     query : Query
-        The question.
+        The query.
     X : ndarray of shape (n, d)
         Features, n at least 2.
     y : ndarray of shape (n,)
@@ -200,14 +200,14 @@ def check_pays_before_looking(
     *,
     calculus: Calculus | None = None,
 ) -> None:
-    """Check that one question is charged what was allowed, and before rows are read.
+    """Check that one query is charged what was allowed, and before rows are read.
 
     The rows cannot be read: the first attempt fails. What was charged then was charged before.
 
     Parameters
     ----------
     ask : callable
-        Asks the oracle one question for one spend.
+        Asks the oracle one query for one spend.
     problem : Problem
         Public facts.
     adjacency : Adjacency
@@ -219,7 +219,7 @@ def check_pays_before_looking(
     ------
     AssertionError
         If the charge is missing, late, larger than the spend, smaller by more than 1e-9 of it, or
-        taken back; or if a question that is too dear is answered, recorded or reads rows.
+        taken back; or if a query that is too dear is answered, recorded or reads rows.
     """
     rows = _UnreadableRows(problem)
     ledger = Ledger(1.0, 1e-5, calculus=calculus)
@@ -232,7 +232,7 @@ def check_pays_before_looking(
     except BudgetExceededError as refusal:
         raise AssertionError(f"half of the budget did not suffice for itself: {refusal}") from None
     else:
-        raise AssertionError("the question was answered without reading rows")
+        raise AssertionError("the query was answered without reading rows")
     charged = ledger.total / spend.amount
     assert charged > 0, "rows were read before anything was charged"
     assert 1 - 1e-9 <= charged <= 1, f"the charge was {charged:.15g} times the spend"
@@ -245,9 +245,9 @@ def check_pays_before_looking(
     except _ReadError:
         raise AssertionError("rows were read although the budget does not suffice") from None
     else:
-        raise AssertionError("a question was answered although the budget does not suffice")
-    assert rows.reads == reads, "a refused question read rows"
-    assert ledger.receipt() == before, "a refused question was recorded"
+        raise AssertionError("a query was answered although the budget does not suffice")
+    assert rows.reads == reads, "a refused query read rows"
+    assert ledger.receipt() == before, "a refused query was recorded"
 
 
 def check_fork(noise: SecretNoise, size: int = 1000) -> None:

@@ -57,7 +57,7 @@ def replay_fit(estimator: Any, X: Any, y: Any, transcript: Transcript, **fit_par
     Raises
     ------
     AssertionError
-        If the estimator asks other questions than were recorded, or fewer.
+        If the estimator asks other queries than were recorded, or fewer.
     """
     made: list[ReplayOracle] = []
 
@@ -68,7 +68,7 @@ def replay_fit(estimator: Any, X: Any, y: Any, transcript: Transcript, **fit_par
 
     with opened_by(oracle):
         estimator.fit(X, y, **fit_params)
-    assert all(replay.finished() for replay in made), "fewer questions than recorded"
+    assert all(replay.finished() for replay in made), "fewer queries than recorded"
 
 
 def exact_fit(estimator: Any, X: Any, y: Any, **fit_params: Any) -> Ledger:

@@ -18,7 +18,7 @@ from ..privacy.oracle import Oracle, PrivateOracle
 from ..privacy.queries.base import Query
 from ..privacy.randomness import SecretNoise
 from ..privacy.rows.base import RowStore
-from ..privacy.streams.stream_plan import StreamQuestion
+from ..privacy.streams.stream_plan import StreamRequest
 from ..privacy.streams.stream_session import (
     StreamAnswers,
     StreamedRows,
@@ -39,7 +39,7 @@ __all__ = [
 
 @dataclass
 class Transcript:
-    """Questions with their prices, and the answers they got.
+    """Queries with their prices, and the answers they got.
 
     Parameters
     ----------
@@ -106,7 +106,7 @@ class ReplayOracle(Oracle):
     Raises
     ------
     AssertionError
-        If a question differs from the recorded one in kind, content or price.
+        If a query differs from the recorded one in kind, content or price.
     """
 
     def __init__(self, ledger: Ledger, adjacency: Adjacency, transcript: Transcript) -> None:
@@ -202,7 +202,7 @@ def public_of(opening: StreamOpening) -> tuple[object, ...]:
 
 @final
 class RecordedAnswers(StreamAnswers):
-    """Passes questions on and appends each exchange to a transcript.
+    """Passes queries on and appends each exchange to a transcript.
 
     Parameters
     ----------
@@ -224,11 +224,11 @@ class RecordedAnswers(StreamAnswers):
         """Noise of the last release."""
         return self._inner.deviation
 
-    def answer(self, question: StreamQuestion) -> np.ndarray:
+    def answer(self, request: StreamRequest) -> np.ndarray:
         """The answer of the inner one."""
-        answer = self._inner.answer(question)
-        query = self._opening.query(question)
-        public = (question.rows, *query.public())
+        answer = self._inner.answer(request)
+        query = self._opening.query(request)
+        public = (request.rows, *query.public())
         self._entries.append((query.name, public, 0.0, answer.copy()))
         return answer.copy()
 
@@ -247,7 +247,7 @@ class ReplayedAnswers(StreamAnswers):
     Raises
     ------
     AssertionError
-        If a question differs from the recorded one in content or size.
+        If a query differs from the recorded one in content or size.
     """
 
     def __init__(self, opening: StreamOpening, coming: Iterator[Entry]) -> None:
@@ -259,12 +259,12 @@ class ReplayedAnswers(StreamAnswers):
         """Noise of the last release."""
         return self._opening.deviation
 
-    def answer(self, question: StreamQuestion) -> np.ndarray:
+    def answer(self, request: StreamRequest) -> np.ndarray:
         """The recorded answer."""
         name, public, _, answer = next(self._coming, ("nothing", (), 0.0, np.empty(0)))
-        query = self._opening.query(question)
+        query = self._opening.query(request)
         assert query.name == name, f"asked a stream where {name} was recorded"
-        asked = (question.rows, *query.public())
+        asked = (request.rows, *query.public())
         same = all(np.array_equal(a, b) for a, b in zip(asked, public, strict=True))  # type: ignore[arg-type]
         assert same, "a batch was asked with another content than recorded"
         return answer.copy()

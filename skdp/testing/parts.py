@@ -111,7 +111,7 @@ def replay_partial_fit(
     Raises
     ------
     AssertionError
-        If the estimator asks other questions than were recorded, or fewer.
+        If the estimator asks other queries than were recorded, or fewer.
     """
     made: list[ReplayOracle] = []
 
@@ -124,4 +124,4 @@ def replay_partial_fit(
         for X, y in calls:
             estimator.partial_fit(X, y)
     asked = len(made) == len(transcripts) and all(replay.finished() for replay in made)
-    assert asked, "fewer questions than recorded"
+    assert asked, "fewer queries than recorded"

@@ -32,7 +32,7 @@ X, LABELS = np.tile([1.0, 0.0], (4, 1)), np.array([0, 1, 0, 1])
 TARGETS = np.array([1.0, -1.0, 1.0, -1.0])
 # Certain enough for all audits of honest estimators here.
 SURE = 1 - 1e-7
-SHORT = GD(steps=3, horizon=1e-6, clip=0.25)
+SHORT = GD(steps=3, total_step_size=1e-6, clip=0.25)
 
 
 def logistic(epsilon=1.0, **params):
@@ -79,7 +79,7 @@ def test_answers_of_a_fit_tell_as_much_as_claimed(model):
 
 def test_so_do_those_of_regression_and_of_sites():
     shared = {"data_norm": 1.0, "target_bounds": (-1, 1), "fit_intercept": False}
-    linear = DPLinearRegression(**shared, solver=DDA(rounds=3, horizon=1e-6, clip=0.25))
+    linear = DPLinearRegression(**shared, solver=DDA(rounds=3, total_step_size=1e-6, clip=0.25))
     params = {"groups": [0, 0, 1, 1]}
     check_tight(audit(linear, X, TARGETS, sees="queries", runs=20_000, fit_params=params))
     lasso = DPLassoRegressor(**shared, solver=SHORT)
@@ -287,7 +287,7 @@ ROW = DenseRows(np.ones((1, 1)), np.zeros(1))
     # Not the values: that of a row store holds its address.
     ids=lambda value: next(iter(value)) if isinstance(value, dict) else "",
 )
-def test_an_audit_of_what_is_no_question_is_refused(changed, kind, message):
+def test_an_audit_of_what_is_no_query_is_refused(changed, kind, message):
     given = {"query": QUESTION, "first": ROW, "second": ROW, "runs": 10} | changed
     with pytest.raises(kind, match=message):
         audit_query(given.pop("query"), given.pop("first"), given.pop("second"), **given)

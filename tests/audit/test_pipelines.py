@@ -31,7 +31,7 @@ FRAME = pd.DataFrame({"a": X[:, 0], "b": X[:, 1], "kind": ["x", "y"] * 10})
 
 
 def logistic(**params):
-    steps = GD(steps=3, horizon=1e-6, clip=0.25)
+    steps = GD(steps=3, total_step_size=1e-6, clip=0.25)
     params = {"solver": steps, "precondition": None, "classes": [0, 1]} | params
     return DPLogisticRegression(1.0, 1e-5, data_norm=1.0, **params)
 
@@ -223,7 +223,7 @@ def test_one_query_more_for_some_rows_is_caught(adjacency, monkeypatch):
 
     def longer(self, X, y=None, **options):
         steps = 3 + int(np.abs(X).max() > 50)
-        self.set_params(solver=GD(steps=steps, horizon=1e-6, clip=0.25))
+        self.set_params(solver=GD(steps=steps, total_step_size=1e-6, clip=0.25))
         return honest(self, X, y, **options)
 
     monkeypatch.setattr(DPLogisticRegression, "fit", longer)

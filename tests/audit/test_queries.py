@@ -1,7 +1,7 @@
-"""Every question of the oracle, answered many times on a worst-case pair of neighbours.
+"""Every query of the oracle, answered many times on a worst-case pair of neighbours.
 
 The pairs are the crafted examples of ``examples_of_queries.py``, which move each answer by its
-declared sensitivity; a question without one fails here and in ``test_every_query.py``.
+declared sensitivity; a query without one fails here and in ``test_every_query.py``.
 """
 
 from dataclasses import replace
@@ -39,7 +39,7 @@ every_query = pytest.mark.parametrize(
 
 
 def planned(query):
-    """The question as the oracle would ask it for the whole budget."""
+    """The query as the oracle would ask it for the whole budget."""
     if not isinstance(query, PerturbedMinimumQuery):
         return query
     limit = Ledger(EPSILON, DELTA, calculus=PerturbedGaussianDP()).limit

@@ -1,4 +1,4 @@
-"""Rows cut to some columns: every question keeps its sensitivity, and sees nothing else."""
+"""Rows cut to some columns: every query keeps its sensitivity, and sees nothing else."""
 
 from dataclasses import replace
 
@@ -35,7 +35,7 @@ def problem_for(bounds):
     return Problem(Squared(), N, k, bounds)
 
 
-def questions(bounds):
+def queries(bounds):
     problem = problem_for(bounds)
     w = np.random.default_rng(4).normal(size=problem.n_rows)
     gradient = GradientQuery(problem, w, 0.3)
@@ -56,8 +56,8 @@ def data(seed):
 
 @every_layout
 @both_adjacencies
-def test_questions_keep_their_sensitivity(bounds, adjacency):
-    for query in questions(bounds):
+def test_queries_keep_their_sensitivity(bounds, adjacency):
+    for query in queries(bounds):
         for seed in range(3):
             check_sensitivity(query, *data(seed), *data(seed + 10), adjacency)
 
@@ -76,9 +76,7 @@ def test_the_bound_is_attained_by_rows_that_are_long_outside_the_columns(adjacen
 def test_answers_equal_those_for_rows_without_the_other_columns(bounds):
     X, y = data(7)
     whole, cut = row_stores(X, y), row_stores(X[:, COLUMNS], y)
-    for query, same in zip(
-        questions(bounds), questions(replace(bounds, columns=None)), strict=True
-    ):
+    for query, same in zip(queries(bounds), queries(replace(bounds, columns=None)), strict=True):
         for layout in whole:
             np.testing.assert_allclose(
                 query.evaluate(whole[layout]), same.evaluate(cut[layout]), atol=1e-13
@@ -90,6 +88,6 @@ def test_the_other_columns_do_not_matter(bounds):
     X, y = data(8)
     other = X.copy()
     other[:, [0, 2]] = 1e3
-    for query in questions(bounds):
+    for query in queries(bounds):
         for one, two in zip(row_stores(X, y).values(), row_stores(other, y).values(), strict=True):
             np.testing.assert_array_equal(query.evaluate(one), query.evaluate(two))

@@ -53,7 +53,7 @@ def one_thread():
         yield
 
 
-# Together they ask every question: moments, histograms, gradients and their norms, sizes, shares
+# Together they ask every query: moments, histograms, gradients and their norms, sizes, shares
 # and differences, of all rows and of samples, row means, selections, quantiles, normal equations
 # and perturbed minima.
 FITS = {
@@ -250,7 +250,7 @@ def test_tasks_are_one_a_partition_and_a_tree():
     with dask.config.set(scheduler=counting):
         bounded.sum(lambda block: block.combine(block.y.copy()))
     n = chunks.npartitions
-    # Chunks, what is kept of them (twice), answers, sums of 16, and the question itself; the array
+    # Chunks, what is kept of them (twice), answers, sums of 16, and the query itself; the array
     # that they are cut from.
     assert counts[-1] <= 4 * n + n // 16 + 2 + 2
 

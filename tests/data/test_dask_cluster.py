@@ -165,7 +165,7 @@ def doomed(client):
 
 
 def killing(monkeypatch, client, at):
-    """Kill a worker when the question of this number is asked."""
+    """Kill a worker when the query of this number is asked."""
     asked = []
     answer = _Tasks.answer
 
@@ -204,7 +204,7 @@ def test_a_fit_whose_rows_are_lost_fails_and_says_what_it_has_spent(processes, m
     with pytest.raises(Exception, match=r"skdp|lost|cancel") as failed:
         model.fit(X, da.zeros(4 * CHUNK, chunks=CHUNK, dtype=int))
     assert failed.value.__notes__
-    # Five questions were charged, of which four were answered.
+    # Five queries were charged, of which four were answered.
     assert sum(event.count for event in model.privacy_ledger_) == 5
     assert not hasattr(model, "coef_")
 

@@ -1,4 +1,5 @@
-"""Rows that are drawn are those that the coins say, over any number of blocks, and so are sites."""
+"""Rows that are drawn are those that public randomness says, over any number of blocks, and so
+are sites."""
 
 from itertools import pairwise
 
@@ -11,7 +12,7 @@ import scipy.sparse as sp
 from skdp.privacy.queries.gradient import GradientQuery
 from skdp.privacy.queries.gradient_difference import GradientDifferenceQuery
 from skdp.privacy.queries.sampled_difference import SampledDifferenceQuery
-from skdp.privacy.queries.site_gradients import SampledSiteGradientsQuery, SiteQuestion
+from skdp.privacy.queries.site_gradients import SampledSiteGradientsQuery, SiteRequest
 from skdp.privacy.randomness import SeededNoise, SystemNoise
 from skdp.privacy.rows import Chunks, base
 from skdp.privacy.rows import site_rows as sites
@@ -137,7 +138,7 @@ def check_site_messages(layout, where):
     found = SITES[where]
     active = np.array([0, 1, found.n_sites - 1])
     weights = np.random.default_rng(9).normal(size=(3, 2))
-    asked = SiteQuestion(PROBLEM, found, active, weights)
+    asked = SiteRequest(PROBLEM, found, active, weights)
     of_row = found.of_rows()
     drawn = marks(11, 0.3)
     order = np.arange(N) if found.order is None else found.order
@@ -178,8 +179,8 @@ def test_coins_of_different_blocks_and_rounds_are_independent(source):
             assert abs(np.sum(one & other) - size / 16) < 7 * deviation
 
 
-def with_the_first_coins(kernel, marked):
-    """The bug that all blocks take the coins of the first."""
+def with_the_first_public_rng(kernel, marked):
+    """The bug that all blocks take the public randomness of the first."""
 
     def of_part(block):
         return kernel(block.taken(np.flatnonzero(marked[: block.y.size])))
@@ -189,7 +190,7 @@ def with_the_first_coins(kernel, marked):
 
 @pytest.mark.parametrize("layout", ["dense", "single", "sparse", "chunks"])
 def test_coins_of_the_first_block_for_all_blocks_are_caught(layout, monkeypatch):
-    monkeypatch.setattr(base, "over_marked", with_the_first_coins)
+    monkeypatch.setattr(base, "over_marked", with_the_first_public_rng)
     with pytest.raises(AssertionError):
         check_marked_rows(layout, "")
     with pytest.raises(AssertionError):

@@ -80,7 +80,7 @@ def test_rows_held_by_columns_are_combined_like_others(bounds, bound):
 
 
 def test_a_step_reads_the_entries_of_its_column_alone():
-    """Other entries may turn into garbage after the first two questions and nothing changes."""
+    """Other entries may turn into garbage after the first two queries and nothing changes."""
     X = sp.csr_array(data()[0])
     plan, held = Walk(), X.copy()
     w = np.zeros(D)

@@ -71,7 +71,7 @@ def test_several_classes():
         assert model.fit(X, y).score(X, y) > 0.7
 
 
-def test_sparse_rows_ask_the_same_questions_of_the_same_sites():
+def test_sparse_rows_ask_the_same_queries_of_the_same_sites():
     X, y, _, groups = data()
     model = DPLogisticRegression(**CLASSES, random_state=0)
     with pytest.warns(UserWarning, match="random_state is set"):

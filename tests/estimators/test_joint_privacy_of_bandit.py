@@ -92,8 +92,8 @@ def test_a_policy_that_asks_something_else_is_noticed():
         replayed("gd", some, exchanges)
 
 
-def test_a_missing_question_is_noticed():
+def test_a_missing_query_is_noticed():
     some = users()
     _, exchanges = recorded("blocks", some)
-    with pytest.raises(AssertionError, match="1 fewer questions"):
+    with pytest.raises(AssertionError, match="1 fewer queries"):
         replayed("blocks", some, [*exchanges, exchanges[-1]])

@@ -8,7 +8,7 @@ import scipy.sparse as sp
 from sklearn.linear_model import Lasso
 
 from skdp import DPLassoRegressor, DPLinearRegression
-from skdp.preconditioning import Looks
+from skdp.preconditioning import IterativeWhitening
 from skdp.privacy.accounting import zcdp
 from skdp.solvers import GD, Screening
 from skdp.testing import exact_fit, record_fit, replay_fit
@@ -30,7 +30,7 @@ def bounds(y):
 
 
 # So many stable steps that they reach the optimum, without clipping.
-PRECISE = GD(steps=1500, horizon=15_000.0, clip=40.0, momentum=0.9, average=0.05)
+PRECISE = GD(steps=1500, total_step_size=15_000.0, clip=40.0, momentum=0.9, average=0.05)
 
 
 @pytest.mark.parametrize("solver", [PRECISE, "auto"], ids=["gd", "auto"])
@@ -174,7 +174,10 @@ def test_linear_regression_can_be_screened_as_well():
     [
         ({"loss": "huber"}, "Screening needs the squared loss"),
         ({"precondition": "full"}, "needs precondition=None with the solver 'screening'"),
-        ({"precondition": Looks()}, "needs precondition=None with the solver 'screening'"),
+        (
+            {"precondition": IterativeWhitening()},
+            "needs precondition=None with the solver 'screening'",
+        ),
     ],
 )
 def test_what_screening_cannot_take_is_refused_before_anything_is_spent(wrong, words):

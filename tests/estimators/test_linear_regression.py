@@ -6,7 +6,7 @@ import scipy.sparse as sp
 from sklearn.linear_model import Ridge
 
 from skdp import DPLinearRegression
-from skdp.preconditioning.iterative_whitening import Looks
+from skdp.preconditioning.iterative_whitening import IterativeWhitening
 from skdp.problem.constraints import L2Ball
 from skdp.solvers import GD, TrackedGD
 from skdp.testing import record_fit, replay_fit
@@ -102,8 +102,12 @@ def test_full_conditions_whatever_the_budget_and_the_solver():
 @pytest.mark.parametrize(
     ("options", "rows", "complaint"),
     [
-        ({"constraint": L2Ball(10.0)}, X, "Looks needs a ridge penalty or none"),
-        ({}, sp.csr_array((N, 1001)), "Looks mixes features and so needs dense rows, or sparse"),
+        ({"constraint": L2Ball(10.0)}, X, "IterativeWhitening needs a ridge penalty or none"),
+        (
+            {},
+            sp.csr_array((N, 1001)),
+            "IterativeWhitening mixes features and so needs dense rows, or sparse",
+        ),
     ],
     ids=["constraint", "wide"],
 )
@@ -115,7 +119,9 @@ def test_full_refuses_what_it_cannot_condition(options, rows, complaint):
 
 
 def test_looks_and_solver_take_hyperparameters():
-    model = regression(precondition=Looks(looks=1), solver=TrackedGD(steps=30)).fit(X, Y)
+    model = regression(precondition=IterativeWhitening(looks=1), solver=TrackedGD(steps=30)).fit(
+        X, Y
+    )
     counts = dict.fromkeys(CONDITIONED, 0)
     for event in model.privacy_ledger_:
         counts[event.query] += event.count

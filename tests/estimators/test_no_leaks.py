@@ -123,7 +123,7 @@ COPIES = {
     "deepcopy": copy.deepcopy,
 }
 # What goes on from call to call is secret while it goes on; it never travels.
-SECRET = {"_session", "_coins"}
+SECRET = {"_session", "_public_rng"}
 ALLOWED = ("builtins.", "numpy.", "skdp.")
 FORBIDDEN = ("random", "Noise", "Rows", "Oracle", "Session", "Buffer", "Stream", "function")
 

@@ -17,7 +17,7 @@ pytestmark = pytest.mark.filterwarnings("ignore::skdp.SeededNoiseWarning")
 
 N, D = 200, 3
 # Many stable steps without clipping.
-SOLVER = GD(steps=2000, horizon=10_000.0, clip=4.0, momentum=0.9, average=0.05)
+SOLVER = GD(steps=2000, total_step_size=10_000.0, clip=4.0, momentum=0.9, average=0.05)
 # Up to scikit-learn 1.7 the penalty is named, since then l1_ratio says it all.
 _PENALTY = signature(LogisticRegression).parameters.get("penalty")
 NAMED = {"penalty": "elasticnet"} if _PENALTY is not None and _PENALTY.default == "l2" else {}
@@ -115,7 +115,7 @@ def test_huber_loss_resists_outliers():
     ours = {
         clip: without_noise(
             DPLinearRegression(
-                **bounds, solver=GD(steps=2000, horizon=20_000.0, clip=clip, momentum=0.9)
+                **bounds, solver=GD(steps=2000, total_step_size=20_000.0, clip=clip, momentum=0.9)
             ),
             y,
         )
@@ -127,7 +127,7 @@ def test_huber_loss_resists_outliers():
 
 
 # No derivative of a squared hinge is as large.
-UNCLIPPED = GD(steps=2000, horizon=10_000.0, clip=1e3, momentum=0.9, average=0.05)
+UNCLIPPED = GD(steps=2000, total_step_size=10_000.0, clip=1e3, momentum=0.9, average=0.05)
 
 
 def machine(y, **options):
@@ -166,7 +166,7 @@ def test_support_vector_machine_with_hinge_loss_comes_close_in_objective():
         BINARY,
         loss="hinge",
         C=2.0,
-        solver=GD(steps=2000, horizon=2000.0, clip=1.0, momentum=0.9),
+        solver=GD(steps=2000, total_step_size=2000.0, clip=1.0, momentum=0.9),
     )
 
     def objective(model):

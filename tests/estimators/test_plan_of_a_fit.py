@@ -15,7 +15,7 @@ from skdp import DPLassoRegressor, DPLinearRegression, DPLogisticRegression
 from skdp.estimators import fitting
 from skdp.estimators.base import PrivateLinearModel
 from skdp.estimators.fitting import FittedInParts
-from skdp.preconditioning import Looks, Whitening
+from skdp.preconditioning import IterativeWhitening, Whitening
 from skdp.privacy.accounting import gdp
 from skdp.privacy.accounting.calculus import GaussianDP, ZeroConcentratedDP
 from skdp.privacy.accounting.ledger import Ledger
@@ -118,15 +118,16 @@ def test_half_weights_do_not_turn_the_solver_of_a_lasso(seen):
 
 
 @pytest.mark.parametrize(
-    ("conditioner", "least"), [(Looks(), 100.0), (Whitening(), 2 * np.sqrt(4 / 0.1))]
+    ("preconditioner", "least"),
+    [(IterativeWhitening(), 100.0), (Whitening(), 2 * np.sqrt(4 / 0.1))],
 )
-def test_conditioners_say_beforehand_where_noise_would_hide_what_there_is(conditioner, least):
+def test_preconditioners_say_beforehand_where_noise_would_hide_what_there_is(preconditioner, least):
     problem = MODELS["linear"]()
     problem.n_features_in_ = 4
     outline = problem._outline(1000, False, False)
-    assert conditioner.acts(outline, least / 1000 * 1.001, known=False)
-    assert not conditioner.acts(outline, least / 1000 * 0.999, known=False)
-    assert Looks().acts(outline, 1e-9, known=True)
+    assert preconditioner.acts(outline, least / 1000 * 1.001, known=False)
+    assert not preconditioner.acts(outline, least / 1000 * 0.999, known=False)
+    assert IterativeWhitening().acts(outline, 1e-9, known=True)
     assert Whitening(full=True).acts(outline, 1e-9, known=False)
 
 
@@ -306,7 +307,8 @@ def test_a_plan_prints_what_a_practitioner_asks_first():
     for words in (
         "20,000 rows, weighted; 30 features; regression",
         "epsilon = 1, delta = 1.0e-05, replace_one",
-        "data_norm, up to 4%; target_bounds, up to 4%; total weight, 1%; coordinates by Looks",
+        "data_norm, up to 4%; target_bounds, up to 4%; total weight, 1%; "
+        "coordinates by IterativeWhitening",
         "TrackedGD(), by 'auto': regression in private coordinates",
         "all of it Gaussian",
         "expected: like non-private",

@@ -144,7 +144,7 @@ def test_a_second_fit_has_a_receipt_of_its_own(make):
 
 
 class Interrupted(Solver):
-    """Asks three questions, then fails."""
+    """Asks three queries, then fails."""
 
     def __init__(self, failure):
         object.__setattr__(self, "failure", failure)

@@ -15,7 +15,7 @@ pytestmark = pytest.mark.filterwarnings("ignore::skdp.SeededNoiseWarning")
 
 N, D = 200, 3
 # Many stable steps without clipping.
-PRECISE = GD(steps=1500, horizon=8000.0, clip=10.0, momentum=0.9, average=0.05)
+PRECISE = GD(steps=1500, total_step_size=8000.0, clip=10.0, momentum=0.9, average=0.05)
 # Up to scikit-learn 1.7 the penalty is named, since then l1_ratio says it all.
 _PENALTY = signature(LogisticRegression).parameters.get("penalty")
 NAMED = {"penalty": "elasticnet"} if _PENALTY is not None and _PENALTY.default == "l2" else {}
@@ -111,7 +111,11 @@ def test_lasso_is_that_of_scikit_learn_which_divides_by_the_sum_of_weights(solve
 
 @pytest.mark.parametrize(
     "solver",
-    ["objective_perturbation", DDA(rounds=600, horizon=4000.0, clip=10.0), SVRG(horizon=2000.0)],
+    [
+        "objective_perturbation",
+        DDA(rounds=600, total_step_size=4000.0, clip=10.0),
+        SVRG(total_step_size=2000.0),
+    ],
     ids=["one shot", "sites", "svrg"],
 )
 def test_other_solvers_know_them_too(solver):

@@ -113,7 +113,7 @@ def test_against_the_rest_every_class_is_learned_as_if_alone_where_nothing_is_cl
     options = {
         "precondition": None,
         "random_state": None,
-        "solver": GD(steps=200, horizon=500.0, clip=1e3),
+        "solver": GD(steps=200, total_step_size=500.0, clip=1e3),
     }
     together = machine(SEVERAL, **options)
     exact_fit(together, X, SEVERAL)

@@ -58,12 +58,12 @@ def lines_to_try(run, seed, at_the_end=40):
     """Random ones, and some of the last, where receipts are written."""
     with Lines() as lines:
         run()
-    coins = np.random.default_rng(seed)
+    public_rng = np.random.default_rng(seed)
     last = max(1, lines.count - 1500)
     return sorted(
         {
-            *coins.integers(1, lines.count + 1, size=20).tolist(),
-            *coins.integers(last, lines.count + 1, size=at_the_end).tolist(),
+            *public_rng.integers(1, lines.count + 1, size=20).tolist(),
+            *public_rng.integers(last, lines.count + 1, size=at_the_end).tolist(),
         }
     )
 

@@ -36,11 +36,11 @@ def lines_to_try(run, seed, count):
     """Anywhere, and as many among the last, where receipts and results are written."""
     with Lines() as lines:
         run()
-    coins = np.random.default_rng(seed)
+    public_rng = np.random.default_rng(seed)
     last = max(1, lines.count - 1500)
     return [
-        *coins.integers(1, lines.count + 1, size=count).tolist(),
-        *coins.integers(last, lines.count + 1, size=count).tolist(),
+        *public_rng.integers(1, lines.count + 1, size=count).tolist(),
+        *public_rng.integers(last, lines.count + 1, size=count).tolist(),
     ]
 
 

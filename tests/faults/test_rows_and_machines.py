@@ -217,9 +217,11 @@ def test_rows_that_another_thread_changes_are_not_quoted(name, capsys):
     rows, stop, said = columns[0].copy(), threading.Event(), []
 
     def write():
-        coins = np.random.default_rng(1)
+        public_rng = np.random.default_rng(1)
         while not stop.is_set():
-            rows[coins.integers(60), coins.integers(3)] = coins.choice([SECRET, np.nan, 1e308])
+            rows[public_rng.integers(60), public_rng.integers(3)] = public_rng.choice(
+                [SECRET, np.nan, 1e308]
+            )
 
     thread = threading.Thread(target=write)
     thread.start()

@@ -245,8 +245,8 @@ _USUAL = ["C", "fortran", "float32", "csr", "frame", "readonly", "list", "csr, d
 def matrices(draw, n):
     """Rows: most of the time a matrix that is fine, else anything."""
     d = draw(st.sampled_from([2, 3, 1, 5, 0, 40]))
-    coins = np.random.default_rng(draw(st.integers(0, 2**16)))
-    X = coins.uniform(-1, 1, size=(n, d))
+    public_rng = np.random.default_rng(draw(st.integers(0, 2**16)))
+    X = public_rng.uniform(-1, 1, size=(n, d))
     if X.size:
         X.flat[-1] = SECRET
     common = draw(st.booleans())
@@ -259,9 +259,9 @@ def matrices(draw, n):
             return X
 
 
-def _targets(kind, n, coins):
-    base = coins.integers(0, 2, size=n)
-    real = coins.uniform(-1, 1, size=n)
+def _targets(kind, n, public_rng):
+    base = public_rng.integers(0, 2, size=n)
+    real = public_rng.uniform(-1, 1, size=n)
     if n:
         real[-1] = SECRET
     return {

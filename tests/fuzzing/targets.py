@@ -10,12 +10,12 @@ from fuzzing.targets_of_accounts import (
     check_composition,
     check_ledger,
     check_plan,
-    check_question,
+    check_query,
     check_tuning,
     composition_cases,
     ledger_cases,
     plan_cases,
-    question_cases,
+    query_cases,
     tuning_cases,
 )
 from fuzzing.targets_of_chunks import check_chunks, chunk_cases
@@ -61,7 +61,7 @@ FUZZED = {
     "plans": (plan_cases(), check_plan, 60),
     "budgets": (budget_cases(), check_budget, 15),
     "audits": (audit_cases(), check_audit, 15),
-    "questions": (question_cases(), check_question, 20),
+    "queries": (query_cases(), check_query, 20),
     "checkpoints": (checkpoint_cases(), check_checkpoint, 10),
     "streams": (stream_cases(), check_stream, 10),
     "chunks": (chunk_cases(), check_chunks, 10),

@@ -121,7 +121,7 @@ def check_ledger(case):
     before = PrivacySpent(0.0, 0.0)
     for gaussian, sensitivity, noise, count in charges:
         kind = GaussianEvent if gaussian else ExponentialEvent
-        event, refusal = attempt(kind, "question", sensitivity, noise, count=count)
+        event, refusal = attempt(kind, "query", sensitivity, noise, count=count)
         if refusal is not None:
             continue
         receipt = ledger.receipt()
@@ -300,8 +300,8 @@ def check_audit(case):
 
 
 @st.composite
-def question_cases(draw):
-    """A question, two data sets that differ in a row, and options."""
+def query_cases(draw):
+    """A query, two data sets that differ in a row, and options."""
     kind = draw(st.sampled_from([kind for kind in EXAMPLES if "sampled" not in kind.name]))
     made = EXAMPLES[kind][draw(st.integers(0, 1))]
     example = made[draw(st.integers(0, len(made) - 1))]
@@ -330,7 +330,7 @@ def question_cases(draw):
     return example.query if query is None else query, first, second, options
 
 
-def check_question(case):
+def check_query(case):
     """A bound is a number, at most the claim unless by bad luck."""
     query, first, second, options = case
     made, refusal = attempt(lambda: audit_query(query, first, second, **options))

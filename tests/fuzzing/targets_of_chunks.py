@@ -77,8 +77,8 @@ def _pieces(draw, usual):
         n = draw(st.sampled_from([12, 5, 1] if sound else [12, 1, 0]))
         X, y = draw(matrices(n)), draw(targets(n, usual))
         if sound:
-            coins = np.random.default_rng(draw(st.integers(0, 99)))
-            X = draw(st.sampled_from([coins.uniform(-1, 1, size=(n, 3)), np.eye(n, 3) * 1e3]))
+            public_rng = np.random.default_rng(draw(st.integers(0, 99)))
+            X = draw(st.sampled_from([public_rng.uniform(-1, 1, size=(n, 3)), np.eye(n, 3) * 1e3]))
             y = np.arange(n) % 2 if draw(st.integers(0, 14)) else y
         piece = (X, y, np.ones(n) if sound else draw(weights(n))) if weighted else (X, y)
         if not draw(st.integers(0, 29)):

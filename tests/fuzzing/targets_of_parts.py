@@ -17,7 +17,7 @@ from skdp import (
     DPSVMClassifier,
 )
 from skdp.bandit.policies import POLICIES
-from skdp.preconditioning import Damping, Looks, Whitening
+from skdp.preconditioning import FrequencyScaling, IterativeWhitening, Whitening
 from skdp.problem.constraints import Box, L1Ball, L2Ball, LpBall, NonNegative, Simplex
 from skdp.problem.losses import (
     Hinge,
@@ -29,12 +29,12 @@ from skdp.problem.losses import (
     SquaredHinge,
     Tukey,
 )
-from skdp.problem.penalties import L1, L2, ElasticNet, NoRegularizer
+from skdp.problem.penalties import L1, L2, ElasticNet, NoPenalty
 from skdp.solvers import FTRL, GD, SOLVERS
 
 _SIZES = [1.0, 0.5, 1e-3, 1e-40, 1e40, 1e-300, 1e300, 2, np.float32(0.1), 0.999999]
 _SHARES = [0.5, 0.0, 1.0, 1e-12, 1 - 1e-12, 0.25]
-# Numbers of questions are small: so many would be asked.
+# Numbers of queries are small: so many would be asked.
 _COUNTS = [1, 2, 3, 7, np.int64(4), 30]
 _COUNTED = {
     "batch_size", "batches", "colluders", "fewest", "first", "forced", "gossip_steps", "inner", "k",
@@ -77,7 +77,11 @@ _SETS = [
     None, None, None, L1Ball(1.0), L2Ball(1e-300), Box(-1.0, 0.5), Box(-0.0, 0.0), LpBall(1.0, 1.5),
     NonNegative(), Simplex(2.0), L1Ball(1e300), LpBall(1e-3, 1.000001),
 ]  # fmt: skip
-_COORDINATES = {Damping: ["share", "half"], Looks: ["share", "looks"], Whitening: ["share", "full"]}
+_COORDINATES = {
+    FrequencyScaling: ["share", "half"],
+    IterativeWhitening: ["share", "looks"],
+    Whitening: ["share", "full"],
+}
 
 
 @st.composite
@@ -145,7 +149,7 @@ check_policy = check_bandit
 
 _PIECES = [
     Box, L1Ball, L2Ball, LpBall, Simplex, Huber, HuberisedHinge, Tukey, L1, L2,
-    ElasticNet, NonNegative, NoRegularizer, Hinge, Logistic, Squared, SquaredHinge,
+    ElasticNet, NonNegative, NoPenalty, Hinge, Logistic, Squared, SquaredHinge,
 ]  # fmt: skip
 _LENGTHS = [0.0, 1.0, -1.0, SECRET, 1e-300, 1e6, 5e-324]
 
@@ -159,8 +163,8 @@ def piece_cases(draw):
             given_here[one.name] = draw(st.sampled_from(_SIZES))
         else:
             given_here[one.name] = draw(st.sampled_from([-0.5, 1e-50, 1.5, 1 + 1e-9, *NONSENSE]))
-    coins = np.random.default_rng(draw(st.integers(0, 99)))
-    w = coins.choice(_LENGTHS, size=draw(st.sampled_from([(3,), (3, 2)])))
+    public_rng = np.random.default_rng(draw(st.integers(0, 99)))
+    w = public_rng.choice(_LENGTHS, size=draw(st.sampled_from([(3,), (3, 2)])))
     return partial(kind, **given_here), w, draw(st.sampled_from([0.0, 1.0, 1e-300, 1e100]))
 
 

@@ -32,9 +32,9 @@ _MODELS = {
 }
 
 
-def _links(n, kind, coins):
+def _links(n, kind, public_rng):
     """An adjacency matrix, or nearly one."""
-    links = (coins.uniform(size=(n, n)) < 0.6).astype(float)
+    links = (public_rng.uniform(size=(n, n)) < 0.6).astype(float)
     sound = np.triu(links, 1) + np.triu(links, 1).T
     line = np.eye(n, k=1) + np.eye(n, k=-1)
     return {
@@ -70,13 +70,13 @@ _LINKS = [
 def topology_cases(draw):
     """A graph of one's own."""
     n = draw(st.sampled_from([4, 2, 1, 0, 7]))
-    coins = np.random.default_rng(draw(st.integers(0, 99)))
+    public_rng = np.random.default_rng(draw(st.integers(0, 99)))
     kind = draw(st.sampled_from(["matrix", "matrix", "neighbours", "random"]))
     if kind == "random":
         probability = draw(st.one_of(st.floats(), st.sampled_from([0.5, 1, *NONSENSE])))
         return partial(ErdosRenyi, probability), n
     if kind == "matrix":
-        matrix = _links(n, draw(st.sampled_from(_LINKS)), coins)
+        matrix = _links(n, draw(st.sampled_from(_LINKS)), public_rng)
         return partial(Adjacent.from_matrix, draw(st.sampled_from([matrix] * 9 + NONSENSE))), n
     names = st.one_of(st.integers(-1, n), st.sampled_from([0.0, 1.5, "a", None, True]))
     lists = st.lists(st.lists(names, max_size=3).map(tuple), max_size=4).map(tuple)
@@ -104,11 +104,11 @@ def check_topology(case):
     require(len(edges) >= n - 1 and bool((edges < n).all()), "nodes are left out")
 
 
-def _groups(n, m, kind, coins):
-    of_row = np.sort(coins.integers(0, m, size=n))
+def _groups(n, m, kind, public_rng):
+    of_row = np.sort(public_rng.integers(0, m, size=n))
     return {
         "numbers": lambda: of_row,
-        "mixed order": lambda: coins.permutation(of_row),
+        "mixed order": lambda: public_rng.permutation(of_row),
         "words": lambda: np.array([f"s{i}" for i in of_row]),
         "objects": lambda: np.array([f"s{i}" for i in of_row], dtype=object),
         "list": of_row.tolist,
@@ -146,14 +146,14 @@ _GROUPS = [
 def site_cases(draw):
     """A model with dual averaging, data, and the sites of the rows."""
     kind = draw(st.sampled_from(list(_MODELS)))
-    coins = np.random.default_rng(draw(st.integers(0, 2**16)))
+    public_rng = np.random.default_rng(draw(st.integers(0, 2**16)))
     m = draw(st.sampled_from([3, 2, 1, 5]))
     given_here = draw(hyperparameters(DDA))
     given_here["rounds"] = draw(st.sampled_from([5, 1, 12]))
     if draw(st.integers(0, 3)):
         given_here.pop("n_nodes", None)
     graph = draw(st.sampled_from(["ring", "complete", "grid", "own", "raw", "nodes"]))
-    matrix = _links(m, draw(st.sampled_from(["line", "sound", "objects"])), coins)
+    matrix = _links(m, draw(st.sampled_from(["line", "sound", "objects"])), public_rng)
     if graph == "raw":
         given_here["topology"] = matrix
     elif graph in ("own", "nodes"):
@@ -172,7 +172,7 @@ def site_cases(draw):
     usual = "two" if hasattr(model, "classes") else "real"
     ordinary = draw(st.integers(0, 3))
     sites = draw(st.sampled_from(["numbers", "mixed order", "words"] if ordinary else _GROUPS))
-    groups = _groups(n, m, sites, coins)
+    groups = _groups(n, m, sites, public_rng)
     w = draw(weights(n)) if not draw(st.integers(0, 4)) else None
     return model, draw(ordinary_rows(n)), draw(ordinary_targets(n, usual)), w, groups
 

@@ -34,7 +34,7 @@ from skdp.privacy.rows.dense_rows import DenseRows
 from skdp.problem.bounds import RowBounds, TargetBounds
 from skdp.problem.constraints import Box, L1Ball, L2Ball, Unconstrained
 from skdp.problem.losses import Huber, Logistic, Squared
-from skdp.problem.penalties import L1, L2, NoRegularizer
+from skdp.problem.penalties import L1, L2, NoPenalty
 from skdp.problem.problem import Problem
 from skdp.solvers import FTRL, Blocks, FrankWolfe
 
@@ -71,10 +71,10 @@ def checkpoint_cases(draw):
     return kind(**options), sizes, damage, draw(st.floats(0, 1)), draw(st.integers(0, 2**16))
 
 
-def _learn(model, n, coins):
-    X = coins.uniform(-1, 1, size=(n, _D))
+def _learn(model, n, public_rng):
+    X = public_rng.uniform(-1, 1, size=(n, _D))
     X[-1:, -1] = SECRET
-    y = coins.integers(0, 2, size=n)
+    y = public_rng.integers(0, 2, size=n)
     columns = (X, y, y * 1.0) if isinstance(model, DPContextualBandit) else (X, y)
     return attempt(model.partial_fit, *columns)
 
@@ -96,7 +96,7 @@ def _same(one, other):
 def check_checkpoint(case):
     """One stream in one place: it goes on as if nothing had been, or nowhere."""
     model, (before, between, after), damage, where, number = case
-    coins = np.random.default_rng(number)
+    public_rng = np.random.default_rng(number)
     twin = clone(model)
     for start in (model, twin):
         same = np.random.default_rng(number)
@@ -104,10 +104,10 @@ def check_checkpoint(case):
             _learn(start, before, same)
         _learn(start, between, same)
     with TemporaryDirectory() as folder:
-        _move(model, twin, Path(folder), damage, where, after, coins)
+        _move(model, twin, Path(folder), damage, where, after, public_rng)
 
 
-def _move(model, twin, folder, damage, where, after, coins):
+def _move(model, twin, folder, damage, where, after, public_rng):
     path = folder / "stream"
     if damage in ("taken", "folder"):
         path.mkdir() if damage == "folder" else path.write_bytes(b"mine")
@@ -151,7 +151,7 @@ def _move(model, twin, folder, damage, where, after, coins):
     _, again = attempt(load_checkpoint, path, also=(FileNotFoundError,))
     require(isinstance(again, FileNotFoundError), "loaded twice")
     require(_same(_published(loaded), published), "the loaded model differs")
-    _go_on(model, loaded, twin, after, int(coins.integers(2**16)))
+    _go_on(model, loaded, twin, after, int(public_rng.integers(2**16)))
 
 
 def _go_on(model, loaded, twin, after, number):
@@ -176,7 +176,7 @@ def stream_cases(draw):
     """A problem, a solver, the length of a stream and how its rows come."""
     horizon = draw(st.one_of(st.none(), st.integers(-1, 300)))
     loss = draw(st.sampled_from([Squared(), Logistic(), Huber(0.5)]))
-    penalty = draw(st.sampled_from([NoRegularizer(), L2(0.1), L1(0.01)]))
+    penalty = draw(st.sampled_from([NoPenalty(), L2(0.1), L1(0.01)]))
     ball = draw(st.sampled_from([Unconstrained(), L2Ball(1.0), L1Ball(2.0), Box(-1.0, 1.0)]))
     solver = draw(st.sampled_from([FTRL(), FTRL(batches=3), FrankWolfe(), FTRL(average=0.0)]))
     budget = draw(st.sampled_from([(1.0, 1e-5), (50.0, 1e-9), (1e-3, 1e-5)]))
@@ -188,21 +188,21 @@ def stream_cases(draw):
 def check_stream(case):
     """Rows are counted, models are finite, every part has a ledger that is paid."""
     horizon, loss, penalty, ball, solver, budget, sizes, relation, number = case
-    coins = np.random.default_rng(number)
+    public_rng = np.random.default_rng(number)
     bounds = RowBounds(1.0, target=None if isinstance(loss, Logistic) else TargetBounds(-1.0, 1.0))
-    problem = Problem(loss, 100, _D, bounds, regularizer=penalty, constraint=ball)
+    problem = Problem(loss, 100, _D, bounds, penalty=penalty, constraint=ball)
     calculus = solver.calculus_for_stream(problem, *budget, relation)
     ledger = Ledger(*budget, calculus=calculus)
     made, refusal = attempt(
-        Stream, problem, solver, ledger, relation, SeededNoise(coins), coins, horizon
+        Stream, problem, solver, ledger, relation, SeededNoise(public_rng), public_rng, horizon
     )
     if refusal is not None:
         require(not ledger.receipt(), "a refusal was charged")
         return
     for n in sizes:
         seen, left = made.seen, made.left
-        X = coins.uniform(-1, 1, size=(n, _D)) / np.sqrt(_D)
-        y = coins.integers(0, 2, size=n).astype(float)
+        X = public_rng.uniform(-1, 1, size=(n, _D)) / np.sqrt(_D)
+        y = public_rng.integers(0, 2, size=n).astype(float)
         _, refusal = attempt(made.feed, DenseRows(X, y))
         require(made.seen == seen + n * (refusal is None), "rows are lost")
         require(refusal is None or (left is not None and n > left), f"refused: {refusal!r}")

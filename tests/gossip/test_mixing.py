@@ -10,8 +10,8 @@ def random_values(n, seed=0):
 
 @pytest.mark.parametrize("name", sorted(TOPOLOGIES))
 def test_weights_are_doubly_stochastic_and_follow_the_graph(name):
-    coins = np.random.default_rng(0)
-    edges = TOPOLOGIES[name].edges(12, coins)
+    public_rng = np.random.default_rng(0)
+    edges = TOPOLOGIES[name].edges(12, public_rng)
     active = np.array([0, 2, 3, 5, 6, 7, 8, 11])
     inside = among(edges, active, 12)
     W = Mixing(12, inside, active).matrix()

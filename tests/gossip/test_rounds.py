@@ -5,8 +5,8 @@ from skdp.federated import TOPOLOGIES, draw_rounds, most_activations
 
 
 def drawn(schedule, topology="complete", rounds=200, n_active=4, n_nodes=10, dropout=0.0, seed=0):
-    graph, coins = TOPOLOGIES[topology], np.random.default_rng(seed)
-    return draw_rounds(rounds, n_active, n_nodes, schedule, graph, dropout, coins)
+    graph, public_rng = TOPOLOGIES[topology], np.random.default_rng(seed)
+    return draw_rounds(rounds, n_active, n_nodes, schedule, graph, dropout, public_rng)
 
 
 def counts(rounds, n_nodes=10):
@@ -65,7 +65,7 @@ def test_nodes_drop_out_at_the_rate_given_and_rounds_go_on_without_them():
         np.testing.assert_array_equal(r.mixing.matrix()[gone], np.eye(10)[gone])
 
 
-def test_rounds_are_a_function_of_the_coins():
+def test_rounds_are_a_function_of_the_public_rng():
     a, b, c = (drawn("random", seed=s) for s in (3, 3, 4))
     assert all(np.array_equal(r.active, s.active) for r, s in zip(a, b, strict=True))
     assert not all(np.array_equal(r.active, s.active) for r, s in zip(a, c, strict=True))

@@ -4,7 +4,7 @@ import pytest
 from skdp.federated import TOPOLOGIES, Adjacent, Complete, ErdosRenyi, Grid, Ring
 
 
-def coins(seed=0):
+def public_rng(seed=0):
     return np.random.default_rng(seed)
 
 
@@ -24,21 +24,21 @@ def connected(n_nodes, edges):
 @pytest.mark.parametrize("n_nodes", [2, 3, 4, 7, 12, 20])
 @pytest.mark.parametrize("name", sorted(TOPOLOGIES))
 def test_edges_are_pairs_of_different_nodes_each_once_and_connect_all(name, n_nodes):
-    edges = TOPOLOGIES[name].edges(n_nodes, coins(1))
+    edges = TOPOLOGIES[name].edges(n_nodes, public_rng(1))
     assert np.all((edges[:, 0] < edges[:, 1]) & (edges >= 0).all(axis=1) & (edges[:, 1] < n_nodes))
     assert len(np.unique(edges, axis=0)) == len(edges)
     assert connected(n_nodes, edges)
 
 
 def test_sizes_of_graphs():
-    assert len(Complete().edges(10, coins())) == 45
-    assert len(Ring().edges(10, coins())) == 10
+    assert len(Complete().edges(10, public_rng())) == 45
+    assert len(Ring().edges(10, public_rng())) == 10
     # Three lines of three: two edges in each line and column.
-    assert len(Grid().edges(9, coins())) == 12
+    assert len(Grid().edges(9, public_rng())) == 12
 
 
 def test_random_graphs_have_the_density_asked_for():
-    edges = ErdosRenyi(0.4).edges(100, coins())
+    edges = ErdosRenyi(0.4).edges(100, public_rng())
     # Of 4950 pairs; four standard deviations.
     assert abs(len(edges) - 0.4 * 4950) < 4 * np.sqrt(4950 * 0.24)
 
@@ -47,7 +47,7 @@ def test_own_graph_is_that_of_the_matrix():
     matrix = np.zeros((4, 4))
     for i, j in [(0, 1), (1, 2), (1, 3)]:
         matrix[i, j] = matrix[j, i] = 1
-    edges = Adjacent.from_matrix(matrix).edges(4, coins())
+    edges = Adjacent.from_matrix(matrix).edges(4, public_rng())
     np.testing.assert_array_equal(edges, [(0, 1), (1, 2), (1, 3)])
 
 
@@ -57,9 +57,9 @@ def test_own_graph_is_that_of_the_matrix():
         (lambda: Adjacent.from_matrix(np.ones((2, 3))), "square matrix"),
         (lambda: Adjacent.from_matrix(np.ones((2, 2))), "symmetric with an empty diagonal"),
         (lambda: Adjacent(((1,), ())), "symmetric"),
-        (lambda: Adjacent(((1,), (0,), (3,), (2,))).edges(4, coins()), "connected graph"),
+        (lambda: Adjacent(((1,), (0,), (3,), (2,))).edges(4, public_rng()), "connected graph"),
         (lambda: Adjacent.from_matrix(np.kron(np.eye(2), [[0, 1], [1, 0]])), "connected graph"),
-        (lambda: Adjacent(((1,), (0,))).edges(3, coins()), "one for each site"),
+        (lambda: Adjacent(((1,), (0,))).edges(3, public_rng()), "one for each site"),
         (lambda: Adjacent.from_matrix([[0, 1], [1]]), "matrix of numbers"),
         (lambda: Adjacent.from_matrix([["0", "1"], ["1", "0"]]), "matrix of numbers"),
         (lambda: Adjacent.from_matrix([[0, np.nan], [np.nan, 0]]), "none of them missing"),
@@ -69,7 +69,7 @@ def test_own_graph_is_that_of_the_matrix():
         (lambda: Adjacent(((1.0,), (0.0,))), "tuple of the numbers"),
         (lambda: ErdosRenyi(0.0), "probability in"),
         (lambda: ErdosRenyi("0.5"), "number for probability"),
-        (lambda: ErdosRenyi(0.01).edges(30, coins()), "connects 30 nodes"),
+        (lambda: ErdosRenyi(0.01).edges(30, public_rng()), "connects 30 nodes"),
     ],
 )
 def test_what_is_no_graph_is_refused(make, message):

@@ -9,7 +9,7 @@ Z = 2 * np.random.default_rng(0).normal(size=(40, K))
 
 
 @pytest.mark.parametrize("inner", [Hinge(), Logistic(), SquaredHinge()], ids=str)
-def test_each_class_is_a_question_of_its_own(inner):
+def test_each_class_is_a_query_of_its_own(inner):
     loss = OneVsRest(inner, K)
     columns = [(k == Y).astype(float) for k in range(K)]
     np.testing.assert_allclose(

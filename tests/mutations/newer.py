@@ -10,21 +10,21 @@ QUERIES = "test_every_query.py"
 
 NEWER = (
     bug(
-        "blocks that share the coins of the first",
+        "blocks that share the public randomness of the first",
         "privacy/rows/base.py",
         "        start += block.y.size\n",
         "",
         "data/test_several_blocks.py",
     ),
     bug(
-        "sites in chunks that share the coins of the first",
+        "sites in chunks that share the public randomness of the first",
         "privacy/rows/site_rows.py",
         "            positions = self._positions[here]\n",
         "            positions = self._positions[: raw.y.size]\n",
         "data/test_several_blocks.py",
     ),
     bug(
-        "sites that share the coins of the first",
+        "sites that share the public randomness of the first",
         "privacy/rows/site_rows.py",
         "self._bunches.append(_Single(first, start, block))",
         "self._bunches.append(_Single(first, 0, block))",

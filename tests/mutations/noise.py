@@ -98,7 +98,7 @@ NOISE = (
         "privacy/arms/test_sessions.py",
     ),
     bug(
-        "public coins from the stream of the noise",
+        "public randomness from the stream of the noise",
         "privacy/randomness.py",
         "return _stream(random_state, _COIN_STREAM)",
         "return _stream(random_state, _NOISE_STREAM)",

@@ -40,7 +40,7 @@ def ask_gradient_and_share(oracle, spend):
     return np.append(gradient, WEIGHT * share.value)
 
 
-# Question: (how it is asked, the query it stands for).
+# Query: (how it is asked, the query it stands for).
 QUESTIONS = {
     "gradient": (
         lambda oracle, spend: oracle.gradient(W, spend=spend, clip=0.3),
@@ -67,7 +67,7 @@ QUESTIONS = {
         HistogramQuery("row_norm", EDGES),
     ),
 }
-every_question = pytest.mark.parametrize(("ask", "query"), QUESTIONS.values(), ids=QUESTIONS)
+every_query = pytest.mark.parametrize(("ask", "query"), QUESTIONS.values(), ids=QUESTIONS)
 both_adjacencies = pytest.mark.parametrize("adjacency", Adjacency)
 
 
@@ -93,13 +93,13 @@ def setup(epsilon=1.0, adjacency=Adjacency.REPLACE_ONE, kind=DenseRows, noise=No
     return SimpleNamespace(ledger=ledger, oracle=oracle, asked=oracle.for_problem(PROBLEM))
 
 
-@every_question
+@every_query
 @both_adjacencies
 def test_pays_what_was_allowed_before_looking(ask, query, adjacency):
     check_pays_before_looking(ask, PROBLEM, adjacency)
 
 
-@every_question
+@every_query
 def test_a_failure_after_the_charge_leaves_the_charge(ask, query):
     s = setup(kind=BreakingRows)
     spend = Spend(0.3 * s.ledger.limit)
@@ -111,7 +111,7 @@ def test_a_failure_after_the_charge_leaves_the_charge(ask, query):
         ask(s.asked, spend)
 
 
-@every_question
+@every_query
 @both_adjacencies
 def test_the_event_states_sensitivity_and_noise_of_the_query(ask, query, adjacency):
     s = setup(adjacency=adjacency)
@@ -124,7 +124,7 @@ def test_the_event_states_sensitivity_and_noise_of_the_query(ask, query, adjacen
     assert event.noise_scale == pytest.approx(event.sensitivity / sqrt(spend.amount), rel=1e-11)
 
 
-@every_question
+@every_query
 @both_adjacencies
 def test_an_answer_is_the_exact_one_plus_the_noise_on_the_receipt(ask, query, adjacency):
     s = setup(adjacency=adjacency, noise=SeededNoise(np.random.default_rng(5)))
@@ -140,7 +140,7 @@ def test_an_answer_is_the_exact_one_plus_the_noise_on_the_receipt(ask, query, ad
         np.testing.assert_allclose(answer, exact + noise, rtol=0, atol=1.001 * grid)
 
 
-@every_question
+@every_query
 @both_adjacencies
 def test_the_noise_has_the_scale_that_was_paid_for(ask, query, adjacency):
     """The scale is derived here from the sensitivity, not read off the receipt."""
@@ -152,14 +152,14 @@ def test_the_noise_has_the_scale_that_was_paid_for(ask, query, adjacency):
     )
 
 
-@every_question
-def test_refuses_too_dear_a_question_with_its_name(ask, query):
+@every_query
+def test_refuses_too_dear_a_query_with_its_name(ask, query):
     s = setup()
     with pytest.raises(BudgetExceededError, match=rf"^{query.name} would cost .*Nothing was read"):
         ask(s.asked, Spend(2 * s.ledger.limit))
 
 
-def test_a_question_without_a_finite_sensitivity_costs_nothing():
+def test_a_query_without_a_finite_sensitivity_costs_nothing():
     unbounded = dataclasses.replace(PROBLEM, loss=Squared())
     s = setup(kind=BreakingRows)
     with pytest.raises(ValueError, match="clip"):
@@ -170,9 +170,9 @@ def test_a_question_without_a_finite_sensitivity_costs_nothing():
 def test_gradients_need_a_problem_and_histograms_do_not():
     s = setup()
     spend = Spend(0.1 * s.ledger.limit)
-    for question in (s.oracle.gradient, s.oracle.gradient_norm):
+    for request in (s.oracle.gradient, s.oracle.gradient_norm):
         with pytest.raises(RuntimeError, match="for_problem"):
-            question(W, spend=spend)
+            request(W, spend=spend)
     assert s.ledger.receipt() == ()
     assert s.oracle.histogram("target", EDGES, spend=spend).shape == (4,)
 
@@ -206,7 +206,7 @@ def test_the_budget_is_a_view_that_cannot_be_refilled():
         s.asked.gradient(W, spend=before.whole())
 
 
-def test_the_question_is_frozen_when_it_is_asked():
+def test_the_query_is_frozen_when_it_is_asked():
     """A caller that changes w or the edges later does not change what was answered."""
 
     class Changing(DenseRows):
@@ -243,9 +243,9 @@ def test_the_question_is_frozen_when_it_is_asked():
 )
 def test_points_of_another_kind_or_shape_are_refused_before_anything_is_charged(w):
     s = setup(kind=BreakingRows)
-    for question in (s.asked.gradient, s.asked.gradient_norm):
+    for request in (s.asked.gradient, s.asked.gradient_norm):
         with pytest.raises(ValueError, match=r"needs a w of real numbers and of shape \(4,\), got"):
-            question(w, spend=Spend(0.01), clip=0.3)
+            request(w, spend=Spend(0.01), clip=0.3)
     assert s.ledger.receipt() == ()
 
 

@@ -17,7 +17,7 @@ from scipy.special import ndtr, ndtri
 
 from skdp.exceptions import SeededNoiseWarning
 from skdp.privacy import randomness
-from skdp.privacy.randomness import SeededNoise, SystemNoise, public_coins, secret_noise
+from skdp.privacy.randomness import SeededNoise, SystemNoise, public_generator, secret_noise
 from skdp.testing import check_fork, check_noise
 
 DRAWS = 200_000
@@ -319,21 +319,21 @@ def test_no_seed_means_system_noise_without_a_warning():
 @every_state
 def test_seeded_streams_are_reproducible_and_warn(state):
     np.testing.assert_array_equal(seeded(state()).normal(100), seeded(state()).normal(100))
-    coins = [public_coins(state()).standard_normal(100) for _ in range(2)]
-    np.testing.assert_array_equal(*coins)
+    public_rng = [public_generator(state()).standard_normal(100) for _ in range(2)]
+    np.testing.assert_array_equal(*public_rng)
 
 
 def test_only_seeded_noise_warns():
     with warnings.catch_warnings():
         warnings.simplefilter("error")
-        public_coins(7)
-        public_coins(None)
+        public_generator(7)
+        public_generator(None)
 
 
 @every_state
-def test_public_coins_tell_nothing_of_the_noise(state):
+def test_public_generator_tell_nothing_of_the_noise(state):
     """Also when one stateful generator serves both, in either order."""
-    for order in ((seeded, public_coins), (public_coins, seeded)):
+    for order in ((seeded, public_generator), (public_generator, seeded)):
         shared = state()
         streams = [make(shared) for make in order]
         draws = [
@@ -366,7 +366,7 @@ def test_a_generator_gives_new_noise_at_each_use(state):
 
 
 def test_unseeded_coins_differ():
-    assert public_coins(None).random() != public_coins(None).random()
+    assert public_generator(None).random() != public_generator(None).random()
 
 
 def test_seeded_noise_is_standard_normal():

@@ -15,7 +15,7 @@ from skdp.privacy.mechanisms.noise_grid import spacing
 from skdp.privacy.randomness import SeededNoise
 from skdp.privacy.rows.base import BlockStore
 from skdp.privacy.rows.dense_rows import DenseRows
-from skdp.privacy.streams.stream_plan import StreamPlan, StreamQuestion
+from skdp.privacy.streams.stream_plan import StreamPlan, StreamRequest
 from skdp.privacy.streams.stream_session import StreamedRows, StreamOpening, StreamSession
 from skdp.problem.bounds import RowBounds
 from skdp.problem.constraints import L1Ball, Simplex
@@ -56,15 +56,15 @@ def rows(seed=1, n=N):
     return DenseRows(rng.normal(size=(n, D)), rng.integers(0, 2, n).astype(float))
 
 
-def question(size, k=0):
+def request(size, k=0):
     rng = np.random.default_rng(k)
     w, before = rng.normal(size=(2, D))
-    return StreamQuestion(size, w, before, k)
+    return StreamRequest(size, w, before, k)
 
 
 def exact(store, start, stop, k=0):
     """The sum of one batch, written from the definitions."""
-    asked, total = question(stop - start, k), np.zeros(D)
+    asked, total = request(stop - start, k), np.zeros(D)
     for x, y in zip(store.X[start:stop], store.y[start:stop], strict=True):
         x = x / max(1.0, np.linalg.norm(x))
         slope = (k + 1) * (1 / (1 + np.exp(-x @ asked.w)) - y)
@@ -115,7 +115,7 @@ def test_releases_are_exact_sums_with_the_noise_of_the_mechanism(mechanism, adja
     scale = alike.noise_scale(declared.sensitivity, Spend(0.5))
     other, total = alike.open(D, scale, noise(5)), np.zeros(D)
     for k in range(4):
-        open_session.ask(question(10, k))
+        open_session.ask(request(10, k))
         open_session.read(store.part(10 * k, 10 * k + 10))
         total += exact(store, 10 * k, 10 * k + 10, k)
         # But for the grid: of the noise, and of a term for each release so far.
@@ -131,7 +131,7 @@ def test_releases_lie_on_a_public_grid_whatever_the_rows(mechanism):
         open_session = StreamSession(declared, Ledger(1e6, 1e-5), noise(seed))
         grid = spacing(declared.sensitivity, declared.noise_scale, D)
         for k in range(4):
-            open_session.ask(question(10, k))
+            open_session.ask(request(10, k))
             # In pieces, too.
             open_session.read(store.part(10 * k, 10 * k + 3))
             open_session.read(store.part(10 * k + 3, 10 * k + 10))
@@ -142,7 +142,7 @@ def test_releases_lie_on_a_public_grid_whatever_the_rows(mechanism):
 def test_rounding_a_term_to_the_grid_is_within_the_margin(adjacency):
     declared = opening(adjacency=adjacency)
     apart = np.sqrt(D) * spacing(declared.sensitivity, declared.noise_scale, D)
-    asked = declared.query(question(1))
+    asked = declared.query(request(1))
     assert asked.sensitivity(adjacency) + apart < declared.sensitivity
     # The worst that rounding can do to two terms, which lie half a grid point off on either side.
     grid = apart / np.sqrt(D)
@@ -160,7 +160,7 @@ def test_sums_off_the_grid_are_caught(monkeypatch):
 def test_a_batch_may_come_in_pieces():
     store, whole, pieces = rows(), session(), session()
     for each in (whole, pieces):
-        each.ask(question(N))
+        each.ask(request(N))
     whole.read(store)
     for start, stop in ((0, 1), (1, 15), (15, 16), (16, N)):
         assert pieces.missing == N - start
@@ -171,7 +171,7 @@ def test_a_batch_may_come_in_pieces():
 @both_adjacencies
 @pytest.mark.parametrize("chosen", [False, True], ids=["sums", "scores"])
 def test_one_row_moves_one_term_by_at_most_the_sensitivity(adjacency, chosen):
-    """Given what was released, hence the same questions, over whole streams of neighbours."""
+    """Given what was released, hence the same queries, over whole streams of neighbours."""
     constraint = Simplex(2.0) if chosen else None
     plan = StreamPlan(4, 0.3, "gumbel" if chosen else "blt")
     largest = 0.0
@@ -179,11 +179,11 @@ def test_one_row_moves_one_term_by_at_most_the_sensitivity(adjacency, chosen):
         declared = StreamOpening(problem, plan, adjacency, Spend(0.5))
         rng = np.random.default_rng(0)
         X, y = rng.normal(size=(8, problem.n_features)), rng.integers(0, 2, 8).astype(float)
-        questions = [StreamQuestion(2, *rng.normal(size=(2, *problem.shape)), k) for k in range(4)]
+        queries = [StreamRequest(2, *rng.normal(size=(2, *problem.shape)), k) for k in range(4)]
 
-        def terms(X, y, kept=None, declared=declared, questions=questions):
+        def terms(X, y, kept=None, declared=declared, queries=queries):
             out = []
-            for k, asked in enumerate(questions):
+            for k, asked in enumerate(queries):
                 batch = [i for i in (2 * k, 2 * k + 1) if i != kept]
                 out.append(declared.query(asked).evaluate(DenseRows(X[batch], y[batch])))
             return np.array(out)
@@ -207,14 +207,14 @@ def test_more_rows_than_the_batch_waits_for_are_not_read():
     open_session = session()
     with pytest.raises(RuntimeError, match="a row is part of one batch"):
         open_session.read(Unreadable())
-    open_session.ask(question(N - 1))
+    open_session.ask(request(N - 1))
     with pytest.raises(RuntimeError, match=f"at most the {N - 1} rows"):
         open_session.read(Unreadable())
 
 
 def test_a_batch_is_released_once_and_only_when_it_is_complete():
     open_session, store = session(), rows()
-    open_session.ask(question(N))
+    open_session.ask(request(N))
     open_session.read(store.part(0, N - 1))
     with pytest.raises(RuntimeError, match="waits for 1 rows"):
         open_session.release()
@@ -229,18 +229,18 @@ def test_asks_beyond_the_declared_number_are_refused(mechanism):
     problem = Problem(Logistic(), N, D, RowBounds(1.0), constraint=L1Ball(1.0))
     open_session = session(plan=StreamPlan(2, 0.3, mechanism), problem=problem)
     for _ in range(2):
-        open_session.ask(question(5))
+        open_session.ask(request(5))
         with pytest.raises(RuntimeError, match="needs the batch before released"):
-            open_session.ask(question(5))
+            open_session.ask(request(5))
         open_session.read(rows(n=5))
         open_session.release()
     with pytest.raises(RuntimeError, match="0 releases left"):
-        open_session.ask(question(5))
+        open_session.ask(request(5))
 
 
 def test_a_failure_while_reading_closes_the_session():
     open_session = session()
-    open_session.ask(question(N))
+    open_session.ask(request(N))
     with pytest.raises(AssertionError, match="rows were read"):
         open_session.read(Unreadable())
     with pytest.raises(RuntimeError, match="a row is part of one batch"):
@@ -259,7 +259,7 @@ def test_a_checkpoint_goes_on_as_if_nothing_had_been(mechanism):
         ledger = Ledger(1e6, 1e-5, calculus=ZeroConcentratedDP())
         open_session = StreamSession(declared, ledger, source)
         for k in range(4):
-            open_session.ask(question(10, k))
+            open_session.ask(request(10, k))
             open_session.read(store.part(10 * k, 10 * k + 7))
             if stopped:
                 open_session = pickle.loads(pickle.dumps(open_session))
@@ -271,7 +271,7 @@ def test_a_checkpoint_goes_on_as_if_nothing_had_been(mechanism):
 
 def test_a_loaded_session_without_a_source_of_noise_releases_nothing():
     open_session = session()
-    open_session.ask(question(N))
+    open_session.ask(request(N))
     open_session.read(rows())
     with pytest.raises(RuntimeError, match="needs a complete batch"):
         pickle.loads(pickle.dumps(open_session)).release()
@@ -279,7 +279,7 @@ def test_a_loaded_session_without_a_source_of_noise_releases_nothing():
 
 def test_rows_that_are_no_numbers_neither_raise_nor_warn():
     open_session = session()
-    open_session.ask(question(3))
+    open_session.ask(request(3))
     X = np.array([[np.nan, 1.0, 0.0], [np.inf, 0.0, 0.0], [1e300, 1e300, -1e300]])
     open_session.read(DenseRows(X, np.zeros(3)))
     assert np.isfinite(open_session.release()).all()

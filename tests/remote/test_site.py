@@ -89,7 +89,7 @@ def test_a_repeated_round_has_the_same_message_and_costs_nothing():
         request(3, fit="another"),
     ],
 )
-def test_other_questions_in_a_round_and_earlier_rounds_are_refused(other):
+def test_other_queries_in_a_round_and_earlier_rounds_are_refused(other):
     site, _ = opened()
     site.answered(request(1))
     site.answered(request(2))
@@ -154,7 +154,7 @@ def test_noise_is_that_of_the_worker(monkeypatch):
     np.testing.assert_allclose(message, exact("north", W) + noise, rtol=0, atol=grid)
 
 
-def test_the_oracle_refuses_other_questions_before_it_charges_them():
+def test_the_oracle_refuses_other_queries_before_it_charges_them():
     ledger = Ledger(1.0, 1e-5)
     found = Direct().opened()
     oracle = RemoteOracle(found, ledger, Adjacency.REPLACE_ONE).for_problem(PROBLEM)

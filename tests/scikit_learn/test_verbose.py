@@ -25,8 +25,8 @@ def test_lines_are_those_of_the_receipt(make, verbose, capsys):
     asked = sum(event.count for event in model.privacy_ledger_)
     assert not err
     assert lines[0] == f"[{type(model).__name__}] {N} rows, budget epsilon=50 at delta=1e-05"
-    assert lines[-1].endswith(f"published a model after {asked} questions, epsilon=50 spent")
-    told = re.findall(r"question (\d+): (\w+), epsilon=([\d.]+) spent", out)
+    assert lines[-1].endswith(f"published a model after {asked} queries, epsilon=50 spent")
+    told = re.findall(r"query (\d+): (\w+), epsilon=([\d.]+) spent", out)
     kinds = [event.query for event in model.privacy_ledger_]
     assert set(kinds) == {kind for _, kind, _ in told}
     if verbose == 2:

@@ -45,7 +45,7 @@ def start_of(model, X, y):
 
 
 @every_model
-def test_the_first_question_is_about_the_published_model(make):
+def test_the_first_query_is_about_the_published_model(make):
     y = target_of(make)
     model = plain(make).fit(X, y)
     unit, centre = (3.0, 1.0) if "target_bounds" in model.get_params() else (1.0, 0.0)
@@ -137,7 +137,7 @@ def test_other_features_and_classes_are_refused_before_anything_is_spent():
 
 
 def looks(model, before=0):
-    """Looks at rows by the latest fit, after so many by those that it goes on from."""
+    """IterativeWhitening at rows by the latest fit, after so many by those that it goes on from."""
     return sum(e.count for e in model.privacy_ledger_ if e.query == "second_moments") - before
 
 

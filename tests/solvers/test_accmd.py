@@ -89,13 +89,13 @@ def test_huge_budget_in_every_geometry_agrees_with_projected_gradient_descent(co
     X /= np.linalg.norm(X, axis=1).max()
     y = (X[:, 0] - X[:, 1] + 0.3 + 0.3 * rng.normal(size=N) > 0).astype(float)
     problem = Problem(
-        Logistic(), N, 60, RowBounds(1.0, 1.0), constraint=constraint, regularizer=L2(0.01)
+        Logistic(), N, 60, RowBounds(1.0, 1.0), constraint=constraint, penalty=L2(0.01)
     )
-    reference = GD(steps=1000, horizon=5000.0, clip=2.0, momentum=0.9, average=0.05)
+    reference = GD(steps=1000, total_step_size=5000.0, clip=2.0, momentum=0.9, average=0.05)
 
     def value(w):
         z = X @ w[:-1] + w[-1]
-        return np.mean(np.logaddexp(0, z) - y * z) + problem.regularizer.value(w[:-1])
+        return np.mean(np.logaddexp(0, z) - y * z) + problem.penalty.value(w[:-1])
 
     best = value(solve(reference, problem, X, y, 1e12)[0].w)
     start = value(problem.start())
@@ -109,7 +109,7 @@ def test_starts_where_the_problem_says_in_every_geometry():
         problem, X, y = one_good_feature(300, constraint)
         initial = constraint.project(np.linspace(0, 0.01, 300))
         problem = replace(problem, initial=initial)
-        solution, _ = solve(AccMD(steps=1, horizon=1e-9), problem, X, y)
+        solution, _ = solve(AccMD(steps=1, total_step_size=1e-9), problem, X, y)
         np.testing.assert_allclose(solution.w, initial, atol=0.01)
 
 
@@ -123,7 +123,7 @@ def test_longer_rows_need_shorter_weights_and_nothing_else():
 
 def test_penalty_without_a_gradient_is_taken_in_the_euclidean_geometry():
     problem, X, y = one_good_feature(2000, L1Ball(5.0))
-    lasso = replace(problem, regularizer=L1(10.0))
+    lasso = replace(problem, penalty=L1(10.0))
     np.testing.assert_array_equal(solve(AccMD(), lasso, X, y)[0].w, np.zeros(2000))
 
 
@@ -140,7 +140,7 @@ def test_radius_sets_the_step_and_bounds_nothing():
         (AccMD(), Hinge(), "AccMD needs a smooth convex loss, got Hinge. Use the solver 'gd'"),
         (AccMD(clip=np.inf), Squared(), "AccMD needs a finite clip for Squared"),
         (AccMD(steps=0), Logistic(), "'steps' parameter of AccMD"),
-        (AccMD(horizon=0), Logistic(), "'horizon' parameter of AccMD"),
+        (AccMD(total_step_size=0), Logistic(), "'total_step_size' parameter of AccMD"),
         (AccMD(clip=0), Logistic(), "'clip' parameter of AccMD"),
         (AccMD(radius=-1), Logistic(), "'radius' parameter of AccMD"),
         (AccMD(geometry="round"), Logistic(), "'geometry' parameter of AccMD"),

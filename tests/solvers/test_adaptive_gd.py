@@ -29,12 +29,16 @@ def task(imbalance=1.0, n=N):
 
 
 def solve(solver, problem, X, y, epsilon=1.0, seed=0):
-    """The solution, the ledger, and all questions with their prices and answers."""
+    """The solution, the ledger, and all queries with their prices and answers."""
     ledger, transcript = Ledger(epsilon, DELTA), Transcript()
     noise = SeededNoise(np.random.default_rng(seed))
     oracle = RecordingOracle(DenseRows(X, y), ledger, Adjacency.REPLACE_ONE, noise, transcript)
-    coins = np.random.default_rng(0)
-    return solver.solve(problem, oracle.for_problem(problem), coins), ledger, transcript.entries
+    public_rng = np.random.default_rng(0)
+    return (
+        solver.solve(problem, oracle.for_problem(problem), public_rng),
+        ledger,
+        transcript.entries,
+    )
 
 
 def asked(entries):
@@ -113,17 +117,17 @@ def test_extreme_norms_keep_prices_within_their_bounds(monkeypatch, answer):
 
 
 def test_lengths_of_steps_sum_to_the_horizon_however_many_there_are(monkeypatch):
-    # With a constant gradient and no momentum, w is the horizon times the gradient.
+    # With a constant gradient and no momentum, w is the total step size times the gradient.
     problem, X, y = task()
     for noise in (0.05, 0.5):
         solver = AdaptiveGD(
-            noise=noise, horizon=0.01, momentum=0.0, average=np.inf, clip=1.0, norms=5
+            noise=noise, total_step_size=0.01, momentum=0.0, average=np.inf, clip=1.0, norms=5
         )
         w = solve(solver, problem, X, y, 1e6)[0].w
         np.testing.assert_allclose(w, -0.01 * X.T @ (0.5 - y) / N, rtol=2e-2, atol=1e-5)
 
 
-def test_first_question_is_a_norm_and_norms_are_spread_evenly():
+def test_first_query_is_a_norm_and_norms_are_spread_evenly():
     _, _, entries = solve(AdaptiveGD(steps=40, fewest=40, norms=8), *task())
     names = [name for name, *_ in entries]
     assert names == (["gradient_norm"] + ["gradient"] * 5) * 8
@@ -165,7 +169,7 @@ def test_is_as_good_as_even_noise_where_gradients_fall():
         ({"norm_share": 1}, Logistic(), "'norm_share' parameter of AdaptiveGD"),
         ({"norms": 0}, Logistic(), "'norms' parameter of AdaptiveGD"),
         ({"steps": 3, "fewest": 4}, Logistic(), "got fewest=4 and steps=3"),
-        ({"step": 1.0, "horizon": 2.0}, Logistic(), "got step=1.0 and horizon=2.0"),
+        ({"step": 1.0, "total_step_size": 2.0}, Logistic(), "got step=1.0 and total_step_size=2.0"),
         ({"clip": np.inf}, Squared(), "AdaptiveGD needs a finite clip for Squared"),
     ],
 )

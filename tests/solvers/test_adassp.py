@@ -46,7 +46,7 @@ def test_without_noise_it_is_ridge_regression(precondition, fit_intercept):
     np.testing.assert_allclose(model.intercept_, expected.intercept_, atol=1e-4)
 
 
-def test_one_question_takes_all_of_the_budget():
+def test_one_query_takes_all_of_the_budget():
     (event,) = fitted(1.0, precondition=None).privacy_ledger_
     assert (event.query, event.count) == ("normal_equations", 1)
 
@@ -65,7 +65,7 @@ def test_directions_that_stand_out_are_not_shrunk():
 
 
 def test_the_penalty_may_be_in_other_coordinates():
-    problem = Problem(Squared(), **PLAIN, regularizer=Tikhonov(np.eye(D)))
+    problem = Problem(Squared(), **PLAIN, penalty=Tikhonov(np.eye(D)))
     AdaSSP().check(problem)
 
 
@@ -75,8 +75,8 @@ def test_the_penalty_may_be_in_other_coordinates():
         Problem(Huber(), **PLAIN),
         Problem(Logistic(), **PLAIN),
         Problem(Squared(), N, D, RowBounds(1.0)),
-        Problem(Squared(), **PLAIN, regularizer=L1(1.0)),
-        Problem(Squared(), **PLAIN, regularizer=L2(1.0), constraint=Box(-1.0, 1.0)),
+        Problem(Squared(), **PLAIN, penalty=L1(1.0)),
+        Problem(Squared(), **PLAIN, penalty=L2(1.0), constraint=Box(-1.0, 1.0)),
     ],
     ids=str,
 )

@@ -132,7 +132,7 @@ def test_what_is_published_is_noisy(solver):
     _, ledger, transcript = record(solver)
     _, _, again = record(solver, seed=1)
     events = {event.part.label: event for event in ledger.receipt()}
-    # The first question of both runs is the same, so that the exact answer cancels.
+    # The first query of both runs is the same, so that the exact answer cancels.
     first, second = transcript.entries[0], again.entries[0]
     difference = first[3] - second[3]
     assert np.all(difference != 0)
@@ -145,7 +145,9 @@ def test_sites_of_any_size_add_up_to_the_gradient_of_all_rows():
     sites = Sites.of_groups(np.array([0] * 250 + [1] * 45 + [2] * 5))
     problem = replace(TASK.problem, sites=sites)
     w = solve(DDA(rounds=1500), problem, TASK.X, TASK.y)
-    best = solve(GD(steps=3000, horizon=30_000.0, clip=4.0, momentum=0.9), problem, TASK.X, TASK.y)
+    best = solve(
+        GD(steps=3000, total_step_size=30_000.0, clip=4.0, momentum=0.9), problem, TASK.X, TASK.y
+    )
     np.testing.assert_allclose(w, best, rtol=1e-3, atol=1e-3)
 
 
@@ -173,7 +175,7 @@ def strongly_convex(kind, rng):
         model, loss = LinearSVC(loss="hinge", C=C, random_state=0, **shared), Hinge()
     else:
         model, loss = LogisticRegression(C=C, **shared), Logistic()
-    problem = Problem(loss, 400, 3, RowBounds(1.0), regularizer=L2(strength))
+    problem = Problem(loss, 400, 3, RowBounds(1.0), penalty=L2(strength))
     return X, y, problem, model.fit(X, y).coef_[0]
 
 
@@ -210,7 +212,7 @@ def test_without_noise_the_squared_distance_falls_like_one_over_t(kind, changes)
 def test_nodes_stay_as_close_as_the_lemma_says(active, weights):
     """Lemma 4.5 of the paper, (19), with gradients of norm at most L that pull apart."""
     n, p, rounds, sigma, mu = 6, 4, 60, 0.3, 0.05
-    problem = Problem(Logistic(), 100, p, RowBounds(1.0), regularizer=L2(mu))
+    problem = Problem(Logistic(), 100, p, RowBounds(1.0), penalty=L2(mu))
     rng = np.random.default_rng(0)
     iota = active / n
     schedule = "round_robin" if active == n else "edges"
@@ -267,7 +269,7 @@ def test_first_steps_by_hand():
     X = np.array([[1.0, 0.0], [0.6, 0.8], [0.0, 1.0], [-0.6, 0.8]])
     y = np.array([1.0, 0.0, 1.0, 0.0])
     sites = Sites(("a", "b"), np.array([2, 2]))
-    problem = Problem(Logistic(), 4, 2, RowBounds(1.0), regularizer=L1(0.1), sites=sites)
+    problem = Problem(Logistic(), 4, 2, RowBounds(1.0), penalty=L1(0.1), sites=sites)
     solver = DDA(rounds=2, weights="linear", gamma=2.0, gamma_growth=0.5, momentum=0.0, average=1.0)
     w = solve(solver, problem, X, y)
 
@@ -327,7 +329,7 @@ def test_rounds_without_enough_survivors_are_void():
 
 
 def test_entries_are_free_of_the_penalty_where_they_should_be():
-    problem = replace(TASK.problem, regularizer=L1(10.0))
+    problem = replace(TASK.problem, penalty=L1(10.0))
     w = solve(DDA(rounds=200), problem, TASK.X, TASK.y)
     assert np.all(w[:D] == 0)
     assert abs(w[D]) > 0.1

@@ -12,7 +12,7 @@ from skdp.solvers.descent import Descent
 from skdp.solvers.rules import DescentRule
 
 D = 3
-RULE = DescentRule(steps=10, horizon=20.0, clip=1.0, momentum=0.5)
+RULE = DescentRule(steps=10, total_step_size=20.0, clip=1.0, momentum=0.5)
 
 
 def descent_of(rule=RULE, average=0.5, **fields):
@@ -40,7 +40,7 @@ def test_momentum_adds_up_to_the_stride():
 @pytest.mark.parametrize("longest", [1e-3, 0.1, 10.0])
 @pytest.mark.parametrize(
     "fields",
-    [{}, {"regularizer": L2(5.0)}, {"regularizer": L1(0.3)}, {"constraint": Simplex(2.0)}],
+    [{}, {"penalty": L2(5.0)}, {"penalty": L1(0.3)}, {"constraint": Simplex(2.0)}],
     ids=str,
 )
 def test_no_step_is_longer_than_allowed_whatever_the_penalty(fields, longest):
@@ -55,7 +55,7 @@ def test_no_step_is_longer_than_allowed_whatever_the_penalty(fields, longest):
 
 def test_short_steps_do_not_stand_still_against_a_penalty():
     """Cutting the step before the penalty acts would balance the two away from the optimum."""
-    _, descent = descent_of(DescentRule(10, 40.0, 1.0, 0.0), regularizer=L2(0.5))
+    _, descent = descent_of(DescentRule(10, 40.0, 1.0, 0.0), penalty=L2(0.5))
     v = np.array([1.0, 0.0, 0.0])
     for _ in range(2000):
         descent.move(v, 0.01)

@@ -48,8 +48,8 @@ def run(solver, problem, rows, epsilon, seed=0):
     ledger = Ledger(epsilon, 1e-5, calculus=calculus)
     noise = SeededNoise(np.random.default_rng(seed))
     oracle = PrivateOracle(rows, ledger, Adjacency.REPLACE_ONE, noise)
-    coins = np.random.default_rng(7)
-    return solver.solve(problem, oracle.for_problem(problem), coins), ledger
+    public_rng = np.random.default_rng(7)
+    return solver.solve(problem, oracle.for_problem(problem), public_rng), ledger
 
 
 def task(name, **changes):
@@ -58,11 +58,11 @@ def task(name, **changes):
 
 
 @cache
-def least(name, constraint, regularizer=None):
+def least(name, constraint, penalty=None):
     """Least objective of a task in the set, by projected descent."""
-    penalty = {} if regularizer is None else {"regularizer": regularizer}
+    penalty = {} if penalty is None else {"penalty": penalty}
     given = task(name, constraint=constraint, **penalty)
-    solver = GD(steps=2000, horizon=20_000.0, clip=4.0, momentum=0.9, average=0.05)
+    solver = GD(steps=2000, total_step_size=20_000.0, clip=4.0, momentum=0.9, average=0.05)
     return given.objective(run(solver, given.problem, given.rows(), 1e12)[0].w)
 
 
@@ -111,7 +111,7 @@ def test_a_lasso_is_solved_in_the_ball_that_holds_its_solution(positive, noise):
         n,
         d,
         RowBounds(1.0, 1.0, TargetBounds(-1.0, 1.0)),
-        regularizer=L1(alpha),
+        penalty=L1(alpha),
         constraint=NonNegative() if positive else Unconstrained(),
     )
     assert np.abs(exact.coef_).sum() <= ways_of(problem).radius
@@ -133,14 +133,14 @@ def test_the_radius_of_a_lasso_holds_for_any_targets_within_bounds():
         y = np.sign(X @ rng.normal(size=6))
         w = Lasso(alpha=alpha, fit_intercept=False, tol=1e-10, max_iter=100_000).fit(X, y).coef_
         bounds = RowBounds(1.0, 0.0, TargetBounds(-1.0, 1.0, centred=False))
-        problem = Problem(Squared(), len(y), 6, bounds, regularizer=L1(alpha))
+        problem = Problem(Squared(), len(y), 6, bounds, penalty=L1(alpha))
         assert 0 < np.abs(w).sum() <= ways_of(problem).radius
 
 
 @pytest.mark.parametrize("noise", BOTH)
 @pytest.mark.parametrize("penalty", [L2(0.05), ElasticNet(0.05, 0.5)], ids=str)
 def test_penalties_are_part_of_what_is_minimised(penalty, noise):
-    given = task("logistic, net", constraint=L1Ball(3.0), regularizer=penalty)
+    given = task("logistic, net", constraint=L1Ball(3.0), penalty=penalty)
     solver = FrankWolfe(steps=1500, clip=1.0, entry=1.0, noise=noise)
     found, _ = run(solver, given.problem, given.rows(), 1e9)
     best = least("logistic, net", L1Ball(3.0), penalty)
@@ -219,13 +219,13 @@ def test_starts_where_it_is_told_and_does_not_forget_it_at_once():
         ({"constraint": NonNegative()}, FrankWolfe(), "bounded constraint.*'gd'"),
         ({"constraint": L1Ball(1.0), "loss": Hinge()}, FrankWolfe(), "smooth loss.*'gd'"),
         (
-            {"constraint": L2Ball(1.0), "regularizer": L1(0.1)},
+            {"constraint": L2Ball(1.0), "penalty": L1(0.1)},
             FrankWolfe(),
             "L1Ball or a Simplex to go with an l1 penalty.*'gd'",
         ),
         ({"constraint": L2Ball(1.0)}, FrankWolfe(noise="gumbel"), "L1Ball or a Simplex to choose"),
         (
-            {"constraint": L1Ball(1.0), "regularizer": Tikhonov(np.eye(4))},
+            {"constraint": L1Ball(1.0), "penalty": Tikhonov(np.eye(4))},
             FrankWolfe(),
             "precondition=None",
         ),

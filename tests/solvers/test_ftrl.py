@@ -19,7 +19,7 @@ from skdp.problem.problem import Problem
 from skdp.solvers import FTRL
 from skdp.testing import ExactOracle
 
-COINS = np.random.default_rng(7)
+PUBLIC_RNG = np.random.default_rng(7)
 
 
 def exact(solver, task, epsilon=1.0):
@@ -27,7 +27,7 @@ def exact(solver, task, epsilon=1.0):
     oracle = ExactOracle(
         task.rows(), Ledger(epsilon, 1e-5), Adjacency.REPLACE_ONE, Ledger(np.inf, 1e-5)
     )
-    return solver.solve(task.problem, oracle.for_problem(task.problem), COINS)
+    return solver.solve(task.problem, oracle.for_problem(task.problem), PUBLIC_RNG)
 
 
 def clipped_gradient(task, w, rows, clip):
@@ -44,11 +44,11 @@ def clipped_gradient(task, w, rows, clip):
 @pytest.mark.parametrize("momentum", [0.0, 0.5])
 def test_steps_go_along_the_growth_of_the_sum(momentum):
     task = TASKS["logistic"]
-    problem = replace(task.problem, regularizer=L2(0.1), constraint=L2Ball(0.3))
+    problem = replace(task.problem, penalty=L2(0.1), constraint=L2Ball(0.3))
     solver = FTRL(batches=3, clip=0.2, reach=0.02, momentum=momentum, average=0.0)
     plan = solver.plan(problem, 1.0)
     opening = StreamOpening(problem, plan, Adjacency.REPLACE_ONE, Spend(1.0))
-    learner = solver.learner(problem, plan, opening.deviation, None, COINS)
+    learner = solver.learner(problem, plan, opening.deviation, None, PUBLIC_RNG)
     # Noise in the weights has the length ``reach`` for rows of norm 1; these have sqrt(2). A part
     # of the noise is that of sampling, in units of the clip, which is 0.5 by default.
     sampling = 0.3 * 0.5 / 0.2 * np.sqrt(N / (D + 1))
@@ -57,7 +57,7 @@ def test_steps_go_along_the_growth_of_the_sum(momentum):
     total = np.zeros(D + 1)
     for k in range(3):
         rows = slice(N * k // 3, N * (k + 1) // 3)
-        asked = learner.question()
+        asked = learner.request()
         np.testing.assert_allclose(asked.w, w, rtol=1e-12)
         assert asked.rows == rows.stop - rows.start
         grown = clipped_gradient(task, w, rows, 0.2)
@@ -76,8 +76,8 @@ def test_the_mean_forgets_the_first_iterates():
     problem = TASKS["logistic"].problem
     solver = FTRL(batches=2, average=4.0)
     plan = solver.plan(problem, 1.0)
-    plain = FTRL(batches=2, average=0.0).learner(problem, plan, 1.0, None, COINS)
-    mean = solver.learner(problem, plan, 1.0, None, COINS)
+    plain = FTRL(batches=2, average=0.0).learner(problem, plan, 1.0, None, PUBLIC_RNG)
+    mean = solver.learner(problem, plan, 1.0, None, PUBLIC_RNG)
     iterates, rng = [], np.random.default_rng(0)
     for _ in range(2):
         answer = rng.normal(size=problem.shape)
@@ -137,7 +137,9 @@ def test_scaling_rows_and_targets_scales_the_model_only():
         )
         ledger, noise = Ledger(1.0, 1e-5), SeededNoise(np.random.default_rng(1))
         oracle = PrivateOracle(task.rows(), ledger, Adjacency.REPLACE_ONE, noise)
-        models.append(scale * FTRL().solve(task.problem, oracle.for_problem(task.problem), COINS).w)
+        models.append(
+            scale * FTRL().solve(task.problem, oracle.for_problem(task.problem), PUBLIC_RNG).w
+        )
     np.testing.assert_allclose(models[1], models[0], rtol=1e-7)
 
 

@@ -27,8 +27,8 @@ def solve(solver, problem, X, y, epsilon=1.0, seed=0):
     ledger = Ledger(epsilon, DELTA)
     noise = SeededNoise(np.random.default_rng(seed))
     oracle = PrivateOracle(DenseRows(X, y), ledger, Adjacency.REPLACE_ONE, noise)
-    coins = np.random.default_rng(0)
-    return solver.solve(problem, oracle.for_problem(problem), coins), ledger.receipt()
+    public_rng = np.random.default_rng(0)
+    return solver.solve(problem, oracle.for_problem(problem), public_rng), ledger.receipt()
 
 
 def small_problem(loss, n=40, d=2):
@@ -46,8 +46,8 @@ def small_problem(loss, n=40, d=2):
         ({"steps": 0}, "'steps' parameter of GD must be None or an int"),
         ({"steps": 2.5}, "'steps' parameter of GD must be None or an int"),
         ({"steps": "many"}, "'steps' parameter of GD must be None or an int"),
-        ({"horizon": 0}, "'horizon' parameter of GD"),
-        ({"horizon": np.inf}, "'horizon' parameter of GD"),
+        ({"total_step_size": 0}, "'total_step_size' parameter of GD"),
+        ({"total_step_size": np.inf}, "'total_step_size' parameter of GD"),
         ({"clip": 0.0}, "'clip' parameter of GD"),
         ({"clip": np.nan}, "'clip' parameter of GD"),
         ({"momentum": 1.0}, "'momentum' parameter of GD"),
@@ -135,7 +135,8 @@ def test_sensitivity_is_twice_the_clip_over_n(clip):
 def test_clip_beyond_the_lipschitz_constant_changes_nothing():
     problem, X, y = small_problem(Logistic())
     same = [
-        solve(GD(steps=5, horizon=10.0, clip=c), problem, X, y)[0].w for c in (1.0, 9.0, np.inf)
+        solve(GD(steps=5, total_step_size=10.0, clip=c), problem, X, y)[0].w
+        for c in (1.0, 9.0, np.inf)
     ]
     np.testing.assert_array_equal(same[1], same[0])
     np.testing.assert_array_equal(same[2], same[0])
@@ -143,12 +144,17 @@ def test_clip_beyond_the_lipschitz_constant_changes_nothing():
 
 def test_without_averaging_the_last_iterate_is_returned_and_with_it_a_mean():
     problem, X, y = small_problem(Logistic())
-    settings = {"horizon": 20.0, "momentum": 0.0, "clip": np.inf}
-    # Step sizes are horizon / steps: twice the horizon in twice the steps continues the same path.
+    settings = {"total_step_size": 20.0, "momentum": 0.0, "clip": np.inf}
+    # Step sizes are total_step_size / steps: twice the total step size in twice the steps
+    # continues the same path.
     path = [
-        solve(GD(steps=t, average=0.0, **settings | {"horizon": 2.0 * t}), problem, X, y, NO_NOISE)[
-            0
-        ].w
+        solve(
+            GD(steps=t, average=0.0, **settings | {"total_step_size": 2.0 * t}),
+            problem,
+            X,
+            y,
+            NO_NOISE,
+        )[0].w
         for t in (7, 8, 9, 10)
     ]
     averaged, _ = solve(GD(steps=10, average=0.4, **settings), problem, X, y, NO_NOISE)
@@ -160,13 +166,13 @@ def test_penalty_is_shrunk_with_the_clip(clip):
     # One feature that is 1 everywhere: the stationary point is the root of one equation.
     n, share, strength = 1000, 0.8, 0.1
     y = (np.arange(n) < share * n).astype(float)
-    problem = Problem(Logistic(), n, 1, RowBounds(1.0), regularizer=L2(strength))
+    problem = Problem(Logistic(), n, 1, RowBounds(1.0), penalty=L2(strength))
 
     def slope(w):
         up, down = np.clip([expit(w) - 1, expit(w)], -clip, clip)
         return share * up + (1 - share) * down + clip * strength * w
 
-    solver = GD(steps=2000, horizon=4000.0, clip=clip, momentum=0.9)
+    solver = GD(steps=2000, total_step_size=4000.0, clip=clip, momentum=0.9)
     solution, _ = solve(solver, problem, np.ones((n, 1)), y, NO_NOISE)
     assert solution.w[0] == pytest.approx(brentq(slope, 0, 10), rel=1e-5)
 
@@ -175,8 +181,8 @@ def test_penalty_is_shrunk_with_the_clip(clip):
 def test_penalty_of_an_unbounded_loss_keeps_its_strength_where_nothing_is_clipped(clip):
     problem, X, _ = small_problem(Squared())
     y = 0.2 * X[:, 0]
-    problem = replace(problem, regularizer=L2(0.05))
-    solver = GD(steps=1000, horizon=2000.0, clip=clip, momentum=0.9)
+    problem = replace(problem, penalty=L2(0.05))
+    solver = GD(steps=1000, total_step_size=2000.0, clip=clip, momentum=0.9)
     w, _ = solve(solver, problem, X, y, NO_NOISE)
     ridge = np.linalg.solve(X.T @ X / len(X) + 0.05 * np.eye(2), X.T @ y / len(X))
     np.testing.assert_allclose(w.w, ridge, atol=5e-6)
@@ -184,7 +190,7 @@ def test_penalty_of_an_unbounded_loss_keeps_its_strength_where_nothing_is_clippe
 
 def test_strong_lasso_leaves_nothing():
     problem, X, y = small_problem(Logistic())
-    problem = replace(problem, regularizer=L1(10.0))
+    problem = replace(problem, penalty=L1(10.0))
     solution, _ = solve(GD(steps=50, average=0.0), problem, X, y)
     np.testing.assert_array_equal(solution.w, [0.0, 0.0])
 
@@ -214,7 +220,7 @@ def test_exponential_schedule_beats_the_uniform_one_on_an_ill_conditioned_quadra
     steps = 200
     settings = {
         "steps": steps,
-        "horizon": steps / largest,
+        "total_step_size": steps / largest,
         "clip": 1.0,
         "momentum": 0.0,
         "average": 0.0,

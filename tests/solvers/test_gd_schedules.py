@@ -28,7 +28,7 @@ DECAY = 1 - HESSIAN.min() / HESSIAN.max()
 def solver(schedule):
     return GD(
         steps=STEPS,
-        horizon=STEPS * STEP,
+        total_step_size=STEPS * STEP,
         clip=1.0,
         momentum=0.0,
         average=0.0,

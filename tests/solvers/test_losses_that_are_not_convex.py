@@ -23,11 +23,11 @@ N, D = 5000, 4
 TRUTH = np.array([6.0, -4.0, 2.0, 0.0])
 WIDTH = 0.3
 # Many stable steps that clip nothing.
-STEPS = {"steps": 300, "horizon": 3_000.0, "clip": 4.0, "momentum": 0.9}
+STEPS = {"steps": 300, "total_step_size": 3_000.0, "clip": 4.0, "momentum": 0.9}
 PRECISE = {
     "adaptive_gd": AdaptiveGD(**STEPS, fewest=150),
     "gd": GD(**STEPS, average=0.05),
-    "ppm": PPM(**STEPS | {"horizon": 15_000.0}),
+    "ppm": PPM(**STEPS | {"total_step_size": 15_000.0}),
     "spider": Spider(**STEPS, average=0.05),
 }
 DEFAULTS = {"adaptive_gd": AdaptiveGD(), "gd": GD(), "ppm": PPM(), "spider": Spider()}
@@ -47,7 +47,7 @@ class Task:
         else:
             u = np.minimum(np.abs(z - self.y) / WIDTH, 1.0)
             values = WIDTH**2 / 6 * (1 - (1 - u**2) ** 3)
-        return values.mean() + self.problem.regularizer.value(w)
+        return values.mean() + self.problem.penalty.value(w)
 
     @cached_property
     def best(self):
@@ -60,8 +60,8 @@ class Task:
         ledger = Ledger(epsilon, 1e-5)
         noise = SeededNoise(np.random.default_rng(3))
         oracle = PrivateOracle(DenseRows(self.X, self.y), ledger, Adjacency.REPLACE_ONE, noise)
-        coins = np.random.default_rng(4)
-        return solver.solve(self.problem, oracle.for_problem(self.problem), coins).w
+        public_rng = np.random.default_rng(4)
+        return solver.solve(self.problem, oracle.for_problem(self.problem), public_rng).w
 
 
 def make_tasks():
@@ -73,7 +73,7 @@ def make_tasks():
     labels = ((z > 0) != flipped).astype(float)
     wild = rng.uniform(size=N) < 0.1
     targets = np.where(wild, 1.0, np.clip(0.08 * z + 0.05 * rng.normal(size=N), -1, 1))
-    sizes = {"n_samples": N, "n_features": D, "regularizer": L2(1e-3)}
+    sizes = {"n_samples": N, "n_features": D, "penalty": L2(1e-3)}
     ranged = RowBounds(1.0, 0.0, TargetBounds(-1.0, 1.0))
     return {
         "sigmoid": Task(Problem(Sigmoid(), bounds=RowBounds(1.0), **sizes), X, labels),

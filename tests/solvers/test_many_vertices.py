@@ -56,8 +56,8 @@ def test_other_problems_have_their_gradients_released(changes):
 
 def test_the_choice_is_the_same_whatever_weights_sum_up_to():
     """The ledger was opened for it when the sum was not known."""
-    assert vertices(problem(n_samples=N, held=4 * D))
-    assert not vertices(problem(n_samples=N, held=4 * D + 1))
+    assert vertices(problem(n_samples=N, actual_rows=4 * D))
+    assert not vertices(problem(n_samples=N, actual_rows=4 * D + 1))
 
 
 @pytest.mark.parametrize("weights", [None, RNG.random(N)], ids=["plain", "weighted"])

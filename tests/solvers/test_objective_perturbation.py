@@ -138,7 +138,7 @@ PLAIN = {"n_samples": N, "n_features": D, "bounds": RowBounds(1.0, 1.0)}
         (Problem(Softmax(3), **PLAIN), "'gd', or one model for each class"),
         (Problem(Squared(), **PLAIN), r"'gd'\.$"),
         (Problem(Sigmoid(), **PLAIN), "a smooth convex loss for two classes, got Sigmoid.*'gd'"),
-        (Problem(Logistic(), **PLAIN, regularizer=L1(1.0)), "'gd'"),
+        (Problem(Logistic(), **PLAIN, penalty=L1(1.0)), "'gd'"),
         (Problem(Logistic(), **PLAIN, constraint=Box(-1.0, 1.0)), "'gd'"),
     ],
     ids=str,

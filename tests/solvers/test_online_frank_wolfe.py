@@ -25,7 +25,7 @@ from skdp.problem.penalties import L1, L2
 from skdp.problem.problem import Problem
 from skdp.solvers import FrankWolfe
 
-COINS = np.random.default_rng(7)
+PUBLIC_RNG = np.random.default_rng(7)
 BALLS = [LpBall(0.8, 1.5), L2Ball(0.6), Box(-0.5, 0.4), L1Ball(1.0), Simplex(0.7)]
 every_ball = pytest.mark.parametrize("ball", BALLS, ids=lambda b: type(b).__name__)
 
@@ -68,10 +68,10 @@ class Exact:
 def models(solver, problem, X, y, before=None):
     """Every model of a stream without noise, and its learner."""
     plan = solver.plan(problem, 1.0)
-    learner = solver.learner(problem, plan, 0.0, before, COINS)
+    learner = solver.learner(problem, plan, 0.0, before, PUBLIC_RNG)
     answer, found = Exact(problem, plan, X, y), [learner.solution.w]
     for _ in range(plan.releases):
-        learner.learn(answer(learner.question()))
+        learner.learn(answer(learner.request()))
         found.append(learner.solution.w)
     return found, learner
 
@@ -94,7 +94,7 @@ def test_on_equal_batches_the_recursion_is_the_gradient(ball, noise):
 
 def test_the_penalty_takes_part_with_its_gradient():
     X, y = rows(10)
-    problem = replace(least_squares(L2Ball(0.6)), regularizer=L2(0.7))
+    problem = replace(least_squares(L2Ball(0.6)), penalty=L2(0.7))
     solver = FrankWolfe(batch=10, stream_clip=1e3)
     found, _ = models(solver, problem, np.tile(X, (20, 1)), np.tile(y, 20))
     w = problem.start()
@@ -150,10 +150,10 @@ def test_rows_of_a_batch_are_as_given_and_the_last_batch_is_shorter():
     problem = least_squares(L2Ball(1.0), n=103)
     solver = FrankWolfe(batch=10)
     plan = solver.plan(problem, 1.0)
-    learner = solver.learner(problem, plan, 1.0, None, COINS)
+    learner = solver.learner(problem, plan, 1.0, None, PUBLIC_RNG)
     sizes = []
     for _ in range(plan.releases):
-        sizes.append(learner.question().rows)
+        sizes.append(learner.request().rows)
         learner.learn(np.ones(5))
     assert sizes == [10] * 10 + [3]
 
@@ -174,7 +174,7 @@ def test_noise_follows_from_public_facts():
         )
         assert mechanism(few) == "blt"
         assert mechanism(replace(wide, bounds=RowBounds(1.0))) == "blt"
-        assert mechanism(replace(wide, regularizer=L2(0.1))) == "blt"
+        assert mechanism(replace(wide, penalty=L2(0.1))) == "blt"
         assert mechanism(replace(wide, constraint=L2Ball(1.0))) == "blt"
         # Row by row there are too many choices.
         assert mechanism(wide, FrankWolfe(batch=1)) == "blt"
@@ -204,6 +204,6 @@ def test_unbounded_sets_are_refused(constraint):
 def test_penalties_with_edges_and_vertices_that_are_not_there_are_refused():
     problem = replace(TASKS["logistic"].problem, constraint=L1Ball(1.0))
     with pytest.raises(ValueError, match="needs a smooth penalty for streams, got L1"):
-        FrankWolfe().check_stream(replace(problem, regularizer=L1(0.1)))
+        FrankWolfe().check_stream(replace(problem, penalty=L1(0.1)))
     with pytest.raises(ValueError, match="no intercept and no penalty"):
         FrankWolfe(noise="gumbel").check_stream(problem)

@@ -29,8 +29,8 @@ SEVERAL = (X @ RNG.normal(size=(D, 3)) * 6 + RNG.gumbel(size=(N, 3))).argmax(axi
 ALPHA = 0.003
 
 
-def problem(loss, regularizer, target=None):
-    return Problem(loss, N, D, RowBounds(1.0, 1.0, target), regularizer=regularizer)
+def problem(loss, penalty, target=None):
+    return Problem(loss, N, D, RowBounds(1.0, 1.0, target), penalty=penalty)
 
 
 def of(model):

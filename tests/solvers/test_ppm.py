@@ -43,20 +43,26 @@ def binary_task(loss):
     X = rng.normal(size=(N, D))
     X /= np.linalg.norm(X, axis=1).max()
     y = (X[:, 0] + 0.1 * rng.normal(size=N) > 0).astype(float)
-    return Problem(loss, N, D, RowBounds(1.0), regularizer=L2(0.01)), X, y
+    return Problem(loss, N, D, RowBounds(1.0), penalty=L2(0.01)), X, y
 
 
 @pytest.mark.parametrize("stages", [1, 2, 3])
 @pytest.mark.parametrize("momentum", [0.0, 0.8])
 @pytest.mark.parametrize("penalty", [0.0, 0.1])
 def test_without_noise_each_stage_is_a_proximal_point(stages, momentum, penalty):
-    problem, X, y = linear_task(Squared(), regularizer=L2(penalty))
-    horizon = 6.0
-    expected, reach = np.zeros(D), horizon / stages
+    problem, X, y = linear_task(Squared(), penalty=L2(penalty))
+    total_step_size = 6.0
+    expected, reach = np.zeros(D), total_step_size / stages
     for _ in range(stages):
         matrix = X.T @ X / N + (penalty + 1 / reach) * np.eye(D)
         expected = np.linalg.solve(matrix, X.T @ y / N + expected / reach)
-    solver = PPM(stages=stages, steps=1000 * stages, horizon=horizon, clip=5.0, momentum=momentum)
+    solver = PPM(
+        stages=stages,
+        steps=1000 * stages,
+        total_step_size=total_step_size,
+        clip=5.0,
+        momentum=momentum,
+    )
     # The weighted mean keeps a share of about (steps to settle / 1000)^2 of the start.
     np.testing.assert_allclose(solve(solver, problem, X, y)[0].w, expected, atol=2e-4)
 
@@ -65,16 +71,18 @@ def test_iterates_stay_where_the_minimiser_of_the_model_can_be():
     # With a clip of 0.01 the minimiser of the model is at most lambda * 0.01 from its centre.
     problem, X, y = linear_task(Huber())
     for stages, farthest in ((1, 0.05), (5, 0.05)):
-        solver = PPM(stages=stages, steps=20 * stages, horizon=5.0, clip=0.01)
+        solver = PPM(stages=stages, steps=20 * stages, total_step_size=5.0, clip=0.01)
         w = solve(solver, problem, X, y, epsilon=0.01)[0].w
         assert np.linalg.norm(w) <= farthest * (1 + 1e-9)
 
 
 def test_ball_lies_around_the_place_where_the_penalty_alone_leads():
     # A start far out and a strong ridge: the minimiser is further from the start than the ball.
-    problem, X, y = linear_task(Squared(), regularizer=L2(5.0))
+    problem, X, y = linear_task(Squared(), penalty=L2(5.0))
     problem = replace(problem, initial=np.full(D, 100.0))
-    w = solve(PPM(stages=3, steps=600, horizon=30.0, clip=5.0, momentum=0.0), problem, X, y)[0].w
+    w = solve(
+        PPM(stages=3, steps=600, total_step_size=30.0, clip=5.0, momentum=0.0), problem, X, y
+    )[0].w
     ridge = np.linalg.solve(X.T @ X / N + 5.0 * np.eye(D), X.T @ y / N)
     np.testing.assert_allclose(w, ridge, atol=0.01)
 
@@ -113,9 +121,11 @@ def test_smooth_or_not_the_loss_comes_close_to_its_minimum(loss):
     problem = replace(problem, constraint=L2Ball(8.0))
 
     def objective(w):
-        return loss.value(y, X @ w).mean() + problem.regularizer.value(w)
+        return loss.value(y, X @ w).mean() + problem.penalty.value(w)
 
-    w = solve(PPM(stages=5, steps=1500, horizon=400.0, clip=2.0, momentum=0.5), problem, X, y)[0].w
+    w = solve(
+        PPM(stages=5, steps=1500, total_step_size=400.0, clip=2.0, momentum=0.5), problem, X, y
+    )[0].w
     # Subgradient descent with steps that vanish, its best iterate, as a reference.
     v, best = np.zeros(D), objective(np.zeros(D))
     start = best
@@ -131,7 +141,7 @@ def test_smooth_or_not_the_loss_comes_close_to_its_minimum(loss):
     [
         ({"stages": 0}, Logistic(), "'stages' parameter of PPM"),
         ({"steps": 0}, Logistic(), "'steps' parameter of PPM"),
-        ({"horizon": 0}, Logistic(), "'horizon' parameter of PPM"),
+        ({"total_step_size": 0}, Logistic(), "'total_step_size' parameter of PPM"),
         ({"momentum": 1.0}, Logistic(), "'momentum' parameter of PPM"),
         ({"clip": np.inf}, Squared(), "PPM needs a finite clip for Squared"),
         ({"schedule": "late"}, Logistic(), "'schedule' parameter of PPM"),

@@ -7,7 +7,7 @@ from sklearn.linear_model import ElasticNet as SklearnElasticNet
 from skdp.problem.bounds import RowBounds
 from skdp.problem.constraints import Box, NonNegative, Unconstrained
 from skdp.problem.losses import Squared
-from skdp.problem.penalties import L1, L2, ElasticNet, NoRegularizer
+from skdp.problem.penalties import L1, L2, ElasticNet, NoPenalty
 from skdp.problem.problem import Problem
 from skdp.solvers.screening import minimise_model
 
@@ -24,13 +24,13 @@ def fitted(seed=0, spread=1.0):
     return X, y, np.linalg.lstsq(rows, y, rcond=None)[0], vectors / np.sqrt(values)
 
 
-def problem(regularizer=None, constraint=None):
+def problem(penalty=None, constraint=None):
     return Problem(
         Squared(),
         N,
         K,
         RowBounds(1.0, 1.0),
-        regularizer=regularizer or NoRegularizer(),
+        penalty=penalty or NoPenalty(),
         constraint=constraint or Unconstrained(),
     )
 

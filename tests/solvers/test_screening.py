@@ -204,7 +204,7 @@ def test_positive_coefficients_come_from_positive_correlations():
 )
 def test_penalties_are_met_at_a_huge_budget(k, penalty, model):
     X, y = rows(mean=0.3, d=60)
-    w, _ = run(problem(regularizer=penalty, d=60), X, y, 1e4, Screening(k=k))
+    w, _ = run(problem(penalty=penalty, d=60), X, y, 1e4, Screening(k=k))
     kept = np.flatnonzero(w[:60])
     model.fit(X[:, np.sort(kept)] if k == 6 else X, y)
     expected = model.coef_[model.coef_ != 0]
@@ -226,7 +226,7 @@ def test_a_starting_point_is_not_used():
         ({"loss": Huber()}, "Screening needs the squared loss, got Huber"),
         ({"constraint": L2Ball(1.0)}, "on each coefficient alone that allows zero"),
         ({"constraint": Box(0.5, 1.0)}, "on each coefficient alone that allows zero"),
-        ({"regularizer": Tikhonov(np.ones((D, D)))}, "needs the user's features"),
+        ({"penalty": Tikhonov(np.ones((D, D)))}, "needs the user's features"),
         (
             {"bounds": RowBounds(1.0, row_map=RowMap(np.ones(D), None, np.zeros(D)))},
             "needs the user's features",

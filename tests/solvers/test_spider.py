@@ -20,7 +20,7 @@ from skdp.solvers import GD, Spider
 from skdp.testing import RecordingOracle, Transcript
 
 DELTA, N, D = 1e-5, 2000, 3
-COINS = np.random.default_rng(0)
+PUBLIC_RNG = np.random.default_rng(0)
 
 
 def make_problem(loss=None, **fields):
@@ -38,7 +38,7 @@ def solve(solver, problem, X, y, epsilon=1.0, seed=0):
     transcript, ledger = Transcript(), Ledger(epsilon, DELTA)
     noise = SeededNoise(np.random.default_rng(seed))
     oracle = RecordingOracle(DenseRows(X, y), ledger, Adjacency.REPLACE_ONE, noise, transcript)
-    solution = solver.solve(problem, oracle.for_problem(problem), COINS)
+    solution = solver.solve(problem, oracle.for_problem(problem), PUBLIC_RNG)
     return solution, transcript.entries, ledger
 
 
@@ -84,7 +84,7 @@ def test_refuses_losses_that_are_not_smooth_and_clips_that_bound_nothing():
 
 def test_prices_are_in_proportion_to_the_squared_length_of_the_step():
     problem, X, y = make_problem()
-    solver = Spider(steps=100, horizon=200.0, momentum=0.9)
+    solver = Spider(steps=100, total_step_size=200.0, momentum=0.9)
     _, entries, ledger = solve(solver, problem, X, y, epsilon=10.0)
     rounds = differences(entries, ledger)
     varied = 0
@@ -98,8 +98,8 @@ def test_prices_are_in_proportion_to_the_squared_length_of_the_step():
 
 
 def test_noise_of_differences_shrinks_with_the_steps():
-    problem, X, y = make_problem(regularizer=L2(0.05))
-    _, entries, ledger = solve(Spider(clip=1.0, horizon=400.0), problem, X, y, epsilon=1e4)
+    problem, X, y = make_problem(penalty=L2(0.05))
+    _, entries, ledger = solve(Spider(clip=1.0, total_step_size=400.0), problem, X, y, epsilon=1e4)
     rounds = differences(entries, ledger)
     first, last = rounds[0], rounds[-2]
     assert last[0][0] < 0.1 * first[0][0]
@@ -108,7 +108,7 @@ def test_noise_of_differences_shrinks_with_the_steps():
 
 def test_no_step_is_longer_than_the_target_allows_and_targets_never_rise():
     problem, X, y = make_problem()
-    solver = Spider(steps=100, horizon=200.0, momentum=0.0)
+    solver = Spider(steps=100, total_step_size=200.0, momentum=0.0)
     _, entries, ledger = solve(solver, problem, X, y, epsilon=10.0)
     longest = [max(p[0] for p in parts) for parts in differences(entries, ledger)]
     allowed = inf
@@ -120,8 +120,8 @@ def test_no_step_is_longer_than_the_target_allows_and_targets_never_rise():
 
 
 def test_a_round_ends_as_soon_as_its_target_is_met():
-    problem, X, y = make_problem(regularizer=L2(0.5))
-    solver = Spider(steps=60, horizon=60.0, momentum=0.0, clip=1.0, kappa=1.0, longest=60)
+    problem, X, y = make_problem(penalty=L2(0.5))
+    solver = Spider(steps=60, total_step_size=60.0, momentum=0.0, clip=1.0, kappa=1.0, longest=60)
     _, entries, ledger = solve(solver, problem, X, y, epsilon=1e7)
     rounds = [len(parts) for parts in differences(entries, ledger)]
     # Every step takes more than an eighth off the gradient; otherwise rounds would double.
@@ -132,16 +132,16 @@ def test_a_round_ends_as_soon_as_its_target_is_met():
 def test_what_a_round_leaves_is_spent_later(adjacency):
     problem, X, y = make_problem()
     ledger = Ledger(1.0, DELTA)
-    oracle = PrivateOracle(DenseRows(X, y), ledger, adjacency, SeededNoise(COINS))
-    solution = Spider().solve(problem, oracle.for_problem(problem), COINS)
+    oracle = PrivateOracle(DenseRows(X, y), ledger, adjacency, SeededNoise(PUBLIC_RNG))
+    solution = Spider().solve(problem, oracle.for_problem(problem), PUBLIC_RNG)
     assert ledger.total == pytest.approx(ledger.limit, rel=1e-9)
     assert solution.n_iter == 100
     assert ledger.receipt()[-1].query == "gradient"
 
 
 def test_kappa_is_two_where_a_ridge_penalty_matters():
-    weak, X, y = make_problem(regularizer=L2(1e-9))
-    strong = replace(weak, regularizer=L2(1.0))
+    weak, X, y = make_problem(penalty=L2(1e-9))
+    strong = replace(weak, penalty=L2(1.0))
     for problem, kappa in ((weak, 1.0), (strong, 2.0)):
         w = solve(Spider(), problem, X, y)[0].w
         np.testing.assert_array_equal(w, solve(Spider(kappa=kappa), problem, X, y)[0].w)

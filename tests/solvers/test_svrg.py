@@ -19,9 +19,9 @@ from skdp.solvers import GD, SVRG
 from skdp.testing import ExactOracle, RecordingOracle, Transcript
 
 DELTA, N, D = 1e-5, 2000, 3
-COINS = np.random.default_rng(0)
+PUBLIC_RNG = np.random.default_rng(0)
 PAPER = SVRG(
-    steps=40, horizon=40.0, inner=5, growth=1, longest=5, reach=inf, momentum=0.0,
+    steps=40, total_step_size=40.0, inner=5, growth=1, longest=5, reach=inf, momentum=0.0,
     snapshot="average", clip=1.0,
 )  # fmt: skip
 
@@ -41,7 +41,7 @@ def solve(solver, problem, X, y, epsilon=1.0, seed=0):
     transcript, ledger = Transcript(), Ledger(epsilon, DELTA)
     noise = SeededNoise(np.random.default_rng(seed))
     oracle = RecordingOracle(DenseRows(X, y), ledger, Adjacency.REPLACE_ONE, noise, transcript)
-    solution = solver.solve(problem, oracle.for_problem(problem), COINS)
+    solution = solver.solve(problem, oracle.for_problem(problem), PUBLIC_RNG)
     return solution, transcript.entries, ledger
 
 
@@ -86,8 +86,10 @@ def test_refuses_losses_that_are_not_smooth_and_clips_that_bound_nothing():
 def test_noise_of_differences_is_in_proportion_to_the_distance_from_the_snapshot(adjacency):
     problem, X, y = make_problem()
     transcript, ledger = Transcript(), Ledger(1.0, DELTA)
-    oracle = RecordingOracle(DenseRows(X, y), ledger, adjacency, SeededNoise(COINS), transcript)
-    PAPER.solve(problem, oracle.for_problem(problem), COINS)
+    oracle = RecordingOracle(
+        DenseRows(X, y), ledger, adjacency, SeededNoise(PUBLIC_RNG), transcript
+    )
+    PAPER.solve(problem, oracle.for_problem(problem), PUBLIC_RNG)
     asked = iter(transcript.entries)
     ratios, distances = [], []
     for event in ledger.receipt():
@@ -102,8 +104,8 @@ def test_noise_of_differences_is_in_proportion_to_the_distance_from_the_snapshot
 
 
 def test_noise_falls_as_iterates_settle():
-    problem, X, y = make_problem(regularizer=L2(0.1))
-    solver = replace(PAPER, steps=60, horizon=600.0)
+    problem, X, y = make_problem(penalty=L2(0.1))
+    solver = replace(PAPER, steps=60, total_step_size=600.0)
     _, _, ledger = solve(solver, problem, X, y, epsilon=1e4)
     noise = [e.noise_scale for e in ledger.receipt() if e.query == "gradient_difference"]
     assert noise[-1] < 0.05 * noise[0]
@@ -115,7 +117,7 @@ def test_epochs_of_one_length_ask_once_for_a_gradient():
 
 
 def test_epochs_grow_up_to_the_longest():
-    solver = SVRG(steps=40, horizon=1.0, growth=2, longest=8, reach=inf)
+    solver = SVRG(steps=40, total_step_size=1.0, growth=2, longest=8, reach=inf)
     _, entries, _ = solve(solver, *make_problem())
     assert epochs(entries) == [0, 1, 3, 7, 7, 7, 7, 0]
 
@@ -130,7 +132,7 @@ def test_the_carried_iterate_needs_a_difference_at_once():
 
 def test_an_epoch_ends_where_differences_are_no_cheaper_than_gradients():
     problem, X, y = make_problem()
-    fast = SVRG(steps=100, horizon=1e6, momentum=0.0, reach=0.5, clip=0.3)
+    fast = SVRG(steps=100, total_step_size=1e6, momentum=0.0, reach=0.5, clip=0.3)
     _, entries, _ = solve(fast, problem, X, y)
     far = 0.5 * 2 * 0.3 / problem.smoothness
     for name, public, *_ in entries:
@@ -144,8 +146,8 @@ def test_an_epoch_ends_where_differences_are_no_cheaper_than_gradients():
 def test_charges_add_up_to_the_whole_budget(adjacency, solver):
     problem, X, y = make_problem()
     ledger = Ledger(1.0, DELTA)
-    oracle = PrivateOracle(DenseRows(X, y), ledger, adjacency, SeededNoise(COINS))
-    solver.solve(problem, oracle.for_problem(problem), COINS)
+    oracle = PrivateOracle(DenseRows(X, y), ledger, adjacency, SeededNoise(PUBLIC_RNG))
+    solver.solve(problem, oracle.for_problem(problem), PUBLIC_RNG)
     assert ledger.total == pytest.approx(ledger.limit, rel=1e-9)
     spent = {"gradient": 0.0, "gradient_difference": 0.0}
     for event in ledger.receipt():
@@ -161,7 +163,7 @@ def test_without_noise_it_takes_the_steps_of_gradient_descent():
         oracle = ExactOracle(
             DenseRows(X, y), Ledger(1.0, DELTA), Adjacency.REPLACE_ONE, Ledger(inf, DELTA)
         )
-        solutions.append(solver.solve(problem, oracle.for_problem(problem), COINS).w)
+        solutions.append(solver.solve(problem, oracle.for_problem(problem), PUBLIC_RNG).w)
     np.testing.assert_allclose(*solutions, rtol=1e-9)
 
 
@@ -181,8 +183,8 @@ def test_learns_as_well_as_gradient_descent_in_the_mean(loss):
 
 
 def test_the_paper_setting_solves_a_ridge_at_a_huge_budget():
-    problem, X, y = make_problem(Squared(), regularizer=L2(0.1))
-    solver = replace(PAPER, steps=400, horizon=400.0, clip=2.0)
+    problem, X, y = make_problem(Squared(), penalty=L2(0.1))
+    solver = replace(PAPER, steps=400, total_step_size=400.0, clip=2.0)
     w = solve(solver, problem, X, y, epsilon=1e6)[0].w
     exact = np.linalg.solve(X.T @ X / N + 0.1 * np.eye(D), X.T @ y / N)
     np.testing.assert_allclose(w, exact, atol=5e-5)

@@ -25,10 +25,10 @@ from skdp.testing import ExactOracle, RecordingOracle, ReplayOracle, Transcript
 pytest.importorskip("dp_accounting", reason="dp-accounting is an optional dependency")
 
 DELTA, N, D = 1e-5, 2000, 3
-COINS = np.random.default_rng(0)
+PUBLIC_RNG = np.random.default_rng(0)
 BATCHES = SVRG(steps=40, batch_size=400)
 PAPER = SVRG(
-    steps=40, horizon=40.0, inner=5, growth=1, longest=5, reach=inf, momentum=0.0,
+    steps=40, total_step_size=40.0, inner=5, growth=1, longest=5, reach=inf, momentum=0.0,
     snapshot="average", clip=1.0, batch_size=400,
 )  # fmt: skip
 CARRIED = replace(PAPER, growth=2.0)
@@ -60,7 +60,7 @@ def source(seed=0):
 def solve(solver, problem, X, y, epsilon=1.0, seed=0, adjacency=Adjacency.REPLACE_ONE):
     transcript, ledger = Transcript(), ledger_for(solver, problem, epsilon, adjacency)
     oracle = RecordingOracle(DenseRows(X, y), ledger, adjacency, source(seed), transcript)
-    solution = solver.solve(problem, oracle.for_problem(problem), COINS)
+    solution = solver.solve(problem, oracle.for_problem(problem), PUBLIC_RNG)
     return solution, transcript, ledger
 
 
@@ -113,7 +113,7 @@ def test_replays_bitwise_without_rows_and_masks(solver):
     solution, transcript, ledger = solve(solver, problem, X, y)
     again = ledger_for(solver, problem)
     replay = ReplayOracle(again, Adjacency.REPLACE_ONE, transcript)
-    second = solver.solve(problem, replay.for_problem(problem), COINS)
+    second = solver.solve(problem, replay.for_problem(problem), PUBLIC_RNG)
     assert replay.finished()
     np.testing.assert_array_equal(second.w, solution.w)
     assert again.receipt() == ledger.receipt()
@@ -156,7 +156,7 @@ def test_a_ledger_without_a_block_is_refused():
     problem, X, y = make_problem()
     oracle = PrivateOracle(DenseRows(X, y), Ledger(1.0, DELTA), Adjacency.REPLACE_ONE, source())
     with pytest.raises(ValueError, match="needs a ledger that has reserved a block"):
-        BATCHES.solve(problem, oracle.for_problem(problem), COINS)
+        BATCHES.solve(problem, oracle.for_problem(problem), PUBLIC_RNG)
 
 
 def test_a_ledger_of_the_other_relation_is_refused_before_looking():
@@ -164,7 +164,7 @@ def test_a_ledger_of_the_other_relation_is_refused_before_looking():
     ledger = ledger_for(BATCHES, problem, adjacency=Adjacency.ZERO_OUT)
     oracle = PrivateOracle(DenseRows(X, y), ledger, Adjacency.REPLACE_ONE, source())
     with pytest.raises(BudgetExceededError, match="Nothing was read"):
-        BATCHES.solve(problem, oracle.for_problem(problem), COINS)
+        BATCHES.solve(problem, oracle.for_problem(problem), PUBLIC_RNG)
     assert drawn(ledger) == []
 
 
@@ -246,8 +246,8 @@ def test_small_batches_are_noisier_and_large_ones_are_not():
 
 
 def test_a_huge_budget_solves_a_ridge():
-    problem, X, y = make_problem(Squared(), regularizer=L2(0.1))
-    solver = replace(PAPER, steps=400, horizon=400.0, clip=2.0)
+    problem, X, y = make_problem(Squared(), penalty=L2(0.1))
+    solver = replace(PAPER, steps=400, total_step_size=400.0, clip=2.0)
     w = solve(solver, problem, X, y, epsilon=1e6)[0].w
     exact = np.linalg.solve(X.T @ X / N + 0.1 * np.eye(D), X.T @ y / N)
     np.testing.assert_allclose(w, exact, atol=2e-4)
@@ -283,9 +283,9 @@ def test_a_published_receipt_gives_nothing_of_the_block_back():
 
 @pytest.mark.parametrize("batch_size", [None, 400])
 def test_bb_steps_are_functions_of_released_answers_within_the_stable_range(batch_size):
-    problem, X, y = make_problem(Squared(), regularizer=L2(0.1))
-    # Steps of the horizon are far too long; those of curvature are not.
-    wild = replace(PAPER, steps=100, horizon=1600.0, clip=2.0, batch_size=batch_size)
+    problem, X, y = make_problem(Squared(), penalty=L2(0.1))
+    # Steps of the total step size are far too long; those of curvature are not.
+    wild = replace(PAPER, steps=100, total_step_size=1600.0, clip=2.0, batch_size=batch_size)
     exact = np.linalg.solve(X.T @ X / N + 0.1 * np.eye(D), X.T @ y / N)
 
     def error(solver):
@@ -301,7 +301,7 @@ def test_bb_replays_and_costs_nothing():
     again = ledger_for(solver, problem)
     replay = ReplayOracle(again, Adjacency.REPLACE_ONE, transcript)
     np.testing.assert_array_equal(
-        solver.solve(problem, replay.for_problem(problem), COINS).w, solution.w
+        solver.solve(problem, replay.for_problem(problem), PUBLIC_RNG).w, solution.w
     )
     plain = solve(replace(solver, step="constant"), problem, X, y)[2]
     assert ledger.total == pytest.approx(plain.total, rel=1e-9)
@@ -314,6 +314,6 @@ def test_without_noise_samples_are_everyone():
         oracle = ExactOracle(
             DenseRows(X, y), ledger_for(solver, problem), Adjacency.REPLACE_ONE, Ledger(inf, DELTA)
         )
-        fixed = replace(solver, horizon=50.0, clip=1.0, momentum=0.5)
-        solutions.append(fixed.solve(problem, oracle.for_problem(problem), COINS).w)
+        fixed = replace(solver, total_step_size=50.0, clip=1.0, momentum=0.5)
+        solutions.append(fixed.solve(problem, oracle.for_problem(problem), PUBLIC_RNG).w)
     np.testing.assert_allclose(*solutions, rtol=1e-9)

@@ -21,7 +21,7 @@ from skdp.testing import RecordingOracle, Transcript
 
 DELTA = 1e-5
 N, D = 5000, 3
-COINS = np.random.default_rng(0)
+PUBLIC_RNG = np.random.default_rng(0)
 
 
 def white_problem(loss=None, **fields):
@@ -39,7 +39,7 @@ def solve(solver, problem, X, y, epsilon=1.0, seed=0):
     transcript, ledger = Transcript(), Ledger(epsilon, DELTA)
     noise = SeededNoise(np.random.default_rng(seed))
     oracle = RecordingOracle(DenseRows(X, y), ledger, Adjacency.REPLACE_ONE, noise, transcript)
-    solution = solver.solve(problem, oracle.for_problem(problem), COINS)
+    solution = solver.solve(problem, oracle.for_problem(problem), PUBLIC_RNG)
     return solution.w, transcript.entries, ledger
 
 
@@ -86,7 +86,7 @@ def test_learns_both_losses(loss):
 
 
 def test_a_huge_budget_gives_the_ridge_solution():
-    problem, X, y = white_problem(regularizer=L2(0.3))
+    problem, X, y = white_problem(penalty=L2(0.3))
     w, _, _ = solve(TrackedGD(), problem, X, y, epsilon=1e6)
     exact = np.linalg.solve(X.T @ X / N + 0.3 * np.eye(D), X.T @ y / N)
     np.testing.assert_allclose(w, exact, atol=1e-4)
@@ -128,21 +128,21 @@ def test_where_noise_hides_the_counts_the_clip_hardly_moves():
 
 
 def test_the_step_stays_within_the_horizon():
-    # One step from 0 moves w by the horizon, which is short here, times the answer.
+    # One step from 0 moves w by the total step size, which is short here, times the answer.
     problem, X, y = white_problem()
     w, entries, ledger = solve(TrackedGD(steps=1, average=0), problem, X, y, epsilon=1e-6)
     ((_, public, _, answer),) = [e for e in entries if e[0] == "gradient_and_share"]
-    horizon = 0.65 * N * sqrt(ledger.limit) / (sqrt(D) * public[1])
-    assert horizon < 1
-    np.testing.assert_allclose(w, -horizon * answer[:-1])
+    total_step_size = 0.65 * N * sqrt(ledger.limit) / (sqrt(D) * public[1])
+    assert total_step_size < 1
+    np.testing.assert_allclose(w, -total_step_size * answer[:-1])
 
 
 @pytest.mark.parametrize("adjacency", Adjacency)
 def test_charges_add_up_to_the_whole_budget(adjacency):
     problem, X, y = white_problem()
     ledger = Ledger(1.0, DELTA)
-    oracle = PrivateOracle(DenseRows(X, y), ledger, adjacency, SeededNoise(COINS))
-    TrackedGD(steps=50).solve(problem, oracle.for_problem(problem), COINS)
+    oracle = PrivateOracle(DenseRows(X, y), ledger, adjacency, SeededNoise(PUBLIC_RNG))
+    TrackedGD(steps=50).solve(problem, oracle.for_problem(problem), PUBLIC_RNG)
     counts = {"gradient_sizes": 0, "gradient_and_share": 0}
     for event in ledger.receipt():
         counts[event.query] += event.count

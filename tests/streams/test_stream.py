@@ -51,9 +51,9 @@ def rows(seed=1, n=N):
 def opened(option, horizon=N, epsilon=1.0, source=None):
     problem, solver = problem_for(option), SOLVERS[option]
     calculus = solver.calculus_for_stream(problem, epsilon, DELTA, Adjacency.REPLACE_ONE)
-    ledger, coins = Ledger(epsilon, DELTA, calculus=calculus), np.random.default_rng(7)
+    ledger, public_rng = Ledger(epsilon, DELTA, calculus=calculus), np.random.default_rng(7)
     noise = source or SeededNoise(np.random.default_rng(0))
-    return Stream(problem, solver, ledger, Adjacency.REPLACE_ONE, noise, coins, horizon)
+    return Stream(problem, solver, ledger, Adjacency.REPLACE_ONE, noise, public_rng, horizon)
 
 
 def fed(stream, store, cuts):
@@ -255,8 +255,8 @@ def test_system_noise_differs_from_stream_to_stream():
     for _ in range(2):
         problem = problem_for("ftrl")
         ledger, noise = Ledger(1.0, DELTA), SystemNoise()
-        coins = np.random.default_rng(7)
-        stream = Stream(problem, FTRL(), ledger, Adjacency.REPLACE_ONE, noise, coins, N)
+        public_rng = np.random.default_rng(7)
+        stream = Stream(problem, FTRL(), ledger, Adjacency.REPLACE_ONE, noise, public_rng, N)
         stream.feed(rows())
         models.append(stream.solution.w)
     assert not np.array_equal(*models)
@@ -279,7 +279,7 @@ def test_penalty_of_a_part_is_that_for_all_rows_up_to_its_end():
     @dataclass(frozen=True)
     class Noting(FTRL):
         def plan(self, problem, mu):
-            seen.append(problem.regularizer)
+            seen.append(problem.penalty)
             return super().plan(problem, mu)
 
     def penalty(n):
@@ -287,8 +287,8 @@ def test_penalty_of_a_part_is_that_for_all_rows_up_to_its_end():
         return L2(1.0 / n)
 
     parts = (problem, Noting(), Ledger(1.0, DELTA), Adjacency.REPLACE_ONE)
-    noise, coins = SeededNoise(np.random.default_rng(0)), np.random.default_rng(0)
-    stream = Stream(*parts, noise, coins, None, penalty)
+    noise, public_rng = SeededNoise(np.random.default_rng(0)), np.random.default_rng(0)
+    stream = Stream(*parts, noise, public_rng, None, penalty)
     stream.feed(rows(n=1000))
     ends = np.cumsum([length for length, _ in stream.receipts])
     assert lengths == list(ends)

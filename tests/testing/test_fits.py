@@ -57,10 +57,10 @@ def test_replay_of_other_hyperparameters_is_refused():
         replay_fit(model(solver=GD(steps=4, clip=0.01)), X, Y, transcript)
 
 
-def test_replay_with_fewer_questions_is_refused():
+def test_replay_with_fewer_queries_is_refused():
     transcript = record_fit(model(), X, Y)
     transcript.entries.append(transcript.entries[-1])
-    with pytest.raises(AssertionError, match="fewer questions than recorded"):
+    with pytest.raises(AssertionError, match="fewer queries than recorded"):
         replay_fit(model(), X, Y, transcript)
 
 

@@ -1,4 +1,4 @@
-"""The test doubles: what is recorded is replayed, and any other question is refused."""
+"""The test doubles: what is recorded is replayed, and any other query is refused."""
 
 from math import inf
 
@@ -31,7 +31,7 @@ def noise():
 
 
 def ask_all(oracle, shift=0.0):
-    """One question of each kind, at half of what is left each time."""
+    """One query of each kind, at half of what is left each time."""
     oracle = oracle.for_problem(PROBLEM)
     w = np.full(D, shift)
     answers = [
@@ -45,7 +45,7 @@ def ask_all(oracle, shift=0.0):
 
 
 def recorded(shift=0.0):
-    """A transcript of all questions, the answers, and the receipt."""
+    """A transcript of all queries, the answers, and the receipt."""
     transcript, ledger = Transcript(), Ledger(1.0, 1e-5)
     oracle = RecordingOracle(rows(), ledger, Adjacency.REPLACE_ONE, noise(), transcript)
     return transcript, ask_all(oracle, shift), ledger.receipt()
@@ -108,7 +108,7 @@ def test_replay_refuses_another_price():
         replay.gradient(np.zeros(D), spend=replay.budget.fraction(0.4).whole())
 
 
-def test_replay_refuses_another_kind_of_question_and_one_too_many():
+def test_replay_refuses_another_kind_of_query_and_one_too_many():
     transcript, *_ = recorded()
     replay, _ = replaying(transcript)
     spend = replay.budget.fraction(0.5).whole()

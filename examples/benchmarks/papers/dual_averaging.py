@@ -58,13 +58,13 @@ def load(name):
     return (X.tocsr() if sp.issparse(X) else X.astype(float)), data.y[order].astype(float)
 
 
-def objective(X, y, regularizer, w):
-    return np.mean(np.maximum(0, 1 - (2 * y - 1) * (X @ w))) + regularizer.value(w)
+def objective(X, y, penalty, w):
+    return np.mean(np.maximum(0, 1 - (2 * y - 1) * (X @ w))) + penalty.value(w)
 
 
-def optimum(X, y, penalty, regularizer):
+def optimum(X, y, norm, penalty):
     """The least value that scikit-learn finds."""
-    if penalty == "l2":
+    if norm == "l2":
         model = LinearSVC(
             loss="hinge",
             C=1 / (len(y) * PENALTY),
@@ -72,7 +72,7 @@ def optimum(X, y, penalty, regularizer):
             tol=1e-6,
             max_iter=100_000,
         )
-        return objective(X, y, regularizer, model.fit(X, y).coef_[0])
+        return objective(X, y, penalty, model.fit(X, y).coef_[0])
     found = []
     for average in (False, True):
         model = SGDClassifier(
@@ -80,7 +80,7 @@ def optimum(X, y, penalty, regularizer):
         )
         for _ in range(100):
             model.partial_fit(X, y, classes=[0.0, 1.0])
-            found.append(objective(X, y, regularizer, model.coef_[0]))
+            found.append(objective(X, y, penalty, model.coef_[0]))
     return min(found)
 
 
@@ -95,15 +95,15 @@ def true_epsilon(z, q, rounds, delta):
     return pair.self_compose(rounds).get_epsilon_for_delta(delta)
 
 
-def published(X, y, problem, penalty, iota, epsilon, epochs, seed):
+def published(X, y, problem, norm, iota, epsilon, epochs, seed):
     """Algorithm 1 with the noise of theorem 1: values on the way, true epsilon and noise."""
     n = len(y)
     q, active = n // NODES, round(iota * NODES)
     rounds = epochs * n // active
     sigma = sqrt(32 * iota**2 * rounds * log(2 / DELTA_0)) / (q * epsilon)
-    coins = np.random.default_rng(seed)
-    schedule = draw_rounds(rounds, active, NODES, "edges", Complete(), 0.0, coins)
-    solver = DDA.from_paper(penalty, activation=iota)
+    public_rng = np.random.default_rng(seed)
+    schedule = draw_rounds(rounds, active, NODES, "edges", Complete(), 0.0, public_rng)
+    solver = DDA.from_paper(norm, activation=iota)
     nodes = DualNodes(problem, NODES, 0.0)
     signs, whole, total = 2 * y - 1, 0.0, np.zeros(problem.shape)
     marks = set(np.unique(np.geomspace(10, rounds, 15).astype(int)).tolist())
@@ -112,21 +112,21 @@ def published(X, y, problem, penalty, iota, epsilon, epochs, seed):
         a = float(t) if solver.weights == "linear" else 1.0
         whole += a
         x = nodes.look(r.active, iota * whole, solver.gamma * t**solver.gamma_growth)
-        records = r.active * q + coins.integers(0, q, r.active.size)
+        records = r.active * q + public_rng.integers(0, q, r.active.size)
         rows = X[records].toarray() if sp.issparse(X) else X[records]
         margins = signs[records] * np.einsum("ij,ij->i", rows, x)
         messages = -(signs[records] * (margins < 1))[:, None] * rows
-        messages = messages + sigma * coins.standard_normal(messages.shape)
+        messages = messages + sigma * public_rng.standard_normal(messages.shape)
         counts[r.active] += 1
         total += a * x.mean(axis=0)
         nodes.learn(r.active, messages, a, r.mixing, 1)
         if t in marks:
-            path.append((t, objective(X, y, problem.regularizer, total / whole)))
+            path.append((t, objective(X, y, problem.penalty, total / whole)))
     return path, true_epsilon(sigma, q, int(counts.max()), n**-1.1), sigma
 
 
 def by_rule(X, y, problem, iota, epsilon, seed):
-    """Solver dda with its defaults, at this epsilon for real; the seed is that of coins."""
+    """Solver dda with its defaults, at this epsilon for real; the seed is public."""
     sites = Sites(tuple(range(NODES)), np.full(NODES, len(y) // NODES))
     rows = SparseRows(X, y) if sp.issparse(X) else DenseRows(X, y)
     ledger = Ledger(epsilon, len(y) ** -1.1)
@@ -137,12 +137,12 @@ def by_rule(X, y, problem, iota, epsilon, seed):
         problem.n_samples,
         problem.n_features,
         problem.bounds,
-        regularizer=problem.regularizer,
+        penalty=problem.penalty,
         sparse=problem.sparse,
         sites=sites,
     )
     w = solver.solve(asked, oracle.for_problem(asked), np.random.default_rng(seed)).w
-    return objective(X, y, problem.regularizer, w)
+    return objective(X, y, problem.penalty, w)
 
 
 def with_error(values):
@@ -162,20 +162,18 @@ def main():
     for name in arguments.only:
         X, y = load(name)
         n, d = X.shape
-        for penalty, regularizer in (("l2", L2(PENALTY)), ("l1", L1(PENALTY))):
-            problem = Problem(
-                Hinge(), n, d, RowBounds(1.0), regularizer=regularizer, sparse=sp.issparse(X)
-            )
-            least = optimum(X, y, penalty, regularizer)
-            start = objective(X, y, regularizer, np.zeros(d)) - least
-            print(f"\n{name}, {n} rows, {d} features, {penalty}: optimum {least:.4f}, ", end="")
+        for norm, penalty in (("l2", L2(PENALTY)), ("l1", L1(PENALTY))):
+            problem = Problem(Hinge(), n, d, RowBounds(1.0), penalty=penalty, sparse=sp.issparse(X))
+            least = optimum(X, y, norm, penalty)
+            start = objective(X, y, penalty, np.zeros(d)) - least
+            print(f"\n{name}, {n} rows, {d} features, {norm}: optimum {least:.4f}, ", end="")
             print(f"suboptimality at the start {start:.3f}\n")
             print("| iota | claimed epsilon | sigma | true epsilon | suboptimality | dda, exact |")
             print("|---|---|---|---|---|---|")
             for iota in IOTAS:
                 for epsilon in arguments.epsilons:
                     runs = [
-                        published(X, y, problem, penalty, iota, epsilon, arguments.epochs, seed)
+                        published(X, y, problem, norm, iota, epsilon, arguments.epochs, seed)
                         for seed in range(arguments.repeats)
                     ]
                     rules = [
@@ -184,7 +182,7 @@ def main():
                     ]
                     paths = np.array([path for path, _, _ in runs])
                     t, gaps = paths[0, :, 0], paths[:, :, 1] - least
-                    lines[name, penalty, iota, epsilon] = t, gaps
+                    lines[name, norm, iota, epsilon] = t, gaps
                     # Who is active how often is drawn anew, and so are worst cases.
                     true, sigma = max(run[1] for run in runs), runs[0][2]
                     print(
@@ -202,21 +200,21 @@ def draw(lines, arguments):
     matplotlib.use("Agg")
     import matplotlib.pyplot as plt
 
-    panels = [(name, penalty) for name in arguments.only for penalty in ("l2", "l1")]
+    panels = [(name, norm) for name in arguments.only for norm in ("l2", "l1")]
     figure, axes = plt.subplots(
         2, len(panels), figsize=(3.2 * len(panels), 5.6), layout="constrained", squeeze=False
     )
-    for k, (name, penalty) in enumerate(panels):
-        wanted = 0.8 if penalty == "l2" else 0.4
+    for k, (name, norm) in enumerate(panels):
+        wanted = 0.8 if norm == "l2" else 0.4
         fixed = min(arguments.epsilons, key=lambda epsilon: abs(epsilon - wanted))
         for iota in IOTAS:
-            t, gaps = lines[name, penalty, iota, fixed]
+            t, gaps = lines[name, norm, iota, fixed]
             for ax, x in ((axes[0, k], t), (axes[1, k], t / t[-1] * arguments.epochs)):
                 (line,) = ax.loglog(x, gaps.mean(axis=0), label=f"iota = {iota}")
                 ax.fill_between(
                     x, gaps.min(axis=0), gaps.max(axis=0), alpha=0.2, color=line.get_color()
                 )
-        axes[0, k].set_title(f"{name}, {penalty}, claimed epsilon {fixed}", fontsize=9)
+        axes[0, k].set_title(f"{name}, {norm}, claimed epsilon {fixed}", fontsize=9)
         axes[0, k].set_xlabel("iterations")
         axes[1, k].set_xlabel("epochs")
     for ax in axes.flat:

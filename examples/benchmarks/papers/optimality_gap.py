@@ -4,7 +4,7 @@
 
 200,000 training rows, logistic loss with a ridge of 1e-2 and without, epsilon in {0.2, 0.5, 1},
 delta = 1e-3, replace-one. All solvers here are calibrated from what they release. Columns are the
-gap of the objective to the minimum, with standard errors, questions asked, and processor time
+gap of the objective to the minimum, with standard errors, queries asked, and processor time
 as a multiple of GD's in the same run. The last table is what the noise of the paper really gives: a
 lower bound on epsilon by an explicit test between neighbours.
 """

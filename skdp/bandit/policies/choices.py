@@ -1,7 +1,7 @@
 """Decision rules: what is released of a bandit, and all that decides about the next user.
 
-A rule is public. Given a rule, a user's action depends on the user's own context and on coins that
-know nothing of anybody.
+A rule is public. Given a rule, a user's action depends on the user's own context and on public
+randomness that know nothing of anybody.
 """
 
 from __future__ import annotations
@@ -30,7 +30,7 @@ class Rule(ABC):
     w: np.ndarray
 
     @abstractmethod
-    def actions(self, V: np.ndarray, turn: int, coins: np.random.Generator) -> np.ndarray:
+    def actions(self, V: np.ndarray, turn: int, public_rng: np.random.Generator) -> np.ndarray:
         """Arms for users, each by the own row, in the order in which they come.
 
         Parameters
@@ -39,8 +39,8 @@ class Rule(ABC):
             Bounded rows.
         turn : int
             Number of decisions made before.
-        coins : Generator
-            Public coins. What is drawn depends on n alone.
+        public_rng : Generator
+            Public randomness. What is drawn depends on n alone.
 
         Returns
         -------
@@ -52,9 +52,9 @@ class Rule(ABC):
 class Greedy(Rule):
     """The arm with the largest score."""
 
-    def actions(self, V: np.ndarray, turn: int, coins: np.random.Generator) -> np.ndarray:
+    def actions(self, V: np.ndarray, turn: int, public_rng: np.random.Generator) -> np.ndarray:
         """The arm with the largest score for each user; the first of equals."""
-        del turn, coins
+        del turn, public_rng
         return (V @ self.w.T).argmax(axis=1)
 
 
@@ -72,9 +72,9 @@ class TakingTurns(Rule):
 
     each: int = 1
 
-    def actions(self, V: np.ndarray, turn: int, coins: np.random.Generator) -> np.ndarray:
+    def actions(self, V: np.ndarray, turn: int, public_rng: np.random.Generator) -> np.ndarray:
         """The arms whose turn it is."""
-        del coins
+        del public_rng
         return (turn + np.arange(len(V))) // self.each % len(self.w)
 
 
@@ -95,11 +95,11 @@ class Thompson(Rule):
     factors: np.ndarray
     scale: float
 
-    def actions(self, V: np.ndarray, turn: int, coins: np.random.Generator) -> np.ndarray:
+    def actions(self, V: np.ndarray, turn: int, public_rng: np.random.Generator) -> np.ndarray:
         """Arms by Thompson sampling; one normal for each user and arm."""
         del turn
         scores = V @ self.w.T
-        draws = coins.standard_normal(scores.shape)
+        draws = public_rng.standard_normal(scores.shape)
         p, K, q = self.factors.shape
         step = max(1, _ENTRIES // (K * q))
         for start in range(0, len(V), step):
@@ -127,9 +127,9 @@ class Preselecting(Rule):
     first: np.ndarray
     margin: float
 
-    def actions(self, V: np.ndarray, turn: int, coins: np.random.Generator) -> np.ndarray:
+    def actions(self, V: np.ndarray, turn: int, public_rng: np.random.Generator) -> np.ndarray:
         """The arm with the largest score among those that stay."""
-        del turn, coins
+        del turn, public_rng
         scores = V @ self.w.T
         if self.margin < np.inf:
             first = V @ self.first.T

@@ -80,7 +80,7 @@ class Event(ABC):
     Parameters
     ----------
     query : str
-        Name of the question that was answered.
+        Name of the query that was answered.
     sensitivity : float
         Most that the exact answer can move between neighbouring data sets, in the norm or range
         that the mechanism needs, already doubled where the adjacency asks for it.
@@ -162,7 +162,7 @@ class ObjectivePerturbationEvent(Event):
     Parameters
     ----------
     query : str
-        Name of the question that was answered.
+        Name of the query that was answered.
     sensitivity : float
         See above.
     noise_scale : float
@@ -209,7 +209,7 @@ class PrefixSumEvent(Event):
     Parameters
     ----------
     query : str
-        Name of the question that was answered.
+        Name of the query that was answered.
     sensitivity : float
         See above.
     noise_scale : float
@@ -255,7 +255,7 @@ class SampledGaussianEvent(Event):
     Parameters
     ----------
     query : str
-        Name of the question that was answered.
+        Name of the query that was answered.
     sensitivity : float
         See above.
     noise_scale : float
@@ -299,7 +299,7 @@ class SearchEvent(Event):
     Parameters
     ----------
     query : str
-        Name of the question that was answered.
+        Name of the query that was answered.
     sensitivity : float
         See above.
     noise_scale : float
@@ -351,7 +351,7 @@ class SiteGaussianEvent(GaussianEvent):
     Parameters
     ----------
     query : str
-        Name of the question that was answered.
+        Name of the query that was answered.
     sensitivity : float
         See :class:`Event`.
     noise_scale : float

@@ -1,4 +1,4 @@
-"""Accounts of sites, for questions that several sites answer at once."""
+"""Accounts of sites, for queries that several sites answer at once."""
 
 from __future__ import annotations
 

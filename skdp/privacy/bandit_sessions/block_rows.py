@@ -1,4 +1,4 @@
-"""Questions to the users of one block at a time."""
+"""Queries to the users of one block at a time."""
 
 from __future__ import annotations
 

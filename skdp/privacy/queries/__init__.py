@@ -1,1 +1,1 @@
-"""The questions an oracle answers, one file a question, with the proof of its sensitivity."""
+"""The queries an oracle answers, one file a query, with the proof of its sensitivity."""

@@ -1,4 +1,4 @@
-"""Base of the questions to the oracle."""
+"""Base of the queries to the oracle."""
 
 from __future__ import annotations
 
@@ -21,7 +21,7 @@ __all__ = ["GaussianQuery", "GumbelQuery", "PerturbedQuery", "Query"]
 
 @dataclass(frozen=True, eq=False)
 class Query(ABC):
-    """A question: its public content, its exact answer, and how far that answer can move.
+    """A query: its public content, its exact answer, and how far that answer can move.
 
     The fields are public; rows are an argument of ``evaluate``, which only the oracle calls.
     """
@@ -45,12 +45,12 @@ class Query(ABC):
 
     @abstractmethod
     def public(self) -> tuple[object, ...]:
-        """The content of the question, for transcripts."""
+        """The content of the query, for transcripts."""
 
 
 @dataclass(frozen=True, eq=False)
 class GaussianQuery(Query):
-    """A question answered with Gaussian noise; its sensitivity is in l2."""
+    """A query answered with Gaussian noise; its sensitivity is in l2."""
 
     @property
     @abstractmethod
@@ -69,7 +69,7 @@ class GaussianQuery(Query):
 
 @dataclass(frozen=True, eq=False)
 class GumbelQuery(Query):
-    """A question for the best candidates; the exact answer is a score for each.
+    """A query for the best candidates; the exact answer is a score for each.
 
     Its sensitivity is a range: the most that the difference of two candidates' scores can move.
     """
@@ -93,7 +93,7 @@ class GumbelQuery(Query):
 
 @dataclass(frozen=True, eq=False)
 class PerturbedQuery(Query):
-    """A question that is private because noise enters its computation.
+    """A query that is private because noise enters its computation.
 
     The oracle lets the mechanism draw the noise and hands it to ``evaluate_under`` together with
     the rows; both stay behind the oracle. ``evaluate`` is the answer without noise.

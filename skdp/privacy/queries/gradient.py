@@ -59,7 +59,7 @@ class GradientQuery(GaussianQuery):
       Lipschitz constant, because the clip is applied in any case. It does presume that the loss is
       pointwise (see ``Loss.derivative``).
     - Bounds so extreme that double precision could not keep them have an infinite sensitivity,
-      with which the question is refused.
+      with which the query is refused.
     """
 
     name: ClassVar[str] = "gradient"
@@ -90,7 +90,7 @@ class GradientQuery(GaussianQuery):
         """Margin for rounding of a sum of rows times derivatives, which is mapped afterwards."""
         problem = self.problem
         steepest = min(problem.loss.lipschitz, self._steepest_of_smooth) * problem.max_weight
-        return of_sum(problem.n_held, spread(problem.bounds, steepest, self.bound))
+        return of_sum(problem.n_actual, spread(problem.bounds, steepest, self.bound))
 
     @property
     def _steepest_of_smooth(self) -> float:

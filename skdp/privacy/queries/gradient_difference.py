@@ -42,7 +42,7 @@ class GradientDifferenceQuery(GaussianQuery):
 
     and in any case in the ball of centre 0 and radius 2 C. The smallest ball around the
     intersection of the two is what counts: let c be its centre, which is public, and r its radius.
-    The question is ``c + sum_i (difference_i - c) / n``, or, for weighted rows whose number is not
+    The query is ``c + sum_i (difference_i - c) / n``, or, for weighted rows whose number is not
     n, with the public multiple of c that makes it the sum of the differences over n.
 
     Parameters
@@ -70,7 +70,7 @@ class GradientDifferenceQuery(GaussianQuery):
       clip. With several scores that are clipped it may bring a few rows closer to the centre, by at
       most 30 %, and by less than 2 % in all that was tried with softmax and a clip of 0.3.
     - Bounds so extreme that double precision could not keep them, and no bound at all, have an
-      infinite sensitivity, with which the question is refused.
+      infinite sensitivity, with which the query is refused.
 
     Notes
     -----
@@ -152,7 +152,7 @@ class GradientDifferenceQuery(GaussianQuery):
             steepest = min(steepest, sqrt(2.0 * smoothness * heaviest * apart * radius))
         # The centre is no further from zero than a radius, and is taken off after the rows are
         # added up: the lengths of both count.
-        return of_sum(problem.n_held, 3.0 * spread(problem.bounds, steepest, radius))
+        return of_sum(problem.n_actual, 3.0 * spread(problem.bounds, steepest, radius))
 
     def sensitivity(self, adjacency: Adjacency) -> float:
         """``2 radius / n`` under replace-one; infinite unless double precision keeps the bound."""
@@ -189,7 +189,7 @@ class GradientDifferenceQuery(GaussianQuery):
         if c is not None:
             total -= sums[-1] * c
         total /= count
-        return total if c is None else total + c * (problem.n_held / problem.n_samples)
+        return total if c is None else total + c * (problem.n_actual / problem.n_samples)
 
     def public(self) -> tuple[object, ...]:
         """w, w0 and the bound on a row's gradient."""

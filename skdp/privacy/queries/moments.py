@@ -39,7 +39,7 @@ class MomentsQuery(GaussianQuery):
         Number of rows n, length p of each.
     full : bool
         Whether all entries are asked for.
-    held : int, optional
+    actual_rows : int, optional
         Number of rows, if it is not n because they are weighted.
 
     Guarantees
@@ -56,12 +56,12 @@ class MomentsQuery(GaussianQuery):
     n_samples: int
     n_rows: int
     full: bool
-    held: int | None = None
+    actual_rows: int | None = None
 
     @property
     def rounding(self) -> float:
         """Margin for rounding of a sum of products of rows."""
-        return of_sum(self.held or self.n_samples)
+        return of_sum(self.actual_rows or self.n_samples)
 
     def sensitivity(self, adjacency: Adjacency) -> float:
         """``sqrt(2) R^2 / n`` under replace-one; infinite where double precision is left."""

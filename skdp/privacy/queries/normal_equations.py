@@ -39,7 +39,7 @@ class NormalEquationsQuery(GaussianQuery):
         Number of rows n, length p of each.
     balance : float
         Weight c of the moments with the targets, in (0, 1].
-    held : int, optional
+    actual_rows : int, optional
         Number of rows, if it is not n because they are weighted.
 
     Raises
@@ -50,7 +50,7 @@ class NormalEquationsQuery(GaussianQuery):
     Guarantees
     ----------
     - Replacing a row moves the answer by at most ``sqrt(2) R^2 (1 + c) / n``, which is less than
-      two questions with the same noise would cost, whose squares sum to
+      two queries with the same noise would cost, whose squares sum to
       ``2 R^4 (1 + 4 c) / n^2``. Proof: let rows of norms ``a R <= b R <= R`` and angle of cosine g
       be swapped. The square of the move, times ``n^2 / R^4``, is largest for targets of size 1 that
       make the products of rows and targets point apart, and then it is
@@ -71,7 +71,7 @@ class NormalEquationsQuery(GaussianQuery):
     n_samples: int
     n_rows: int
     balance: float
-    held: int | None = None
+    actual_rows: int | None = None
 
     def __post_init__(self) -> None:
         if not (0 < self.balance <= 1 and self.bounds.target is not None):
@@ -83,7 +83,7 @@ class NormalEquationsQuery(GaussianQuery):
     @property
     def rounding(self) -> float:
         """Margin for rounding of a sum of products of rows and targets."""
-        return of_sum(self.held or self.n_samples)
+        return of_sum(self.actual_rows or self.n_samples)
 
     def sensitivity(self, adjacency: Adjacency) -> float:
         """``sqrt(2) R^2 (1 + c) / n`` under replace-one; infinite where double precision ends."""

@@ -11,7 +11,7 @@ from scipy.linalg import cho_factor, cho_solve
 from scipy.sparse.linalg import LinearOperator, cg
 
 from ...problem.losses import HuberisedHinge, Logistic, Loss, SquaredHinge
-from ...problem.penalties import L2, ElasticNet, NoRegularizer, Tikhonov
+from ...problem.penalties import L2, ElasticNet, NoPenalty, Tikhonov
 from ...problem.problem import Problem
 from ..accounting.ledger import Spend
 from ..adjacency import Adjacency
@@ -108,8 +108,8 @@ class PerturbedMinimumQuery(PerturbedQuery):
 
     def __post_init__(self) -> None:
         problem = self.problem
-        penalty = problem.regularizer
-        quadratic = isinstance(penalty, NoRegularizer | L2 | Tikhonov) or (
+        penalty = problem.penalty
+        quadratic = isinstance(penalty, NoPenalty | L2 | Tikhonov) or (
             isinstance(penalty, ElasticNet) and penalty.l1_ratio == 0
         )
         if not (isinstance(problem.loss, _ONE_SIDED) and quadratic):
@@ -127,7 +127,7 @@ class PerturbedMinimumQuery(PerturbedQuery):
         adjacency: Adjacency,
         spend: Spend,
     ) -> Self:
-        r"""The question with as much strength and precision as a spend asks for.
+        r"""The query with as much strength and precision as a spend asks for.
 
         Strength m is raised until the Jacobian is within its part of the spend and the minimiser
         can be computed. The tolerance T is such that the noise that hides what is left of it
@@ -159,7 +159,7 @@ class PerturbedMinimumQuery(PerturbedQuery):
             Price.
         """
         query = cls(problem, clip, 0.0, inf)
-        n, p = problem.n_held, problem.n_rows
+        n, p = problem.n_actual, problem.n_rows
         # Beyond this power, exp is not needed: other bounds on strength are larger.
         most = min(largest_jacobian(spend), 500.0)
         least = query.curvature / expm1(most) * _ROUND_UP
@@ -181,7 +181,7 @@ class PerturbedMinimumQuery(PerturbedQuery):
 
     @property
     def gradient(self) -> GradientQuery:
-        """The question for the mean of the clipped gradients, at zero."""
+        """The query for the mean of the clipped gradients, at zero."""
         return GradientQuery(self.problem, np.zeros(self.problem.shape), self.clip)
 
     @property
@@ -240,7 +240,7 @@ class PerturbedMinimumQuery(PerturbedQuery):
             Bound on the norm of b.
         """
         problem, loss = self.problem, self.problem.loss
-        n, bound = problem.n_held, self.gradient.bound
+        n, bound = problem.n_actual, self.gradient.bound
         sums = self.gradient.rounding / 2
         products = sums / (of_sum(n) / 2) * n * gamma(self._roundings)
         width = loss.width if isinstance(loss, HuberisedHinge) else 0.0
@@ -258,7 +258,7 @@ class PerturbedMinimumQuery(PerturbedQuery):
             curvature = problem.loss.smoothness * norm * max(parts, problem.row_norm)
         matrix, largest = self._penalty()
         of_penalty = 4 * UNIT if matrix.ndim == 1 else 4 * sqrt(problem.n_rows) * products
-        return problem.n_held * curvature * products + (of_penalty + 2 * UNIT) * float(largest)
+        return problem.n_actual * curvature * products + (of_penalty + 2 * UNIT) * float(largest)
 
     @property
     def _roundings(self) -> int:
@@ -304,7 +304,7 @@ class PerturbedMinimumQuery(PerturbedQuery):
 
     def _penalty(self) -> tuple[np.ndarray, np.ndarray]:
         """The matrix Q, or its diagonal if it is diagonal, and its largest eigenvalue."""
-        problem, penalty = self.problem, self.problem.regularizer
+        problem, penalty = self.problem, self.problem.penalty
         lipschitz = problem.lipschitz
         weight = problem.n_samples * (1.0 if lipschitz == inf else self.gradient.bound / lipschitz)
         d = problem.n_features
@@ -331,7 +331,7 @@ class _Objective(SmoothObjective):
         self._query, self._rows, self._b = query.gradient, rows, perturbation
         self._loss: Loss = query.problem.loss
         self._penalty, largest = query._penalty()
-        self.smoothness = query.problem.n_held * query.curvature + float(largest)
+        self.smoothness = query.problem.n_actual * query.curvature + float(largest)
         self.strength = query.strength
 
     def gradient(self, w: np.ndarray) -> np.ndarray:

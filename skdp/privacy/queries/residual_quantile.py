@@ -77,7 +77,7 @@ class ResidualQuantileQuery(GumbelQuery):
     @property
     def rounding(self) -> float:
         """Two scores err at a time."""
-        return of_sum(self.problem.n_held, 1.5)
+        return of_sum(self.problem.n_actual, 1.5)
 
     def sensitivity(self, adjacency: Adjacency) -> float:
         """2 under replace-one, ``2 max(q, 1 - q)`` under zero-out."""
@@ -90,7 +90,7 @@ class ResidualQuantileQuery(GumbelQuery):
         return -np.abs(rows.bounded(self.problem.bounds).sum(self._of_block))
 
     def public(self) -> tuple[object, ...]:
-        """All that the question says."""
+        """All that the query says."""
         return (self.w, self.edges, self.share, self.sizes)
 
     def _of_block(self, block: BoundedBlock) -> np.ndarray:

@@ -38,7 +38,7 @@ class RowMeansQuery(GaussianQuery):
     n_classes : int, default=1
         Number of classes K, encoded 0, ..., K - 1; targets outside count towards the nearest one,
         those that are not numbers towards the first. 1 takes no notice of targets.
-    held : int, optional
+    actual_rows : int, optional
         Number of rows, if it is not n because they are weighted.
 
     Guarantees
@@ -58,7 +58,7 @@ class RowMeansQuery(GaussianQuery):
     bounds: RowBounds
     n_samples: int
     n_classes: int = 1
-    held: int | None = None
+    actual_rows: int | None = None
 
     @property
     def one_sided(self) -> bool:
@@ -73,7 +73,9 @@ class RowMeansQuery(GaussianQuery):
     @property
     def rounding(self) -> float:
         """Margin for rounding of a sum of rows, which are mapped after they are added up."""
-        return of_sum(self.held or self.n_samples, spread(self.bounds, 1.0, self.bounds.row_norm))
+        return of_sum(
+            self.actual_rows or self.n_samples, spread(self.bounds, 1.0, self.bounds.row_norm)
+        )
 
     def sensitivity(self, adjacency: Adjacency) -> float:
         """``sqrt(2) R / n`` or ``2 R / n``; infinite where double precision is left."""

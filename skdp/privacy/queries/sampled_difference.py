@@ -33,7 +33,7 @@ class SampledDifferenceQuery(PerturbedQuery):
     Parameters
     ----------
     difference : GradientDifferenceQuery
-        The question about all rows.
+        The query about all rows.
     sampling_rate : float
         Probability with which a row is drawn, in (0, 1].
 
@@ -45,7 +45,7 @@ class SampledDifferenceQuery(PerturbedQuery):
     Guarantees
     ----------
     - Given who else is drawn, a row that is drawn contributes a vector in a ball of radius
-      ``r / (q n)``, with the radius r of the question about all rows, and one that is not drawn
+      ``r / (q n)``, with the radius r of the query about all rows, and one that is not drawn
       contributes nothing. Both neighbours' contributions lie in the same ball around 0, so that the
       answer moves by at most ``2 r / (q n)`` under replace-one and half of it under zero-out. Both
       are attained. r depends on public facts alone.
@@ -68,7 +68,7 @@ class SampledDifferenceQuery(PerturbedQuery):
             )
 
     def sensitivity(self, adjacency: Adjacency) -> float:
-        """``2 r / (q n)`` under replace-one; infinite as for the question about all rows."""
+        """``2 r / (q n)`` under replace-one; infinite as for the query about all rows."""
         return self.difference.sensitivity(adjacency) / self.sampling_rate
 
     def mechanism(self, adjacency: Adjacency, spend: Spend) -> SampledGaussian:
@@ -91,5 +91,5 @@ class SampledDifferenceQuery(PerturbedQuery):
         return self.difference.about_centre(rows, self.sampling_rate * n_samples, perturbation)
 
     def public(self) -> tuple[object, ...]:
-        """The content of the question about all rows, and the rate."""
+        """The content of the query about all rows, and the rate."""
         return (*self.difference.public(), self.sampling_rate)

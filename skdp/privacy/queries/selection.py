@@ -86,7 +86,7 @@ class SelectionQuery(GumbelQuery):
     @property
     def rounding(self) -> float:
         """Two scores err at a time, by entries that are clipped one by one."""
-        return of_sum(self.problem.n_held, 1.5)
+        return of_sum(self.problem.n_actual, 1.5)
 
     def sensitivity(self, adjacency: Adjacency) -> float:
         """``4 c e / n`` under replace-one; infinite where double precision is left."""
@@ -104,7 +104,7 @@ class SelectionQuery(GumbelQuery):
         return sums if self.signed else np.abs(sums)
 
     def public(self) -> tuple[object, ...]:
-        """All that the question says."""
+        """All that the query says."""
         return (self.w, self.clip, self.entry, self.candidates, self.k, self.signed)
 
     @property

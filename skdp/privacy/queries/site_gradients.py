@@ -21,12 +21,12 @@ from ..rows.site_rows import SiteBlock, site_sums
 from .base import PerturbedQuery, Query
 from .gradient import GradientQuery
 
-__all__ = ["SampledSiteGradientsQuery", "SiteGradientsQuery", "SiteQuestion"]
+__all__ = ["SampledSiteGradientsQuery", "SiteGradientsQuery", "SiteRequest"]
 
 
 @dataclass(frozen=True, eq=False)
-class SiteQuestion:
-    r"""Question to the sites that take part in a round; public.
+class SiteRequest:
+    r"""Query to the sites that take part in a round; public.
 
     With m sites and n rows, the message of site i is
 
@@ -75,14 +75,14 @@ class SiteQuestion:
             known &= bool(np.all(np.diff(active) > 0))
         if not known or self.sites.n_samples != self.problem.n_samples:
             raise ValueError(
-                f"Questions to sites need increasing numbers of the {self.sites.n_sites} sites of "
+                f"Queries to sites need increasing numbers of the {self.sites.n_sites} sites of "
                 f"{self.problem.n_samples} rows, got {active.size} numbers and sites of "
                 f"{self.sites.n_samples} rows."
             )
         W = np.asarray(self.W)
         if W.dtype.kind not in "iuf" or W.shape != (active.size, *shape):
             raise ValueError(
-                f"Questions to sites need weights of shape {(active.size, *shape)}, got {W.dtype} "
+                f"Queries to sites need weights of shape {(active.size, *shape)}, got {W.dtype} "
                 f"of shape {W.shape}."
             )
         object.__setattr__(self, "active", active.astype(np.intp))
@@ -90,7 +90,7 @@ class SiteQuestion:
 
     @property
     def gradient(self) -> GradientQuery:
-        """The question about all rows that has the same clip."""
+        """The query about all rows that has the same clip."""
         return GradientQuery(self.problem, self.problem.start(), self.clip)
 
     @property
@@ -99,7 +99,7 @@ class SiteQuestion:
         return self.gradient.rounding
 
     def sensitivity(self, adjacency: Adjacency) -> float:
-        """Of one site's message; infinite as for the question about all rows."""
+        """Of one site's message; infinite as for the query about all rows."""
         return self.gradient.sensitivity(adjacency) * self.sites.n_sites
 
     def labels(self) -> tuple[Hashable, ...]:
@@ -137,7 +137,7 @@ class SiteGradientsQuery(Query):
 
     Parameters
     ----------
-    question : SiteQuestion
+    request : SiteRequest
         Who is asked what.
     trust : Trust
         Where noise comes from, and whether messages or their sum are published.
@@ -148,18 +148,18 @@ class SiteGradientsQuery(Query):
 
     Guarantees
     ----------
-    - As for :class:`SiteQuestion`; see :class:`SiteNoise` for the noise.
+    - As for :class:`SiteRequest`; see :class:`SiteNoise` for the noise.
     """
 
     name: ClassVar[str] = "site_gradients"
 
-    question: SiteQuestion
+    request: SiteRequest
     trust: Trust
     edges: np.ndarray | None
     shares: np.ndarray
 
     def __post_init__(self) -> None:
-        shares, active = np.asarray(self.shares, dtype=np.float64), self.question.active
+        shares, active = np.asarray(self.shares, dtype=np.float64), self.request.active
         if shares.shape != active.shape or not (shares.min() > 0 and shares.max() <= 1):
             raise ValueError(
                 "SiteGradientsQuery needs a share in (0, 1] for each site that takes part."
@@ -172,29 +172,29 @@ class SiteGradientsQuery(Query):
 
     def sensitivity(self, adjacency: Adjacency) -> float:
         """Of one site's message, and so of all of them, in l2."""
-        return self.question.sensitivity(adjacency)
+        return self.request.sensitivity(adjacency)
 
     def mechanism(self, adjacency: Adjacency, spend: Spend) -> SiteNoise:
         """The least noise for which each site pays its share."""
-        question, edges = self.question, self.edges
+        request, edges = self.request, self.edges
         return SiteNoise.calibrated(
-            question.labels(),
-            None if edges is None else np.searchsorted(question.active, edges),
+            request.labels(),
+            None if edges is None else np.searchsorted(request.active, edges),
             self.trust,
-            inflated(self.sensitivity(adjacency), self.question.rounding),
+            inflated(self.sensitivity(adjacency), self.request.rounding),
             spend,
             self.shares,
         )
 
     def evaluate(self, rows: RowStore) -> np.ndarray:
         """The exact messages, one for each site that takes part."""
-        return self.question.messages(rows)
+        return self.request.messages(rows)
 
     def public(self) -> tuple[object, ...]:
-        """The question, and where noise comes from."""
+        """The query, and where noise comes from."""
         trust = (self.trust.source, self.trust.colluders, self.trust.ratio)
         edges = () if self.edges is None else self.edges
-        return (*self.question.public(), trust, edges, self.shares)
+        return (*self.request.public(), trust, edges, self.shares)
 
 
 @dataclass(frozen=True, eq=False)
@@ -206,7 +206,7 @@ class SampledSiteGradientsQuery(PerturbedQuery):
 
     Parameters
     ----------
-    question : SiteQuestion
+    request : SiteRequest
         Who is asked what.
     sampling_rate : float
         Probability with which a row of a site that takes part is drawn, in (0, 1].
@@ -219,7 +219,7 @@ class SampledSiteGradientsQuery(PerturbedQuery):
 
     name: ClassVar[str] = "sampled_site_gradients"
 
-    question: SiteQuestion
+    request: SiteRequest
     sampling_rate: float
 
     def __post_init__(self) -> None:
@@ -231,16 +231,16 @@ class SampledSiteGradientsQuery(PerturbedQuery):
 
     def sensitivity(self, adjacency: Adjacency) -> float:
         """Of one site's message, if the row in question is drawn."""
-        return self.question.sensitivity(adjacency) / self.sampling_rate
+        return self.request.sensitivity(adjacency) / self.sampling_rate
 
     def mechanism(self, adjacency: Adjacency, spend: Spend) -> SampledSites:
         """Noise for which the spend would be the price of a site if every row took part."""
-        sensitivity = inflated(self.sensitivity(adjacency), self.question.rounding)
+        sensitivity = inflated(self.sensitivity(adjacency), self.request.rounding)
         noise = GaussianMechanism.calibrated(sensitivity, spend).noise_scale
-        question = self.question
+        request = self.request
         return SampledSites(
-            question.labels(),
-            question.problem.n_samples,
+            request.labels(),
+            request.problem.n_samples,
             self.sampling_rate,
             sensitivity,
             noise,
@@ -249,12 +249,12 @@ class SampledSiteGradientsQuery(PerturbedQuery):
 
     def evaluate(self, rows: RowStore) -> np.ndarray:
         """The exact messages of all rows."""
-        return self.question.messages(rows)
+        return self.request.messages(rows)
 
     def evaluate_under(self, rows: RowStore, perturbation: np.ndarray) -> np.ndarray:
         """The messages from the rows that are marked, in the order of the sites."""
-        return self.question.messages(rows, perturbation) / self.sampling_rate
+        return self.request.messages(rows, perturbation) / self.sampling_rate
 
     def public(self) -> tuple[object, ...]:
-        """The question, and the rate."""
-        return (*self.question.public(), self.sampling_rate)
+        """The query, and the rate."""
+        return (*self.request.public(), self.sampling_rate)

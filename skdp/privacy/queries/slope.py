@@ -61,7 +61,7 @@ class SlopeQuery(GaussianQuery):
     @property
     def rounding(self) -> float:
         """Margin for rounding of a sum of derivatives."""
-        return of_sum(self.problem.n_held)
+        return of_sum(self.problem.n_actual)
 
     def sensitivity(self, adjacency: Adjacency) -> float:
         """``2 clip / n`` under replace-one; infinite where double precision is left."""

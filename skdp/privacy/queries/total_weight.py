@@ -42,7 +42,7 @@ class TotalWeightQuery(GaussianQuery):
         return rows.sum(_of_block)
 
     def public(self) -> tuple[object, ...]:
-        """Nothing: there is one such question."""
+        """Nothing: there is one such query."""
         return ()
 
 

@@ -35,7 +35,7 @@ class VertexQuery(GumbelQuery):
 
     going up along a coordinate has the score ``-g_jk`` and going down, if ``two_sided``, the score
     ``g_jk``; up comes first, then down, in the order of the vertices of ``Simplex`` and ``L1Ball``.
-    The radius of the set scales scores and noise alike, so it is no part of the question. Rows are
+    The radius of the set scales scores and noise alike, so it is no part of the query. Rows are
     first scaled down to the bound R on their norm. A derivative is shrunk until its largest entry
     is at most c. What is published is the index alone.
 
@@ -108,7 +108,7 @@ class VertexQuery(GumbelQuery):
     @property
     def rounding(self) -> float:
         """Two scores err at a time, by entries that are clipped one by one."""
-        return of_sum(self.problem.n_held, 1.5)
+        return of_sum(self.problem.n_actual, 1.5)
 
     def sensitivity(self, adjacency: Adjacency) -> float:
         """``4 c e / n`` under replace-one; infinite where double precision is left.
@@ -138,7 +138,7 @@ class VertexQuery(GumbelQuery):
         return np.concatenate([scores, nowhere]) + self.known
 
     def public(self) -> tuple[object, ...]:
-        """All that the question says."""
+        """All that the query says."""
         known = np.empty(0) if self.known is None else self.known
         return (self.w, self.clip, self.entry, self.two_sided, known, self.shrunk)
 

@@ -1,6 +1,6 @@
 """Row stores: "sum this over the rows", nothing else.
 
-A store never copies X. Every question is one pass over the rows, in blocks small enough to stay in
+A store never copies X. Every query is one pass over the rows, in blocks small enough to stay in
 cache between the product that makes scores and the product that combines rows. Rows that this
 process can reach are in a :class:`BlockStore`.
 """

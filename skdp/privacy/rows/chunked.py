@@ -12,7 +12,7 @@ from sklearn.utils.validation import _get_feature_names
 
 from .base import BlockStore
 from .dense_rows import DenseRows
-from .reading import unquoted, vigilant
+from .reading import redacted, strict_checks
 from .row_blocks import RawBlock
 from .sparse_rows import SparseRows
 from .weights import in_units_of
@@ -142,9 +142,9 @@ class ChunkedRows(BlockStore):
                     f"{f' of {len(chunk)}' if isinstance(chunk, tuple | list) else ''}."
                 )
             X, y = chunk[:2]
-            columns = unquoted(_get_feature_names, X)
+            columns = redacted(_get_feature_names, X)
             names = None if columns is None else list(columns)
-            X = unquoted(
+            X = redacted(
                 check_array,
                 X,
                 accept_sparse="csr",
@@ -160,15 +160,15 @@ class ChunkedRows(BlockStore):
                     "Chunks needs the same column names in the same order in every chunk; they "
                     "have changed. Select the columns by name before they are delivered."
                 )
-            y = unquoted(np.asarray, y)
+            y = redacted(np.asarray, y)
             if y.ndim != 1:
                 raise ValueError(
                     f"Chunks needs one target a row, got targets of {y.ndim} dimensions; pass "
                     "y_chunk of shape (n_rows,)."
                 )
-            with vigilant():
+            with strict_checks():
                 y = self._encode(y)
-            unquoted(check_consistent_length, X, y)
+            redacted(check_consistent_length, X, y)
             weights = None
             if len(chunk) == 3:
                 weights = in_units_of(self._max_weight, chunk[2], X.shape[0])

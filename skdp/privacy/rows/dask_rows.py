@@ -1,6 +1,6 @@
 """Rows of dask arrays and dataframes: asked where they lie, never gathered.
 
-Each question is one task for each partition, which brings its rows to public bounds and sums over
+Each query is one task for each partition, which brings its rows to public bounds and sums over
 them by the same code as in memory, and a tree of sums. What reaches this process is one answer of
 the size of a model, to which the oracle adds noise, once. Tasks run on the active distributed
 client, or else on whatever scheduler dask is set to.

@@ -21,7 +21,7 @@ from ...problem.bounds import RowBounds
 from .base import bounded_block, over_marked, total
 from .dense_rows import DenseRows
 from .parcels import unpacked
-from .reading import unquoted, vigilant
+from .reading import redacted, strict_checks
 from .row_blocks import BoundedBlock, RawBlock
 from .sparse_rows import SparseRows
 from .weights import in_units_of
@@ -140,7 +140,7 @@ def facts(partition: OpenedPartition | Refusal) -> Facts | Refusal:
 def labels(y: Any) -> np.ndarray | Refusal:
     """The different labels in a partition, at most one more than a set of classes may have."""
     try:
-        with vigilant():
+        with strict_checks():
             return np.unique(np.asarray(y))[: MOST_LABELS + 1]
     except Exception as error:
         return _failure(error)
@@ -204,9 +204,9 @@ def _opened(
     encode: Callable[[np.ndarray], np.ndarray],
     max_weight: float,
 ) -> OpenedPartition | Refusal:
-    columns = unquoted(_get_feature_names, X)
+    columns = redacted(_get_feature_names, X)
     names = None if columns is None else tuple(columns)
-    rows, targets = _as_rows(X, finite=True), unquoted(np.asarray, y)
+    rows, targets = _as_rows(X, finite=True), redacted(np.asarray, y)
     n, d = rows.shape
     if targets.shape != (n,):
         return Refusal(
@@ -221,7 +221,7 @@ def _opened(
     weights = None
     if sample_weight is not None:
         weights = in_units_of(max_weight, np.asarray(sample_weight), n)
-    with vigilant():
+    with strict_checks():
         targets = encode(targets)
         store = (SparseRows if known.sparse else DenseRows)(rows, targets)
         blocks = list(store.blocks())
@@ -266,7 +266,7 @@ def _answered(
 def _as_rows(X: Any, *, finite: bool) -> Any:
     if not finite and type(X) is np.ndarray and X.dtype in (np.float64, np.float32):
         return X
-    return unquoted(
+    return redacted(
         check_array,
         X,
         accept_sparse="csr",

@@ -14,7 +14,7 @@ from sklearn.exceptions import NotFittedError
 
 from ...validation import sized
 
-__all__ = ["in_order", "unquoted", "vigilant"]
+__all__ = ["in_order", "redacted", "strict_checks"]
 
 _SHAPE = r"\([\d, ]*\)"
 _BY = r"(?: by \w+)?"
@@ -49,7 +49,7 @@ _KNOWN = re.compile(
 
 
 @contextmanager
-def vigilant() -> Iterator[None]:
+def strict_checks() -> Iterator[None]:
     """Context in which data are checked the same way whatever the settings of the process.
 
     Checks for finite entries cannot be switched off, because bounds on rows rest on them. Numpy
@@ -64,7 +64,7 @@ def vigilant() -> Iterator[None]:
         yield
 
 
-def unquoted(check: Callable[..., Any], *args: Any, **options: Any) -> Any:
+def redacted(check: Callable[..., Any], *args: Any, **options: Any) -> Any:
     """Call a function that validates data, vigilantly, with errors that quote no entries.
 
     Messages of numpy and scikit-learn show entries that they refuse, in more ways than can be
@@ -97,7 +97,7 @@ def unquoted(check: Callable[..., Any], *args: Any, **options: Any) -> Any:
         )
     kind: type[Exception] = ValueError
     try:
-        with vigilant():
+        with strict_checks():
             return check(*args, **options)
     except (MemoryError, NotFittedError):
         # These are about no entry.

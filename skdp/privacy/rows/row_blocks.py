@@ -73,7 +73,7 @@ class BoundedBlock(ABC):
     limits : Limits
         Bounds on the derivatives of the rows, from these norms.
     weights : ndarray of shape (m,) or None
-        Weights of the rows within [0, 1], for questions to apply; None if every row weighs 1.
+        Weights of the rows within [0, 1], for queries to apply; None if every row weighs 1.
     """
 
     y: np.ndarray
@@ -133,7 +133,7 @@ class Block(BoundedBlock):
       most ``bounds.row_norm``, up to 2^-50 of it and the rounding of norms. This holds for any
       entries: a row that is not finite counts as zero.
     - The scores of a row do not depend on the entries of other rows, to the last bit. Otherwise
-      one row could move all others across the edges between which a question counts.
+      one row could move all others across the edges between which a query counts.
     - Mapped targets are in [-1, 1], also after rounding, and weights in [0, 1].
     - Computations are in double precision whatever the type of X.
     """
@@ -395,9 +395,9 @@ def _tamed(X: Rows, huge: np.ndarray, limit: float) -> Rows:
 
 
 class Limits:
-    """The latest bounds on derivatives of a run of rows, kept between questions.
+    """The latest bounds on derivatives of a run of rows, kept between queries.
 
-    Questions with the same clip ask for the same bounds, one after the other.
+    Queries with the same clip ask for the same bounds, one after the other.
 
     Parameters
     ----------

@@ -12,7 +12,7 @@ _FEW = 16
 
 
 class Walk:
-    r"""Cache of the latest scores of a run of bounded rows, between questions.
+    r"""Cache of the latest scores of a run of bounded rows, between queries.
 
     Weights w that are ``shrunk`` times the latest ones but for few entries have scores
 
@@ -20,7 +20,7 @@ class Walk:
                   + \sum_j x_j (w - \mathrm{shrunk}\, w_{\text{latest}})_j
 
     which costs the entries of those columns. Any other w is computed afresh. From the second
-    question on sparse rows are also held column by column, a copy of them.
+    query on sparse rows are also held column by column, a copy of them.
 
     Guarantees
     ----------

@@ -10,7 +10,7 @@ from typing import Any
 import numpy as np
 from sklearn.utils import check_array
 
-from .reading import unquoted
+from .reading import redacted
 
 __all__ = ["in_units_of"]
 
@@ -66,7 +66,7 @@ def _as_numbers(sample_weight: Any) -> np.ndarray:
     # Times would be counted in units that they happen to have.
     if getattr(getattr(sample_weight, "dtype", None), "kind", "f") not in "mM":
         try:
-            numbers = unquoted(
+            numbers = redacted(
                 check_array, sample_weight, allow_nd=True, ensure_min_samples=0, **options
             )
         except MemoryError:

@@ -34,7 +34,7 @@ class RemoteOracle(Oracle):
     ----------
     - Neither rows, nor exact answers, nor noise are in this process, so that there is nothing to
       trust it with.
-    - Anything but questions to sites with local noise is refused before it is charged.
+    - Anything but queries to sites with local noise is refused before it is charged.
     - A failure after the charge leaves the charge standing, here and at the sites that were asked.
     """
 
@@ -47,7 +47,7 @@ class RemoteOracle(Oracle):
             raise _refusal(query.name)
         mechanism = query.mechanism(self._adjacency, spend)
         self._ledger.charge(mechanism.event(query.name))
-        return self._rows.messages(query.question, spend.amount * query.shares)
+        return self._rows.messages(query.request, spend.amount * query.shares)
 
     def _open(self, opening: StreamOpening) -> NoReturn:
         raise _refusal(opening.event.query)

@@ -11,7 +11,7 @@ import numpy as np
 from ...problem.bounds import RowBounds
 from ...problem.sites import Sites
 from ..adjacency import Adjacency
-from ..queries.site_gradients import SiteQuestion
+from ..queries.site_gradients import SiteRequest
 from ..rows.base import BoundedRows, RowStore
 from ..rows.parcels import packed
 from ..rows.partition import Facts
@@ -110,36 +110,36 @@ class RemoteRows(RowStore):
         self.n_samples = self.sites.n_samples
         self._packed: tuple[Any, float | None, list[bytes]] | None = None
 
-    def messages(self, question: SiteQuestion, amounts: np.ndarray) -> np.ndarray:
+    def messages(self, request: SiteRequest, amounts: np.ndarray) -> np.ndarray:
         """The noisy messages of the sites that take part, (n_active, *shape).
 
         Parameters
         ----------
-        question : SiteQuestion
+        request : SiteRequest
             Who is asked what.
         amounts : ndarray of shape (n_active,)
             What each may cost, in mu^2.
         """
         self._number += 1
-        content = self._content(question)
+        content = self._content(request)
         requests = [
             Request(self._fit, self._number, content, w, amount)
-            for w, amount in zip(question.W, amounts.tolist(), strict=True)
+            for w, amount in zip(request.W, amounts.tolist(), strict=True)
         ]
-        active = question.active.tolist()
+        active = request.active.tolist()
         means = self._actors.asked("answered", [(request,) for request in requests], active)
         if self._heard is not None:
-            for i, w, mean in zip(active, question.W, means, strict=True):
+            for i, w, mean in zip(active, request.W, means, strict=True):
                 self._heard(Message(self._actors.labels[i], self._number, w.copy(), mean.copy()))
         # From the mean gradient of a site to its share of that of all rows, times their number.
-        sizes = self.sites.sizes[question.active]
+        sizes = self.sites.sizes[request.active]
         factors = sizes * self.sites.n_sites / self.n_samples
-        return np.stack(means) * factors.reshape(-1, *[1] * (question.W.ndim - 1))
+        return np.stack(means) * factors.reshape(-1, *[1] * (request.W.ndim - 1))
 
-    def _content(self, question: SiteQuestion) -> list[bytes]:
+    def _content(self, request: SiteRequest) -> list[bytes]:
         known = self._packed
-        if known is None or known[0] is not question.problem or known[1] != question.clip:
-            known = question.problem, question.clip, _pieces((question.problem, question.clip))
+        if known is None or known[0] is not request.problem or known[1] != request.clip:
+            known = request.problem, request.clip, _pieces((request.problem, request.clip))
             self._packed = known
         return known[2]
 
@@ -156,7 +156,7 @@ class RemoteRows(RowStore):
 
 def _no_sums() -> TypeError:
     return TypeError(
-        "RemoteRows needs questions that sites answer with noise of their own; exact sums of rows "
+        "RemoteRows needs queries that sites answer with noise of their own; exact sums of rows "
         "never leave a site. Use DDA(noise='local')."
     )
 

@@ -22,7 +22,7 @@ from ..randomness import SystemNoise
 from ..rows.dense_rows import DenseRows
 from ..rows.parcels import unpacked
 from ..rows.partition import Facts, Refusal
-from ..rows.reading import unquoted, vigilant
+from ..rows.reading import redacted, strict_checks
 from ..rows.sparse_rows import SparseRows
 
 __all__ = ["Receipt", "Request", "Site"]
@@ -44,7 +44,7 @@ class Receipt(NamedTuple):
 
 
 class Request(NamedTuple):
-    """Question to a site in a round; public.
+    """Query to a site in a round; public.
 
     Parameters
     ----------
@@ -98,7 +98,7 @@ class Site:
     - What leaves it, ever, is (epsilon, delta)-DP in its rows, besides their number, number and
       names of features, their type, and whether they and their targets are well-formed.
     - A round that is asked for again has the very same message; noise is not drawn anew. Earlier
-      rounds, and the same round with another question, are refused.
+      rounds, and the same round with another query, are refused.
     - It cannot be copied or pickled, nor can anything it holds but what is public.
     """
 
@@ -200,7 +200,7 @@ class Site:
         if self._oracle is None or request.fit != self._fit or request.number <= number:
             return Refusal(
                 RuntimeError,
-                "it needs the rounds of one fit, one after the other, and the same question if a "
+                "it needs the rounds of one fit, one after the other, and the same query if a "
                 "round is repeated. Another fit may have begun; run one at a time.",
             )
         problem, clip = unpacked(request.content)
@@ -222,7 +222,7 @@ class _Held:
         self.facts = facts
 
     def rows(self, encode: Callable[[np.ndarray], np.ndarray]) -> DenseRows | SparseRows:
-        with vigilant():
+        with strict_checks():
             y = encode(self._y)
         return SparseRows(self._X, y) if self.facts.sparse else DenseRows(self._X, y)
 
@@ -237,7 +237,7 @@ def _read(load: Callable[[], tuple[Any, Any]]) -> _Held | Refusal:
     X, y = given[0], np.asarray(given[1])
     try:
         columns = _get_feature_names(X)
-        X = unquoted(
+        X = redacted(
             check_array,
             X,
             accept_sparse="csr",

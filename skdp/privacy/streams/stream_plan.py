@@ -1,4 +1,4 @@
-"""Plans that streaming solvers declare before the first row, and questions about each batch.
+"""Plans that streaming solvers declare before the first row, and queries about each batch.
 
 Plain public facts, which solvers write and the trusted session reads; neither knows of the other.
 """
@@ -11,7 +11,7 @@ from typing import ClassVar
 
 import numpy as np
 
-__all__ = ["StreamPlan", "StreamQuestion"]
+__all__ = ["StreamPlan", "StreamRequest"]
 
 
 @dataclass(frozen=True)
@@ -56,8 +56,8 @@ class StreamPlan:
 
 
 @dataclass(frozen=True, eq=False)
-class StreamQuestion:
-    r"""Question about the rows of the next batch: a sum of one clipped vector a row.
+class StreamRequest:
+    r"""Query about the rows of the next batch: a sum of one clipped vector a row.
 
     .. math:: \mathrm{clip}\bigl( (k + 1) \nabla f_i(w) - k \nabla f_i(w_0) \bigr)
 

@@ -28,7 +28,7 @@ from ..rows.base import BlockStore, RowStore
 from ..rows.dense_rows import DenseRows
 from ..rows.row_blocks import RawBlock
 from ..rows.sparse_rows import SparseRows
-from .stream_plan import StreamPlan, StreamQuestion
+from .stream_plan import StreamPlan, StreamRequest
 
 __all__ = [
     "StreamAnswers",
@@ -63,10 +63,10 @@ class StreamOpening:
     ----------
     - Everything that a session with this opening releases is together private at the price of
       ``event``, if each row is read once. Running sums: each row is part of one term and moves it
-      by at most the sensitivity of the question, so this is :class:`PrefixSumMechanism`'s theorem.
+      by at most the sensitivity of the query, so this is :class:`PrefixSumMechanism`'s theorem.
       Vertices: given what was released before, the scores at each release are those of the rows so
       far, which a neighbour changes by at most the vector of one row, so each release is an
-      exponential mechanism with the range of the question; a row moves all releases from its batch
+      exponential mechanism with the range of the query; a row moves all releases from its batch
       on, at most all of them, and all are charged.
     """
 
@@ -75,18 +75,18 @@ class StreamOpening:
     adjacency: Adjacency
     spend: Spend
 
-    def query(self, question: StreamQuestion) -> StreamTermQuery | StreamScoresQuery:
+    def query(self, request: StreamRequest) -> StreamTermQuery | StreamScoresQuery:
         """Query about the rows of a batch."""
-        term = StreamTerm(self.problem, question.w, question.before, question.index, self.plan.clip)
+        term = StreamTerm(self.problem, request.w, request.before, request.index, self.plan.clip)
         return StreamScoresQuery(term) if self.plan.chooses_vertices else StreamTermQuery(term)
 
     @cached_property
     def sensitivity(self) -> float:
-        """Most that a neighbour moves the answer of one batch; the same for all questions.
+        """Most that a neighbour moves the answer of one batch; the same for all queries.
 
         With the margin for rounding (see :mod:`skdp.privacy.rounding`).
         """
-        query = self.query(StreamQuestion(1, np.zeros(self.problem.shape)))
+        query = self.query(StreamRequest(1, np.zeros(self.problem.shape)))
         return inflated(query.sensitivity(self.adjacency), query.rounding + self._of_totals)
 
     @property
@@ -167,7 +167,7 @@ class StreamSession:
     ----------
     - Running sums and their noise are whole multiples of a public power of two.
     - Each release has noise of its own; none is made twice, nor for a batch that is not complete.
-    - Rows beyond the batch are refused before they are read, and so is a question beyond the
+    - Rows beyond the batch are refused before they are read, and so is a query beyond the
       declared number. One that fails half-way closes the session: what was added is not known.
     - Numerical accidents in single rows neither raise nor warn.
     - Pickling it takes the exact sums along, which is what a secret checkpoint is for. Where the
@@ -205,7 +205,7 @@ class StreamSession:
         """Rows that the open batch still waits for. Public."""
         return self._missing
 
-    def ask(self, question: StreamQuestion) -> None:
+    def ask(self, request: StreamRequest) -> None:
         """Open the next batch.
 
         Raises
@@ -213,17 +213,17 @@ class StreamSession:
         RuntimeError
             If the batch before is not released, or all declared releases are made.
         """
-        if self._query is not None or not self._left or question.rows < 1:
+        if self._query is not None or not self._left or request.rows < 1:
             raise RuntimeError(
                 "StreamSession.ask needs the batch before released, a release left and at least 1 "
                 f"row, got {self._missing} rows missing, {self._left} releases left and "
-                f"{question.rows} rows. What was charged covers no more; open another session for "
+                f"{request.rows} rows. What was charged covers no more; open another session for "
                 "new rows."
             )
-        query = self._opening.query(question)
+        query = self._opening.query(request)
         if not query.sensitivity(self._opening.adjacency) <= self._opening.sensitivity:
             raise RuntimeError("StreamSession.ask needs the sensitivity that was declared.")
-        self._query, self._missing = query, question.rows
+        self._query, self._missing = query, request.rows
 
     def read(self, rows: RowStore) -> None:
         """Add the next rows of the open batch.
@@ -300,8 +300,8 @@ class StreamAnswers(ABC):
         """Noise of the last release, see :attr:`StreamOpening.deviation`."""
 
     @abstractmethod
-    def answer(self, question: StreamQuestion) -> np.ndarray:
-        """The release after the next ``question.rows`` rows."""
+    def answer(self, request: StreamRequest) -> np.ndarray:
+        """The release after the next ``query.rows`` rows."""
 
 
 @final
@@ -336,10 +336,10 @@ class StreamedRows(StreamAnswers):
         """Noise of the last release."""
         return self._session.opening.deviation
 
-    def answer(self, question: StreamQuestion) -> np.ndarray:
-        """The release after the next ``question.rows`` rows."""
+    def answer(self, request: StreamRequest) -> np.ndarray:
+        """The release after the next ``query.rows`` rows."""
         session = self._session
-        session.ask(question)
+        session.ask(request)
         while session.missing:
             if self._used == self._block.y.size:
                 self._block, self._used = next(self._blocks), 0

@@ -1,4 +1,4 @@
-"""Base of regularizers."""
+"""Base of penalties."""
 
 from __future__ import annotations
 
@@ -7,10 +7,10 @@ from typing import Self
 
 import numpy as np
 
-__all__ = ["Regularizer"]
+__all__ = ["Penalty"]
 
 
-class Regularizer(ABC):
+class Penalty(ABC):
     """A convex penalty on the weights, of any shape, with an exact proximal map."""
 
     @property

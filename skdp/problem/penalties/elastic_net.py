@@ -9,14 +9,14 @@ from typing import Self
 import numpy as np
 
 from ...validation import settle_numbers
-from .base import Regularizer
+from .base import Penalty
 from .l1 import soft_threshold
 
 __all__ = ["ElasticNet"]
 
 
 @dataclass(frozen=True)
-class ElasticNet(Regularizer):
+class ElasticNet(Penalty):
     """``alpha (l1_ratio ||w||_1 + (1 - l1_ratio) / 2 ||w||^2)``, as in Zou and Hastie (2005).
 
     Parameters

@@ -9,13 +9,13 @@ from typing import ClassVar, Self
 import numpy as np
 
 from ...validation import settle_numbers
-from .base import Regularizer
+from .base import Penalty
 
 __all__ = ["L1", "soft_threshold"]
 
 
 @dataclass(frozen=True)
-class L1(Regularizer):
+class L1(Penalty):
     """``alpha ||w||_1``: sum of absolute entries, which makes entries exactly zero.
 
     Parameters

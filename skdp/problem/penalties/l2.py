@@ -9,13 +9,13 @@ from typing import Self
 import numpy as np
 
 from ...validation import settle_numbers
-from .base import Regularizer
+from .base import Penalty
 
 __all__ = ["L2"]
 
 
 @dataclass(frozen=True)
-class L2(Regularizer):
+class L2(Penalty):
     """``alpha / 2 ||w||^2``, alpha-strongly convex; the norm is Frobenius' if w is a matrix.
 
     Parameters

@@ -7,13 +7,13 @@ from typing import ClassVar, Self
 
 import numpy as np
 
-from .base import Regularizer
+from .base import Penalty
 
-__all__ = ["NoRegularizer"]
+__all__ = ["NoPenalty"]
 
 
 @dataclass(frozen=True)
-class NoRegularizer(Regularizer):
+class NoPenalty(Penalty):
     """The penalty that is zero everywhere."""
 
     strong_convexity: ClassVar[float] = 0.0

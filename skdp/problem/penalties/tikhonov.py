@@ -9,13 +9,13 @@ from typing import Self
 
 import numpy as np
 
-from .base import Regularizer
+from .base import Penalty
 
 __all__ = ["Tikhonov"]
 
 
 @dataclass(frozen=True, eq=False)
-class Tikhonov(Regularizer):
+class Tikhonov(Penalty):
     """``||factor @ w||^2 / 2``, what a ridge penalty becomes after a linear change of coordinates.
 
     The proximal map solves ``(I + step factor^T factor) v = w`` exactly, by an eigendecomposition

@@ -1,6 +1,6 @@
 """Streams that differ in one user: what moves, in how many arms, and how far.
 
-Answers that were given before, and with them the questions and everybody else's arms, are the same
+Answers that were given before, and with them the queries and everybody else's arms, are the same
 for both streams: that is what the proofs condition on. The user who is replaced may be given
 another arm.
 """

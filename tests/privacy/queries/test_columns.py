@@ -1,4 +1,4 @@
-"""Questions about single features say what their formulas say, in every layout of rows."""
+"""Queries about single features say what their formulas say, in every layout of rows."""
 
 import math
 

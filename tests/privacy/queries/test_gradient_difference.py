@@ -211,7 +211,7 @@ def test_points_that_are_no_points_are_refused():
         difference(problem, w, w0 + 1j)
 
 
-def test_later_changes_of_the_arrays_do_not_change_the_question():
+def test_later_changes_of_the_arrays_do_not_change_the_query():
     problem = problem_for(Logistic())
     w, w0 = points(problem)
     query = difference(problem, w, w0)

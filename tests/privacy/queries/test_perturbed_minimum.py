@@ -52,7 +52,7 @@ def test_the_slope_at_the_minimiser_is_the_slope_that_was_drawn(problem):
 def test_it_minimises_the_objective_that_is_written_down(penalty):
     rng = np.random.default_rng(2)
     X, y = rng.normal(size=(N, D)) / 3, rng.integers(0, 2, N).astype(float)
-    problem = Problem(Logistic(), N, D, RowBounds(2.0, 0.7), regularizer=penalty)
+    problem = Problem(Logistic(), N, D, RowBounds(2.0, 0.7), penalty=penalty)
     query, slope = planned(problem, strength=2.0), rng.normal(size=D + 1)
     factor = penalty.factor if isinstance(penalty, Tikhonov) else np.sqrt(0.3) * np.eye(D)
     strength = np.diag([*np.maximum(N * np.diag(factor) ** 2, query.strength), query.strength])
@@ -72,7 +72,7 @@ def test_a_penalty_on_one_direction_leaves_the_others_strong_after_rounding(larg
     for seed in range(10):
         a = np.random.default_rng(seed).normal(size=8)
         factor = np.sqrt(largest / N) / (a @ a) * np.outer(a, a)
-        query = planned(Problem(Logistic(), N, 8, RowBounds(1.0), regularizer=Tikhonov(factor)))
+        query = planned(Problem(Logistic(), N, 8, RowBounds(1.0), penalty=Tikhonov(factor)))
         matrix, most = query._penalty()
         assert query.strength >= 1e-11 * most
         assert np.linalg.eigvalsh(matrix).min() >= query.strength
@@ -211,7 +211,7 @@ def test_too_large_a_jacobian_is_refused():
     ids=str,
 )
 def test_what_it_is_not_proved_for_is_refused(loss, penalty):
-    problem = Problem(loss, N, D, RowBounds(1.0), regularizer=penalty)
+    problem = Problem(loss, N, D, RowBounds(1.0), penalty=penalty)
     with pytest.raises(ValueError, match=r"^PerturbedMinimumQuery needs"):
         PerturbedMinimumQuery(problem, None, 1.0, 1.0)
 

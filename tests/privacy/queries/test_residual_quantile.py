@@ -1,4 +1,4 @@
-"""What the question for a quantile of residuals refuses."""
+"""What the query for a quantile of residuals refuses."""
 
 import numpy as np
 import pytest

@@ -6,7 +6,7 @@ from math import sqrt
 import numpy as np
 import pytest
 
-from skdp.preconditioning.iterative_whitening import Looks
+from skdp.preconditioning.iterative_whitening import IterativeWhitening
 from skdp.privacy.accounting.ledger import Ledger
 from skdp.privacy.adjacency import Adjacency
 from skdp.privacy.oracle import PrivateOracle
@@ -14,7 +14,7 @@ from skdp.privacy.randomness import SeededNoise
 from skdp.privacy.rows.dense_rows import DenseRows
 from skdp.problem.bounds import RowBounds, TargetBounds
 from skdp.problem.losses import Squared
-from skdp.problem.penalties import L2, NoRegularizer
+from skdp.problem.penalties import L2, NoPenalty
 from skdp.problem.problem import Problem
 from skdp.testing import RecordingOracle, ReplayOracle, Transcript
 
@@ -33,7 +33,7 @@ def make_rows(n=N):
 
 X = make_rows()
 PROBLEM = Problem(Squared(), N, D, RowBounds(1.0, CONSTANT, TargetBounds(-1.0, 1.0)))
-COINS = np.random.default_rng(0)
+PUBLIC_RNG = np.random.default_rng(0)
 
 
 def prepared(looks=None, problem=PROBLEM, epsilon=NO_NOISE, rows=X, seed=0):
@@ -42,7 +42,7 @@ def prepared(looks=None, problem=PROBLEM, epsilon=NO_NOISE, rows=X, seed=0):
     oracle = PrivateOracle(
         DenseRows(rows, np.zeros(len(rows))), ledger, Adjacency.REPLACE_ONE, noise
     )
-    done = (looks or Looks()).prepare(problem, oracle.for_problem(problem), COINS)
+    done = (looks or IterativeWhitening()).prepare(problem, oracle.for_problem(problem), PUBLIC_RNG)
     return done, ledger
 
 
@@ -84,19 +84,19 @@ def test_a_linear_model_after_the_map_is_one_before_it(constant):
 
 
 def test_the_ridge_stays_on_the_coefficients_of_the_user():
-    done, _ = prepared(problem=replace(PROBLEM, regularizer=L2(0.7)), epsilon=1.0)
+    done, _ = prepared(problem=replace(PROBLEM, penalty=L2(0.7)), epsilon=1.0)
     w = np.random.default_rng(1).normal(size=done.n_rows)
     coef, _ = done.in_user_coordinates(w[:, None])
-    assert done.regularizer.value(w) == pytest.approx(L2(0.7).value(coef))
+    assert done.penalty.value(w) == pytest.approx(L2(0.7).value(coef))
 
 
 def test_no_penalty_stays_none():
-    assert prepared()[0].regularizer == NoRegularizer()
+    assert prepared()[0].penalty == NoPenalty()
 
 
 @pytest.mark.parametrize("share", [0.1, 0.4])
 def test_all_looks_together_cost_their_share(share):
-    _, ledger = prepared(Looks(share=share))
+    _, ledger = prepared(IterativeWhitening(share=share))
     assert sum(event.count for event in ledger.receipt()) == 3
     assert {event.query for event in ledger.receipt()} == {"second_moments"}
     assert ledger.total == pytest.approx(share * ledger.limit, rel=1e-9)
@@ -114,7 +114,7 @@ def test_looks_that_noise_would_drown_are_left_out_and_cost_nothing():
     # Rows of a second look have norms up to 2 at least. With n = 60 its ridge would exceed 1 / 2.
     few = make_rows(60)
     problem = replace(PROBLEM, n_samples=60)
-    _, ledger = prepared(Looks(least=0.0), problem, epsilon=1.0, rows=few)
+    _, ledger = prepared(IterativeWhitening(least=0.0), problem, epsilon=1.0, rows=few)
     assert [event.count for event in ledger.receipt()] == [1]
     assert ledger.total == pytest.approx(0.4 / 3 * ledger.limit, rel=1e-9)
 
@@ -131,7 +131,7 @@ def test_a_second_look_resolves_what_the_first_one_cannot():
     def curvatures(looks):
         worst = []
         for seed in range(5):
-            done, _ = prepared(Looks(looks=looks), epsilon=4.0, seed=seed)
+            done, _ = prepared(IterativeWhitening(looks=looks), epsilon=4.0, seed=seed)
             Z = mapped_rows(done)
             worst.append(np.linalg.eigvalsh(Z.T @ Z / N)[0])
         return np.mean(worst)
@@ -145,9 +145,9 @@ def test_replays_without_rows():
     recording = RecordingOracle(
         DenseRows(X, np.zeros(N)), ledgers[0], Adjacency.REPLACE_ONE, noise, transcript
     )
-    first = Looks().prepare(PROBLEM, recording.for_problem(PROBLEM), COINS)
+    first = IterativeWhitening().prepare(PROBLEM, recording.for_problem(PROBLEM), PUBLIC_RNG)
     replay = ReplayOracle(ledgers[1], Adjacency.REPLACE_ONE, transcript)
-    second = Looks().prepare(PROBLEM, replay.for_problem(PROBLEM), COINS)
+    second = IterativeWhitening().prepare(PROBLEM, replay.for_problem(PROBLEM), PUBLIC_RNG)
     assert replay.finished()
     assert ledgers[0].receipt() == ledgers[1].receipt()
     np.testing.assert_array_equal(first.bounds.row_map.jacobian(), second.bounds.row_map.jacobian())

@@ -6,7 +6,7 @@ import numpy as np
 import pytest
 import scipy.sparse as sp
 
-from skdp.preconditioning import Damping, Looks, Whitening
+from skdp.preconditioning import FrequencyScaling, IterativeWhitening, Whitening
 from skdp.privacy.accounting.ledger import Ledger
 from skdp.privacy.adjacency import Adjacency
 from skdp.privacy.oracle import PrivateOracle
@@ -21,8 +21,13 @@ N, D = 2000, 5
 RNG = np.random.default_rng(0)
 X = RNG.normal(size=(N, D)) * [3.0, 1.0, 0.3, 0.1, 0.03] + 0.2
 LABELS = RNG.integers(0, 3, size=N)
-COINS = np.random.default_rng(1)
-CONDITIONERS = [Whitening(full=True), Whitening(full=False), Looks(), Damping()]
+PUBLIC_RNG = np.random.default_rng(1)
+CONDITIONERS = [
+    Whitening(full=True),
+    Whitening(full=False),
+    IterativeWhitening(),
+    FrequencyScaling(),
+]
 
 
 def problem(loss, intercept):
@@ -38,15 +43,15 @@ def oracle_for(task, epsilon=1.0, n=N):
     return PrivateOracle(rows, ledger, Adjacency.REPLACE_ONE, noise).for_problem(task), ledger
 
 
-@pytest.mark.parametrize("conditioner", CONDITIONERS, ids=repr)
+@pytest.mark.parametrize("preconditioner", CONDITIONERS, ids=repr)
 @pytest.mark.parametrize("loss", [Logistic(), Softmax(3), Squared()], ids=repr)
 @pytest.mark.parametrize("intercept", [0.0, 1.5])
-def test_a_model_stays_the_same_in_other_coordinates(conditioner, loss, intercept):
+def test_a_model_stays_the_same_in_other_coordinates(preconditioner, loss, intercept):
 
     task = problem(loss, intercept)
     w = RNG.normal(size=task.shape)
     oracle, _ = oracle_for(task, epsilon=50.0)
-    conditioned = conditioner.prepare(replace(task, initial=w), oracle, COINS)
+    conditioned = preconditioner.prepare(replace(task, initial=w), oracle, PUBLIC_RNG)
     assert conditioned.bounds.row_map is not None
     start = conditioned.start().reshape(conditioned.n_rows, -1)
     found = conditioned.in_user_coordinates(start)
@@ -57,17 +62,17 @@ def test_a_model_stays_the_same_in_other_coordinates(conditioner, loss, intercep
 
 def test_without_a_start_there_is_none_afterwards():
     task = problem(Squared(), 1.5)
-    assert Looks().prepare(task, oracle_for(task)[0], COINS).initial is None
+    assert IterativeWhitening().prepare(task, oracle_for(task)[0], PUBLIC_RNG).initial is None
 
 
 @pytest.mark.parametrize("intercept", [0.0, 1.5])
 def test_one_look_is_had_in_known_coordinates(intercept):
     task = problem(Squared(), intercept)
     oracle, first = oracle_for(task, epsilon=4.0)
-    known = Looks().prepare(task, oracle, COINS).bounds.row_map
+    known = IterativeWhitening().prepare(task, oracle, PUBLIC_RNG).bounds.row_map
     assert known.typical**2 <= task.n_rows
     oracle, second = oracle_for(task, epsilon=4.0)
-    again = Looks().prepare(task, oracle, COINS, known)
+    again = IterativeWhitening().prepare(task, oracle, PUBLIC_RNG, known)
     assert [e.query for e in second.receipt()] == ["second_moments"]
     assert second.total == pytest.approx(0.05 * second.limit)
     assert first.total == pytest.approx(0.4 * first.limit)
@@ -89,8 +94,14 @@ def spread(row_map, intercept):
 
 def test_a_look_that_noise_drowns_leaves_known_coordinates_as_they_are():
     task = problem(Squared(), 1.5)
-    known = Looks().prepare(task, oracle_for(task, epsilon=4.0)[0], COINS).bounds.row_map
-    again = Looks(least=1e9).prepare(task, oracle_for(task, epsilon=1e-3)[0], COINS, known)
+    known = (
+        IterativeWhitening()
+        .prepare(task, oracle_for(task, epsilon=4.0)[0], PUBLIC_RNG)
+        .bounds.row_map
+    )
+    again = IterativeWhitening(least=1e9).prepare(
+        task, oracle_for(task, epsilon=1e-3)[0], PUBLIC_RNG, known
+    )
     row_map = again.bounds.row_map
     np.testing.assert_allclose(row_map.jacobian(), known.jacobian())
     np.testing.assert_allclose(row_map.shift, known.shift)
@@ -101,7 +112,7 @@ def test_directions_that_noise_hides_are_treated_alike_if_asked_to():
 
     def ratio(**options):
         oracle, _ = oracle_for(task, epsilon=1e-2)
-        matrix = Looks(least=0.0, looks=1, **options).prepare(task, oracle, COINS)
+        matrix = IterativeWhitening(least=0.0, looks=1, **options).prepare(task, oracle, PUBLIC_RNG)
         values = np.linalg.svd(matrix.bounds.row_map.jacobian(), compute_uv=False)
         return values.max() / values.min()
 
@@ -112,7 +123,9 @@ def test_directions_that_noise_hides_are_treated_alike_if_asked_to():
 def test_shrinking_changes_nothing_where_noise_is_small():
     task = problem(Squared(), 0.0)
     plain, shrunk = (
-        Looks(shrink=shrink).prepare(task, oracle_for(task, epsilon=1e4)[0], COINS).bounds.row_map
+        IterativeWhitening(shrink=shrink)
+        .prepare(task, oracle_for(task, epsilon=1e4)[0], PUBLIC_RNG)
+        .bounds.row_map
         for shrink in (False, True)
     )
     assert spread(shrunk, 0.0) == pytest.approx(spread(plain, 0.0), rel=0.02)
@@ -125,7 +138,7 @@ def test_sparse_rows_of_text_start_at_a_given_model_too():
     ledger = Ledger(50.0, 1e-5)
     noise = SeededNoise(np.random.default_rng(2))
     oracle = PrivateOracle(rows, ledger, Adjacency.REPLACE_ONE, noise).for_problem(task)
-    conditioned = Damping().prepare(task, oracle, COINS)
+    conditioned = FrequencyScaling().prepare(task, oracle, PUBLIC_RNG)
     coef, intercept = conditioned.in_user_coordinates(conditioned.start()[:, None])
     np.testing.assert_allclose(coef[:, 0], np.arange(D), atol=1e-9)
     np.testing.assert_allclose(intercept, 1.5 * D)

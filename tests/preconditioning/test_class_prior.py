@@ -177,7 +177,7 @@ def test_balanced_predictions_are_those_of_scikit_learn():
 
 def test_a_rare_class_starts_as_one():
     X, y = rare()
-    fitted = classifier(solver=GD(steps=1, horizon=1e-9)).fit(X, y)
+    fitted = classifier(solver=GD(steps=1, total_step_size=1e-9)).fit(X, y)
     assert fitted.intercept_[0] == pytest.approx(log(y.mean() / (1 - y.mean())), rel=0.05)
 
 

@@ -1,4 +1,4 @@
-"""Damping: frequent features of sparse rows, found by one noisy look at their mean."""
+"""FrequencyScaling: frequent features of sparse rows, found by one noisy look at their mean."""
 
 from dataclasses import replace
 
@@ -8,7 +8,7 @@ import scipy.sparse as sp
 
 from skdp import DPLogisticRegression
 from skdp.estimators.auto import choose_preconditioner
-from skdp.preconditioning import Damping, Whitening
+from skdp.preconditioning import FrequencyScaling, Whitening
 from skdp.privacy.accounting.ledger import Ledger
 from skdp.privacy.adjacency import Adjacency
 from skdp.privacy.oracle import PrivateOracle
@@ -43,7 +43,7 @@ def prepare(task, epsilon=1.0, seed=0, X=None):
     ledger = Ledger(epsilon, 1e-5)
     noise = SeededNoise(np.random.default_rng(seed))
     oracle = PrivateOracle(rows, ledger, Adjacency.REPLACE_ONE, noise).for_problem(task)
-    return Damping().prepare(task, oracle, np.random.default_rng(1)), ledger
+    return FrequencyScaling().prepare(task, oracle, np.random.default_rng(1)), ledger
 
 
 def test_at_a_huge_budget_the_map_is_the_one_of_the_mean():
@@ -85,19 +85,19 @@ def test_it_replays_without_rows():
     rows = SparseRows(text(), np.zeros(N))
     recording = RecordingOracle(rows, ledgers[0], Adjacency.REPLACE_ONE, noise, transcript)
     replay = ReplayOracle(ledgers[1], Adjacency.REPLACE_ONE, transcript)
-    coins = [np.random.default_rng(1) for _ in range(2)]
-    first = Damping().prepare(task, recording.for_problem(task), coins[0])
-    second = Damping().prepare(task, replay.for_problem(task), coins[1])
+    public_rng = [np.random.default_rng(1) for _ in range(2)]
+    first = FrequencyScaling().prepare(task, recording.for_problem(task), public_rng[0])
+    second = FrequencyScaling().prepare(task, replay.for_problem(task), public_rng[1])
     np.testing.assert_array_equal(first.bounds.row_map.scale, second.bounds.row_map.scale)
     assert first.row_norm == second.row_norm
 
 
 def test_the_ridge_stays_on_the_coefficients_of_the_user():
-    damped, _ = prepare(problem(regularizer=L2(0.5)))
-    assert isinstance(damped.regularizer, Tikhonov)
+    damped, _ = prepare(problem(penalty=L2(0.5)))
+    assert isinstance(damped.penalty, Tikhonov)
     w = np.random.default_rng(2).normal(size=(damped.n_rows, 1))
     coef, _ = damped.in_user_coordinates(w)
-    assert damped.regularizer.value(w[:-1]) == pytest.approx(L2(0.5).value(coef))
+    assert damped.penalty.value(w[:-1]) == pytest.approx(L2(0.5).value(coef))
 
 
 def test_without_an_intercept_nothing_is_shifted():
@@ -122,16 +122,16 @@ def test_it_does_not_depend_on_the_unit_of_the_features(norm):
 
 
 def test_auto_damps_sparse_rows_of_many_features_and_whitens_dense_ones():
-    assert choose_preconditioner("auto", "auto", problem()) == Damping()
+    assert choose_preconditioner("auto", "auto", problem()) == FrequencyScaling()
     assert choose_preconditioner("auto", "auto", problem(n_features=1000)) == Whitening()
     assert choose_preconditioner("auto", "auto", problem(sparse=False)) == Whitening()
 
 
-@pytest.mark.parametrize("change", [{"regularizer": L1(0.1)}, {"constraint": L2Ball(1.0)}])
+@pytest.mark.parametrize("change", [{"penalty": L1(0.1)}, {"constraint": L2Ball(1.0)}])
 def test_what_is_tied_to_coordinates_stays_without_it(change):
     assert choose_preconditioner("auto", "auto", problem(**change)) is None
-    with pytest.raises(ValueError, match="Damping needs a ridge penalty or none"):
-        Damping().check(problem(**change))
+    with pytest.raises(ValueError, match="FrequencyScaling needs a ridge penalty or none"):
+        FrequencyScaling().check(problem(**change))
 
 
 def test_whitening_refuses_sparse_rows_of_many_features():
