@@ -9,7 +9,7 @@ __all__ = ["BudgetExceededError", "PrivacyLeakWarning", "SeededNoiseWarning", "w
 
 
 class PrivacyLeakWarning(UserWarning):
-    """Something about the data became public without being paid for.
+    """Warning that something about the data became public without being paid for.
 
     Raised, for example, when the set of classes is read off the labels because ``classes`` was
     not given. The fitted model is private only against someone who knew that fact already.

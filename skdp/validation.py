@@ -184,7 +184,7 @@ def sized(value: Any) -> str:
 
 
 def _is_plain(value: object) -> bool:
-    """Whether this is a number, a short string or nothing, and not of a class of the user's."""
+    """Tell whether this is a number, a short string or None, and of no class of the user's."""
     kind = type(value)
     if kind is int:
         return abs(value) <= _LARGEST_INTEGER  # type: ignore[arg-type]
@@ -195,7 +195,7 @@ def _is_plain(value: object) -> bool:
 
 
 def _python(value: Any) -> Any:
-    """The same without the name of a type of numpy."""
+    """Plain Python value of a numpy scalar; other values as they are."""
     return value.item() if isinstance(value, np.generic) else value
 
 

@@ -1,16 +1,19 @@
 """Public things are documented, their parameters are all named, and their examples run."""
 
+import ast
 import doctest
 import enum
 import importlib
 import inspect
 import pkgutil
 import re
+from pathlib import Path
 
 import pytest
 
 import skdp
 
+ROOT = Path(skdp.__file__).parent
 MODULES = [
     skdp,
     *(importlib.import_module(m.name) for m in pkgutil.walk_packages(skdp.__path__, "skdp.")),
@@ -97,6 +100,41 @@ def test_examples_run(module):
 def test_modules_and_public_things_are_found():
     assert len(MODULES) > 1
     assert exported([skdp])
+
+
+# First words of clauses, and of phrases without a noun of their own: they say what is asked of a
+# thing instead of what it is.
+NO_BEGINNING = re.compile(
+    r"(What|Whether|How|That|The same|When|Where|Who|Whose|Why|Which"
+    r"|As|At|By|For|From|If|In|Of|On|Those|With)\b"
+)
+
+
+def first_lines(sources):
+    """(place, first line) of each docstring of modules, classes and functions, private ones too."""
+    kinds = ast.Module, ast.ClassDef, ast.FunctionDef, ast.AsyncFunctionDef
+    for place, source in sources:
+        for thing in ast.walk(ast.parse(source)):
+            if isinstance(thing, kinds) and (text := ast.get_docstring(thing)):
+                yield f"{place}:{getattr(thing, 'name', 'module')}", text.splitlines()[0]
+
+
+def test_every_docstring_begins_with_a_noun_or_a_verb():
+    sources = [(str(path.relative_to(ROOT)), path.read_text()) for path in ROOT.rglob("*.py")]
+    lines = list(first_lines(sources))
+    assert len(lines) > 1000
+    assert [line for line in lines if NO_BEGINNING.match(line[1])] == []
+
+
+@pytest.mark.parametrize(
+    "line",
+    ["What a book says.", "The same receipt.", "How often it was wrong.", "Of the slopes."],
+)
+def test_a_docstring_that_begins_with_a_clause_is_noticed(line):
+    source = f'def _private():\n    """{line}\n\n    More.\n    """'
+    ((place, found),) = first_lines([("m.py", source)])
+    assert place == "m.py:_private"
+    assert NO_BEGINNING.match(found)
 
 
 def planted(first, *rest, key=None):

@@ -234,7 +234,7 @@ def figure():
             whole = {**cube, "half_width": 1.0}
             ball = {"data_norm": norm, "half_width": 1.0}
             for method, policy, options in (
-                ("hdb, radius 2, clip 6", HDBPolicy(radius=2.0, clip=6.0), whole),
+                ("hdb, radius 2, clip 6", HDBPolicy(radius=2.0, stream_clip=6.0), whole),
                 ("hdb", "hdb", cube),
                 ("hdb, ftrl", "hdb", {**cube, "solver": "ftrl"}),
                 ("sparse", "sparse", cube),

@@ -134,7 +134,7 @@ class TapedSession:
 
 
 def _as_vector(moments: ArmMoments) -> np.ndarray:
-    """In coordinates in which the noise is independent and of one scale."""
+    """Answer as a vector, in coordinates in which the noise is independent and of one scale."""
     matrices = moments.matrices
     upper = np.triu_indices(matrices.shape[1], 1)
     parts = np.einsum("kii->ki", matrices), np.sqrt(2.0) * matrices[:, upper[0], upper[1]]

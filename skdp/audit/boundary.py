@@ -93,7 +93,7 @@ def _compare(a: Any, b: Any, name: str, found: list[str], seen: set[tuple[int, i
 
 
 def _state(part: Any) -> Any:
-    """What a pickle would hold; None of what cannot be pickled."""
+    """State that a pickle would hold; None of an object that cannot be pickled."""
     try:
         return part.__getstate__()
     except (AttributeError, TypeError):

@@ -110,7 +110,7 @@ def _mixed(first: tuple[Any, Any], second: tuple[Any, Any], chosen: np.ndarray) 
 
 
 def _fits(model: Any, data: tuple[Any, Any], rows: np.ndarray) -> np.ndarray:
-    """How well a model fits some rows: margins of their classes, or minus squared residuals."""
+    """Goodness of fit of some rows: margins of their classes, or minus squared residuals."""
     X, y = data[0][rows], data[1][rows]
     if not hasattr(model, "classes_"):
         return -np.square(model.predict(X) - y)

@@ -1,4 +1,4 @@
-"""What is claimed: of an estimator after a fit, of a pipeline, or of one query."""
+"""Privacy claims to be audited: of a fitted estimator, of a pipeline, or of one query."""
 
 from __future__ import annotations
 
@@ -27,7 +27,7 @@ _NEARLY_ALL = 0.9
 
 
 class Claim(NamedTuple):
-    """What was spent, by the ledger's account.
+    """Privacy loss that a ledger states, the (epsilon, delta) that an audit tries to refute.
 
     Parameters
     ----------

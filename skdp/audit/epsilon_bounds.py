@@ -40,7 +40,7 @@ _CANDIDATES = 200
 
 @dataclass(frozen=True)
 class Counts:
-    """How often a test was wrong.
+    """Error counts of a test that tells two data sets apart.
 
     Parameters
     ----------

@@ -69,7 +69,7 @@ class Answer(ABC):
     given: np.ndarray
 
     def between(self, first: int, second: int) -> Self:
-        """The same answer, of these two data sets alone."""
+        """Restriction of the answer to two of its data sets."""
         return replace(self, sides=(self.sides[first], self.sides[second]))
 
     @abstractmethod
@@ -174,7 +174,7 @@ class VertexAnswer(Answer):
     mechanism: GumbelMechanism
 
     def log_ratio(self, answers: np.ndarray) -> np.ndarray:
-        """Of the probabilities of the choices, one after the other."""
+        """Log-ratio of the probabilities of the choices, one after the other."""
         return self._log_probability(answers, 1) - self._log_probability(answers, 0)
 
     def again(self, which: int, count: int, noise: SecretNoise) -> np.ndarray:

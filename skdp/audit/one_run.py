@@ -1,4 +1,4 @@
-r"""What many right guesses in a single run say about epsilon.
+r"""Lower bound on epsilon from the number of right guesses about canaries in a single run.
 
 *Theorem* (Steinke, Nasr and Jagielski, 2023, theorem 5.2). Let S be uniform on {-1, 1}^m, and let M
 be (epsilon, delta)-DP with respect to a change of one entry of S. Let guesses T in {-1, 0, 1}^m be
@@ -34,7 +34,7 @@ _LARGEST, _STEP = 60.0, 0.25
 
 @dataclass(frozen=True)
 class Guesses:
-    """How many guesses about canaries were right, for one or several numbers of guesses.
+    """Counts of right guesses about canaries, for one or several numbers of guesses.
 
     Parameters
     ----------

@@ -1,4 +1,4 @@
-"""Checks of what an audit is asked for."""
+"""Validation of the arguments of an audit."""
 
 from __future__ import annotations
 
@@ -110,7 +110,7 @@ def check_kind(estimator: Any, *, sees: str, one_run: bool, calls: Any, adjacenc
 
 
 def searches(estimator: Any) -> bool:
-    """Whether an estimator is a private search, or holds one.
+    """Tell whether an estimator is a private search, or holds one.
 
     Parameters
     ----------

@@ -95,7 +95,7 @@ def farthest(answers: list[Answer], data_sets: int) -> tuple[int, int]:
 
 
 def opposite_targets(estimator: Any, data: tuple[Any, Any]) -> tuple[Any, Any]:
-    """The same rows, each with another class or with the target at the other end.
+    """Data set with the targets changed: another class, or the other end of the range.
 
     Parameters
     ----------

@@ -154,7 +154,7 @@ class Program(ABC):
 
     @final
     def published(self, which: int, runs: int, statistic: Callable[[Any], float] | None) -> Any:
-        """What was published in some runs, one row a run, or a statistic of the model."""
+        """Published numbers of some runs, one row a run, or a statistic of the model."""
         out = []
         with warnings.catch_warnings():
             # The first run of an audit has said what there is to say.

@@ -52,7 +52,7 @@ class SampledAnswer(Answer):
     row: int
 
     def log_ratio(self, answers: np.ndarray) -> np.ndarray:
-        """Of mixtures of two normals."""
+        """Log-ratio of mixtures of two normals."""
         return self._log_density(answers, 1) - self._log_density(answers, 0)
 
     def again(self, which: int, count: int, noise: SecretNoise) -> np.ndarray:
@@ -65,7 +65,7 @@ class SampledAnswer(Answer):
         return self.mechanism.randomize(np.stack(sums, axis=-1), noise)
 
     def coordinates(self, which: int) -> np.ndarray:
-        """As if the row were in every sample, scaled down by the rate."""
+        """Coordinates as if the row were in every sample, scaled down by the rate."""
         rate = self.mechanism.sampling_rate / self.mechanism.noise_scale
         return np.ravel(self._parts(which)[1]) * rate
 
@@ -121,7 +121,7 @@ class MinimumAnswer(Answer):
     query: PerturbedMinimumQuery
 
     def log_ratio(self, answers: np.ndarray) -> np.ndarray:
-        """Of the slopes."""
+        """Log-ratio of the random linear terms."""
         flat = answers.reshape(*self.given.shape, -1)
         out = np.empty(flat.shape[-1])
         for k in range(out.size):
@@ -191,7 +191,7 @@ def answer_to(
 
 
 def _row_drawn(query: PerturbedQuery, n: int, sides: tuple[RowStore, ...]) -> int:
-    """Which of the rows that are drawn is the one in which the data sets differ."""
+    """Index of the row in which the data sets differ."""
     for k in range(n):
         marks = np.arange(n) == k
         sums = [query.evaluate_under(rows, marks) for rows in sides]

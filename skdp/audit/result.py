@@ -1,4 +1,4 @@
-"""What an audit has found."""
+"""Result of an audit: a lower bound on epsilon beside the claimed one."""
 
 from __future__ import annotations
 
@@ -126,7 +126,7 @@ class AuditResult:
 
     @property
     def refuted(self) -> bool:
-        """Whether the claim is refuted at the stated confidence."""
+        """True if the claim is refuted at the stated confidence."""
         return self.epsilon_lower_bound > self.epsilon
 
     def to_dict(self) -> dict[str, Any]:
@@ -138,7 +138,7 @@ class AuditResult:
         return found | asdict(self.evidence)
 
     def at(self, confidence: float) -> AuditResult:
-        """The same evidence, bounded with another confidence.
+        """Result with the same evidence, bounded with another confidence.
 
         Parameters
         ----------

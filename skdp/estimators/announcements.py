@@ -1,4 +1,4 @@
-"""What a fit says while it runs, all of it on the receipt as well."""
+"""Progress messages of a fit, which say nothing that is not on its ledger as well."""
 
 from __future__ import annotations
 

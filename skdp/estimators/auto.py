@@ -62,7 +62,7 @@ _MOST_ROWS_OF_W = 2000
 
 @dataclass(frozen=True)
 class FitPlan:
-    """All that is settled about a fit before it asks about any row. Print it for sentences.
+    """Plan of a fit, settled before any query. Print it for sentences.
 
     A function of parameters and public facts: it holds no rows, no noise and no account, and it is
     the same for all rows of the same number and kind. Made by :func:`skdp.plan` before a fit, and
@@ -153,7 +153,7 @@ class FitPlan:
         return "\n".join(lines)
 
     def _first(self) -> list[str]:
-        """What is paid for before the solver, with its share of the budget."""
+        """Queries that are paid for before the solver runs, each with its share of the budget."""
         paid = [f"{name}, up to {share:.0%}" for name, share in self.bounds]
         if self.total_weight:
             paid.append(f"total weight, {self.total_weight:.0%}")
@@ -461,7 +461,7 @@ def _many_vertices(problem: Problem) -> bool:
 
 
 def _facts(model: FittedInParts, problem: Problem, *, weighted: bool) -> dict[str, Any]:
-    """What a plan says of the problem and of the budget."""
+    """Public facts about the problem and the budget, as a plan lists them."""
     classifies = problem.bounds.target is None
     return {
         "estimator": type(model).__name__,

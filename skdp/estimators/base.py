@@ -46,7 +46,7 @@ ACCEPTED: dict[str, Any] = {"accept_sparse": "csr", "dtype": [np.float64, np.flo
 
 
 class PrivateLinearModel(SparseCoefficients, CallbackSupportMixin, FittedInParts, ABC):
-    """What all private linear models share.
+    """Base class of all private linear models.
 
     A subclass stores its parameters, encodes targets, states its problem and reads the released
     solution; it never sees a row after encoding, and never a noise source or a ledger.

@@ -12,7 +12,7 @@ try:
 except ImportError:  # Before version 1.9, scikit-learn has no callbacks to support.
 
     class CallbackSupportMixin:  # type: ignore[no-redef]
-        """Nothing to support."""
+        """Stand-in where scikit-learn has no callbacks."""
 
     def with_callbacks(method: Any) -> Any:
         """The method itself."""

@@ -297,7 +297,7 @@ class FittedInParts(CarriesBudgets, ABC):
 
     @final
     def _total_weight(self, oracle: Oracle, n_samples: int, share: float) -> int:
-        """What so many rows weigh together, roughly, as a number of rows of the largest weight.
+        """Noisy total weight of the rows, as a number of rows of the largest weight.
 
         With it, a solver knows how much evidence there is and how long gradients are.
         """
@@ -309,7 +309,7 @@ class FittedInParts(CarriesBudgets, ABC):
     @property
     @final
     def _batch_solver(self) -> str | Solver:
-        """What fits a whole data set, or a block of a stream."""
+        """Solver for a whole data set, or for a block of a stream."""
         return within_a_block(self.solver)
 
     @property

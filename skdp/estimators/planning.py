@@ -178,7 +178,7 @@ class Plan:
 
     @property
     def sentence(self) -> str:
-        """What to expect, in a line."""
+        """Expected accuracy in one sentence."""
         cause = self.dominated_by
         because = "" if cause == "nothing" else f", because of {cause}"
         return (

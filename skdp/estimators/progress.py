@@ -1,4 +1,4 @@
-"""What a model knows of the rows it has been given, all of it public."""
+"""Public record of the calls of ``partial_fit``: row counts, receipts, released values."""
 
 from __future__ import annotations
 
@@ -36,7 +36,7 @@ _OF_STREAMS = {"horizon", "buffer", "solver"}
 
 @dataclass(frozen=True, eq=False)
 class Released:
-    """What the next part may know of the parts before it, all of it published.
+    """Published values of earlier parts of a stream, from which the next part starts.
 
     Parameters
     ----------
@@ -56,7 +56,7 @@ class Released:
     row_map: RowMap | None = None
 
     def start(self, problem: Problem) -> np.ndarray:
-        """The same model in the coordinates of a problem of the same units."""
+        """Weights of the released model in the coordinates of a problem of the same units."""
         return problem.from_user_coordinates(self.coef, self.intercept)
 
     def coordinates(self, bounds: RowBounds) -> RowMap | None:
@@ -65,7 +65,7 @@ class Released:
 
 
 class Progress:
-    """What a model knows of the rows it has been given; nothing that is not public.
+    """Public record of the rows that a model has been given, and of their receipts.
 
     Parameters
     ----------
@@ -175,7 +175,7 @@ class Progress:
             self.parts = Parts.after(receipt, stop)
 
     def repeated(self, claim: Claim, repeats: int) -> Claim:
-        """What a stream may spend whose parts hold the rows of a call so often.
+        """Upper bound on the spend of a stream whose parts hold the rows of a call so often.
 
         Parts that are fits of their own add up. A block, and sums with correlated noise, may hold
         the rows several times, as those of a person who has several.
@@ -190,7 +190,7 @@ class Progress:
         return replace(claim, rows=repeats) if self.shared else replace(claim, fits=repeats)
 
     def _continues(self, ledger: tuple[Event, ...], adjacency: Adjacency) -> bool:
-        """Whether a published ledger is that of the parts alone, so that others may follow."""
+        """Tell whether a published ledger is that of the parts alone, so that others may follow."""
         plain = self.carried is None and self.repeats == 1 and self.adjacency is adjacency
         return plain and ledger == self._of_parts().events
 
@@ -199,7 +199,7 @@ class Progress:
         return Receipt(self.parts.events(named=named), self.parts.spent(), self.adjacency)
 
     def receipt(self) -> Receipt:
-        """What the model has spent: on its parts, and before them on the model it started from.
+        """Receipt of the model: of its parts, and of the model that it was started from.
 
         While a part is open there are no events, as the whole budget counts as spent on it.
         """
@@ -221,7 +221,7 @@ class Progress:
         return Receipt(events, _together(found, delta), self.adjacency)
 
     def same(self, model: PrivateLinearModel, name: str) -> bool:
-        """Whether a parameter is as it was."""
+        """Tell whether a parameter has the value that it had at the first call."""
         value = getattr(model, name)
         return _same(value, self._settings.get(name, value))
 
@@ -249,12 +249,12 @@ class Progress:
 
 
 def declared_disjoint(model: PrivateLinearModel) -> bool:
-    """Whether the user declares that the rows to come have no row in common with earlier ones."""
+    """Tell whether the user declares the rows to come disjoint from all earlier ones."""
     return isinstance(model.warm_start, str) and model.warm_start == DISJOINT
 
 
 def _together(receipts: list[Receipt], delta: float) -> PrivacySpent:
-    """What receipts come to, at this delta if there is a bound."""
+    """Composition of receipts, at this delta if there is a bound at it."""
     if not 0 < delta < 1:
         return compose(receipts)
     total = compose(receipts, delta)

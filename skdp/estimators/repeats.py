@@ -1,4 +1,4 @@
-"""What it costs that a stream is given the rows of a call once more."""
+"""Privacy cost of giving a stream the rows of an earlier call once more."""
 
 from __future__ import annotations
 
@@ -66,7 +66,7 @@ def _warn(model: FittedInParts, claim: Claim, times: int) -> None:
 
 
 def _most(claim: Claim, times: int, *, shared: bool) -> PrivacySpent:
-    """What whole budgets come to, of parts that have the rows of a call so often."""
+    """Composition of the whole budgets of parts that hold the rows of a call so often."""
     events: tuple[Event, ...] = ()
     if isinstance(claim.calculus, GaussianDP):
         events = (GaussianEvent(query="part", sensitivity=sqrt(claim.limit), noise_scale=1.0),)

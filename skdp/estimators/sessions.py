@@ -1,4 +1,4 @@
-"""What goes on from one call of ``partial_fit`` to the next, and must not be published."""
+"""Secret state that goes from one call of ``partial_fit`` to the next, never published."""
 
 from __future__ import annotations
 

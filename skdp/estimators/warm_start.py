@@ -21,7 +21,7 @@ __all__ = ["EarlierModel"]
 
 @dataclass(frozen=True, eq=False)
 class EarlierModel:
-    """What a fit may know of the model that it starts from, all of it published.
+    """Published values of the model that a warm start begins from.
 
     Parameters
     ----------
@@ -83,7 +83,7 @@ class EarlierModel:
         return cls(coef.T, np.broadcast_to(intercept, scores), released)
 
     def start(self, problem: Problem) -> np.ndarray | None:
-        """The same model in the units of a problem, None if it is out of their reach."""
+        """Weights of the earlier model in the units of a problem, None if they overflow."""
         coef, intercept, target = self.coef, self.intercept, problem.bounds.target
         if target is not None:
             coef = coef / target.half_width

@@ -1,4 +1,4 @@
-"""When which nodes take part: drawn by public randomness before anything is asked."""
+"""Participation schedules: which nodes take part in a round, drawn by public randomness."""
 
 from __future__ import annotations
 

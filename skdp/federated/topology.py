@@ -1,4 +1,4 @@
-"""Who talks to whom: undirected graphs whose nodes are sites."""
+"""Communication graphs: undirected, with sites as nodes."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""What a search does with the model that it has found."""
+"""Prediction and scoring of a search, by the best model that it has found."""
 
 from __future__ import annotations
 
@@ -19,7 +19,7 @@ __all__ = ["ActsAsBest"]
 
 
 def _best_has(name: str) -> Callable[[Any], bool]:
-    """Whether what was found, or else what is searched over, can do this."""
+    """Check that the best estimator, or before a fit the template, has a method."""
 
     def check(self: Any) -> bool:
         getattr(self.best_estimator_ if hasattr(self, "best_estimator_") else self.estimator, name)
@@ -134,7 +134,7 @@ class ActsAsBest(MetaEstimatorMixin, BaseEstimator, ABC):
     @property
     @final
     def _public(self) -> bool:
-        """Whether there are public rows to score on."""
+        """Tell whether there are public rows to score on."""
         return not (self.validation is None or isinstance(self.validation, Real))
 
     def __sklearn_is_fitted__(self) -> bool:

@@ -1,4 +1,4 @@
-"""What private searches share: the order of things, from the checks to the winner."""
+"""Base class of private searches: from the checks of parameters to the best model."""
 
 from __future__ import annotations
 
@@ -181,7 +181,7 @@ class PrivateSearch(ActsAsBest, CarriesBudgets, ABC):
 
     @abstractmethod
     def _spaces(self) -> list[dict[str, Any]]:
-        """For each part of the space: lists of values, or distributions, by name."""
+        """Values or distributions by name, for each part of the space."""
 
     @abstractmethod
     def _law(self) -> RunLaw | int:
@@ -319,7 +319,7 @@ class PrivateSearch(ActsAsBest, CarriesBudgets, ABC):
     @property
     @final
     def _reads_classes(self) -> bool:
-        """Whether a private step does not know its classes."""
+        """Tell whether a private step has no ``classes`` and would read them off the targets."""
         steps = private_steps(self.estimator).values()
         return any(step.get_params(deep=False).get("classes", 0) is None for step in steps)
 

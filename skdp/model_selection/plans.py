@@ -1,4 +1,4 @@
-"""What a search settles before anything is charged."""
+"""Plan of a search, settled before anything is charged."""
 
 from __future__ import annotations
 
@@ -30,7 +30,7 @@ _RELIED_ON: dict[str, tuple[type, ...] | None] = {
 
 @dataclass(frozen=True)
 class Allowance:
-    """What the steps of an estimator may spend, and in which way.
+    """Budgets of the private steps of an estimator, and the calculus that they keep to.
 
     Parameters
     ----------
@@ -44,7 +44,7 @@ class Allowance:
     steps: tuple[PrivacySpent, ...]
 
     def covers(self, model: Any) -> bool:
-        """Whether a fitted model has kept to it, by its receipts.
+        """Tell whether a fitted model has kept to its budgets, by its receipts.
 
         Parameters
         ----------
@@ -64,7 +64,7 @@ class Allowance:
 
 @dataclass(frozen=True, eq=False)
 class Candidate:
-    """What a run is going to fit.
+    """Estimator to be fitted in one trial, with its parameters and budget.
 
     Parameters
     ----------
@@ -86,7 +86,7 @@ class Candidate:
 
 @dataclass(frozen=True, eq=False)
 class SearchPlan:
-    """What a search is going to do.
+    """Plan of a search: budget of a trial, scoring, rows to train on, candidates.
 
     Parameters
     ----------
@@ -152,7 +152,7 @@ def allow(
 def share_of(
     part: Callable[..., PrivacySpent], whole: float, share: float, kind: Calculus | None
 ) -> PrivacySpent:
-    """What a step may spend of the part of a run that is for fits.
+    """(epsilon, delta) of one step, a share of the part of a trial that is for fits.
 
     Parameters
     ----------

@@ -158,7 +158,7 @@ def adjacency_of(estimator: Any) -> Adjacency:
 
 @dataclass(frozen=True)
 class PublicFacts:
-    """What is public about the rows that a run is fitted to.
+    """Public facts about the rows that a trial is fitted to.
 
     Parameters
     ----------
@@ -177,7 +177,7 @@ class PublicFacts:
 
 
 def calculi(estimator: Any, y: Any, rows: PublicFacts) -> list[Calculus | None]:
-    """How each private step counts; None if its (epsilon, delta) is all that is to be relied on.
+    """Calculus of each private step; None where its (epsilon, delta) alone is relied on.
 
     Parameters
     ----------
@@ -214,7 +214,7 @@ def set_budgets(estimator: Any, budgets: Sequence[PrivacySpent]) -> None:
 
 
 def _keeps_features(estimator: Any, path: str) -> bool:
-    """Whether the step at the path sees as many features as there are at first."""
+    """Tell whether the step at the path is given as many features as the whole estimator."""
     if not path:
         return True
     if not isinstance(estimator, Pipeline) or "__" in path:

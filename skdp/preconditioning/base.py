@@ -58,7 +58,7 @@ class Preconditioner(ABC):
             )
 
     def acts(self, problem: Problem, mu: float, *, known: bool) -> bool:
-        """Whether there are rows and budget enough to choose coordinates at all.
+        """Tell whether there are rows and budget enough to choose coordinates at all.
 
         Parameters
         ----------

@@ -90,7 +90,7 @@ def with_class_prior(problem: Problem, oracle: Oracle, *, balanced: bool) -> Pro
 
 
 def asks_for_counts(problem: Problem, *, balanced: bool) -> bool:
-    """Whether counts of the classes are of use, unless noise drowns them.
+    """Tell whether counts of the classes are of use, unless noise drowns them.
 
     Parameters
     ----------

@@ -68,7 +68,7 @@ class IterativeWhitening(Preconditioner):
     shrink: bool = False
 
     def acts(self, problem: Problem, mu: float, *, known: bool) -> bool:
-        """Whether noise would leave something to learn about the coordinates."""
+        """Tell whether noise would leave something to learn about the coordinates."""
         return known or problem.n_samples * mu >= self.least
 
     def _prepare(

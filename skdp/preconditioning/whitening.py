@@ -49,7 +49,7 @@ class Whitening(Preconditioner):
     full: bool | None = None
 
     def acts(self, problem: Problem, mu: float, *, known: bool) -> bool:
-        """Whether noise would leave something to learn about the coordinates."""
+        """Tell whether noise would leave something to learn about the coordinates."""
         del known
         look = sqrt(self.share) * mu
         return self.full is not None or problem.n_samples * look >= _LEAST * sqrt(

@@ -1,4 +1,4 @@
-"""When two data sets count as neighbours, and what that does to sensitivities.
+"""Neighbouring relations between data sets, and their effect on sensitivities.
 
 The number of rows n is public under both relations.
 """

@@ -55,7 +55,7 @@ def refined(start: float | Fraction, tail: int) -> int:
 
 @cache
 def _root_of_two_pi() -> int:
-    """By Machin's formula, with bits to spare."""
+    """Square root of 2 pi by Machin's formula, with bits to spare."""
     spare = BITS + 32
     pi = 4 * (4 * _arctangent_of_inverse(5, spare) - _arctangent_of_inverse(239, spare))
     return isqrt((2 * pi) << spare) >> 32

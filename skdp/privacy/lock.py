@@ -25,7 +25,7 @@ T = TypeVar("T")
 
 @final
 class _Turn:
-    """Whose turn it is."""
+    """Lock state: the thread that holds the lock."""
 
     def __init__(self) -> None:
         self.lock = Lock()
@@ -102,7 +102,7 @@ class Home:
 
     @property
     def here(self) -> bool:
-        """Whether this is the process of the stream, and not a child that was forked from it."""
+        """Tell whether this is the process of the stream, not a child forked from it."""
         return self._process == os.getpid()
 
     def __reduce__(self) -> tuple[type[Home], tuple[()]]:

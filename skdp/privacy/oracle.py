@@ -428,7 +428,7 @@ class Oracle(ABC):
 
 @final
 class PrivateOracle(Oracle):
-    """Where rows, noise and ledger meet, and nowhere else.
+    """Oracle that answers queries privately: charges the ledger, reads rows, adds noise.
 
     Parameters
     ----------

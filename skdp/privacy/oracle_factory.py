@@ -1,4 +1,4 @@
-"""Where an oracle is made for a fit.
+"""Factory of oracles for fits.
 
 A fit gets a private oracle unless the code around it asked for another kind. That request is held
 in a context variable and not in the module: were the module patched, fits that run in other threads

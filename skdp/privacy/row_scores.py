@@ -42,7 +42,7 @@ class RowScore:
     high: float
 
     def mechanism(self, n: int, mu: float, adjacency: Adjacency) -> GaussianMechanism:
-        """What makes the mean over n rows a mu-GDP answer.
+        """Gaussian mechanism that makes the mean score of n rows mu-GDP.
 
         Parameters
         ----------
@@ -93,7 +93,7 @@ class RowScore:
 
 @dataclass(frozen=True, eq=False)
 class NoisyScoring:
-    """By a noisy mean over private rows.
+    """Scoring by a noisy mean over private rows.
 
     Parameters
     ----------

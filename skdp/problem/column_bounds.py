@@ -17,7 +17,7 @@ _LEAST_HALF_WIDTH, _LARGEST_HALF_WIDTH = 1e-150, 1e150
 
 @dataclass(frozen=True, eq=False)
 class ColumnBounds:
-    """For each feature an interval ``[low_j, high_j]`` to which its values are clipped.
+    """Interval ``[low_j, high_j]`` of each feature, to which its values are clipped.
 
     Parameters
     ----------

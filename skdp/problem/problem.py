@@ -168,7 +168,7 @@ class Problem:
 
     @property
     def strong_convexity(self) -> float:
-        """Of the penalty; the loss is not counted upon."""
+        """Strong convexity of the penalty; the loss is not counted upon."""
         return self.penalty.strong_convexity
 
     @property

@@ -1,4 +1,4 @@
-"""Which rows lie at which site: public, because it depends on no value of a row."""
+"""Assignment of rows to sites: public, because it depends on no value of a row."""
 
 from __future__ import annotations
 

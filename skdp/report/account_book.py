@@ -61,7 +61,7 @@ class Entry:
 
 
 class Summary(NamedTuple):
-    """What a book says.
+    """State of the store: all entries, the rule in force, and the total.
 
     Parameters
     ----------
@@ -120,7 +120,7 @@ class AccountBook:
 
     @property
     def here(self) -> bool:
-        """Whether there is a file, which is so as long as the ceiling is open."""
+        """Tell whether the file exists, which it does as long as the budget is open."""
         return os.path.exists(self.path)
 
     def reserve(self, key: str, who: str, most: Claim | Receipt, *, begins: bool) -> None:
@@ -202,7 +202,7 @@ class AccountBook:
             book.execute("DELETE FROM runs WHERE key = ? AND stage = ?", (key, _PLANNED))
 
     def read(self) -> Summary:
-        """What is on the book now."""
+        """Current state of the store."""
         with self._open() as book:
             return self._summary(book)
 

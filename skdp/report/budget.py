@@ -214,7 +214,7 @@ class PrivacyBudget:
 
     @property
     def spent(self) -> PrivacySpent:
-        """What all fits together stand for so far, with all that is set aside."""
+        """(epsilon, delta) of all fits together so far, reservations included."""
         summary = self._summary()
         return summary.rule.spent(summary.total) if summary.entries else PrivacySpent(0.0, 0.0)
 
@@ -226,7 +226,7 @@ class PrivacyBudget:
 
     @property
     def receipts(self) -> tuple[Entry, ...]:
-        """Who has spent what, in order."""
+        """Entries of all runs, in order."""
         return self._summary().entries
 
     def __repr__(self) -> str:

@@ -12,7 +12,7 @@ __all__ = ["CarriesBudgets"]
 
 
 class CarriesBudgets(BaseEstimator):
-    """What everything that spends has to inherit first.
+    """First base class of every estimator that spends a privacy budget.
 
     Clones, copies and pickles that are made while a :class:`skdp.PrivacyBudget` is open carry its
     token, a name of its book and no secret, so that fits of theirs in another process are charged.
@@ -24,7 +24,7 @@ class CarriesBudgets(BaseEstimator):
 
     @property
     def _always_dense(self) -> bool:
-        """Whether it returns dense columns whatever it is given."""
+        """Tell whether a transformer returns dense columns whatever it is given."""
         return False
 
     def __getstate__(self) -> Any:

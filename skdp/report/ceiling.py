@@ -1,4 +1,4 @@
-"""Which ceilings a fit is under, and how it is charged to them.
+"""Reservations of fits under the privacy budgets that are open.
 
 Ceilings are set by :class:`skdp.PrivacyBudget`. A fit is under
 
@@ -149,7 +149,7 @@ class Ceiling:
 
     @property
     def void(self) -> bool:
-        """Whether it is closed, and this the process that opened it."""
+        """True if the budget is closed and this is the process that opened it."""
         return self.owner == os.getpid() and not self.book.here
 
 
@@ -167,7 +167,7 @@ def tokens_of(model: Any) -> tuple[tuple[Any, ...], ...]:
 
 
 def valid_tokens(tokens: tuple[tuple[Any, ...], ...]) -> tuple[tuple[Any, ...], ...]:
-    """Those of tokens just unpickled that still mean something here.
+    """Tokens, of those just unpickled, that still mean something here.
 
     What is loaded from a file long after, on the same machine and not in a worker, is a new piece
     of work, and tokens of ceilings that are closed are dropped.

@@ -49,7 +49,7 @@ class Claim:
 
     @classmethod
     def of_ledger(cls, ledger: Ledger, adjacency: Adjacency) -> Self:
-        """What may be charged to a ledger that is empty.
+        """Upper bound for a ledger that is still empty.
 
         Parameters
         ----------
@@ -64,7 +64,7 @@ class Claim:
     def planned(
         cls, epsilon: float, delta: float, calculus: Calculus | None, adjacency: Adjacency
     ) -> Self:
-        """What may be charged to a ledger that is yet to be opened.
+        """Upper bound for a ledger that is yet to be opened.
 
         Parameters
         ----------

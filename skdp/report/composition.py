@@ -1,4 +1,4 @@
-r"""What several fits on the same rows have spent together.
+r"""Composition of several fits on the same rows into one (epsilon, delta).
 
 Each fit is private by its own account, whatever was released before it: its parameters may have
 been chosen, and its rows transformed one by one, with earlier releases in view. So fits compose
@@ -78,7 +78,7 @@ def compose(
     delta: float | None = None,
     adjacency: Adjacency | str | None = None,
 ) -> PrivacySpent:
-    """What several fits on the same rows have spent together.
+    """Composition of several fits on the same rows into one (epsilon, delta).
 
     Parameters
     ----------
@@ -225,7 +225,7 @@ def _squared(moves: float, noise: float) -> float:
 
 
 def _with_vertices(ways: dict[float, int], moves: float) -> dict[float, int]:
-    """How often each T occurs among the ways to take one vertex more."""
+    """Multiplicity of each T among the ways to take one vertex more."""
     found: dict[float, int] = {}
     for t, n in ways.items():
         for share, copies in _VERTICES:
@@ -293,7 +293,7 @@ def _renyi(receipts: Sequence[Receipt], delta: float | None) -> float:
 
 
 def _distributions(receipts: Sequence[Receipt], delta: float, about: float) -> float:
-    """By privacy loss distributions, where they have something to add."""
+    """Epsilon by privacy loss distributions, where they have something to add."""
     gaussian, blocks, pairs = 0.0, [], []
     for receipt in receipts:
         events = _of_all_rows(receipt)

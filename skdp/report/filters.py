@@ -1,4 +1,4 @@
-r"""What may still be spent under a ceiling, when every fit may depend on the fits before it.
+r"""Privacy filters: a budget over fits, each of which may depend on the fits before it.
 
 A ceiling is kept by a *privacy filter*: a rule, fixed in advance, that says of each further fit
 whether it may begin. Three are known to keep a promise of (E, D) against somebody who chooses fits,
@@ -73,7 +73,7 @@ _ROUNDING = 2e-14
 
 
 class Amount(NamedTuple):
-    """What counts against a ceiling: in the unit of its rule, and in delta where that counts."""
+    """Amount that counts against a budget: in the unit of its filter, and in delta if it counts."""
 
     main: float
     delta: float = 0.0
@@ -107,7 +107,7 @@ class Filter(ABC):
 
     @abstractmethod
     def price(self, receipt: Receipt) -> Amount:
-        """What a fit costs that has released this.
+        """Cost of a fit with this receipt.
 
         Parameters
         ----------
@@ -117,7 +117,7 @@ class Filter(ABC):
 
     @abstractmethod
     def spent(self, total: Amount) -> PrivacySpent:
-        """What a total stands for.
+        """(epsilon, delta) of a total.
 
         Parameters
         ----------
@@ -137,7 +137,7 @@ class Filter(ABC):
 
     @final
     def reserved(self, most: Claim | Receipt) -> Amount:
-        """What has to be set aside for a fit.
+        """Amount to be reserved for a fit.
 
         As long as it is open how a fit will count, it is the least that it can be.
 
@@ -152,7 +152,7 @@ class Filter(ABC):
         return Amount(most.fits * main, most.fits * delta)
 
     def settled(self, reserved: Amount, receipt: Receipt) -> Amount:
-        """What a fit costs that has ended.
+        """Cost of a fit that has ended.
 
         Parameters
         ----------
@@ -166,7 +166,7 @@ class Filter(ABC):
 
     @final
     def holds(self, total: Amount) -> bool:
-        """Whether a total is within the ceiling.
+        """Tell whether a total is within the budget.
 
         Parameters
         ----------
@@ -178,7 +178,7 @@ class Filter(ABC):
 
     @final
     def _steps(self, claim: Claim) -> int:
-        """How many steps of the fit's relation a person of the ceiling's is."""
+        """Group size: steps of the fit's relation in one step of the budget's."""
         zero_out = claim.adjacency is Adjacency.ZERO_OUT
         return claim.rows * (2 if zero_out and self.adjacency is Adjacency.REPLACE_ONE else 1)
 
@@ -222,7 +222,7 @@ class GaussianFilter(Filter):
         return _at_most(gdp.epsilon(sqrt(total.main), self.delta), self)
 
     def left(self, total: Amount) -> PrivacySpent:
-        """What the rest of mu^2 is at the delta of the ceiling."""
+        """Epsilon of the remaining mu^2 at the delta of the budget."""
         rest = max(0.0, self.limit.main - total.main)
         return _at_most(gdp.epsilon(sqrt(rest), self.delta), self)
 
@@ -278,14 +278,14 @@ class RenyiFilter(Filter):
         return Amount(receipt.under(self.adjacency).renyi(self.order))
 
     def spent(self, total: Amount) -> PrivacySpent:
-        """By the conversion at the one order that counts."""
+        """(epsilon, delta) by the conversion at the one order that counts."""
         if total.main == 0:
             return PrivacySpent(0.0, self.delta)
         epsilon = self.epsilon - self._room(self.order) + total.main
         return _at_most(max(0.0, epsilon), self)
 
     def left(self, total: Amount) -> PrivacySpent:
-        """What the rest is for a Gaussian fit at the delta of the ceiling."""
+        """Epsilon of the rest for a Gaussian fit at the delta of the budget."""
         rest = max(0.0, self.limit.main - total.main)
         return _at_most(gdp.epsilon(sqrt(2 * rest / self.order), self.delta), self)
 
@@ -322,12 +322,12 @@ class SumsFilter(Filter):
         return PrivacySpent(*total)
 
     def left(self, total: Amount) -> PrivacySpent:
-        """What is left of either."""
+        """Remaining epsilon and delta."""
         return PrivacySpent(max(0.0, self.epsilon - total.main), max(0.0, self.delta - total.delta))
 
 
 def _unknown_of_groups(claim: Claim) -> bool:
-    """Whether a price is known for a row only, and not for a person who has several."""
+    """Tell whether a price is known for a row only, and not for a person who has several."""
     of_a_row = isinstance(claim.calculus, PerturbedGaussianDP | SubsampledGaussianDP)
     return claim.rows > 1 and of_a_row
 

@@ -18,7 +18,7 @@ _KEPT = 16
 
 @dataclass(frozen=True)
 class _Receipt:
-    """What one part was charged; without events what it may be charged, as long as it goes on."""
+    """Receipt of one part; without events its whole budget, as long as the part goes on."""
 
     part: Part
     events: tuple[Event, ...] | None
@@ -26,7 +26,7 @@ class _Receipt:
 
 
 class Parts:
-    """What a stream has spent: the most that has been spent on one of its parts.
+    """Parallel composition of the parts of a stream: the largest spend of one part.
 
     Whoever exchanges one row changes what one part holds. The answers about that part are
     (epsilon, delta)-DP by its own ledger, and all that is done before and after it does not depend
@@ -70,7 +70,7 @@ class Parts:
 
     @property
     def several(self) -> bool:
-        """Whether more than one part was asked about."""
+        """True if more than one part was queried."""
         return len(self._receipts) > 1
 
     @property
@@ -166,7 +166,7 @@ class Parts:
         return tuple(events if named else (_about(event, None) for event in events))
 
     def _fold(self) -> None:
-        """If there are many, fold the first two neighbours of one kind.
+        """Fold the first two neighbours of one kind, if there are many receipts.
 
         The costlier of two Gaussian receipts is so in every respect, which is not so of one that is
         Gaussian beside one that is not.

@@ -1,4 +1,4 @@
-"""What one fit says it has spent, in a form that can be added up."""
+"""Receipts of single fits, in a form that can be composed."""
 
 from __future__ import annotations
 
@@ -37,7 +37,7 @@ _LARGEST_EXPONENT = 700.0
 
 @dataclass(frozen=True)
 class Receipt:
-    """What one fit has spent, by events and as the (epsilon, delta) that it stands for.
+    """Receipt of a fit: its events, and the (epsilon, delta) that they stand for.
 
     Parameters
     ----------
@@ -90,11 +90,11 @@ class Receipt:
 
     @property
     def nothing(self) -> bool:
-        """Whether nothing was spent."""
+        """True if nothing was spent."""
         return not self.events and self.spent.epsilon == 0 == self.spent.delta
 
     def slices(self) -> list[tuple[Event, ...]]:
-        """For each set of rows that were asked the same: the events that any of them took part in.
+        """Events that a row took part in, for each set of rows that took part in the same ones.
 
         Events that name parts of a stream, or sites, are about the rows there and no others. What a
         neighbour can change is in one slice, so the fit costs what the costliest slice does, in
@@ -123,12 +123,12 @@ class Receipt:
 
     @property
     def exact(self) -> bool:
-        """Whether all events are Gaussian, so that one number says all there is to say."""
+        """True if all events are Gaussian, so that mu says all there is to say."""
         return all(isinstance(event, GaussianEvent | PrefixSumEvent) for event in self.events)
 
     @property
     def complete(self) -> bool:
-        """Whether the events say what every row took part in.
+        """True if the events say for every row what it took part in.
 
         Where several parts are remembered by the costliest of them, it is the costliest in every
         respect if all are Gaussian, and else by the (epsilon, delta) of parts only.
@@ -138,7 +138,7 @@ class Receipt:
         return bool(self.events) and (self.exact or not folded)
 
     def explicit(self) -> Receipt:
-        """The same receipt, with an event for ``spent`` if that is all that is known.
+        """Receipt with an event for ``spent``, if that is all that is known.
 
         Beside it on a ledger there may be others, and everybody can add up what is there.
         """
@@ -162,7 +162,7 @@ class Receipt:
         return replace(self, events=(event,))
 
     def unlocated(self) -> Receipt:
-        """The same receipt without positions of rows, which mean nothing to another fit.
+        """Receipt without positions of rows, which mean nothing to another fit.
 
         A row may lie anywhere in another fit, so what stays are the events of the rows that were
         asked most, as events about all rows. Where events do not say which rows that are, the
@@ -194,7 +194,7 @@ class Receipt:
         return max(sum(renyi(event, order) for event in rows) for rows in self.slices())
 
     def under(self, adjacency: Adjacency) -> Receipt:
-        """The same fit, seen from another neighbouring relation.
+        """Receipt of the fit under another neighbouring relation.
 
         What holds under replace-one holds under zero-out. A row that is replaced is one that is
         zeroed out and another put in its place, so what holds under zero-out holds under
@@ -212,7 +212,7 @@ class Receipt:
         return self.between(2, adjacency)
 
     def times(self, count: int) -> Receipt:
-        """That many such fits on the same rows, one after the other.
+        """Receipt of several such fits on the same rows, one after the other.
 
         Parameters
         ----------
@@ -223,7 +223,7 @@ class Receipt:
         return replace(self, events=events, fits=count * self.fits)
 
     def between(self, steps: int, adjacency: Adjacency | None = None) -> Receipt:
-        """The same fit between data sets that are several steps apart.
+        """Group privacy: receipt of the fit between data sets that are several steps apart.
 
         (epsilon, delta) becomes ``k epsilon`` and ``delta (e^(k epsilon) - 1) / (e^epsilon - 1)``,
         by going through the steps one after the other.

@@ -16,7 +16,7 @@ __all__ = ["TotalSpent", "privacy_spent"]
 
 @dataclass(frozen=True)
 class TotalSpent:
-    """What several fits on the same rows have spent together.
+    """Total privacy loss of several fits on the same rows.
 
     Parameters
     ----------

@@ -139,7 +139,7 @@ class Entry:
 
     @property
     def composed(self) -> bool:
-        """Whether it is composed of parts."""
+        """True if the estimator is composed of others."""
         return self.parts is not _no_parts
 
 

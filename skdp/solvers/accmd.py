@@ -77,7 +77,8 @@ class AccMD(Solver):
         Euclidean geometry at most the total step size of ``gd``; at most what stable steps can
         cover.
     clip : float, optional
-        Bound on the derivative of the loss, as for ``gd``.
+        Bound on the derivative of the loss of a row of full norm, that is, on a row's gradient in
+        units of ``row_norm * max_weight``, as for ``gd``.
     radius : float, optional
         Public guess at the l2 distance of the solution from the start, from which the total step
         size follows in the Euclidean geometry. It sets the size of steps and bounds nothing.
@@ -173,7 +174,7 @@ class AccMD(Solver):
 
 @dataclass(frozen=True)
 class _DualSpace:
-    """To and fro between weights and their duals, with the penalty and the intercept.
+    """Maps between weights and their duals, with the penalty and the intercept.
 
     The intercept is not constrained: its geometry is Euclidean, with steps ``slow`` times as long,
     because a long total step size that a small set can bear is too long for what is not bounded.

@@ -83,7 +83,8 @@ class AdaptiveGD(Solver):
         Length of every step in units of ``1 / (row_norm**2 * max_weight)``, in place of lengths
         that follow the price.
     clip : float, optional
-        Bound on the derivative of the loss, as for ``gd``.
+        Bound on the derivative of the loss of a row of full norm, that is, on a row's gradient in
+        units of ``row_norm * max_weight``, as for ``gd``.
     momentum : float, optional
         Heavy-ball coefficient, in [0, 1).
     average : float, default=3.0
@@ -207,7 +208,7 @@ class AdaptiveGD(Solver):
         return Solution(mean, n_iter=t + 1)
 
     def _weight(self, t: int) -> float:
-        """Of iterate t in the running mean; 1 at the first."""
+        """Weight of iterate t in the running mean; 1 at the first."""
         return 1.0 if isinf(self.average) else (self.average + 1) / (t + 1 + self.average)
 
     def _plan(self, problem: Problem, mu: float) -> tuple[DescentRule, float, int, int]:

@@ -154,9 +154,10 @@ class DDA(Solver):
         least 1e-12. None
         uses all rows, which is better for the same privacy.
     clip : float, optional
-        Bound on the norm of the derivative of the loss of one row of full norm; by default the
-        Lipschitz constant of the loss, and that of ``gd`` if there is none. Below the Lipschitz
-        constant the penalty is scaled down alike.
+        Bound on the derivative of the loss of a row of full norm, that is, on a row's gradient in
+        units of ``row_norm * max_weight``; by default the Lipschitz constant of the loss, and
+        that of ``gd`` if there is none. Below the Lipschitz constant the penalty is scaled down
+        alike.
     total_step_size : float, optional
         Total step length in units of ``1 / (row_norm**2 * max_weight)``; by default as far as noise
         allows.
@@ -334,7 +335,7 @@ class DDA(Solver):
 
     @property
     def trust(self) -> tuple[str, int, float]:
-        """Where noise comes from, number of curious sites, and ratio of masks to own noise."""
+        """Source of the noise, number of curious sites, and ratio of masks to own noise."""
         source = "final_model" if self.adversary == "final_model" else self.noise
         colluders = self.colluders
         if colluders is None or source not in ("pairwise", "secure_sum"):

@@ -29,7 +29,7 @@ class Descent:
     w : ndarray
         The current iterate.
     clip : float
-        Bound on a row's gradient, for queries.
+        Bound on a row's gradient, for queries: that of the rule times ``row_norm * max_weight``.
     step : float
         Step size without momentum.
     stride : float

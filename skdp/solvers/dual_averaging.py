@@ -74,9 +74,9 @@ class DualAveraging(Solver):
         Number of gradients; by default 10 for sparse rows of more than a thousand features and 100
         for others, more at budgets beyond mu = 2.
     clip : float, optional
-        Bound on the norm of the derivative of the loss of one row of full norm. 0.1 by default,
-        more at budgets beyond mu = 2. Below the Lipschitz constant of the loss the penalty is
-        scaled down alike.
+        Bound on the derivative of the loss of a row of full norm, that is, on a row's gradient in
+        units of ``row_norm * max_weight``. 0.1 by default, more at budgets beyond mu = 2. Below
+        the Lipschitz constant of the loss the penalty is scaled down alike.
     opening : float, optional
         Share of the budget for sums by class, in [0, 1). By default ``1 / (1 + mu / 2)`` for sparse
         rows with several classes and 0 otherwise. It is left out where the start already weighs

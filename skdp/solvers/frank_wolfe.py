@@ -106,7 +106,7 @@ class FrankWolfe(OnlineFrankWolfe):
     batch : int, optional
         Rows of a stream between two updates; see :class:`OnlineFrankWolfe`.
     stream_clip : float, optional
-        Bound on the vector of a row of a stream.
+        Bound on the vector of a row of a stream, as for ``online_frank_wolfe``.
     noise : {'auto', 'gumbel', 'gaussian'}, default='auto'
         Whether vertices are chosen or gradients, of a stream their sums, are released.
     mechanism : {'blt', 'toeplitz', 'tree'}, default='blt'
@@ -116,8 +116,9 @@ class FrankWolfe(OnlineFrankWolfe):
         step can move a score, against the noise; fewer if the noise would hide what 15 % of the
         rows agree on.
     clip : float, optional
-        Bound on the derivative of the loss of a row of a data set. 0.1 by default, more with
-        much evidence.
+        Bound on the derivative of the loss of a row of full norm, that is, on a row's gradient in
+        units of ``row_norm * max_weight``. Where vertices are chosen it bounds the largest entry
+        of the derivative, of shorter rows as well. 0.1 by default, more with much evidence.
     entry : float, optional
         Bound on entries of rows where vertices are chosen, in units of ``data_norm``, in (0, 1].
         By default 0.07 for sparse rows of more than a thousand features, ``2 / sqrt(d)`` for
@@ -256,7 +257,7 @@ class Walking:
 
 
 def steps_for(problem: Problem, mu: float, reach: float, clip: float) -> int:
-    """As many steps as balance what is left to be gained against the noise of each.
+    """Number of steps that balances the optimisation error against the noise of each step.
 
     After T steps the objective is ``L s^2 / T`` from its minimum, with L the smoothness of the loss
     (at most 1/4 is counted) and s the most that a score moves along the way (``reach``), but for

@@ -92,8 +92,9 @@ class FTRL(StreamingSolver):
         Number of batches of about equal size, at most the number of rows. By default 100 or as
         many more as steps have to be shorter to be stable: that grows with rows and budget.
     clip : float, optional
-        Bound on the norm of the derivative of the loss at a row of full norm. By default 0.5 for
-        log-odds and margins and 0.1 for residuals, more at budgets beyond mu = 2.
+        Bound on the derivative of the loss of a row of full norm, that is, on a row's gradient in
+        units of ``row_norm * max_weight``. By default 0.5 for log-odds and margins and 0.1 for
+        residuals, more at budgets beyond mu = 2.
     reach : float, optional
         Length of the noise in the last iterate, before it is averaged, for rows of norm 1: s is
         what brings it about. A part of the noise of sampling counts as well. By default 32 for

@@ -58,8 +58,8 @@ class GD(Solver):
         Total step length, the sum of step sizes divided by 1 - momentum, in units of
         ``1 / (row_norm**2 * max_weight)``.
     clip : float, optional
-        Bound on the norm of the derivative of the loss of one row of full norm, that is, on the
-        row's gradient in units of ``row_norm * max_weight``; at least 1e-50. ``inf`` stands for the
+        Bound on the derivative of the loss of a row of full norm, that is, on a row's gradient in
+        units of ``row_norm * max_weight``; at least 1e-50. ``inf`` stands for the
         Lipschitz constant of the loss. In other coordinates a row of full norm is one of typical
         length, and gradients of longer rows are clipped all the same. Below it, the penalty is
         scaled down alike, so that clipping does not change the balance between loss and penalty.

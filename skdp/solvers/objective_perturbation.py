@@ -56,8 +56,8 @@ class ObjectivePerturbation(Solver):
     Parameters
     ----------
     clip : float, optional
-        Bound on the norm of the derivative of the loss of one row of full norm, that is, on the
-        row's gradient in units of ``row_norm * max_weight``. Below the Lipschitz constant, the
+        Bound on the derivative of the loss of a row of full norm, that is, on a row's gradient in
+        units of ``row_norm * max_weight``. Below the Lipschitz constant, the
         penalty is scaled down alike. By default ``0.15 sqrt(n mu / p)``, between 0.25 and 1.
     strength : float, default=0.0
         Least eigenvalue of Q in units of ``row_norm**2 * max_weight``; raised to what privacy asks

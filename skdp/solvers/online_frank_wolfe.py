@@ -74,9 +74,9 @@ class OnlineFrankWolfe(StreamingSolver, ABC):
         Rows of a stream between two updates; by default a hundredth of the stream, or a thirtieth
         where vertices are chosen. With 1 every row makes a model, as published.
     stream_clip : float, optional
-        Bound on the vector of a row of a stream, in units of the row norm times the largest class
-        weight. 0.5 by default for log-odds and 0.25 for other losses, which is far below
-        ``L + beta D``; what it distorts is less than the noise that it saves.
+        Bound on the vector that a row adds, which weighs gradients at two points, in units of
+        ``row_norm * max_weight``. 0.5 by default for log-odds and 0.25 for other losses, which is
+        far below ``L + beta D``; what it distorts is less than the noise that it saves.
     noise : {'auto', 'gumbel', 'gaussian'}, default='auto'
         Whether vertices are chosen or sums are released.
     mechanism : {'blt', 'toeplitz', 'tree'}, default='blt'
@@ -224,7 +224,7 @@ class _Stepping(Learner):
 
     @property
     def _curvature(self) -> float:
-        """Of the loss along an intercept, at most."""
+        """Upper bound on the curvature of the loss along an intercept."""
         problem = self._problem
         smoothness = 1.0 if isinf(problem.loss.smoothness) else problem.loss.smoothness
         return smoothness * problem.max_weight * problem.bounds.intercept_value**2

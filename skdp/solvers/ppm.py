@@ -69,7 +69,8 @@ class PPM(Solver):
     total_step_size : float, optional
         ``K lambda`` in units of ``1 / (row_norm**2 * max_weight)``.
     clip : float, optional
-        Bound on the derivative of the loss, as for ``gd``.
+        Bound on the derivative of the loss of a row of full norm, that is, on a row's gradient in
+        units of ``row_norm * max_weight``, as for ``gd``.
     momentum : float, optional
         Heavy-ball coefficient within a stage, in [0, 1); 0 is the method as published.
     schedule : {'uniform'} or tuple of float, default='uniform'

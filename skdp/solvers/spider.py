@@ -90,7 +90,8 @@ class Spider(Solver):
     total_step_size : float, optional
         Total step length, as for gradient descent.
     clip : float, optional
-        Bound on a row's gradient, as for gradient descent.
+        Bound on the derivative of the loss of a row of full norm, that is, on a row's gradient in
+        units of ``row_norm * max_weight``, as for ``gd``.
     momentum : float, optional
         Heavy-ball coefficient, in [0, 1).
     average : float, default=0.5
@@ -258,7 +259,7 @@ class Spider(Solver):
         target: float,
         may_stop: bool,
     ) -> int:
-        """At most k steps towards a target, of which it returns the number."""
+        """Take at most k steps towards a target, and return their number."""
         longest = descent.stride * target
         farthest = self.reach * 2 * descent.clip / problem.smoothness
         walked = 0.0

@@ -79,7 +79,8 @@ class SVRG(Solver):
     total_step_size : float, optional
         Total step length, as for gradient descent.
     clip : float, optional
-        Bound on a row's gradient, as for gradient descent.
+        Bound on the derivative of the loss of a row of full norm, that is, on a row's gradient in
+        units of ``row_norm * max_weight``, as for ``gd``.
     momentum : float, optional
         Heavy-ball coefficient, in [0, 1).
     average : float, default=0.5
@@ -160,7 +161,7 @@ class SVRG(Solver):
 
     @property
     def counts_rows(self) -> bool:
-        """With minibatches, for which rows are drawn."""
+        """True with minibatches, for which rows are sampled."""
         return self.batch_size is not None
 
     def check(self, problem: Problem) -> None:
@@ -259,7 +260,7 @@ class SVRG(Solver):
         farthest: float,
         steps: _BarzilaiBorwein | None,
     ) -> tuple[int, np.ndarray]:
-        """At most k of the steps that are left; how many it took, and the mean of their ends."""
+        """Take at most k of the steps left; returns their number and the mean of their ends."""
         budget, clip = oracle.budget.fraction(k / left), descent.clip
         if self.batch_size is not None and k == left:
             # The last snapshot takes all that is left, so that there can be no other.

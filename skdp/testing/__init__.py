@@ -1,4 +1,4 @@
-"""For tests: doubles that catch reads of rows behind the oracle's back, and checks of claims."""
+"""Test doubles that catch reads of rows behind the oracle's back, and checks of claims."""
 
 from .bandit_records import record_run, replay_run
 from .checks import (

@@ -27,7 +27,7 @@ _FARTHEST = 4000.0
 
 @dataclass(frozen=True)
 class GDPolicy(Policy):
-    """For real-valued rewards whose contexts vary about as much in all directions.
+    """Noisy gradient descent, for real rewards and contexts that vary alike in all directions.
 
     At the end of each block, gradient descent with momentum fits the weights of all arms to the
     users of that block, from zero. The derivative of the loss is clipped far below its range, which
@@ -42,7 +42,7 @@ class GDPolicy(Policy):
     steps : int, default=50
         Gradients a block.
     clip : float, default=0.1
-        Bound on the derivative of the loss, in units of mapped rewards.
+        Bound on the derivative of the loss of a row, for rewards mapped to [-1, 1].
     growth : float, default=2.0
         Factor by which blocks grow, in [1.001, 1e6].
     """

@@ -57,22 +57,23 @@ class HDBPolicy(Policy):
     ----------
     radius : float, default=1.0
         Radius of the l1 ball, for mapped rewards and entries in [-1, 1].
-    clip : float, default=0.25
-        Bound on the recursive derivative of a user, in units of mapped rewards.
+    stream_clip : float, default=0.25
+        Bound on the recursive derivative of a user, which weighs derivatives at two points, for
+        rewards mapped to [-1, 1].
     forced : int, optional
         Users given to each arm at first, t0; ``max(1, sqrt(T) / (2 K))`` by default.
     margin : float, optional
         h, in units of scores. None keeps all arms.
     solver : StreamingSolver, optional
         Learns the arms' weights from their streams with synthetic rows, in place of the steps
-        above; the clip is then the solver's own. Most release less often than after every user.
+        above; it has a bound of its own. Most release less often than after every user.
     """
 
     calculus: ClassVar[Calculus] = ZeroConcentratedDP()
     contexts: ClassVar[Literal["norm", "entries"]] = "entries"
 
     radius: float = 1.0
-    clip: float = 0.25
+    stream_clip: float = 0.25
     forced: int | None = None
     margin: float | None = None
     solver: Any = None
@@ -85,7 +86,7 @@ class HDBPolicy(Policy):
         problem : BanditProblem
             Public facts.
         """
-        check_numbers("HDBPolicy", radius=self.radius, clip=self.clip)
+        check_numbers("HDBPolicy", radius=self.radius, stream_clip=self.stream_clip)
         if self.margin is not None:
             check_numbers("HDBPolicy", margin=self.margin)
         if self.forced is not None:
@@ -99,14 +100,14 @@ class HDBPolicy(Policy):
         margin, forced = self.margin, self._forced(problem)
         sound = (
             1e-50 <= self.radius <= 1e6
-            and 1e-50 <= self.clip <= 1e6
+            and 1e-50 <= self.stream_clip <= 1e6
             and (margin is None or margin >= 0)
         )
         if not (sound and forced >= 1 and forced * problem.n_arms <= problem.horizon):
             raise ValueError(
-                "HDBPolicy needs radius and clip in [1e-50, 1e6], a margin of at least 0, from 1 "
-                "to horizon / n_arms forced users an arm, got "
-                f"radius={shown(self.radius)}, clip={shown(self.clip)}, "
+                "HDBPolicy needs radius and stream_clip in [1e-50, 1e6], a margin of at least 0, "
+                "from 1 to horizon / n_arms forced users an arm, got "
+                f"radius={shown(self.radius)}, stream_clip={shown(self.stream_clip)}, "
                 f"margin={shown(self.margin)} and forced={forced} with a horizon of "
                 f"{problem.horizon} and {problem.n_arms} arms."
             )
@@ -115,7 +116,7 @@ class HDBPolicy(Policy):
         """A vertex for every arm after every user, or what the solver asks."""
         if self.solver is not None:
             return self._streams(problem)
-        return StepPlan(problem.horizon, problem.n_arms, self._forced(problem), self.clip)
+        return StepPlan(problem.horizon, problem.n_arms, self._forced(problem), self.stream_clip)
 
     def plan_at_once(self, problem: BanditProblem) -> Plan:
         """The plan of a stream: the algorithm takes users one by one."""

@@ -27,7 +27,7 @@ _MOST_ROUNDS = 40
 
 @dataclass(frozen=True)
 class SparsePolicy(Policy):
-    """For many features of which few matter; contexts are bounded entry by entry.
+    """Noisy Frank-Wolfe, for many features of which few matter; contexts bounded entrywise.
 
     At the end of each block, Frank-Wolfe over the l1 ball fits each arm to the users of that block.
     What is released of the rows is one signed feature an arm and round, by Gumbel noise. A user is
@@ -40,7 +40,7 @@ class SparsePolicy(Policy):
     radius : float, default=1.0
         Radius of the l1 ball, for mapped rewards and entries in [-1, 1].
     clip : float, default=0.5
-        Bound on the derivative of the loss, in units of mapped rewards.
+        Bound on the derivative of the loss of a row, for rewards mapped to [-1, 1].
     growth : float, default=2.0
         Factor by which blocks grow, in [1.001, 1e6].
     """
@@ -99,7 +99,7 @@ class SparsePolicy(Policy):
         return Greedy(average.w), average
 
     def _rounds(self, problem: BanditProblem, n: int) -> int:
-        """As many as leave the noise below the largest of the scores that are to be told apart."""
+        """Number of rounds that leaves the noise below the largest score to be told apart."""
         rho = self.amount(problem) / 2
         told = n / (8 * problem.n_arms * self.clip * log(2 * problem.n_rows))
         return int(np.clip(told * told * rho / 2, 1, _MOST_ROUNDS))

@@ -104,7 +104,7 @@ class GaussianDP(Calculus):
 
 @dataclass(frozen=True)
 class ZeroConcentratedDP(Calculus):
-    """For mixtures of Gaussian releases and exponential-mechanism choices.
+    """Zero-concentrated DP, for Gaussian releases mixed with exponential-mechanism choices.
 
     rho = sum mu^2 / 2 + sum eta^2 / 8, valid as a filter (Whitehouse et al., 2023), converted once
     by the optimised Renyi conversion (Canonne, Kamath and Steinke, 2020).
@@ -129,7 +129,7 @@ class ZeroConcentratedDP(Calculus):
 
 @dataclass(frozen=True)
 class PerturbedGaussianDP(Calculus):
-    """For one objective perturbation that outweighs the Gaussian releases before and after it.
+    """Calculus for one objective perturbation that outweighs all Gaussian releases beside it.
 
     Valid as a filter; the proof is in :mod:`skdp.privacy.accounting.perturbation`. A ledger takes
     the perturbation only if it is more than half of the total, and then nothing that would make it
@@ -162,7 +162,7 @@ class PerturbedGaussianDP(Calculus):
 
 @dataclass(frozen=True)
 class SubsampledGaussianDP(Calculus):
-    """For a block of Poisson-sampled Gaussian releases, reserved in advance, beside Gaussian ones.
+    """Calculus for a reserved block of Poisson-sampled Gaussian releases beside Gaussian ones.
 
     Valid as a filter in two parts; the proof is in :mod:`skdp.privacy.accounting.subsampling`. The
     limit is what is left for Gaussian releases once the whole block is paid. A ledger takes at most

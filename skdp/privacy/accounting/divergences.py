@@ -1,4 +1,4 @@
-r"""What single events say to an accountant that adds up whole fits.
+r"""Divergences of single events, for the composition of whole fits.
 
 Three views of an event, each a function with one branch for each kind of event, so that a kind that
 is defined elsewhere can add its own with ``register``:
@@ -197,7 +197,7 @@ def _price_of_sample(event: SampledGaussianEvent) -> float:
 
 @singledispatch
 def grouped(event: Event, steps: int, adjacency: Adjacency) -> Event | None:
-    """What the event is between data sets that are several steps apart.
+    """Group privacy: the event between data sets that are several steps apart.
 
     Sensitivities are distances between exact answers, so they grow in proportion (triangle
     inequality), and so does the logarithm of the ratio of Jacobians. A row that is replaced is one

@@ -188,7 +188,7 @@ class NegativeBinomial(RunLaw):
         return log(-expm1(g)) - falls - log(-expm1(-abs(eta * g)) / abs(eta))
 
     def log_slope(self, beaten: np.ndarray) -> np.ndarray:
-        """Of E[K] (gamma / (gamma + (1 - gamma) p))^(eta + 1)."""
+        """Logarithm of ``E[K] (gamma / (gamma + (1 - gamma) p))^(eta + 1)``."""
         with np.errstate(divide="ignore"):
             log_beaten = np.log(beaten)
         # gamma itself is below the least float if eta is close to -1.
@@ -244,7 +244,7 @@ class Poisson(RunLaw):
         return float(brentq(lambda m: m / -expm1(-m) - self.mean, 1e-12, self.mean, xtol=1e-13))
 
     def log_slope(self, beaten: np.ndarray) -> np.ndarray:
-        """Of E[K] exp(-m p)."""
+        """Logarithm of ``E[K] exp(-m p)``."""
         return log(self.mean) - self.rate * beaten
 
     def curvature(self, z: np.ndarray) -> np.ndarray:

@@ -1,4 +1,4 @@
-r"""What a search may spend on its runs, and what it costs as a whole.
+r"""Budget of a single trial of a private search, and privacy cost of the whole search.
 
 A search knows its total (epsilon, delta) and derives from it the budget of a single run, a score
 included, and of a last fit if one is wanted. Three kinds of runs are told apart by what is known of
@@ -150,12 +150,12 @@ class GaussianSearch(SearchAccount):
         return runs * self.run * self.refit / (1 - self.refit)
 
     def of_run(self, share: float, step: Calculus | None = None) -> PrivacySpent:
-        """At the delta of the whole."""
+        """(epsilon, delta) at the delta of the whole."""
         del step
         return _gaussian(self.run * share, self.delta)
 
     def of_refit(self, share: float, step: Calculus | None = None) -> PrivacySpent:
-        """At the delta of the whole."""
+        """(epsilon, delta) at the delta of the whole."""
         del step
         return _gaussian(self.last * share, self.delta)
 
@@ -195,11 +195,11 @@ class ConcentratedSearch(SearchAccount):
         return runs * self.run * self.refit / (1 - self.refit)
 
     def of_run(self, share: float, step: Calculus | None = None) -> PrivacySpent:
-        """At the delta of the whole; mu^2 = 2 rho is rho-zCDP."""
+        """(epsilon, delta) at the delta of the whole; mu^2 = 2 rho is rho-zCDP."""
         return self._parameters(self.run * share, step)
 
     def of_refit(self, share: float, step: Calculus | None = None) -> PrivacySpent:
-        """At the delta of the whole; mu^2 = 2 rho is rho-zCDP."""
+        """(epsilon, delta) at the delta of the whole; mu^2 = 2 rho is rho-zCDP."""
         return self._parameters(self.last * share, step)
 
     def score_mu(self, share: float) -> float:
@@ -251,7 +251,7 @@ class ApproximateSearch(SearchAccount):
         return PrivacySpent(self.last.epsilon * share, self.last.delta * share)
 
     def score_mu(self, share: float) -> float:
-        """What the share of both parameters allows."""
+        """Largest mu of a score that takes the share of both epsilon and delta."""
         return _told_from_zero(gdp.mu(self.run.epsilon * share, self.run.delta * share))
 
     @property
@@ -339,7 +339,7 @@ def _gaussian(mu2: float, delta: float) -> PrivacySpent:
 
 
 def _traded(epsilon_at: Callable[[float], float], delta: float) -> PrivacySpent:
-    """At the delta, or at a smaller one for which epsilon is large enough for an estimator."""
+    """(epsilon, delta) at the delta, or at a smaller one if an estimator needs a larger epsilon."""
     while (epsilon := epsilon_at(delta)) < _LEAST_EPSILON:
         delta *= _SMALLER
         if delta < _LEAST_DELTA:
@@ -358,7 +358,7 @@ def _told_from_zero(amount: float) -> float:
 
 
 def _root_below(excess: Callable[[float], float]) -> float:
-    """Where an increasing function is 0, or 0 if that is above it."""
+    """Root of an increasing function, or 0 if the root is positive."""
     if excess(0.0) <= 0:
         return 0.0
     low = -1.0

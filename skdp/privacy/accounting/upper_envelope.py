@@ -11,7 +11,7 @@ __all__ = ["envelope", "integrals"]
 
 
 def envelope(slopes: list[float], offsets: list[float]) -> np.ndarray:
-    """Which lines ``slopes * t - offsets`` are the largest, and positive, for some t > 0.
+    """Indices of the lines ``slopes * t - offsets`` that are largest, and positive, at some t > 0.
 
     Parameters
     ----------

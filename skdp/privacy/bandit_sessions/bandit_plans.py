@@ -58,7 +58,7 @@ class _Ends(Plan):
 
 @dataclass(frozen=True)
 class MomentPlan(_Ends):
-    """At each end, all users so far: ``sum v v'`` and ``sum y v`` of every arm.
+    """Plan of moments of all users so far, at each end: ``sum v v'``, ``sum y v`` of every arm.
 
     Parameters
     ----------
@@ -69,7 +69,7 @@ class MomentPlan(_Ends):
 
 @dataclass(frozen=True)
 class GradientPlan(_Ends):
-    """In each block, gradients of the loss over its users, at points that the policy chooses.
+    """Plan of gradients over the users of each block, at points that the policy chooses.
 
     Parameters
     ----------
@@ -93,7 +93,7 @@ class GradientPlan(_Ends):
 
 @dataclass(frozen=True)
 class SelectionPlan(_Ends):
-    """In each block, for every arm the vertex of the l1 ball along which the loss falls most.
+    """Plan of vertex selections: in each block and for every arm, the steepest one of the l1 ball.
 
     Parameters
     ----------

@@ -121,7 +121,7 @@ class GradientSession(_BlockSession):
 
 
 class SelectionSession(_BlockSession):
-    r"""For every arm the signed coordinate along which the loss of a block falls fastest, noisily.
+    r"""Noisy choice for every arm of the signed coordinate along which a block's loss falls most.
 
     Arm k scores coordinate j with ``-+ sum l' v_j`` over its users, 2 p candidates in all, and the
     largest score after Gumbel noise is published, one for each arm.
@@ -156,7 +156,7 @@ class SelectionSession(_BlockSession):
         )
 
     def select(self, w: np.ndarray) -> np.ndarray:
-        """For each arm j < p for coordinate j, or p + j for minus it; ints of shape (K,).
+        """Chosen vertex of each arm, j < p for coordinate j or p + j for minus it; ints, (K,).
 
         Raises
         ------

@@ -1,4 +1,4 @@
-"""Where a session is made for a bandit."""
+"""Factory of sessions for bandits."""
 
 from __future__ import annotations
 

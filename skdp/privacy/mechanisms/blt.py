@@ -158,7 +158,7 @@ class BLT(PrefixSumMechanism):
         return _Buffers(self, size)
 
     def _sum_of_squares(self, entries: np.ndarray) -> np.ndarray:
-        """Of the first entries of T."""
+        """Sum of squares of the first entries of T."""
         a, b = self._rates
         weights = np.prod(b - a[:, np.newaxis], axis=1) / _gaps(a)
         out = np.ones(len(entries))
@@ -172,7 +172,7 @@ class BLT(PrefixSumMechanism):
 
 
 def _gaps(rates: np.ndarray) -> np.ndarray:
-    """For each rate the product of all others' distances from it, with their signs."""
+    """Product of all others' distances from each rate, with their signs."""
     differences = rates - rates[:, np.newaxis]
     np.fill_diagonal(differences, 1.0)
     return np.prod(differences, axis=1)

@@ -83,7 +83,7 @@ class SampledGaussian(PerturbingMechanism):
         )
 
     def perturbation(self, noise: SecretNoise) -> np.ndarray:
-        """Which rows are drawn, (n_samples,); afresh each time."""
+        """Poisson sample of rows as a mask of shape (n_samples,), drawn afresh each time."""
         return noise.chosen(self.n_samples, self.sampling_rate)
 
     def randomize(self, value: np.ndarray, noise: SecretNoise) -> np.ndarray:

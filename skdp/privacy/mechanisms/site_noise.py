@@ -64,7 +64,7 @@ class Trust:
 
     @property
     def summed(self) -> bool:
-        """Whether the sum of the messages alone is published."""
+        """True if only the sum of the messages is published."""
         return self.source in ("secure_sum", "final_model", "central")
 
     def fewest(self) -> int:
@@ -168,7 +168,7 @@ class SiteNoise(Mechanism):
         return _events(query, self.labels, self.sensitivity, *scales, trust.source, trust.colluders)
 
     def randomize(self, value: np.ndarray, noise: SecretNoise) -> np.ndarray:
-        """What is published of the messages (n_active, p, ...): all of them, or their sum."""
+        """Noisy messages of shape (n_active, p, ...) as they are published: all, or their sum."""
         if self.trust.source == "central":
             scale = float(self.noise_scales[0])
             return noisy_on_grid(value.sum(axis=0), self.sensitivity, scale, noise)
@@ -238,7 +238,7 @@ class SampledSites(PerturbingMechanism):
         return _sampled_events(query, self.labels, *facts)
 
     def perturbation(self, noise: SecretNoise) -> np.ndarray:
-        """Which rows are drawn, (n_samples,) in the order of the sites; afresh each time."""
+        """Poisson sample, a mask of shape (n_samples,) in the order of the sites, drawn afresh."""
         return noise.chosen(self.n_samples, self.sampling_rate)
 
     def randomize(self, value: np.ndarray, noise: SecretNoise) -> np.ndarray:

@@ -1,4 +1,4 @@
-"""Which features go along with the residuals."""
+"""Private selection of features by their correlation with the residuals."""
 
 from __future__ import annotations
 
@@ -74,7 +74,7 @@ class SelectionQuery(GumbelQuery):
 
     @property
     def choices(self) -> int:
-        """As many as there are candidates, at most k."""
+        """Number of choices: as many as there are candidates, at most k."""
         return min(self.k, self.candidates.size)
 
     @property

@@ -99,7 +99,7 @@ class SiteRequest:
         return self.gradient.rounding
 
     def sensitivity(self, adjacency: Adjacency) -> float:
-        """Of one site's message; infinite as for the query about all rows."""
+        """Sensitivity of one site's message; infinite as for the query about all rows."""
         return self.gradient.sensitivity(adjacency) * self.sites.n_sites
 
     def labels(self) -> tuple[Hashable, ...]:
@@ -126,7 +126,7 @@ class SiteRequest:
         return out
 
     def public(self) -> tuple[object, ...]:
-        """Who is asked, where, the bound on a row, and where rows lie."""
+        """Public inputs: active sites, weights, bound on a row, and layout of the rows."""
         order = () if self.sites.order is None else self.sites.order
         return (self.active, self.W, self.gradient.bound, self.sites.sizes, order)
 
@@ -171,7 +171,7 @@ class SiteGradientsQuery(Query):
                 raise ValueError("SiteGradientsQuery needs edges between sites that take part.")
 
     def sensitivity(self, adjacency: Adjacency) -> float:
-        """Of one site's message, and so of all of them, in l2."""
+        """Sensitivity of one site's message, and so of all of them, in l2."""
         return self.request.sensitivity(adjacency)
 
     def mechanism(self, adjacency: Adjacency, spend: Spend) -> SiteNoise:
@@ -230,7 +230,7 @@ class SampledSiteGradientsQuery(PerturbedQuery):
             )
 
     def sensitivity(self, adjacency: Adjacency) -> float:
-        """Of one site's message, if the row in question is drawn."""
+        """Sensitivity of one site's message, if the row in question is drawn."""
         return self.request.sensitivity(adjacency) / self.sampling_rate
 
     def mechanism(self, adjacency: Adjacency, spend: Spend) -> SampledSites:

@@ -76,7 +76,7 @@ class SlopeQuery(GaussianQuery):
         return bounded.sum(self._of_block) / self.problem.n_samples
 
     def public(self) -> tuple[object, ...]:
-        """Where, and the bound."""
+        """Public inputs: weights, clip and shrinkage."""
         return (self.w, self.clip, self.shrunk)
 
     def _of_block(self, block: BoundedBlock) -> np.ndarray:

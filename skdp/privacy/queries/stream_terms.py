@@ -205,7 +205,7 @@ class StreamScoresQuery(GumbelQuery):
         return of_sum(self.term.problem.n_samples, 1.5)
 
     def sensitivity(self, adjacency: Adjacency) -> float:
-        """At most 4 under replace-one; infinite unless double precision keeps the bound."""
+        """Sensitivity, at most 4 under replace-one; inf unless double precision keeps the bound."""
         problem = self.term.problem
         if not _kept(problem, self.term.clip) or self.entry < _LEAST_BOUND:
             return inf

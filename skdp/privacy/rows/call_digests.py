@@ -26,7 +26,7 @@ _MIX = np.uint64(0xFF51AFD7ED558CCD), np.uint64(0xC4CEB9FE1A85EC53)
 
 @final
 class SeenCalls:
-    """How often a stream was given the rows of one call, in any order.
+    """Counts of calls whose rows a stream was given before, in any order.
 
     Each row is hashed with its target and its weight, by products with secret numbers modulo 2^64,
     and hashes are mixed and added up, so that their order does not count. The key is drawn for each
@@ -58,7 +58,7 @@ class SeenCalls:
         return int(hashes.sum(dtype=np.uint64))
 
     def times(self, digest: int | None) -> int:
-        """How often these rows have come so far.
+        """Number of earlier calls with these rows.
 
         Parameters
         ----------

@@ -48,7 +48,7 @@ _ROUNDING = 1e-10
 
 @dataclass(frozen=True)
 class Refusal:
-    """Why a partition could not be used, in words that quote nothing of it."""
+    """Reason why a partition could not be used, in words that quote nothing of it."""
 
     kind: type[Exception]
     message: str

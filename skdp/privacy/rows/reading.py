@@ -118,7 +118,7 @@ def redacted(check: Callable[..., Any], *args: Any, **options: Any) -> Any:
 
 
 def in_order(X: Any, y: Any, n_features: int, dtypes: Sequence[Any]) -> bool:
-    """Whether data pass scikit-learn's checks as they are, told in a fraction of the time.
+    """Tell whether data pass scikit-learn's checks as they are, in a fraction of the time.
 
     False is no verdict: those checks find what is wrong and say so, or bring it in order.
 
@@ -151,7 +151,7 @@ def in_order(X: Any, y: Any, n_features: int, dtypes: Sequence[Any]) -> bool:
 
 
 def _holds_dates(given: Any) -> bool:
-    """Whether this is a table with columns of dates, which would be read as huge integers."""
+    """Tell whether this is a table with columns of dates, which would be read as integers."""
     if len(getattr(given, "shape", ())) != 2:
         return False
     types = getattr(given, "dtypes", [getattr(given, "dtype", None)])

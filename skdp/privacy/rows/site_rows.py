@@ -50,11 +50,11 @@ class SiteBlock:
 
 
 class SiteSums(ABC):
-    """Where sums over the rows of each site come from."""
+    """Source of sums over the rows of each site: this process, or workers."""
 
     @abstractmethod
     def sums(self, active: np.ndarray, W: np.ndarray, kernel: SiteKernel) -> np.ndarray:
-        """For each active site the sum of its rows, weighted by the kernel at its own scores.
+        """Sums over the rows of each active site, weighted by the kernel at its own scores.
 
         Parameters
         ----------
@@ -117,7 +117,7 @@ class SiteRows(SiteSums):
             first = last
 
     def sums(self, active: np.ndarray, W: np.ndarray, kernel: SiteKernel) -> np.ndarray:
-        """For each active site the sum of its rows; see :class:`SiteSums`."""
+        """Sums over the rows of each active site; see :class:`SiteSums`."""
         out = np.empty(W.shape)
         for bunch in self._bunches:
             i, j = np.searchsorted(active, [bunch.first, bunch.last])
@@ -152,7 +152,7 @@ class SiteChunks(SiteSums):
             self._positions = np.argsort(sites.order)
 
     def sums(self, active: np.ndarray, W: np.ndarray, kernel: SiteKernel) -> np.ndarray:
-        """For each active site the sum of its rows; see :class:`SiteSums`."""
+        """Sums over the rows of each active site; see :class:`SiteSums`."""
         out, seen = np.zeros(W.shape), 0
         for raw in self._blocks():
             here = slice(seen, seen + raw.y.size)

@@ -70,7 +70,7 @@ class Walk:
         return z.copy()
 
     def _moved(self, w: np.ndarray, shrunk: float) -> tuple[np.ndarray, np.ndarray] | None:
-        """Which features moved from the latest weights, and by how much; w then is the latest.
+        """Indices and amounts of changed weights since the latest call; w is the latest then.
 
         None if there are no latest weights, or too much has moved.
         """

@@ -70,7 +70,7 @@ class Loss(ABC):
 
     @abstractmethod
     def _valid(self, y: np.ndarray) -> np.ndarray:
-        """Which of the numeric targets are valid, shape (m,)."""
+        """Mask of the valid numeric targets, shape (m,)."""
 
     def check_targets(self, y: np.ndarray) -> None:
         """Refuse targets outside the range for which the constants are declared.

@@ -1,4 +1,4 @@
-"""Which geometry suits a set."""
+"""Choice of a mirror map that suits a constraint set."""
 
 from __future__ import annotations
 
