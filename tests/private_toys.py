@@ -5,10 +5,10 @@ from sklearn.base import ClassifierMixin
 
 from skdp.privacy.accounting.events import GaussianEvent
 from skdp.privacy.accounting.ledger import PrivacySpent
-from skdp.report.carrying import CarriesBudgets
+from skdp.report.open_budgets import BudgetedEstimator
 
 
-class Toy(ClassifierMixin, CarriesBudgets):
+class Toy(ClassifierMixin, BudgetedEstimator):
     """Says ``label`` to everything, and has spent what it may."""
 
     def __init__(

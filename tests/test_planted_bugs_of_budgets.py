@@ -17,12 +17,11 @@ from skdp.privacy.accounting.events import ExponentialEvent, GaussianEvent, Part
 from skdp.privacy.accounting.ledger import PrivacySpent
 from skdp.privacy.adjacency import Adjacency
 from skdp.privacy.oracle import PrivateOracle
-from skdp.report import account_book, ceiling, composition
-from skdp.report.account_book import AccountBook
-from skdp.report.carrying import CarriesBudgets
-from skdp.report.ceiling import Charge
+from skdp.report import budget_store, composition, open_budgets
+from skdp.report.budget_store import BudgetStore
+from skdp.report.composition import ParallelComposition
 from skdp.report.filters import Amount, GaussianFilter, SumsFilter
-from skdp.report.parallel import Parts
+from skdp.report.open_budgets import BudgetedEstimator, Reservation
 from skdp.report.receipts import Receipt
 
 fork = pytest.mark.skipif(
@@ -36,13 +35,13 @@ def budget(**parameters):
 
 def fit_as_far_away(content, answers):
     """What a worker does that has started anew: it knows nothing but what it is handed."""
-    ceiling._open.clear()
-    ceiling._opened_above = list
+    open_budgets._open.clear()
+    open_budgets._opened_by_parents = list
     answers.put(fit_a_clone(pickle.loads(content)))
 
 
 def charges_from_far_away():
-    """How many runs a clone in a worker has put on the book."""
+    """How many runs a clone in a worker has put into the store."""
     context = multiprocessing.get_context("fork")
     with budget() as opened:
         answers = context.Queue()
@@ -58,9 +57,9 @@ def charges_from_far_away():
 def test_charges_that_are_lost_by_clones_in_workers_are_noticed(monkeypatch):
     assert charges_from_far_away() == 1
     with monkeypatch.context() as bug:
-        bug.setattr(CarriesBudgets, "__sklearn_clone__", BaseEstimator.__sklearn_clone__)
+        bug.setattr(BudgetedEstimator, "__sklearn_clone__", BaseEstimator.__sklearn_clone__)
         assert charges_from_far_away() == 0
-    monkeypatch.setattr(CarriesBudgets, "__getstate__", BaseEstimator.__getstate__)
+    monkeypatch.setattr(BudgetedEstimator, "__getstate__", BaseEstimator.__getstate__)
     assert charges_from_far_away() == 0
 
 
@@ -73,13 +72,13 @@ def test_a_reservation_after_reading_is_noticed(monkeypatch):
             assert len(opened.receipts) == 1
 
     refused_unread()
-    honest = Charge.reserve
+    honest = Reservation.reserve
 
     def late(self, most, *, begins):
         if begins:
             honest(self, most, begins=True)
 
-    monkeypatch.setattr(Charge, "reserve", late)
+    monkeypatch.setattr(Reservation, "reserve", late)
     with pytest.raises(AssertionError, match="a row source was"):
         refused_unread()
 
@@ -123,7 +122,7 @@ def test_a_settlement_that_forgets_a_failed_fit_is_noticed(monkeypatch):
 
     counted, true = spent()
     assert counted == pytest.approx(true)
-    monkeypatch.setattr(AccountBook, "settle", lambda self, key, receipt: None)
+    monkeypatch.setattr(BudgetStore, "settle", lambda self, key, receipt: None)
     # All that was set aside stands: too much, and never too little.
     counted, true = spent()
     assert counted > true
@@ -132,7 +131,7 @@ def test_a_settlement_that_forgets_a_failed_fit_is_noticed(monkeypatch):
         with self._open() as book:
             book.execute("DELETE FROM runs WHERE key = ?", (key,))
 
-    monkeypatch.setattr(AccountBook, "settle", forgets)
+    monkeypatch.setattr(BudgetStore, "settle", forgets)
     counted, true = spent()
     assert counted < true
 
@@ -153,8 +152,8 @@ def test_parallel_composition_of_fits_on_the_same_rows_is_noticed(monkeypatch):
         lines = book.execute(f"SELECT amount, delta FROM runs {where}", values).fetchall()
         return Amount(max((line[0] for line in lines), default=0.0))
 
-    monkeypatch.setattr(account_book, "_total", largest)
-    # No single fit exceeds the ceiling, so with this bug no number of them does.
+    monkeypatch.setattr(budget_store, "_total", largest)
+    # No single fit exceeds the budget, so with this bug no number of them does.
     monkeypatch.setattr(GaussianFilter, "holds", lambda self, total: True)
     assert accepted()[0] == 10
     assert not totals_agree()
@@ -185,7 +184,7 @@ def test_a_rule_that_changes_on_the_way_is_noticed(monkeypatch):
             return len(opened.receipts) == 2
 
     assert not runs_under_two_rules()
-    monkeypatch.setattr(AccountBook, "_rule", lambda self, book, but="": None)
+    monkeypatch.setattr(BudgetStore, "_rule", lambda self, book, but="": None)
     assert runs_under_two_rules()
 
 
@@ -210,7 +209,7 @@ def test_streams_that_share_a_run_with_their_copies_are_noticed(monkeypatch):
     def keeps_the_run(self):
         return dict(BaseEstimator.__getstate__(self))
 
-    monkeypatch.setattr(CarriesBudgets, "__getstate__", keeps_the_run)
+    monkeypatch.setattr(BudgetedEstimator, "__getstate__", keeps_the_run)
     assert runs() == 1
 
 
@@ -248,13 +247,13 @@ def test_folding_parts_of_two_kinds_is_noticed(monkeypatch):
             return PrivacySpent(1.0 + 0.1 * (type(self.events[0]) is GaussianEvent), DELTA)
 
     def kinds():
-        parts = Parts()
+        parts = ParallelComposition()
         for kind in (ExponentialEvent, GaussianEvent) * 2 + (GaussianEvent,) * 20:
             parts.add(5, Stub(kind(query="x", sensitivity=1.0, noise_scale=5.0)))
         return {type(event) for event in parts.events()}
 
     assert kinds() == {ExponentialEvent, GaussianEvent}
-    monkeypatch.setattr("skdp.report.parallel._gaussian", lambda receipt: True)
+    monkeypatch.setattr("skdp.report.composition._is_gaussian", lambda receipt: True)
     assert kinds() == {GaussianEvent}
 
 

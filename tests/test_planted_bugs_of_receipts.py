@@ -9,7 +9,7 @@ from skdp.estimators import base, progress, repeats
 from skdp.estimators.progress import Progress
 from skdp.privacy.accounting.ledger import PrivacySpent
 from skdp.privacy.rows.call_digests import SeenCalls
-from skdp.report import ceiling
+from skdp.report import open_budgets
 from skdp.report.receipts import Receipt
 
 pytestmark = pytest.mark.filterwarnings("ignore:.*again:skdp.PrivacyLeakWarning")
@@ -70,9 +70,9 @@ def no_epoch_is_read_without_room():
 
 
 def a_fit_and_its_stream_are_two_runs():
-    with budget() as ceiling:
+    with budget() as opened:
         model(2).fit(X, Y).partial_fit(X, Y)
-        assert charged(ceiling) == pytest.approx(1.0)
+        assert charged(opened) == pytest.approx(1.0)
 
 
 def few_rows_are_passed_over():
@@ -166,21 +166,21 @@ def test_a_child_that_goes_on_with_the_run_of_its_parent_is_caught(monkeypatch):
     def check():
         with budget() as open_budget:
             found = model(2).partial_fit(X[:60], Y[:60])
-            process = ceiling.os.getpid()
+            process = open_budgets.os.getpid()
             with pytest.MonkeyPatch.context() as patch:
-                patch.setattr(ceiling.os, "getpid", lambda: process + 1)
+                patch.setattr(open_budgets.os, "getpid", lambda: process + 1)
                 found.partial_fit(X[60:], Y[60:])
             assert charged(open_budget) == pytest.approx(1.0)
 
     check()
-    honest = ceiling.charge_for
+    honest = open_budgets.reservation_for
 
     def bug(estimator, *, goes_on=False):
         charge = honest(estimator, goes_on=goes_on)
         if goes_on:
-            charge.key = vars(estimator).get(ceiling.RUN, charge.key)
+            charge.key = vars(estimator).get(open_budgets.RUN, charge.key)
         return charge
 
-    monkeypatch.setattr("skdp.estimators.fitting.charge_for", bug)
+    monkeypatch.setattr("skdp.estimators.fitting.reservation_for", bug)
     with pytest.raises(AssertionError):
         check()

@@ -10,7 +10,7 @@ from skdp.estimators.base import PrivateLinearModel
 from skdp.estimators.sessions import BlockSession
 from skdp.privacy.accounting.ledger import PrivacySpent
 from skdp.privacy.rows.buffer import RowBuffer
-from skdp.report.parallel import Parts
+from skdp.report.composition import ParallelComposition
 from skdp.solvers import Blocks
 from skdp.testing import check_parts, record_partial_fit, replay_partial_fit
 
@@ -73,7 +73,7 @@ def test_a_restarted_stream_that_forgets_what_it_spent_is_caught(monkeypatch):
     close = BlockSession._close_block
 
     def restart(self, model, block):
-        model._progress.parts = Parts()
+        model._progress.parts = ParallelComposition()
         close(self, model, block)
 
     monkeypatch.setattr(BlockSession, "_close_block", restart)
@@ -85,7 +85,7 @@ def test_a_spend_that_is_that_of_the_latest_part_is_caught(monkeypatch):
     def latest(self):
         return self._receipts[-1].spent if self._receipts else PrivacySpent(0.0, 0.0)
 
-    monkeypatch.setattr(Parts, "spent", latest)
+    monkeypatch.setattr(ParallelComposition, "spent", latest)
     model = make(solver="gd", precondition=None)
     for start, stop in ((0, 100), (100, 200)):
         model.partial_fit(X[start:stop], Y[start:stop])
@@ -104,19 +104,19 @@ def test_a_spend_that_is_the_sum_of_the_parts_is_caught(monkeypatch):
     def summed(self):
         return PrivacySpent(sum(r.spent.epsilon for r in self._receipts), 1e-5)
 
-    monkeypatch.setattr(Parts, "spent", summed)
+    monkeypatch.setattr(ParallelComposition, "spent", summed)
     with pytest.raises(AssertionError, match="is reported where"):
         check_all(make())
 
 
 def test_parts_that_overlap_are_caught(monkeypatch):
-    honest = Parts.open
+    honest = ParallelComposition.open
 
     def late(self, n_samples, ledger):
         self._stop = max(0, self._stop - 1)
         honest(self, n_samples, ledger)
 
-    monkeypatch.setattr(Parts, "open", late)
+    monkeypatch.setattr(ParallelComposition, "open", late)
     with pytest.raises(AssertionError, match="are in two parts"):
         check_all(make())
 

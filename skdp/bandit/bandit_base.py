@@ -21,11 +21,8 @@ from ..privacy.randomness import SecretNoise, public_generator, secret_noise
 from ..privacy.rows.reading import redacted
 from ..problem.bandit_problem import BanditProblem
 from ..problem.losses import Logistic, Squared
-from ..report.carrying import CarriesBudgets
-from ..report.ceiling import charge_for
-from ..report.claims import Claim
-from ..report.receipts import Receipt
-from ..report.rollback import Restoring
+from ..report.open_budgets import BudgetedEstimator, Rollback, reservation_for
+from ..report.receipts import Receipt, SpendBound
 from ..solvers.streaming import StreamingSolver
 from ..validation import check_parameters, one_of
 from .arm_labels import ArmLabels
@@ -46,7 +43,7 @@ __all__ = ["PrivateBandit"]
 _LOSSES = {"squared": Squared, "logistic": Logistic}
 
 
-class PrivateBandit(CarriesBudgets, ABC):
+class PrivateBandit(BudgetedEstimator, ABC):
     """A model that acts by released rules, and learns from what came of it.
 
     A subclass stores its parameters and says what they mean; it never sees a row.
@@ -310,7 +307,7 @@ class PrivateBandit(CarriesBudgets, ABC):
 
     @final
     def _fit(self, X: Any, a: Any, r: Any) -> Self:
-        with Restoring(self):
+        with Rollback(self):
             rows = self._rows(X, a, r, new=True)
             self._begin(len(rows[0]), at_once=True)
         self._feed(*rows)
@@ -321,7 +318,7 @@ class PrivateBandit(CarriesBudgets, ABC):
 
     @final
     def _first_contexts(self, X: Any) -> np.ndarray:
-        with Restoring(self):
+        with Rollback(self):
             V = self._contexts(X, new=(new := self._needs_new_run("act")))
             if new:
                 self._begin_stream()
@@ -329,7 +326,7 @@ class PrivateBandit(CarriesBudgets, ABC):
 
     @final
     def _go_on(self, X: Any, a: Any, r: Any) -> Self:
-        with Restoring(self):
+        with Rollback(self):
             new = self._needs_new_run("partial_fit")
             if not new:
                 _charge_again(self, self._session.claim)
@@ -440,7 +437,7 @@ class BanditStream:
         Neighbouring relation.
     noise : SecretNoise
         Source of the noise.
-    claim : Claim
+    claim : SpendBound
         The most that the run may spend.
     """
 
@@ -451,7 +448,7 @@ class BanditStream:
         ledger: Ledger,
         adjacency: Adjacency,
         noise: SecretNoise,
-        claim: Claim,
+        claim: SpendBound,
     ) -> None:
         self._plan, self._problem, self._noise = plan, problem, noise
         self.home, self.claim = Home(), claim
@@ -490,13 +487,13 @@ def _charge_planned(model: Any) -> None:
     model : estimator
         Its parameters are valid.
     """
-    charge = charge_for(model)
+    charge = reservation_for(model)
     relation = Adjacency(model.adjacency)
-    charge.reserve(Claim.planned(model.epsilon, model.delta, None, relation), begins=False)
+    charge.reserve(SpendBound.planned(model.epsilon, model.delta, None, relation), begins=False)
     charge.remember(model)
 
 
-def _charge_begun(model: Any, ledger: Ledger) -> Claim:
+def _charge_begun(model: Any, ledger: Ledger) -> SpendBound:
     """Set aside what the ledger of a run accepts, before anything is charged to it.
 
     Parameters
@@ -508,25 +505,25 @@ def _charge_begun(model: Any, ledger: Ledger) -> Claim:
 
     Returns
     -------
-    Claim
+    SpendBound
         What was set aside.
     """
-    claim = Claim.of_ledger(ledger, Adjacency(model.adjacency))
-    charge_for(model, goes_on=True).reserve(claim, begins=True)
+    claim = SpendBound.of_ledger(ledger, Adjacency(model.adjacency))
+    reservation_for(model, goes_on=True).reserve(claim, begins=True)
     return claim
 
 
-def _charge_again(model: Any, claim: Claim) -> None:
-    """Put a run that goes on under ceilings that have been set since it began.
+def _charge_again(model: Any, claim: SpendBound) -> None:
+    """Put a run that goes on under budgets that have been opened since it began.
 
     Parameters
     ----------
     model : estimator
         In the middle of a stream.
-    claim : Claim
+    claim : SpendBound
         What its ledger accepts.
     """
-    charge = charge_for(model, goes_on=True)
+    charge = reservation_for(model, goes_on=True)
     charge.reserve(claim, begins=True)
     charge.remember(model)
 
@@ -539,7 +536,7 @@ def _settle(model: Any) -> None:
     model : estimator
         With its receipt.
     """
-    charge_for(model, goes_on=True).settle(Receipt.of(model))
+    reservation_for(model, goes_on=True).settle(Receipt.of(model))
 
 
 def _plain(values: Any) -> np.ndarray | None:

@@ -27,8 +27,8 @@ from ..privacy.rows.weights import in_units_of
 from ..privacy.sites.remote_rows import RemoteRows
 from ..problem.constraints import Constraint
 from ..problem.sites import Sites
-from ..report.ceiling import RUN, charge_for
-from ..report.claims import Claim
+from ..report.open_budgets import RUN, reservation_for
+from ..report.receipts import SpendBound
 from ..solvers import SOLVERS, Solver
 from ..validation import check_parameters, one_of
 from .callbacks import CallbackSupportMixin, with_callbacks
@@ -124,7 +124,7 @@ class PrivateLinearModel(SparseCoefficients, CallbackSupportMixin, FittedInParts
     @final
     def _fit(self, X: Any, y: Any, sample_weight: Any, groups: Any) -> Self:
         """Fit to a whole data set."""
-        before, charge = vars(self).copy(), charge_for(self)
+        before, charge = vars(self).copy(), reservation_for(self)
         try:
             check_parameters(self)
             charge.reserve(self._claim(), begins=False)
@@ -152,7 +152,7 @@ class PrivateLinearModel(SparseCoefficients, CallbackSupportMixin, FittedInParts
             if self.warm_start:
                 progress.follow(self, before)
             ledger = plan.ledger()
-            charge.reserve(Claim.of_ledger(ledger, plan.adjacency), begins=True)
+            charge.reserve(SpendBound.of_ledger(ledger, plan.adjacency), begins=True)
         except BaseException:
             charge.cancel()
             self.__dict__.clear()
@@ -220,7 +220,7 @@ class PrivateLinearModel(SparseCoefficients, CallbackSupportMixin, FittedInParts
             if not hasattr(self, "coef_"):
                 self._publish_start(rows)
         except BaseException:
-            charge_for(self, goes_on=True).cancel()
+            reservation_for(self, goes_on=True).cancel()
             self.__dict__.clear()
             self.__dict__.update(before)
             raise

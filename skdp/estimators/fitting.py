@@ -24,10 +24,8 @@ from ..privacy.sites.remote_rows import RemoteRows
 from ..problem.bounds import RowBounds
 from ..problem.problem import Problem
 from ..problem.sites import Sites
-from ..report.carrying import CarriesBudgets
-from ..report.ceiling import Charge, charge_for
-from ..report.claims import Claim
-from ..report.receipts import Receipt
+from ..report.open_budgets import BudgetedEstimator, Reservation, reservation_for
+from ..report.receipts import Receipt, SpendBound
 from ..solvers import Solution, Solver, within_a_block
 from ..validation import check_parameters
 from .announcements import Announcements
@@ -44,7 +42,7 @@ Origin: TypeAlias = EarlierModel | Released | None
 _LEAST_TOTAL = 1e-6
 
 
-class FittedInParts(CarriesBudgets, ABC):
+class FittedInParts(BudgetedEstimator, ABC):
     """An estimator that is fitted to disjoint parts of its data, one or several.
 
     A subclass says what it takes to fit one part; the order of things is written here.
@@ -80,19 +78,19 @@ class FittedInParts(CarriesBudgets, ABC):
     plan_: FitPlan
 
     @final
-    def _claim(self) -> Claim:
+    def _claim(self) -> SpendBound:
         """The most that a fit may spend, as far as parameters tell, before there are data."""
         constraint = getattr(self, "constraint", None)
         calculus = settled_calculus(self.solver, constraint, selects=self._may_select)
-        return Claim.planned(self.epsilon, self.delta, calculus, Adjacency(self.adjacency))
+        return SpendBound.planned(self.epsilon, self.delta, calculus, Adjacency(self.adjacency))
 
     @final
-    def _charge(self, claim: Claim | None, repeats: int = 1) -> None:
-        """Put a stream under the ceilings that are open, once for all of its parts.
+    def _charge(self, claim: SpendBound | None, repeats: int = 1) -> None:
+        """Put a stream under the budgets that are open, once for all of its parts.
 
         It is given the rows of one call ``repeats`` times, or as often as it was before.
         """
-        charge, most = charge_for(self, goes_on=True), claim or self._claim()
+        charge, most = reservation_for(self, goes_on=True), claim or self._claim()
         progress = vars(self).get("_progress")
         if progress is not None:
             most = progress.repeated(most, max(repeats, progress.repeats))
@@ -195,7 +193,7 @@ class FittedInParts(CarriesBudgets, ABC):
         *,
         origin: Origin = None,
         sites: Sites | None = None,
-        charge: Charge | None = None,
+        charge: Reservation | None = None,
     ) -> None:
         """Fit rows that nobody has asked about with the whole budget, and publish the model.
 

@@ -15,10 +15,8 @@ from ..privacy.accounting.ledger import PrivacySpent
 from ..privacy.adjacency import Adjacency
 from ..problem.bounds import RowBounds, RowMap
 from ..problem.problem import Problem
-from ..report.claims import Claim
-from ..report.composition import compose
-from ..report.parallel import Parts
-from ..report.receipts import Receipt
+from ..report.composition import ParallelComposition, compose
+from ..report.receipts import Receipt, SpendBound
 
 if TYPE_CHECKING:
     from .base import PrivateLinearModel
@@ -96,7 +94,7 @@ class Progress:
 
     def __init__(self, model: PrivateLinearModel) -> None:
         self._settings = {name: copy(getattr(model, name)) for name in _noted(type(model))}
-        self.parts = Parts()
+        self.parts = ParallelComposition()
         self.carried: Receipt | None = None
         self.repeats, self.shared = 1, False
         self.released: Released | None = None
@@ -130,7 +128,7 @@ class Progress:
             other.parts = copy(self.parts)
             return other
         other.streaming = True
-        other.parts, other.carried = Parts(), None
+        other.parts, other.carried = ParallelComposition(), None
         other.parts.skip(self.parts.stop)
         other.follow(model, before)
         return other
@@ -172,9 +170,9 @@ class Progress:
             stop = 0 if earlier is None else earlier.parts.stop
             receipt = receipt.under(self.adjacency).unlocated()
             receipt = replace(receipt, spent=_together([receipt], spent.delta))
-            self.parts = Parts.after(receipt, stop)
+            self.parts = ParallelComposition.after(receipt, stop)
 
-    def repeated(self, claim: Claim, repeats: int) -> Claim:
+    def repeated(self, claim: SpendBound, repeats: int) -> SpendBound:
         """Upper bound on the spend of a stream whose parts hold the rows of a call so often.
 
         Parts that are fits of their own add up. A block, and sums with correlated noise, may hold
@@ -182,7 +180,7 @@ class Progress:
 
         Parameters
         ----------
-        claim : Claim
+        claim : SpendBound
             What a part may spend.
         repeats : int
             At least 1.

@@ -9,9 +9,8 @@ from ..exceptions import PrivacyLeakWarning, warn_user
 from ..privacy.accounting.calculus import GaussianDP
 from ..privacy.accounting.events import Event, GaussianEvent
 from ..privacy.accounting.ledger import PrivacySpent
-from ..report.claims import Claim
 from ..report.composition import compose
-from ..report.receipts import Receipt
+from ..report.receipts import Receipt, SpendBound
 
 if TYPE_CHECKING:
     from .fitting import FittedInParts
@@ -19,14 +18,14 @@ if TYPE_CHECKING:
 __all__ = ["charge_repeats"]
 
 
-def charge_repeats(model: FittedInParts, claim: Claim | None, times: int) -> None:
+def charge_repeats(model: FittedInParts, claim: SpendBound | None, times: int) -> None:
     """Charge a call whose rows come once more, before anything is asked about them.
 
     Parameters
     ----------
     model : estimator
         In the middle of a stream.
-    claim : Claim or None
+    claim : SpendBound or None
         What a part of the stream may spend; None before one was planned.
     times : int
         How often the rows have come, this call included.
@@ -46,7 +45,7 @@ def charge_repeats(model: FittedInParts, claim: Claim | None, times: int) -> Non
     model._publish_receipt()
 
 
-def _warn(model: FittedInParts, claim: Claim, times: int) -> None:
+def _warn(model: FittedInParts, claim: SpendBound, times: int) -> None:
     """Say that the same rows have come again, and what that costs."""
     name, most = type(model).__name__, _most(claim, times, shared=model._progress.shared)
     how = (
@@ -65,7 +64,7 @@ def _warn(model: FittedInParts, claim: Claim, times: int) -> None:
     )
 
 
-def _most(claim: Claim, times: int, *, shared: bool) -> PrivacySpent:
+def _most(claim: SpendBound, times: int, *, shared: bool) -> PrivacySpent:
     """Composition of the whole budgets of parts that hold the rows of a call so often."""
     events: tuple[Event, ...] = ()
     if isinstance(claim.calculus, GaussianDP):

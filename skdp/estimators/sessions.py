@@ -22,7 +22,7 @@ from ..privacy.rows.buffer import RowBuffer
 from ..privacy.rows.call_digests import SeenCalls
 from ..problem.penalties import Penalty
 from ..problem.problem import Problem
-from ..report.claims import Claim
+from ..report.receipts import SpendBound
 from ..solvers import Blocks, Solution
 from ..solvers.streaming import StreamingSolver
 from ..validation import shown
@@ -53,7 +53,7 @@ class Session(ABC):
     ----------
     home : Home
         The process in which ``feed`` may be called.
-    claim : Claim or None
+    claim : SpendBound or None
         The most that any part may spend; None before a part was planned.
     calls : SeenCalls
         Which calls have come.
@@ -66,13 +66,13 @@ class Session(ABC):
         self.noise = noise
         self.public_rng = public_rng
         self.home = Home()
-        self.claim: Claim | None = None
+        self.claim: SpendBound | None = None
         self.calls = SeenCalls()
 
     @final
     def set_aside(self, model: PrivateLinearModel, ledger: Ledger) -> None:
         """Set aside what a part may spend, before it is asked about, once for all parts."""
-        self.claim = Claim.of_ledger(ledger, Adjacency(model.adjacency))
+        self.claim = SpendBound.of_ledger(ledger, Adjacency(model.adjacency))
         model._charge(self.claim)
 
     @abstractmethod
@@ -345,7 +345,7 @@ def _streaming(
     noise = secret_noise(model.random_state)
     public_rng = _public_rng(model)
     penalty = partial(_penalty, stated)
-    claim = Claim.of_ledger(ledger, adjacency)
+    claim = SpendBound.of_ledger(ledger, adjacency)
     model._charge(claim)
     stream = Stream(problem, solver, ledger, adjacency, noise, public_rng, model.horizon, penalty)
     session = StreamingSession(stream, plan, problem, noise, public_rng)

@@ -44,10 +44,8 @@ from ..privacy.rows.chunked import Chunks
 from ..privacy.rows.dask_rows import is_collection
 from ..privacy.rows.reading import redacted
 from ..privacy.rows.weights import in_units_of
-from ..report.carrying import CarriesBudgets
-from ..report.ceiling import charge_for, covered
-from ..report.claims import Claim
-from ..report.receipts import FOUND_BY, Receipt
+from ..report.open_budgets import BudgetedEstimator, covered, reservation_for
+from ..report.receipts import FOUND_BY, Receipt, SpendBound
 from ..report.verdicts import warn_of
 from ..validation import check_parameters, one_of, shown
 from .acting import ActsAsBest
@@ -71,7 +69,7 @@ _SEEDS = 2**31
 _BLURRED = 0.03
 
 
-class PrivateSearch(ActsAsBest, CarriesBudgets, ABC):
+class PrivateSearch(ActsAsBest, BudgetedEstimator, ABC):
     """A search that spends a total budget and publishes its winner alone.
 
     A subclass says which candidates there are and how many of them are tried.
@@ -144,9 +142,9 @@ class PrivateSearch(ActsAsBest, CarriesBudgets, ABC):
     def _fit(self, X: Any, y: Any, sample_weight: Any) -> Self:
         check_parameters(self)
         check_made(type(self).__name__, self.estimator)
-        charge = charge_for(self)
+        charge = reservation_for(self)
         try:
-            claim = Claim.planned(self.epsilon, self.delta, None, self.adjacency)
+            claim = SpendBound.planned(self.epsilon, self.delta, None, self.adjacency)
             charge.reserve(claim, begins=False)
             X, y, sample_weight = self._checked(X, y, sample_weight)
             plan = self._plan(X, y, weighted=sample_weight is not None)

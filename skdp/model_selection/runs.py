@@ -18,7 +18,7 @@ from sklearn.utils.metadata_routing import process_routing
 
 from ..privacy.randomness import SecretNoise, SeededNoise, SystemNoise
 from ..privacy.row_scores import NoisyScoring
-from ..report.ceiling import covered
+from ..report.open_budgets import covered
 
 __all__ = [
     "PublicScoring",

@@ -24,16 +24,14 @@ from ..privacy.rows.dense_rows import DenseRows
 from ..privacy.rows.reading import redacted
 from ..privacy.rows.row_blocks import Rows
 from ..privacy.rows.sparse_rows import SparseRows
-from ..report.carrying import CarriesBudgets
-from ..report.ceiling import charge_for
-from ..report.claims import Claim
-from ..report.receipts import Receipt
+from ..report.open_budgets import BudgetedEstimator, reservation_for
+from ..report.receipts import Receipt, SpendBound
 from ..validation import check_parameters, one_of
 
 __all__ = ["FreeTransformer", "PrivateTransformer", "Transformer"]
 
 
-class Transformer(CarriesBudgets, OneToOneFeatureMixin, TransformerMixin, BaseEstimator, ABC):
+class Transformer(BudgetedEstimator, OneToOneFeatureMixin, TransformerMixin, BaseEstimator, ABC):
     """A transformer that says what it has spent.
 
     Attributes
@@ -196,11 +194,11 @@ class PrivateTransformer(Transformer, ABC):
 
     @final
     def _fit(self, X: Any) -> Self:
-        before, charge = vars(self).copy(), charge_for(self)
+        before, charge = vars(self).copy(), reservation_for(self)
         try:
             check_parameters(self)
             adjacency, ledger = Adjacency(self.adjacency), Ledger(self.epsilon, self.delta)
-            claim = Claim.of_ledger(ledger, adjacency)
+            claim = SpendBound.of_ledger(ledger, adjacency)
             charge.reserve(claim, begins=False)
             rows = _stored(self._checked(X, reset=True))
             self._settle()

@@ -1,4 +1,4 @@
-"""A ceiling over several fits."""
+"""Privacy budget over several fits."""
 
 from __future__ import annotations
 
@@ -10,9 +10,9 @@ from typing import Any, NoReturn, Self, final
 from ..privacy.accounting.ledger import PrivacySpent
 from ..privacy.adjacency import Adjacency
 from ..validation import shown
-from .account_book import Entry, Summary
-from .ceiling import Ceiling
+from .budget_store import BudgetStore, Entry, Summary
 from .filters import FILTERS
+from .open_budgets import close_budget, open_budget
 from .verdicts import check_composed
 
 __all__ = ["PrivacyBudget"]
@@ -27,12 +27,12 @@ _LOST = (
 
 @final
 class PrivacyBudget:
-    r"""A ceiling on what all fits inside a ``with`` block may spend together.
+    r"""Privacy budget for all fits inside a ``with`` block together.
 
     Every fit of this package that begins while the budget is open is charged to it: ``fit`` and
     ``partial_fit`` of models and bandits, private transformers and searches, called directly or by
     whatever wraps them, in any thread of the process and in the worker processes that joblib and
-    multiprocessing start for it. A fit that could exceed the ceiling is refused with
+    multiprocessing start for it. A fit that could exceed the budget is refused with
     :class:`BudgetExceededError` before it reads a row.
 
     *What is promised.* Everything that fits inside have released is together (epsilon, delta)-DP,
@@ -46,9 +46,9 @@ class PrivacyBudget:
     Parameters
     ----------
     epsilon : float
-        The ceiling, in (0, 1e9].
+        Upper bound on the epsilon of all fits together, in (0, 1e9].
     delta : float
-        The ceiling, in (0, 1).
+        The delta at which it holds, in (0, 1).
     adjacency : {'replace_one', 'zero_out'}, default='replace_one'
         Neighbouring relation of the promise. Fits under zero-out count in a budget under
         replace-one for what they are between data sets that differ by two steps, twice the mu.
@@ -78,7 +78,7 @@ class PrivacyBudget:
     aside, and so does a stream, which may go on.
 
     Budgets nest: a fit is charged to all that are open. A worker that is still running when the
-    budget closes cannot charge it and is refused. The tally lies in a file in a folder of the
+    budget closes cannot charge it and is refused. The store is a file in a folder of the
     system's temporary directory that only this user can enter, and is removed in the end.
 
     Where there is no ``with`` block, as in a notebook, call ``open`` and ``close``.
@@ -122,7 +122,7 @@ class PrivacyBudget:
         self.delta: float = float(delta)
         self.adjacency: str = adjacency
         self.accounting: str = accounting
-        self._ceiling: Ceiling | None = None
+        self._store: BudgetStore | None = None
         self._final: Summary | None = None
         self._closed: bool = False
 
@@ -139,12 +139,12 @@ class PrivacyBudget:
         RuntimeError
             If it has been opened before.
         """
-        if self._ceiling is not None:
+        if self._store is not None:
             raise RuntimeError(
                 "PrivacyBudget was opened before, and what was spent cannot be taken back. Make "
                 "another one."
             )
-        self._ceiling = Ceiling.opened(
+        self._store = open_budget(
             self.epsilon, self.delta, Adjacency(self.adjacency), self.accounting
         )
         atexit.register(self.close)
@@ -156,14 +156,14 @@ class PrivacyBudget:
         Raises
         ------
         RuntimeError
-            If the tally was removed by somebody else.
+            If the store was removed by somebody else.
         """
-        if self._ceiling is None or self._closed:
+        if self._store is None or self._closed:
             return
         self._closed = True
         atexit.unregister(self.close)
         try:
-            self._final = self._ceiling.close()
+            self._final = close_budget(self._store)
         except FileNotFoundError:
             raise RuntimeError(_LOST) from None
 
@@ -196,7 +196,7 @@ class PrivacyBudget:
         RuntimeError
             If the budget is not open.
         """
-        if self._ceiling is None or self._closed:
+        if self._store is None or self._closed:
             raise RuntimeError("PrivacyBudget.fit needs an open budget; use 'with' or open().")
         check_composed("PrivacyBudget.fit", estimator)
         return estimator.fit(X, y, **params)
@@ -231,7 +231,7 @@ class PrivacyBudget:
 
     def __repr__(self) -> str:
         head = f"PrivacyBudget(epsilon={self.epsilon:.6g}, delta={self.delta:.6g})"
-        if self._ceiling is None:
+        if self._store is None:
             return f"{head}: not open yet"
         state = "closed" if self._closed else "open"
         runs = len(self.receipts)
@@ -247,11 +247,11 @@ class PrivacyBudget:
         )
 
     def _summary(self) -> Summary:
-        if self._ceiling is None:
+        if self._store is None:
             raise RuntimeError("PrivacyBudget needs to be opened first, by 'with' or open().")
         if self._final is not None:
             return self._final
         try:
-            return self._ceiling.book.read()
+            return self._store.read()
         except FileNotFoundError:
             raise RuntimeError(_LOST) from None

@@ -1,16 +1,16 @@
 r"""Privacy filters: a budget over fits, each of which may depend on the fits before it.
 
-A ceiling is kept by a *privacy filter*: a rule, fixed in advance, that says of each further fit
-whether it may begin. Three are known to keep a promise of (E, D) against somebody who chooses fits,
-and their budgets, with all earlier answers in view.
+A *privacy filter* keeps a budget: a rule, fixed in advance, that says of each further fit whether
+it may begin. Three are known to keep a promise of (E, D) against somebody who chooses fits, and
+their budgets, with all earlier answers in view.
 
 *Gaussian*: ``sum mu^2 <= m^2`` for the largest m that implies (E, D) (Smith and Thakurta, 2022;
 Koskela, Tobaben and Honkela, 2023). Exact for Gaussian releases. Choices count as Gaussian
 releases, for about pi/2 times their price under zCDP (:mod:`skdp.privacy.accounting.divergences`).
 Perturbed objectives and searches have no finite price.
 
-*Renyi*: ``sum D_a <= R`` for the Renyi divergences of one order a that is fixed when the ceiling is
-set (Feldman and Zrnic, 2021). Proof for completeness: given what was released before, the next
+*Renyi*: ``sum D_a <= R`` for the Renyi divergences of one order a that is fixed when the budget is
+opened (Feldman and Zrnic, 2021). Proof for completeness: given what was released before, the next
 release has ``E_Q[(P/Q)^a] <= e^((a - 1) D_a)``, so that ``(P/Q)^a e^(-(a - 1) sum D_a)`` is a
 supermartingale under Q, whose value at the end is at least ``(P/Q)^a e^(-(a - 1) R)``. Hence the
 whole has a divergence of at most R. The order is the best one for releases whose divergences grow
@@ -60,15 +60,14 @@ from ..privacy.accounting.perturbation import KAPPA
 from ..privacy.accounting.sampled_renyi import sampled_renyi
 from ..privacy.accounting.subsampling import unsampled_price
 from ..privacy.adjacency import Adjacency
-from .claims import Claim
-from .receipts import Receipt
+from .receipts import Receipt, SpendBound
 
 __all__ = ["FILTERS", "Amount", "Filter", "GaussianFilter", "RenyiFilter", "SumsFilter"]
 
 # Of the total of squares, for the four vertices of a perturbation beside Gaussian releases.
 _VERTICES = (1.0, 0.625, 0.625, 0.5)
 # So that shares which sum to the whole, but for the rounding of their sum, are the whole. Limits of
-# Gaussian ceilings are rounded down by twice as much.
+# Gaussian budgets are rounded down by twice as much.
 _ROUNDING = 2e-14
 
 
@@ -81,12 +80,12 @@ class Amount(NamedTuple):
 
 @dataclass(frozen=True)
 class Filter(ABC):
-    """A rule that keeps a ceiling.
+    """Privacy filter: a rule that keeps a budget.
 
     Parameters
     ----------
     epsilon, delta : float
-        The ceiling.
+        The budget.
     adjacency : Adjacency
         Neighbouring relation of the promise.
     """
@@ -103,7 +102,7 @@ class Filter(ABC):
         """The most that may be spent."""
 
     @abstractmethod
-    def _reserved(self, claim: Claim) -> Amount: ...
+    def _reserved(self, bound: SpendBound) -> Amount: ...
 
     @abstractmethod
     def price(self, receipt: Receipt) -> Amount:
@@ -136,14 +135,14 @@ class Filter(ABC):
         """
 
     @final
-    def reserved(self, most: Claim | Receipt) -> Amount:
+    def reserved(self, most: SpendBound | Receipt) -> Amount:
         """Amount to be reserved for a fit.
 
         As long as it is open how a fit will count, it is the least that it can be.
 
         Parameters
         ----------
-        most : Claim or Receipt
+        most : SpendBound or Receipt
             What it may spend at most, or what it will release.
         """
         if isinstance(most, Receipt):
@@ -177,17 +176,17 @@ class Filter(ABC):
         return total.main <= main * (1 + _ROUNDING) and total.delta <= delta * (1 + _ROUNDING)
 
     @final
-    def _steps(self, claim: Claim) -> int:
+    def _steps(self, bound: SpendBound) -> int:
         """Group size: steps of the fit's relation in one step of the budget's."""
-        zero_out = claim.adjacency is Adjacency.ZERO_OUT
-        return claim.rows * (2 if zero_out and self.adjacency is Adjacency.REPLACE_ONE else 1)
+        zero_out = bound.adjacency is Adjacency.ZERO_OUT
+        return bound.rows * (2 if zero_out and self.adjacency is Adjacency.REPLACE_ONE else 1)
 
     @final
-    def _block(self, claim: Claim) -> SubsampledGaussianDP | None:
-        calculus = claim.calculus
+    def _block(self, bound: SpendBound) -> SubsampledGaussianDP | None:
+        calculus = bound.calculus
         if not isinstance(calculus, SubsampledGaussianDP):
             return None
-        return replace(calculus, adjacency=self.adjacency) if self._steps(claim) == 2 else calculus
+        return replace(calculus, adjacency=self.adjacency) if self._steps(bound) == 2 else calculus
 
 
 @final
@@ -202,23 +201,23 @@ class GaussianFilter(Filter):
         """Square of the largest mu."""
         return Amount(gdp.mu(self.epsilon, self.delta) ** 2)
 
-    def _reserved(self, claim: Claim) -> Amount:
-        if _unknown_of_groups(claim):
+    def _reserved(self, bound: SpendBound) -> Amount:
+        if _unknown_for_groups(bound):
             return Amount(inf)
-        limit = claim.limit * self._steps(claim) ** 2
-        block = self._block(claim)
+        limit = bound.limit * self._steps(bound) ** 2
+        block = self._block(bound)
         if block is not None:
             return Amount(limit + block.count * block.unsampled_price)
-        if isinstance(claim.calculus, ZeroConcentratedDP):
+        if isinstance(bound.calculus, ZeroConcentratedDP):
             return Amount(limit * CHOICE_AS_GAUSSIAN)
-        return Amount(inf if isinstance(claim.calculus, PerturbedGaussianDP) else limit)
+        return Amount(inf if isinstance(bound.calculus, PerturbedGaussianDP) else limit)
 
     def price(self, receipt: Receipt) -> Amount:
         """The sum over releases."""
         return Amount(receipt.under(self.adjacency).gaussian_price())
 
     def spent(self, total: Amount) -> PrivacySpent:
-        """Exact, at the delta of the ceiling."""
+        """Exact, at the delta of the budget."""
         return _at_most(gdp.epsilon(sqrt(total.main), self.delta), self)
 
     def left(self, total: Amount) -> PrivacySpent:
@@ -253,19 +252,19 @@ class RenyiFilter(Filter):
     def _room(self, order: float) -> float:
         return self.epsilon - log1p(-1 / order) + log(self.delta * order) / (order - 1)
 
-    def _reserved(self, claim: Claim) -> Amount:
-        if _unknown_of_groups(claim):
+    def _reserved(self, bound: SpendBound) -> Amount:
+        if _unknown_for_groups(bound):
             return Amount(inf)
-        order, limit = self.order, claim.limit * self._steps(claim) ** 2
-        if isinstance(claim.calculus, PerturbedGaussianDP):
+        order, limit = self.order, bound.limit * self._steps(bound) ** 2
+        if isinstance(bound.calculus, PerturbedGaussianDP):
             # By step 5 of skdp.privacy.accounting.perturbation, for any split into one
             # perturbation and others.
             squares = [share * limit for share in _VERTICES]
             return Amount(perturbed_renyi(KAPPA * sqrt(limit), squares, order))
-        if claim.calculus is None:
-            limit *= zcdp.rho(claim.epsilon, claim.delta) * 2 / claim.limit
+        if bound.calculus is None:
+            limit *= zcdp.rho(bound.epsilon, bound.delta) * 2 / bound.limit
         amount = order * limit / 2
-        block = self._block(claim)
+        block = self._block(bound)
         if block is not None:
             rate, multiplier = block.sampling_rate, block.noise_multiplier
             plain = order * unsampled_price(multiplier, block.adjacency) / 2
@@ -299,11 +298,11 @@ class SumsFilter(Filter):
 
     @property
     def limit(self) -> Amount:
-        """The ceiling itself."""
+        """The budget itself."""
         return Amount(self.epsilon, self.delta)
 
-    def _reserved(self, claim: Claim) -> Amount:
-        return self.price(replace(claim.most, fits=1))
+    def _reserved(self, bound: SpendBound) -> Amount:
+        return self.price(replace(bound.most, fits=1))
 
     def price(self, receipt: Receipt) -> Amount:
         """The (epsilon, delta) of the fit."""
@@ -326,16 +325,16 @@ class SumsFilter(Filter):
         return PrivacySpent(max(0.0, self.epsilon - total.main), max(0.0, self.delta - total.delta))
 
 
-def _unknown_of_groups(claim: Claim) -> bool:
+def _unknown_for_groups(bound: SpendBound) -> bool:
     """Tell whether a price is known for a row only, and not for a person who has several."""
-    of_a_row = isinstance(claim.calculus, PerturbedGaussianDP | SubsampledGaussianDP)
-    return claim.rows > 1 and of_a_row
+    of_a_row = isinstance(bound.calculus, PerturbedGaussianDP | SubsampledGaussianDP)
+    return bound.rows > 1 and of_a_row
 
 
-def _at_most(epsilon: float, ceiling: Filter) -> PrivacySpent:
-    # What is the ceiling but for rounding is reported as the ceiling.
-    near = ceiling.epsilon * (1 - 1e-9) < epsilon < ceiling.epsilon * (1 + 1e-9)
-    return PrivacySpent(ceiling.epsilon if near else epsilon, ceiling.delta)
+def _at_most(epsilon: float, budget: Filter) -> PrivacySpent:
+    # What is the budget but for rounding is reported as the budget.
+    near = budget.epsilon * (1 - 1e-9) < epsilon < budget.epsilon * (1 + 1e-9)
+    return PrivacySpent(budget.epsilon if near else epsilon, budget.delta)
 
 
 # In the order in which "auto" tries them.

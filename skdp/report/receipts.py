@@ -1,4 +1,4 @@
-"""Receipts of single fits, in a form that can be composed."""
+"""Receipts of single fits, in a form that can be composed, and bounds on receipts to come."""
 
 from __future__ import annotations
 
@@ -7,6 +7,7 @@ from itertools import pairwise
 from math import expm1, inf, isinf, nextafter
 from typing import Any, Self
 
+from ..privacy.accounting.calculus import Calculus
 from ..privacy.accounting.divergences import gaussian_price, grouped, renyi
 from ..privacy.accounting.events import (
     Event,
@@ -18,10 +19,10 @@ from ..privacy.accounting.events import (
     SearchEvent,
     Site,
 )
-from ..privacy.accounting.ledger import PrivacySpent
+from ..privacy.accounting.ledger import Ledger, PrivacySpent
 from ..privacy.adjacency import Adjacency
 
-__all__ = ["FOUND_BY", "Receipt"]
+__all__ = ["FOUND_BY", "Receipt", "SpendBound"]
 
 # Attribute of what a search has published: a name of the search, and the receipt that it wrote. A
 # fit that follows writes another one, so that the name is void then.
@@ -253,6 +254,77 @@ class Receipt:
         ]
         events = () if None in apart else tuple(e for e in apart if e is not None)
         return replace(self, events=events, spent=spent, adjacency=relation)
+
+
+@dataclass(frozen=True)
+class SpendBound:
+    """Upper bound on the spend of a fit, known before it begins: whatever its ledger accepts.
+
+    Parameters
+    ----------
+    epsilon, delta : float
+        Budget of the fit.
+    calculus : Calculus or None
+        How its ledger counts; None as long as that is open.
+    limit : float
+        Most that its ledger accepts, in mu^2.
+    adjacency : Adjacency, default=Adjacency.REPLACE_ONE
+        Neighbouring relation.
+    fits : int, default=1
+        How many such fits on the same rows.
+    rows : int, default=1
+        How many of the rows a person has.
+    """
+
+    epsilon: float
+    delta: float
+    calculus: Calculus | None
+    limit: float
+    adjacency: Adjacency = Adjacency.REPLACE_ONE
+    fits: int = 1
+    rows: int = 1
+
+    @property
+    def most(self) -> Receipt:
+        """Receipt of which the (epsilon, delta) of a fit is all that is known."""
+        spent = PrivacySpent(self.epsilon, self.delta)
+        return Receipt((), spent, self.adjacency, fits=self.fits).between(self.rows)
+
+    @classmethod
+    def of_ledger(cls, ledger: Ledger, adjacency: Adjacency) -> Self:
+        """Upper bound for a ledger that is still empty.
+
+        Parameters
+        ----------
+        ledger : Ledger
+            Of a fit.
+        adjacency : Adjacency
+            Neighbouring relation.
+        """
+        return cls(ledger.epsilon, ledger.delta, ledger.calculus, ledger.limit, adjacency)
+
+    @classmethod
+    def planned(
+        cls, epsilon: float, delta: float, calculus: Calculus | None, adjacency: Adjacency
+    ) -> Self:
+        """Upper bound for a ledger that is yet to be opened.
+
+        Parameters
+        ----------
+        epsilon, delta : float
+            Its budget.
+        calculus : Calculus or None
+            How it will count; None if that depends on the data set's public facts.
+        adjacency : Adjacency
+            Neighbouring relation.
+
+        Raises
+        ------
+        ValueError
+            If no ledger can be opened with this budget.
+        """
+        limit = Ledger(epsilon, delta, calculus=calculus).limit
+        return cls(epsilon, delta, calculus, limit, adjacency)
 
 
 def _rows_of(event: Event) -> Part | None:

@@ -6,8 +6,8 @@ from dataclasses import dataclass, field, replace
 from typing import Any
 
 from ..privacy.accounting.ledger import PrivacySpent
-from .carrying import CarriesBudgets
 from .composition import common_adjacency, compose
+from .open_budgets import BudgetedEstimator
 from .receipts import Receipt
 from .verdicts import TABLE, Verdict, fitted_parts, verdict_of, walk, warn_of
 
@@ -125,7 +125,7 @@ class _Found:
     leaks: list[str] = field(default_factory=list)
 
     def look(self, thing: Any, who: str) -> None:
-        if isinstance(thing, CarriesBudgets):
+        if isinstance(thing, BudgetedEstimator):
             self._private(thing, who)
             return
         verdict = verdict_of(thing)

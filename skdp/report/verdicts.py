@@ -71,7 +71,7 @@ from sklearn.random_projection import GaussianRandomProjection, SparseRandomProj
 from sklearn.semi_supervised import SelfTrainingClassifier
 
 from ..exceptions import PrivacyLeakWarning, warn_user
-from .carrying import CarriesBudgets
+from .open_budgets import BudgetedEstimator
 
 __all__ = [
     "TABLE",
@@ -158,7 +158,7 @@ def verdict_of(estimator: Any) -> Verdict:
     """
     if estimator is None or (isinstance(estimator, str) and estimator in _NOTHING):
         return Verdict("covered", "does nothing")
-    if isinstance(estimator, CarriesBudgets):
+    if isinstance(estimator, BudgetedEstimator):
         return Verdict("covered", "has a receipt of its own")
     entry = TABLE.get(type(estimator))
     if entry is None:
@@ -174,7 +174,7 @@ def spends(estimator: Any) -> bool:
     estimator : object
         Fitted or not.
     """
-    made = isinstance(estimator, CarriesBudgets)
+    made = isinstance(estimator, BudgetedEstimator)
     return made and hasattr(estimator, "epsilon") and hasattr(estimator, "delta")
 
 
@@ -323,7 +323,7 @@ def _of_columns(thing: Any) -> Verdict | None:
 
 def _dense(step: Any) -> bool:
     """Tell whether a step returns dense columns whatever it is given."""
-    if isinstance(step, CarriesBudgets):
+    if isinstance(step, BudgetedEstimator):
         return step._always_dense
     if type(step) is OneHotEncoder:
         return not step.sparse_output

@@ -19,7 +19,7 @@ from skdp import (
 from skdp.preprocessing import DPStandardScaler
 from skdp.privacy.oracle import PrivateOracle
 from skdp.privacy.streams.stream_session import StreamSession
-from skdp.report.parallel import Parts
+from skdp.report.composition import ParallelComposition
 from skdp.solvers import FTRL, GD
 
 RNG = np.random.default_rng(0)
@@ -105,8 +105,8 @@ def test_memory_may_run_out_at_any_line(monkeypatch):
 
 def test_a_receipt_that_is_only_written_in_the_end_is_caught(monkeypatch):
     """The planted bug that these tests are for."""
-    monkeypatch.setattr(Parts, "open", lambda self, n, ledger: None)
-    monkeypatch.setattr(Parts, "settle", lambda self, ledger: self.add(N, ledger))
+    monkeypatch.setattr(ParallelComposition, "open", lambda self, n, ledger: None)
+    monkeypatch.setattr(ParallelComposition, "settle", lambda self, ledger: self.add(N, ledger))
     with pytest.raises(AssertionError, match="under-reported"):
         check_interrupted_fits("linear", monkeypatch)
 

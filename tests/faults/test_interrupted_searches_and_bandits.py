@@ -12,7 +12,7 @@ from sklearn.base import clone
 
 from skdp import DPContextualBandit, DPLogisticRegression, PrivacyBudget
 from skdp.model_selection import DPGridSearchCV, DPRandomizedSearchCV
-from skdp.report import ceiling
+from skdp.report import open_budgets
 from skdp.solvers import GD
 
 RNG = np.random.default_rng(0)
@@ -54,14 +54,14 @@ def check_interrupted_searches(name, monkeypatch, count, earlier=False):
         search = clone(made)
         if earlier:
             search.fit(X, Y)
-        with PrivacyBudget(50.0, 1e-5) as ceiling, noted_ledgers(monkeypatch) as ledgers:
+        with PrivacyBudget(50.0, 1e-5) as budget, noted_ledgers(monkeypatch) as ledgers:
             with suppress(KeyboardInterrupt), Lines(line):
                 search.fit(X, Y)
-            on_the_book = ceiling.spent.epsilon
+            counted = budget.spent.epsilon
         if ledgers:
             # Whatever runs there were, the whole search is paid.
             assert spent(search) == EPSILON, f"line {line}: no receipt"
-            assert on_the_book >= EPSILON * (1 - 1e-9), f"line {line}: not on the book"
+            assert counted >= EPSILON * (1 - 1e-9), f"line {line}: not in the store"
             assert all(ledger.spent().epsilon <= EPSILON for ledger in ledgers)
         if "best_estimator_" in vars(search):
             best = search.best_estimator_
@@ -103,11 +103,11 @@ def test_a_search_that_writes_its_receipt_in_the_end_is_caught(monkeypatch):
 def test_opening_and_closing_a_budget_may_be_interrupted_at_any_line(tmp_path, monkeypatch):
     """And nobody waits for ever for what the interrupted call held."""
     monkeypatch.setattr(tempfile, "tempdir", str(tmp_path))
-    monkeypatch.setattr(ceiling, "_open", type(ceiling._open)())
+    monkeypatch.setattr(open_budgets, "_open", type(open_budgets._open)())
 
     def once():
         with PrivacyBudget(1.0, 1e-5):
-            ceiling._opened_here()
+            open_budgets._opened_in_process()
 
     with Lines() as lines:
         once()

@@ -40,7 +40,7 @@ ACCOUNTS = (
     ),
     bug(
         "what answers left unused of a reserve given back",
-        "report/parallel.py",
+        "report/composition.py",
         "ledger.receipt(whole=True)",
         "ledger.receipt()",
         "solvers/test_svrg_minibatches.py",

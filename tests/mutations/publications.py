@@ -15,7 +15,7 @@ PUBLICATIONS = (
     # Streams and bandits.
     bug(
         "spend of a stream that is that of its latest part",
-        "report/parallel.py",
+        "report/composition.py",
         "max((r.spent.epsilon for r in self._receipts), default=0.0)",
         "self._receipts[-1].spent.epsilon if self._receipts else 0.0",
         "privacy/test_parts.py",
@@ -23,7 +23,7 @@ PUBLICATIONS = (
     ),
     bug(
         "folded receipts that keep the cheaper part",
-        "report/parallel.py",
+        "report/composition.py",
         "worst = second if second.spent > first.spent else first",
         "worst = first",
         "privacy/test_parts.py",

@@ -34,8 +34,8 @@ from skdp.model_selection import DPRandomizedSearchCV
 from skdp.preprocessing import DPStandardScaler
 from skdp.privacy.accounting import gdp
 from skdp.privacy.oracle import PrivateOracle
-from skdp.report.ceiling import TOKENS
 from skdp.report.filters import FILTERS
+from skdp.report.open_budgets import TOKENS
 
 
 @pytest.mark.parametrize("n", [1, 2, 5])
@@ -182,7 +182,7 @@ def test_an_exception_inside_closes_the_budget_and_removes_its_file():
 
 def test_a_budget_whose_file_is_gone_refuses_everything():
     with budget() as ceiling:
-        Path(ceiling._ceiling.book.path).unlink()
+        Path(ceiling._store.path).unlink()
         with pytest.raises(BudgetExceededError, match="file is gone"):
             model(2).fit(X, Y)
         for act in (ceiling.close, lambda: ceiling.spent, lambda: repr(ceiling)):

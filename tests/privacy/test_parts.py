@@ -8,7 +8,7 @@ import pytest
 from skdp.privacy.accounting import gdp
 from skdp.privacy.accounting.events import GaussianEvent, Part
 from skdp.privacy.accounting.ledger import Ledger
-from skdp.report.parallel import Parts
+from skdp.report.composition import ParallelComposition
 
 EPSILON, DELTA = 1.0, 1e-5
 LIMIT = gdp.mu(EPSILON, DELTA) ** 2
@@ -33,12 +33,12 @@ def recomputed(events):
 
 
 def test_nothing_is_spent_before_the_first_part():
-    assert Parts().spent() == (0.0, 0.0)
-    assert Parts().events() == ()
+    assert ParallelComposition().spent() == (0.0, 0.0)
+    assert ParallelComposition().events() == ()
 
 
 def test_the_spend_is_the_largest_of_a_part_and_not_the_sum():
-    parts = Parts()
+    parts = ParallelComposition()
     for shares in ([0.2, 0.3], [0.9], [0.1]):
         parts.add(10, charged(*shares))
     assert parts.spent() == charged(0.9).spent()
@@ -46,7 +46,7 @@ def test_the_spend_is_the_largest_of_a_part_and_not_the_sum():
 
 
 def test_events_name_the_rows_they_are_about_and_parts_do_not_overlap():
-    parts = Parts()
+    parts = ParallelComposition()
     for n in (3, 5, 1):
         parts.add(n, charged(0.5, 0.1))
     named = sorted({e.part for e in parts.events()}, key=lambda part: part.start)
@@ -56,7 +56,7 @@ def test_events_name_the_rows_they_are_about_and_parts_do_not_overlap():
 
 
 def test_a_part_without_charges_takes_its_rows():
-    parts = Parts()
+    parts = ParallelComposition()
     parts.add(4, charged())
     parts.add(4, charged(0.5))
     assert {e.part for e in parts.events()} == {Part(4, 8)}
@@ -64,7 +64,7 @@ def test_a_part_without_charges_takes_its_rows():
 
 def test_folding_bounds_memory_and_keeps_the_spend():
     rng = np.random.default_rng(0)
-    parts, largest = Parts(), 0.0
+    parts, largest = ParallelComposition(), 0.0
     for k in range(500):
         share = float(rng.uniform(0.01, 0.9)) if k != 7 else 0.95
         largest = max(largest, share)
@@ -82,7 +82,7 @@ def test_folding_bounds_memory_and_keeps_the_spend():
 
 
 def test_rows_that_nobody_asked_about_are_in_no_part():
-    parts = Parts()
+    parts = ParallelComposition()
     parts.add(4, charged(0.5))
     parts.skip(3)
     parts.add(4, charged(0.5))

@@ -1,0 +1,380 @@
+"""Reservations of fits under the privacy budgets that are open.
+
+Budgets are set by :class:`skdp.PrivacyBudget`. A fit is under
+
+* all that are open in its process, whichever thread it runs in, because libraries that spread work
+  over threads do not pass context along;
+* all whose token it carries. Estimators take tokens along when they are cloned, copied or pickled
+  while a budget is open, so that a worker process that clones once more still charges;
+* all that were open in the process that has started its process when it did so, and above that:
+  processes inherit the tokens in their environment, for estimators that are made there.
+
+What neither carries a token nor inherits one is not charged: an estimator that is made in a worker
+which was started before the budget was opened.
+
+A token of a budget that is closed is void in the process that had opened it. In any other process
+the fit is refused: it belongs to work that was handed out under a budget, and there is nothing
+left to charge it to.
+"""
+
+from __future__ import annotations
+
+import json
+import multiprocessing
+import os
+import platform
+import shutil
+import tempfile
+from collections.abc import Iterator
+from contextlib import contextmanager
+from contextvars import ContextVar
+from pathlib import Path
+from secrets import token_hex
+from typing import Any, final
+
+from sklearn.base import BaseEstimator
+
+from ..exceptions import BudgetExceededError
+from ..privacy.adjacency import Adjacency
+from .budget_store import BudgetStore, Summary
+from .receipts import Receipt, SpendBound
+
+__all__ = [
+    "RUN",
+    "TOKENS",
+    "BudgetedEstimator",
+    "Reservation",
+    "Rollback",
+    "close_budget",
+    "covered",
+    "open_budget",
+    "reservation_for",
+    "tokens_of",
+    "valid_tokens",
+]
+
+# Attribute in which estimators carry tokens.
+TOKENS = "_budget_tokens"
+# Attribute in which they keep the name of their latest run.
+RUN = "_budget_run"
+# Of folders: with the number of the process that opened the budget.
+_PREFIX = "skdp-budget-"
+_FILE = "entries.sqlite"
+# Variable of the environment with the tokens of open budgets, which processes inherit.
+_ENVIRONMENT = "SKDP_OPEN_BUDGETS"
+
+# By their files. Without a lock, which an interruption could leave closed: each use is a single
+# operation of the dictionary.
+_open: dict[str, BudgetStore] = {}
+# Reservations of runs of this process that have begun: streams ask with every call.
+_reserved: dict[tuple[str, str], SpendBound | Receipt] = {}
+_is_covered: ContextVar[bool] = ContextVar("covered", default=False)
+
+
+def open_budget(epsilon: float, delta: float, adjacency: Adjacency, accounting: str) -> BudgetStore:
+    """Open a budget over this process, with its file in a folder of its own.
+
+    Parameters
+    ----------
+    epsilon, delta : float
+        The budget.
+    adjacency : Adjacency
+        Neighbouring relation.
+    accounting : str
+        ``'auto'`` or the name of a rule.
+    """
+    folder = os.path.abspath(tempfile.mkdtemp(prefix=f"{_PREFIX}{os.getpid()}-"))
+    path, process = os.path.join(folder, _FILE), os.getpid()
+    store = BudgetStore(path, epsilon, delta, adjacency, accounting, process, platform.node())
+    store.create()
+    _open[path] = store
+    _tell_child_processes()
+    return store
+
+
+def close_budget(store: BudgetStore) -> Summary | None:
+    """Close a budget; in the process that opened it, for all others as well.
+
+    Parameters
+    ----------
+    store : BudgetStore
+        Of the budget.
+
+    Returns
+    -------
+    Summary or None
+        The last state; None in a process that has not opened it.
+    """
+    _open.pop(store.path, None)
+    for line in [line for line in _reserved if line[0] == store.path]:
+        _reserved.pop(line, None)
+    if store.owner != os.getpid():
+        return None
+    _tell_child_processes()
+    try:
+        return store.close()
+    finally:
+        shutil.rmtree(Path(store.path).parent, ignore_errors=True)
+
+
+def tokens_of(model: Any) -> tuple[tuple[Any, ...], ...]:
+    """Tokens of the budgets that a copy of the model has to stay under.
+
+    Parameters
+    ----------
+    model : object
+        An estimator.
+    """
+    return tuple(dict.fromkeys(budget.token for budget in _known_to(model)))
+
+
+def valid_tokens(tokens: tuple[tuple[Any, ...], ...]) -> tuple[tuple[Any, ...], ...]:
+    """Tokens, of those just unpickled, that still mean something here.
+
+    What is loaded from a file long after, on the same machine and not in a worker, is a new piece
+    of work, and tokens of budgets that are closed are dropped.
+
+    Parameters
+    ----------
+    tokens : tuple
+        As they were pickled.
+    """
+    worker = multiprocessing.parent_process() is not None
+    kept = []
+    for token in tokens:
+        budget = BudgetStore.of_token(token)
+        if worker or budget.is_open or budget.host != platform.node():
+            kept.append(token)
+    return tuple(kept)
+
+
+@final
+class Reservation:
+    """Reservation of one run under all budgets that it counts against. Without any it does nothing.
+
+    Parameters
+    ----------
+    key : str
+        Which run.
+    who : str
+        What is fitted.
+    budgets : list of BudgetStore
+        All open.
+
+    Guarantees
+    ----------
+    - If one budget refuses a run that has not begun, none is charged for it.
+    """
+
+    def __init__(self, key: str, who: str, budgets: list[BudgetStore]) -> None:
+        self.key = key
+        self._who = who
+        self._budgets = budgets
+
+    def remember(self, model: Any) -> None:
+        """Let the model know the run, so that it can go on; of no budget there is nothing to know.
+
+        Parameters
+        ----------
+        model : estimator
+            Whose latest run this is.
+        """
+        if self._budgets:
+            setattr(model, RUN, self.key)
+
+    def reserve(self, most: SpendBound | Receipt, *, begins: bool) -> None:
+        """Set aside what the run may spend at most, under each budget.
+
+        Parameters
+        ----------
+        most : SpendBound or Receipt
+            What it may spend, or what it will release.
+        begins : bool
+            Whether something may be released from now on.
+
+        Raises
+        ------
+        BudgetExceededError
+            If a budget would be exceeded, or was closed in the meantime.
+        """
+        # Under several budgets all have to agree before the run begins under any.
+        stages = (False, True) if begins and len(self._budgets) > 1 else (begins,)
+        try:
+            for stage in stages:
+                for budget in self._budgets:
+                    self._reserve(budget, most, stage)
+        except BaseException:
+            self.cancel()
+            raise
+
+    def _reserve(self, budget: BudgetStore, most: SpendBound | Receipt, begins: bool) -> None:
+        line = budget.path, self.key
+        if _reserved.get(line) == most:
+            return
+        try:
+            budget.reserve(self.key, self._who, most, begins=begins)
+        except FileNotFoundError:
+            raise _closed(self._who, budget) from None
+        if begins:
+            _reserved[line] = most
+
+    def settle(self, receipt: Receipt) -> None:
+        """Replace what is set aside by what was spent. After closing, what was set aside stays.
+
+        Parameters
+        ----------
+        receipt : Receipt
+            What the run has released.
+        """
+        for budget in self._budgets:
+            _reserved.pop((budget.path, self.key), None)
+            try:
+                budget.settle(self.key, receipt)
+            except FileNotFoundError:
+                continue
+
+    def cancel(self) -> None:
+        """Give back what is set aside for a run that has not begun."""
+        for budget in self._budgets:
+            try:
+                budget.cancel(self.key)
+            except FileNotFoundError:
+                continue
+
+
+def reservation_for(model: Any, *, goes_on: bool = False) -> Reservation:
+    """Reservation for a run of an estimator; to be asked for before it touches its data.
+
+    Parameters
+    ----------
+    model : estimator
+        Which is about to be fitted.
+    goes_on : bool, default=False
+        Whether its latest run goes on with rows that nobody has asked about, so that what is set
+        aside for one part of them is for all. It has to be in the process where it began.
+
+    Raises
+    ------
+    BudgetExceededError
+        If the estimator belongs to work under a budget that is closed.
+    """
+    who, key = type(model).__name__, f"{os.getpid()}-{token_hex(16)}"
+    latest = vars(model).get(RUN, "")
+    if goes_on and latest.startswith(f"{os.getpid()}-"):
+        key = latest
+    if _is_covered.get():
+        return Reservation(key, who, [])
+    found: dict[str, BudgetStore] = {}
+    for budget in _known_to(model):
+        if not budget.is_open:
+            raise _closed(who, budget)
+        found[budget.path] = budget
+    for budget in _opened_by_parents():
+        found[budget.path] = budget
+    return Reservation(key, who, [*found.values()])
+
+
+@contextmanager
+def covered() -> Iterator[None]:
+    """Fits in the block, in this thread, are paid for by a reservation of the code around it.
+
+    For methods that fit several times and publish one event for all of it.
+    """
+    token = _is_covered.set(True)
+    try:
+        yield
+    finally:
+        _is_covered.reset(token)
+
+
+class BudgetedEstimator(BaseEstimator):
+    """First base class of every estimator that spends a privacy budget.
+
+    Clones, copies and pickles that are made while a :class:`skdp.PrivacyBudget` is open carry its
+    token, the name of its file and no secret, so that their fits in another process are charged.
+    Without one there is nothing to carry. A copy that goes on with a stream is another run.
+    """
+
+    # Whether the set of classes was read off the targets, which no receipt covers.
+    _read_classes: bool = False
+
+    @property
+    def _always_dense(self) -> bool:
+        """Tell whether a transformer returns dense columns whatever it is given."""
+        return False
+
+    def __getstate__(self) -> Any:
+        state = {k: v for k, v in super().__getstate__().items() if k not in (RUN, TOKENS)}
+        tokens = tokens_of(self)
+        return state | {TOKENS: tokens} if tokens else state
+
+    def __setstate__(self, state: dict[str, Any]) -> None:
+        tokens = valid_tokens(state.get(TOKENS, ()))
+        rest = {name: value for name, value in state.items() if name != TOKENS}
+        super().__setstate__(rest | {TOKENS: tokens} if tokens else rest)
+
+    def __sklearn_clone__(self) -> Any:
+        copy = super().__sklearn_clone__()
+        tokens = tokens_of(self)
+        if tokens:
+            setattr(copy, TOKENS, tokens)
+        return copy
+
+
+class Rollback:
+    """Context in which a model that fails keeps the attributes that it had before.
+
+    Parameters
+    ----------
+    model : object
+        Attributes are restored, not what they hold: within the context they may be replaced only.
+        What is set aside for a run that has not begun is given back.
+    """
+
+    def __init__(self, model: Any) -> None:
+        self._model = model
+
+    def __enter__(self) -> None:
+        self._before = self._model.__dict__.copy()
+
+    def __exit__(self, kind: Any, *_: Any) -> None:
+        if kind is not None:
+            reservation_for(self._model, goes_on=True).cancel()
+            self._model.__dict__.clear()
+            self._model.__dict__.update(self._before)
+
+
+def _opened_in_process() -> list[BudgetStore]:
+    return [*_open.values()]
+
+
+def _known_to(model: Any) -> list[BudgetStore]:
+    """Budgets that are open in this process, and those whose tokens the model carries."""
+    carried = [BudgetStore.of_token(token) for token in vars(model).get(TOKENS, ())]
+    return [*_opened_in_process(), *(budget for budget in carried if not budget.is_void)]
+
+
+def _tell_child_processes() -> None:
+    """Keep the environment of processes that begin from now on up to date."""
+    above = [budget for budget in _opened_by_parents() if budget.path not in _open]
+    tokens = [budget.token for budget in (*above, *_opened_in_process())]
+    if tokens:
+        os.environ[_ENVIRONMENT] = json.dumps(tokens)
+    else:
+        os.environ.pop(_ENVIRONMENT, None)
+
+
+def _opened_by_parents() -> list[BudgetStore]:
+    """Budgets that are open in the process that has started this one, or above it."""
+    tokens = [tuple(token) for token in json.loads(os.environ.get(_ENVIRONMENT, "[]"))]
+    found = [BudgetStore.of_token(token) for token in tokens if token[-1] == platform.node()]
+    return [budget for budget in found if budget.owner != os.getpid() and budget.is_open]
+
+
+def _closed(who: str, budget: BudgetStore) -> BudgetExceededError:
+    return BudgetExceededError(
+        f"{who} was handed out under a PrivacyBudget(epsilon={budget.epsilon:.6g}, "
+        f"delta={budget.delta:.6g}) that is closed or whose file is gone, so that there is nothing "
+        "to charge. Keep the budget open until all work is done, or make a new estimator. Nothing "
+        "was read."
+    )
