@@ -275,7 +275,7 @@ def test_sources_obey(check):
         (forbidden_imports, "skdp/estimators/base.py", "from ..testing import ReplayOracle"),
         (forbidden_imports, "skdp/preprocessing/base.py", "from ..estimators import base"),
         (forbidden_imports, "skdp/testing/checks.py", "from skdp import DPLogisticRegression"),
-        (forbidden_imports, "skdp/privacy/oracle.py", "from ..audit.tape import TapedOracle"),
+        (forbidden_imports, "skdp/privacy/oracle.py", "from ..audit.recording import TapedOracle"),
         (forbidden_imports, "skdp/audit/programs.py", "from ..testing import record_fit"),
         (outside_the_kernel, "skdp/solvers/gd.py", "def f(store): return store.bounded(1)"),
         (outside_the_kernel, "skdp/estimators/base.py", "rows.blocks()"),

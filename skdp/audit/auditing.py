@@ -16,10 +16,7 @@ from ..privacy.queries.base import Query
 from ..privacy.randomness import SystemNoise
 from ..privacy.rows.base import RowStore
 from ..validation import shown
-from .canaries import audit_one_run
-from .claimed import Claim, adjacency_of, calculus_for
-from .likelihoods import Answer
-from .option_checks import (
+from .audit_validation import (
     BOUNDS,
     METHODS,
     SEES,
@@ -31,10 +28,12 @@ from .option_checks import (
     refuse_zero_out,
     searches,
 )
-from .pairs import check_neighbours
+from .canaries import audit_one_run
+from .claims import Claim, adjacency_of, calculus_for
+from .likelihoods import Answer
+from .neighbours import check_neighbours, replayed, winners_of
 from .programs import BanditProgram, FitProgram, Program
 from .query_answers import answer_to
-from .replays import replayed, winners_of
 from .result import AuditResult, bounded, leaking
 from .samples import Sees, fresh_ratios, ratios_of_queries, samples_of_runs
 

@@ -9,9 +9,9 @@ from typing import Any
 import numpy as np
 import scipy.sparse as sp
 
-from .claimed import Claim
-from .one_run import Guesses
-from .pairs import differing_rows, opposite_targets
+from .claims import Claim
+from .epsilon_bounds import Guesses
+from .neighbours import differing_rows, opposite_targets
 from .programs import FitProgram
 from .result import AuditResult, trade_off
 

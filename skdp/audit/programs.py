@@ -25,9 +25,7 @@ from ..privacy.randomness import SecretNoise
 from ..privacy.rows.base import ResidentRows, RowStore
 from ..privacy.rows.dense_rows import DenseRows
 from ..privacy.rows.sparse_rows import SparseRows
-from .bandit_audit import TapedSession
-from .boundary import differences
-from .tape import DivergedError, Tape, TapedOracle
+from .recording import DivergedError, Tape, TapedOracle, TapedSession, differences
 
 __all__ = ["BanditProgram", "FitProgram", "Program", "Recording", "released_numbers"]
 

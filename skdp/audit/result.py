@@ -12,10 +12,9 @@ from scipy.special import ndtr, ndtri
 
 from ..privacy.accounting import gdp
 from ..validation import shown
-from .boundary import Boundary
-from .claimed import Claim
-from .epsilon_bounds import Bound, Counts, best_threshold, count
-from .one_run import Guesses
+from .claims import Claim
+from .epsilon_bounds import Bound, Counts, Guesses, best_threshold, count
+from .recording import Boundary
 from .samples import SET_ASIDE, Samples
 
 __all__ = ["AuditResult", "bounded", "leaking", "trade_off"]

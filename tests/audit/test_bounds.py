@@ -8,8 +8,15 @@ import pytest
 from scipy.special import ndtr, ndtri
 from scipy.stats import binom
 
-from skdp.audit.epsilon_bounds import Counts, best_threshold, count, upper_limit
-from skdp.audit.one_run import Guesses, epsilon_of_guesses, p_value
+from skdp.audit.epsilon_bounds import (
+    Counts,
+    Guesses,
+    best_threshold,
+    count,
+    epsilon_of_guesses,
+    p_value,
+    upper_limit,
+)
 from skdp.privacy.accounting import gdp
 
 FAILURE = 0.05

@@ -14,7 +14,7 @@ import skdp
 from skdp import DPLogisticRegression
 from skdp.audit import audit
 from skdp.audit.programs import FitProgram
-from skdp.audit.tape import DivergedError
+from skdp.audit.recording import DivergedError
 from skdp.model_selection import DPGridSearchCV
 from skdp.preprocessing import DPStandardScaler
 from skdp.privacy.accounting import gdp

@@ -1,0 +1,483 @@
+"""Recording of one run of a program, and its replay over another data set.
+
+A run on the first data set is recorded: every query, and every answer that was given. A replay
+runs the same program over another data set, with the same public randomness; what it asks is
+answered by the record, while the exact answer on its own rows is noted beside. All that happens
+between answers is a function of them, so a replay has to ask the same queries in the same order,
+and has to publish the same. If it does not, rows were read elsewhere than behind the oracle.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Mapping
+from dataclasses import dataclass, replace
+from functools import partial
+from math import inf
+from typing import Any, cast, final
+
+import numpy as np
+
+from ..privacy.accounting.ledger import Ledger, Spend
+from ..privacy.adjacency import Adjacency
+from ..privacy.bandit_sessions.arm_moments import ArmMoments, MomentSession
+from ..privacy.bandit_sessions.bandit_plans import Plan
+from ..privacy.bandit_sessions.block_rows import GradientSession, SelectionSession
+from ..privacy.bandit_sessions.noisy_steps import StepSession
+from ..privacy.bandit_sessions.session_factory import SESSIONS
+from ..privacy.mechanisms.gumbel import GumbelMechanism
+from ..privacy.mechanisms.prefix_sums import PrefixSumMechanism
+from ..privacy.mechanisms.toeplitz import Toeplitz
+from ..privacy.oracle import Oracle, PrivateOracle
+from ..privacy.queries.base import Query
+from ..privacy.randomness import SecretNoise, SystemNoise
+from ..privacy.rows.base import ResidentRows, RowStore
+from ..privacy.streams.stream_plan import StreamRequest
+from ..privacy.streams.stream_session import StreamAnswers, StreamOpening
+from ..problem.bandit_problem import BanditProblem
+from .likelihoods import Answer, GaussianAnswer, SumsAnswer, UnknownLikelihoodError, VertexAnswer
+from .query_answers import answer_to
+
+__all__ = ["Boundary", "DivergedError", "Tape", "TapedOracle", "TapedSession", "differences"]
+
+# Makes an answer of what it comes to under each data set.
+Maker = Callable[[tuple[Any, ...]], Answer]
+_KNOWN = (GradientSession, MomentSession, SelectionSession, StepSession)
+
+
+class DivergedError(Exception):
+    """A replay asked something else than was recorded."""
+
+
+@final
+class Tape:
+    """Queries and given answers of a run, and what they come to under each data set."""
+
+    def __init__(self) -> None:
+        self.asked: list[tuple[str, tuple[object, ...], Any]] = []
+        self._makers: list[Maker] = []
+        self._sides: list[list[Any]] = [[]]
+        self._at = 0
+        self.streams: set[str] = set()
+        self.recording = True
+        self.divergence: str | None = None
+
+    @property
+    def data_sets(self) -> int:
+        """Number of data sets that were recorded or replayed to the end."""
+        return len(self._sides)
+
+    def rewind(self) -> None:
+        """Begin the replay of another data set."""
+        self._sides.append([])
+        self._at, self.recording, self.divergence = 0, False, None
+
+    def forget(self) -> None:
+        """Drop the replay that was begun last."""
+        self._sides.pop()
+
+    def finish(self) -> None:
+        """End a replay, which has to have asked for all that was recorded."""
+        if not self.recording and self.divergence is None and self._at < len(self.asked):
+            name = self.asked[self._at][0]
+            self.divergence = f"it ends before query {self._at + 1}, {name}"
+
+    def exchange(self, name: str, facts: tuple[object, ...], answer: Callable[[], Any]) -> Any:
+        """The answer to a query: a fresh one that is recorded, or that of the record.
+
+        Parameters
+        ----------
+        name : str
+            Name of the query.
+        facts : tuple
+            Its public content.
+        answer : callable
+            Gives the fresh answer.
+
+        Raises
+        ------
+        DivergedError
+            If the record has another query at this place.
+        """
+        if self.recording:
+            self.asked.append((name, facts, answer()))
+            return _copy(self.asked[-1][2])
+        recorded, before, given = (
+            self.asked[self._at] if self._at < len(self.asked) else ("no query", (), None)
+        )
+        if recorded != name:
+            self.divergence = f"query {self._at + 1} is {name} in place of {recorded}"
+        elif differences(before, facts):
+            self.divergence = f"query {self._at + 1}, {name}, has another public content"
+        if self.divergence is not None:
+            raise DivergedError(self.divergence)
+        self._at += 1
+        return _copy(given)
+
+    def note(self, maker: Maker, side: Any) -> None:
+        """Note what the last answer is made of under the present data set.
+
+        Parameters
+        ----------
+        maker : callable
+            Makes an :class:`Answer` of the sides of several data sets.
+        side : object
+            That of the present one.
+        """
+        if self.recording:
+            self._makers.append(maker)
+        self._sides[-1].append(side)
+
+    def note_choice(
+        self, mechanism: GumbelMechanism, given: np.ndarray, scores: np.ndarray
+    ) -> None:
+        """Note the scores behind a choice.
+
+        Parameters
+        ----------
+        mechanism : GumbelMechanism
+            What chose.
+        given : ndarray of int
+            What was chosen.
+        scores : ndarray
+            Under the present data set.
+        """
+        self.note(lambda sides: VertexAnswer(sides, given, mechanism), scores)
+
+    def note_sums(
+        self,
+        mechanism: PrefixSumMechanism,
+        noise_scale: float,
+        given: list[np.ndarray],
+        exact: list[np.ndarray],
+    ) -> None:
+        """Note the running sums of a stream, in lists that grow with it.
+
+        Parameters
+        ----------
+        mechanism : PrefixSumMechanism
+            Source of the noise.
+        noise_scale : float
+            Its scale.
+        given, exact : list of ndarray
+            Published sums, and those of the present data set.
+        """
+
+        def make(sides: tuple[list[np.ndarray], ...]) -> SumsAnswer:
+            stacked = tuple(np.stack(side) for side in sides)
+            return SumsAnswer(stacked, np.stack(given), mechanism, noise_scale)
+
+        self.note(make, exact)
+
+    def answers(self) -> list[Answer]:
+        """All answers, under all data sets in the order in which they were replayed.
+
+        Raises
+        ------
+        UnknownLikelihoodError
+            If there is no likelihood for one of them.
+        """
+        sides = list(zip(*self._sides, strict=True))
+        return [make(side) for make, side in zip(self._makers, sides, strict=True)]
+
+
+@final
+class TapedOracle(Oracle):
+    """A private oracle whose answers are recorded, or one that gives recorded answers.
+
+    Parameters
+    ----------
+    rows, ledger, adjacency
+        As for :class:`~skdp.privacy.oracle.PrivateOracle`.
+    tape : Tape
+        The record.
+    """
+
+    def __init__(self, rows: RowStore, ledger: Ledger, adjacency: Adjacency, tape: Tape) -> None:
+        super().__init__(ledger, adjacency)
+        # Whatever the seed: whoever audits with a seed audits the seed.
+        self._inner = PrivateOracle(rows, ledger, adjacency, SystemNoise())
+        self._rows, self._tape = rows, tape
+
+    def _release(self, query: Query, spend: Spend) -> np.ndarray:
+        mechanism = query.mechanism(self._adjacency, spend)
+        event = mechanism.event(query.name)
+        facts = (query.public(), spend.amount, event)
+        given = self._tape.exchange(query.name, facts, lambda: self._inner._release(query, spend))
+        if not self._tape.recording:
+            self._ledger.charge(event)
+        self._tape.note(partial(answer_to, query, mechanism, given.copy()), self._rows)
+        return given
+
+    def _open(self, opening: StreamOpening) -> StreamAnswers:
+        inner = None
+        if self._tape.recording:
+            inner = self._inner._open(opening)
+        else:
+            self._ledger.charge(opening.event)
+        return _TapedAnswers(opening, inner, self._rows, self._tape)
+
+
+@final
+class _TapedAnswers(StreamAnswers):
+    def __init__(
+        self, opening: StreamOpening, inner: StreamAnswers | None, rows: RowStore, tape: Tape
+    ) -> None:
+        self._opening, self._inner, self._rows, self._tape = opening, inner, rows, tape
+        self._start, self._total = 0, np.zeros(())
+        self._exact: list[np.ndarray] = []
+        self._given: list[np.ndarray] = []
+        plan = opening.plan
+        tape.streams.add(opening.event.query)
+        tape.exchange("stream", (plan, opening.event), lambda: None)
+        if not plan.chooses_vertices:
+            tape.note_sums(opening.sums, opening.noise_scale, self._given, self._exact)
+
+    @property
+    def deviation(self) -> float:
+        """Noise of the last release."""
+        return self._opening.deviation
+
+    def answer(self, request: StreamRequest) -> np.ndarray:
+        """A fresh or a recorded release."""
+        query = self._opening.query(request)
+
+        def fresh() -> np.ndarray:
+            assert self._inner is not None
+            return self._inner.answer(request)
+
+        given = self._tape.exchange(query.name, (request.rows, query.public()), fresh)
+        start, self._start = self._start, self._start + request.rows
+        assert isinstance(self._rows, ResidentRows)
+        with np.errstate(all="ignore"):
+            self._total = self._total + query.evaluate(self._rows.part(start, self._start))
+        if self._opening.plan.chooses_vertices:
+            of_all = self._opening.gumbel
+            once = GumbelMechanism(of_all.sensitivity, of_all.noise_scale, 1)
+            self._tape.note_choice(once, given.copy(), self._total)
+        else:
+            self._exact.append(self._total)
+            self._given.append(given.copy())
+        return given
+
+
+def _copy(given: Any) -> Any:
+    return given.copy() if isinstance(given, np.ndarray) else given
+
+
+@final
+class TapedSession:
+    """A private session whose answers are recorded, or one that gives recorded answers.
+
+    Beside it there is a twin without noise, which is given the same rows: its answers are exact.
+
+    Parameters
+    ----------
+    plan, problem, ledger, adjacency, noise
+        As for :class:`~skdp.privacy.bandit_sessions.base.ArmSession`. Noise is drawn from the
+        operating system.
+    tape : Tape
+        The record.
+
+    Raises
+    ------
+    UnknownLikelihoodError
+        If it is not known how such a session answers.
+    """
+
+    def __init__(
+        self,
+        plan: Plan,
+        problem: BanditProblem,
+        ledger: Ledger,
+        adjacency: Adjacency,
+        noise: SecretNoise,
+        *,
+        tape: Tape,
+    ) -> None:
+        del noise
+        kind = SESSIONS[type(plan)]
+        if kind not in _KNOWN:
+            raise UnknownLikelihoodError(kind.__name__)
+        self._twin = kind(plan, problem, ledger.anew(), adjacency, _Silence())
+        # Without a record to make it is only charged, and says where in the plan the run is.
+        self._inner = kind(plan, problem, ledger, adjacency, SystemNoise())
+        self._tape = tape
+        self._exact: list[np.ndarray] = []
+        self._given: list[np.ndarray] = []
+
+    def __getattr__(self, name: str) -> Any:
+        # Public facts: the plan, and where in it the run is.
+        return getattr(self._inner, name)
+
+    def add(self, X: np.ndarray, arms: np.ndarray, y: np.ndarray) -> None:
+        """Take the rows of some more users."""
+        for session in (self._inner, self._twin):
+            session.add(X, arms, y)
+
+    def close(self) -> None:
+        """Go on to the next block."""
+        for session in (self._inner, self._twin):
+            session.close()
+
+    def gradient(self, w: np.ndarray) -> np.ndarray:
+        """The answer of the private session."""
+        inner, twin = cast(GradientSession, self._inner), cast(GradientSession, self._twin)
+        given = self._tape.exchange("gradient", (w.copy(),), lambda: inner.gradient(w))
+        # The mechanism is that of the last answer, and rows are there until the block is closed.
+        n, of_sum = len(inner._rows[0][0]), inner._mechanism
+        of_mean = replace(
+            of_sum, sensitivity=of_sum.sensitivity / n, noise_scale=of_sum.noise_scale / n
+        )
+        kept = given.copy()
+        self._tape.note(lambda sides: GaussianAnswer(sides, kept, of_mean), twin.gradient(w))
+        return given
+
+    def moments(self) -> ArmMoments:
+        """The answer of the private session."""
+        inner, twin = cast(MomentSession, self._inner), cast(MomentSession, self._twin)
+        # Its noise goes on from block to block, and so does the count of blocks.
+        fresh = inner.moments()
+        given = self._tape.exchange("moments", (), lambda: fresh)
+        if not self._given:
+            mechanism = Toeplitz(len(cast(Any, self._inner.plan).ends))
+            first = float(np.sqrt(mechanism.variances(np.array([1]))[0]))
+            self._tape.note_sums(mechanism, given.scale / first, self._given, self._exact)
+        self._exact.append(_as_vector(twin.moments()))
+        self._given.append(_as_vector(given))
+        return given
+
+    def select(self, w: np.ndarray) -> np.ndarray:
+        """The answer of the private session."""
+        inner, twin = cast(SelectionSession, self._inner), cast(SelectionSession, self._twin)
+        chosen = self._tape.exchange("select", (w.copy(),), lambda: inner.select(w))
+        block = inner.plan.ends.index(inner.seen)  # type: ignore[attr-defined]
+        self._note(chosen, twin._sums(w), inner._mechanisms[block].noise_scale)
+        return chosen
+
+    def step(self, w: np.ndarray, before: np.ndarray) -> np.ndarray:
+        """The answer of the private session."""
+        inner, twin = cast(StepSession, self._inner), cast(StepSession, self._twin)
+        fresh = inner.step(w, before)
+        chosen = self._tape.exchange("step", (w.copy(), before.copy()), lambda: fresh)
+        twin.step(w, before)
+        self._note(chosen, twin._sums.copy(), inner._scale)
+        return chosen
+
+    def _note(self, chosen: np.ndarray, sums: np.ndarray, scale: float) -> None:
+        """One choice for each arm that has made one."""
+        mechanism = GumbelMechanism(1.0, scale, 1)
+        for arm in np.flatnonzero(chosen >= 0):
+            scores = np.concatenate([-sums[arm], sums[arm]])
+            self._tape.note_choice(mechanism, chosen[[arm]], scores)
+
+
+def _as_vector(moments: ArmMoments) -> np.ndarray:
+    """Answer as a vector, in coordinates in which the noise is independent and of one scale."""
+    matrices = moments.matrices
+    upper = np.triu_indices(matrices.shape[1], 1)
+    parts = np.einsum("kii->ki", matrices), np.sqrt(2.0) * matrices[:, upper[0], upper[1]]
+    return np.concatenate([*parts, moments.vectors], axis=1)
+
+
+class _Silence(SecretNoise):
+    """No noise: twins hand out exact answers, to nobody but the audit."""
+
+    def normal(self, shape: int | tuple[int, ...]) -> np.ndarray:
+        return np.zeros(shape)
+
+    def rounded(self, shape: int | tuple[int, ...], scale: float) -> np.ndarray:
+        del scale
+        return np.zeros(shape)
+
+    def gumbel(self, shape: int | tuple[int, ...]) -> np.ndarray:
+        return np.zeros(shape)
+
+    def chosen(self, size: int, rate: float) -> np.ndarray:
+        del rate
+        return np.ones(size, dtype=bool)
+
+
+@dataclass(frozen=True)
+class Boundary:
+    """Differences between two runs in which every answer of the oracle was the same.
+
+    Parameters
+    ----------
+    differences : tuple of str
+        Names of what differed.
+    """
+
+    differences: tuple[str, ...]
+
+    def epsilon(self, delta: float, failure: float) -> float:
+        """Infinity: it was published without any noise.
+
+        Parameters
+        ----------
+        delta, failure : float
+            Of no influence.
+        """
+        del delta, failure
+        return inf
+
+
+def differences(first: Any, second: Any, name: str = "") -> list[str]:
+    """Names of the parts in which two objects differ; of objects, what a pickle would hold.
+
+    Sources of randomness are left out.
+
+    Parameters
+    ----------
+    first, second : object
+        To be compared, part by part.
+    name : str, default=''
+        Prefix of the names.
+    """
+    found: list[str] = []
+    _compare(first, second, name, found, set())
+    return found
+
+
+def _compare(a: Any, b: Any, name: str, found: list[str], seen: set[tuple[int, int]]) -> None:
+    if a is b or (id(a), id(b)) in seen:
+        return
+    seen.add((id(a), id(b)))
+    if isinstance(a, SecretNoise | np.random.Generator | np.random.RandomState):
+        return
+    if type(a) is not type(b):
+        found.append(f"{name} ({type(a).__name__} or {type(b).__name__})")
+    elif isinstance(a, np.ndarray) and a.dtype != object:
+        if a.dtype != b.dtype or a.shape != b.shape or a.tobytes() != b.tobytes():
+            found.append(name)
+    elif isinstance(a, np.ndarray):
+        _compare((a.shape, a.tolist()), (b.shape, b.tolist()), name, found, seen)
+    elif isinstance(a, Mapping):
+        if list(a) != list(b):
+            found.append(f"names in {name}")
+        for key in a:
+            if key in b:
+                part = f"{name}.{key}" if isinstance(key, str) else f"{name}[{key!r}]"
+                _compare(a[key], b[key], part.lstrip("."), found, seen)
+    elif isinstance(a, list | tuple):
+        if len(a) != len(b):
+            found.append(f"length of {name}")
+        for k, (one, other) in enumerate(zip(a, b, strict=False)):
+            _compare(one, other, f"{name}[{k}]", found, seen)
+    elif isinstance(a, float | np.floating):
+        if a != b and not (np.isnan(a) and np.isnan(b)):
+            found.append(name)
+    elif isinstance(a, str | bytes | int | complex | np.generic | frozenset | set | slice | type):
+        if a != b:
+            found.append(name)
+    else:
+        states = [_state(a), _state(b)]
+        if states[0] is not None or states[1] is not None:
+            _compare(states[0], states[1], name, found, seen)
+
+
+def _state(part: Any) -> Any:
+    """State that a pickle would hold; None of an object that cannot be pickled."""
+    try:
+        return part.__getstate__()
+    except (AttributeError, TypeError):
+        return None
