@@ -3,7 +3,7 @@
 import numpy as np
 from example_of_a_query import Example
 
-from skdp.privacy.queries.slope import SlopeQuery
+from skdp.privacy.queries.intercept_gradient import InterceptGradientQuery
 from skdp.privacy.queries.vertex import VertexQuery
 from skdp.problem.bounds import RowBounds, RowMap, TargetBounds
 from skdp.problem.losses import Logistic, Softmax, Squared
@@ -80,7 +80,7 @@ def random_slopes():
     rng = np.random.default_rng(22)
     for p in problems():
         for clip in (1e-6, 0.2, 50.0):
-            query = SlopeQuery(p, rng.normal(size=p.shape), clip)
+            query = InterceptGradientQuery(p, rng.normal(size=p.shape), clip)
             yield Example(query, rows(rng), targets(p, rng), rows(rng), targets(p, rng))
 
 
@@ -94,11 +94,11 @@ def crafted_slopes():
             p, w = Problem(loss, N, D, RowBounds(2.0, 1.0)), np.zeros((D + 1, 3))
             w[-1, 2] = -1e3
         for clip in (0.1, 0.4):
-            query = SlopeQuery(p, w, clip)
+            query = InterceptGradientQuery(p, w, clip)
             yield Example(query, X, at_the_clip(p, 0.0), X, at_the_clip(p, 1.0))
 
 
 EXAMPLES = {
     VertexQuery: (list(random_vertices()), list(crafted_vertices())),
-    SlopeQuery: (list(random_slopes()), list(crafted_slopes())),
+    InterceptGradientQuery: (list(random_slopes()), list(crafted_slopes())),
 }

@@ -15,7 +15,7 @@ from skdp.privacy.accounting.ledger import Ledger, Spend
 from skdp.privacy.adjacency import Adjacency
 from skdp.privacy.mechanisms.gumbel import GumbelMechanism
 from skdp.privacy.oracle import PrivateOracle
-from skdp.privacy.queries.slope import SlopeQuery
+from skdp.privacy.queries.intercept_gradient import InterceptGradientQuery
 from skdp.privacy.queries.vertex import VertexQuery
 from skdp.privacy.randomness import SeededNoise
 from skdp.privacy.rows.dense_rows import DenseRows
@@ -119,8 +119,8 @@ def test_slopes_that_are_not_clipped_are_caught(adjacency, monkeypatch):
     monkeypatch.setattr(
         Loss, "clipped_derivative", lambda self, y, z, bound: honest(self, y, z, np.inf)
     )
-    with pytest.raises(AssertionError, match="slope moved by"):
-        check_all(SlopeQuery, adjacency)
+    with pytest.raises(AssertionError, match="intercept_gradient moved by"):
+        check_all(InterceptGradientQuery, adjacency)
 
 
 @both_adjacencies
@@ -174,7 +174,7 @@ def receipt_of_a_solution():
 def check_every_step_is_paid_for():
     solution, ledger, transcript = receipt_of_a_solution()
     names = [name for name, *_ in transcript.entries]
-    assert names == ["slope", "vertex"] * solution.n_iter
+    assert names == ["intercept_gradient", "vertex"] * solution.n_iter
     charged = [event.query for event in ledger.receipt() for _ in range(event.count)]
     assert sorted(charged) == sorted(names)
     assert ledger.total == pytest.approx(ledger.limit, rel=1e-9)

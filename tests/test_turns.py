@@ -19,7 +19,7 @@ from skdp import (
 )
 from skdp.model_selection import DPGridSearchCV
 from skdp.preprocessing import DPStandardScaler
-from skdp.privacy.lock import in_turn
+from skdp.privacy.lock import run_locked
 from skdp.privacy.oracle import PrivateOracle
 
 RNG = np.random.default_rng(0)
@@ -128,7 +128,7 @@ def test_fits_that_overtake_each_other_are_caught(monkeypatch):
     def bug(model, method, call, **options):
         return call()
 
-    monkeypatch.setattr("skdp.estimators.base.in_turn", bug)
+    monkeypatch.setattr("skdp.estimators.base.run_locked", bug)
     with pytest.raises(AssertionError):
         check_receipt(monkeypatch)
 
@@ -175,7 +175,7 @@ def test_threads_that_begin_one_stream_begin_it_once(make):
 def test_a_bandit_is_not_fitted_twice_at_once():
     model = bandit()
     with ThreadPoolExecutor(1) as pool:
-        failure = in_turn(model, "fit", lambda: pool.submit(fit, model).exception())
+        failure = run_locked(model, "fit", lambda: pool.submit(fit, model).exception())
     assert "DPContextualBandit.fit was called while" in str(failure)
     assert not hasattr(model, "privacy_spent_")
     assert fit(model).act(X[:2]).shape == (2,)
@@ -184,7 +184,7 @@ def test_a_bandit_is_not_fitted_twice_at_once():
 def test_a_call_from_inside_of_a_call_is_refused_and_does_not_wait_for_itself():
     model = logistic()
     with pytest.raises(RuntimeError, match="partial_fit was called while"):
-        in_turn(model, "fit", lambda: model.partial_fit(X, Y))
+        run_locked(model, "fit", lambda: model.partial_fit(X, Y))
 
 
 def test_a_thread_that_comes_back_while_another_is_at_work_waits_like_others():
@@ -194,25 +194,25 @@ def test_a_thread_that_comes_back_while_another_is_at_work_waits_like_others():
         inside.set()
         assert go_on.wait(60)
 
-    in_turn(model, "partial_fit", lambda: None, waits=True)
+    run_locked(model, "partial_fit", lambda: None, waits=True)
     with ThreadPoolExecutor(2) as pool:
-        held = pool.submit(in_turn, model, "partial_fit", slow, waits=True)
+        held = pool.submit(run_locked, model, "partial_fit", slow, waits=True)
         assert inside.wait(60)
         threading.Timer(0.05, go_on.set).start()
-        assert in_turn(model, "partial_fit", lambda: 1, waits=True) == 1
+        assert run_locked(model, "partial_fit", lambda: 1, waits=True) == 1
         held.result()
 
 
 def test_an_interruption_at_any_line_leaves_nobody_locked_out():
     model = logistic()
-    in_turn(model, "fit", lambda: None)
+    run_locked(model, "fit", lambda: None)
     with Lines() as lines:
-        in_turn(model, "fit", lambda: None)
+        run_locked(model, "fit", lambda: None)
     assert lines.count > 5
     for at in range(1, lines.count + 1):
         with pytest.raises(KeyboardInterrupt), Lines(at):
-            in_turn(model, "fit", lambda: None)
-        assert in_turn(model, "fit", lambda: "free") == "free"
+            run_locked(model, "fit", lambda: None)
+        assert run_locked(model, "fit", lambda: "free") == "free"
 
 
 def test_a_stream_moves_to_a_file_between_two_calls(tmp_path):
@@ -225,7 +225,7 @@ def test_a_stream_moves_to_a_file_between_two_calls(tmp_path):
             assert "_session" in vars(model)
             return saved
 
-        in_turn(model, "partial_fit", busy).result()
+        run_locked(model, "partial_fit", busy).result()
     assert load_checkpoint(tmp_path / "stream").n_samples_seen_ == 5
 
 
@@ -242,7 +242,7 @@ def test_a_forked_child_does_not_wait_for_threads_of_its_parent():
         child.start()
         child.join()
 
-    in_turn(model, "fit", busy)
+    run_locked(model, "fit", busy)
     assert child.exitcode == 0
     assert spent.get() == pytest.approx(1.0)
     assert not hasattr(model, "privacy_spent_")

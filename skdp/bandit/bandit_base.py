@@ -16,7 +16,7 @@ from ..privacy.accounting.ledger import Ledger, PrivacySpent
 from ..privacy.adjacency import Adjacency
 from ..privacy.bandit_sessions.bandit_plans import Plan, StreamsPlan
 from ..privacy.bandit_sessions.session_factory import SESSIONS, open_session
-from ..privacy.lock import Home, in_turn
+from ..privacy.lock import ProcessGuard, run_locked
 from ..privacy.randomness import SecretNoise, public_generator, secret_noise
 from ..privacy.rows.reading import redacted
 from ..problem.bandit_problem import BanditProblem
@@ -116,7 +116,7 @@ class PrivateBandit(BudgetedEstimator, ABC):
         RuntimeError
             If another thread is fitting the same object. This call has read and spent nothing.
         """
-        return in_turn(self, "fit", lambda: self._fit(X, a, r))
+        return run_locked(self, "fit", lambda: self._fit(X, a, r))
 
     @final
     def partial_fit(self, X: Any, a: Any, r: Any) -> Self:
@@ -142,7 +142,7 @@ class PrivateBandit(BudgetedEstimator, ABC):
             If parameters or data are malformed, or there are more users than the horizon allows.
             Nothing has been learned from this call then.
         """
-        return in_turn(self, "partial_fit", lambda: self._go_on(X, a, r), waits=True)
+        return run_locked(self, "partial_fit", lambda: self._go_on(X, a, r), waits=True)
 
     @final
     def act(self, X: Any) -> np.ndarray:
@@ -167,7 +167,7 @@ class PrivateBandit(BudgetedEstimator, ABC):
         if hasattr(self, "_rule"):
             V = self._contexts(X, new=False)
         else:
-            V = in_turn(self, "act", lambda: self._first_contexts(X), waits=True)
+            V = run_locked(self, "act", lambda: self._first_contexts(X), waits=True)
         if not hasattr(self, "_public_rng"):
             self._public_rng = public_generator(None)
         chosen = self._rule.actions(self._problem.contexts.rows(V), self._turn, self._public_rng)
@@ -241,7 +241,7 @@ class PrivateBandit(BudgetedEstimator, ABC):
     @final
     def _needs_new_run(self, method: str) -> bool:
         """True if there is no stream to go on with, which is fine only before the first."""
-        if hasattr(self, "_session") and self._session.home.here:
+        if hasattr(self, "_session") and self._session.guard.in_own_process:
             return False
         if hasattr(self, "_rule"):
             raise ValueError(
@@ -451,7 +451,7 @@ class BanditStream:
         claim: SpendBound,
     ) -> None:
         self._plan, self._problem, self._noise = plan, problem, noise
-        self.home, self.claim = Home(), claim
+        self.guard, self.claim = ProcessGuard(), claim
         self._session = open_session(plan, problem, ledger, adjacency, noise)
 
     def feed(self, model: PrivateBandit, X: np.ndarray, arms: np.ndarray, y: np.ndarray) -> None:

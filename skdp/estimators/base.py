@@ -15,7 +15,7 @@ from sklearn.utils.validation import check_is_fitted, validate_data
 from ..federated import DaskSites
 from ..preconditioning import OPTIONS, Preconditioner
 from ..privacy.adjacency import Adjacency
-from ..privacy.lock import in_turn
+from ..privacy.lock import run_locked
 from ..privacy.randomness import SystemNoise, public_generator, secret_noise
 from ..privacy.rows.base import ResidentRows, RowStore
 from ..privacy.rows.chunked import ChunkedRows, Chunks
@@ -119,7 +119,7 @@ class PrivateLinearModel(SparseCoefficients, CallbackSupportMixin, FittedInParts
         If anything fails later, the model has no coefficients, ``privacy_spent_`` and
         ``privacy_ledger_`` say what has been spent, and so does a note on the exception.
         """
-        return in_turn(self, "fit", lambda: self._fit(X, y, sample_weight, groups))
+        return run_locked(self, "fit", lambda: self._fit(X, y, sample_weight, groups))
 
     @final
     def _fit(self, X: Any, y: Any, sample_weight: Any, groups: Any) -> Self:
@@ -171,7 +171,7 @@ class PrivateLinearModel(SparseCoefficients, CallbackSupportMixin, FittedInParts
     def _advance(self, X: Any, y: Any, classes: Any, sample_weight: Any) -> Self:
         """Take the rows of one call of ``partial_fit``, when the calls before have ended."""
         rows = X, y, classes, sample_weight
-        return in_turn(self, "partial_fit", lambda: self._go_on(*rows), waits=True)
+        return run_locked(self, "partial_fit", lambda: self._go_on(*rows), waits=True)
 
     @final
     def _go_on(self, X: Any, y: Any, classes: Any, sample_weight: Any) -> Self:
@@ -179,7 +179,7 @@ class PrivateLinearModel(SparseCoefficients, CallbackSupportMixin, FittedInParts
         session, progress = vars(self).get("_session"), vars(self).get("_progress")
         if progress is not None:
             progress.check_unchanged(self)
-        if session is None or not session.home.here:
+        if session is None or not session.guard.in_own_process:
             return self._begin(X, y, classes, sample_weight)
         self._charge(session.claim)
         encode = self._encoder_of_stream(classes, first=False)

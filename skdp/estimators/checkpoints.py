@@ -13,7 +13,7 @@ from typing import Any
 
 import numpy as np
 
-from ..privacy.lock import in_turn
+from ..privacy.lock import run_locked
 from ..privacy.randomness import SecretNoise, SeededNoise, SystemNoise
 
 __all__ = ["load_checkpoint", "save_checkpoint"]
@@ -62,7 +62,7 @@ def save_checkpoint(model: Any, path: str | os.PathLike[str]) -> None:
     >>> model.partial_fit(X[200:], y[200:]).n_samples_seen_
     300
     """
-    in_turn(model, "save_checkpoint", lambda: _move(model, path), waits=True)
+    run_locked(model, "save_checkpoint", lambda: _move(model, path), waits=True)
 
 
 def load_checkpoint(path: str | os.PathLike[str]) -> Any:
@@ -143,7 +143,7 @@ def _undamaged(content: bytes, path: Path) -> bytes:
 
 def _move(model: Any, path: str | os.PathLike[str]) -> None:
     session = vars(model).get("_session")
-    if session is None or not session.home.here:
+    if session is None or not session.guard.in_own_process:
         raise ValueError(
             f"save_checkpoint needs a model in the middle of a stream, got a "
             f"{type(model).__name__} that has none to go on with. Pickle it to keep its "

@@ -15,7 +15,7 @@ import numpy as np
 from ..privacy.accounting.gdp import mu
 from ..privacy.accounting.ledger import Ledger
 from ..privacy.adjacency import Adjacency
-from ..privacy.lock import Home
+from ..privacy.lock import ProcessGuard
 from ..privacy.randomness import SecretNoise, public_generator, secret_noise
 from ..privacy.rows.base import ResidentRows
 from ..privacy.rows.buffer import RowBuffer
@@ -51,7 +51,7 @@ class Session(ABC):
 
     Attributes
     ----------
-    home : Home
+    guard : ProcessGuard
         The process in which ``feed`` may be called.
     claim : SpendBound or None
         The most that any part may spend; None before a part was planned.
@@ -65,7 +65,7 @@ class Session(ABC):
     def __init__(self, noise: SecretNoise, public_rng: np.random.Generator) -> None:
         self.noise = noise
         self.public_rng = public_rng
-        self.home = Home()
+        self.guard = ProcessGuard()
         self.claim: SpendBound | None = None
         self.calls = SeenCalls()
 

@@ -37,7 +37,7 @@ from ..privacy.accounting.ledger import PrivacySpent
 from ..privacy.accounting.run_laws import NegativeBinomial, Poisson, RunLaw
 from ..privacy.accounting.searches import account_for
 from ..privacy.adjacency import Adjacency
-from ..privacy.lock import in_turn
+from ..privacy.lock import run_locked
 from ..privacy.randomness import public_generator, secret_generator, secret_noise, secret_uniform
 from ..privacy.row_scores import NoisyScoring, row_score
 from ..privacy.rows.chunked import Chunks
@@ -136,7 +136,7 @@ class PrivateSearch(ActsAsBest, BudgetedEstimator, ABC):
             If no run came to an end. What was set aside is spent then. Also if another thread is
             fitting the same object, before anything is spent.
         """
-        return in_turn(self, "fit", lambda: self._fit(X, y, sample_weight))
+        return run_locked(self, "fit", lambda: self._fit(X, y, sample_weight))
 
     @final
     def _fit(self, X: Any, y: Any, sample_weight: Any) -> Self:

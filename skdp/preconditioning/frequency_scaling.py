@@ -1,4 +1,4 @@
-"""Damp frequent features of sparse rows, by one noisy look at their mean."""
+"""Scale down frequent features of sparse rows, by a noisy mean of the rows."""
 
 from __future__ import annotations
 
@@ -32,8 +32,8 @@ class FrequencyScaling(Preconditioner):
     r"""Rows ``z = a x - a m`` with ``a_j = 1 / (1 + m_j / half)``, never written out densely.
 
     Much of the length of a row of text is in words that nearly every text holds. They say little
-    about the class, but their entries take up the norm bound, to which noise is proportional. One
-    noisy look at the mean m of the rows finds them: a feature whose noisy mean is below the largest
+    about the class, but their entries take up the norm bound, to which noise is proportional. A
+    noisy mean m of the rows finds them: a feature whose noisy mean is below the largest
     that noise alone would reach anywhere, ``sqrt(2 log d)`` standard deviations, has m_j = 0 and
     stays as it is; the others are damped and centred. Rows are then cut to half of the norm bound,
     which brings nearly all to one length.
@@ -44,7 +44,7 @@ class FrequencyScaling(Preconditioner):
     Parameters
     ----------
     share : float, default=0.07
-        Share of mu^2 for the look.
+        Share of mu^2 for the noisy mean.
     half : float, optional
         Mean at which a feature is halved, in units of the norm bound, > 0. By default 0.02 for two
         classes and 0.005 for more.

@@ -20,21 +20,21 @@ __all__ = ["IterativeWhitening"]
 
 # So that a row at the bound is not scaled down by rounding.
 _LONGER = 1 + 1e-9
-# Half the spectral norm of the noise, from where a look would be more noise than answer.
+# Half the spectral norm of the noise, from where an estimate would be more noise than answer.
 _DROWNED = 0.5
-# Share of what all looks may cost for the one look in coordinates that are known.
-_SHARE_OF_A_FURTHER_LOOK = 0.125
+# Share of the cost of all iterations for the one iteration in coordinates that are known.
+_SHARE_OF_A_FURTHER_ITERATION = 0.125
 
 
 @dataclass(frozen=True)
 class IterativeWhitening(Preconditioner):
     r"""Moments asked for repeatedly, each time in the coordinates released so far.
 
-    The noise of a look is isotropic in the coordinates in which it is asked, and as large as the
-    rows' norm bound squared. In coordinates where the rows are already nearly white, rows are only
+    The noise of an iteration is isotropic in its coordinates, and as large as the rows' norm bound
+    squared. In coordinates where the rows are already nearly white, rows are only
     as long as the root of the number of directions that stand out of the noise, and the noise is
-    small beside every eigenvalue, so the next look resolves what the one before could not. Each
-    look multiplies the coordinates by ``U diag(ev + lam)^{-1/2}``, where ``U, ev`` is the spectrum
+    small beside every eigenvalue, so the next iteration resolves what the last could not. Each
+    one multiplies the coordinates by ``U diag(ev + lam)^{-1/2}``, where ``U, ev`` is the spectrum
     of the answer and ``lam`` half the expected spectral norm of its noise.
 
     The map that results is linear and leaves rows as long as they are, so a linear model after it
@@ -42,27 +42,27 @@ class IterativeWhitening(Preconditioner):
     form, with the same meaning in the user's coordinates.
 
     Where coordinates are known from other rows of the same kind, as in the later parts of a stream,
-    one look in those is enough, for an eighth of the share.
+    one iteration in those is enough, for an eighth of the share.
 
     Parameters
     ----------
     share : float, default=0.4
-        Share of mu^2 for all looks together.
-    looks : int, default=3
-        Number of looks. Further ones are left out, and cost nothing, if noise would drown them.
+        Share of mu^2 for all iterations together.
+    iterations : int, default=3
+        Number of iterations. Later ones are left out, and cost nothing, if noise would drown them.
     row_clip : float, default=2.0
         Rows longer than this many times the root of the effective dimension are scaled down to it
-        during the second and later looks.
+        from the second iteration on.
     least : float, default=100.0
-        If the number of rows times mu is smaller, there are no looks and the problem stays as it
-        is: noise would hide what there is to learn about the coordinates.
+        If the number of rows times mu is smaller, there are none and the problem stays as it is:
+        noise would hide what there is to learn about the coordinates.
     shrink : bool, default=False
         Whether to take off the spread of eigenvalues that noise alone brings about, which leaves
         directions alike where noise hides how they differ.
     """
 
     share: float = 0.4
-    looks: int = 3
+    iterations: int = 3
     row_clip: float = 2.0
     least: float = 100.0
     shrink: bool = False
@@ -84,19 +84,19 @@ class IterativeWhitening(Preconditioner):
             if not self.acts(problem, budget.mu, known=False):
                 return problem
             matrix, effective = np.eye(p), 1.0
-            spends = budget.fraction(self.share).split(self.looks)
+            spends = budget.fraction(self.share).split(self.iterations)
         else:
             matrix, effective = _matrix_of(known, bounds.intercept_value), _squared(known, p)
-            spends = [budget.fraction(_SHARE_OF_A_FURTHER_LOOK * self.share).whole()]
-        look, sd = problem, 0.0
+            spends = [budget.fraction(_SHARE_OF_A_FURTHER_ITERATION * self.share).whole()]
+        current, sd = problem, 0.0
         for k, spend in enumerate(spends):
             if k > 0 or known is not None:
                 norm = self.row_clip * sqrt(effective)
                 # Noise grows with the square of the norm; eigenvalues are now 1 at most.
-                if _ridge(sd * (norm / look.row_norm) ** 2, p) > _DROWNED:
+                if _ridge(sd * (norm / current.row_norm) ** 2, p) > _DROWNED:
                     break
-                look = self._mapped(problem, matrix, norm)
-            answer, sd = oracle.for_problem(look).second_moments(full=True, spend=spend)
+                current = self._mapped(problem, matrix, norm)
+            answer, sd = oracle.for_problem(current).second_moments(full=True, spend=spend)
             values, vectors = np.linalg.eigh(answer)
             ridge = _ridge(sd, p)
             values = np.maximum(_shrunk(values, ridge) if self.shrink else values, 0.0)

@@ -1,4 +1,4 @@
-"""Centre, scale and, where it is worth it, whiten the rows by one noisy look at their moments."""
+"""Centre, scale and, where it is worth it, whiten the rows by their noisy moments."""
 
 from __future__ import annotations
 
@@ -29,19 +29,19 @@ class Whitening(Preconditioner):
     """Rows in coordinates of about equal size, and clipped to their typical length there.
 
     Gaussian noise is isotropic, so it hurts least where the signal is. A row whose length is
-    mostly the common mean, or one long feature, spends its sensitivity on nothing. One noisy look
-    at the second moments of ``[x, R]`` gives mean and variances; with enough data also the
-    covariance C of the scaled features, whose inverse fourth root (with a ridge at the level of
-    its noise) makes directions more alike without blowing up those that are all noise.
+    mostly the common mean, or one long feature, spends its sensitivity on nothing. Noisy
+    second moments of ``[x, R]`` give mean and variances; with enough data also the covariance C of
+    the scaled features, whose inverse fourth root (with a ridge at the level of its noise) makes
+    directions more alike without blowing up those that are all noise.
 
     Parameters
     ----------
     share : float, default=0.1
-        Share of mu^2 for the look.
+        Share of mu^2 for the noisy moments.
     full : bool, optional
         Whether to use the full covariance, or only to centre and scale, which takes memory for a
         few rows only. By default full where its eigenvalues are resolved: ``n mu >= 100 sqrt(d)``
-        for the mu of the look, d <= 500. Then also neither, at no cost, where not even the mean
+        for the mu of the answer, d <= 500. Then also neither, at no cost, where not even the mean
         is resolved: ``n mu < 2 sqrt(d)``.
     """
 
@@ -51,8 +51,8 @@ class Whitening(Preconditioner):
     def acts(self, problem: Problem, mu: float, *, known: bool) -> bool:
         """Tell whether noise would leave something to learn about the coordinates."""
         del known
-        look = sqrt(self.share) * mu
-        return self.full is not None or problem.n_samples * look >= _LEAST * sqrt(
+        mu_of_moments = sqrt(self.share) * mu
+        return self.full is not None or problem.n_samples * mu_of_moments >= _LEAST * sqrt(
             problem.n_features
         )
 
@@ -65,16 +65,16 @@ class Whitening(Preconditioner):
     ) -> Problem:
         del known
         budget = oracle.budget
-        look = budget.fraction(self.share)
+        portion = budget.fraction(self.share)
         n, d, R = problem.n_samples, problem.n_features, problem.bounds.data_norm
         full = self.full
         if full is None:
             if not self.acts(problem, budget.mu, known=False):
                 return problem
-            full = d <= _MOST_FEATURES and n * look.mu >= _RESOLVED * sqrt(d)
+            full = d <= _MOST_FEATURES and n * portion.mu >= _RESOLVED * sqrt(d)
         # [x, R]: the last column of its second moments is R times the mean.
         asked = replace(problem, bounds=replace(problem.bounds, intercept_value=R))
-        moments, sd = oracle.for_problem(asked).second_moments(full=full, spend=look.whole())
+        moments, sd = oracle.for_problem(asked).second_moments(full=full, spend=portion.whole())
         squares, mean = (np.diag(moments), moments[d]) if full else moments
         squares, mean = squares[:d], mean[:d] / R
         length = float(mean @ mean)

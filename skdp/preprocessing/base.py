@@ -15,7 +15,7 @@ from sklearn.utils.validation import check_is_fitted, validate_data
 from ..privacy.accounting.events import Event
 from ..privacy.accounting.ledger import Ledger, PrivacySpent
 from ..privacy.adjacency import Adjacency
-from ..privacy.lock import in_turn
+from ..privacy.lock import run_locked
 from ..privacy.oracle import Oracle
 from ..privacy.oracle_factory import open_oracle
 from ..privacy.randomness import secret_noise
@@ -190,7 +190,7 @@ class PrivateTransformer(Transformer, ABC):
         and so does a note on the exception.
         """
         del y
-        return in_turn(self, "fit", lambda: self._fit(X))
+        return run_locked(self, "fit", lambda: self._fit(X))
 
     @final
     def _fit(self, X: Any) -> Self:

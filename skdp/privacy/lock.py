@@ -1,4 +1,4 @@
-"""One call at a time for each object that learns.
+"""Locks: one call at a time for each object that learns, in the process where it began.
 
 Two fits of one object at once would each write what they publish into the same attributes: the
 model of one would stand beside the receipt of the other, and a call that fails would restore what
@@ -17,15 +17,15 @@ from threading import Lock, get_ident
 from typing import Any, TypeVar, final
 from weakref import WeakKeyDictionary
 
-__all__ = ["Home", "in_turn"]
+__all__ = ["ProcessGuard", "run_locked"]
 
 
 T = TypeVar("T")
 
 
 @final
-class _Turn:
-    """Lock state: the thread that holds the lock."""
+class _ModelLock:
+    """Lock of an object, and the thread that holds it."""
 
     def __init__(self) -> None:
         self.lock = Lock()
@@ -33,10 +33,10 @@ class _Turn:
 
 
 # Not attributes of the objects, which are copied, pickled and compared.
-_turns: WeakKeyDictionary[Any, _Turn] = WeakKeyDictionary()
+_locks: WeakKeyDictionary[Any, _ModelLock] = WeakKeyDictionary()
 
 
-def in_turn(model: Any, method: str, call: Callable[[], T], *, waits: bool = False) -> T:
+def run_locked(model: Any, method: str, call: Callable[[], T], *, waits: bool = False) -> T:
     """Make a call that changes an object when nobody else is changing it.
 
     Parameters
@@ -61,8 +61,8 @@ def in_turn(model: Any, method: str, call: Callable[[], T], *, waits: bool = Fal
     RuntimeError
         If another call is at work on the object and this one does not wait, or was made by it.
     """
-    turn = _turns.get(model) or _turns.setdefault(model, _Turn())
-    if turn.lock.locked() and not (waits and turn.thread != get_ident()):
+    held = _locks.get(model) or _locks.setdefault(model, _ModelLock())
+    if held.lock.locked() and not (waits and held.thread != get_ident()):
         raise RuntimeError(
             f"{type(model).__name__}.{method} was called while another call is fitting the same "
             "object, and one would have overwritten the model and the receipt of the other. Fit "
@@ -71,25 +71,25 @@ def in_turn(model: Any, method: str, call: Callable[[], T], *, waits: bool = Fal
     # In one line: an interruption at the beginning of a line, after the call and before the lock is
     # opened, would leave it locked for good. Within a line there is none at such a place.
     # fmt: off
-    with turn.lock: return _marked(turn, call)  # noqa: E701
+    with held.lock: return _marked(held, call)  # noqa: E701
     # fmt: on
 
 
-def _marked(turn: _Turn, call: Callable[[], T]) -> T:
-    turn.thread = get_ident()
+def _marked(held: _ModelLock, call: Callable[[], T]) -> T:
+    held.thread = get_ident()
     try:
         return call()
     finally:
-        turn.thread = None
+        held.thread = None
 
 
 if hasattr(os, "register_at_fork"):
     # Threads of the parent are not there to end what they have begun.
-    os.register_at_fork(after_in_child=_turns.clear)
+    os.register_at_fork(after_in_child=_locks.clear)
 
 
-class Home:
-    """The process in which a stream lives.
+class ProcessGuard:
+    """Guard of a stream against use in a forked child.
 
     A forked child has a copy of all that its parent holds, and both would ask about the rows that
     wait, each for the whole budget.
@@ -101,9 +101,9 @@ class Home:
         self._process = os.getpid()
 
     @property
-    def here(self) -> bool:
+    def in_own_process(self) -> bool:
         """Tell whether this is the process of the stream, not a child forked from it."""
         return self._process == os.getpid()
 
-    def __reduce__(self) -> tuple[type[Home], tuple[()]]:
-        return Home, ()
+    def __reduce__(self) -> tuple[type[ProcessGuard], tuple[()]]:
+        return ProcessGuard, ()

@@ -29,6 +29,7 @@ from .queries.gradient import GradientNormQuery, GradientQuery
 from .queries.gradient_difference import GradientDifferenceQuery
 from .queries.gradient_sizes import GradientAndShareQuery, GradientSizesQuery
 from .queries.histogram import Histogrammed, HistogramQuery
+from .queries.intercept_gradient import InterceptGradientQuery
 from .queries.moments import MomentsQuery
 from .queries.normal_equations import NormalEquationsQuery
 from .queries.perturbed_minimum import PerturbedMinimumQuery
@@ -37,7 +38,6 @@ from .queries.row_means import RowMeansQuery
 from .queries.sampled_difference import SampledDifferenceQuery
 from .queries.selection import SelectionQuery
 from .queries.site_gradients import SampledSiteGradientsQuery, SiteGradientsQuery, SiteRequest
-from .queries.slope import SlopeQuery
 from .queries.total_weight import TotalWeightQuery
 from .queries.vertex import VertexQuery
 from .randomness import SecretNoise
@@ -285,12 +285,14 @@ class Oracle(ABC):
         return int(self._release(query, spend)[0])
 
     @final
-    def slope(self, w: np.ndarray, *, spend: Spend, clip: float, shrunk: float = 1.0) -> np.ndarray:
+    def intercept_gradient(
+        self, w: np.ndarray, *, spend: Spend, clip: float, shrunk: float = 1.0
+    ) -> np.ndarray:
         """Noisy mean derivative of the loss in its scores, (K,), rows clipped to ``clip``.
 
-        In units of the largest class weight; see :class:`SlopeQuery`.
+        In units of the largest class weight; see :class:`InterceptGradientQuery`.
         """
-        return self._release(SlopeQuery(self._current(), w, clip, shrunk), spend)
+        return self._release(InterceptGradientQuery(self._current(), w, clip, shrunk), spend)
 
     @final
     def residual_quantile(

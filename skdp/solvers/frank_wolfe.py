@@ -422,7 +422,9 @@ def _by_vertices(problem: Problem, oracle: Oracle, ways: Ways, walking: Walking)
     start, warm = w[:d].copy(), problem.initial is not None and bool(w[:d].any())
     for t in range(walking.steps):
         if constant:
-            slope = oracle.slope(w, spend=spends[2 * t], clip=slope_clip, shrunk=shrunk)
+            slope = oracle.intercept_gradient(
+                w, spend=spends[2 * t], clip=slope_clip, shrunk=shrunk
+            )
             w[-1] -= slope.reshape(w[-1:].shape)[0] / (loss.smoothness * constant)
             shrunk = 1.0
         index = oracle.vertex(

@@ -119,9 +119,8 @@ def test_full_refuses_what_it_cannot_condition(options, rows, complaint):
 
 
 def test_looks_and_solver_take_hyperparameters():
-    model = regression(precondition=IterativeWhitening(looks=1), solver=TrackedGD(steps=30)).fit(
-        X, Y
-    )
+    whitening = IterativeWhitening(iterations=1)
+    model = regression(precondition=whitening, solver=TrackedGD(steps=30)).fit(X, Y)
     counts = dict.fromkeys(CONDITIONED, 0)
     for event in model.privacy_ledger_:
         counts[event.query] += event.count

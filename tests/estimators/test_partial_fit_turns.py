@@ -100,7 +100,7 @@ def test_threads_that_do_not_wait_for_each_other_are_caught(monkeypatch):
     def bug(model, method, call, **options):
         return call()
 
-    monkeypatch.setattr("skdp.estimators.base.in_turn", bug)
+    monkeypatch.setattr("skdp.estimators.base.run_locked", bug)
     with pytest.raises(AssertionError):
         check_threads(monkeypatch)
 

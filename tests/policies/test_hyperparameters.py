@@ -21,7 +21,8 @@ WRONG = [
     (HDBPolicy, {"solver": GD()}),
     (SparsePolicy, {"clip": True}),
     (SparsePolicy, {"growth": np.nan}),
-    *((kind, {"clip": 1e-300}) for kind in (GDPolicy, HDBPolicy, SparsePolicy)),
+    (HDBPolicy, {"stream_clip": 1e-300}),
+    *((kind, {"clip": 1e-300}) for kind in (GDPolicy, SparsePolicy)),
 ]
 
 
@@ -34,14 +35,17 @@ def test_what_makes_no_sense_is_refused_by_name(kind, given):
     assert not hasattr(bandit, "privacy_spent_")
 
 
+NAMES = {GDPolicy: "clip", HDBPolicy: "stream_clip", SparsePolicy: "clip"}
+
+
 @pytest.mark.filterwarnings("ignore:DPContextualBandit has 3 users:UserWarning")
-@pytest.mark.parametrize("kind", [GDPolicy, HDBPolicy, SparsePolicy])
-def test_single_precision_does_not_reach_sensitivities_and_noise(kind):
-    policy = kind(clip=np.float32(1e-38))
-    assert type(policy.clip) is float
-    assert type(policy.set_params(clip=np.float32(1e-44)).clip) is float
+@pytest.mark.parametrize(("kind", "name"), NAMES.items())
+def test_single_precision_does_not_reach_sensitivities_and_noise(kind, name):
+    policy = kind(**{name: np.float32(1e-38)})
+    assert type(getattr(policy, name)) is float
+    assert type(getattr(policy.set_params(**{name: np.float32(1e-44)}), name)) is float
     bandit = DPContextualBandit([0, 1], policy=policy, data_norm=1.0, feature_bound=1.0)
     bandit.fit(np.eye(3), [0, 1, 0], [1.0, 0.0, 1.0])
-    assert clone(bandit).policy.clip == policy.clip
+    assert getattr(clone(bandit).policy, name) == getattr(policy, name)
     (event,) = bandit.privacy_ledger_
     assert type(event.sensitivity) is type(event.noise_scale) is float

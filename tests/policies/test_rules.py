@@ -4,7 +4,7 @@ contexts."""
 import numpy as np
 import pytest
 
-from skdp.bandit.policies.choices import Greedy, Preselecting, TakingTurns, Thompson
+from skdp.bandit.policies.choices import Greedy, Preselecting, RoundRobin, Thompson
 
 RNG = np.random.default_rng(0)
 K, P, N = 3, 4, 500
@@ -23,7 +23,7 @@ def test_greedy_takes_the_largest_score():
 
 @pytest.mark.parametrize("each", [1, 4])
 def test_turns_go_on_from_call_to_call(each):
-    rule = TakingTurns(W, each)
+    rule = RoundRobin(W, each)
     together = rule.actions(V, 0, public_rng())
     np.testing.assert_array_equal(together, np.arange(N) // each % K)
     parts = [rule.actions(V[i : i + 7], i, public_rng()) for i in range(0, N, 7)]

@@ -131,7 +131,7 @@ def test_a_second_look_resolves_what_the_first_one_cannot():
     def curvatures(looks):
         worst = []
         for seed in range(5):
-            done, _ = prepared(IterativeWhitening(looks=looks), epsilon=4.0, seed=seed)
+            done, _ = prepared(IterativeWhitening(iterations=looks), epsilon=4.0, seed=seed)
             Z = mapped_rows(done)
             worst.append(np.linalg.eigvalsh(Z.T @ Z / N)[0])
         return np.mean(worst)

@@ -112,7 +112,9 @@ def test_directions_that_noise_hides_are_treated_alike_if_asked_to():
 
     def ratio(**options):
         oracle, _ = oracle_for(task, epsilon=1e-2)
-        matrix = IterativeWhitening(least=0.0, looks=1, **options).prepare(task, oracle, PUBLIC_RNG)
+        matrix = IterativeWhitening(least=0.0, iterations=1, **options).prepare(
+            task, oracle, PUBLIC_RNG
+        )
         values = np.linalg.svd(matrix.bounds.row_map.jacobian(), compute_uv=False)
         return values.max() / values.min()
 

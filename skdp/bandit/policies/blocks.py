@@ -12,7 +12,7 @@ from ...privacy.bandit_sessions.bandit_plans import MomentPlan, Plan
 from ...problem.bandit_problem import BanditProblem
 from ...validation import check_numbers, shown
 from .base import LEAST_GROWTH, Policy, growing_blocks, zero_weights
-from .choices import Greedy, Rule, TakingTurns, Thompson
+from .choices import Greedy, RoundRobin, Rule, Thompson
 
 if TYPE_CHECKING:
     from ...privacy.bandit_sessions.arm_moments import ArmMoments, MomentSession
@@ -91,7 +91,7 @@ class BlocksPolicy(Policy):
 
     def start(self, problem: BanditProblem) -> tuple[Rule, Any]:
         """Every arm in turn."""
-        return TakingTurns(zero_weights(problem)), None
+        return RoundRobin(zero_weights(problem)), None
 
     def learn(self, problem: BanditProblem, session: ArmSession, memory: Any) -> tuple[Rule, Any]:
         """Ridge regression from noisy moments."""

@@ -11,7 +11,7 @@ from dataclasses import dataclass
 
 import numpy as np
 
-__all__ = ["Greedy", "Preselecting", "Rule", "TakingTurns", "Thompson"]
+__all__ = ["Greedy", "Preselecting", "RoundRobin", "Rule", "Thompson"]
 
 # Entries of the products that exploration makes at once.
 _ENTRIES = 1 << 21
@@ -59,8 +59,8 @@ class Greedy(Rule):
 
 
 @dataclass(frozen=True, eq=False)
-class TakingTurns(Rule):
-    """Every arm in turn, ``each`` users to each, whatever their contexts.
+class RoundRobin(Rule):
+    """Round-robin: ``each`` users to every arm in turn, whatever their contexts.
 
     Parameters
     ----------

@@ -16,7 +16,7 @@ from ...problem.constraints import L1Ball
 from ...problem.problem import Problem
 from ...validation import check_integers, check_numbers, shown
 from .base import Policy, toward, zero_weights
-from .choices import Preselecting, Rule, TakingTurns
+from .choices import Preselecting, RoundRobin, Rule
 
 if TYPE_CHECKING:
     from ...privacy.bandit_sessions.base import ArmSession
@@ -126,7 +126,7 @@ class HDBPolicy(Policy):
         """Every arm to its forced users in turn."""
         w = zero_weights(problem)
         steps = np.zeros(problem.n_arms, dtype=np.intp)
-        return TakingTurns(w, self._forced(problem)), _Memory(w, w, w, steps)
+        return RoundRobin(w, self._forced(problem)), _Memory(w, w, w, steps)
 
     def learn(self, problem: BanditProblem, session: ArmSession, memory: Any) -> tuple[Rule, Any]:
         """One step of every arm whose turn it is, or the weights that the solver has released."""
@@ -145,7 +145,7 @@ class HDBPolicy(Policy):
     def _rule(self, problem: BanditProblem, seen: int, now: _Memory) -> Rule:
         forced = self._forced(problem)
         if seen < forced * problem.n_arms:
-            return TakingTurns(now.w, forced)
+            return RoundRobin(now.w, forced)
         margin = inf if self.margin is None else self.margin / 2
         return Preselecting(now.w, now.first, margin)
 

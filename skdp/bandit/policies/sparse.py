@@ -13,7 +13,7 @@ from ...privacy.bandit_sessions.bandit_plans import Plan, SelectionPlan
 from ...problem.bandit_problem import BanditProblem
 from ...validation import check_numbers, shown
 from .base import LEAST_GROWTH, Average, Policy, growing_blocks, toward, zero_weights
-from .choices import Greedy, Rule, TakingTurns
+from .choices import Greedy, RoundRobin, Rule
 
 if TYPE_CHECKING:
     from ...privacy.bandit_sessions.base import ArmSession
@@ -87,7 +87,7 @@ class SparsePolicy(Policy):
     def start(self, problem: BanditProblem) -> tuple[Rule, Any]:
         """Every arm in turn."""
         w = zero_weights(problem)
-        return TakingTurns(w), Average(w)
+        return RoundRobin(w), Average(w)
 
     def learn(self, problem: BanditProblem, session: ArmSession, memory: Any) -> tuple[Rule, Any]:
         """Frank-Wolfe, average, act greedily."""

@@ -16,7 +16,7 @@ from ..rows.base import RowStore
 from ..rows.row_blocks import BoundedBlock
 from .base import GaussianQuery, GumbelQuery
 from .gradient import GradientQuery
-from .slope import relatively_weighted
+from .intercept_gradient import relatively_weighted
 
 __all__ = ["StreamScoresQuery", "StreamTerm", "StreamTermQuery"]
 

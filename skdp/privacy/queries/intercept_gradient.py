@@ -17,14 +17,14 @@ from ..rows.row_blocks import BoundedBlock
 from .base import GaussianQuery
 from .gradient import GradientQuery
 
-__all__ = ["SlopeQuery"]
+__all__ = ["InterceptGradientQuery"]
 
 _LEAST_CLIP, _LARGEST_SUM = 1e-140, 1e300
 
 
 @dataclass(frozen=True, eq=False)
-class SlopeQuery(GaussianQuery):
-    r"""``1/n sum_i v_i c_i/max(c) [l'(y_i, <w, x~_i>)]_clip``: the slope along the intercept.
+class InterceptGradientQuery(GaussianQuery):
+    r"""``1/n sum_i v_i c_i/max(c) [l'(y_i, <w, x~_i>)]_clip``: the gradient along the intercept.
 
     It has K entries, far fewer than a gradient, and its noise does not grow with the rows.
 
@@ -48,7 +48,7 @@ class SlopeQuery(GaussianQuery):
     - The bound holds whatever the rows, the targets and w.
     """
 
-    name: ClassVar[str] = "slope"
+    name: ClassVar[str] = "intercept_gradient"
 
     problem: Problem
     w: np.ndarray
