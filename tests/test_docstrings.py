@@ -137,6 +137,52 @@ def test_a_docstring_that_begins_with_a_clause_is_noticed(line):
     assert NO_BEGINNING.match(found)
 
 
+CLIP = (
+    "bound on the derivative of the loss of a row of full norm, that is, on a row's gradient in "
+    "units of ``row_norm * max_weight``"
+)
+
+
+def described(docstring, name):
+    """Text of a parameter in a numpydoc docstring, in one line; empty if it is not there."""
+    entry = re.search(rf"(?m)^{name} : .*\n((?:    .*\n?)+)", inspect.cleandoc(docstring))
+    return " ".join(entry[1].split()) if entry else ""
+
+
+def words_of_clip(kinds):
+    """Descriptions of the parameter ``clip`` of classes that have one."""
+    takes = {kind: signature_parameters(kind) for kind in kinds}
+    return {
+        kind.__name__: described(kind.__doc__, "clip")
+        for kind, names in takes.items()
+        if "clip" in names
+    }
+
+
+def test_clip_is_worded_alike_in_every_solver_and_in_the_glossary():
+    found = words_of_clip(skdp.solvers.SOLVERS.values())
+    assert len(found) > 9
+    assert [name for name, text in found.items() if not text.lower().startswith(CLIP)] == []
+    page = (ROOT.parent / "docs" / "glossary.md").read_text().replace("`", "")
+    assert CLIP.replace("`", "") in page.lower()
+
+
+def test_another_wording_of_clip_is_noticed():
+    class Other:
+        """Solver.
+
+        Parameters
+        ----------
+        clip : float
+            Bound on the gradient of a row.
+        """
+
+        def __init__(self, clip):
+            self.clip = clip
+
+    assert not words_of_clip([Other])["Other"].lower().startswith(CLIP)
+
+
 def planted(first, *rest, key=None):
     """Do nothing.
 

@@ -65,7 +65,7 @@ def strict_checks() -> Iterator[None]:
 
 
 def redacted(check: Callable[..., Any], *args: Any, **options: Any) -> Any:
-    """Call a function that validates data, vigilantly, with errors that quote no entries.
+    """Call a function that validates data under strict checks, with errors that quote no entries.
 
     Messages of numpy and scikit-learn show entries that they refuse, in more ways than can be
     listed, and messages end up in logs that fewer people guard than the data. So those alone are
