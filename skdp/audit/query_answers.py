@@ -1,7 +1,7 @@
 """Likelihoods of the answers to queries, by the mechanism that answers.
 
 Here are also those of two mechanisms whose noise enters the computation: by rows that are drawn in
-secret, and by a random slope.
+secret, and by a random linear term.
 """
 
 from __future__ import annotations
@@ -102,7 +102,7 @@ class SampledAnswer(Answer):
 @final
 @dataclass(frozen=True, eq=False)
 class MinimumAnswer(Answer):
-    """The minimiser of an objective with a random slope.
+    """The minimiser of an objective with a random linear term.
 
     Its density is that of the slope for which it is the minimiser, times a Jacobian, which is left
     out here, as is the noise on the output: both are a small part of what is charged.
@@ -139,7 +139,7 @@ class MinimumAnswer(Answer):
         return self.mechanism.randomize(np.stack(found, axis=-1), noise)
 
     def coordinates(self, which: int) -> np.ndarray:
-        """The slope at what was published."""
+        """The gradient at the published point, which the random linear term balances."""
         return np.ravel(self._slope(self.given, which))
 
     @property

@@ -16,7 +16,7 @@ from ..privacy.accounting.calculus import Calculus, GaussianDP, ZeroConcentrated
 from ..privacy.accounting.ledger import PrivacySpent
 from ..privacy.adjacency import Adjacency
 from ..privacy.rows.reading import strict_checks
-from ..report.verdicts import TABLE, fitted_parts, problems_of, spends, walk
+from ..report.verdicts import TABLE, fitted_parts, nested_estimators, problems_of, spends
 from ..validation import check_parameters
 
 __all__ = [
@@ -108,7 +108,7 @@ def check_steps(who: str, estimator: Any) -> list[str]:
     refused, leaks = problems_of(estimator)
     refused += [
         f"{name} fits its parts a number of times that is not known beforehand"
-        for name, part in walk(estimator, type(estimator).__name__)
+        for name, part in nested_estimators(estimator, type(estimator).__name__)
         if type(part) in TABLE and TABLE[type(part)].composed and not TABLE[type(part)].once
     ]
     if refused:

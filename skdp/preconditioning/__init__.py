@@ -1,4 +1,4 @@
-"""Conditioning: a private stage before the solver, one kind a file."""
+"""Preconditioning: a private stage before the solver, one kind a file."""
 
 from .base import Preconditioner
 from .class_prior import asks_for_counts, balancing_offset, with_class_prior

@@ -1,4 +1,4 @@
-"""Base of conditioners: stages before the solver that choose public coordinates for rows."""
+"""Base of preconditioners: stages before the solver that choose public coordinates for rows."""
 
 from __future__ import annotations
 
@@ -31,7 +31,7 @@ class Preconditioner(ABC):
 
     @final
     def check(self, problem: Problem) -> None:
-        """Refuse a problem that cannot be conditioned, before anything is charged.
+        """Refuse a problem that cannot be preconditioned, before anything is charged.
 
         Parameters
         ----------

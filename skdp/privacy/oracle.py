@@ -73,7 +73,7 @@ class ColumnMoments(NamedTuple):
 
 
 class Oracle(ABC):
-    """Turns named queries into queries. Holds no rows.
+    """Interface of solvers to the rows: one method for each kind of query. Holds no rows.
 
     Parameters
     ----------

@@ -9,7 +9,7 @@ from ..privacy.accounting.ledger import PrivacySpent
 from .composition import common_adjacency, compose
 from .open_budgets import BudgetedEstimator
 from .receipts import Receipt
-from .verdicts import TABLE, Verdict, fitted_parts, verdict_of, walk, warn_of
+from .verdicts import TABLE, Verdict, fitted_parts, nested_estimators, verdict_of, warn_of
 
 __all__ = ["TotalSpent", "privacy_spent"]
 
@@ -148,7 +148,7 @@ class _Found:
         if thing._read_classes:
             self.leaks.append(f"{who} has read the set of classes off y; pass classes=[...]")
         # A search has fitted its template many times.
-        for name, part in walk(getattr(thing, "estimator", None), f"{who}.estimator"):
+        for name, part in nested_estimators(getattr(thing, "estimator", None), f"{who}.estimator"):
             self._note(verdict_of(part), name)
 
     def _note(self, verdict: Verdict, who: str) -> None:

@@ -79,10 +79,10 @@ __all__ = [
     "Verdict",
     "check_composed",
     "fitted_parts",
+    "nested_estimators",
     "problems_of",
     "spends",
     "verdict_of",
-    "walk",
     "warn_of",
 ]
 
@@ -190,7 +190,7 @@ def fitted_parts(estimator: Any) -> list[tuple[str, Any]] | None:
     return (entry.fitted or entry.parts)(estimator)
 
 
-def walk(estimator: Any, who: str) -> Iterator[tuple[str, Any]]:
+def nested_estimators(estimator: Any, who: str) -> Iterator[tuple[str, Any]]:
     """All estimators in a composed one, itself first, each under the path that names it.
 
     Parameters
@@ -208,7 +208,7 @@ def walk(estimator: Any, who: str) -> Iterator[tuple[str, Any]]:
     yield who, estimator
     entry = TABLE.get(type(estimator))
     for name, part in entry.parts(estimator) or [] if entry else []:
-        yield from walk(part, f"{who}.{name}")
+        yield from nested_estimators(part, f"{who}.{name}")
 
 
 def problems_of(estimator: Any) -> tuple[list[str], list[str]]:
@@ -219,7 +219,10 @@ def problems_of(estimator: Any) -> tuple[list[str], list[str]]:
     estimator : object
         Not fitted.
     """
-    found = [(name, verdict_of(part)) for name, part in walk(estimator, type(estimator).__name__)]
+    found = [
+        (name, verdict_of(part))
+        for name, part in nested_estimators(estimator, type(estimator).__name__)
+    ]
     said = {kind: [f"{n} {v.why}" for n, v in found if v.kind == kind] for kind in _BAD}
     return said["refused"], said["leaks"]
 

@@ -1,4 +1,4 @@
-"""One shot for two classes: the minimiser of an objective with a random slope."""
+"""Objective perturbation: one query, the minimiser with a random linear term; two classes."""
 
 from __future__ import annotations
 

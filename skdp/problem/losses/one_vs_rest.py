@@ -15,7 +15,7 @@ __all__ = ["OneVsRest"]
 
 @dataclass(frozen=True)
 class OneVsRest(Loss):
-    """``sum_k loss(1[y = k], z_k)`` with y in {0, ..., K - 1}: K queries about one row.
+    """``sum_k loss(1[y = k], z_k)`` with y in {0, ..., K - 1}: K losses of a row.
 
     Each class has a score of its own and a loss for two classes that asks for this class or
     another. The K models share nothing but their rows, so one row moves all of them, and the
