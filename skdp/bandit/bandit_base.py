@@ -286,7 +286,7 @@ class PrivateBandit(BudgetedEstimator, ABC):
         plan = policy.plan_at_once(problem) if at_once else policy.plan(problem)
         ledger = Ledger(self.epsilon, self.delta, calculus=plan.calculus)
         noise = secret_noise(self.random_state)
-        claim = _charge_begun(self, ledger)
+        claim = _reserve_begun(self, ledger)
         self._session = BanditStream(plan, problem, ledger, adjacency, noise, claim)
         self._progress = StreamNote()
         self._public_rng = public_generator(self.random_state)
@@ -329,7 +329,7 @@ class PrivateBandit(BudgetedEstimator, ABC):
         with Rollback(self):
             new = self._needs_new_run("partial_fit")
             if not new:
-                _charge_again(self, self._session.claim)
+                _reserve_again(self, self._session.claim)
             rows = self._rows(X, a, r, new=new)
             if new:
                 self._begin_stream()
@@ -376,7 +376,7 @@ class PrivateBandit(BudgetedEstimator, ABC):
                 f"{type(self).__name__} needs data_norm or feature_bound, a bound on contexts that "
                 "is known without looking at them, got neither."
             )
-        _charge_planned(self)
+        _reserve_planned(self)
 
     @final
     def _reward_units(self) -> tuple[float, float]:
@@ -479,7 +479,7 @@ class BanditStream:
         return plain | {"_kept": kept}
 
 
-def _charge_planned(model: Any) -> None:
+def _reserve_planned(model: Any) -> None:
     """Set aside the budget of a new run, as far as parameters tell, before contexts are looked at.
 
     Parameters
@@ -487,13 +487,15 @@ def _charge_planned(model: Any) -> None:
     model : estimator
         Its parameters are valid.
     """
-    charge = reservation_for(model)
+    reservation = reservation_for(model)
     relation = Adjacency(model.adjacency)
-    charge.reserve(SpendBound.planned(model.epsilon, model.delta, None, relation), begins=False)
-    charge.remember(model)
+    reservation.reserve(
+        SpendBound.planned(model.epsilon, model.delta, None, relation), begins=False
+    )
+    reservation.remember(model)
 
 
-def _charge_begun(model: Any, ledger: Ledger) -> SpendBound:
+def _reserve_begun(model: Any, ledger: Ledger) -> SpendBound:
     """Set aside what the ledger of a run accepts, before anything is charged to it.
 
     Parameters
@@ -513,7 +515,7 @@ def _charge_begun(model: Any, ledger: Ledger) -> SpendBound:
     return claim
 
 
-def _charge_again(model: Any, claim: SpendBound) -> None:
+def _reserve_again(model: Any, claim: SpendBound) -> None:
     """Put a run that goes on under budgets that have been opened since it began.
 
     Parameters
@@ -523,9 +525,9 @@ def _charge_again(model: Any, claim: SpendBound) -> None:
     claim : SpendBound
         What its ledger accepts.
     """
-    charge = reservation_for(model, goes_on=True)
-    charge.reserve(claim, begins=True)
-    charge.remember(model)
+    reservation = reservation_for(model, goes_on=True)
+    reservation.reserve(claim, begins=True)
+    reservation.remember(model)
 
 
 def _settle(model: Any) -> None:

@@ -252,14 +252,14 @@ class _Block:
     grid: float
 
     def beside(self, mu: float) -> Any:
-        """Privacy parameters of the block together with a mu-Gaussian release."""
+        """Privacy loss distribution of the block together with a mu-Gaussian release."""
         block = _composed(self)
         if mu == 0.0:
             return block
         return block.compose(self.single(self.adjacency.of_sum(1.0) / mu, 1.0))
 
     def single(self, z: float, rate: float) -> Any:
-        """Privacy parameters of one release with noise of z times the bound on a row."""
+        """Privacy loss distribution of one release with noise of z times the bound on a row."""
         try:
             from dp_accounting import NeighboringRelation
             from dp_accounting.pld import privacy_loss_distribution
