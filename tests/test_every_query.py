@@ -61,7 +61,7 @@ def test_every_loss_and_every_weighting_is_among_the_crafted_gradients():
 
 
 def some(examples, adjacency):
-    """A third of the examples, another one for each adjacency; the slow tests take them all."""
+    """A third of the examples, another one for each adjacency; the nightly run takes them all."""
     start = list(Adjacency).index(adjacency)
     return examples[start::3] or examples
 
@@ -93,7 +93,7 @@ def test_crafted_neighbours_attain_the_declared_sensitivity(kind, adjacency):
         assert example.check(adjacency) >= 0.999, example.query
 
 
-@pytest.mark.slow
+@pytest.mark.nightly
 @every_query
 @both_adjacencies
 def test_all_neighbours_stay_within_the_declared_sensitivity(kind, adjacency):

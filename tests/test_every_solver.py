@@ -305,7 +305,7 @@ FITTED = ["logistic", "logistic, net", "softmax", "squared"]
 
 
 def fitted_often(option, name):
-    """Numbers, and classes in one of three ways in turn; the slow tests have all of them."""
+    """Numbers, and classes in one of three ways in turn; the nightly run has all of them."""
     turn = sorted(SOLVERS).index(option)
     classes = {other: TASKS[other].problem for other in FITTED if other != "squared"}
     return name in ("squared", in_turn(option, classes, turn))
@@ -314,7 +314,7 @@ def fitted_often(option, name):
 @pytest.mark.parametrize(
     ("option", "name"),
     [
-        pytest.param(option, name, marks=() if fitted_often(option, name) else pytest.mark.slow)
+        pytest.param(option, name, marks=() if fitted_often(option, name) else pytest.mark.nightly)
         for option in sorted(SOLVERS)
         for name in FITTED
     ],

@@ -351,7 +351,7 @@ def test_progress_is_printed_if_asked_for(sees, capsys):
         assert ("[Parallel(n_jobs=1)]" in printed) == bool(verbose)
 
 
-@pytest.mark.slow
+@pytest.mark.nightly
 def test_processes_share_the_work(tmp_path):
     def noted(model):
         (tmp_path / str(os.getpid())).touch()

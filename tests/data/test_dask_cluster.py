@@ -179,7 +179,7 @@ def killing(monkeypatch, client, at):
     return asked
 
 
-@pytest.mark.slow
+@pytest.mark.nightly
 @pytest.mark.parametrize("persisted", [False, True], ids=["lazy", "persisted"])
 def test_a_fit_survives_the_loss_of_a_worker(processes, monkeypatch, persisted):
     X, y = lazy()
@@ -191,7 +191,7 @@ def test_a_fit_survives_the_loss_of_a_worker(processes, monkeypatch, persisted):
     same(model, in_memory())
 
 
-@pytest.mark.slow
+@pytest.mark.nightly
 def test_a_fit_whose_rows_are_lost_fails_and_says_what_it_has_spent(processes, monkeypatch):
     X, _ = lazy()
     # Scattered rows are held by one worker, the one that dies, and nobody can make them again.

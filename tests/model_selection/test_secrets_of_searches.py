@@ -123,7 +123,7 @@ def test_threads_and_processes_draw_their_own_noise():
     assert len(np.unique(np.vstack(coefs)[:, 0])) == 3
 
 
-@pytest.mark.slow
+@pytest.mark.nightly
 def test_worker_processes_draw_their_own_noise_and_are_charged_once():
     space = {"C": [1.0, 2.0]}
     with PrivacyBudget(epsilon=1.0, delta=1e-5, accounting="sums"):

@@ -341,7 +341,7 @@ def test_what_is_reserved_before_rows_are_looked_at_is_what_ledgers_accept(name)
             assert claim.calculus == type(claim.calculus)()
 
 
-@pytest.mark.slow
+@pytest.mark.nightly
 def test_many_random_fits_never_exceed_the_ceiling():
     rng = np.random.default_rng(1)
     for rule in FILTERS:

@@ -130,7 +130,7 @@ def test_a_closed_budget_leaves_nothing_in_the_environment(nested):
     assert dict(os.environ) == before
 
 
-@pytest.mark.slow
+@pytest.mark.nightly
 def test_a_model_made_in_a_worker_of_a_worker_is_charged():
     context = multiprocessing.get_context("spawn")
     with budget() as ceiling, ProcessPoolExecutor(1, mp_context=context) as pool:
@@ -139,7 +139,7 @@ def test_a_model_made_in_a_worker_of_a_worker_is_charged():
         assert ceiling.spent == (EPSILON, DELTA)
 
 
-@pytest.mark.slow
+@pytest.mark.nightly
 def test_the_reservation_of_a_killed_worker_stands(tmp_path):
     begun = tmp_path / "begun"
     with budget() as ceiling:

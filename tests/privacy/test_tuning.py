@@ -232,7 +232,7 @@ STEEP = [
 
 @pytest.mark.parametrize("law", STEEP, ids=str)
 @pytest.mark.parametrize(
-    "delta", [0.0028, *(pytest.param(d, marks=pytest.mark.slow) for d in (1e-300, 0.9))]
+    "delta", [0.0028, *(pytest.param(d, marks=pytest.mark.nightly) for d in (1e-300, 0.9))]
 )
 def test_prices_of_the_most_extreme_laws_are_numbers_that_grow_with_mu(law, delta):
     mus = [1e-12, 0.3, 2.611236576641302, 2e3, 1e9, 1e160]
@@ -258,7 +258,7 @@ def test_a_law_that_is_too_steep_for_floats_has_the_price_of_the_split_form():
     )
 
 
-@pytest.mark.slow
+@pytest.mark.nightly
 @pytest.mark.parametrize("epsilon", [0.0, 1e-3, 0.01, 0.1, 1.0, 1e3, 1e9])
 @pytest.mark.parametrize("law", [Poisson(1e4), NegativeBinomial(1e4, 100.0)], ids=str)
 def test_levels_of_steep_laws_keep_within_the_budget_and_are_not_given_away(law, epsilon):

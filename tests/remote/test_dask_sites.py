@@ -341,7 +341,7 @@ def test_a_fit_fails_when_a_worker_closes_and_says_what_it_has_spent():
         fails_when_lost(DaskSites(client, loaders(), **BUDGET, heard=heard), stopped, 40)
 
 
-@pytest.mark.slow
+@pytest.mark.nightly
 def test_a_fit_fails_when_a_worker_is_killed_and_says_what_it_has_spent():
     with (
         distributed.LocalCluster(

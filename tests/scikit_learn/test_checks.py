@@ -38,7 +38,7 @@ def test_the_counts_of_one_pair(checks, capsys):
     assert " 0 " in capsys.readouterr().out.splitlines()[3]
 
 
-@pytest.mark.slow
+@pytest.mark.nightly
 def test_a_check_that_fails_is_counted(checks, capsys):
     class Forgetful(checks.ESTIMATORS["DPLinearRegression"]):
         def predict(self, X):
@@ -50,7 +50,7 @@ def test_a_check_that_fails_is_counted(checks, capsys):
     assert "check_dict_unchanged" in failures
 
 
-@pytest.mark.slow
+@pytest.mark.nightly
 @pytest.mark.parametrize("option", SOLVERS)
 @pytest.mark.parametrize(
     "name", ["DPLogisticRegression", "DPSVMClassifier", "DPLinearRegression", "DPLassoRegressor"]
@@ -59,7 +59,7 @@ def test_no_check_fails_with_any_solver(checks, name, option, capsys):
     assert checks.main([name, option]) == 0, capsys.readouterr().out
 
 
-@pytest.mark.slow
+@pytest.mark.nightly
 @pytest.mark.parametrize("policy", ["auto", *POLICIES])
 def test_no_check_fails_for_a_bandit_that_gets_rewards_for_targets(checks, policy):
     excused = checks.OF_BANDITS | (checks.OF_HDB if policy == "hdb" else {})

@@ -31,7 +31,7 @@ def all_different(coefs):
 
 # Processes of searches are in the tests below; these take a while to start.
 @pytest.mark.parametrize(
-    "backend", [pytest.param("loky", marks=pytest.mark.slow), "threading", "sequential"]
+    "backend", [pytest.param("loky", marks=pytest.mark.nightly), "threading", "sequential"]
 )
 def test_the_same_data_fitted_in_parallel_never_get_the_same_noise(backend):
     models = [make(solver=GD(steps=3)) for make in MODELS.values()]

@@ -185,8 +185,8 @@ def strongly_convex(kind, rng):
     [
         {},
         {"topology": "ring"},
-        pytest.param({"activation": 0.5}, marks=pytest.mark.slow),
-        pytest.param({"activation": 0.2, "schedule": "edges"}, marks=pytest.mark.slow),
+        pytest.param({"activation": 0.5}, marks=pytest.mark.nightly),
+        pytest.param({"activation": 0.2, "schedule": "edges"}, marks=pytest.mark.nightly),
     ],
     ids=str,
 )

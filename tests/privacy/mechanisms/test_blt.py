@@ -135,7 +135,7 @@ def test_the_recursion_stays_exact_over_a_hundred_thousand_steps(buffers):
     assert np.abs(found - expected).max() < 1e-9
 
 
-@pytest.mark.slow
+@pytest.mark.nightly
 @every_number
 def test_the_recursion_stays_exact_over_a_million_steps(buffers):
     found, expected = along(1_000_000, buffers)
