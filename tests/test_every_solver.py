@@ -14,6 +14,7 @@ from inspect import signature
 
 import numpy as np
 import pytest
+from by_night import by_night
 from sklearn.base import clone
 from sklearn.linear_model import LogisticRegression, Ridge
 from tasks_for_solvers import TASKS, D, N
@@ -305,10 +306,11 @@ FITTED = ["logistic", "logistic, net", "softmax", "squared"]
 
 
 def fitted_often(option, name):
-    """Numbers, and classes in one of three ways in turn; the nightly run has all of them."""
+    """One of the tasks in turn, for solvers without precise settings; by night all of all."""
+    if option in PRECISE:
+        return False
     turn = sorted(SOLVERS).index(option)
-    classes = {other: TASKS[other].problem for other in FITTED if other != "squared"}
-    return name in ("squared", in_turn(option, classes, turn))
+    return name == in_turn(option, {other: TASKS[other].problem for other in FITTED}, turn)
 
 
 @pytest.mark.parametrize(
@@ -338,18 +340,21 @@ def test_precise_settings_without_noise_reach_scikit_learn(option, name):
     assert_optimal(solution.w, task, objective=1e-10, relative=2e-5)
 
 
+@pytest.mark.parametrize(
+    ("budgets", "repeats"), [((0.1, 100.0), 4), *by_night(((0.1, 3.0, 100.0), 15))]
+)
 @every_solver
-def test_more_budget_is_not_worse_on_average(option):
+def test_more_budget_is_not_worse_on_average(option, budgets, repeats):
     task = TASKS["logistic"]
     solver = taken(SOLVERS[option](), task.problem)
     best = task.objective(optimum("logistic"))
     excess = np.array(
         [
-            [task.objective(run(solver, task, eps, seed)[0].w) - best for seed in range(15)]
-            for eps in (0.1, 3.0, 100.0)
+            [task.objective(run(solver, task, eps, seed)[0].w) - best for seed in range(repeats)]
+            for eps in budgets
         ]
     )
-    means, errors = excess.mean(axis=1), excess.std(axis=1) / np.sqrt(15)
+    means, errors = excess.mean(axis=1), excess.std(axis=1) / np.sqrt(repeats)
     # Three standard errors of a difference, where ten to thirty times the budget takes off half of
     # the mean at least: a false alarm would be a deviation of more than five.
     assert np.all(np.diff(means) <= 3 * np.hypot(errors[1:], errors[:-1]))

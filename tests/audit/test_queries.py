@@ -32,7 +32,9 @@ every_query = pytest.mark.parametrize(
     "kind",
     [
         # Samples take long to price.
-        pytest.param(kind, id=kind.name, marks=pytest.mark.nightly if "sampled" in kind.name else ())
+        pytest.param(
+            kind, id=kind.name, marks=pytest.mark.nightly if "sampled" in kind.name else ()
+        )
         for kind in EXAMPLES
     ],
 )

@@ -4,6 +4,7 @@ from math import exp, inf, log, log1p, sqrt
 
 import numpy as np
 import pytest
+from by_night import by_night
 from selections_at_their_worst import (
     exact_delta,
     larger_is_better,
@@ -231,9 +232,7 @@ STEEP = [
 
 
 @pytest.mark.parametrize("law", STEEP, ids=str)
-@pytest.mark.parametrize(
-    "delta", [0.0028, *(pytest.param(d, marks=pytest.mark.nightly) for d in (1e-300, 0.9))]
-)
+@pytest.mark.parametrize("delta", [0.0028, *by_night(1e-300, 0.9)])
 def test_prices_of_the_most_extreme_laws_are_numbers_that_grow_with_mu(law, delta):
     mus = [1e-12, 0.3, 2.611236576641302, 2e3, 1e9, 1e160]
     prices = [tuning.epsilon(mu, delta, law) for mu in mus]

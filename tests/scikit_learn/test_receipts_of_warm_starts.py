@@ -94,6 +94,7 @@ def test_a_receipt_under_zero_out_counts_for_two_steps_under_replace_one(solver)
     check(back, 2)
 
 
+@pytest.mark.nightly
 def test_what_events_cannot_say_of_the_other_relation_is_an_event_of_its_own():
     pytest.importorskip("dp_accounting")
     options = {"solver": SVRG(batch_size=20), "epsilon": 1.0}

@@ -115,7 +115,7 @@ def test_a_lasso_is_solved_in_the_ball_that_holds_its_solution(positive, noise):
         constraint=NonNegative() if positive else Unconstrained(),
     )
     assert np.abs(exact.coef_).sum() <= ways_of(problem).radius
-    solver = FrankWolfe(steps=3000, clip=2.0, entry=1.0, noise=noise)
+    solver = FrankWolfe(steps=2000, clip=2.0, entry=1.0, noise=noise)
     w = run(solver, problem, DenseRows(X, y), 1e9)[0].w
 
     def objective(coef, intercept):

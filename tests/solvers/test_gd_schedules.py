@@ -37,7 +37,7 @@ def solver(schedule):
     )
 
 
-def excesses(schedule, repeats=150):
+def excesses(schedule, repeats=60):
     found = []
     for seed in range(repeats):
         noise = SeededNoise(np.random.default_rng(seed))

@@ -2,6 +2,7 @@
 
 import numpy as np
 import pytest
+from by_night import by_night
 from factors_of_prefix_sums import landau, largest_column, lower, quotient, strategy
 from scipy.signal import fftconvolve
 
@@ -129,7 +130,7 @@ def along(n, buffers, size=1):
     return found, np.cumsum(terms * (scales / scales[0])[:, np.newaxis], axis=0)
 
 
-@pytest.mark.parametrize("buffers", [2, 4])
+@pytest.mark.parametrize("buffers", [2, *by_night(4)])
 def test_the_recursion_stays_exact_over_a_hundred_thousand_steps(buffers):
     found, expected = along(100_000, buffers)
     assert np.abs(found - expected).max() < 1e-9

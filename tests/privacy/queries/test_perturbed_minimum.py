@@ -193,9 +193,9 @@ def test_the_curvature_of_a_clipped_loss_is_attained(clip, slope):
     # With the margin for norms.
     assert slope <= query.curvature <= slope * (1 + 4e-5)
     rows = DenseRows(np.array([[1.0]]), np.array([0.0]))
-    w = np.linspace(-6, 6, 20001)
+    w = np.linspace(-6, 6, 2001)
     slopes = [query.slope_at(rows, np.array([v]))[0] for v in w]
-    assert -np.min(np.diff(slopes)) / (w[1] - w[0]) == pytest.approx(slope, rel=1e-3)
+    assert -np.min(np.diff(slopes)) / (w[1] - w[0]) == pytest.approx(slope, rel=5e-3)
 
 
 def test_too_large_a_jacobian_is_refused():
