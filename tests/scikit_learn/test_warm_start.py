@@ -143,8 +143,7 @@ def looks(model, before=0):
 
 def test_coordinates_found_earlier_are_looked_at_once_more_only():
     def model(**options):
-        bounds = {"data_norm": 1.0, "target_bounds": (-2, 4)}
-        return DPLinearRegression(**bounds | {"solver": GD(steps=5)} | options)
+        return DPLinearRegression(**{"data_norm": 1.0, "target_bounds": (-2, 4)} | options)
 
     warm = model(epsilon=50.0, warm_start=True).fit(X, REAL)
     assert looks(warm) == 3
