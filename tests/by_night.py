@@ -2,7 +2,7 @@
 
 import pytest
 
-__all__ = ["by_night", "each_check_once"]
+__all__ = ["by_night", "each_check_once", "with_names"]
 
 
 def nightly(*values):
@@ -35,4 +35,16 @@ def each_check_once(cases):
             *getattr(case, "values", case), marks=[*getattr(case, "marks", ()), pytest.mark.nightly]
         )
         for k, case in enumerate(cases)
+    ]
+
+
+def with_names(cases, by_night):
+    """Cases of a dictionary under their names; those named wait for the night."""
+    return [
+        pytest.param(
+            *(case if isinstance(case, tuple) else (case,)),
+            id=name,
+            marks=[pytest.mark.nightly] if name in by_night else [],
+        )
+        for name, case in cases.items()
     ]

@@ -68,6 +68,7 @@ def test_selects_what_matters_and_nothing_else_is_stored():
     assert model.score(X, y) > 0.8
 
 
+@pytest.mark.nightly
 def test_penalty_makes_it_sparser():
     X, y = data(n=8000)
     counts = [

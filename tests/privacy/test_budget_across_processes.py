@@ -105,6 +105,7 @@ def test_a_child_that_outlives_the_budget_is_refused_and_does_not_close_it():
     pool.join()
 
 
+@pytest.mark.nightly
 def test_models_made_in_a_worker_are_charged_where_the_worker_was_started():
     with multiprocessing.get_context("spawn").Pool(1) as earlier, budget() as ceiling:
         earlier.apply(os.getpid)

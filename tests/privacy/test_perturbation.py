@@ -3,6 +3,7 @@
 from math import erf, exp, inf, log, sqrt
 
 import pytest
+from by_night import with_names
 from divergence_of_minimisers import asked, cells, delta, delta_with_a_release
 
 from skdp.exceptions import BudgetExceededError
@@ -133,7 +134,9 @@ def test_the_claim_is_nearly_attained(name, mu):
     assert found >= 0.2 * exp(perturbation.log_delta(mu, epsilon))
 
 
-@pytest.mark.parametrize("name", CASES)
+@pytest.mark.parametrize(
+    "name", with_names({n: n for n in CASES}, {*CASES} - {"logistic", "opposite rows", "a clip"})
+)
 def test_a_row_that_is_zeroed_out_is_no_further_than_claimed(name):
     loss, clip, strength, data, _ = CASES[name]
     out = ([0.0, *data[0][1:]], data[1])

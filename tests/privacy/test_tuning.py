@@ -83,6 +83,7 @@ def test_other_releases_compose_exactly_where_there_is_no_choice(law):
     )
 
 
+@pytest.mark.nightly
 @every_law
 def test_answers_are_monotone(law):
     mus, epsilons = np.geomspace(0.01, 5, 4), np.linspace(0, 5, 4)
@@ -94,6 +95,7 @@ def test_answers_are_monotone(law):
     assert np.all(np.diff([tuning.epsilon(m, 1e-5, law) for m in mus]) > 0)
 
 
+@pytest.mark.nightly
 def test_more_runs_cost_more():
     for kind in (NegativeBinomial, Poisson):
         costs = [tuning.epsilon(MU, DELTA, kind(mean)) for mean in (1.0, 2.0, 5.0, 20.0, 100.0)]

@@ -99,6 +99,7 @@ def lasso_rows(n=400, d=6):
     return X, y
 
 
+@pytest.mark.nightly
 @pytest.mark.parametrize("noise", BOTH)
 @pytest.mark.parametrize("positive", [False, True])
 def test_a_lasso_is_solved_in_the_ball_that_holds_its_solution(positive, noise):
@@ -137,6 +138,7 @@ def test_the_radius_of_a_lasso_holds_for_any_targets_within_bounds():
         assert 0 < np.abs(w).sum() <= ways_of(problem).radius
 
 
+@pytest.mark.nightly
 @pytest.mark.parametrize("noise", BOTH)
 @pytest.mark.parametrize("penalty", [L2(0.05), ElasticNet(0.05, 0.5)], ids=str)
 def test_penalties_are_part_of_what_is_minimised(penalty, noise):

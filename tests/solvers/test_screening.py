@@ -164,6 +164,7 @@ def test_with_few_rows_and_few_features_gradient_descent_takes_them_all():
     assert ledger.receipt() == other.receipt()
 
 
+@pytest.mark.nightly
 def test_the_number_of_features_grows_with_the_evidence():
     sizes = []
     for n, epsilon in ((300, 0.01), (300, 1.0), (2000, 1.0), (2000, 30.0)):
@@ -187,6 +188,7 @@ def test_features_and_targets_need_not_be_centred(centre):
     assert np.mean(found) >= 3.5
 
 
+@pytest.mark.nightly
 def test_positive_coefficients_come_from_positive_correlations():
     X, y = rows()
     w, _ = run(problem(constraint=NonNegative()), X, y, 20.0, Screening(k=4))
@@ -198,7 +200,7 @@ def test_positive_coefficients_come_from_positive_correlations():
     np.testing.assert_allclose(w[[3, 77]], TRUTH[[3, 77]], rtol=0.2)
 
 
-@pytest.mark.parametrize("k", [6, 60])
+@pytest.mark.parametrize("k", [6, *by_night(60)])
 @pytest.mark.parametrize(
     ("penalty", "model"),
     [(L1(3e-3), Lasso(alpha=3e-3)), (L2(1e-3), Ridge(alpha=1e-3 * N))],

@@ -210,6 +210,7 @@ def test_refuses_batches_out_of_range(batch_size):
         SVRG(batch_size=batch_size).check(make_problem()[0])
 
 
+@pytest.mark.nightly
 def test_warns_of_batches_too_small_before_anything_is_charged_and_names_one_that_works():
     problem, X, y = make_problem()
     small = DPLogisticRegression(

@@ -85,6 +85,7 @@ def test_learns_both_losses(loss):
     np.testing.assert_allclose(w, [0.2, -0.1, 0.05], atol=0.01)
 
 
+@pytest.mark.nightly
 def test_a_huge_budget_gives_the_ridge_solution():
     problem, X, y = white_problem(penalty=L2(0.3))
     w, _, _ = solve(TrackedGD(), problem, X, y, epsilon=1e6)
