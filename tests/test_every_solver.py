@@ -352,7 +352,7 @@ def test_precise_settings_without_noise_reach_scikit_learn(option, name):
 
 
 @pytest.mark.parametrize(
-    ("budgets", "repeats"), [((0.1, 100.0), 4), *by_night(((0.1, 3.0, 100.0), 15))]
+    ("budgets", "repeats"), [((0.1, 100.0), 3), *by_night(((0.1, 3.0, 100.0), 15))]
 )
 @every_solver
 def test_more_budget_is_not_worse_on_average(option, budgets, repeats):

@@ -70,7 +70,7 @@ HONEST = {
 @pytest.mark.parametrize("case", [*by_night("columns"), *(c for c in HONEST if c != "columns")])
 def test_honest_pipelines_claim_their_total_and_are_not_refuted(case):
     model, rows = HONEST[case]
-    result = audit(model, rows, LABELS, runs=4000)
+    result = audit(model, rows, LABELS, runs=2000)
     assert result.sees == "queries"
     assert result.bound == "gaussian"
     assert result.epsilon == skdp.privacy_spent(model.fit(rows, LABELS)).epsilon
@@ -236,6 +236,7 @@ def by_target(model, X, y):
     return np.asarray(y, dtype=float)
 
 
+@pytest.mark.nightly
 @pytest.mark.filterwarnings("ignore:DPGridSearchCV compares scores:UserWarning")
 def test_exact_scores_of_a_search_are_caught(monkeypatch):
     """What is published without noise differs in every run in which something was tried.

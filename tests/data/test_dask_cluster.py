@@ -209,6 +209,7 @@ def test_a_fit_whose_rows_are_lost_fails_and_says_what_it_has_spent(processes, m
     assert not hasattr(model, "coef_")
 
 
+@pytest.mark.nightly
 def test_regression_on_a_cluster_equals_the_one_in_memory(client):
     X, y = lazy()
     options = {**OPTIONS, "target_bounds": (0.0, 1.0)}

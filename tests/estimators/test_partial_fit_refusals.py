@@ -350,6 +350,7 @@ def test_a_call_of_a_batch_solver_that_fails_is_reported():
     assert not np.array_equal(model.coef_, kept)
 
 
+@pytest.mark.nightly
 def test_receipts_of_many_calls_take_bounded_memory():
     model = classifier(solver="gd", precondition=None)
     for k in range(60):

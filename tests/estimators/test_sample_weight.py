@@ -100,6 +100,7 @@ def test_support_vector_machine_is_that_of_scikit_learn(max_weight):
     assert_same(without_noise(ours, BINARY, max_weight), theirs)
 
 
+@pytest.mark.nightly
 @BOUNDS_ON_WEIGHTS
 @pytest.mark.parametrize("solver", [PRECISE, "screening"], ids=["gd", "screening"])
 def test_lasso_is_that_of_scikit_learn_which_divides_by_the_sum_of_weights(solver, max_weight):
@@ -156,6 +157,7 @@ def test_whole_weights_are_repeated_rows():
         assert_same(weighted, repeated)
 
 
+@pytest.mark.nightly
 def test_a_common_factor_of_weights_and_penalty_and_their_bound_changes_nothing():
     one, other = make("auto", max_weight=3.0), make("auto", max_weight=3e-7)
     exact_fit(one, X, REAL, sample_weight=WEIGHTS)

@@ -45,6 +45,7 @@ def test_the_look_is_on_the_receipt_and_within_the_budget(precondition):
     assert look.sensitivity == pytest.approx(np.sqrt(2) * 2 * 1.0**2 / 4000, rel=1e-4)
 
 
+@pytest.mark.nightly
 @pytest.mark.parametrize("precondition", ["diagonal", *by_night("full")])
 def test_columns_of_different_size_are_learned(precondition):
     X, y = badly_scaled(40_000)

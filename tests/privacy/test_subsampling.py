@@ -111,6 +111,7 @@ def test_sampling_everyone_is_gaussian_dp(adjacency):
     assert nearly.epsilon(price, DELTA) == pytest.approx(block.epsilon(price, DELTA), rel=1e-3)
 
 
+@pytest.mark.nightly
 @both_adjacencies
 @pytest.mark.parametrize("epsilon", [1e-3, 0.3, 3.0, 200.0])
 @pytest.mark.parametrize("rate", [0.02, 0.3, 1.0])
@@ -202,6 +203,7 @@ def test_a_missing_package_is_named(monkeypatch):
     assert SubsampledGaussianDP(0.1, 3.0, 20).limit(inf, DELTA) == inf
 
 
+@pytest.mark.nightly
 def test_sampling_never_costs_more_than_taking_everyone():
     pytest.importorskip("dp_accounting", reason="dp-accounting is an optional dependency")
     epsilons = [

@@ -160,6 +160,7 @@ GRIDS = [
 ]
 
 
+@pytest.mark.nightly
 @pytest.mark.parametrize(("make", "grid"), GRIDS)
 def test_searches_reach_every_parameter(make, grid):
     y = target_of(make)

@@ -46,6 +46,7 @@ def check(found, k):
     assert (total.epsilon, total.delta) == pytest.approx((epsilon, delta), rel=1e-6)
 
 
+@pytest.mark.nightly
 def test_twenty_fits_on_the_same_rows_are_all_on_the_receipt():
     found = fitted()
     for k in range(1, 21):

@@ -38,13 +38,13 @@ VARIANTS = {
     "secure sum": DDA(noise="secure_sum", colluders=2),
     "central": DDA(noise="central"),
     "final model": DDA(adversary="final_model"),
-    "round robin": DDA(activation=0.3),
-    "random": DDA(activation=0.5, schedule="random", topology="grid"),
-    "edges": DDA(activation=0.2, schedule="edges", topology="ring", gossip_steps=2),
+    "round robin": DDA(activation=0.3, rounds=120),
+    "random": DDA(activation=0.5, schedule="random", topology="grid", rounds=120),
+    "edges": DDA(activation=0.2, schedule="edges", topology="ring", gossip_steps=2, rounds=120),
     "dropout": DDA(noise="pairwise", dropout=0.2),
-    "paper, l2": DDA.from_paper("l2", activation=0.2, rounds=200),
-    "paper, l1": DDA.from_paper("l1", activation=0.4, rounds=200),
-    "sampled": DDA(subsampling=0.2, rounds=50),
+    "paper, l2": DDA.from_paper("l2", activation=0.2, rounds=120),
+    "paper, l1": DDA.from_paper("l1", activation=0.4, rounds=120),
+    "sampled": DDA(subsampling=0.2, rounds=30),
 }
 every_variant = pytest.mark.parametrize("solver", VARIANTS.values(), ids=VARIANTS)
 
@@ -152,6 +152,7 @@ def test_sites_of_any_size_add_up_to_the_gradient_of_all_rows():
     np.testing.assert_allclose(w, best, rtol=1e-3, atol=1e-3)
 
 
+@pytest.mark.nightly
 @pytest.mark.parametrize("name", ["secure sum", *by_night("central", "final model", "pairwise")])
 def test_many_sites_together_bear_less_noise_than_each_alone(name):
     solver = VARIANTS[name]
@@ -180,6 +181,7 @@ def strongly_convex(kind, rng):
     return X, y, problem, model.fit(X, y).coef_[0]
 
 
+@pytest.mark.nightly
 @pytest.mark.parametrize("kind", ["hinge", "logistic"])
 @pytest.mark.parametrize(
     "changes",
@@ -333,6 +335,6 @@ def test_rounds_without_enough_survivors_are_void():
 
 def test_entries_are_free_of_the_penalty_where_they_should_be():
     problem = replace(TASK.problem, penalty=L1(10.0))
-    w = solve(DDA(rounds=200), problem, TASK.X, TASK.y)
+    w = solve(DDA(rounds=120), problem, TASK.X, TASK.y)
     assert np.all(w[:D] == 0)
     assert abs(w[D]) > 0.1

@@ -62,6 +62,7 @@ def measured():
     return {schedule: excesses(schedule) for schedule in ("uniform", "exponential")}
 
 
+@pytest.mark.nightly
 @pytest.mark.parametrize("schedule", ["uniform", "exponential"])
 def test_excess_is_what_the_decay_of_noise_predicts(measured, schedule):
     shares = {

@@ -200,6 +200,7 @@ def test_positive_coefficients_come_from_positive_correlations():
     np.testing.assert_allclose(w[[3, 77]], TRUTH[[3, 77]], rtol=0.2)
 
 
+@pytest.mark.nightly
 @pytest.mark.parametrize("k", [6, *by_night(60)])
 @pytest.mark.parametrize(
     ("penalty", "model"),

@@ -93,6 +93,7 @@ def test_a_huge_budget_gives_the_ridge_solution():
     np.testing.assert_allclose(w, exact, atol=1e-4)
 
 
+@pytest.mark.nightly
 def test_the_first_clip_leaves_at_least_the_wanted_share_whole():
     problem, X, y = white_problem()
     _, entries, _ = solve(TrackedGD(whole=0.9), problem, X, y, epsilon=1e6)

@@ -143,6 +143,7 @@ def test_the_recursion_stays_exact_over_a_million_steps(buffers):
     assert np.abs(found - expected).max() < 1e-8
 
 
+@pytest.mark.nightly
 def test_the_first_normal_is_forgotten_at_the_computed_rate_over_a_long_stream():
     """An impulse and then silence: what is left of it is the first column of B."""
     n = 10_000
