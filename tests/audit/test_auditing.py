@@ -301,7 +301,8 @@ def test_the_result_tells_what_was_found():
     assert found["ratio"] == result.epsilon_lower_bound
     assert "observed" not in found
     assert "epsilon_lower_bound=" in repr(result)
-    assert "not refuted" in str(result)
+    # At 0.95 an honest claim may be refuted once in twenty times.
+    assert "not refuted" in str(result.at(SURE))
     assert result.at(0.5).epsilon_lower_bound > result.epsilon_lower_bound
     assert result.at(result.confidence).to_dict() == found
     with pytest.raises(ValueError, match="a confidence in"):

@@ -70,7 +70,7 @@ HONEST = {
 @pytest.mark.parametrize("case", [*by_night("columns"), *(c for c in HONEST if c != "columns")])
 def test_honest_pipelines_claim_their_total_and_are_not_refuted(case):
     model, rows = HONEST[case]
-    result = audit(model, rows, LABELS, runs=2000)
+    result = audit(model, rows, LABELS, runs=4000)
     assert result.sees == "queries"
     assert result.bound == "gaussian"
     assert result.epsilon == skdp.privacy_spent(model.fit(rows, LABELS)).epsilon
