@@ -175,6 +175,7 @@ def test_the_number_of_features_grows_with_the_evidence():
     assert sizes[-1] > 40
 
 
+@pytest.mark.nightly
 @pytest.mark.parametrize("centre", [-0.6, *by_night(0.0, 0.6)])
 def test_features_and_targets_need_not_be_centred(centre):
     """Residuals on one side of zero would select features by their means."""
