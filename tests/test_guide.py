@@ -5,8 +5,8 @@ import re
 from math import erfc, exp, sqrt
 from pathlib import Path
 
-from by_night import by_night
 import pytest
+from by_night import by_night
 
 from skdp.solvers import SOLVERS
 
