@@ -27,7 +27,7 @@ def each_check_once(cases):
     for k, case in enumerate(cases):
         check = getattr(case, "values", case)[1]
         holders.setdefault(getattr(check, "func", check).__name__, []).append(k)
-    taken = {rows[turn % len(rows)] for turn, rows in enumerate(holders.values())}
+    taken = {rows[(turn + 1) % len(rows)] for turn, rows in enumerate(holders.values())}
     return [
         case
         if k in taken

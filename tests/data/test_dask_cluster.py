@@ -101,6 +101,7 @@ def test_rows_are_never_gathered(client, gathered, persisted):
     assert score == np.mean(predicted.compute() == y.compute())
 
 
+@pytest.mark.nightly
 def test_a_fit_runs_on_the_client_that_is_current(client, monkeypatch):
     used, honest = [], distributed.Client._gather
 

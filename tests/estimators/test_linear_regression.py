@@ -39,6 +39,7 @@ def queries(model):
     return {event.query for event in model.privacy_ledger_}
 
 
+@pytest.mark.nightly
 @pytest.mark.parametrize("fit_intercept", [True, *by_night(False)])
 @pytest.mark.parametrize("alpha", [10.0, *by_night(0.0, 1000.0)])
 def test_alpha_means_what_it_does_in_ridge(alpha, fit_intercept):

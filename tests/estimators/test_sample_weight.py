@@ -73,6 +73,7 @@ def test_logistic_regression_is_that_of_scikit_learn(options, max_weight):
     assert_same(without_noise(ours, BINARY, max_weight), theirs)
 
 
+@pytest.mark.nightly
 def test_multinomial_regression_is_that_of_scikit_learn():
     theirs = LogisticRegression(C=0.1, tol=1e-10).fit(X, SEVERAL, WEIGHTS)
     given = {"data_norm": LONGEST, "classes": [0, 1, 2], "C": 0.1, **NO_CONDITIONING}
@@ -83,6 +84,7 @@ def test_multinomial_regression_is_that_of_scikit_learn():
     assert_same(ours, theirs)
 
 
+@pytest.mark.nightly
 @BOUNDS_ON_WEIGHTS
 @pytest.mark.parametrize("alpha", [0.0, 5.0])
 def test_linear_regression_is_that_of_scikit_learn(alpha, max_weight):
@@ -92,6 +94,7 @@ def test_linear_regression_is_that_of_scikit_learn(alpha, max_weight):
         assert_same(without_noise(ours, REAL, max_weight), theirs, tol)
 
 
+@pytest.mark.nightly
 @BOUNDS_ON_WEIGHTS
 def test_support_vector_machine_is_that_of_scikit_learn(max_weight):
     theirs = LinearSVC(C=0.1, dual=False, intercept_scaling=1e3, tol=1e-10, max_iter=100_000)

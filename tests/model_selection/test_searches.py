@@ -284,6 +284,7 @@ def test_labels_may_be_strings_in_a_series():
     assert found.best_score_ > 0.6
 
 
+@pytest.mark.nightly
 @both
 @pytest.mark.parametrize(
     "scoring", [None, *by_night("neg_mean_absolute_error"), "neg_mean_squared_error"]

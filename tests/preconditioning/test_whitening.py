@@ -71,6 +71,7 @@ def test_the_model_is_linear_in_the_features_as_they_came(precondition, dtype):
     assert fitted.coef_.shape == (1, 8)
 
 
+@pytest.mark.nightly
 @pytest.mark.parametrize("C", [0.01, *by_night(1.0)])
 @pytest.mark.parametrize("precondition", ["full", *by_night("diagonal")])
 def test_the_penalty_is_about_the_coefficients_as_they_are_published(C, precondition):

@@ -248,6 +248,7 @@ def test_a_first_fit_that_fails_settles_no_rule():
         assert len(ceiling.receipts) == 1
 
 
+@pytest.mark.nightly
 @pytest.mark.filterwarnings("ignore:DPRandomizedSearchCV compares:UserWarning")
 def test_divergences_of_one_order_add_up_fits_of_all_kinds():
     with budget(accounting="renyi") as ceiling:

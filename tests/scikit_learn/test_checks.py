@@ -33,6 +33,7 @@ def test_every_pair_of_an_estimator_and_a_solver_is_checked_or_refuses_with_a_re
                 assert not checks.refused(cls(solver=option, **need))
 
 
+@pytest.mark.nightly
 def test_the_counts_of_one_pair(checks, capsys):
     assert checks.main(["DPLinearRegression", "adassp"]) == 0
     assert " 0 " in capsys.readouterr().out.splitlines()[3]

@@ -210,6 +210,7 @@ def test_without_noise_the_squared_distance_falls_like_one_over_t(kind, changes)
     assert slope < -0.85, f"squared distances {errors} fall with the power {slope:.2f}"
 
 
+@pytest.mark.nightly
 @pytest.mark.parametrize("weights", ["linear", "constant"])
 @pytest.mark.parametrize("active", [2, 6])
 def test_nodes_stay_as_close_as_the_lemma_says(active, weights):
