@@ -2,6 +2,7 @@
 
 import importlib.util
 import os
+from collections import Counter, defaultdict
 from pathlib import Path
 
 import pytest
@@ -10,6 +11,56 @@ from hypothesis import settings
 # The same examples on every machine, and no gate on the clock.
 settings.register_profile("skdp", derandomize=True, deadline=None, database=None)
 settings.load_profile("skdp")
+
+
+def parameters(item):
+    """Which value each ``parametrize`` of a test gives to a case.
+
+    A list of cases written down in one place, for several names at once, is one parameter.
+    """
+    names = [mark.args[0] for mark in item.iter_markers("parametrize")]
+    names = [n.replace(",", " ").split() if isinstance(n, str) else n for n in names]
+    values = dict(item.callspec.params)
+    together = {tuple(n): tuple(id(values.pop(name)) for name in n) for n in names}
+    return together | {(name,): (id(value),) for name, value in values.items()}
+
+
+def covering(cases):
+    """A few of the cases in which each value of each parameter occurs.
+
+    Values are taken together that were taken least often before.
+    """
+    missing = {item for case in cases for item in case.items()}
+    if len(cases) == 1 or len(cases[0]) == 1:
+        return cases
+    often, chosen = Counter(), []
+    while missing:
+        best = max(
+            cases,
+            key=lambda case: (
+                sum(item in missing for item in case.items()),
+                -sum(often[item] for item in case.items()),
+            ),
+        )
+        chosen.append(best)
+        often.update(best.items())
+        missing.difference_update(best.items())
+    return chosen
+
+
+@pytest.hookimpl(tryfirst=True)
+def pytest_collection_modifyitems(items):
+    """Leave most combinations of several parameters to the nightly run."""
+    cases = defaultdict(list)
+    for item in items:
+        kept = any(item.get_closest_marker(name) for name in ("nightly", "every_combination"))
+        if hasattr(item, "callspec") and not kept:
+            cases[item.parent, item.originalname].append((item, parameters(item)))
+    for of_one_test in cases.values():
+        chosen = covering([case for _, case in of_one_test])
+        for item, case in of_one_test:
+            if case not in chosen:
+                item.add_marker(pytest.mark.nightly)
 
 
 @pytest.fixture(scope="session")

@@ -5,14 +5,15 @@ import pytest
 from sklearn.base import is_classifier
 
 from skdp import DPLassoRegressor, DPLinearRegression, DPLogisticRegression, DPSVMClassifier
-from skdp.solvers import Blocks, Solution, Solver
+from skdp.solvers import GD, Blocks, Solution, Solver
 
 N, D = 640, 4
 RNG = np.random.default_rng(0)
 X = RNG.uniform(-1, 1, size=(N, D))
 REAL = X @ np.arange(1.0, D + 1) + 0.1 * RNG.normal(size=N)
 BINARY = (REAL > 0).astype(int)
-CUTS = Blocks(first=40)
+# A few steps a block: what streams are tested for does not depend on how well they fit.
+CUTS = Blocks(first=40, solver=GD(steps=20))
 
 
 def classifier(**options):

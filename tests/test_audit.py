@@ -14,7 +14,7 @@ from skdp.privacy.accounting import gdp
 from skdp.privacy.mechanisms.gaussian import GaussianMechanism
 from skdp.solvers import GD
 
-pytestmark = pytest.mark.slow
+pytestmark = pytest.mark.nightly
 
 FITS = 3000
 EPSILON, DELTA = 4.0, 1e-5

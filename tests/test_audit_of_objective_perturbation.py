@@ -17,7 +17,7 @@ from skdp.privacy.accounting import perturbation
 from skdp.privacy.mechanisms.random_slope import ObjectivePerturbation as Mechanism
 from skdp.solvers import ObjectivePerturbation
 
-pytestmark = pytest.mark.slow
+pytestmark = pytest.mark.nightly
 
 FITS, FALSE_ALARM = 3000, 1e-6
 EPSILON, DELTA = 1.0, 0.02

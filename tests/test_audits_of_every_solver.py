@@ -93,19 +93,19 @@ def test_every_solver_is_in_the_table(table):
     assert {name.partition(",")[0] for name in table.solvers(1.0)} == set(SOLVERS)
 
 
-@pytest.mark.slow
+@pytest.mark.nightly
 def test_every_case_belongs_to_a_solver_or_a_policy(cases):
     count = sum(len(of(cases, option)) for option in SOLVERS)
     assert count + sum(len(of(cases, option, bandits=True)) for option in POLICIES) == len(cases)
 
 
-@pytest.mark.slow
+@pytest.mark.nightly
 @pytest.mark.parametrize("option", SOLVERS)
 def test_no_claim_of_a_solver_is_refuted_and_gaussian_noise_is_seen_through(cases, option):
     audited(cases, of(cases, option))
 
 
-@pytest.mark.slow
+@pytest.mark.nightly
 @pytest.mark.parametrize("option", POLICIES)
 def test_no_claim_of_a_policy_is_refuted_and_gaussian_noise_is_seen_through(cases, option):
     audited(cases, of(cases, option, bandits=True))
@@ -115,7 +115,7 @@ def halved(honest):
     return lambda self, value, noise: 0.5 * (value + honest(self, value, noise))
 
 
-@pytest.mark.slow
+@pytest.mark.nightly
 @pytest.mark.parametrize("option", SOLVERS)
 def test_half_the_noise_of_a_gaussian_solver_is_refuted(cases, option, monkeypatch):
     chosen = [c for c in of(cases, option) if c.gaussian and c.white]

@@ -107,7 +107,7 @@ def test_what_is_in_the_file_is_not_run_again(bandit, tmp_path, capsys, monkeypa
     assert len(ran) == 1
 
 
-@pytest.mark.slow
+@pytest.mark.nightly
 def test_every_table_says_what_it_would_run(bandit, monkeypatch):
     """One seed of each, without data sets; nothing is played."""
     monkeypatch.setattr(bandit, "CLASSES", [])

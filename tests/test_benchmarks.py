@@ -348,7 +348,7 @@ def test_comparison_inside_a_ball_runs_and_reports(piece, tiny, tmp_path, capsys
         assert re.search(rf"^\| {method} \| 0\.\d+±0\.\d+, [0-5], ", said, re.MULTILINE)
 
 
-@pytest.mark.slow
+@pytest.mark.nightly
 def test_lasso_of_the_comparison_keeps_its_bounds(piece):
     comparison = piece("frank_wolfe")
     data = comparison.lasso()

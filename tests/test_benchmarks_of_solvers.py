@@ -53,7 +53,7 @@ def test_rows_that_are_scored_are_clean_and_as_many_others_wrong_as_is_said(piec
         assert np.corrcoef(A @ np.linalg.lstsq(A, b, rcond=None)[0], b)[0, 1] > 0.75
 
 
-@pytest.mark.slow
+@pytest.mark.nightly
 def test_batches_are_compared_with_all_rows(piece, capsys, monkeypatch):
     pytest.importorskip("dp_accounting", reason="dp-accounting is an optional dependency")
     benchmark, Dataset = piece("minibatches"), piece("datasets").Dataset

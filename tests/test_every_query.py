@@ -10,6 +10,7 @@ import pkgutil
 
 import numpy as np
 import pytest
+from by_night import by_night
 from examples_of_queries import (
     EXAMPLES,
     LOSSES,
@@ -60,17 +61,17 @@ def test_every_loss_and_every_weighting_is_among_the_crafted_gradients():
     assert set(map(repr, problems)) == set(map(repr, two_sided))
 
 
-def some(examples, adjacency):
-    """A third of the examples, another one for each adjacency; the slow tests take them all."""
+def some(examples, adjacency, step=3):
+    """A share of the examples, others for each adjacency; the nightly run takes them all."""
     start = list(Adjacency).index(adjacency)
-    return examples[start::3] or examples
+    return examples[start::step] or examples[:2]
 
 
 @every_query
 @both_adjacencies
 def test_random_neighbours_stay_within_the_declared_sensitivity(kind, adjacency):
     # The clip leaves random rows little room, so that they come close as well.
-    assert max(example.check(adjacency) for example in some(EXAMPLES[kind][0], adjacency)) > 0.5
+    assert max(example.check(adjacency) for example in some(EXAMPLES[kind][0], adjacency, 6)) > 0.5
 
 
 def check_with_weights(examples, adjacency):
@@ -86,14 +87,15 @@ def test_weighted_neighbours_stay_within_the_declared_sensitivity(kind, adjacenc
     check_with_weights([*random[::15], *crafted[::15]], adjacency)
 
 
+@pytest.mark.every_combination
 @every_query
 @both_adjacencies
 def test_crafted_neighbours_attain_the_declared_sensitivity(kind, adjacency):
-    for example in some(EXAMPLES[kind][1], adjacency):
+    for example in some(EXAMPLES[kind][1], adjacency, 3 if kind is GradientQuery else 6):
         assert example.check(adjacency) >= 0.999, example.query
 
 
-@pytest.mark.slow
+@pytest.mark.nightly
 @every_query
 @both_adjacencies
 def test_all_neighbours_stay_within_the_declared_sensitivity(kind, adjacency):
@@ -116,7 +118,7 @@ def test_names_are_distinct():
 
 
 @both_adjacencies
-@settings(max_examples=30)
+@settings(max_examples=10)
 @given(seed=st.integers(0, 2**32 - 1), scale=st.floats(1e-3, 1e3), clip=st.floats(1e-3, 10.0))
 def test_gradients_at_any_point_stay_within_the_declared_sensitivity(adjacency, seed, scale, clip):
     rng = np.random.default_rng(seed)
@@ -176,7 +178,7 @@ def slow_gradient(query, X, y):
     return (total / problem.n_samples).reshape(query.w.shape)
 
 
-@pytest.mark.parametrize("seed", range(3))
+@pytest.mark.parametrize("seed", [0, *by_night(1, 2)])
 def test_the_gradient_equals_a_sum_over_clipped_rows(seed):
     for example in random_gradients(seed + 10):
         query, y = example.query, example.y

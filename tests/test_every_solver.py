@@ -14,6 +14,7 @@ from inspect import signature
 
 import numpy as np
 import pytest
+from by_night import by_night
 from sklearn.base import clone
 from sklearn.linear_model import LogisticRegression, Ridge
 from tasks_for_solvers import TASKS, D, N
@@ -70,6 +71,11 @@ def in_turn(option, problems, turn):
     """One name of the problems that the solver takes; the first of all if it takes none."""
     names = [name for name in problems if not declined(SOLVERS[option](), problems[name])]
     return names[turn % len(names)] if names else next(iter(problems))
+
+
+def two_in_turn(option, turn):
+    problems = {name: task.problem for name, task in TASKS.items()}
+    return [in_turn(option, problems, t) for t in (turn, turn + 1)]
 
 
 def taken(solver, problem):
@@ -245,7 +251,13 @@ def test_replay_catches_a_solver_that_peeks(option, where):
 @pytest.mark.parametrize(
     ("option", "task", "epsilon"),
     [
-        (option, task, (1e-3, 1.0, 1e3)[(k + j) % 3])
+        # By day two of the tasks that the solver takes.
+        pytest.param(
+            option,
+            task,
+            (1e-3, 1.0, 1e3)[(k + j) % 3],
+            marks=() if task.name in two_in_turn(option, k) else pytest.mark.nightly,
+        )
         for k, option in enumerate(sorted(SOLVERS))
         for j, task in enumerate(TASKS.values())
     ],
@@ -305,16 +317,17 @@ FITTED = ["logistic", "logistic, net", "softmax", "squared"]
 
 
 def fitted_often(option, name):
-    """Numbers, and classes in one of three ways in turn; the slow tests have all of them."""
+    """One of the tasks in turn, for solvers without precise settings; by night all of all."""
+    if option in PRECISE:
+        return False
     turn = sorted(SOLVERS).index(option)
-    classes = {other: TASKS[other].problem for other in FITTED if other != "squared"}
-    return name in ("squared", in_turn(option, classes, turn))
+    return name == in_turn(option, {other: TASKS[other].problem for other in FITTED}, turn)
 
 
 @pytest.mark.parametrize(
     ("option", "name"),
     [
-        pytest.param(option, name, marks=() if fitted_often(option, name) else pytest.mark.slow)
+        pytest.param(option, name, marks=() if fitted_often(option, name) else pytest.mark.nightly)
         for option in sorted(SOLVERS)
         for name in FITTED
     ],
@@ -338,18 +351,21 @@ def test_precise_settings_without_noise_reach_scikit_learn(option, name):
     assert_optimal(solution.w, task, objective=1e-10, relative=2e-5)
 
 
+@pytest.mark.parametrize(
+    ("budgets", "repeats"), [((0.1, 100.0), 3), *by_night(((0.1, 3.0, 100.0), 15))]
+)
 @every_solver
-def test_more_budget_is_not_worse_on_average(option):
+def test_more_budget_is_not_worse_on_average(option, budgets, repeats):
     task = TASKS["logistic"]
     solver = taken(SOLVERS[option](), task.problem)
     best = task.objective(optimum("logistic"))
     excess = np.array(
         [
-            [task.objective(run(solver, task, eps, seed)[0].w) - best for seed in range(15)]
-            for eps in (0.1, 3.0, 100.0)
+            [task.objective(run(solver, task, eps, seed)[0].w) - best for seed in range(repeats)]
+            for eps in budgets
         ]
     )
-    means, errors = excess.mean(axis=1), excess.std(axis=1) / np.sqrt(15)
+    means, errors = excess.mean(axis=1), excess.std(axis=1) / np.sqrt(repeats)
     # Three standard errors of a difference, where ten to thirty times the budget takes off half of
     # the mean at least: a false alarm would be a deviation of more than five.
     assert np.all(np.diff(means) <= 3 * np.hypot(errors[1:], errors[:-1]))
@@ -377,6 +393,7 @@ def test_result_is_feasible_and_the_intercept_is_free(option, constraint):
         assert constraint.contains(solution.w[:D])
 
 
+@pytest.mark.nightly
 @pytest.mark.parametrize("constraint", CONSTRAINTS, ids=lambda c: type(c).__name__)
 @pytest.mark.parametrize("option", sorted(PRECISE))
 def test_constrained_result_is_a_fixed_point_of_the_projected_gradient(option, constraint):

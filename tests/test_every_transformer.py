@@ -12,6 +12,7 @@ import joblib
 import numpy as np
 import pytest
 import scipy.sparse as sp
+from by_night import each_check_once
 from examples_of_transformers import EXAMPLES, N, make_rows
 from frames import polars
 from sklearn.base import BaseEstimator, clone
@@ -80,7 +81,7 @@ CHECKS = parametrize_with_checks(INSTANCES)
 
 
 # Rebuilt from a list: scikit-learn 1.6 passes a generator, of which pytest 9 warns.
-@pytest.mark.parametrize(CHECKS.args[0], list(CHECKS.args[1]), **CHECKS.kwargs)
+@pytest.mark.parametrize(CHECKS.args[0], each_check_once(CHECKS.args[1]), **CHECKS.kwargs)
 def test_scikit_learn_check_passes(estimator, check):
     check(estimator)
 

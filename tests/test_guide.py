@@ -6,6 +6,7 @@ from math import erfc, exp, sqrt
 from pathlib import Path
 
 import pytest
+from by_night import by_night
 
 from skdp.solvers import SOLVERS
 
@@ -17,7 +18,7 @@ GUIDE = (DOCS / "guide.md").read_text()
     ("page", "least"),
     [
         ("guide.md", 10),
-        ("auditing.md", 7),
+        *by_night(("auditing.md", 7)),
         ("how_accurate.md", 4),
         ("one_shot.md", 0),
         ("choosing_a_solver.md", 0),

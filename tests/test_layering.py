@@ -5,6 +5,7 @@ second half of the file plants a violation for each check and expects it to be c
 """
 
 import ast
+from functools import cache
 from pathlib import Path, PurePosixPath
 
 import pytest
@@ -87,6 +88,7 @@ def layer_of(path):
     return max((k for k in MAY if within(module_of(path), [k])), key=len, default=None)
 
 
+@cache
 class RunTime(ast.NodeVisitor):
     """Walks what is executed: neither ``if TYPE_CHECKING:`` bodies nor annotations."""
 

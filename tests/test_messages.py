@@ -18,6 +18,7 @@ import numpy as np
 import pandas as pd
 import pytest
 import scipy.sparse as sp
+from by_night import by_night
 from sklearn.base import clone
 
 import skdp
@@ -214,9 +215,11 @@ PAIRS = [("logistic", cell) for cell in CELLS]
 PAIRS += [(n, c) for n in LEARNERS for c in ("bytearray", "object", "number") if n != "logistic"]
 
 
+@pytest.mark.parametrize("share", [3, *by_night(1)])
 @pytest.mark.parametrize(("name", "cell"), PAIRS)
-def test_no_method_quotes_data(name, cell):
-    assert [found for call in calls(name, CELLS[cell]) if (found := quoted(call))] == []
+def test_no_method_quotes_data(name, cell, share):
+    every = [*calls(name, CELLS[cell])][PAIRS.index((name, cell)) % share :: share]
+    assert [found for call in every if (found := quoted(call))] == []
 
 
 @pytest.mark.parametrize("cell", CELLS)
@@ -327,11 +330,14 @@ def functions_with(value, folder):
             )
 
 
+# By day a share of the calls, others for each value; each call is made with a few of the values.
+@pytest.mark.parametrize("share", [4, *by_night(1)])
 @pytest.mark.parametrize("value", PARAMETERS)
-def test_no_parameter_is_quoted_that_may_be_data(value, tmp_path):
+def test_no_parameter_is_quoted_that_may_be_data(value, share, tmp_path):
+    turn = [*PARAMETERS].index(value) % share
     value = PARAMETERS[value]
     every = [*learners_with(value), *parts_with(value), *functions_with(value, tmp_path)]
-    assert [(name, found) for name, call in every if (found := quoted(call))] == []
+    assert [(name, found) for name, call in every[turn::share] if (found := quoted(call))] == []
 
 
 def test_all_public_parts_are_tried():

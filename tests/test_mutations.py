@@ -34,7 +34,7 @@ def test_a_text_that_has_gone_is_noticed():
         planted(gone, ROOT)
 
 
-@pytest.mark.slow
+@pytest.mark.nightly
 def test_a_share_of_the_bugs_is_caught(tmp_path):
     # Another share on another day.
     start = date.today().toordinal() * SHARE
@@ -45,7 +45,7 @@ def test_a_share_of_the_bugs_is_caught(tmp_path):
         assert found.caught, (mutation.name, found.by)
 
 
-@pytest.mark.slow
+@pytest.mark.nightly
 def test_sources_without_a_bug_are_not_caught(tmp_path):
     done = run(MUTATIONS[0].tests, MUTATIONS[0].keyword, copy_of_the_tree(tmp_path))
     assert done.returncode == 0, done.stdout

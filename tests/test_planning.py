@@ -134,6 +134,7 @@ def test_more_rows_more_budget_and_fewer_features_never_hurt(size, epsilon, n_cl
     assert skdp.plan(n, 2 * d, **facts).relative_noise >= here
 
 
+@pytest.mark.nightly
 @settings(max_examples=30)
 @given(sizes, budgets, kinds)
 def test_advice_on_rows_budget_and_features_leads_to_the_next_regime(size, epsilon, n_classes):

@@ -64,7 +64,7 @@ def test_half_the_noise(make, y, monkeypatch):
     ("make", "y"),
     [
         pytest.param(*CASES[0], id="logistic"),
-        pytest.param(*CASES[1], id="linear", marks=pytest.mark.slow),
+        pytest.param(*CASES[1], id="linear", marks=pytest.mark.nightly),
     ],
 )
 def test_a_tenth_of_the_noise_as_the_model_shows_it(make, y, monkeypatch):

@@ -202,7 +202,7 @@ def test_searches_draw_the_number_of_runs_by_their_law(options, monkeypatch):
     assert distance() > least
 
 
-@pytest.mark.slow
+@pytest.mark.nightly
 @pytest.mark.parametrize("honest", [True, False])
 def test_audit_of_selections_by_simulation(honest):
     # A large delta, so that what breaks the promise is seen; the order is the worst that is known.

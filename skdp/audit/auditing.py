@@ -165,7 +165,7 @@ def audit(
     >>> from skdp import DPLinearRegression
     >>> from skdp.audit import audit
     >>> X, y = np.ones((3, 1)), np.array([1.0, 0.0, 0.0])
-    >>> model = DPLinearRegression(1.0, data_norm=1.0, target_bounds=(-1, 1))
+    >>> model = DPLinearRegression(1.0, data_norm=1.0, target_bounds=(-1, 1), solver="adassp")
     >>> result = audit(model, X, y)
     >>> result.epsilon, result.sees
     (1.0, 'queries')

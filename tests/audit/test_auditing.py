@@ -7,6 +7,7 @@ from dataclasses import replace
 import numpy as np
 import pytest
 import scipy.sparse as sp
+from by_night import by_night
 from scipy.special import ndtri
 from scipy.stats import binom
 from sklearn.linear_model import LogisticRegression
@@ -86,19 +87,20 @@ def test_so_do_those_of_regression_and_of_sites():
     check_tight(audit(lasso, sp.csr_array(X), TARGETS, sees="queries", runs=20_000))
 
 
-@pytest.mark.parametrize("sees", ["answers", "model"])
+@pytest.mark.parametrize("sees", ["answers", *by_night("model")])
 def test_honest_fits_are_not_refuted(sees):
     result = audit(logistic(4.0), X, LABELS, sees=sees, runs=40).at(SURE)
     assert not result.refuted
     assert result.sees == sees
 
 
+@pytest.mark.nightly
 def test_answers_of_whole_fits_are_apart_as_claimed():
     result = audit(logistic(4.0), X, LABELS, sees="answers", runs=60)
     check_tight(result)
 
 
-@pytest.mark.parametrize("calls", [2, 4])
+@pytest.mark.parametrize("calls", [2, *by_night(4)])
 def test_streams_are_audited_by_all_that_they_publish(calls):
     model = logistic(4.0, solver=FTRL(reach=1e-6, clip=0.25), horizon=4)
     assert not audit(model, X, LABELS, calls=calls, runs=20).at(SURE).refuted
@@ -301,7 +303,8 @@ def test_the_result_tells_what_was_found():
     assert found["ratio"] == result.epsilon_lower_bound
     assert "observed" not in found
     assert "epsilon_lower_bound=" in repr(result)
-    assert "not refuted" in str(result)
+    # At 0.95 an honest claim may be refuted once in twenty times.
+    assert "not refuted" in str(result.at(SURE))
     assert result.at(0.5).epsilon_lower_bound > result.epsilon_lower_bound
     assert result.at(result.confidence).to_dict() == found
     with pytest.raises(ValueError, match="a confidence in"):
@@ -351,7 +354,7 @@ def test_progress_is_printed_if_asked_for(sees, capsys):
         assert ("[Parallel(n_jobs=1)]" in printed) == bool(verbose)
 
 
-@pytest.mark.slow
+@pytest.mark.nightly
 def test_processes_share_the_work(tmp_path):
     def noted(model):
         (tmp_path / str(os.getpid())).touch()

@@ -5,6 +5,7 @@ import warnings
 import numpy as np
 import pandas as pd
 import pytest
+from by_night import by_night
 from sklearn.base import BaseEstimator, TransformerMixin
 from sklearn.compose import ColumnTransformer
 from sklearn.pipeline import make_pipeline, make_union
@@ -66,7 +67,7 @@ HONEST = {
 }
 
 
-@pytest.mark.parametrize("case", HONEST)
+@pytest.mark.parametrize("case", [*by_night("columns"), *(c for c in HONEST if c != "columns")])
 def test_honest_pipelines_claim_their_total_and_are_not_refuted(case):
     model, rows = HONEST[case]
     result = audit(model, rows, LABELS, runs=4000)
@@ -235,6 +236,7 @@ def by_target(model, X, y):
     return np.asarray(y, dtype=float)
 
 
+@pytest.mark.nightly
 @pytest.mark.filterwarnings("ignore:DPGridSearchCV compares scores:UserWarning")
 def test_exact_scores_of_a_search_are_caught(monkeypatch):
     """What is published without noise differs in every run in which something was tried.
@@ -246,7 +248,7 @@ def test_exact_scores_of_a_search_are_caught(monkeypatch):
         logistic(), {"C": [1.0]}, scoring=by_target, score_range=(0, 1), epsilon=1.0, delta=1e-5
     )
     flipped = X, np.where(np.arange(20) == 0, 1, LABELS)
-    found = audit(model, X, LABELS, other=flipped, runs=60)
+    found = audit(model, X, LABELS, other=flipped, runs=20)
     assert not found.at(SURE).refuted
 
     def exact(self, estimator, X, y, mu, adjacency, noise):

@@ -32,7 +32,9 @@ every_query = pytest.mark.parametrize(
     "kind",
     [
         # Samples take long to price.
-        pytest.param(kind, id=kind.name, marks=pytest.mark.slow if "sampled" in kind.name else ())
+        pytest.param(
+            kind, id=kind.name, marks=pytest.mark.nightly if "sampled" in kind.name else ()
+        )
         for kind in EXAMPLES
     ],
 )
@@ -97,7 +99,7 @@ def test_no_answer_tells_more_than_it_is_charged_for(kind):
     assert found >= gdp.mu(EPSILON, DELTA) - 6 * np.sqrt(np.pi / n)
 
 
-@pytest.mark.slow
+@pytest.mark.nightly
 @every_query
 def test_normal_noise_is_within_a_tenth_of_its_claim(kind):
     for example in EXAMPLES[kind][1][:2]:

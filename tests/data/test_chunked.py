@@ -120,6 +120,7 @@ def test_memory_is_that_of_one_chunk_however_many_there_are(gradient, peak_bytes
     assert peak <= 2.5 * size < 0.1 * n_chunks * size
 
 
+@pytest.mark.nightly
 def test_fit_takes_less_memory_than_the_data(peak_bytes):
     n_chunks, shape = 40, (5000, 50)
 

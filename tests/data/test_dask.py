@@ -5,6 +5,7 @@ import pickle
 import numpy as np
 import pytest
 import scipy.sparse as sp
+from by_night import with_names
 
 dask = pytest.importorskip("dask", reason="needs dask: pip install 'skdp[dask]'")
 da = pytest.importorskip("dask.array", reason="needs dask: pip install 'skdp[dask]'")
@@ -85,7 +86,12 @@ FITS = {
 }
 
 
-@pytest.mark.parametrize(("model", "as_target"), FITS.values(), ids=FITS)
+@pytest.mark.parametrize(
+    ("model", "as_target"),
+    with_names(
+        FITS, ("svrg, batches", "linear, private bounds", "lasso", "svm, several", "balanced")
+    ),
+)
 def test_a_fit_equals_the_one_in_memory_for_the_same_noise(model, as_target):
     X, t = data()
     y = t if as_target is None else as_target(t)

@@ -101,6 +101,7 @@ def test_rows_are_never_gathered(client, gathered, persisted):
     assert score == np.mean(predicted.compute() == y.compute())
 
 
+@pytest.mark.nightly
 def test_a_fit_runs_on_the_client_that_is_current(client, monkeypatch):
     used, honest = [], distributed.Client._gather
 
@@ -179,7 +180,7 @@ def killing(monkeypatch, client, at):
     return asked
 
 
-@pytest.mark.slow
+@pytest.mark.nightly
 @pytest.mark.parametrize("persisted", [False, True], ids=["lazy", "persisted"])
 def test_a_fit_survives_the_loss_of_a_worker(processes, monkeypatch, persisted):
     X, y = lazy()
@@ -191,7 +192,7 @@ def test_a_fit_survives_the_loss_of_a_worker(processes, monkeypatch, persisted):
     same(model, in_memory())
 
 
-@pytest.mark.slow
+@pytest.mark.nightly
 def test_a_fit_whose_rows_are_lost_fails_and_says_what_it_has_spent(processes, monkeypatch):
     X, _ = lazy()
     # Scattered rows are held by one worker, the one that dies, and nobody can make them again.
@@ -209,6 +210,7 @@ def test_a_fit_whose_rows_are_lost_fails_and_says_what_it_has_spent(processes, m
     assert not hasattr(model, "coef_")
 
 
+@pytest.mark.nightly
 def test_regression_on_a_cluster_equals_the_one_in_memory(client):
     X, y = lazy()
     options = {**OPTIONS, "target_bounds": (0.0, 1.0)}

@@ -2,6 +2,7 @@
 
 import numpy as np
 import pytest
+from by_night import with_names
 
 dask = pytest.importorskip("dask", reason="needs dask: pip install 'skdp[dask]'")
 da = pytest.importorskip("dask.array", reason="needs dask: pip install 'skdp[dask]'")
@@ -29,7 +30,10 @@ def one_thread():
         yield
 
 
-@pytest.mark.parametrize("case", MODELS)
+@pytest.mark.parametrize(
+    "case",
+    with_names({name: name for name in MODELS}, ["linear, private bounds"]),
+)
 def test_the_fit_is_that_in_memory(case):
     kind, options, of = MODELS[case]
     X, t = data()

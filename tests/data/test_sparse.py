@@ -55,6 +55,7 @@ def test_blocks_are_views_that_cover_the_rows_in_order(monkeypatch, kind):
     np.testing.assert_array_equal(np.concatenate([block.y for block in blocks]), y)
 
 
+@pytest.mark.nightly
 @pytest.mark.parametrize("dtype", [np.float64, np.float32])
 def test_a_gradient_takes_a_tenth_of_the_memory_of_the_data(gradient, peak_bytes, dtype):
     X, y = large(dtype)

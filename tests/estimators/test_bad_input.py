@@ -372,6 +372,7 @@ def test_extreme_budgets_give_a_finite_model(make, epsilon, delta):
     assert model.privacy_spent_.epsilon <= epsilon
 
 
+@pytest.mark.nightly
 @both
 def test_largest_budget_gives_a_finite_model_in_few_steps(make):
     model = make(epsilon=1e9).fit(X, Y)

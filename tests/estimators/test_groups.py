@@ -155,6 +155,7 @@ def routing():
         yield
 
 
+@pytest.mark.nightly
 def test_pipelines_and_searches_pass_groups(routing):
     X, y, _, groups = data()
     model = DPLogisticRegression(**CLASSES).set_fit_request(groups=True)

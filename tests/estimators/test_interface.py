@@ -250,6 +250,7 @@ def test_coefficients_are_feasible_in_their_own_units(constraint, epsilon):
         assert abs(model.intercept_ - REAL.mean()) < 0.5
 
 
+@pytest.mark.nightly
 def test_stronger_penalties_give_smaller_coefficients():
     def sizes(models, y):
         return [np.abs(model.fit(X, y).coef_).sum() for model in models]

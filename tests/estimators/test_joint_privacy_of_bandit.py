@@ -62,7 +62,7 @@ def test_given_the_releases_a_user_changes_nobody_elses_action(policy):
     some = users()
     actions, exchanges = recorded(policy, some)
     flipped = 0
-    for i in range(104, N, 8):
+    for i in range(104, N, 24):
         other = Users(some.X.copy(), some.rewards.copy(), some.means)
         other.X[i], other.rewards[i] = -some.X[i], -5.0
         after = replayed(policy, other, exchanges)

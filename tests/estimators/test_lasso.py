@@ -33,6 +33,7 @@ def bounds(y):
 PRECISE = GD(steps=1500, total_step_size=15_000.0, clip=40.0, momentum=0.9, average=0.05)
 
 
+@pytest.mark.nightly
 @pytest.mark.parametrize("solver", [PRECISE, "auto"], ids=["gd", "auto"])
 @pytest.mark.parametrize(("unit", "shift"), [(1.0, 0.0), (30.0, -70.0)])
 @pytest.mark.parametrize("positive", [False, True])
@@ -68,6 +69,7 @@ def test_selects_what_matters_and_nothing_else_is_stored():
     assert model.score(X, y) > 0.8
 
 
+@pytest.mark.nightly
 def test_penalty_makes_it_sparser():
     X, y = data(n=8000)
     counts = [
@@ -160,6 +162,7 @@ def test_few_rows_and_a_tiny_budget_give_a_finite_model(n):
     assert np.count_nonzero(model.coef_) <= 2
 
 
+@pytest.mark.nightly
 def test_linear_regression_can_be_screened_as_well():
     X, y = data(n=8000)
     model = DPLinearRegression(

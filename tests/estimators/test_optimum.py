@@ -4,6 +4,7 @@ from inspect import signature
 
 import numpy as np
 import pytest
+from by_night import by_night
 from scipy.optimize import minimize
 from sklearn.linear_model import HuberRegressor, LinearRegression, LogisticRegression, Ridge
 from sklearn.svm import SVC, LinearSVC
@@ -50,13 +51,10 @@ def assert_same(ours, theirs, tol=2e-4):
     "options",
     [
         {},
-        {"C": 0.01},
-        {"C": 1e6},
-        {"fit_intercept": False},
+        *by_night({"C": 0.01}, {"C": 1e6}, {"fit_intercept": False}),
         {"class_weight": {0: 0.5, 1: 2.0}},
-        {"class_weight": {1: 0.2}, "C": 0.1},
+        *by_night({"class_weight": {1: 0.2}, "C": 0.1}, {"l1_ratio": 1.0, "C": 0.1}),
         {"l1_ratio": 0.5, "C": 0.1},
-        {"l1_ratio": 1.0, "C": 0.1},
     ],
     ids=str,
 )
@@ -92,6 +90,7 @@ def test_linear_regression(options, target_bounds):
         assert_same(ours, LinearRegression().fit(X, REAL))
 
 
+@pytest.mark.nightly
 def test_intercept_scaling_and_data_norm_are_no_part_of_the_solution():
     expected = Ridge(alpha=1.0).fit(X, REAL)
     for options in ({"intercept_scaling": 0.3}, {"intercept_scaling": 2.0}, {"data_norm": 8.0}):
@@ -108,6 +107,7 @@ def test_targets_beyond_their_bounds_count_as_the_bounds():
     assert_same(ours, LinearRegression().fit(X, np.clip(y, -5.0, 5.0)))
 
 
+@pytest.mark.nightly
 def test_huber_loss_resists_outliers():
     y = np.where(np.arange(N) % 20 == 0, 60.0, REAL)
     robust = HuberRegressor(alpha=0.0).fit(X, REAL)
@@ -139,9 +139,7 @@ def machine(y, **options):
     "options",
     [
         {},
-        {"C": 0.01},
-        {"C": 1e6},
-        {"fit_intercept": False},
+        *by_night({"C": 0.01}, {"C": 1e6}, {"fit_intercept": False}),
         {"penalty": "l1", "C": 0.1, "fit_intercept": False},
     ],
     ids=str,
@@ -153,6 +151,7 @@ def test_support_vector_machine(y, options):
     assert_same(machine(y, **options), theirs.fit(X, y))
 
 
+@pytest.mark.nightly
 def test_weighted_support_vector_machine():
     # Two classes only: against the rest, scikit-learn's weighs all rows of the rest alike.
     weights = {0: 0.5, 1: 2.0}
@@ -160,6 +159,7 @@ def test_weighted_support_vector_machine():
     assert_same(machine(BINARY, class_weight=weights), theirs.fit(X, BINARY))
 
 
+@pytest.mark.nightly
 def test_support_vector_machine_with_hinge_loss_comes_close_in_objective():
     theirs = SVC(kernel="linear", C=2.0, tol=1e-8).fit(X, BINARY)
     ours = machine(
@@ -178,6 +178,7 @@ def test_support_vector_machine_with_hinge_loss_comes_close_in_objective():
     assert objective(ours) <= objective(theirs) * (1 + 1e-3)
 
 
+@pytest.mark.nightly
 @pytest.mark.parametrize("width", [0.25, 1.0])
 def test_support_vector_machine_with_huberised_hinge(width):
     loss, sign = HuberisedHinge(width), 2 * BINARY - 1
@@ -196,6 +197,7 @@ def test_support_vector_machine_with_huberised_hinge(width):
     np.testing.assert_allclose(ours.intercept_, best[D], atol=1e-4)
 
 
+@pytest.mark.nightly
 def test_defaults_come_close_at_a_huge_budget():
     # With epsilon = 1e6 there is hardly any noise; what is left is how far the default number of
     # steps gets. Found: within 0.1 % of the largest coefficient.

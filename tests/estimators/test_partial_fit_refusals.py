@@ -6,6 +6,7 @@ from functools import cache
 import numpy as np
 import pandas as pd
 import pytest
+from by_night import by_night
 from examples_of_streams import (
     BINARY,
     CUTS,
@@ -176,7 +177,7 @@ def test_parameters_cannot_change_in_the_middle_of_a_stream(change):
     model.fit(X, BINARY)
 
 
-@pytest.mark.parametrize("change", [{"target_bounds": (-7, 7)}, *CHANGES[:4]], ids=str)
+@pytest.mark.parametrize("change", [{"target_bounds": (-7, 7)}, *by_night(*CHANGES[:4])], ids=str)
 def test_nor_can_those_of_a_regressor(change):
     model = feed(regressor(), stop=100)
     with pytest.raises(ValueError, match="other values of"):
@@ -349,6 +350,7 @@ def test_a_call_of_a_batch_solver_that_fails_is_reported():
     assert not np.array_equal(model.coef_, kept)
 
 
+@pytest.mark.nightly
 def test_receipts_of_many_calls_take_bounded_memory():
     model = classifier(solver="gd", precondition=None)
     for k in range(60):

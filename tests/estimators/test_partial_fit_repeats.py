@@ -56,6 +56,7 @@ def test_epochs_are_charged_as_often_as_they_come(solver, grows):
     assert copied.privacy_spent_ == model.privacy_spent_
 
 
+@pytest.mark.nightly
 def test_twenty_epochs_of_a_batch_solver_are_twenty_fits():
     model = classifier(solver="gd", precondition=None)
     for _ in range(20):

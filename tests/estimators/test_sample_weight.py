@@ -73,6 +73,7 @@ def test_logistic_regression_is_that_of_scikit_learn(options, max_weight):
     assert_same(without_noise(ours, BINARY, max_weight), theirs)
 
 
+@pytest.mark.nightly
 def test_multinomial_regression_is_that_of_scikit_learn():
     theirs = LogisticRegression(C=0.1, tol=1e-10).fit(X, SEVERAL, WEIGHTS)
     given = {"data_norm": LONGEST, "classes": [0, 1, 2], "C": 0.1, **NO_CONDITIONING}
@@ -83,6 +84,7 @@ def test_multinomial_regression_is_that_of_scikit_learn():
     assert_same(ours, theirs)
 
 
+@pytest.mark.nightly
 @BOUNDS_ON_WEIGHTS
 @pytest.mark.parametrize("alpha", [0.0, 5.0])
 def test_linear_regression_is_that_of_scikit_learn(alpha, max_weight):
@@ -92,6 +94,7 @@ def test_linear_regression_is_that_of_scikit_learn(alpha, max_weight):
         assert_same(without_noise(ours, REAL, max_weight), theirs, tol)
 
 
+@pytest.mark.nightly
 @BOUNDS_ON_WEIGHTS
 def test_support_vector_machine_is_that_of_scikit_learn(max_weight):
     theirs = LinearSVC(C=0.1, dual=False, intercept_scaling=1e3, tol=1e-10, max_iter=100_000)
@@ -100,6 +103,7 @@ def test_support_vector_machine_is_that_of_scikit_learn(max_weight):
     assert_same(without_noise(ours, BINARY, max_weight), theirs)
 
 
+@pytest.mark.nightly
 @BOUNDS_ON_WEIGHTS
 @pytest.mark.parametrize("solver", [PRECISE, "screening"], ids=["gd", "screening"])
 def test_lasso_is_that_of_scikit_learn_which_divides_by_the_sum_of_weights(solver, max_weight):
@@ -156,6 +160,7 @@ def test_whole_weights_are_repeated_rows():
         assert_same(weighted, repeated)
 
 
+@pytest.mark.nightly
 def test_a_common_factor_of_weights_and_penalty_and_their_bound_changes_nothing():
     one, other = make("auto", max_weight=3.0), make("auto", max_weight=3e-7)
     exact_fit(one, X, REAL, sample_weight=WEIGHTS)

@@ -134,7 +134,7 @@ def test_a_stream_may_be_interrupted_at_any_line(made, monkeypatch):
 
     monkeypatch.setattr(StreamSession, "read", noted)
     for line in lines_to_try(
-        partial(start().partial_fit, X[20:30], Y[20:30]), seed=2, at_the_end=20
+        partial(start().partial_fit, X[20:30], Y[20:30]), seed=2, at_the_end=8
     ):
         model = start()
         read.clear()

@@ -72,12 +72,12 @@ def check_interrupted_searches(name, monkeypatch, count, earlier=False):
 
 @pytest.mark.filterwarnings("ignore:DP.* compares:UserWarning")
 @pytest.mark.parametrize("name", SEARCHES)
-@pytest.mark.parametrize("count", [3, pytest.param(15, marks=pytest.mark.slow)])
+@pytest.mark.parametrize("count", [3, pytest.param(15, marks=pytest.mark.nightly)])
 def test_a_search_may_be_interrupted_at_any_line(name, count, monkeypatch):
     check_interrupted_searches(name, monkeypatch, count)
 
 
-@pytest.mark.slow
+@pytest.mark.nightly
 @pytest.mark.filterwarnings("ignore:DP.* compares:UserWarning")
 def test_a_search_after_a_search_may_be_interrupted_at_any_line(monkeypatch):
     check_interrupted_searches("all points", monkeypatch, 20, earlier=True)
@@ -139,7 +139,7 @@ def go_on(model):
 
 
 @pytest.mark.parametrize("policy", BANDITS)
-@pytest.mark.parametrize("count", [5, pytest.param(40, marks=pytest.mark.slow)])
+@pytest.mark.parametrize("count", [5, pytest.param(40, marks=pytest.mark.nightly)])
 def test_learning_of_a_bandit_may_be_interrupted_at_any_line(policy, count, monkeypatch):
     def start():
         return clone(BANDITS[policy]).partial_fit(X[:15], Y[:15], R[:15])

@@ -107,7 +107,7 @@ def report(model):
     }
 
 
-@pytest.mark.slow
+@pytest.mark.nightly
 @pytest.mark.parametrize("name", FITS)
 @pytest.mark.filterwarnings("ignore::UserWarning")
 def test_a_fit_that_runs_out_of_memory_reports_what_it_has_spent(name):
@@ -130,7 +130,7 @@ def test_a_fit_that_runs_out_of_memory_reports_what_it_has_spent(name):
     assert 0 < after["spent"] <= made.epsilon
 
 
-@pytest.mark.slow
+@pytest.mark.nightly
 @pytest.mark.parametrize(("kind", "charges"), [("stream", 1), ("bandit", 0)])
 def test_a_stream_that_runs_out_of_memory_reports_what_it_has_spent(kind, charges):
     half = N // 2

@@ -9,7 +9,7 @@ from skdp.model_selection import DPGridSearchCV, DPRandomizedSearchCV
 # The checks fit to few rows with labels that they do not tell, and they set seeds.
 pytestmark = [
     # Each check fits many times what fits several times.
-    pytest.mark.slow,
+    pytest.mark.nightly,
     pytest.mark.filterwarnings("ignore::skdp.PrivacyLeakWarning"),
     pytest.mark.filterwarnings("ignore:The share of the budget set aside:UserWarning"),
     pytest.mark.filterwarnings("ignore:.*compares scores whose noise:UserWarning"),

@@ -7,6 +7,7 @@ import numpy as np
 import pandas as pd
 import pytest
 import scipy.sparse as sp
+from by_night import by_night
 from private_toys import Toy
 from scipy.stats import loguniform
 from sklearn.base import clone, is_classifier, is_regressor
@@ -283,8 +284,11 @@ def test_labels_may_be_strings_in_a_series():
     assert found.best_score_ > 0.6
 
 
+@pytest.mark.nightly
 @both
-@pytest.mark.parametrize("scoring", [None, "neg_mean_absolute_error", "neg_mean_squared_error"])
+@pytest.mark.parametrize(
+    "scoring", [None, *by_night("neg_mean_absolute_error"), "neg_mean_squared_error"]
+)
 def test_regression_is_scored_by_bounded_errors(search, scoring):
     model = DPLinearRegression(data_norm=2.0, target_bounds=(-2, 2))
     found = search(model, {"alpha": [0.0, 100.0]}, epsilon=8.0, n_iter=6, scoring=scoring)

@@ -6,6 +6,7 @@ import warnings
 
 import numpy as np
 import pytest
+from by_night import by_night
 from private_toys import Toy
 from sklearn.base import clone
 from sklearn.pipeline import make_pipeline
@@ -123,7 +124,7 @@ def test_threads_and_processes_draw_their_own_noise():
     assert len(np.unique(np.vstack(coefs)[:, 0])) == 3
 
 
-@pytest.mark.slow
+@pytest.mark.nightly
 def test_worker_processes_draw_their_own_noise_and_are_charged_once():
     space = {"C": [1.0, 2.0]}
     with PrivacyBudget(epsilon=1.0, delta=1e-5, accounting="sums"):
@@ -161,7 +162,7 @@ def test_receipts_add_up_to_the_whole():
     assert privacy_spent(exhaustive).epsilon == pytest.approx(1.0, rel=1e-6)
 
 
-@pytest.mark.parametrize("exhaustive", [False, True])
+@pytest.mark.parametrize("exhaustive", [True, *by_night(False)])
 def test_a_stream_that_goes_on_from_a_search_adds_to_what_it_has_spent(exhaustive):
     space = {"C": [0.1, 1.0]}
     search = DPGridSearchCV(logistic(), space, epsilon=2.0, exhaustive=exhaustive).fit(X, Y)

@@ -160,6 +160,7 @@ def classifier(kind=DPLogisticRegression, **options):
     return kind(**given | options)
 
 
+@pytest.mark.nightly
 def test_balanced_predictions_are_those_of_scikit_learn():
     X, y = rare()
     exact = LogisticRegression(class_weight="balanced").fit(X, y)

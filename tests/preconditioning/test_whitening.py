@@ -4,6 +4,7 @@ import tracemalloc
 
 import numpy as np
 import pytest
+from by_night import by_night
 from scipy.sparse import csr_array
 from sklearn.linear_model import LogisticRegression
 
@@ -44,7 +45,8 @@ def test_the_look_is_on_the_receipt_and_within_the_budget(precondition):
     assert look.sensitivity == pytest.approx(np.sqrt(2) * 2 * 1.0**2 / 4000, rel=1e-4)
 
 
-@pytest.mark.parametrize("precondition", ["diagonal", "full"])
+@pytest.mark.nightly
+@pytest.mark.parametrize("precondition", ["diagonal", *by_night("full")])
 def test_columns_of_different_size_are_learned(precondition):
     X, y = badly_scaled(40_000)
     X, X_test, y, y_test = X[:30_000], X[30_000:], y[:30_000], y[30_000:]
@@ -69,8 +71,9 @@ def test_the_model_is_linear_in_the_features_as_they_came(precondition, dtype):
     assert fitted.coef_.shape == (1, 8)
 
 
-@pytest.mark.parametrize("C", [0.01, 1.0])
-@pytest.mark.parametrize("precondition", ["diagonal", "full"])
+@pytest.mark.nightly
+@pytest.mark.parametrize("C", [0.01, *by_night(1.0)])
+@pytest.mark.parametrize("precondition", ["full", *by_night("diagonal")])
 def test_the_penalty_is_about_the_coefficients_as_they_are_published(C, precondition):
     X, y = badly_scaled(2000)
     exact = LogisticRegression(C=C, tol=1e-10, max_iter=10_000).fit(X, y)
@@ -123,7 +126,7 @@ def test_replay_on_garbage_gives_the_same_model(precondition):
     np.testing.assert_array_equal(first.intercept_, second.intercept_)
 
 
-@pytest.mark.parametrize("classes", [2, 3])
+@pytest.mark.parametrize("classes", [2, *by_night(3)])
 def test_several_sizes_of_data_get_no_look_a_narrow_one_or_a_full_one(classes):
     # The mean is longer than its noise from n mu = 2 sqrt(8) on, for the mu of the look.
     looks = []

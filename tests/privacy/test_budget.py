@@ -248,6 +248,7 @@ def test_a_first_fit_that_fails_settles_no_rule():
         assert len(ceiling.receipts) == 1
 
 
+@pytest.mark.nightly
 @pytest.mark.filterwarnings("ignore:DPRandomizedSearchCV compares:UserWarning")
 def test_divergences_of_one_order_add_up_fits_of_all_kinds():
     with budget(accounting="renyi") as ceiling:
@@ -341,7 +342,7 @@ def test_what_is_reserved_before_rows_are_looked_at_is_what_ledgers_accept(name)
             assert claim.calculus == type(claim.calculus)()
 
 
-@pytest.mark.slow
+@pytest.mark.nightly
 def test_many_random_fits_never_exceed_the_ceiling():
     rng = np.random.default_rng(1)
     for rule in FILTERS:

@@ -105,6 +105,7 @@ def test_a_child_that_outlives_the_budget_is_refused_and_does_not_close_it():
     pool.join()
 
 
+@pytest.mark.nightly
 def test_models_made_in_a_worker_are_charged_where_the_worker_was_started():
     with multiprocessing.get_context("spawn").Pool(1) as earlier, budget() as ceiling:
         earlier.apply(os.getpid)
@@ -130,7 +131,7 @@ def test_a_closed_budget_leaves_nothing_in_the_environment(nested):
     assert dict(os.environ) == before
 
 
-@pytest.mark.slow
+@pytest.mark.nightly
 def test_a_model_made_in_a_worker_of_a_worker_is_charged():
     context = multiprocessing.get_context("spawn")
     with budget() as ceiling, ProcessPoolExecutor(1, mp_context=context) as pool:
@@ -139,7 +140,7 @@ def test_a_model_made_in_a_worker_of_a_worker_is_charged():
         assert ceiling.spent == (EPSILON, DELTA)
 
 
-@pytest.mark.slow
+@pytest.mark.nightly
 def test_the_reservation_of_a_killed_worker_stands(tmp_path):
     begun = tmp_path / "begun"
     with budget() as ceiling:

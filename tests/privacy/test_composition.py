@@ -148,6 +148,7 @@ def test_many_perturbations_fall_back_on_divergences():
     assert compose(receipts).epsilon < 2.0
 
 
+@pytest.mark.nightly
 def test_sampled_and_gaussian_releases_agree_with_dp_accounting():
     pld = pytest.importorskip("dp_accounting.pld.privacy_loss_distribution")
     import dp_accounting

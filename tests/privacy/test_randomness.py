@@ -293,7 +293,7 @@ def test_threads_that_share_a_source_never_draw_the_same_normals():
     sys.setswitchinterval(1e-6)
     try:
         with ThreadPoolExecutor(4) as threads:
-            drawn = list(threads.map(noise.normal, [7] * 40_000))
+            drawn = list(threads.map(noise.normal, [7] * 10_000))
     finally:
         sys.setswitchinterval(interval)
     drawn = np.concatenate(drawn)

@@ -6,6 +6,7 @@ from math import inf, sqrt
 
 import numpy as np
 import pytest
+from by_night import by_night
 
 from skdp.privacy.accounting.ledger import Spend
 from skdp.privacy.adjacency import Adjacency
@@ -30,7 +31,7 @@ def exactly(array):
 
 
 def test_blocks_are_no_longer_than_the_margin_counts():
-    for n in (1, 49_152, 49_153, 10**6, 10**7):
+    for n in (1, 49_152, 49_153, 10**6):
         for rows in (8, 1 << 15, 1 << 30):
             assert max(j - i for i, j in cut(n, rows)) <= MOST_ROWS
 
@@ -49,7 +50,7 @@ def test_a_part_of_a_total_passes_through_few_additions():
         assert total(Counted() for _ in range(n)).depth <= 2 * np.log2(n + 1)
 
 
-@pytest.mark.parametrize("n", [100, 5000, 30_000])
+@pytest.mark.parametrize("n", [100, 5000, *by_night(30_000)])
 @pytest.mark.parametrize("dtype", [np.float64, np.float32])
 def test_computed_sums_are_within_the_margin_of_exact_ones(n, dtype):
     """Rows of all sizes, in exact arithmetic with the very derivatives that were computed."""

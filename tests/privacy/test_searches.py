@@ -117,6 +117,7 @@ def test_the_account_is_the_best_one_that_holds_for_all_steps():
     assert sorted(alone, reverse=True) == alone
 
 
+@pytest.mark.nightly
 def test_a_search_leaves_more_than_composition_of_as_many_fits():
     # Figures of the page on model selection.
     shares = {

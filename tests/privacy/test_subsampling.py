@@ -6,6 +6,7 @@ from math import exp, inf, log, sqrt
 
 import numpy as np
 import pytest
+from by_night import by_night
 from definition_of_a_sampled_release import check_one_release
 from scipy.stats import norm
 
@@ -76,7 +77,7 @@ def test_one_release_costs_what_its_definition_says(adjacency):
 
 @both_adjacencies
 @pytest.mark.parametrize(
-    ("rate", "z", "count", "price"), [(0.1, 3.0, 20, 0.04), (0.02, 1.0, 50, 0.3)]
+    ("rate", "z", "count", "price"), [(0.1, 3.0, 20, 0.04), *by_night((0.02, 1.0, 50, 0.3))]
 )
 def test_agrees_with_dp_accounting_composed_directly(adjacency, rate, z, count, price):
     accounting = pytest.importorskip("dp_accounting", reason="dp-accounting is optional")
@@ -110,6 +111,7 @@ def test_sampling_everyone_is_gaussian_dp(adjacency):
     assert nearly.epsilon(price, DELTA) == pytest.approx(block.epsilon(price, DELTA), rel=1e-3)
 
 
+@pytest.mark.nightly
 @both_adjacencies
 @pytest.mark.parametrize("epsilon", [1e-3, 0.3, 3.0, 200.0])
 @pytest.mark.parametrize("rate", [0.02, 0.3, 1.0])
@@ -201,6 +203,7 @@ def test_a_missing_package_is_named(monkeypatch):
     assert SubsampledGaussianDP(0.1, 3.0, 20).limit(inf, DELTA) == inf
 
 
+@pytest.mark.nightly
 def test_sampling_never_costs_more_than_taking_everyone():
     pytest.importorskip("dp_accounting", reason="dp-accounting is an optional dependency")
     epsilons = [

@@ -4,6 +4,7 @@ from math import exp, inf, log, log1p, sqrt
 
 import numpy as np
 import pytest
+from by_night import by_night
 from selections_at_their_worst import (
     exact_delta,
     larger_is_better,
@@ -82,6 +83,7 @@ def test_other_releases_compose_exactly_where_there_is_no_choice(law):
     )
 
 
+@pytest.mark.nightly
 @every_law
 def test_answers_are_monotone(law):
     mus, epsilons = np.geomspace(0.01, 5, 4), np.linspace(0, 5, 4)
@@ -93,6 +95,7 @@ def test_answers_are_monotone(law):
     assert np.all(np.diff([tuning.epsilon(m, 1e-5, law) for m in mus]) > 0)
 
 
+@pytest.mark.nightly
 def test_more_runs_cost_more():
     for kind in (NegativeBinomial, Poisson):
         costs = [tuning.epsilon(MU, DELTA, kind(mean)) for mean in (1.0, 2.0, 5.0, 20.0, 100.0)]
@@ -173,6 +176,7 @@ def best_of(shares, law):
     return shares * slopes.mean(axis=1)
 
 
+@pytest.mark.nightly
 @every_law
 def test_the_split_form_covers_every_order_of_few_outcomes(law):
     from itertools import permutations
@@ -230,10 +234,8 @@ STEEP = [
 ]
 
 
-@pytest.mark.parametrize("law", STEEP, ids=str)
-@pytest.mark.parametrize(
-    "delta", [0.0028, *(pytest.param(d, marks=pytest.mark.slow) for d in (1e-300, 0.9))]
-)
+@pytest.mark.parametrize("law", [*STEEP[:2], *by_night(*STEEP[2:])], ids=str)
+@pytest.mark.parametrize("delta", [0.0028, *by_night(1e-300, 0.9)])
 def test_prices_of_the_most_extreme_laws_are_numbers_that_grow_with_mu(law, delta):
     mus = [1e-12, 0.3, 2.611236576641302, 2e3, 1e9, 1e160]
     prices = [tuning.epsilon(mu, delta, law) for mu in mus]
@@ -258,7 +260,7 @@ def test_a_law_that_is_too_steep_for_floats_has_the_price_of_the_split_form():
     )
 
 
-@pytest.mark.slow
+@pytest.mark.nightly
 @pytest.mark.parametrize("epsilon", [0.0, 1e-3, 0.01, 0.1, 1.0, 1e3, 1e9])
 @pytest.mark.parametrize("law", [Poisson(1e4), NegativeBinomial(1e4, 100.0)], ids=str)
 def test_levels_of_steep_laws_keep_within_the_budget_and_are_not_given_away(law, epsilon):

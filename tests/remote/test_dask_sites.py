@@ -9,6 +9,7 @@ from math import sqrt
 
 import numpy as np
 import pytest
+from by_night import by_night
 
 distributed = pytest.importorskip("distributed", reason="needs dask: pip install 'skdp[dask]'")
 import dask  # noqa: E402
@@ -93,8 +94,10 @@ REGRESSOR = {**BOUNDS, "target_bounds": (-4.0, 4.0)}
     ("kind", "options", "of"),
     [
         (DPLogisticRegression, CLASSIFIER, rows),
-        (DPLogisticRegression, CLASSIFIER | {"fit_intercept": False, "C": 0.01}, rows),
-        (DPLogisticRegression, CLASSIFIER | {"class_weight": {0: 2.0, 1: 1.0}}, rows),
+        *by_night(
+            (DPLogisticRegression, CLASSIFIER | {"fit_intercept": False, "C": 0.01}, rows),
+            (DPLogisticRegression, CLASSIFIER | {"class_weight": {0: 2.0, 1: 1.0}}, rows),
+        ),
         (DPLogisticRegression, CLASSIFIER | {"solver": DDA(activation=0.4, rounds=30)}, rows),
         (DPLogisticRegression, CLASSIFIER | {"solver": DDA(topology="ring", rounds=9)}, rows),
         (DPLogisticRegression, BOUNDS | {"classes": [0, 1, 2]}, labels),
@@ -200,7 +203,7 @@ def test_a_ceiling_is_charged_where_fit_is_called_and_before_sites_are_asked(cli
         (DDA(noise="secure_sum"), "a protocol"),
         (DDA(noise="pairwise"), "agree on seeds unseen by whoever relays"),
         (DDA(adversary="final_model"), "sites with messages"),
-        (DDA(subsampling=0.1, rounds=10), "secret draw"),
+        *by_night((DDA(subsampling=0.1, rounds=10), "secret draw")),
         (GD(), "reads all rows at one place"),
     ],
 )
@@ -341,7 +344,7 @@ def test_a_fit_fails_when_a_worker_closes_and_says_what_it_has_spent():
         fails_when_lost(DaskSites(client, loaders(), **BUDGET, heard=heard), stopped, 40)
 
 
-@pytest.mark.slow
+@pytest.mark.nightly
 def test_a_fit_fails_when_a_worker_is_killed_and_says_what_it_has_spent():
     with (
         distributed.LocalCluster(

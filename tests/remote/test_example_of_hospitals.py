@@ -10,7 +10,7 @@ pytest.importorskip("distributed", reason="needs dask: pip install 'skdp[dask]'"
 EXAMPLE = Path(__file__).resolve().parents[2] / "examples" / "hospitals.py"
 
 
-@pytest.mark.slow
+@pytest.mark.nightly
 def test_three_hospitals_learn_one_model():
     done = subprocess.run(
         [sys.executable, "-W", "error", str(EXAMPLE)], capture_output=True, text=True

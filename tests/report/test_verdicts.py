@@ -229,9 +229,10 @@ def neighbours(make, y, change, capsys):
 @pytest.mark.parametrize(
     ("name", "change"),
     [
-        (name, change)
-        for name in COVERED
-        for change in (OF_NUMBERS if name in REGRESSORS else NEIGHBOURS)
+        # By day each third change, others for each in turn.
+        pytest.param(name, change, marks=[pytest.mark.nightly] if (turn + k) % 3 else [])
+        for turn, name in enumerate(COVERED)
+        for k, change in enumerate(OF_NUMBERS if name in REGRESSORS else NEIGHBOURS)
     ],
 )
 def test_what_is_covered_is_the_same_for_neighbours(name, change, capsys):

@@ -33,12 +33,13 @@ def test_every_pair_of_an_estimator_and_a_solver_is_checked_or_refuses_with_a_re
                 assert not checks.refused(cls(solver=option, **need))
 
 
+@pytest.mark.nightly
 def test_the_counts_of_one_pair(checks, capsys):
     assert checks.main(["DPLinearRegression", "adassp"]) == 0
     assert " 0 " in capsys.readouterr().out.splitlines()[3]
 
 
-@pytest.mark.slow
+@pytest.mark.nightly
 def test_a_check_that_fails_is_counted(checks, capsys):
     class Forgetful(checks.ESTIMATORS["DPLinearRegression"]):
         def predict(self, X):
@@ -50,7 +51,7 @@ def test_a_check_that_fails_is_counted(checks, capsys):
     assert "check_dict_unchanged" in failures
 
 
-@pytest.mark.slow
+@pytest.mark.nightly
 @pytest.mark.parametrize("option", SOLVERS)
 @pytest.mark.parametrize(
     "name", ["DPLogisticRegression", "DPSVMClassifier", "DPLinearRegression", "DPLassoRegressor"]
@@ -59,7 +60,7 @@ def test_no_check_fails_with_any_solver(checks, name, option, capsys):
     assert checks.main([name, option]) == 0, capsys.readouterr().out
 
 
-@pytest.mark.slow
+@pytest.mark.nightly
 @pytest.mark.parametrize("policy", ["auto", *POLICIES])
 def test_no_check_fails_for_a_bandit_that_gets_rewards_for_targets(checks, policy):
     excused = checks.OF_BANDITS | (checks.OF_HDB if policy == "hdb" else {})

@@ -133,6 +133,7 @@ def test_targets_are_transformed_by_what_is_known():
     assert model.fit(X, REAL).score(X, REAL) > 0.5
 
 
+@pytest.mark.nightly
 def test_thresholds_and_learning_curves():
     model = TunedThresholdClassifierCV(logistic(), cv=2).fit(X, BINARY)
     assert model.score(X, BINARY) > 0.8
@@ -159,6 +160,7 @@ GRIDS = [
 ]
 
 
+@pytest.mark.nightly
 @pytest.mark.parametrize(("make", "grid"), GRIDS)
 def test_searches_reach_every_parameter(make, grid):
     y = target_of(make)

@@ -117,7 +117,7 @@ def test_weights_that_no_step_requests_are_refused_before_a_search_spends(asked)
     assert not hasattr(search, "privacy_spent_")
 
 
-@pytest.mark.slow
+@pytest.mark.nightly
 @pytest.mark.usefixtures("routing")
 def test_routing_is_on_in_the_processes_of_a_private_search():
     pipeline = make_pipeline(Normalizer(), weighted())

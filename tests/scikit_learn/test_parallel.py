@@ -31,7 +31,7 @@ def all_different(coefs):
 
 # Processes of searches are in the tests below; these take a while to start.
 @pytest.mark.parametrize(
-    "backend", [pytest.param("loky", marks=pytest.mark.slow), "threading", "sequential"]
+    "backend", [pytest.param("loky", marks=pytest.mark.nightly), "threading", "sequential"]
 )
 def test_the_same_data_fitted_in_parallel_never_get_the_same_noise(backend):
     models = [make(solver=GD(steps=3)) for make in MODELS.values()]
@@ -42,6 +42,7 @@ def test_the_same_data_fitted_in_parallel_never_get_the_same_noise(backend):
         all_different(found[kind * FITS : (kind + 1) * FITS])
 
 
+@pytest.mark.nightly
 def test_searches_and_wrappers_run_in_processes():
     search = GridSearchCV(logistic(), {"C": [0.1, 1.0]}, cv=2, n_jobs=2, error_score="raise")
     assert search.fit(X, BINARY).best_estimator_.n_samples_seen_ == N

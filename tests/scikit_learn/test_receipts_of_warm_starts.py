@@ -46,6 +46,7 @@ def check(found, k):
     assert (total.epsilon, total.delta) == pytest.approx((epsilon, delta), rel=1e-6)
 
 
+@pytest.mark.nightly
 def test_twenty_fits_on_the_same_rows_are_all_on_the_receipt():
     found = fitted()
     for k in range(1, 21):
@@ -94,6 +95,7 @@ def test_a_receipt_under_zero_out_counts_for_two_steps_under_replace_one(solver)
     check(back, 2)
 
 
+@pytest.mark.nightly
 def test_what_events_cannot_say_of_the_other_relation_is_an_event_of_its_own():
     pytest.importorskip("dp_accounting")
     options = {"solver": SVRG(batch_size=20), "epsilon": 1.0}

@@ -141,6 +141,7 @@ def looks(model, before=0):
     return sum(e.count for e in model.privacy_ledger_ if e.query == "second_moments") - before
 
 
+@pytest.mark.nightly
 def test_coordinates_found_earlier_are_looked_at_once_more_only():
     def model(**options):
         return DPLinearRegression(**{"data_norm": 1.0, "target_bounds": (-2, 4)} | options)

@@ -5,6 +5,7 @@ from dataclasses import replace
 import numpy as np
 import pytest
 import scipy.sparse as sp
+from by_night import by_night
 
 from skdp.privacy.accounting.ledger import Ledger
 from skdp.privacy.adjacency import Adjacency
@@ -62,6 +63,7 @@ def test_asks_for_one_gradient_a_step_and_for_nothing_else():
     assert [(e.query, e.count) for e in receipt] == [("gradient", 7)]
 
 
+@pytest.mark.nightly
 def test_error_on_the_l1_ball_grows_like_the_logarithm_of_the_dimension():
     def excess(solver, d):
         problem, X, y = one_good_feature(d, L1Ball(5.0))
@@ -81,7 +83,9 @@ def test_error_on_the_l1_ball_grows_like_the_logarithm_of_the_dimension():
 
 
 @pytest.mark.parametrize(
-    "constraint", [L1Ball(3.0), Simplex(2.0), LpBall(3.0, 1.2), LpBall(2.0, 3.0)], ids=str
+    "constraint",
+    [L1Ball(3.0), *by_night(Simplex(2.0), LpBall(3.0, 1.2), LpBall(2.0, 3.0))],
+    ids=str,
 )
 def test_huge_budget_in_every_geometry_agrees_with_projected_gradient_descent(constraint):
     rng = np.random.default_rng(0)

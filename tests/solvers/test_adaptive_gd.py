@@ -116,6 +116,7 @@ def test_extreme_norms_keep_prices_within_their_bounds(monkeypatch, answer):
     assert ledger.total <= ledger.limit
 
 
+@pytest.mark.nightly
 def test_lengths_of_steps_sum_to_the_horizon_however_many_there_are(monkeypatch):
     # With a constant gradient and no momentum, w is the total step size times the gradient.
     problem, X, y = task()

@@ -6,6 +6,7 @@ from math import sqrt
 
 import numpy as np
 import pytest
+from by_night import by_night
 from scipy.sparse import csr_array
 from sklearn.linear_model import LogisticRegression
 from sklearn.svm import LinearSVC
@@ -37,13 +38,13 @@ VARIANTS = {
     "secure sum": DDA(noise="secure_sum", colluders=2),
     "central": DDA(noise="central"),
     "final model": DDA(adversary="final_model"),
-    "round robin": DDA(activation=0.3),
-    "random": DDA(activation=0.5, schedule="random", topology="grid"),
-    "edges": DDA(activation=0.2, schedule="edges", topology="ring", gossip_steps=2),
+    "round robin": DDA(activation=0.3, rounds=120),
+    "random": DDA(activation=0.5, schedule="random", topology="grid", rounds=120),
+    "edges": DDA(activation=0.2, schedule="edges", topology="ring", gossip_steps=2, rounds=120),
     "dropout": DDA(noise="pairwise", dropout=0.2),
-    "paper, l2": DDA.from_paper("l2", activation=0.2, rounds=200),
-    "paper, l1": DDA.from_paper("l1", activation=0.4, rounds=200),
-    "sampled": DDA(subsampling=0.2, rounds=50),
+    "paper, l2": DDA.from_paper("l2", activation=0.2, rounds=120),
+    "paper, l1": DDA.from_paper("l1", activation=0.4, rounds=120),
+    "sampled": DDA(subsampling=0.2, rounds=30),
 }
 every_variant = pytest.mark.parametrize("solver", VARIANTS.values(), ids=VARIANTS)
 
@@ -151,7 +152,8 @@ def test_sites_of_any_size_add_up_to_the_gradient_of_all_rows():
     np.testing.assert_allclose(w, best, rtol=1e-3, atol=1e-3)
 
 
-@pytest.mark.parametrize("name", ["secure sum", "central", "final model", "pairwise"])
+@pytest.mark.nightly
+@pytest.mark.parametrize("name", ["secure sum", *by_night("central", "final model", "pairwise")])
 def test_many_sites_together_bear_less_noise_than_each_alone(name):
     solver = VARIANTS[name]
     best = TASK.objective(solve(GD(steps=2000, clip=4.0), TASK.problem, TASK.X, TASK.y))
@@ -179,14 +181,15 @@ def strongly_convex(kind, rng):
     return X, y, problem, model.fit(X, y).coef_[0]
 
 
+@pytest.mark.nightly
 @pytest.mark.parametrize("kind", ["hinge", "logistic"])
 @pytest.mark.parametrize(
     "changes",
     [
         {},
         {"topology": "ring"},
-        pytest.param({"activation": 0.5}, marks=pytest.mark.slow),
-        pytest.param({"activation": 0.2, "schedule": "edges"}, marks=pytest.mark.slow),
+        pytest.param({"activation": 0.5}, marks=pytest.mark.nightly),
+        pytest.param({"activation": 0.2, "schedule": "edges"}, marks=pytest.mark.nightly),
     ],
     ids=str,
 )
@@ -207,6 +210,7 @@ def test_without_noise_the_squared_distance_falls_like_one_over_t(kind, changes)
     assert slope < -0.85, f"squared distances {errors} fall with the power {slope:.2f}"
 
 
+@pytest.mark.nightly
 @pytest.mark.parametrize("weights", ["linear", "constant"])
 @pytest.mark.parametrize("active", [2, 6])
 def test_nodes_stay_as_close_as_the_lemma_says(active, weights):
@@ -227,7 +231,7 @@ def test_nodes_stay_as_close_as_the_lemma_says(active, weights):
     far, bounds = np.zeros(rounds), np.zeros(rounds)
     pulls = rng.normal(size=(n, p))
     pulls /= np.linalg.norm(pulls, axis=1, keepdims=True)
-    repeats = 40
+    repeats = 12
     for _ in range(repeats):
         drawn = draw_rounds(rounds, active, n, schedule, Complete(), 0.0, rng)
         if active == n:
@@ -255,7 +259,9 @@ def test_constants_of_the_paper():
     assert (ridge.activation, lasso.activation) == (0.1, 0.2)
     for solver in (ridge, lasso):
         assert (solver.schedule, solver.momentum, solver.average) == ("edges", 0.0, 1.0)
-        active = {len(entry[1][0]) for entry in record(replace(solver, n_nodes=20))[2].entries}
+        active = {
+            len(entry[1][0]) for entry in record(replace(solver, n_nodes=20, rounds=60))[2].entries
+        }
         assert active <= ({2} if solver is ridge else {3, 4})
 
 
@@ -330,6 +336,6 @@ def test_rounds_without_enough_survivors_are_void():
 
 def test_entries_are_free_of_the_penalty_where_they_should_be():
     problem = replace(TASK.problem, penalty=L1(10.0))
-    w = solve(DDA(rounds=200), problem, TASK.X, TASK.y)
+    w = solve(DDA(rounds=120), problem, TASK.X, TASK.y)
     assert np.all(w[:D] == 0)
     assert abs(w[D]) > 0.1

@@ -75,6 +75,7 @@ def test_the_threshold_makes_text_of_many_features_learnable_from_less():
     assert np.mean(rates[1]) > np.mean(rates[0]) + 0.01
 
 
+@pytest.mark.nightly
 def test_the_opening_makes_several_classes_learnable_from_less():
     X, y = text(10)
     task = problem(10)
@@ -159,6 +160,7 @@ def test_other_losses_and_an_opening_of_one_score_are_refused():
         DualAveraging(opening=0.5).check(problem(2))
 
 
+@pytest.mark.nightly
 def test_the_default_takes_short_steps_where_few_features_go_together():
     # All rows share a direction, and the classes differ across it. Ten steps overshoot to and fro
     # along the shared one: accuracy 0.50 to 0.57, where 100 have 0.87 to 0.91.

@@ -99,6 +99,7 @@ def lasso_rows(n=400, d=6):
     return X, y
 
 
+@pytest.mark.nightly
 @pytest.mark.parametrize("noise", BOTH)
 @pytest.mark.parametrize("positive", [False, True])
 def test_a_lasso_is_solved_in_the_ball_that_holds_its_solution(positive, noise):
@@ -115,7 +116,7 @@ def test_a_lasso_is_solved_in_the_ball_that_holds_its_solution(positive, noise):
         constraint=NonNegative() if positive else Unconstrained(),
     )
     assert np.abs(exact.coef_).sum() <= ways_of(problem).radius
-    solver = FrankWolfe(steps=3000, clip=2.0, entry=1.0, noise=noise)
+    solver = FrankWolfe(steps=2000, clip=2.0, entry=1.0, noise=noise)
     w = run(solver, problem, DenseRows(X, y), 1e9)[0].w
 
     def objective(coef, intercept):
@@ -137,6 +138,7 @@ def test_the_radius_of_a_lasso_holds_for_any_targets_within_bounds():
         assert 0 < np.abs(w).sum() <= ways_of(problem).radius
 
 
+@pytest.mark.nightly
 @pytest.mark.parametrize("noise", BOTH)
 @pytest.mark.parametrize("penalty", [L2(0.05), ElasticNet(0.05, 0.5)], ids=str)
 def test_penalties_are_part_of_what_is_minimised(penalty, noise):

@@ -37,7 +37,7 @@ def solver(schedule):
     )
 
 
-def excesses(schedule, repeats=150):
+def excesses(schedule, repeats=60):
     found = []
     for seed in range(repeats):
         noise = SeededNoise(np.random.default_rng(seed))
@@ -62,6 +62,7 @@ def measured():
     return {schedule: excesses(schedule) for schedule in ("uniform", "exponential")}
 
 
+@pytest.mark.nightly
 @pytest.mark.parametrize("schedule", ["uniform", "exponential"])
 def test_excess_is_what_the_decay_of_noise_predicts(measured, schedule):
     shares = {

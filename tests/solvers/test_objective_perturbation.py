@@ -101,6 +101,7 @@ def test_all_layouts_of_rows_give_the_same_minimiser():
         np.testing.assert_allclose(fitted.coef_, dense.coef_, atol=1e-6)
 
 
+@pytest.mark.nightly
 def test_probabilities_are_better_calibrated_than_those_of_gradient_descent():
     X, y = data(20_000)
     unseen = data(5_000, seed=2)

@@ -77,6 +77,7 @@ def precise(option, task):
     return solver
 
 
+@pytest.mark.nightly
 @pytest.mark.parametrize("name", SMOOTH)
 @pytest.mark.parametrize("option", sorted(PRECISE))
 def test_smooth_losses(option, name):
@@ -86,6 +87,7 @@ def test_smooth_losses(option, name):
     np.testing.assert_allclose(found, expected, atol=2e-3 * np.abs(expected).max())
 
 
+@pytest.mark.nightly
 @pytest.mark.parametrize("option", sorted(PRECISE))
 def test_the_hinge_in_objective(option):
     """Steps of a fixed length end around a corner, not in it."""

@@ -113,6 +113,7 @@ def test_schedule_shares_the_budget_between_stages():
     assert prices[1] == pytest.approx(3 * prices[0])
 
 
+@pytest.mark.nightly
 @pytest.mark.parametrize("loss", [Hinge(), Huber(), Logistic()], ids=str)
 def test_smooth_or_not_the_loss_comes_close_to_its_minimum(loss):
     problem, X, y = binary_task(loss) if not isinstance(loss, Huber) else linear_task(loss)

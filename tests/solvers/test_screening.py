@@ -5,6 +5,7 @@ from math import sqrt
 
 import numpy as np
 import pytest
+from by_night import by_night
 from sklearn.linear_model import Lasso, Ridge
 
 from skdp.privacy.accounting.ledger import Ledger
@@ -143,9 +144,10 @@ def test_the_calculus_is_the_same_for_all_budgets_and_holds_what_is_asked(k):
                 asked = problem(n=n, d=d)
                 calculus = solver.calculus_for(asked, epsilon, 1e-5, Adjacency.REPLACE_ONE)
                 kinds.add(type(calculus))
-                # A ledger refuses what it has no price for.
-                _, ledger = run(asked, X, y, epsilon, solver, calculus=calculus)
-                assert ledger.total <= ledger.limit
+                if d in (1, 4, 8) and (n, epsilon) in ((20, 50.0), (300, 1.0), (5000, 1e-4)):
+                    # A ledger refuses what it has no price for.
+                    _, ledger = run(asked, X, y, epsilon, solver, calculus=calculus)
+                    assert ledger.total <= ledger.limit
         assert len(kinds) == 1
 
 
@@ -162,6 +164,7 @@ def test_with_few_rows_and_few_features_gradient_descent_takes_them_all():
     assert ledger.receipt() == other.receipt()
 
 
+@pytest.mark.nightly
 def test_the_number_of_features_grows_with_the_evidence():
     sizes = []
     for n, epsilon in ((300, 0.01), (300, 1.0), (2000, 1.0), (2000, 30.0)):
@@ -172,7 +175,8 @@ def test_the_number_of_features_grows_with_the_evidence():
     assert sizes[-1] > 40
 
 
-@pytest.mark.parametrize("centre", [-0.6, 0.0, 0.6])
+@pytest.mark.nightly
+@pytest.mark.parametrize("centre", [-0.6, *by_night(0.0, 0.6)])
 def test_features_and_targets_need_not_be_centred(centre):
     """Residuals on one side of zero would select features by their means."""
     found = []
@@ -185,6 +189,7 @@ def test_features_and_targets_need_not_be_centred(centre):
     assert np.mean(found) >= 3.5
 
 
+@pytest.mark.nightly
 def test_positive_coefficients_come_from_positive_correlations():
     X, y = rows()
     w, _ = run(problem(constraint=NonNegative()), X, y, 20.0, Screening(k=4))
@@ -196,7 +201,8 @@ def test_positive_coefficients_come_from_positive_correlations():
     np.testing.assert_allclose(w[[3, 77]], TRUTH[[3, 77]], rtol=0.2)
 
 
-@pytest.mark.parametrize("k", [6, 60])
+@pytest.mark.nightly
+@pytest.mark.parametrize("k", [6, *by_night(60)])
 @pytest.mark.parametrize(
     ("penalty", "model"),
     [(L1(3e-3), Lasso(alpha=3e-3)), (L2(1e-3), Ridge(alpha=1e-3 * N))],

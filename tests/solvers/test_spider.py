@@ -5,6 +5,7 @@ from math import inf, log, sqrt
 
 import numpy as np
 import pytest
+from by_night import by_night
 
 from skdp.privacy.accounting.ledger import Ledger
 from skdp.privacy.adjacency import Adjacency
@@ -147,7 +148,8 @@ def test_kappa_is_two_where_a_ridge_penalty_matters():
         np.testing.assert_array_equal(w, solve(Spider(kappa=kappa), problem, X, y)[0].w)
 
 
-@pytest.mark.parametrize("loss", [Logistic(), Squared(), Huber(0.5)], ids=str)
+@pytest.mark.nightly
+@pytest.mark.parametrize("loss", [Logistic(), *by_night(Squared(), Huber(0.5))], ids=str)
 def test_learns_nearly_as_well_as_gradient_descent_in_the_mean(loss):
     problem, X, y = make_problem(loss)
 

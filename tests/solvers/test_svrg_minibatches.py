@@ -6,6 +6,7 @@ from math import inf, sqrt
 
 import numpy as np
 import pytest
+from by_night import by_night
 
 from skdp import BudgetExceededError, DPLogisticRegression, privacy_spent
 from skdp.privacy.accounting.calculus import GaussianDP, SubsampledGaussianDP
@@ -100,7 +101,7 @@ def test_the_block_is_enough_and_is_used_up_where_no_epoch_ends_early(solver):
     assert ledger.total == pytest.approx(ledger.limit, rel=1e-9)
 
 
-@pytest.mark.parametrize("epsilon", [0.1, 1.0, 20.0, 1e6])
+@pytest.mark.parametrize("epsilon", [1.0, *by_night(0.1, 20.0, 1e6)])
 def test_the_number_of_steps_never_outgrows_the_block(epsilon):
     problem, X, y = make_problem()
     _, _, ledger = solve(SVRG(batch_size=1000, reach=inf), problem, X, y, epsilon)
@@ -209,6 +210,7 @@ def test_refuses_batches_out_of_range(batch_size):
         SVRG(batch_size=batch_size).check(make_problem()[0])
 
 
+@pytest.mark.nightly
 def test_warns_of_batches_too_small_before_anything_is_charged_and_names_one_that_works():
     problem, X, y = make_problem()
     small = DPLogisticRegression(
@@ -233,6 +235,7 @@ def test_warns_of_batches_too_small_before_anything_is_charged_and_names_one_tha
         BATCHES.calculus_for(problem, 1e6, DELTA, Adjacency.REPLACE_ONE)
 
 
+@pytest.mark.nightly
 def test_small_batches_are_noisier_and_large_ones_are_not():
     problem = make_problem()[0]
 

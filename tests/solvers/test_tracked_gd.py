@@ -85,6 +85,7 @@ def test_learns_both_losses(loss):
     np.testing.assert_allclose(w, [0.2, -0.1, 0.05], atol=0.01)
 
 
+@pytest.mark.nightly
 def test_a_huge_budget_gives_the_ridge_solution():
     problem, X, y = white_problem(penalty=L2(0.3))
     w, _, _ = solve(TrackedGD(), problem, X, y, epsilon=1e6)
@@ -92,6 +93,7 @@ def test_a_huge_budget_gives_the_ridge_solution():
     np.testing.assert_allclose(w, exact, atol=1e-4)
 
 
+@pytest.mark.nightly
 def test_the_first_clip_leaves_at_least_the_wanted_share_whole():
     problem, X, y = white_problem()
     _, entries, _ = solve(TrackedGD(whole=0.9), problem, X, y, epsilon=1e6)

@@ -240,7 +240,7 @@ def test_models_are_feasible_at_all_times(option):
         assert constraint.contains(model.w[:D])
 
 
-@pytest.mark.slow
+@pytest.mark.nightly
 def test_it_learns():
     truth = np.array([3.0, 0.0, 0.0, 0.0])
     for option in SOLVERS:

@@ -34,7 +34,7 @@ entries = arrays(np.float64, D, elements=st.floats(-2, 2))
 
 
 @pytest.mark.parametrize("name", PLANS)
-@settings(max_examples=40)
+@settings(max_examples=15)
 @given(
     i=st.integers(0, T - 1),
     x=entries,

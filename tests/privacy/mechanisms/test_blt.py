@@ -2,6 +2,7 @@
 
 import numpy as np
 import pytest
+from by_night import by_night
 from factors_of_prefix_sums import landau, largest_column, lower, quotient, strategy
 from scipy.signal import fftconvolve
 
@@ -129,22 +130,23 @@ def along(n, buffers, size=1):
     return found, np.cumsum(terms * (scales / scales[0])[:, np.newaxis], axis=0)
 
 
-@pytest.mark.parametrize("buffers", [2, 4])
-def test_the_recursion_stays_exact_over_a_hundred_thousand_steps(buffers):
-    found, expected = along(100_000, buffers)
+@pytest.mark.parametrize(("steps", "buffers"), [(20_000, 2), *by_night((100_000, 2), (100_000, 4))])
+def test_the_recursion_stays_exact_over_very_many_steps(steps, buffers):
+    found, expected = along(steps, buffers)
     assert np.abs(found - expected).max() < 1e-9
 
 
-@pytest.mark.slow
+@pytest.mark.nightly
 @every_number
 def test_the_recursion_stays_exact_over_a_million_steps(buffers):
     found, expected = along(1_000_000, buffers)
     assert np.abs(found - expected).max() < 1e-8
 
 
+@pytest.mark.nightly
 def test_the_first_normal_is_forgotten_at_the_computed_rate_over_a_long_stream():
     """An impulse and then silence: what is left of it is the first column of B."""
-    n = 50_000
+    n = 10_000
 
     class Impulse(SeededNoise):
         def normal(self, shape):

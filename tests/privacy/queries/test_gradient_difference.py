@@ -5,6 +5,7 @@ from math import inf, isinf, nan, sqrt
 
 import numpy as np
 import pytest
+from by_night import by_night
 from hypothesis import given, settings
 from hypothesis import strategies as st
 
@@ -176,7 +177,7 @@ def test_without_a_clip_a_step_too_long_for_double_precision_has_no_price():
         GaussianMechanism.calibrated(far.sensitivity(Adjacency.REPLACE_ONE), Spend(1.0))
 
 
-@pytest.mark.parametrize("length", [1e7, 1e13, 1e19, 1e100, 1e138])
+@pytest.mark.parametrize("length", [1e7, 1e19, 1e138, *by_night(1e13, 1e100)])
 @pytest.mark.parametrize("adjacency", Adjacency)
 @every_loss
 def test_steps_so_long_that_derivatives_are_lost_in_scores_keep_the_bound(loss, adjacency, length):
