@@ -9,7 +9,7 @@ from typing import NamedTuple
 import numpy as np
 from sklearn.base import clone
 
-from ..model_selection.acting import ActsAsBest
+from ..model_selection.base import PrivateSearch
 from .claimed import Claim
 from .likelihoods import Answer, UnknownLikelihoodError
 from .pairs import candidates, farthest
@@ -130,8 +130,8 @@ def winners_of(program: Program, row: int) -> Found:
     if len(program.data) == 1:
         estimator = program.estimator
         params = estimator.get_params(deep=True).items()
-        inner = {name: part.estimator for name, part in params if isinstance(part, ActsAsBest)}
-        if isinstance(estimator, ActsAsBest):
+        inner = {name: part.estimator for name, part in params if isinstance(part, PrivateSearch)}
+        if isinstance(estimator, PrivateSearch):
             searched = estimator.estimator
         else:
             searched = clone(estimator).set_params(**inner)

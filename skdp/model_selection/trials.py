@@ -1,4 +1,4 @@
-"""One run of a search: a model, and a score that may be looked at."""
+"""One trial of a search: a model, and a score that may be looked at."""
 
 from __future__ import annotations
 
@@ -19,11 +19,13 @@ from sklearn.utils.metadata_routing import process_routing
 from ..privacy.randomness import SecretNoise, SeededNoise, SystemNoise
 from ..privacy.row_scores import NoisyScoring
 from ..report.ceiling import covered
+from .candidates import Allowance
 
 __all__ = [
+    "Candidate",
     "PublicScoring",
-    "Run",
     "TrainingRows",
+    "Trial",
     "check_requests",
     "perform",
     "silence",
@@ -121,8 +123,30 @@ class PublicScoring:
 
 
 @dataclass(frozen=True, eq=False)
-class Run:
-    """The outcome of a run. A run that failed has the lowest score there is, and no model."""
+class Candidate:
+    """What a trial is going to fit.
+
+    Parameters
+    ----------
+    params : dict
+        As drawn or listed.
+    estimator : estimator
+        With these parameters and a budget.
+    allowance : Allowance
+        The budget.
+    seed : int or None
+        Of the noise on the score, in tests; None draws from the operating system.
+    """
+
+    params: dict[str, Any]
+    estimator: Any
+    allowance: Allowance
+    seed: int | None
+
+
+@dataclass(frozen=True, eq=False)
+class Trial:
+    """The outcome of a trial. One that failed has the lowest score there is, and no model."""
 
     score: float = -inf
     params: dict[str, Any] | None = None
@@ -130,50 +154,42 @@ class Run:
 
 
 def perform(
-    estimator: Any,
-    params: dict[str, Any],
-    covers: Callable[[Any], bool],
+    candidate: Candidate,
     rows: TrainingRows,
     scoring: NoisyScoring | PublicScoring,
-    seed: int | None,
     process: int,
-) -> Run:
+) -> Trial:
     """Fit and score, and let nothing out but the outcome.
 
-    Whether a run fails is a part of its outcome: what an error says, and that there was one, stays
-    inside, because it would tell of a candidate that may not have won.
+    Whether a trial fails is a part of its outcome: what an error says, and that there was one,
+    stays inside, because it would tell of a candidate that may not have won.
 
     Parameters
     ----------
-    estimator : estimator
-        Ready to be fitted, with its budget.
-    params : dict
-        Those of the candidate.
-    covers : callable
-        Tells whether a fitted model has kept to its budget.
+    candidate : Candidate
+        Ready to be fitted.
     rows : TrainingRows
         To train on.
     scoring : NoisyScoring or PublicScoring
         How to judge.
-    seed : int or None
-        Of the noise on the score, in tests; None draws from the operating system.
     process : int
         Number of the process of the search, which keeps its own warnings back.
     """
+    seed = candidate.seed
     noise = SystemNoise() if seed is None else SeededNoise(np.random.default_rng(seed))
     elsewhere = os.getpid() != process
     try:
         with silence() if elsewhere else nullcontext(), covered():
-            model = rows.fit(estimator)
-            score = scoring(model, noise) if covers(model) else nan
+            model = rows.fit(candidate.estimator)
+            score = scoring(model, noise) if candidate.allowance.covers(model) else nan
     except Exception:
-        return Run()
-    return Run() if isnan(score) else Run(score, params, model)
+        return Trial()
+    return Trial() if isnan(score) else Trial(score, candidate.params, model)
 
 
 @contextmanager
 def silence() -> Iterator[None]:
-    """Keep warnings back: they would tell how many runs there are, and of which candidates."""
+    """Keep warnings back: they would tell how many trials there are, and of which candidates."""
     with warnings.catch_warnings():
         warnings.simplefilter("ignore")
         yield
