@@ -37,10 +37,9 @@ def test_a_budget_that_leaves_nothing_to_a_trial_is_refused_in_these_words():
     search = DPRandomizedSearchCV(
         DPLogisticRegression(classes=[0, 1], data_norm=1.0, solver="gd"),
         {"C": [1.0]},
-        epsilon=1e-3,
-        n_iter=1e4,
+        score_share=5e-324,
     )
-    with pytest.raises(ValueError, match="epsilon be larger or n_iter smaller"):
+    with pytest.raises(ValueError, match="score_share or weights in step_shares be larger"):
         search.fit(np.zeros((6, 2)), np.arange(6) % 2)
     assert "privacy_spent_" not in vars(search)
 

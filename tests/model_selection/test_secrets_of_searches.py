@@ -10,7 +10,7 @@ from private_toys import Toy
 from sklearn.base import clone
 from sklearn.pipeline import make_pipeline
 
-from skdp import DPLassoRegressor, DPLogisticRegression, PrivacyBudget, privacy_spent
+from skdp import DPLogisticRegression, PrivacyBudget, privacy_spent
 from skdp.exceptions import BudgetExceededError
 from skdp.model_selection import DPGridSearchCV, DPRandomizedSearchCV
 from skdp.model_selection.trials import silence
@@ -185,20 +185,6 @@ def test_an_interrupted_search_has_spent_and_has_no_model():
         search.fit(X, Y)
     assert search.privacy_spent_ == (1.0, 1e-5)
     assert not hasattr(search, "best_estimator_")
-
-
-def test_the_last_fit_is_kept_where_all_rows_count_in_another_way_than_a_share_of_them():
-    # The default solver of the lasso makes noisy choices from 400 rows on.
-    x = np.random.default_rng(0).uniform(-1, 1, size=(600, 8))
-    lasso = DPLassoRegressor(data_norm=3.0, target_bounds=(-1, 1))
-    search = DPGridSearchCV(
-        lasso, {"alpha": [0.01, 0.1]}, epsilon=50.0, validation=0.5, random_state=0
-    )
-    with warnings.catch_warnings():
-        warnings.simplefilter("ignore")
-        found = search.fit(x, x[:, 0])
-    assert found.best_estimator_.n_samples_seen_ == 600
-    assert {event.calculus for event in search.privacy_ledger_} == {"concentrated"}
 
 
 @pytest.mark.parametrize("name", ["pipeline__dplogisticregression__C", "memory"])
