@@ -16,8 +16,8 @@ from skdp.privacy.queries.gradient_difference import GradientDifferenceQuery
 from skdp.privacy.queries.vertex import VertexQuery
 from skdp.privacy.randomness import SystemNoise
 from skdp.privacy.rows.row_blocks import Block
+from skdp.privacy.rows.score_cache import ScoreCache
 from skdp.privacy.rows.sparse_rows import SparseRows
-from skdp.privacy.rows.walk import Walk
 from skdp.problem.bounds import RowBounds, RowMap
 from skdp.problem.losses import Logistic, Softmax
 from skdp.problem.problem import Problem
@@ -78,20 +78,20 @@ def test_columns_that_are_held_are_those_of_the_bounded_rows():
 
 
 def test_columns_clipped_to_an_earlier_bound_are_caught(monkeypatch):
-    honest = Walk.combine_within
+    honest = ScoreCache.combine_within
 
     def stale(self, r, bound):
         return honest(self, r, bound if self._clipped is None else self._clipped[0])
 
-    monkeypatch.setattr(Walk, "combine_within", stale)
+    monkeypatch.setattr(ScoreCache, "combine_within", stale)
     with pytest.raises(AssertionError):
         check_columns_held()
 
 
 def test_columns_of_rows_that_are_not_bounded_are_caught(monkeypatch):
-    honest = Walk.scores
+    honest = ScoreCache.scores
     monkeypatch.setattr(
-        Walk, "scores", lambda self, X, factor, w, shrunk: honest(self, X, None, w, shrunk)
+        ScoreCache, "scores", lambda self, X, factor, w, shrunk: honest(self, X, None, w, shrunk)
     )
     with pytest.raises(AssertionError):
         check_columns_held()

@@ -41,7 +41,7 @@ from ..privacy.accounting.trials import NumberOfTrials
 from ..privacy.adjacency import Adjacency
 from ..privacy.lock import in_turn
 from ..privacy.randomness import public_generator, secret_generator, secret_noise, secret_uniform
-from ..privacy.row_scores import NoisyScoring, row_score
+from ..privacy.row_scores import NoisyScoring
 from ..privacy.rows.chunked import Chunks
 from ..privacy.rows.dask_rows import is_collection
 from ..privacy.rows.reading import redacted
@@ -73,6 +73,7 @@ from .trials import (
     Trial,
     check_requests,
     perform,
+    row_score,
     silence,
 )
 

@@ -14,7 +14,7 @@ from selections_at_their_worst import (
 from skdp.privacy.accounting import gdp, trials, zcdp
 from skdp.privacy.accounting.trials import NumberOfTrials
 
-MEANS = [2.0, 5.0, 20.0, 1000.0]
+MEANS = [2.0, 20.0, 1000.0]
 every_number = pytest.mark.parametrize("number", [NumberOfTrials(m) for m in MEANS], ids=str)
 DELTA = 1e-6
 MU = gdp.mu(1.0, DELTA)
@@ -264,7 +264,7 @@ def test_impossible_arguments_are_refused(wrong):
 
 # The distribution itself.
 
-SOME = [1.0, 1.0001, 1.5, 10.0, 300.0]
+SOME = [1.0, 1.0001, 1.5, 10.0, 100.0]
 some_means = pytest.mark.parametrize("mean", SOME)
 
 

@@ -94,11 +94,6 @@ class SiteAccounts:
         if all(self._calculus.reserved(event) is None for event in events):
             self._round = _RepeatedRound(events, [a for a, *_ in planned.values()])
 
-    def totals(self) -> dict[Site, float]:
-        """Total of each site, in mu^2."""
-        self._settle()
-        return {s: a.total(True, a.price, 0) for s, a in self._accounts.items()}
-
     def receipt(self) -> list[Event]:
         """The events of all sites, site by site, runs of equal ones folded into one."""
         self._settle()

@@ -14,7 +14,7 @@ import scipy.sparse as sp
 from sklearn.utils.extmath import row_norms
 
 from ...problem.bounds import RowBounds
-from .walk import Walk
+from .score_cache import ScoreCache
 
 __all__ = ["MOST_ROWS", "Block", "BoundedBlock", "Limits", "RawBlock", "Rows", "compressed", "cut"]
 
@@ -141,7 +141,7 @@ class Block(BoundedBlock):
     def __init__(self, raw: RawBlock, bounds: RowBounds) -> None:
         norms, limit = raw.norms, bounds.data_norm
         largest = norms.max(initial=0.0)
-        self._X, self._limit, self._walk = raw.X, limit, Walk()
+        self._X, self._limit, self._score_cache = raw.X, limit, ScoreCache()
         self._scattered = isinstance(raw.X, np.ndarray) and not _fit_for_blas(raw.X)
         self._huge: np.ndarray | None = None
         if largest > _LARGEST_NORM:
@@ -186,7 +186,7 @@ class Block(BoundedBlock):
         """A copy with X, the same rows as they came, in place of its own; None takes them out."""
         other = copy(self)
         # Without rows it waits for this method again. What is derived from rows goes with them.
-        other._X, other._walk, other.limits = X, Walk(), Limits(self.norms)
+        other._X, other._score_cache, other.limits = X, ScoreCache(), Limits(self.norms)
         other._scattered = isinstance(X, np.ndarray) and not _fit_for_blas(X)
         return other
 
@@ -194,7 +194,11 @@ class Block(BoundedBlock):
         """A copy with these of its rows, by their positions in the block; maybe none."""
         other = copy(self)
         other._X, other.y, other.norms = self._X[chosen], self.y[chosen], self.norms[chosen]
-        other._scattered, other._walk, other.limits = False, Walk(), Limits(other.norms)
+        other._scattered, other._score_cache, other.limits = (
+            False,
+            ScoreCache(),
+            Limits(other.norms),
+        )
         other.weights = None if self.weights is None else self.weights[chosen]
         if self._factor is not None:
             other._factor = self._factor[chosen]
@@ -224,7 +228,7 @@ class Block(BoundedBlock):
     def scores_along(self, w: np.ndarray, shrunk: float) -> np.ndarray:
         """Scores at w, faster if w is ``shrunk`` times the latest w but for few features."""
         features = w[:-1] if self._constant else w
-        z = self._walk.scores(self._X, self._factor, features, shrunk)
+        z = self._score_cache.scores(self._X, self._factor, features, shrunk)
         if self._constant:
             z += self._constant * w[-1]
         return z
@@ -276,7 +280,7 @@ class Block(BoundedBlock):
 
     def combine_within(self, r: np.ndarray, bound: float) -> np.ndarray:
         """Sum of the rows, entries clipped to [-bound, bound], weighted by r, (m,) or (m, K)."""
-        held = self._walk.combine_within(r, bound)
+        held = self._score_cache.combine_within(r, bound)
         if held is not None:
             return held
         X, f = self._X, self._factor

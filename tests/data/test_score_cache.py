@@ -5,7 +5,7 @@ import pytest
 import scipy.sparse as sp
 
 from skdp.privacy.rows.row_blocks import Block, RawBlock
-from skdp.privacy.rows.walk import Walk
+from skdp.privacy.rows.score_cache import ScoreCache
 from skdp.problem.bounds import RowBounds, RowMap
 from skdp.testing import row_stores
 
@@ -82,20 +82,20 @@ def test_rows_held_by_columns_are_combined_like_others(bounds, bound):
 def test_a_step_reads_the_entries_of_its_column_alone():
     """Other entries may turn into garbage after the first two queries and nothing changes."""
     X = sp.csr_array(data()[0])
-    plan, held = Walk(), X.copy()
+    cache, held = ScoreCache(), X.copy()
     w = np.zeros(D)
-    plan.scores(held, None, w, 1.0)
-    plan.scores(held, None, w, 1.0)
+    cache.scores(held, None, w, 1.0)
+    cache.scores(held, None, w, 1.0)
     held.data[:] = np.nan
     for j in range(D):
         w = 0.9 * w
         w[j] += 1.0
-        np.testing.assert_allclose(plan.scores(held, None, w, 0.9), X @ w, atol=1e-14)
+        np.testing.assert_allclose(cache.scores(held, None, w, 0.9), X @ w, atol=1e-14)
 
 
 def test_weights_that_are_not_numbers_leave_no_trace():
     X = data()[0]
-    kept, w = Walk(), np.ones(D)
+    kept, w = ScoreCache(), np.ones(D)
     kept.scores(X, None, w, 1.0)
     with np.errstate(invalid="ignore"):
         for bad in (np.nan, np.inf):
@@ -111,7 +111,7 @@ def test_the_score_of_a_row_does_not_depend_on_other_rows():
     other[3] = 7.0
     answers = []
     for rows in (X, other):
-        kept = Walk()
+        kept = ScoreCache()
         answers.append([kept.scores(sp.csr_array(rows), None, w, s) for w, s in walk(D, 1)])
     for one, two in zip(*answers, strict=True):
         np.testing.assert_array_equal(np.delete(one, 3), np.delete(two, 3))
@@ -128,7 +128,7 @@ def test_rows_that_are_taken_begin_a_walk_of_their_own():
 
 @pytest.mark.parametrize("bug", ["stale", "shrink"])
 def test_planted_bugs_are_caught(bug, monkeypatch):
-    honest = Walk.scores
+    honest = ScoreCache.scores
 
     def stale(self, X, factor, w, shrunk):
         return honest(self, X, factor, w, shrunk) if self._w is None else self._z
@@ -138,6 +138,6 @@ def test_planted_bugs_are_caught(bug, monkeypatch):
         self._z = self._z * 1.01
         return z
 
-    monkeypatch.setattr(Walk, "scores", {"stale": stale, "shrink": shrink}[bug])
+    monkeypatch.setattr(ScoreCache, "scores", {"stale": stale, "shrink": shrink}[bug])
     with pytest.raises(AssertionError):
         test_scores_along_a_walk_equal_scores_computed_afresh(BOUNDS[0], 1)

@@ -1,18 +1,18 @@
-"""Scores of rows along a walk of the weights that moves few entries at a time."""
+"""Cache of the scores of rows, for queries at weights that differ in few entries."""
 
 from __future__ import annotations
 
 import numpy as np
 import scipy.sparse as sp
 
-__all__ = ["Walk"]
+__all__ = ["ScoreCache"]
 
 # If more features than this have moved, the product with all of them is taken.
 _FEW = 16
 
 
-class Walk:
-    r"""Cache of the latest scores of a run of bounded rows, between queries.
+class ScoreCache:
+    r"""Cache of the latest scores of consecutive bounded rows, between queries.
 
     Weights w that are ``shrunk`` times the latest ones but for few entries have scores
 
