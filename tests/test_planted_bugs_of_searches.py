@@ -38,7 +38,7 @@ def level(number):
 
 @dataclass(frozen=True)
 class Fixed:
-    """A number of runs that is not random."""
+    """A number of trials that is not random."""
 
     runs: int
 

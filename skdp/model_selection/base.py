@@ -267,7 +267,7 @@ class PrivateSearch(CarriesBudgets, MetaEstimatorMixin, BaseEstimator, ABC):
         count = trials if isinstance(trials, int) else trials.draw(secret_uniform(noise))
         drawn = [self._candidate(k, public_rng) for k in range(count)]
         candidates = [candidate(params) for params in drawn]
-        # Rows that are held out take part in scores alone, and so does the whole of a trial.
+        # Who is held out takes part in scores alone, which may spend the whole of a trial on them.
         scoring = self._judge(X, y, held, account.score_mu(score_share or 1.0))
         return SearchPlan(account, scoring, kept, candidates)
 

@@ -22,7 +22,7 @@ other probabilities: there are mechanisms that come close to the bound.
 
 Without the geometry of Gaussian noise, the supremum is split into its two factors,
 
-    delta_A(epsilon) <= E[K] delta_Q(epsilon - log R),   R = sup_p f'(1 - p) / f'(1 - p').
+    delta_A(epsilon) <= E[K] delta_P(epsilon - log R),   R = sup_p f'(1 - p) / f'(1 - p').
 
 Liu and Talwar (2019) began this, Papernot and Steinke (2022) treat Renyi divergences, and Koskela,
 Redberg and Wang (2024) have the split form with R bounded by one point of the profile.
