@@ -20,6 +20,16 @@ KINDS = {
 }
 
 
+def max_error(mechanism):
+    """Largest standard deviation of the noise of a sum, at unit sensitivity and mu."""
+    return mechanism.errors(np.arange(1, mechanism.length + 1)).max()
+
+
+def rms_error(mechanism):
+    """Root of the mean square of the same over all sums."""
+    return np.sqrt(np.mean(mechanism.errors(np.arange(1, mechanism.length + 1)) ** 2))
+
+
 class UnitVectors(SecretNoise):
     """Draws the rows of an identity matrix, one after the other, instead of normals."""
 

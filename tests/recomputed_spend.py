@@ -18,7 +18,7 @@ def recomputed(events, delta):
         sum(e.count * _price(e) for e in gaussian if e.part in (None, part)) for part in parts
     )
     epsilons = sum(e.count * e.sensitivity / e.noise_scale for e in stated)
-    left = delta - sum(e.count * e.run_delta for e in stated)
+    left = delta - sum(e.count * e.trial_delta for e in stated)
     return epsilons + gdp.epsilon(sqrt(price), left)
 
 

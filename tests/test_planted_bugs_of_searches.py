@@ -18,26 +18,27 @@ from selections_at_their_worst import (
 
 from skdp.model_selection import DPGridSearchCV, DPRandomizedSearchCV
 from skdp.model_selection import base as searching
-from skdp.privacy.accounting import gdp, tuning
-from skdp.privacy.accounting.run_laws import NegativeBinomial, Poisson
-from skdp.privacy.accounting.searches import GaussianSearch
+from skdp.model_selection.accounts import GaussianSearch
+from skdp.privacy.accounting import gdp, trials
+from skdp.privacy.accounting.trials import NumberOfTrials
 from skdp.privacy.adjacency import Adjacency
 from skdp.privacy.mechanisms.gaussian import GaussianMechanism
 from skdp.privacy.row_scores import RowScore
 
 EPSILON, DELTA = 1.0, 1e-5
-LAWS = [NegativeBinomial(10.0), NegativeBinomial(10.0, 1.0), Poisson(5.0)]
-every_law = pytest.mark.parametrize("law", LAWS, ids=str)
+every_number = pytest.mark.parametrize(
+    "number", [NumberOfTrials(10.0), NumberOfTrials(50.0)], ids=str
+)
 
 
-def level(law):
-    """What a search gives to its runs."""
-    return np.sqrt(GaussianSearch(EPSILON, DELTA, law).run)
+def level(number):
+    """What a search gives to its trials."""
+    return np.sqrt(GaussianSearch(EPSILON, DELTA, number).trial)
 
 
 @dataclass(frozen=True)
 class Fixed:
-    """A number of runs that is not random."""
+    """A number of trials that is not random."""
 
     runs: int
 
@@ -45,27 +46,27 @@ class Fixed:
         return self.runs * (1 - beaten) ** (self.runs - 1)
 
 
-@every_law
-def test_searches_keep_their_promise_in_the_worst_case(law):
-    assert worst_delta(EPSILON, level(law), law) <= DELTA
+@every_number
+def test_searches_keep_their_promise_in_the_worst_case(number):
+    assert worst_delta(EPSILON, level(number), number) <= DELTA
 
 
-@every_law
-def test_runs_that_get_the_whole_budget_are_caught(law):
+@every_number
+def test_runs_that_get_the_whole_budget_are_caught(number):
     whole = gdp.mu(EPSILON, DELTA)
-    assert worst_delta(EPSILON, whole, law) > 2 * DELTA
+    assert worst_delta(EPSILON, whole, number) > 2 * DELTA
 
 
-@every_law
-def test_a_fixed_number_of_runs_is_caught(law):
-    assert worst_delta(EPSILON, level(law), Fixed(int(law.mean))) > 1.5 * DELTA
+@every_number
+def test_a_fixed_number_of_runs_is_caught(number):
+    assert worst_delta(EPSILON, level(number), Fixed(int(number.mean))) > 1.5 * DELTA
 
 
-@every_law
-def test_a_number_of_runs_that_is_told_is_caught(law):
+@every_number
+def test_a_number_of_runs_that_is_told_is_caught(number):
     uniform = (np.arange(4000) + 0.5) / 4000
-    shares = np.bincount([law.draw(float(u)) for u in uniform]) / uniform.size
-    mu, told = level(law), 0.0
+    shares = np.bincount([number.draw(float(u)) for u in uniform]) / uniform.size
+    mu, told = level(number), 0.0
     for runs in np.flatnonzero(shares):
         # Whoever knows the number knows which order is worst for it.
         orders = [telling_tail(cut, mu / 2 + 0.5 / mu) for cut in (-2.5, -1.5, -0.5)]
@@ -77,10 +78,10 @@ def test_a_number_of_runs_that_is_told_is_caught(law):
     assert told > 1.5 * DELTA
 
 
-@every_law
-def test_a_last_fit_that_nobody_pays_for_is_caught(law):
-    mu = level(law)
-    assert worst_delta(EPSILON, mu, law, mu * mu) > 3 * DELTA
+@every_number
+def test_another_fit_that_nobody_pays_for_is_caught(number):
+    mu = level(number)
+    assert worst_delta(EPSILON, mu, number, mu * mu) > 3 * DELTA
 
 
 # So much that a factor of two is seen.
@@ -163,7 +164,7 @@ def test_scores_that_leave_their_range_are_caught(monkeypatch):
     assert measured_mu(options) > allowed_mu(0.5) + ERROR
 
 
-def number_of_runs(searches, options):
+def number_of_trials(searches, options):
     """How many fits each of several searches makes."""
     counts = []
 
@@ -181,16 +182,14 @@ def number_of_runs(searches, options):
     return np.array(counts)
 
 
-@pytest.mark.parametrize("options", [{"n_iter": 3}, {"n_iter": 4, "law": "poisson"}], ids=str)
-def test_searches_draw_the_number_of_runs_by_their_law(options, monkeypatch):
-    searches = 200
-    kind = Poisson if "law" in options else NegativeBinomial
-    law = kind(float(options["n_iter"]))
+def test_searches_draw_the_number_of_trials_from_its_distribution(monkeypatch):
+    searches, options = 200, {"n_iter": 3}
+    number = NumberOfTrials(3.0)
     uniform = (np.arange(2000) + 0.5) / 2000
-    drawn = np.array([law.draw(float(u)) for u in uniform])
+    drawn = np.array([number.draw(float(u)) for u in uniform])
 
     def distance():
-        counts = number_of_runs(searches, options)
+        counts = number_of_trials(searches, options)
         support = np.arange(1, 40)
         ours = [np.mean(counts <= k) for k in support]
         return np.max(np.abs(np.array(ours) - [np.mean(drawn <= k) for k in support]))
@@ -198,7 +197,7 @@ def test_searches_draw_the_number_of_runs_by_their_law(options, monkeypatch):
     # The Kolmogorov-Smirnov distance of an honest sample is below this but for 1 in 1000.
     least = 1.95 / np.sqrt(searches)
     assert distance() < least
-    monkeypatch.setattr(kind, "draw", lambda self, uniform: int(self.mean))
+    monkeypatch.setattr(NumberOfTrials, "draw", lambda self, uniform: int(self.mean))
     assert distance() > least
 
 
@@ -206,11 +205,11 @@ def test_searches_draw_the_number_of_runs_by_their_law(options, monkeypatch):
 @pytest.mark.parametrize("honest", [True, False])
 def test_audit_of_selections_by_simulation(honest):
     # A large delta, so that what breaks the promise is seen; the order is the worst that is known.
-    delta, law, n = 0.01, NegativeBinomial(10.0), 200_000
-    promised = tuning.mu(EPSILON, delta, law)
+    delta, number, n = 0.01, NumberOfTrials(10.0), 200_000
+    promised = trials.mu(EPSILON, delta, number)
     mu = promised if honest else gdp.mu(EPSILON, delta)
     worst = {
-        exact_delta(EPSILON, mu, law, telling_tail(cut, tail)): (cut, tail)
+        exact_delta(EPSILON, mu, number, telling_tail(cut, tail)): (cut, tail)
         for cut in np.linspace(-3, 1, 9)
         for tail in np.linspace(mu, mu + 4, 17)
     }
@@ -219,7 +218,7 @@ def test_audit_of_selections_by_simulation(honest):
     rng = np.random.default_rng(0)
 
     def share_of_tail(mean):
-        runs = np.array([law.draw(u) for u in rng.random(n)])
+        runs = np.array([number.draw(u) for u in rng.random(n)])
         x = rng.normal(size=runs.sum()) + mean
         # Smaller is better, but outcomes in the tail take part as if they were at the cut.
         worth = np.where(x > tail, cut, x)

@@ -71,13 +71,14 @@ def run(name, length, size):
     seconds = (time.process_time() - start) / length
     squares /= length
     measured = sqrt(squares.mean())
+    errors = mechanism.errors(np.arange(1, length + 1))
     return Run(
         name,
         length,
         size,
-        mechanism.max_error,
-        float(mechanism.errors(np.array([length]))[0]),
-        mechanism.rms_error,
+        float(errors.max()),
+        float(errors[-1]),
+        sqrt(np.mean(errors**2)),
         measured,
         # Of the mean of squares, carried over to its root.
         squares.std(ddof=1) / sqrt(size) / (2 * measured),

@@ -9,7 +9,7 @@ from typing import Any
 import numpy as np
 import scipy.sparse as sp
 
-from ..model_selection.acting import ActsAsBest
+from ..model_selection.base import PrivateSearch
 from ..privacy.adjacency import Adjacency
 from ..privacy.queries.base import Query
 from ..privacy.rows.base import RowStore
@@ -118,7 +118,7 @@ def searches(estimator: Any) -> bool:
         Of any kind.
     """
     parts = [estimator, *estimator.get_params(deep=True).values()]
-    return any(isinstance(part, ActsAsBest) for part in parts)
+    return any(isinstance(part, PrivateSearch) for part in parts)
 
 
 def check_query(

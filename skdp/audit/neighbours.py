@@ -18,7 +18,7 @@ import numpy as np
 import scipy.sparse as sp
 from sklearn.base import clone
 
-from ..model_selection.acting import ActsAsBest
+from ..model_selection.base import PrivateSearch
 from .claims import Claim
 from .likelihoods import Answer, UnknownLikelihoodError
 from .programs import FitProgram, Program, Recording
@@ -344,8 +344,8 @@ def winners_of(program: Program, row: int) -> Found:
     if len(program.data) == 1:
         estimator = program.estimator
         params = estimator.get_params(deep=True).items()
-        inner = {name: part.estimator for name, part in params if isinstance(part, ActsAsBest)}
-        if isinstance(estimator, ActsAsBest):
+        inner = {name: part.estimator for name, part in params if isinstance(part, PrivateSearch)}
+        if isinstance(estimator, PrivateSearch):
             searched = estimator.estimator
         else:
             searched = clone(estimator).set_params(**inner)

@@ -15,7 +15,7 @@ from sklearn.base import clone
 from sklearn.utils import _safe_indexing
 
 from ..exceptions import SeededNoiseWarning
-from ..model_selection.acting import ActsAsBest
+from ..model_selection.base import PrivateSearch
 from ..privacy.accounting.ledger import Ledger
 from ..privacy.adjacency import Adjacency
 from ..privacy.bandit_sessions.session_factory import sessions_opened_by
@@ -296,7 +296,7 @@ def released_numbers(model: Any) -> np.ndarray:
     model : estimator
         Fitted.
     """
-    if isinstance(model, ActsAsBest):
+    if isinstance(model, PrivateSearch):
         chosen = [np.array([model.best_score_]), _chosen(model)]
         return np.concatenate([*chosen, released_numbers(model.best_estimator_)])
     if hasattr(model, "coef_"):

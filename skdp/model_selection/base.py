@@ -1,18 +1,19 @@
-"""Base class of private searches: from the checks of parameters to the best model."""
+"""What private searches share: the order of things, from the checks to the winner."""
 
 from __future__ import annotations
 
 import os
 from abc import ABC, abstractmethod
 from collections.abc import Callable
-from dataclasses import replace
-from functools import partial
+from dataclasses import dataclass
 from numbers import Integral, Real
 from secrets import token_hex
 from typing import Any, ClassVar, Self, final
 
 import numpy as np
 import scipy.sparse as sp
+from sklearn.base import BaseEstimator, MetaEstimatorMixin
+from sklearn.exceptions import NotFittedError
 from sklearn.metrics import check_scoring
 from sklearn.pipeline import Pipeline
 from sklearn.utils import (
@@ -21,12 +22,14 @@ from sklearn.utils import (
     check_array,
     check_consistent_length,
     column_or_1d,
+    get_tags,
     indexable,
 )
 from sklearn.utils._param_validation import HasMethods, Interval
+from sklearn.utils.metaestimators import available_if
 from sklearn.utils.multiclass import check_classification_targets
 from sklearn.utils.parallel import Parallel, delayed
-from sklearn.utils.validation import _num_features, _num_samples
+from sklearn.utils.validation import _num_features, _num_samples, check_is_fitted
 
 from ..estimators.base import ACCEPTED, PrivateLinearModel
 from ..estimators.fitting import FittedInParts
@@ -34,32 +37,42 @@ from ..exceptions import PrivacyLeakWarning, warn_user
 from ..federated import DaskSites
 from ..privacy.accounting.events import Event
 from ..privacy.accounting.ledger import PrivacySpent
-from ..privacy.accounting.run_laws import NegativeBinomial, Poisson, RunLaw
-from ..privacy.accounting.searches import account_for
+from ..privacy.accounting.trials import NumberOfTrials
 from ..privacy.adjacency import Adjacency
 from ..privacy.lock import run_locked
 from ..privacy.randomness import public_generator, secret_generator, secret_noise, secret_uniform
-from ..privacy.row_scores import NoisyScoring, row_score
+from ..privacy.row_scores import NoisyScoring
 from ..privacy.rows.chunked import Chunks
 from ..privacy.rows.dask_rows import is_collection
 from ..privacy.rows.reading import redacted
 from ..privacy.rows.weights import in_units_of
-from ..report.open_budgets import BudgetedEstimator, covered, reservation_for
+from ..report.open_budgets import BudgetedEstimator, reservation_for
 from ..report.receipts import FOUND_BY, Receipt, SpendBound
 from ..report.verdicts import warn_of
-from ..validation import check_parameters, one_of, shown
-from .acting import ActsAsBest
-from .candidates import built, check_names, outlines
-from .plans import Candidate, SearchPlan, allow, share_of
-from .runs import PublicScoring, Run, TrainingRows, check_requests, perform, silence
-from .steps import (
+from ..validation import check_parameters, shown
+from .accounts import SearchAccount, account_for
+from .candidates import (
     PublicFacts,
     adjacency_of,
+    allow,
+    built,
     calculi,
     check_made,
+    check_names,
     check_steps,
     check_targets,
+    outlines,
     private_steps,
+)
+from .trials import (
+    Candidate,
+    PublicScoring,
+    TrainingRows,
+    Trial,
+    check_requests,
+    perform,
+    row_score,
+    silence,
 )
 
 __all__ = ["PrivateSearch"]
@@ -69,8 +82,40 @@ _SEEDS = 2**31
 _BLURRED = 0.03
 
 
-class PrivateSearch(ActsAsBest, BudgetedEstimator, ABC):
-    """A search that spends a total budget and publishes its winner alone.
+@dataclass(frozen=True, eq=False)
+class SearchPlan:
+    """All that a search settles before anything is charged.
+
+    Parameters
+    ----------
+    account : SearchAccount
+        What trials may spend.
+    scoring : NoisyScoring or PublicScoring
+        How models are judged.
+    kept : ndarray or None
+        Positions of rows to train on; None are all.
+    candidates : list of Candidate
+        One for each trial.
+    """
+
+    account: SearchAccount
+    scoring: NoisyScoring | PublicScoring
+    kept: np.ndarray | None
+    candidates: list[Candidate]
+
+
+def _best_has(name: str) -> Callable[[Any], bool]:
+    """Whether what was found, or else what is searched over, can do this."""
+
+    def check(self: Any) -> bool:
+        getattr(self.best_estimator_ if hasattr(self, "best_estimator_") else self.estimator, name)
+        return True
+
+    return check
+
+
+class PrivateSearch(BudgetedEstimator, MetaEstimatorMixin, BaseEstimator, ABC):
+    """A search that spends a total budget, publishes its winner alone, and acts as that.
 
     A subclass says which candidates there are and how many of them are tried.
     """
@@ -83,24 +128,23 @@ class PrivateSearch(ActsAsBest, BudgetedEstimator, ABC):
         "score_range": [None, "array-like"],
         "validation": [None, Interval(Real, 0, 1, closed="neither"), "array-like"],
         "score_share": [Interval(Real, 0, 1, closed="neither")],
-        "refit": [Interval(Real, 0, 1, closed="left")],
-        "law": [one_of(NegativeBinomial.name, Poisson.name)],
-        "eta": [Interval(Real, -1, 100, closed="right")],
         "step_shares": [None, dict],
         "n_jobs": [None, Integral],
         "random_state": ["random_state", np.random.Generator],
     }
 
+    estimator: Any
     epsilon: float
     delta: float
+    scoring: str | Callable[..., Any] | None
     score_range: tuple[float, float] | None
+    validation: float | tuple[Any, Any] | None
     score_share: float
-    refit: float
-    law: str
-    eta: float
     step_shares: dict[str, float] | None
     n_jobs: int | None
+    random_state: Any
 
+    best_estimator_: Any
     best_params_: dict[str, Any]
     best_score_: float
     privacy_spent_: PrivacySpent
@@ -108,7 +152,7 @@ class PrivateSearch(ActsAsBest, BudgetedEstimator, ABC):
 
     @final
     def fit(self, X: Any, y: Any, sample_weight: Any = None) -> Self:
-        """Search privately, and keep the best run.
+        """Search privately, and keep the best trial.
 
         Parameters
         ----------
@@ -133,7 +177,7 @@ class PrivateSearch(ActsAsBest, BudgetedEstimator, ABC):
         BudgetExceededError
             If the whole search does not fit under a :class:`skdp.PrivacyBudget`. Nothing was read.
         RuntimeError
-            If no run came to an end. What was set aside is spent then. Also if another thread is
+            If no trial came to an end. What was set aside is spent then. Also if another thread is
             fitting the same object, before anything is spent.
         """
         return run_locked(self, "fit", lambda: self._fit(X, y, sample_weight))
@@ -148,7 +192,7 @@ class PrivateSearch(ActsAsBest, BudgetedEstimator, ABC):
             charge.reserve(claim, begins=False)
             X, y, sample_weight = self._checked(X, y, sample_weight)
             plan = self._plan(X, y, weighted=sample_weight is not None)
-            receipt = Receipt(plan.account.events, plan.account.spent, self.adjacency)
+            receipt = Receipt((plan.account.event,), plan.account.spent, self.adjacency)
             charge.reserve(receipt, begins=True)
         except BaseException:
             charge.cancel()
@@ -157,8 +201,6 @@ class PrivateSearch(ActsAsBest, BudgetedEstimator, ABC):
         self.privacy_spent_, self.privacy_ledger_ = receipt.spent, receipt.events
         try:
             best = self._best(plan, TrainingRows(X, y, sample_weight, plan.kept))
-            if self.refit and best.model is not None:
-                best = self._refitted(plan, best, TrainingRows(X, y, sample_weight))
         finally:
             charge.settle(receipt)
         if best.model is None:
@@ -179,15 +221,15 @@ class PrivateSearch(ActsAsBest, BudgetedEstimator, ABC):
 
     @abstractmethod
     def _spaces(self) -> list[dict[str, Any]]:
-        """Values or distributions by name, for each part of the space."""
+        """For each part of the space: lists of values, or distributions, by name."""
 
     @abstractmethod
-    def _law(self) -> RunLaw | int:
-        """Law of the number of runs, or that number if it is public."""
+    def _trials(self) -> NumberOfTrials | int:
+        """Distribution of the number of trials, or that number if it is public."""
 
     @abstractmethod
     def _candidate(self, k: int, public_rng: np.random.RandomState) -> dict[str, Any]:
-        """Parameters of run k, drawn in secret unless all candidates are tried."""
+        """Parameters of trial k, drawn in secret unless all candidates are tried."""
 
     @final
     def _plan(self, X: Any, y: Any, *, weighted: bool) -> SearchPlan:
@@ -198,11 +240,8 @@ class PrivateSearch(ActsAsBest, BudgetedEstimator, ABC):
         check_names(who, self.estimator, [name for space in spaces for name in space])
         classes = self._classes(y)
         kept, held = self._split(len(y))
-        width, sparse = _num_features(X), sp.issparse(X)
-        # The last fit is to all rows, of which there may be so many that it counts otherwise.
-        of_last = PublicFacts(len(y), width, sparse, weighted)
-        of_runs = of_last if kept is None else replace(of_last, n_samples=kept.size)
-        facts = (of_runs, of_last) if self.refit else (of_runs,)
+        n = len(y) if kept is None else kept.size
+        facts = PublicFacts(n, _num_features(X), sp.issparse(X), weighted)
         stand_ins = [built(who, self.estimator, params, classes) for params in outlines(spaces)]
         warn_of(who, [*leaks, *(leak for made in stand_ins for leak in check_steps(who, made))])
         check_targets(stand_ins[0], y)
@@ -210,66 +249,40 @@ class PrivateSearch(ActsAsBest, BudgetedEstimator, ABC):
             check_requests(who, made)
         if {adjacency_of(made) for made in stand_ins} - {self.adjacency}:
             raise ValueError(f"{who} needs candidates of one adjacency, {shown(self.adjacency)}.")
-        law = self._law()
-        expected = [kind for rows in facts for made in stand_ins for kind in calculi(made, y, rows)]
-        account = account_for(expected, self.epsilon, self.delta, law, self.refit)
-        on_training_rows = self.validation is None
-        fit_share = 1 - self.score_share if on_training_rows else 1.0
+        trials = self._trials()
+        expected = [kind for made in stand_ins for kind in calculi(made, y, facts)]
+        account = account_for(expected, self.epsilon, self.delta, trials)
+        score_share = self.score_share if self.validation is None else 0.0
 
-        def candidate(
-            params: dict[str, Any],
-            part: Callable[..., PrivacySpent],
-            share: float,
-            rows: PublicFacts,
-        ) -> Candidate:
+        def candidate(params: dict[str, Any]) -> Candidate:
             made = built(who, self.estimator, params, classes)
-            kinds = calculi(made, y, rows)
-            spend = partial(share_of, part, share)
-            allowance = allow(who, made, kinds, self.step_shares, account.runs, spend)
-            seed = self._seeded(made, public_rng)
-            return Candidate(params, made, allowance, seed)
+            kinds = calculi(made, y, facts)
+            allowance = allow(who, made, kinds, self.step_shares, account, 1 - score_share)
+            return Candidate(params, made, allowance, self._seeded(made, public_rng))
 
         noise = secret_noise(self.random_state)
         public_rng = secret_generator(noise)
-        runs = law if isinstance(law, int) else law.draw(secret_uniform(noise))
-        drawn = [self._candidate(k, public_rng) for k in range(runs)]
-        candidates = [candidate(params, account.of_run, fit_share, of_runs) for params in drawn]
-        score_mu = account.score_mu(self.score_share if on_training_rows else 1.0)
-        scoring = self._judge(X, y, held, score_mu)
-        last = partial(candidate, part=account.of_refit, share=1.0, rows=of_last)
-        return SearchPlan(account, scoring, kept, candidates, last)
+        count = trials if isinstance(trials, int) else trials.draw(secret_uniform(noise))
+        drawn = [self._candidate(k, public_rng) for k in range(count)]
+        candidates = [candidate(params) for params in drawn]
+        # Who is held out takes part in scores alone, which may spend the whole of a trial on them.
+        scoring = self._judge(X, y, held, account.score_mu(score_share or 1.0))
+        return SearchPlan(account, scoring, kept, candidates)
 
     @final
-    def _best(self, plan: SearchPlan, rows: TrainingRows) -> Run:
-        """The run of the highest score; of equal ones the first, which is any of them."""
-        tasks = (
-            delayed(perform)(
-                c.estimator, c.params, c.allowance.covers, rows, plan.scoring, c.seed, os.getpid()
-            )
-            for c in plan.candidates
-        )
-        best = Run()
+    def _best(self, plan: SearchPlan, rows: TrainingRows) -> Trial:
+        """The trial of the highest score; of equal ones the first, which is any of them."""
+        tasks = (delayed(perform)(c, rows, plan.scoring, os.getpid()) for c in plan.candidates)
+        best = Trial()
         with silence():
-            for run in Parallel(n_jobs=self.n_jobs, return_as="generator")(tasks):
-                if run.score > best.score:
-                    best = run
+            for trial in Parallel(n_jobs=self.n_jobs, return_as="generator")(tasks):
+                if trial.score > best.score:
+                    best = trial
         return best
 
     @final
-    def _refitted(self, plan: SearchPlan, best: Run, rows: TrainingRows) -> Run:
-        """The winner fitted once more, to all rows, or as it is if that fails."""
-        assert best.params is not None
-        last = plan.last(best.params)
-        try:
-            with silence(), covered():
-                model = rows.fit(last.estimator)
-        except Exception:
-            return best
-        return Run(best.score, best.params, model) if last.allowance.covers(model) else best
-
-    @final
-    def _publish(self, best: Run) -> None:
-        # What a run has spent is not what it took to find it.
+    def _publish(self, best: Trial) -> None:
+        # What a trial has spent is not what it took to find it.
         found_by = token_hex(16), self.privacy_ledger_
         for step in private_steps(best.model, fitted=True).values():
             if self._reads_classes and hasattr(step, "classes"):
@@ -317,7 +330,7 @@ class PrivateSearch(ActsAsBest, BudgetedEstimator, ABC):
     @property
     @final
     def _reads_classes(self) -> bool:
-        """Tell whether a private step has no ``classes`` and would read them off the targets."""
+        """Whether a private step does not know its classes."""
         steps = private_steps(self.estimator).values()
         return any(step.get_params(deep=False).get("classes", 0) is None for step in steps)
 
@@ -380,10 +393,128 @@ class PrivateSearch(ActsAsBest, BudgetedEstimator, ABC):
 
     @final
     def _seeded(self, made: Any, public_rng: np.random.RandomState) -> int | None:
-        """Seeds for a run, in tests: those of its steps are set, that of its score returned."""
+        """Seeds for a trial, in tests: those of its steps are set, that of its score returned."""
         if self.random_state is None:
             return None
         for step in private_steps(made).values():
             if "random_state" in step.get_params(deep=False):
                 step.set_params(random_state=int(public_rng.randint(_SEEDS)))
         return int(public_rng.randint(_SEEDS))
+
+    def predict(self, X: Any) -> np.ndarray:
+        """Predictions of the best model.
+
+        Parameters
+        ----------
+        X : array-like of shape (n_samples, n_features)
+            Features.
+        """
+        check_is_fitted(self)
+        return self.best_estimator_.predict(X)
+
+    @available_if(_best_has("predict_proba"))
+    def predict_proba(self, X: Any) -> np.ndarray:
+        """Class probabilities by the best model.
+
+        Parameters
+        ----------
+        X : array-like of shape (n_samples, n_features)
+            Features.
+        """
+        check_is_fitted(self)
+        return self.best_estimator_.predict_proba(X)
+
+    @available_if(_best_has("predict_log_proba"))
+    def predict_log_proba(self, X: Any) -> np.ndarray:
+        """Logarithms of class probabilities by the best model.
+
+        Parameters
+        ----------
+        X : array-like of shape (n_samples, n_features)
+            Features.
+        """
+        check_is_fitted(self)
+        return self.best_estimator_.predict_log_proba(X)
+
+    @available_if(_best_has("decision_function"))
+    def decision_function(self, X: Any) -> np.ndarray:
+        """Confidence scores of the best model.
+
+        Parameters
+        ----------
+        X : array-like of shape (n_samples, n_features)
+            Features.
+        """
+        check_is_fitted(self)
+        return self.best_estimator_.decision_function(X)
+
+    @final
+    def score(self, X: Any, y: Any, sample_weight: Any = None) -> float:
+        """The score of the best model on rows of the caller, without noise.
+
+        By ``scoring``, or, if that is None, by the ``score`` of the model. A callable for private
+        rows is averaged.
+
+        Parameters
+        ----------
+        X : array-like of shape (n_samples, n_features)
+            Features.
+        y : array-like of shape (n_samples,)
+            Targets.
+        sample_weight : array-like of shape (n_samples,), optional
+            How much each row counts.
+        """
+        check_is_fitted(self)
+        best = self.best_estimator_
+        if callable(self.scoring) and not self._public:
+            return float(np.average(self.scoring(best, X, y), weights=sample_weight))
+        weights = {} if sample_weight is None else {"sample_weight": sample_weight}
+        return float(check_scoring(best, self.scoring)(best, X, y, **weights))
+
+    @property
+    def classes_(self) -> np.ndarray:
+        """Labels that the best model knows."""
+        _best_has("classes_")(self)
+        return self.best_estimator_.classes_
+
+    @property
+    def n_features_in_(self) -> int:
+        """Number of features of the best model."""
+        try:
+            check_is_fitted(self)
+        except NotFittedError as failure:
+            raise AttributeError(
+                f"{type(self).__name__} has no n_features_in_ before it is fitted."
+            ) from failure
+        return self.best_estimator_.n_features_in_
+
+    @property
+    def feature_names_in_(self) -> np.ndarray:
+        """Names of the features of the best model."""
+        _best_has("feature_names_in_")(self)
+        return self.best_estimator_.feature_names_in_
+
+    @property
+    @final
+    def _public(self) -> bool:
+        """Whether there are public rows to score on."""
+        return not (self.validation is None or isinstance(self.validation, Real))
+
+    def __sklearn_is_fitted__(self) -> bool:
+        return hasattr(self, "best_estimator_")
+
+    def __getstate__(self) -> dict[str, Any]:
+        # A seed reproduces the noise, so it stays behind once there is something to take it off.
+        state = dict(super().__getstate__())
+        return state | {"random_state": None} if "privacy_spent_" in state else state
+
+    def __sklearn_tags__(self) -> Any:
+        tags = super().__sklearn_tags__()
+        inner = get_tags(self.estimator)
+        tags.estimator_type = inner.estimator_type
+        tags.classifier_tags = inner.classifier_tags
+        tags.regressor_tags = inner.regressor_tags
+        tags.input_tags.sparse = inner.input_tags.sparse
+        tags.target_tags = inner.target_tags
+        tags.non_deterministic = self.random_state is None
+        return tags

@@ -1,19 +1,47 @@
-"""Candidates of a search: estimators with parameters set, all that is public about them checked."""
+"""Candidates of a search: their parameters, their private steps, and the budget of each.
+
+All that is public about them is checked here, before anything is charged.
+"""
 
 from __future__ import annotations
 
 from collections.abc import Callable, Iterable, Mapping
+from dataclasses import dataclass
+from math import inf
 from numbers import Number
 from typing import Any
 
 import numpy as np
-from sklearn.base import clone
+from sklearn.base import OneToOneFeatureMixin, clone
 from sklearn.model_selection import ParameterGrid
 from sklearn.pipeline import Pipeline
 
-from .steps import check_steps, private_steps
+from ..estimators.base import PrivateLinearModel
+from ..preprocessing.base import PrivateTransformer
+from ..privacy.accounting.calculus import Calculus, GaussianDP, ZeroConcentratedDP
+from ..privacy.accounting.events import ExponentialEvent, GaussianEvent, PrefixSumEvent
+from ..privacy.accounting.ledger import PrivacySpent
+from ..privacy.adjacency import Adjacency
+from ..privacy.rows.reading import strict_checks
+from ..report.verdicts import TABLE, fitted_parts, nested_estimators, problems_of, spends
+from ..validation import check_parameters, shown
+from .accounts import SearchAccount
 
-__all__ = ["built", "check_names", "made_of", "outlines"]
+__all__ = [
+    "Allowance",
+    "PublicFacts",
+    "adjacency_of",
+    "allow",
+    "built",
+    "calculi",
+    "check_made",
+    "check_names",
+    "check_steps",
+    "check_targets",
+    "made_of",
+    "outlines",
+    "private_steps",
+]
 
 # What the search itself decides, or all candidates have to share.
 _TAKEN = ("adjacency", "classes", "delta", "epsilon", "random_state")
@@ -21,15 +49,267 @@ _TAKEN = ("adjacency", "classes", "delta", "epsilon", "random_state")
 _CALLBACKS = "_skl_callbacks"
 # Of candidates that are looked at before anything is charged.
 _MOST = 2000
+# Events that the account of a search relies on; None are all.
+_RELIED_ON: dict[str, tuple[type, ...] | None] = {
+    "gaussian": (GaussianEvent, PrefixSumEvent),
+    "concentrated": (GaussianEvent, PrefixSumEvent, ExponentialEvent),
+    "approximate": None,
+}
+
+
+def private_steps(estimator: Any, *, fitted: bool = False) -> dict[str, Any]:
+    """Steps that have a privacy budget, by the paths of their parameters.
+
+    Parameters
+    ----------
+    estimator : estimator
+        With its parameters set.
+    fitted : bool, default=False
+        Whether the steps are wanted that were fitted: some estimators fit copies of theirs.
+
+    Returns
+    -------
+    dict
+        In the order of paths; that of the estimator itself is ``''``.
+    """
+    found: dict[str, Any] = {}
+    looked_at = [("", estimator)]
+    for path, part in looked_at:
+        if spends(part):
+            found[path] = part
+        elif type(part) in TABLE:
+            parts = fitted_parts(part) if fitted else TABLE[type(part)].parts(part)
+            looked_at += [(f"{path}__{name}" if path else name, step) for name, step in parts or []]
+    return dict(sorted(found.items()))
+
+
+def check_made(who: str, estimator: Any) -> None:
+    """Refuse a class in place of an estimator.
+
+    Parameters
+    ----------
+    who : str
+        The search.
+    estimator : estimator
+        Has ``get_params``.
+
+    Raises
+    ------
+    ValueError
+        If it is a class.
+    """
+    if isinstance(estimator, type):
+        raise ValueError(
+            f"{who} needs an estimator, got the class {estimator.__name__}; make one of it."
+        )
+
+
+def check_steps(who: str, estimator: Any) -> list[str]:
+    """Refuse an estimator of which not all parts are covered, and name what leaks.
+
+    Parameters
+    ----------
+    who : str
+        The search.
+    estimator : estimator
+        With its parameters set.
+
+    Returns
+    -------
+    list of str
+        What is public beyond all receipts.
+
+    Raises
+    ------
+    ValueError
+        If no step has a budget, a part is not covered by :data:`skdp.report.TABLE` or fits a step
+        more than once, or steps differ in their adjacency.
+    """
+    steps = private_steps(estimator)
+    if not steps:
+        raise ValueError(
+            f"{who} needs a private estimator, or a pipeline with one, which has epsilon and "
+            f"delta, got {type(estimator).__name__}."
+        )
+    refused, leaks = problems_of(estimator)
+    refused += [
+        f"{name} fits its parts a number of times that is not known beforehand"
+        for name, part in nested_estimators(estimator, type(estimator).__name__)
+        if type(part) in TABLE and TABLE[type(part)].composed and not TABLE[type(part)].once
+    ]
+    if refused:
+        raise ValueError(
+            f"{who} needs steps that say what they spend, or learn nothing, and fit private steps "
+            f"once, got others: {'; '.join(refused)}."
+        )
+    relations = {step.adjacency for step in steps.values()}
+    if len(relations) > 1:
+        raise ValueError(f"{who} needs private steps of one adjacency, got {sorted(relations)}.")
+    return leaks
+
+
+def check_targets(estimator: Any, y: Any) -> None:
+    """Refuse targets that every fit would refuse, as the model itself does before it spends.
+
+    Parameters
+    ----------
+    estimator : estimator
+        With parameters and classes set.
+    y : array-like
+        Targets.
+
+    Raises
+    ------
+    ValueError
+        If labels are not among the classes, or targets of a regression are no finite numbers.
+    """
+    last = estimator.steps[-1][1] if isinstance(estimator, Pipeline) else estimator
+    if isinstance(last, PrivateLinearModel):
+        check_parameters(last)
+        with strict_checks():
+            clone(last)._prepare_targets(y)(np.asarray(y))
+
+
+def adjacency_of(estimator: Any) -> Adjacency:
+    """The neighbouring relation of the private steps.
+
+    Parameters
+    ----------
+    estimator : estimator
+        One that :func:`check_steps` accepts.
+    """
+    found = {Adjacency(step.adjacency) for step in private_steps(estimator).values()}
+    return Adjacency.ZERO_OUT if Adjacency.ZERO_OUT in found else Adjacency.REPLACE_ONE
+
+
+@dataclass(frozen=True)
+class PublicFacts:
+    """What is public about the rows that a trial is fitted to.
+
+    Parameters
+    ----------
+    n_samples, n_features : int
+        How many rows, and features before the first step.
+    sparse : bool
+        Whether rows are sparse.
+    weighted : bool
+        Whether rows have weights.
+    """
+
+    n_samples: int
+    n_features: int
+    sparse: bool
+    weighted: bool
+
+
+def calculi(estimator: Any, y: Any, rows: PublicFacts) -> list[Calculus | None]:
+    """How each private step counts; None if its (epsilon, delta) is all that is to be relied on.
+
+    Parameters
+    ----------
+    estimator : estimator
+        With parameters and classes set.
+    y : array-like
+        Targets, of which classifiers with known classes read nothing.
+    rows : PublicFacts
+        About those that are trained on.
+
+    Raises
+    ------
+    ValueError
+        If parameters of a step are invalid, or clash in a way that public facts tell.
+    """
+    return [
+        _calculus(step, y, rows, _keeps_features(estimator, path))
+        for path, step in private_steps(estimator).items()
+    ]
+
+
+@dataclass(frozen=True)
+class Allowance:
+    """What the steps of an estimator may spend, and in which way.
+
+    Parameters
+    ----------
+    calculus : str
+        By which the account of the search counts trials.
+    steps : tuple of PrivacySpent
+        For each private step, in the order of paths.
+    """
+
+    calculus: str
+    steps: tuple[PrivacySpent, ...]
+
+    def covers(self, model: Any) -> bool:
+        """Whether a fitted model has kept to it, by its receipts.
+
+        Parameters
+        ----------
+        model : estimator
+            Fitted.
+        """
+        relied_on = _RELIED_ON[self.calculus]
+        steps = private_steps(model, fitted=True).values()
+        for step, (epsilon, delta) in zip(steps, self.steps, strict=True):
+            spent = step.privacy_spent_
+            if spent[0] > epsilon or spent[1] > delta:
+                return False
+            if relied_on and not all(isinstance(e, relied_on) for e in step.privacy_ledger_):
+                return False
+        return True
+
+
+def allow(
+    who: str,
+    estimator: Any,
+    kinds: list[Calculus | None],
+    step_shares: dict[str, float] | None,
+    account: SearchAccount,
+    fit_share: float,
+) -> Allowance:
+    """Give an estimator the budget of a trial, and say what it is.
+
+    Parameters
+    ----------
+    who : str
+        The search.
+    estimator : estimator
+        Its private steps are changed in place.
+    kinds : list of Calculus or None
+        How each of them counts.
+    step_shares : dict or None
+        Weights by path; steps that it leaves out have weight 1.
+    account : SearchAccount
+        What trials may spend.
+    fit_share : float
+        The share of a trial that is for fits.
+
+    Raises
+    ------
+    ValueError
+        If weights are not positive and finite.
+    """
+    given, steps = step_shares or {}, private_steps(estimator)
+    weights = [float(given.get(path, 1.0)) for path in steps]
+    if not all(0 < weight < inf for weight in weights):
+        raise ValueError(f"{who} needs positive finite step_shares, got {shown(step_shares)}.")
+    whole = sum(weights)
+    budgets = [
+        account.of_trial(fit_share * (w / whole), kind)
+        for w, kind in zip(weights, kinds, strict=True)
+    ]
+    for step, (epsilon, delta) in zip(steps.values(), budgets, strict=True):
+        step.set_params(epsilon=epsilon, delta=delta)
+    return Allowance(account.calculus, tuple(budgets))
 
 
 def built(who: str, estimator: Any, params: Mapping[str, Any], classes: np.ndarray | None) -> Any:
     """An unfitted copy of the estimator with these parameters, ready for a budget.
 
     It is silent, and nobody listens to it: what steps say, and what scikit-learn's callbacks hear,
-    would tell how many runs there are, and of which candidates. So would the cache of a pipeline,
-    a folder with the fitted steps of all runs and the rows that they have transformed; it also
-    hands the noise of one run to the next. There is none, whatever ``memory`` says.
+    would tell how many trials there are, and of which candidates. So would the cache of a pipeline,
+    a folder with the fitted steps of all trials and the rows that they have transformed; it also
+    hands the noise of one trial to the next. There is none, whatever ``memory`` says.
 
     Parameters
     ----------
@@ -137,3 +417,31 @@ def _values(value: Any) -> list[Any]:
 
 def _kinds_differ(values: list[Any]) -> bool:
     return not all(isinstance(v, Number) and not isinstance(v, bool) for v in values)
+
+
+def _keeps_features(estimator: Any, path: str) -> bool:
+    """Whether the step at the path sees as many features as there are at first."""
+    if not path:
+        return True
+    if not isinstance(estimator, Pipeline) or "__" in path:
+        return False
+    before = [step for name, step in estimator.steps[: [n for n, _ in estimator.steps].index(path)]]
+    return all(
+        step in (None, "passthrough") or isinstance(step, OneToOneFeatureMixin) for step in before
+    )
+
+
+def _calculus(step: Any, y: Any, rows: PublicFacts, same_features: bool) -> Calculus | None:
+    if not isinstance(step, PrivateLinearModel | PrivateTransformer):
+        return None
+    check_parameters(step)
+    if isinstance(step, PrivateTransformer):
+        return GaussianDP()
+    if same_features:
+        probe = clone(step)
+        probe.n_features_in_ = rows.n_features
+        probe._prepare_targets(y)
+        found = probe._plan(rows.n_samples, rows.sparse, weighted=rows.weighted).calculus
+    else:
+        found = step._claim().calculus
+    return found if isinstance(found, GaussianDP | ZeroConcentratedDP) else None

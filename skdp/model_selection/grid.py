@@ -10,7 +10,7 @@ import numpy as np
 from sklearn.model_selection import ParameterGrid
 from sklearn.utils._param_validation import Interval
 
-from ..privacy.accounting.run_laws import RunLaw, law_of
+from ..privacy.accounting.trials import NumberOfTrials
 from ..validation import shown
 from .base import PrivateSearch
 from .candidates import made_of
@@ -36,13 +36,13 @@ class DPGridSearchCV(PrivateSearch):
     param_grid : dict or list of dict
         For each parameter a list of values, as in scikit-learn. It must not be made from the rows.
     epsilon : float, default=1.0
-        Budget of the whole search, scores and a last fit included.
+        Budget of the whole search, scores included.
     delta : float, default=1e-5
         Budget of the whole search, in (0, 1).
     n_iter : float, optional
-        Mean number of runs, at least 1; by default twice the number of points.
+        Mean number of trials, at least 1; by default twice the number of points.
     exhaustive : bool, default=False
-        Whether to try each point once instead. ``n_iter``, ``law`` and ``eta`` are not used then.
+        Whether to try each point once instead. ``n_iter`` is not used then.
     scoring : str or callable, optional
         How models are compared.
     score_range : tuple of (float, float), optional
@@ -50,24 +50,18 @@ class DPGridSearchCV(PrivateSearch):
     validation : None, float or tuple (X, y), default=None
         What models are scored on: their training rows, a share of the rows, or public rows.
     score_share : float, default=0.1
-        Share of the budget of a run that its score takes, if it is about training rows.
-    refit : float, default=0.0
-        Share of the budget that is kept for another fit of the best parameters, to all rows.
-    law : {'negative_binomial', 'poisson'}, default='negative_binomial'
-        Law of the number of runs.
-    eta : float, default=0.0
-        Shape of the negative binomial law, in (-1, 100].
+        Share of the budget of a trial that its score takes, if it is about training rows.
     step_shares : dict, optional
         Weights by which private steps of a pipeline share the budget of a fit.
     n_jobs : int, optional
-        How many runs at once, as in joblib.
+        How many trials at once, as in joblib.
     random_state : int, RandomState, Generator or None, default=None
         For tests; None draws all secrets from the operating system.
 
     Attributes
     ----------
     best_estimator_ : estimator
-        The model of the best run, or of the last fit. Its receipts are those of the search.
+        The model of the best trial. Its receipts are those of the search.
     best_params_ : dict
         Its parameters.
     best_score_ : float
@@ -126,9 +120,6 @@ class DPGridSearchCV(PrivateSearch):
         score_range: tuple[float, float] | None = None,
         validation: float | tuple[Any, Any] | None = None,
         score_share: float = 0.1,
-        refit: float = 0.0,
-        law: str = "negative_binomial",
-        eta: float = 0.0,
         step_shares: dict[str, float] | None = None,
         n_jobs: int | None = None,
         random_state: Any = None,
@@ -143,9 +134,6 @@ class DPGridSearchCV(PrivateSearch):
         self.score_range = score_range
         self.validation = validation
         self.score_share = score_share
-        self.refit = refit
-        self.law = law
-        self.eta = eta
         self.step_shares = step_shares
         self.n_jobs = n_jobs
         self.random_state = random_state
@@ -166,12 +154,11 @@ class DPGridSearchCV(PrivateSearch):
             )
         return spaces
 
-    def _law(self) -> RunLaw | int:
+    def _trials(self) -> NumberOfTrials | int:
         points = len(ParameterGrid(self.param_grid))
         if self.exhaustive:
             return points
-        mean = 2.0 * points if self.n_iter is None else self.n_iter
-        return law_of(self.law, mean, self.eta)
+        return NumberOfTrials(2.0 * points if self.n_iter is None else float(self.n_iter))
 
     def _candidate(self, k: int, public_rng: np.random.RandomState) -> dict[str, Any]:
         grid = ParameterGrid(self.param_grid)

@@ -10,7 +10,7 @@ import numpy as np
 from sklearn.model_selection import ParameterSampler
 from sklearn.utils._param_validation import Interval
 
-from ..privacy.accounting.run_laws import RunLaw, law_of
+from ..privacy.accounting.trials import NumberOfTrials
 from ..validation import shown
 from .base import PrivateSearch
 from .candidates import made_of
@@ -23,13 +23,13 @@ class DPRandomizedSearchCV(PrivateSearch):
     """Search over randomly drawn parameters, private as a whole.
 
     A swap-in for :class:`sklearn.model_selection.RandomizedSearchCV`, without what would leak: the
-    model of the best run, its parameters and its noisy score are published, and nothing about other
-    runs, not even how many there were. Everything together is (epsilon, delta)-differentially
-    private: the budget of a single run is derived from that of the search.
+    model of the best trial, its parameters and its noisy score are published, and nothing about
+    other trials, not even how many there were. Everything together is (epsilon,
+    delta)-differentially private: the budget of a single trial is derived from that of the search.
 
-    The number of runs is random, secret, and ``n_iter`` in the mean. Its law decides the price: a
-    search of ten runs leaves each about two thirds of the budget, where ten fits side by side would
-    leave less than a third (see :mod:`skdp.privacy.accounting.tuning`).
+    The number of trials is random, secret, and ``n_iter`` in the mean; its distribution is the
+    logarithmic one. A search of ten trials leaves each about two thirds of the budget, where ten
+    fits side by side would leave less than a third (see :mod:`skdp.privacy.accounting.trials`).
 
     Parameters
     ----------
@@ -42,11 +42,11 @@ class DPRandomizedSearchCV(PrivateSearch):
         must not be made from the rows. Budgets, adjacency, classes and random states of private
         steps cannot be searched over.
     epsilon : float, default=1.0
-        Budget of the whole search, scores and a last fit included.
+        Budget of the whole search, scores included.
     delta : float, default=1e-5
         Budget of the whole search, in (0, 1).
     n_iter : float, default=10
-        Mean number of runs, at least 1.
+        Mean number of trials, at least 1.
     scoring : str or callable, optional
         How models are compared. On private rows a mean over rows of a bounded number:
         ``'accuracy'`` (default for classifiers), ``'neg_brier_score'``, ``'neg_log_loss'``,
@@ -60,24 +60,16 @@ class DPRandomizedSearchCV(PrivateSearch):
         by half the width of ``target_bounds``.
     validation : None, float or tuple (X, y), default=None
         What models are scored on. None: the rows that they were trained on, with noise, for
-        ``score_share`` of the budget of a run. A number: this share of the rows, which are held out
-        of training, with noise; this costs no budget but the rows. A pair: public rows, which must
-        not need protection, without noise.
+        ``score_share`` of the budget of a trial. A number: this share of the rows, which are held
+        out of training, with noise; this costs no budget but the rows. A pair: public rows, which
+        must not need protection, without noise.
     score_share : float, default=0.1
-        Share of the budget of a run that its score takes, if it is about training rows.
-    refit : float, default=0.0
-        Share of the budget that is kept for another fit of the best parameters, to all rows. By
-        default the model of the best run itself is the result.
-    law : {'negative_binomial', 'poisson'}, default='negative_binomial'
-        Law of the number of runs. Poisson varies less and costs more.
-    eta : float, default=0.0
-        Shape of the negative binomial law, in (-1, 100]. The larger, the rarer is a single run, and
-        the more a search costs: 0 is the logarithmic law, 1 the geometric one.
+        Share of the budget of a trial that its score takes, if it is about training rows.
     step_shares : dict, optional
         Weights by which private steps of a pipeline share the budget of a fit, by their names.
         Steps that are left out have weight 1.
     n_jobs : int, optional
-        How many runs at once, as in joblib.
+        How many trials at once, as in joblib.
     random_state : int, RandomState, Generator or None, default=None
         None draws all secrets from the operating system. Anything else makes the search
         reproducible, for tests, and warns that the guarantee does not hold against whoever knows
@@ -86,12 +78,12 @@ class DPRandomizedSearchCV(PrivateSearch):
     Attributes
     ----------
     best_estimator_ : estimator
-        The model of the best run, or of the last fit. Its receipts are those of the search.
+        The model of the best trial. Its receipts are those of the search.
     best_params_ : dict
         Its parameters, as drawn.
     best_score_ : float
         The noisy score by which it won, as it was released; on public rows the exact score of the
-        run. The best of several noisy scores tends to be too good.
+        trial. The best of several noisy scores tends to be too good.
     classes_ : ndarray of shape (n_classes,)
         Labels, if the model is a classifier.
     n_features_in_ : int
@@ -114,13 +106,13 @@ class DPRandomizedSearchCV(PrivateSearch):
 
     Notes
     -----
-    The search takes time in proportion to the secret number of runs, so that somebody who measures
-    the time learns about that number, which the guarantee takes to be secret. Do not publish how
-    long it took.
+    The search takes time in proportion to the secret number of trials, so that somebody who
+    measures the time learns about that number, which the guarantee takes to be secret. Do not
+    publish how long it took.
 
-    With rows held out, the same rows in every run, whoever exchanges a row changes either what
-    models are trained on or what they are scored on, so that a run costs the larger one of the two
-    and not both. On training rows it costs both, by composition.
+    With rows held out, the same rows in every trial, whoever exchanges a row changes either what
+    models are trained on or what they are scored on, so that a trial costs the larger one of the
+    two and not both. On training rows it costs both, by composition.
 
     Draws that fail count as the worst ones, and nothing is said about them.
 
@@ -164,9 +156,6 @@ class DPRandomizedSearchCV(PrivateSearch):
         score_range: tuple[float, float] | None = None,
         validation: float | tuple[Any, Any] | None = None,
         score_share: float = 0.1,
-        refit: float = 0.0,
-        law: str = "negative_binomial",
-        eta: float = 0.0,
         step_shares: dict[str, float] | None = None,
         n_jobs: int | None = None,
         random_state: Any = None,
@@ -180,9 +169,6 @@ class DPRandomizedSearchCV(PrivateSearch):
         self.score_range = score_range
         self.validation = validation
         self.score_share = score_share
-        self.refit = refit
-        self.law = law
-        self.eta = eta
         self.step_shares = step_shares
         self.n_jobs = n_jobs
         self.random_state = random_state
@@ -205,8 +191,8 @@ class DPRandomizedSearchCV(PrivateSearch):
             )
         return spaces
 
-    def _law(self) -> RunLaw:
-        return law_of(self.law, self.n_iter, self.eta)
+    def _trials(self) -> NumberOfTrials:
+        return NumberOfTrials(float(self.n_iter))
 
     def _candidate(self, k: int, public_rng: np.random.RandomState) -> dict[str, Any]:
         del k

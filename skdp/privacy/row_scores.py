@@ -11,18 +11,13 @@ from dataclasses import dataclass
 from typing import Any
 
 import numpy as np
-from sklearn.base import is_classifier
 
-from ..validation import numbers_in, shown
 from .adjacency import Adjacency
 from .mechanisms.gaussian import GaussianMechanism
 from .randomness import SecretNoise
 from .rounding import inflated, of_sum
 
-__all__ = ["ROW_SCORES", "NoisyScoring", "RowScore", "row_score"]
-
-# What a log-likelihood is clipped to by default: a row at which the true label gets 1 %.
-_LOG_RANGE = (float(np.log(0.01)), 0.0)
+__all__ = ["ROW_SCORES", "NoisyScoring", "RowScore"]
 
 
 @dataclass(frozen=True)
@@ -116,75 +111,6 @@ class NoisyScoring:
     def __call__(self, estimator: Any, noise: SecretNoise) -> float:
         """The released score of a fitted estimator."""
         return self.score.noisy_mean(estimator, self.X, self.y, self.mu, self.adjacency, noise)
-
-
-def row_score(
-    who: str,
-    scoring: str | Callable[..., Any] | None,
-    score_range: tuple[float, float] | None,
-    estimator: Any,
-    target_bounds: tuple[float, float] | None,
-) -> RowScore:
-    """The score that a parameter names.
-
-    Parameters
-    ----------
-    who : str
-        The search, for messages.
-    scoring : str, callable or None
-        See the searches.
-    score_range : pair of float or None
-        See the searches.
-    estimator : estimator
-        What is searched over.
-    target_bounds : pair of float or None
-        Of the estimator, if it has some.
-
-    Raises
-    ------
-    ValueError
-        If the score is no mean of a bounded number, or its range is not known.
-    """
-    if scoring is None:
-        scoring = "accuracy" if is_classifier(estimator) else "neg_mean_squared_error"
-    if isinstance(scoring, str) and scoring not in ROW_SCORES:
-        raise ValueError(
-            f"{who} needs a score that is a mean over rows of a bounded number, one of "
-            f"{sorted(ROW_SCORES)} or a callable, got {shown(scoring)}. Other scores can be used "
-            "with a public validation=(X, y)."
-        )
-    of_rows = ROW_SCORES[scoring] if isinstance(scoring, str) else scoring
-    found = score_range
-    if found is None:
-        found = _known_range(scoring, target_bounds)
-    if found is None:
-        raise ValueError(
-            f"{who} needs score_range=(low, high) for this score: a range known without the rows, "
-            "to which the numbers of rows are clipped. For errors of regression, target_bounds of "
-            "the estimator will do."
-        )
-    ends = numbers_in(found)
-    if ends is None or ends.shape != (2,) or not -np.inf < ends[0] < ends[1] < np.inf:
-        raise ValueError(f"{who} needs a finite score_range with low < high, got {shown(found)}.")
-    return RowScore(of_rows, float(ends[0]), float(ends[1]))
-
-
-def _known_range(
-    scoring: str | Callable[..., Any], target_bounds: tuple[float, float] | None
-) -> tuple[float, float] | None:
-    if scoring == "accuracy":
-        return 0.0, 1.0
-    if scoring == "neg_brier_score":
-        return -1.0, 0.0
-    if scoring == "neg_log_loss":
-        return _LOG_RANGE
-    if target_bounds is None:
-        return None
-    half = (target_bounds[1] - target_bounds[0]) / 2
-    # A prediction in the middle is off by no more than half of the width.
-    if scoring == "neg_mean_absolute_error":
-        return -half, 0.0
-    return (-half * half, 0.0) if scoring == "neg_mean_squared_error" else None
 
 
 def _accuracy(estimator: Any, X: Any, y: Any) -> np.ndarray:

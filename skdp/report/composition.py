@@ -21,9 +21,9 @@ Several bounds hold, and the least of them is returned.
    by the same argument, in which nothing depends on how many maxima there are.
 3. *Renyi.* Divergences of one order add up, also for releases that are chosen adaptively (Mironov,
    2017); then every order gives an epsilon (Canonne, Kamath and Steinke, 2020).
-4. *Searches.* One search of Gaussian runs beside Gaussian releases, by
-:mod:`skdp.privacy.accounting.tuning`. 5. *Privacy loss distributions*, if dp-accounting is
-installed and there are sampled releases or
+4. *Searches.* One search of Gaussian trials beside Gaussian releases, by
+   :mod:`skdp.privacy.accounting.trials`.
+5. *Privacy loss distributions*, if dp-accounting is installed and there are sampled releases or
    fits of which (epsilon, delta) is all that is known: products of dominating pairs dominate (Zhu,
    Dong and Wang, 2022). The pair of a fit that is (epsilon, delta)-DP is that of Kairouz, Oh and
    Viswanath (2015).
@@ -47,7 +47,7 @@ from typing import Any, Self, TypeGuard
 import numpy as np
 from scipy.optimize import brentq
 
-from ..privacy.accounting import gdp, tuning
+from ..privacy.accounting import gdp, trials
 from ..privacy.accounting.divergences import gaussian_price
 from ..privacy.accounting.events import (
     Event,
@@ -61,7 +61,7 @@ from ..privacy.accounting.events import (
 )
 from ..privacy.accounting.ledger import Ledger, PrivacySpent
 from ..privacy.accounting.loss_distributions import epsilon_by_distributions
-from ..privacy.accounting.run_laws import law_of
+from ..privacy.accounting.trials import NumberOfTrials
 from ..privacy.adjacency import Adjacency
 from ..validation import check_numbers, shown
 from .receipts import Receipt
@@ -331,7 +331,8 @@ def _apart(receipt: Receipt) -> list[Receipt]:
     stated = [
         event
         for event in receipt.events
-        if isinstance(event, SearchEvent) and (event.runs, event.law) == ("approximate", "all")
+        if isinstance(event, SearchEvent)
+        and (event.calculus, event.published) == ("approximate", "all")
     ]
     if not stated or len(stated) == len(receipt.events):
         return [receipt]
@@ -342,8 +343,8 @@ def _apart(receipt: Receipt) -> list[Receipt]:
 
 def _stated(event: SearchEvent, adjacency: Adjacency) -> Receipt:
     epsilon = event.sensitivity / event.noise_scale if event.noise_scale else inf
-    runs = event.count * ceil(event.mean_runs)
-    return Receipt((), PrivacySpent(epsilon, event.run_delta), adjacency, fits=runs)
+    fits = event.count * ceil(event.mean_trials)
+    return Receipt((), PrivacySpent(epsilon, event.trial_delta), adjacency, fits=fits)
 
 
 def _sum(receipts: Sequence[Receipt], delta: float) -> float:
@@ -433,8 +434,8 @@ def _union(plain: float, ways: dict[float, int], delta: float) -> float:
 
 
 def _searched(receipts: Sequence[Receipt], delta: float | None) -> float:
-    """A search of Gaussian runs, the first if there are several, beside Gaussian releases."""
-    searches = [e for r in receipts for e in _of_all_rows(r) if _of_gaussian_runs(e)]
+    """A search of Gaussian trials, the first if there are several, beside Gaussian releases."""
+    searches = [e for r in receipts for e in _of_all_rows(r) if _of_gaussian_trials(e)]
     if not searches:
         # To be read beside one.
         return sum(r.gaussian_price() for r in receipts) if delta is None else inf
@@ -448,14 +449,13 @@ def _searched(receipts: Sequence[Receipt], delta: float | None) -> float:
         more += sum(map(gaussian_price, others)) if mine else receipt.gaussian_price()
     if delta is None or isinf(more):
         return more
-    law = law_of(search.law, search.mean_runs, search.eta)
-    return tuning.epsilon(level, delta, law, more)
+    return trials.epsilon(level, delta, NumberOfTrials(search.mean_trials), more)
 
 
-def _of_gaussian_runs(event: Event) -> TypeGuard[SearchEvent]:
+def _of_gaussian_trials(event: Event) -> TypeGuard[SearchEvent]:
     if not isinstance(event, SearchEvent) or event.count > 1 or not event.noise_scale:
         return False
-    return event.runs == "gaussian" and event.law != "all"
+    return event.calculus == "gaussian" and event.published == "best"
 
 
 def _renyi(receipts: Sequence[Receipt], delta: float | None) -> float:

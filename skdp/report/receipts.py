@@ -155,10 +155,10 @@ class Receipt:
             sensitivity=max(epsilon, _LEAST_EPSILON),
             noise_scale=1.0,
             count=self.fits,
-            runs="approximate",
-            law="all",
-            mean_runs=1.0,
-            run_delta=delta,
+            calculus="approximate",
+            published="all",
+            mean_trials=1.0,
+            trial_delta=delta,
         )
         return replace(self, events=(event,))
 

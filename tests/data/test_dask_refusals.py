@@ -14,8 +14,8 @@ from dask_examples import CLASSIFIER, QUICK, D, N, cut, data, labels, of_unknown
 
 from skdp import DPLogisticRegression, PrivacyLeakWarning  # noqa: E402
 from skdp.privacy.rows.dask_rows import DaskRows  # noqa: E402
-from skdp.privacy.rows.parcels import packed  # noqa: E402
 from skdp.privacy.rows.partition import Refusal, opened  # noqa: E402
+from skdp.privacy.rows.partitions import packed  # noqa: E402
 from skdp.problem.bounds import RowBounds  # noqa: E402
 from skdp.solvers import SOLVERS  # noqa: E402
 

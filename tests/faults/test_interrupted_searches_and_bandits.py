@@ -23,9 +23,7 @@ _MODEL = DPLogisticRegression(classes=[0, 1], data_norm=2.0, precondition=None, 
 SEARCHES = {
     "all points": DPGridSearchCV(_MODEL, {"C": [0.1, 1.0]}, epsilon=EPSILON, exhaustive=True),
     "some points": DPGridSearchCV(_MODEL, {"C": [0.1, 1.0]}, epsilon=EPSILON, n_iter=2),
-    "drawn": DPRandomizedSearchCV(
-        _MODEL, {"C": [0.1, 1.0]}, epsilon=EPSILON, n_iter=2, law="poisson", refit=0.3
-    ),
+    "drawn": DPRandomizedSearchCV(_MODEL, {"C": [0.1, 1.0]}, epsilon=EPSILON, n_iter=2),
     "held out": DPRandomizedSearchCV(
         _MODEL, {"C": [0.1, 1.0]}, epsilon=EPSILON, n_iter=2, validation=0.3
     ),

@@ -109,9 +109,6 @@ SEARCH = {
     "score_range": [None, (0, 1), (1, 0)],
     "validation": [None, 0.3, 0.999, 1e-9],
     "score_share": [0.1, 0.5, 1e-12],
-    "refit": [0.0, 0.5, 0.999],
-    "law": ["negative_binomial", "poisson"],
-    "eta": [0.0, 1.0, -0.9, 100],
     "random_state": [None, 0],
 }
 CHOSEN = [

@@ -4,6 +4,7 @@ from fuzzing.targets_of_accounts import (
     accountant_cases,
     audit_cases,
     budget_cases,
+    cases_of_trials,
     check_accountant,
     check_audit,
     check_budget,
@@ -11,12 +12,11 @@ from fuzzing.targets_of_accounts import (
     check_ledger,
     check_plan,
     check_query,
-    check_tuning,
+    check_trials,
     composition_cases,
     ledger_cases,
     plan_cases,
     query_cases,
-    tuning_cases,
 )
 from fuzzing.targets_of_chunks import check_chunks, chunk_cases
 from fuzzing.targets_of_fits import (
@@ -55,7 +55,7 @@ FUZZED = {
     "transformers": (transformer_cases(), check_transformer, 60),
     "searches": (search_cases(), check_search, 15),
     "accountants": (accountant_cases(), check_accountant, 200),
-    "tuning": (tuning_cases(), check_tuning, 15),
+    "trials": (cases_of_trials(), check_trials, 15),
     "ledgers": (ledger_cases(), check_ledger, 60),
     "compositions": (composition_cases(), check_composition, 10),
     "plans": (plan_cases(), check_plan, 60),

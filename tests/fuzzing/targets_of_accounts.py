@@ -23,11 +23,11 @@ from hypothesis import strategies as st
 import skdp
 from skdp import DPContextualBandit, DPLinearRegression, DPLogisticRegression, PrivacyBudget
 from skdp.audit import audit, audit_query
-from skdp.privacy.accounting import gdp, tuning, zcdp
+from skdp.privacy.accounting import gdp, trials, zcdp
 from skdp.privacy.accounting.calculus import GaussianDP, ZeroConcentratedDP
 from skdp.privacy.accounting.events import ExponentialEvent, GaussianEvent
 from skdp.privacy.accounting.ledger import Ledger, PrivacySpent
-from skdp.privacy.accounting.run_laws import law_of
+from skdp.privacy.accounting.trials import NumberOfTrials
 from skdp.privacy.adjacency import Adjacency
 from skdp.privacy.rows.dense_rows import DenseRows
 from skdp.report.composition import compose
@@ -77,29 +77,27 @@ def check_accountant(case):
 
 
 @st.composite
-def tuning_cases(draw):
-    """A law of runs and levels."""
-    law = draw(st.sampled_from(["negative_binomial", "poisson", "nonsense"]))
+def cases_of_trials(draw):
+    """A number of trials and levels."""
     mean = draw(st.one_of(st.floats(1, 50), st.sampled_from([1, 1.0, 1e6, 0, np.nan, None, "a"])))
-    eta = draw(st.one_of(st.just(0.0), st.floats(-0.99, 5), st.sampled_from([-1, 100, np.nan])))
     mu = draw(st.one_of(st.floats(1e-3, 5), st.sampled_from(NONSENSE)))
     delta = draw(st.one_of(st.floats(1e-12, 1e-2), st.sampled_from(DELTA)))
-    return law, mean, eta, mu, delta, draw(st.floats(1, 3))
+    return mean, mu, delta, draw(st.floats(1, 3))
 
 
-def check_tuning(case):
+def check_trials(case):
     """The price of a search is a number, and grows with the noise taken away."""
-    name, mean, eta, mu, delta, growth = case
-    law, refusal = attempt(lambda: law_of(name, mean, eta))
+    mean, mu, delta, growth = case
+    number, refusal = attempt(lambda: NumberOfTrials(mean))
     if refusal is not None:
         return
-    value, refusal = attempt(lambda: tuning.epsilon(mu, delta, law))
+    value, refusal = attempt(lambda: trials.epsilon(mu, delta, number))
     if refusal is not None:
         return
     check_amount(value, "epsilon of a search")
-    moved, _ = attempt(lambda: tuning.epsilon(mu * growth, delta, law))
+    moved, _ = attempt(lambda: trials.epsilon(mu * growth, delta, number))
     require(moved is not None and value <= moved * (1 + 1e-6) + 1e-4, f"{value} > {moved}")
-    require(value >= gdp.epsilon(mu, delta) * (1 - 1e-6) - 1e-4, "cheaper than a run")
+    require(value >= gdp.epsilon(mu, delta) * (1 - 1e-6) - 1e-4, "cheaper than a trial")
 
 
 @st.composite

@@ -33,15 +33,13 @@ def test_an_empty_list_of_spaces_is_refused(kind):
     assert "privacy_spent_" not in vars(search)
 
 
-def test_a_law_that_leaves_nothing_to_a_run_is_refused_in_these_words():
+def test_a_budget_that_leaves_nothing_to_a_trial_is_refused_in_these_words():
     search = DPRandomizedSearchCV(
         DPLogisticRegression(classes=[0, 1], data_norm=1.0, solver="gd"),
         {"C": [1.0]},
-        epsilon=1e-3,
-        n_iter=1e4,
-        eta=-0.99999,
+        score_share=5e-324,
     )
-    with pytest.raises(ValueError, match="n_iter smaller or eta farther from -1"):
+    with pytest.raises(ValueError, match="score_share or weights in step_shares be larger"):
         search.fit(np.zeros((6, 2)), np.arange(6) % 2)
     assert "privacy_spent_" not in vars(search)
 

@@ -11,10 +11,10 @@ from private_toys import Toy
 from sklearn.base import clone
 from sklearn.pipeline import make_pipeline
 
-from skdp import DPLassoRegressor, DPLogisticRegression, PrivacyBudget, privacy_spent
+from skdp import DPLogisticRegression, PrivacyBudget, privacy_spent
 from skdp.exceptions import BudgetExceededError
 from skdp.model_selection import DPGridSearchCV, DPRandomizedSearchCV
-from skdp.model_selection.runs import silence
+from skdp.model_selection.trials import silence
 from skdp.preprocessing import RowNormClipper
 
 N = 2000
@@ -99,7 +99,7 @@ def test_callbacks_hear_nothing_of_runs(inside):
     name = "C"
     if inside:
         model, name = make_pipeline(RowNormClipper(), model), "dplogisticregression__C"
-    search = DPGridSearchCV(model, {name: [0.1, 1.0]}, n_iter=3, refit=0.2).fit(X, Y)
+    search = DPGridSearchCV(model, {name: [0.1, 1.0]}, n_iter=3).fit(X, Y)
     assert listener.heard == 0
     logistic().set_callbacks(listener).fit(X, Y)
     assert listener.heard > 0
@@ -188,27 +188,13 @@ def test_an_interrupted_search_has_spent_and_has_no_model():
     assert not hasattr(search, "best_estimator_")
 
 
-def test_the_last_fit_is_kept_where_all_rows_count_in_another_way_than_a_share_of_them():
-    # The default solver of the lasso makes noisy choices from 400 rows on.
-    x = np.random.default_rng(0).uniform(-1, 1, size=(600, 8))
-    lasso = DPLassoRegressor(data_norm=3.0, target_bounds=(-1, 1))
-    search = DPGridSearchCV(
-        lasso, {"alpha": [0.01, 0.1]}, epsilon=50.0, validation=0.5, refit=0.3, random_state=0
-    )
-    with warnings.catch_warnings():
-        warnings.simplefilter("ignore")
-        found = search.fit(x, x[:, 0])
-    assert found.best_estimator_.n_samples_seen_ == 600
-    assert {event.runs for event in search.privacy_ledger_} == {"concentrated"}
-
-
 @pytest.mark.parametrize("name", ["pipeline__dplogisticregression__C", "memory"])
 def test_runs_leave_nothing_in_the_cache_of_a_pipeline(tmp_path, name):
     inner = make_pipeline(RowNormClipper(2.0), logistic(), memory=str(tmp_path / "inner"))
     outer = make_pipeline(inner, memory=str(tmp_path / "outer"))
     # A candidate that asks for a cache gets none, either.
     space = {name: [str(tmp_path / "asked")] if name == "memory" else [0.1, 1.0]}
-    search = DPGridSearchCV(outer, space, epsilon=4.0, refit=0.3).fit(X, Y)
+    search = DPGridSearchCV(outer, space, epsilon=4.0).fit(X, Y)
     assert search.best_estimator_.memory is None
     assert not [*tmp_path.iterdir()]
     assert (inner.memory, outer.memory) == (str(tmp_path / "inner"), str(tmp_path / "outer"))

@@ -77,11 +77,11 @@ NEWER = (
         "privacy/test_budget.py",
     ),
     bug(
-        "a search that pays for one run whatever their number",
-        "privacy/accounting/tuning.py",
-        "return min(1.0, law.mean * together(left)) if left >= 0 else 1.0",
-        "return min(1.0, together(left)) if left >= 0 else 1.0",
-        "privacy/test_tuning.py",
+        "a search that pays for one trial whatever their number",
+        "privacy/accounting/trials.py",
+        "return min(1.0, trials.mean * trial(left)) if left >= 0 else 1.0",
+        "return min(1.0, trial(left)) if left >= 0 else 1.0",
+        "privacy/test_trials.py",
     ),
     bug(
         "exact scores in a search",

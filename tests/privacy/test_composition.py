@@ -6,6 +6,7 @@ from math import exp, expm1, inf, sqrt
 import pytest
 from scipy.stats import binom
 
+from skdp.model_selection.accounts import GaussianSearch
 from skdp.privacy.accounting import gdp, perturbation, zcdp
 from skdp.privacy.accounting.events import (
     ExponentialEvent,
@@ -17,8 +18,7 @@ from skdp.privacy.accounting.events import (
     Site,
 )
 from skdp.privacy.accounting.ledger import PrivacySpent
-from skdp.privacy.accounting.run_laws import NegativeBinomial
-from skdp.privacy.accounting.searches import GaussianSearch
+from skdp.privacy.accounting.trials import NumberOfTrials
 from skdp.privacy.adjacency import Adjacency
 from skdp.report import composition
 from skdp.report.composition import compose
@@ -183,8 +183,8 @@ def test_without_a_bound_at_the_largest_delta_it_is_the_sum():
 
 
 def test_a_search_beside_gaussian_fits_is_accounted_for_together():
-    account = GaussianSearch(1.0, DELTA, NegativeBinomial(10.0))
-    search = Receipt(account.events, account.spent)
+    account = GaussianSearch(1.0, DELTA, NumberOfTrials(10.0))
+    search = Receipt((account.event,), account.spent)
     assert compose([search]).epsilon == pytest.approx(1.0, rel=1e-3)
     total = compose([search, gaussian(0.1)]).epsilon
     assert 1.0 < total < 1.0 + gaussian(0.1).spent.epsilon

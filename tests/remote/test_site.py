@@ -13,8 +13,8 @@ from sites_on_workers import SIZES, D, Direct, exact, rows, seeded, seeded_here
 from skdp.exceptions import BudgetExceededError
 from skdp.privacy.accounting.ledger import Ledger, Spend
 from skdp.privacy.adjacency import Adjacency
-from skdp.privacy.rows.parcels import packed
 from skdp.privacy.rows.partition import Refusal
+from skdp.privacy.rows.partitions import packed
 from skdp.privacy.sites import site as remote_site
 from skdp.privacy.sites.remote_oracle import RemoteOracle
 from skdp.privacy.sites.site import Request, Site

@@ -109,7 +109,7 @@ def test_an_earlier_fit_that_is_known_by_epsilon_and_delta_only_can_be_added_up(
     found.privacy_ledger_ = ()
     found.fit(X, BINARY)
     stated = [e for e in found.privacy_ledger_ if isinstance(e, SearchEvent)]
-    assert [(e.sensitivity, e.run_delta) for e in stated] == [(EPSILON, DELTA)]
+    assert [(e.sensitivity, e.trial_delta) for e in stated] == [(EPSILON, DELTA)]
     epsilon, delta = found.privacy_spent_
     # At its own delta there is nothing left for the other.
     assert delta == pytest.approx(2 * DELTA)

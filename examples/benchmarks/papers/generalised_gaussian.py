@@ -116,7 +116,8 @@ def main():
         node = GeneralisedGaussian.calibrated(20, 3.0, 1.0, 0.5 / levels)
         # The sum with the most nodes is that of as many nodes as levels, less one.
         sums = sum(node.draw(DRAWS, rng) for _ in range(levels - 1))
-        plain = BLT(terms).max_error * 20 ** (0.5 - 1 / 3) * rng.normal(size=(DRAWS, 20))
+        largest = BLT(terms).errors(np.arange(1, terms + 1)).max()
+        plain = largest * 20 ** (0.5 - 1 / 3) * rng.normal(size=(DRAWS, 20))
         norms = [np.linalg.norm(z, ord=3, axis=1).mean() for z in (sums, plain)]
         print(f"| {terms} | {norms[0]:.1f} | {norms[1]:.1f} |")
 

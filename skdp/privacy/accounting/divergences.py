@@ -46,7 +46,6 @@ from math import inf, isinf
 from scipy.special import expit, logsumexp, ndtri
 
 from ..adjacency import Adjacency
-from . import gdp, zcdp
 from .calculus import GaussianDP
 from .events import (
     Event,
@@ -58,9 +57,9 @@ from .events import (
     SampledGaussianEvent,
     SearchEvent,
 )
-from .run_laws import law_of
 from .sampled_renyi import sampled_renyi
 from .subsampling import unsampled_price
+from .trials import NumberOfTrials
 
 __all__ = ["CHOICE_AS_GAUSSIAN", "gaussian_price", "grouped", "perturbed_renyi", "renyi"]
 
@@ -130,15 +129,11 @@ def _of_sample(event: SampledGaussianEvent, order: float) -> float:
 def _of_search(event: SearchEvent, order: float) -> float:
     level = _ratio(event)
     rho = level * level / 2
-    if event.runs == "approximate" or not 0 < rho < inf:
+    if event.calculus == "approximate" or not 0 < rho < inf:
         return inf
-    if event.law == "all":
-        return event.count * event.mean_runs * rho * order
-    law = law_of(event.law, event.mean_runs, event.eta)
-    exact = event.runs == "gaussian"
-    return event.count * law.renyi(
-        order, rho, lambda x: gdp.delta(level, x) if exact else zcdp.delta(rho, x)
-    )
+    if event.published == "all":
+        return event.count * event.mean_trials * rho * order
+    return event.count * NumberOfTrials(event.mean_trials).renyi(order, rho)
 
 
 def perturbed_renyi(jacobian: float, squares: list[float], order: float) -> float:
@@ -233,7 +228,7 @@ def _grouped(event: Event, steps: int, adjacency: Adjacency) -> Event:
 def _grouped_search(event: SearchEvent, steps: int, adjacency: Adjacency) -> Event | None:
     del adjacency
     # Levels of Gaussian DP grow in proportion to the steps, and rho with their square.
-    known = event.runs != "approximate"
+    known = event.calculus != "approximate"
     return replace(event, sensitivity=steps * event.sensitivity) if known else None
 
 

@@ -290,11 +290,12 @@ class SampledGaussianEvent(Event):
 
 @dataclass(frozen=True, kw_only=True)
 class SearchEvent(Event):
-    """The best of a number of private runs, each of which trains a model and scores it with noise.
+    """The best of several private trials, each of which trains a model and scores it with noise.
 
-    ``sensitivity / noise_scale`` is the mu of a run, its score included, under Gaussian DP, or, for
-    ``runs='concentrated'``, the square root of 2 rho of zCDP; for ``runs='approximate'`` it is the
-    epsilon of a run. See :mod:`skdp.privacy.accounting.tuning`.
+    ``sensitivity / noise_scale`` is the mu of a trial, its score included, under Gaussian DP, or,
+    for ``calculus='concentrated'``, the square root of 2 rho of zCDP; for
+    ``calculus='approximate'`` it is the epsilon of a trial. See
+    :mod:`skdp.privacy.accounting.trials`.
 
     Parameters
     ----------
@@ -308,37 +309,39 @@ class SearchEvent(Event):
         How many such searches.
     part : Part, optional
         See :class:`Event`.
-    runs : str
-        What is known of a run: ``'gaussian'``, ``'concentrated'`` or ``'approximate'``.
-    law : str
-        Law of the secret number of runs, ``'negative_binomial'`` or ``'poisson'``, or ``'all'`` if
-        their number is public and all of them may be published.
-    mean_runs : float
-        Expected number of runs, at least 1.
-    eta : float, default=0.0
-        Shape of the negative binomial law.
-    run_delta : float, default=0.0
-        The delta of a run, if it is approximate.
+    calculus : str
+        Calculus of a trial: ``'gaussian'``, ``'concentrated'`` or ``'approximate'``.
+    published : str
+        ``'best'`` if the number of trials is secret, of logarithmic distribution, and only the best
+        is published, or ``'all'`` if their number is public and all of them may be published.
+    mean_trials : float
+        Expected number of trials, in [1, 1e6] if it is secret.
+    trial_delta : float, default=0.0
+        The delta of a trial, if it is approximate.
     """
 
     mechanism: ClassVar[str] = "search"
 
-    runs: str
-    law: str
-    mean_runs: float
-    eta: float = 0.0
-    run_delta: float = 0.0
+    calculus: str
+    published: str
+    mean_trials: float
+    trial_delta: float = 0.0
 
     def __post_init__(self) -> None:
         super().__post_init__()
-        if self.runs not in ("gaussian", "concentrated", "approximate"):
-            raise ValueError(f"{type(self).__name__} needs a known kind of runs, got {self.runs}.")
-        if self.law not in ("negative_binomial", "poisson", "all"):
-            raise ValueError(f"{type(self).__name__} needs a known law of runs, got {self.law}.")
-        if not self.mean_runs >= 1:
-            raise ValueError(f"{type(self).__name__} needs mean runs >= 1, got {self.mean_runs}.")
-        if not 0 <= self.run_delta < 1:
-            raise ValueError(f"{type(self).__name__} needs a delta in [0, 1) of a run.")
+        if self.calculus not in ("gaussian", "concentrated", "approximate"):
+            raise ValueError(f"{type(self).__name__} needs a known calculus, got {self.calculus}.")
+        if self.published not in ("best", "all"):
+            raise ValueError(
+                f"{type(self).__name__} needs 'best' or 'all' to be published, got "
+                f"{self.published}."
+            )
+        if not self.mean_trials >= 1:
+            raise ValueError(
+                f"{type(self).__name__} needs mean trials >= 1, got {self.mean_trials}."
+            )
+        if not 0 <= self.trial_delta < 1:
+            raise ValueError(f"{type(self).__name__} needs a delta in [0, 1) of a trial.")
 
 
 @dataclass(frozen=True, kw_only=True)

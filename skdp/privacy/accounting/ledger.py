@@ -9,7 +9,7 @@ from typing import NamedTuple
 
 from ...exceptions import BudgetExceededError
 from .calculus import Calculus, GaussianDP
-from .events import Event, Site
+from .events import Event
 from .site_accounts import SiteAccounts
 
 __all__ = ["Budget", "Ledger", "PrivacySpent", "Spend"]
@@ -255,14 +255,6 @@ class Ledger:
                 events[k] = _counted(events[k], events[k].count + unused)
                 break
         return (*events, *self._sites.receipt())
-
-    def spent_by_site(self) -> dict[Site, PrivacySpent]:
-        """Privacy loss at each site that was asked, with what was asked of all rows together."""
-        whole = fsum([*self._settled, *self._prices[-1:]])
-        return {
-            site: PrivacySpent(self._calculus.epsilon(whole + total, self._delta), self._delta)
-            for site, total in self._sites.totals().items()
-        }
 
     def _charge_sites(self, events: tuple[Event, ...]) -> None:
         if self._demanding:

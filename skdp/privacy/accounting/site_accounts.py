@@ -6,8 +6,6 @@ from collections.abc import Sequence
 from dataclasses import replace
 from math import nan
 
-import numpy as np
-
 from ...exceptions import BudgetExceededError
 from .calculus import Calculus
 from .events import Event, Site
@@ -30,7 +28,6 @@ class SiteAccounts:
     def __init__(self, calculus: Calculus) -> None:
         self._calculus = calculus
         self._accounts: dict[Site, _Account] = {}
-        self._round: _RepeatedRound | None = None
         self.total = 0.0
         self.reserved_used = 0
 
@@ -53,12 +50,6 @@ class SiteAccounts:
         ValueError
             If an event is not about a site, or two are about the same.
         """
-        if self._round is not None:
-            total = self._round.once_more(events, room)
-            if total is not None:
-                self.total = max(self.total, total)
-                return
-        self._settle()
         planned: dict[Site, tuple[_Account, Event, bool, float, int]] = {}
         for event in events:
             site = event.part
@@ -91,59 +82,10 @@ class SiteAccounts:
             self._accounts[site] = account
             self.total = max(self.total, account.total(True, price, 0))
             self.reserved_used = max(self.reserved_used, used)
-        if all(self._calculus.reserved(event) is None for event in events):
-            self._round = _RepeatedRound(events, [a for a, *_ in planned.values()])
-
-    def totals(self) -> dict[Site, float]:
-        """Total of each site, in mu^2."""
-        self._settle()
-        return {s: a.total(True, a.price, 0) for s, a in self._accounts.items()}
 
     def receipt(self) -> list[Event]:
         """The events of all sites, site by site, runs of equal ones folded into one."""
-        self._settle()
         return [event for account in self._accounts.values() for event in account.events()]
-
-    def _settle(self) -> None:
-        if self._round is not None:
-            self._round.settle()
-            self._round = None
-
-
-class _RepeatedRound:
-    """The latest events of several sites, and how often they have come again.
-
-    With a thousand sites one round after the other takes a few operations on arrays.
-    """
-
-    def __init__(self, events: Sequence[Event], accounts: list[_Account]) -> None:
-        self._events, self._accounts = events, accounts
-        self._times = 0
-        self._settled = np.array([a.settled for a in accounts])
-        self._rounded = np.array([a.rounded for a in accounts])
-        self._counts = np.array([a.count for a in accounts])
-        self._more = np.array([event.count for event in events])
-        self._prices = np.array([a.price for a in accounts])
-
-    def once_more(self, events: Sequence[Event], room: float) -> float | None:
-        """Count the same events again and return the largest total; None if that is not possible.
-
-        Only the very same object is taken for the same events.
-        """
-        if events is not self._events:
-            return None
-        counts = self._counts + (self._times + 1) * self._more
-        largest = float((self._settled + (counts * self._prices + self._rounded)).max())
-        if not largest <= room:
-            return None
-        self._times += 1
-        return largest
-
-    def settle(self) -> None:
-        """Write what has been counted into the accounts."""
-        for account, more in zip(self._accounts, self._more.tolist(), strict=True):
-            account.count += self._times * more
-        self._times = 0
 
 
 class _Account:

@@ -189,18 +189,6 @@ class PrefixSumMechanism(ABC):
         """
         return self.column_norm * np.sqrt(self.variances(steps))
 
-    @final
-    @property
-    def max_error(self) -> float:
-        """Largest of all errors, at unit sensitivity and mu; time and memory ``O(length)``."""
-        return float(self.errors(np.arange(1, self.length + 1)).max())
-
-    @final
-    @property
-    def rms_error(self) -> float:
-        """Root of the mean of all squared errors, as above; time and memory ``O(length)``."""
-        return self.column_norm * sqrt(self.variances(np.arange(1, self.length + 1)).mean())
-
 
 @dataclass(frozen=True)
 class PrefixState:

@@ -27,8 +27,7 @@ import numpy as np
 from ...problem.bounds import RowBounds
 from . import partition
 from .base import BoundedRows, RowStore
-from .parcels import packed
-from .partitions import Partitions
+from .partitions import Partitions, packed
 from .row_blocks import BoundedBlock, RawBlock
 
 __all__ = ["DaskRows", "aligned", "is_collection", "labels_of"]

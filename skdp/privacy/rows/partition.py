@@ -20,7 +20,7 @@ from sklearn.utils.validation import _get_feature_names
 from ...problem.bounds import RowBounds
 from .base import bounded_block, over_marked, total
 from .dense_rows import DenseRows
-from .parcels import unpacked
+from .partitions import unpacked
 from .reading import redacted, strict_checks
 from .row_blocks import BoundedBlock, RawBlock
 from .sparse_rows import SparseRows

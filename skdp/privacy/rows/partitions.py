@@ -1,17 +1,21 @@
-"""Objects on workers, one for each partition, and the graphs of tasks that make them."""
+"""Objects on workers, one for each partition, graphs of tasks that make them, and what is sent."""
 
 from __future__ import annotations
 
+import pickle
 from collections.abc import Callable, Sequence
+from hashlib import blake2b
 from itertools import chain
 from typing import Any, TypeAlias
 from uuid import uuid4
 
-__all__ = ["Partitions"]
+__all__ = ["Partitions", "packed", "unpacked"]
 
 _Key: TypeAlias = Any
 # Answers that are added up by one task.
 _FAN_IN = 16
+# Buffers of fewer bytes travel with the rest.
+_LARGE = 1 << 16
 
 
 class Partitions:
@@ -140,6 +144,47 @@ class Partitions:
         from dask.threaded import get
 
         return get(graph, keys, **options)
+
+
+def packed(content: Any) -> list[tuple[str, bytes]]:
+    """A public object in pieces, each with a name; large arrays apart, to be sent only once.
+
+    Parameters
+    ----------
+    content : object
+        Functions that are defined anywhere, and what they refer to, can be packed.
+
+    Returns
+    -------
+    list of (str, bytes)
+        First the pickled object without its large arrays, under a name of its own; then the
+        buffers of these, whose names follow from their content.
+    """
+    import cloudpickle
+
+    large: list[tuple[str, bytes]] = []
+
+    def travels_with_the_rest(buffer: pickle.PickleBuffer) -> bool:
+        with buffer.raw() as view:
+            if view.nbytes < _LARGE:
+                return True
+            taken = view.tobytes()
+        large.append((f"skdp-array-{blake2b(taken, digest_size=20).hexdigest()}", taken))
+        return False
+
+    body = cloudpickle.dumps(content, protocol=5, buffer_callback=travels_with_the_rest)
+    return [(f"skdp-content-{uuid4().hex}", body), *large]
+
+
+def unpacked(pieces: list[bytes]) -> Any:
+    """The object from its pieces; its large arrays are read-only views of them.
+
+    Parameters
+    ----------
+    pieces : list of bytes
+        In order.
+    """
+    return pickle.loads(pieces[0], buffers=pieces[1:])
 
 
 def _rebuilt(

@@ -20,8 +20,8 @@ from ..adjacency import Adjacency
 from ..oracle import PrivateOracle
 from ..randomness import SystemNoise
 from ..rows.dense_rows import DenseRows
-from ..rows.parcels import unpacked
 from ..rows.partition import Facts, Refusal
+from ..rows.partitions import unpacked
 from ..rows.reading import redacted, strict_checks
 from ..rows.sparse_rows import SparseRows
 

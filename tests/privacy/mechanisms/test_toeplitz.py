@@ -4,7 +4,7 @@ from math import log, pi
 
 import numpy as np
 import pytest
-from factors_of_prefix_sums import landau
+from factors_of_prefix_sums import landau, max_error, rms_error
 from scipy.signal import fftconvolve
 
 from skdp.privacy.mechanisms import Toeplitz
@@ -14,16 +14,16 @@ from skdp.privacy.randomness import SeededNoise
 @pytest.mark.parametrize(("n", "largest", "typical"), [(1000, 3.27, 3.10), (10_000, 4.00, 3.84)])
 def test_errors_are_those_of_the_square_root(n, largest, typical):
     mechanism = Toeplitz(n)
-    assert mechanism.max_error == pytest.approx(np.sum(landau(n) ** 2))
-    assert mechanism.max_error == pytest.approx(largest, abs=0.005)
-    assert mechanism.rms_error == pytest.approx(typical, abs=0.005)
+    assert max_error(mechanism) == pytest.approx(np.sum(landau(n) ** 2))
+    assert max_error(mechanism) == pytest.approx(largest, abs=0.005)
+    assert rms_error(mechanism) == pytest.approx(typical, abs=0.005)
 
 
 @pytest.mark.parametrize("n", [100, 10_000, 1_000_000])
 def test_the_largest_error_is_the_constant_of_landau(n):
     """``(log(n) + Euler's constant + 4 log 2) / pi``, up to ``O(1 / n)`` (Watson, 1930)."""
     expected = (log(n) + np.euler_gamma + 4 * log(2)) / pi
-    assert Toeplitz(n).max_error == pytest.approx(expected, abs=0.1 / n + 1e-8)
+    assert max_error(Toeplitz(n)) == pytest.approx(expected, abs=0.1 / n + 1e-8)
 
 
 @pytest.mark.parametrize("n", [1000, 4096, 5001])

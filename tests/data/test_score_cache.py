@@ -82,15 +82,15 @@ def test_rows_held_by_columns_are_combined_like_others(bounds, bound):
 def test_a_step_reads_the_entries_of_its_column_alone():
     """Other entries may turn into garbage after the first two queries and nothing changes."""
     X = sp.csr_array(data()[0])
-    plan, held = ScoreCache(), X.copy()
+    cache, held = ScoreCache(), X.copy()
     w = np.zeros(D)
-    plan.scores(held, None, w, 1.0)
-    plan.scores(held, None, w, 1.0)
+    cache.scores(held, None, w, 1.0)
+    cache.scores(held, None, w, 1.0)
     held.data[:] = np.nan
     for j in range(D):
         w = 0.9 * w
         w[j] += 1.0
-        np.testing.assert_allclose(plan.scores(held, None, w, 0.9), X @ w, atol=1e-14)
+        np.testing.assert_allclose(cache.scores(held, None, w, 0.9), X @ w, atol=1e-14)
 
 
 def test_weights_that_are_not_numbers_leave_no_trace():

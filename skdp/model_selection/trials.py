@@ -1,4 +1,4 @@
-"""One run of a search: a model, and a score that may be looked at."""
+"""One trial of a search: a model, and a score that may be looked at."""
 
 from __future__ import annotations
 
@@ -12,22 +12,30 @@ from typing import Any
 
 import numpy as np
 from sklearn import get_config
+from sklearn.base import is_classifier
 from sklearn.pipeline import Pipeline
 from sklearn.utils import _safe_indexing
 from sklearn.utils.metadata_routing import process_routing
 
 from ..privacy.randomness import SecretNoise, SeededNoise, SystemNoise
-from ..privacy.row_scores import NoisyScoring
+from ..privacy.row_scores import ROW_SCORES, NoisyScoring, RowScore
 from ..report.open_budgets import covered
+from ..validation import numbers_in, shown
+from .candidates import Allowance
 
 __all__ = [
+    "Candidate",
     "PublicScoring",
-    "Run",
     "TrainingRows",
+    "Trial",
     "check_requests",
     "perform",
+    "row_score",
     "silence",
 ]
+
+# What a log-likelihood is clipped to by default: a row at which the true label gets 1 %.
+_LOG_RANGE = (float(np.log(0.01)), 0.0)
 
 
 @dataclass(frozen=True, eq=False)
@@ -121,8 +129,30 @@ class PublicScoring:
 
 
 @dataclass(frozen=True, eq=False)
-class Run:
-    """The outcome of a run. A run that failed has the lowest score there is, and no model."""
+class Candidate:
+    """What a trial is going to fit.
+
+    Parameters
+    ----------
+    params : dict
+        As drawn or listed.
+    estimator : estimator
+        With these parameters and a budget.
+    allowance : Allowance
+        The budget.
+    seed : int or None
+        Of the noise on the score, in tests; None draws from the operating system.
+    """
+
+    params: dict[str, Any]
+    estimator: Any
+    allowance: Allowance
+    seed: int | None
+
+
+@dataclass(frozen=True, eq=False)
+class Trial:
+    """The outcome of a trial. One that failed has the lowest score there is, and no model."""
 
     score: float = -inf
     params: dict[str, Any] | None = None
@@ -130,50 +160,111 @@ class Run:
 
 
 def perform(
-    estimator: Any,
-    params: dict[str, Any],
-    covers: Callable[[Any], bool],
+    candidate: Candidate,
     rows: TrainingRows,
     scoring: NoisyScoring | PublicScoring,
-    seed: int | None,
     process: int,
-) -> Run:
+) -> Trial:
     """Fit and score, and let nothing out but the outcome.
 
-    Whether a run fails is a part of its outcome: what an error says, and that there was one, stays
-    inside, because it would tell of a candidate that may not have won.
+    Whether a trial fails is a part of its outcome: what an error says, and that there was one,
+    stays inside, because it would tell of a candidate that may not have won.
 
     Parameters
     ----------
-    estimator : estimator
-        Ready to be fitted, with its budget.
-    params : dict
-        Those of the candidate.
-    covers : callable
-        Tells whether a fitted model has kept to its budget.
+    candidate : Candidate
+        Ready to be fitted.
     rows : TrainingRows
         To train on.
     scoring : NoisyScoring or PublicScoring
         How to judge.
-    seed : int or None
-        Of the noise on the score, in tests; None draws from the operating system.
     process : int
         Number of the process of the search, which keeps its own warnings back.
     """
+    seed = candidate.seed
     noise = SystemNoise() if seed is None else SeededNoise(np.random.default_rng(seed))
     elsewhere = os.getpid() != process
     try:
         with silence() if elsewhere else nullcontext(), covered():
-            model = rows.fit(estimator)
-            score = scoring(model, noise) if covers(model) else nan
+            model = rows.fit(candidate.estimator)
+            score = scoring(model, noise) if candidate.allowance.covers(model) else nan
     except Exception:
-        return Run()
-    return Run() if isnan(score) else Run(score, params, model)
+        return Trial()
+    return Trial() if isnan(score) else Trial(score, candidate.params, model)
+
+
+def row_score(
+    who: str,
+    scoring: str | Callable[..., Any] | None,
+    score_range: tuple[float, float] | None,
+    estimator: Any,
+    target_bounds: tuple[float, float] | None,
+) -> RowScore:
+    """The score that a parameter names.
+
+    Parameters
+    ----------
+    who : str
+        The search, for messages.
+    scoring : str, callable or None
+        See the searches.
+    score_range : pair of float or None
+        See the searches.
+    estimator : estimator
+        What is searched over.
+    target_bounds : pair of float or None
+        Of the estimator, if it has some.
+
+    Raises
+    ------
+    ValueError
+        If the score is no mean of a bounded number, or its range is not known.
+    """
+    if scoring is None:
+        scoring = "accuracy" if is_classifier(estimator) else "neg_mean_squared_error"
+    if isinstance(scoring, str) and scoring not in ROW_SCORES:
+        raise ValueError(
+            f"{who} needs a score that is a mean over rows of a bounded number, one of "
+            f"{sorted(ROW_SCORES)} or a callable, got {shown(scoring)}. Other scores can be used "
+            "with a public validation=(X, y)."
+        )
+    of_rows = ROW_SCORES[scoring] if isinstance(scoring, str) else scoring
+    found = score_range
+    if found is None:
+        found = _known_range(scoring, target_bounds)
+    if found is None:
+        raise ValueError(
+            f"{who} needs score_range=(low, high) for this score: a range known without the rows, "
+            "to which the numbers of rows are clipped. For errors of regression, target_bounds of "
+            "the estimator will do."
+        )
+    ends = numbers_in(found)
+    if ends is None or ends.shape != (2,) or not -np.inf < ends[0] < ends[1] < np.inf:
+        raise ValueError(f"{who} needs a finite score_range with low < high, got {shown(found)}.")
+    return RowScore(of_rows, float(ends[0]), float(ends[1]))
+
+
+def _known_range(
+    scoring: str | Callable[..., Any], target_bounds: tuple[float, float] | None
+) -> tuple[float, float] | None:
+    if scoring == "accuracy":
+        return 0.0, 1.0
+    if scoring == "neg_brier_score":
+        return -1.0, 0.0
+    if scoring == "neg_log_loss":
+        return _LOG_RANGE
+    if target_bounds is None:
+        return None
+    half = (target_bounds[1] - target_bounds[0]) / 2
+    # A prediction in the middle is off by no more than half of the width.
+    if scoring == "neg_mean_absolute_error":
+        return -half, 0.0
+    return (-half * half, 0.0) if scoring == "neg_mean_squared_error" else None
 
 
 @contextmanager
 def silence() -> Iterator[None]:
-    """Keep warnings back: they would tell how many runs there are, and of which candidates."""
+    """Keep warnings back: they would tell how many trials there are, and of which candidates."""
     with warnings.catch_warnings():
         warnings.simplefilter("ignore")
         yield
