@@ -23,7 +23,14 @@ def holds(check):
         _holds(check, (), ())
 
 
-@pytest.mark.filterwarnings("ignore::skdp.SeededNoiseWarning")
+# Properties are about other things than what models warn of here.
+@pytest.mark.filterwarnings(
+    "ignore::skdp.SeededNoiseWarning",
+    "ignore:.*again:skdp.PrivacyLeakWarning",
+    "ignore:.*fork.*:DeprecationWarning",
+    "ignore:.*compares scores whose noise:UserWarning",
+    "ignore:DPContextualBandit:UserWarning",
+)
 @pytest.mark.parametrize(
     "bug",
     [
