@@ -487,6 +487,5 @@ BUGS = (
     Bug("parts of two kinds that are folded", {"parallel._gaussian": gives(True)}, parts_of_two_kinds_are_not_folded),
     Bug("folded receipts that keep the cheaper part", {"parallel._folded": lambda honest, first, second: honest(first, type(second)(second.part, second.events, PrivacySpent(-1.0, 0.0)))}, the_spend_of_parts_is_that_of_the_costliest),
     Bug("a spend of parts that is that of the latest", {"Parts.spent": lambda _, self: self._receipts[-1].spent}, the_spend_of_parts_is_that_of_the_costliest, "cheaper than said"),
-    Bug("a spend of parts that is their sum", {"Parts.spent": lambda _, self: PrivacySpent(sum(r.spent.epsilon for r in self._receipts), DELTA)}, the_spend_of_parts_is_that_of_the_costliest),
     Bug("slices that forget overlaps", {"Receipt.slices": lambda _, self: [(e,) for e in self.events]}, overlaps_of_parts_are_counted),
 )  # fmt: skip

@@ -6,8 +6,10 @@ import numpy as np
 from definition_of_a_sampled_release import check_one_release
 
 from planted_bugs.bug import REPLACE_ONE, ZERO_OUT, Anew, Bug
-from skdp import DPLogisticRegression
 from skdp.privacy import Adjacency
+from skdp.privacy.accounting.calculus import SubsampledGaussianDP
+from skdp.privacy.accounting.events import SampledGaussianEvent
+from skdp.privacy.accounting.ledger import Ledger
 from skdp.privacy.mechanisms.sampled_gaussian import SampledGaussian
 from skdp.privacy.queries.gradient import GradientQuery
 from skdp.privacy.queries.gradient_difference import GradientDifferenceQuery
@@ -17,7 +19,7 @@ from skdp.privacy.rows.dense_rows import DenseRows
 from skdp.problem import Problem
 from skdp.problem.bounds import RowBounds
 from skdp.problem.losses import Squared
-from skdp.solvers import SVRG
+from skdp.report.parallel import Parts
 from skdp.testing import check_noise
 
 __all__ = ["BUGS"]
@@ -73,14 +75,13 @@ def a_sampled_release_costs_what_its_definition_says(adjacency):
 
 
 def an_epoch_that_ends_early_gives_nothing_back():
-    """How much of a reserve was used is decided by answers, so the receipt holds all of it."""
-    rng = np.random.default_rng(0)
-    X = rng.normal(size=(400, 2)) / 4
-    solver = SVRG(epochs=4, batch_size=40)
-    model = DPLogisticRegression(8.0, 1e-5, data_norm=1.0, classes=[0, 1], solver=solver, random_state=0, precondition=None)
-    model.fit(X, (X[:, 0] > 0).astype(int))
-    sampled = [e for e in model.privacy_ledger_ if hasattr(e, "sampling_rate")]
-    assert sum(e.count for e in sampled) == model.plan_.ledger().calculus.count, "given back"
+    """How much of a reserve was used is decided by answers, so receipts hold all of it."""
+    ledger = Ledger(1.0, 1e-5, calculus=SubsampledGaussianDP(1.0, 40.0, 9))
+    facts = {"sampling_rate": 1.0, "adjacency": Adjacency.REPLACE_ONE}
+    ledger.charge(SampledGaussianEvent(query="q", sensitivity=1.0, noise_scale=40.0, **facts))
+    parts = Parts()
+    parts.add(N, ledger)
+    assert sum(event.count for event in parts.events()) == 9, "given back"
 
 
 def shared_masks():
