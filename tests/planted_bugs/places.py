@@ -34,7 +34,7 @@ _BY_MODULE = {
     "skdp.privacy.accounting.tuning": "tuning",
     "skdp.privacy.bandit_sessions.arm_moments": "MomentSession arm_moments",
     "skdp.privacy.bandit_sessions.base": "bandit_sessions",
-    "skdp.privacy.bandit_sessions.block_rows": "GradientSession SelectionSession _BlockSession",
+    "skdp.privacy.bandit_sessions.block_rows": "GradientSession SelectionSession block_rows",
     "skdp.privacy.bandit_sessions.noisy_steps": "StepSession noisy_steps",
     "skdp.privacy.mechanisms": "BLT Toeplitz Tree PrefixSumMechanism",
     "skdp.privacy.mechanisms.blt": "blt",

@@ -208,7 +208,7 @@ def a_repeated_round_is_answered_alike():
         spent = site.receipt()
         np.testing.assert_array_equal(site.answered(request), first)
         assert site.receipt() == spent
-        other = replace(request, w=request.w + 1)
+        other = request._replace(w=request.w + 1)
         assert isinstance(site.answered(other), Refusal), "another query is taken for a retry"
 
 
