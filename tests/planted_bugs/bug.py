@@ -9,10 +9,19 @@ from importlib import import_module
 from typing import Any
 
 import pytest
-
 from planted_bugs.places import PLACES
 
-__all__ = ["REPLACE_ONE", "TOO_FAR", "ZERO_OUT", "Anew", "Bug", "Value", "gives", "noticed", "times"]
+__all__ = [
+    "REPLACE_ONE",
+    "TOO_FAR",
+    "ZERO_OUT",
+    "Anew",
+    "Bug",
+    "Value",
+    "gives",
+    "noticed",
+    "times",
+]
 
 REPLACE_ONE, ZERO_OUT = "replace_one", "zero_out"
 # What a check of a sensitivity says that fails.
@@ -96,7 +105,9 @@ class Bug:
         with pytest.MonkeyPatch.context() as patch:
             for target, broken in self.patches.items():
                 owner, name = _found(target)
-                patch.setattr(owner, name, _replacement(inspect.getattr_static(owner, name), broken))
+                patch.setattr(
+                    owner, name, _replacement(inspect.getattr_static(owner, name), broken)
+                )
             yield
 
 

@@ -10,9 +10,9 @@ import pytest
 import scipy.sparse as sp
 from examples_of_estimators import BINARY, REAL, N, X, linear, logistic
 from object_graphs import numbers_within, planted_in
+from planted_bugs.bug import Bug
 from sklearn.base import BaseEstimator
 
-from planted_bugs.bug import Bug
 from skdp import DPLogisticRegression
 from skdp.estimators.announcements import Announcements
 from skdp.estimators.warm_start import EarlierModel
@@ -145,7 +145,7 @@ def errors_quote_no_entry():
         logistic().fit(rows, BINARY)
     except ValueError as error:
         while error is not None:
-            assert "secret" not in str(error), "an entry is quoted"
+            assert "secret" not in str(error), "an entry is quoted"  # noqa: PT017
             error = error.__context__
     else:
         raise AssertionError("words were taken for numbers")

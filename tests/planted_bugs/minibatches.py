@@ -4,12 +4,13 @@ from functools import partial
 
 import numpy as np
 from definition_of_a_sampled_release import check_one_release
+from planted_bugs.bug import REPLACE_ONE, ZERO_OUT, Anew, Bug, times
 
-from planted_bugs.bug import REPLACE_ONE, ZERO_OUT, Anew, Bug
 from skdp.privacy import Adjacency
+from skdp.privacy.accounting import subsampling
 from skdp.privacy.accounting.calculus import SubsampledGaussianDP
 from skdp.privacy.accounting.events import SampledGaussianEvent
-from skdp.privacy.accounting.ledger import Ledger
+from skdp.privacy.accounting.ledger import Ledger, Spend
 from skdp.privacy.mechanisms.sampled_gaussian import SampledGaussian
 from skdp.privacy.queries.gradient import GradientQuery
 from skdp.privacy.queries.gradient_difference import GradientDifferenceQuery
@@ -50,6 +51,18 @@ def drawn_rows_move_within_their_ball():
         assert share <= 1 + 1e-11, f"moved by {share} times the bound beside {others} others"
         attained = max(attained, share)
     assert attained > 0.999, "more noise than is needed"
+
+
+def the_noise_is_the_multiple_of_the_bound_on_a_row():
+    problem = Problem(Squared(), N, D, RowBounds(2.0))
+    gradient = GradientQuery(problem, np.array([1e-3, 0.0, 0.0]))
+    query = SampledDifferenceQuery(GradientDifferenceQuery(gradient, np.zeros(D)), RATE)
+    for adjacency in Adjacency:
+        spend = Spend(subsampling.unsampled_price(1.7, adjacency))
+        mechanism = query.mechanism(adjacency, spend)
+        row = query.difference.radius / (RATE * N)
+        assert abs(mechanism.noise_scale / (1.7 * row) - 1) < 1e-4, "another noise"
+        assert mechanism.event("x").noise_multiplier >= 1.7
 
 
 def samples_are_drawn_anew():
@@ -117,5 +130,6 @@ BUGS = (
     Bug("noise by the size of the sample that was drawn", {"SampledGaussian.randomize": noise_of_the_realised_size}, the_noise_is_that_of_the_event_whoever_is_drawn, "noise"),
     Bug("a mean over the size of the sample that was drawn", {"SampledDifferenceQuery.evaluate_under": realised}, drawn_rows_move_within_their_ball, "times the bound"),
     Bug("a rate forgotten in the sensitivity", {"SampledDifferenceQuery.sensitivity": lambda _, self, a: self.difference.sensitivity(a)}, drawn_rows_move_within_their_ball, "times the bound"),
+    Bug("noise for the half of the bound on a row", {"SampledDifferenceQuery.sensitivity": times(0.5)}, the_noise_is_the_multiple_of_the_bound_on_a_row, "another noise"),
     Bug("what answers left unused of a reserve given back", {"Ledger.receipt": lambda honest, self, *, whole=False: honest(self)}, an_epoch_that_ends_early_gives_nothing_back, "given back"),
 )  # fmt: skip

@@ -2,9 +2,9 @@
 
 import numpy as np
 from examples_of_transformers import make_rows
+from planted_bugs.bug import Bug
 from twin_oracle import distance
 
-from planted_bugs.bug import Bug
 from skdp.preprocessing import DPMinMaxScaler, DPStandardScaler
 from skdp.privacy import gdp
 from skdp.testing import check_seed_stays_behind, record_fit, replay_fit

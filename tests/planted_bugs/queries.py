@@ -11,8 +11,8 @@ import numpy as np
 import scipy.sparse as sp
 from examples_of_gradient_differences import Bent
 from examples_of_one_shots import crafted_equations
-
 from planted_bugs.bug import REPLACE_ONE, TOO_FAR, ZERO_OUT, Bug, Value, gives, times
+
 from skdp.privacy import Adjacency
 from skdp.privacy.accounting.ledger import Spend
 from skdp.privacy.mechanisms import noise_grid
@@ -43,7 +43,11 @@ __all__ = ["BUGS"]
 N, D = 4, 3
 TILT, SIDE = 1e-3, sqrt(0.5) * 2
 ZEROS, ONES = np.zeros(N), np.ones(N)
-ALONG, ACROSS, NOTHING = np.tile(np.eye(D)[0], (N, 1)), np.tile(np.eye(D)[1], (N, 1)), np.zeros((N, D))
+ALONG, ACROSS, NOTHING = (
+    np.tile(np.eye(D)[0], (N, 1)),
+    np.tile(np.eye(D)[1], (N, 1)),
+    np.zeros((N, D)),
+)
 LOGISTIC = Problem(Logistic(), N, D, RowBounds(2.0))
 SQUARED = replace(LOGISTIC, loss=Squared())
 FAR = np.array([1e6, 0.0, 0.0])
@@ -178,7 +182,7 @@ def far_points():
 
 def mean_scores():
     """Scores that nearly cancel, so that one row turns the sign of their mean."""
-    n = 60
+    n = 20
     X = np.tile([1.0, 1.0, 0.0], (n, 1))
     X[1::2, 0], X[1, 0] = -1.0, -0.5
     query = GradientQuery(Problem(Mixing(), n, D, RowBounds(2.0)), FAR, 0.5)

@@ -9,9 +9,9 @@ from math import sqrt
 
 import numpy as np
 import pytest
+from planted_bugs.bug import Bug, Value, gives
 from tasks_for_solvers import TASKS
 
-from planted_bugs.bug import Bug, Value, gives
 from skdp.exceptions import BudgetExceededError
 from skdp.privacy import Adjacency
 from skdp.privacy.accounting.ledger import Ledger, Spend
@@ -119,7 +119,9 @@ def each_site_is_charged_for_each_round(**options):
     noise = SeededNoise(np.random.default_rng(0))
     oracle = RecordingOracle(task.rows(), ledger, Adjacency.REPLACE_ONE, noise, transcript)
     try:
-        DDA(**options).solve(task.problem, oracle.for_problem(task.problem), np.random.default_rng(0))
+        DDA(**options).solve(
+            task.problem, oracle.for_problem(task.problem), np.random.default_rng(0)
+        )
     except BudgetExceededError as refusal:
         raise AssertionError("the plan of a run does not fit its budget") from refusal
     asked, paid, spent = Counter(), Counter(), Counter()
@@ -135,7 +137,7 @@ def each_site_is_charged_for_each_round(**options):
 
 # Sites on workers.
 
-ROUNDS, AMOUNT = 300, 1e-5
+ROUNDS, AMOUNT = 150, 1e-5
 
 
 class Silence(SecretNoise):
@@ -162,7 +164,12 @@ def asker(direct, ledger, amount=AMOUNT):
     problem = Problem(Logistic(), found.n_samples, 3, RowBounds(2.0, 2.0), sites=found.sites)
     oracle = RemoteOracle(found, ledger, Adjacency.REPLACE_ONE).for_problem(problem)
     weights = np.stack([[0.5, -0.2, 0.1, 0.3]] * 3)
-    public = {"spend": Spend(amount), "shares": np.ones(3), "clip": None, "trust": ("local", 0, 3.0)}
+    public = {
+        "spend": Spend(amount),
+        "shares": np.ones(3),
+        "clip": None,
+        "trust": ("local", 0, 3.0),
+    }
     return lambda: oracle.site_gradients(found.sites, np.arange(3), weights, **public)
 
 
@@ -175,7 +182,9 @@ def what_leaves_a_site_is_noisy():
     sources = count()
     with pytest.MonkeyPatch.context() as patch:
         if site.SystemNoise is not Silence:
-            patch.setattr(site, "SystemNoise", lambda: SeededNoise(np.random.default_rng(next(sources))))
+            patch.setattr(
+                site, "SystemNoise", lambda: SeededNoise(np.random.default_rng(next(sources)))
+            )
         direct = Direct()
         ask = asker(direct, Ledger(1.0, 1e-5))
         published = np.array([ask() for _ in range(ROUNDS)])
@@ -341,7 +350,8 @@ def collections_sum_as_rows_in_memory_do(changed=None):
                 np.testing.assert_allclose(found, exact, rtol=1e-10, atol=1e-10)
     except ValueError as refusal:
         # That they have changed is noticed, and said.
-        assert changed is not None and "the same rows at each pass" in str(refusal)  # noqa: PT017
+        if changed is None or "the same rows at each pass" not in str(refusal):
+            raise
 
 
 def seeds_stay_where_they_are(seed=3141592653):
@@ -353,7 +363,9 @@ def seeds_stay_where_they_are(seed=3141592653):
     sent, packed = [], dask_rows.packed
     with pytest.MonkeyPatch.context() as patch, one_thread():
         patch.setattr(dask_rows, "packed", lambda content: sent.append(packed(content)) or sent[-1])
-        model = DPLinearRegression(random_state=seed, data_norm=3.0, target_bounds=(-5, 5), solver="gd")
+        model = DPLinearRegression(
+            random_state=seed, data_norm=3.0, target_bounds=(-5, 5), solver="gd"
+        )
         model.fit(*cut(*data()))
     assert sent
     bodies = [body for pieces in sent for _, body in pieces]
@@ -440,7 +452,11 @@ def forgets_shadows(honest, self, blocks):
 PRICE = sites_pay_for_what_their_messages_tell
 ROUND = each_site_is_charged_for_each_round
 CHARGED = "charged"
-LOOSE = {"partition.bounded_block": lambda honest, raw, bounds: honest(raw, RowBounds(1e9, bounds.intercept_value, bounds.target))}
+LOOSE = {
+    "partition.bounded_block": lambda honest, raw, bounds: honest(
+        raw, RowBounds(1e9, bounds.intercept_value, bounds.target)
+    )
+}
 BUGS = (
     # Noise.
     *(Bug(f"masks that count colluders as honest ({edges})", {"site_noise.exposure": lambda honest, n, pairs, ratio, colluders: honest(n, pairs, ratio, 0)}, partial(PRICE, "pairwise", 2, edges), CHARGED) for edges in ("pairs",)),
@@ -479,5 +495,5 @@ BUGS = (
     Bug("rows of partitions that are not bounded", LOOSE, collections_sum_as_rows_in_memory_do),
     Bug("a pass over other rows", {"OpenedPartition._are_mine": gives(True)}, partial(collections_sum_as_rows_in_memory_do, 3.0)),
     Bug("factors of earlier rows used for rows of the same norm", {"OpenedPartition._are_mine": forgets_shadows}, partial(collections_sum_as_rows_in_memory_do, -1.0)),
-    Bug("seeds that are sent to workers", {"PrivateLinearRegressor._prepare_targets": with_the_estimator}, seeds_stay_where_they_are, "a seed was sent"),
+    Bug("seeds that are sent to workers", {"PrivateLinearRegressor._prepare_targets": with_the_estimator}, seeds_stay_where_they_are, "a seed was sent", nightly=True),
 )  # fmt: skip

@@ -6,9 +6,9 @@ from math import exp, log1p
 
 import numpy as np
 from divergence_of_minimisers import asked, cells, delta
+from planted_bugs.bug import Bug, gives
 from sklearn.linear_model import LogisticRegression, Ridge
 
-from planted_bugs.bug import Bug, gives
 from skdp import BudgetExceededError, DPLinearRegression, DPLogisticRegression, DPSVMClassifier
 from skdp.privacy import Adjacency
 from skdp.privacy.accounting import perturbation
@@ -59,8 +59,12 @@ def minimisers_are_as_close_as_claimed(loss, mu, epsilon, clip=None, strength=0.
     assert found <= claimed * (1 + 1e-6), f"{found} is {CLAIM}: {claimed}"
 
 
-SATURATED = partial(minimisers_are_as_close_as_claimed, HuberisedHinge(0.5), 1.0, 3.0, strength=40.0)
-CLIPPED = partial(minimisers_are_as_close_as_claimed, Logistic(), 1.0, 3.0, clip=0.25, strength=20.0)
+SATURATED = partial(
+    minimisers_are_as_close_as_claimed, HuberisedHinge(0.5), 1.0, 3.0, strength=40.0
+)
+CLIPPED = partial(
+    minimisers_are_as_close_as_claimed, Logistic(), 1.0, 3.0, clip=0.25, strength=20.0
+)
 # A corner so sharp, and noise so flat, that the Jacobian alone gives the row away.
 CORNERED = partial(minimisers_are_as_close_as_claimed, HuberisedHinge(0.01), 0.1, 0.5, strength=1.0)
 
@@ -106,7 +110,10 @@ def minimisers_are_found_to_their_tolerance():
 
 
 def a_ledger_takes_one_perturbation():
-    problem, rows = Problem(Logistic(), 4, 2, RowBounds(1.0)), DenseRows(np.eye(4)[:, :2], np.zeros(4))
+    problem, rows = (
+        Problem(Logistic(), 4, 2, RowBounds(1.0)),
+        DenseRows(np.eye(4)[:, :2], np.zeros(4)),
+    )
     oracle = oracle_for(problem, rows, seeded(7), Ledger(1.0, 1e-5, calculus=PerturbedGaussianDP()))
     half = oracle.budget.fraction(0.5)
     oracle.perturbed_minimum(spend=half.whole())
@@ -154,7 +161,11 @@ def frank_wolfe_pays_for_every_choice_and_learns_an_index():
     solution = solver.solve(problem, oracle.for_problem(problem), rng)
     names = [name for name, *_ in transcript.entries]
     assert names == ["slope", "vertex"] * solution.n_iter
-    assert all(a.shape == (1,) and a.dtype.kind == "i" for n, _, _, a in transcript.entries if n == "vertex"), "scores are published"
+    assert all(
+        a.shape == (1,) and a.dtype.kind == "i"
+        for n, _, _, a in transcript.entries
+        if n == "vertex"
+    ), "scores are published"
     charged = [event.query for event in ledger.receipt() for _ in range(event.count)]
     assert sorted(charged) == sorted(names), "an answer is not charged"
     assert abs(ledger.total / ledger.limit - 1) < 1e-9
@@ -268,10 +279,10 @@ def weakened(honest, self, block, z):
 
 BUGS = (
     # Objective perturbation.
-    Bug("a perturbation for one row in place of two", {"PerturbedMinimumQuery.sensitivity": lambda _, self, a: self.gradient.bound}, SATURATED, CLAIM),
+    Bug("a perturbation for one row in place of two", {"PerturbedMinimumQuery.sensitivity": lambda _, self, a: self.gradient.bound}, SATURATED, CLAIM, nightly=True),
     Bug("a forgotten Jacobian", {"PerturbedMinimumQuery.curvature": gives(0.0)}, CORNERED, CLAIM),
-    Bug("a curvature of the clipped loss that is too small", {"PerturbedMinimumQuery.curvature": lambda _, self: 1e-3 * self.problem.loss.smoothness}, CORNERED, CLAIM),
-    Bug("a perturbed derivative that is not clipped", {"Loss.clipped_derivative": lambda honest, self, y, z, bound: honest(self, y, z, 1.0)}, CLIPPED, CLAIM),
+    Bug("a curvature of the clipped loss that is too small", {"PerturbedMinimumQuery.curvature": lambda _, self: 1e-3 * self.problem.loss.smoothness}, CORNERED, CLAIM, nightly=True),
+    Bug("a perturbed derivative that is not clipped", {"Loss.clipped_derivative": lambda honest, self, y, z, bound: honest(self, y, z, 1.0)}, CLIPPED, CLAIM, nightly=True),
     Bug("a Jacobian that its spend does not allow", {"perturbed_minimum.largest_jacobian": gives(10.0)}, jacobians_fit_their_spend, "too large"),
     Bug("a Jacobian beyond its allowance for nothing", {"PerturbedGaussianDP._cost_of_other": gives(0.01)}, a_jacobian_beyond_its_allowance_costs_more, "a free Jacobian"),
     Bug("half the noise on the slope", {"ObjectivePerturbation.perturbation": lambda honest, self, noise: 0.5 * honest(self, noise)}, answers_are_minimisers_for_the_noise_that_was_charged, "noise"),

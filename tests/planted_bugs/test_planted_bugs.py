@@ -3,7 +3,6 @@
 from functools import cache, partial
 
 import pytest
-
 from planted_bugs.bug import NOTICED
 from planted_bugs.catalogue import CATALOGUE
 
@@ -34,7 +33,9 @@ def holds(check):
 @pytest.mark.parametrize(
     "bug",
     [
-        pytest.param(bug, id=f"{subject}: {bug.what}", marks=pytest.mark.nightly if bug.nightly else ())
+        pytest.param(
+            bug, id=f"{subject}: {bug.what}", marks=pytest.mark.nightly if bug.nightly else ()
+        )
         for subject, bug in ROWS
     ],
 )

@@ -1,13 +1,12 @@
 """Bugs in the weights of rows."""
 
-from dataclasses import replace
 from functools import partial
 
 import numpy as np
 from examples_of_queries import EXAMPLES
 from examples_of_weights import weighted
-
 from planted_bugs.bug import TOO_FAR, Bug
+
 from skdp import DPLinearRegression
 from skdp.privacy import Adjacency
 from skdp.privacy.queries.gradient import GradientQuery
