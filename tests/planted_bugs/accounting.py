@@ -23,7 +23,7 @@ from budget_tasks import (
     model,
     share,
 )
-from planted_bugs.bug import REPLACE_ONE, ZERO_OUT, Anew, Bug, Value, gives
+from planted_bugs.bug import REPLACE_ONE, ZERO_OUT, Anew, Bug, Value, gives, sets
 from recomputed_spend import recomputed
 from sklearn.base import BaseEstimator
 
@@ -410,11 +410,6 @@ def costs(factor):
     }
 
 
-def last_total(honest, self, events, room, reserved_room):
-    honest(self, events, room, reserved_room)
-    self.total = list(self.totals().values())[-1]
-
-
 def largest_of_book(honest, book, where="", values=()):
     lines = book.execute(f"SELECT amount, delta FROM runs {where}", values).fetchall()
     return Amount(max((line[0] for line in lines), default=0.0))
@@ -479,7 +474,7 @@ BUGS = (
     Bug("a release that costs less than what was allowed", costs(0.9), GRADIENT, "the spend"),
     Bug("a total of weights at half its price", {"Oracle.total_weight": lambda honest, self, *, spend: honest(self, spend=Spend(spend.amount / 2))}, partial(PAYS, "total_weight"), "times the spend"),
     Bug("a filter that looks at the total before the charge", {"Ledger._record": looks_before}, a_ledger_stays_within_its_limit, "more than the limit"),
-    Bug("only the last site on the account", {"SiteAccounts.charge": last_total}, the_fullest_site_counts),
+    Bug("only the last site on the account", {"SiteAccounts.charge": sets("total", lambda self, *args: list(self.totals().values())[-1])}, the_fullest_site_counts),
     Bug("an adaptive solver that stops, with the sum so far as its price", {"Spider._gradient": stops_early}, spider_spends_all, "the sum so far"),
     # Several fits of one model.
     Bug("a ledger that is left behind", {"Progress.follow": gives(None)}, fits_add_up),

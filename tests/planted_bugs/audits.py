@@ -100,7 +100,7 @@ BUGS = (
     Bug("gradients that are not clipped (audit)", {"Loss.clipped_derivative": lambda _, self, y, z, limits: self.derivative(y, z)}, partial(claims_are_not_refuted, "logistic"), "refuted"),
     Bug("fewer answers charged than given (audit)", ALL_FOR_EACH, partial(claims_are_not_refuted, "nine steps"), "refuted", nightly=True),
     Bug("a model that is published with a trace of the rows", {"DPLogisticRegression.fit": leaking}, published_models_hold_no_trace, "refuted", nightly=True),
-    Bug("a fit without noise", SILENT, partial(claims_are_not_refuted, "logistic", sees="model", runs=40), "refuted"),
+    Bug("a fit without noise", SILENT, partial(claims_are_not_refuted, "logistic", sees="model", runs=40), "refuted", nightly=True),
     Bug("a stream without noise", SILENT, partial(claims_are_not_refuted, "stream", sees="model", runs=40, calls=4), "refuted", nightly=True),
     Bug("a bandit without noise", SILENT, partial(claims_of_bandits_are_not_refuted, "gd", runs=60), "refuted", nightly=True),
     Bug("half the noise of a bandit", less(0.5), partial(claims_of_bandits_are_not_refuted, GDPolicy(steps=2), sees="queries", runs=4000), "refuted", nightly=True),

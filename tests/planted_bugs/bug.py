@@ -18,8 +18,10 @@ __all__ = [
     "Anew",
     "Bug",
     "Value",
+    "after",
     "gives",
     "noticed",
+    "sets",
     "times",
 ]
 
@@ -58,6 +60,22 @@ class Anew:
 def times(factor: float) -> Callable:
     """A broken function whose result is so many times the right one."""
     return lambda honest, *args, **options: factor * honest(*args, **options)
+
+
+def after(effect: Callable) -> Callable:
+    """A broken method that does what the right one does, and then something else to its object."""
+
+    def bug(honest: Callable, this: Any, *args: Any, **options: Any) -> Any:
+        result = honest(this, *args, **options)
+        effect(this, *args)
+        return result
+
+    return bug
+
+
+def sets(name: str, value: Callable) -> Callable:
+    """A broken method that leaves an attribute with a value that is computed from the object."""
+    return after(lambda this, *args: setattr(this, name, value(this, *args)))
 
 
 def gives(result: object) -> Callable:

@@ -10,7 +10,7 @@ import pytest
 import scipy.sparse as sp
 from examples_of_estimators import BINARY, REAL, N, X, linear, logistic
 from object_graphs import numbers_within, planted_in
-from planted_bugs.bug import Bug
+from planted_bugs.bug import Bug, sets
 from sklearn.base import BaseEstimator
 
 from skdp import DPLogisticRegression
@@ -174,11 +174,6 @@ def prior_of_labels(honest, problem, oracle, *, balanced):
     return replace(problem, class_weight=(share, 1 - share))
 
 
-def offset_of_labels(honest, self, problem, solution, dtype):
-    honest(self, problem, solution, dtype)
-    self.intercept_ = self.intercept_ + SEEN[-1].mean()
-
-
 def start_of_labels(honest, self, *args, **options):
     problem = honest(self, *args, **options)
     return replace(problem, initial=np.full(problem.shape, float(SEEN[-1].mean()) if SEEN else 0.0))
@@ -227,7 +222,7 @@ BUGS = (
     Bug("a seed in the pickle of a model", {"PrivateLinearModel.__getstate__": lambda _, self: BaseEstimator.__getstate__(self)}, seeds_stay_behind, "keeps its seed"),
     Bug("a seed in the pickle of a model under another name", {"PrivateLinearModel.__getstate__": lambda honest, self: honest(self) | {"_seed": self.random_state}}, seeds_stay_behind, "somewhere in the pickle"),
     Bug("class weights from the labels themselves", SEES | {"fitting.with_class_prior": prior_of_labels}, models_follow_from_answers, "another content"),
-    Bug("an offset from the labels themselves", SEES | {"PrivateLinearClassifier._publish": offset_of_labels}, models_follow_from_answers, "intercept_"),
+    Bug("an offset from the labels themselves", SEES | {"PrivateLinearClassifier._publish": sets("intercept_", lambda self, *args: self.intercept_ + SEEN[-1].mean())}, models_follow_from_answers, "intercept_"),
     Bug("a start that looks at the targets", SEES | {"FittedInParts._stated": start_of_labels}, models_follow_from_answers),
     Bug("units forgotten in a warm start", {"EarlierModel.start": lambda _, self, problem: problem.from_user_coordinates(self.coef, self.intercept)}, warm_starts_predict_what_the_published_model_does),
     Bug("a warm start that takes any features", {"EarlierModel.of": any_features}, warm_starts_refuse_other_features),

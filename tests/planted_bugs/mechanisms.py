@@ -12,6 +12,7 @@ import numpy as np
 from factors_of_prefix_sums import combination, strategy
 from interruptions import PACKAGE, Lines
 from planted_bugs.bug import REPLACE_ONE, ZERO_OUT, Anew, Bug, Value, gives, times
+from planted_bugs.noise import Prepared, UnitRows, seeded
 from scipy.stats import chisquare
 
 from skdp.privacy import Adjacency
@@ -24,8 +25,6 @@ from skdp.privacy.mechanisms.gaussian import GaussianMechanism
 from skdp.privacy.mechanisms.gumbel import GumbelMechanism
 from skdp.privacy.oracle import PrivateOracle
 from skdp.privacy.randomness import (
-    SecretNoise,
-    SeededNoise,
     SystemNoise,
     public_generator,
     secret_noise,
@@ -44,10 +43,6 @@ __all__ = ["BUGS"]
 N, D = 4, 3
 PROBLEM = Problem(Logistic(), N, D, RowBounds(2.0))
 SCALE = 2.0**40
-
-
-def seeded(seed=0):
-    return SeededNoise(np.random.default_rng(seed))
 
 
 # Gaussian answers.
@@ -157,24 +152,6 @@ def ties_are_decided_one_by_one(size=4000, rate=0.3):
 
 
 # Choices.
-
-
-class Prepared(SecretNoise):
-    """Gumbel variables that are told beforehand: a head start for one candidate."""
-
-    def __init__(self):
-        self.place, self.ahead = 0, 0.0
-
-    def gumbel(self, shape):
-        out = np.zeros(shape)
-        out[self.place] = self.ahead
-        return out
-
-    def normal(self, shape):
-        raise NotImplementedError
-
-    def chosen(self, size, rate):
-        raise NotImplementedError
 
 
 ROWS, BOUND, CLIP, ETA = 5, 0.5, 0.1, 1.2
@@ -328,16 +305,6 @@ def streams_have_noise_of_their_own(kind):
     one_more, other_more = first.next(), second.next()
     shared = np.intersect1d([one, one_more - one], [other, other_more - other])
     assert not shared.size, "streams share noise"
-
-
-class UnitRows(SeededNoise):
-    """Rows of an identity matrix, also across a checkpoint."""
-
-    def __init__(self, size):
-        self.rows = iter(np.eye(size))
-
-    def normal(self, shape):
-        return np.array([next(self.rows) for _ in range(shape[0])])
 
 
 def checkpoints_remember_the_past(kind, size=80, cut=13, n=40):

@@ -5,6 +5,7 @@ from functools import partial
 import numpy as np
 from definition_of_a_sampled_release import check_one_release
 from planted_bugs.bug import REPLACE_ONE, ZERO_OUT, Anew, Bug, times
+from planted_bugs.noise import seeded
 
 from skdp.privacy import Adjacency
 from skdp.privacy.accounting import subsampling
@@ -15,7 +16,6 @@ from skdp.privacy.mechanisms.sampled_gaussian import SampledGaussian
 from skdp.privacy.queries.gradient import GradientQuery
 from skdp.privacy.queries.gradient_difference import GradientDifferenceQuery
 from skdp.privacy.queries.sampled_difference import SampledDifferenceQuery
-from skdp.privacy.randomness import SeededNoise
 from skdp.privacy.rows.dense_rows import DenseRows
 from skdp.problem import Problem
 from skdp.problem.bounds import RowBounds
@@ -66,7 +66,7 @@ def the_noise_is_the_multiple_of_the_bound_on_a_row():
 
 
 def samples_are_drawn_anew():
-    sampled, noise = mechanism(), SeededNoise(np.random.default_rng(0))
+    sampled, noise = mechanism(), seeded()
     masks = np.array([sampled.perturbation(noise) for _ in range(2000)])
     both = (masks[1:] & masks[:-1]).mean()
     assert abs(masks.mean() - RATE) < 0.01
@@ -74,7 +74,7 @@ def samples_are_drawn_anew():
 
 
 def the_noise_is_that_of_the_event_whoever_is_drawn():
-    sampled, noise = mechanism(), SeededNoise(np.random.default_rng(0))
+    sampled, noise = mechanism(), seeded()
 
     def draw():
         sampled.perturbation(noise)
@@ -125,7 +125,7 @@ def noise_of_the_realised_size(honest, self, value, noise):
 
 
 BUGS = (
-    *(Bug(f"sampled releases priced for the other relation ({adjacency})", {"subsampling.epsilon": other_relation}, partial(a_sampled_release_costs_what_its_definition_says, adjacency), "than the definition demands", nightly=adjacency == REPLACE_ONE) for adjacency in (REPLACE_ONE, ZERO_OUT)),
+    *(Bug(f"sampled releases priced for the other relation ({adjacency})", {"subsampling.epsilon": other_relation}, partial(a_sampled_release_costs_what_its_definition_says, adjacency), "than the definition demands", nightly=True) for adjacency in (REPLACE_ONE, ZERO_OUT)),
     Bug("a sample that two steps share", {"SampledGaussian.perturbation": Anew(shared_masks)}, samples_are_drawn_anew, "drawn twice running"),
     Bug("noise by the size of the sample that was drawn", {"SampledGaussian.randomize": noise_of_the_realised_size}, the_noise_is_that_of_the_event_whoever_is_drawn, "noise"),
     Bug("a mean over the size of the sample that was drawn", {"SampledDifferenceQuery.evaluate_under": realised}, drawn_rows_move_within_their_ball, "times the bound"),

@@ -2,7 +2,7 @@
 
 import numpy as np
 from examples_of_transformers import make_rows
-from planted_bugs.bug import Bug
+from planted_bugs.bug import Bug, sets
 from twin_oracle import distance
 
 from skdp.preprocessing import DPMinMaxScaler, DPStandardScaler
@@ -53,11 +53,6 @@ def peeks(honest, self, X, *, reset, copy=False):
     return rows
 
 
-def settles_as_seen(honest, self):
-    honest(self)
-    self.bounds = self.seen
-
-
 def free_ranges(honest, self, event):
     if event.query != "column_counts":
         honest(self, event)
@@ -66,6 +61,6 @@ def free_ranges(honest, self, event):
 BUGS = (
     Bug("noise for half the features", {"ColumnCountsQuery.sensitivity": lambda _, self, a: np.sqrt(self.edges.size / 2)}, ranges_are_found_within_their_budget, "beyond the sensitivity"),
     Bug("ranges that nobody pays for", {"Ledger.charge": free_ranges}, receipts_of_scalers_cover_what_neighbours_show, "more was told than was charged"),
-    Bug("bounds of a scaler that are read off the rows", {"Transformer._checked": peeks, "DPStandardScaler._settle": settles_as_seen}, scalers_follow_from_answers, "another content"),
+    Bug("bounds of a scaler that are read off the rows", {"Transformer._checked": peeks, "DPStandardScaler._settle": sets("bounds", lambda self: self.seen)}, scalers_follow_from_answers, "another content"),
     Bug("a seed of a scaler that travels", {"PrivateTransformer.__getstate__": lambda _, self: vars(self).copy()}, seeds_of_scalers_stay_behind, "keeps its seed"),
 )  # fmt: skip

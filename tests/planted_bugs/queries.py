@@ -11,7 +11,7 @@ import numpy as np
 import scipy.sparse as sp
 from examples_of_gradient_differences import Bent
 from examples_of_one_shots import crafted_equations
-from planted_bugs.bug import REPLACE_ONE, TOO_FAR, ZERO_OUT, Bug, Value, gives, times
+from planted_bugs.bug import REPLACE_ONE, TOO_FAR, ZERO_OUT, Bug, Value, after, gives, sets, times
 
 from skdp.privacy import Adjacency
 from skdp.privacy.accounting.ledger import Spend
@@ -475,8 +475,7 @@ def single_precision(sparse):
     return bug
 
 
-def intercept_outside(honest, self, raw, bounds):
-    honest(self, raw, bounds)
+def intercept_outside(self, raw, bounds):
     self.norms = np.minimum(raw.norms, bounds.data_norm)
     self.limits = Limits(self.norms)
 
@@ -496,15 +495,6 @@ def infinite_limit(honest, self, block, z):
     limit = self.bound / block.norms
     r = Loss.clipped_derivative(self.problem.loss, block.y, z, limit)
     return np.nan_to_num(block.combine(r))
-
-
-def forgotten_factor(only_sparse):
-    def bug(honest, self, raw, bounds):
-        honest(self, raw, bounds)
-        if sp.issparse(raw.X) or not only_sparse:
-            self._factor = None
-
-    return bug
 
 
 def by_class(honest, self, y, z, bound):
@@ -529,26 +519,12 @@ def without_map(honest, self, adjacency):
     return honest(replace(self, problem=replace(self.problem, bounds=bounds)), adjacency)
 
 
-def not_clipped_columns(honest, self, values, features):
-    values -= self.bounds.centre[features]
-    values /= self.bounds.half_width[features]
-    return values
-
-
 def bounds_before_weighting(honest, self, block):
     limit = self.clip * self.problem.row_norm / block.norms
     loss = self.problem.loss
     r = (self.index + 1) * loss.clipped_derivative(block.y, block.scores(self.w), limit)
     r -= self.index * loss.clipped_derivative(block.y, block.scores(self.before), limit)
     return r
-
-
-def unclipped(honest, self, y, z, bound):
-    return self.derivative(y, z)
-
-
-def stale_columns(honest, self, r, bound):
-    return honest(self, r, bound if self._clipped is None else self._clipped[0])
 
 
 def centred_scores(honest, self, w, shrunk):
@@ -566,6 +542,7 @@ def of_loss(loss, clip=0.5):
 
 
 CLIPPED = "Loss.clipped_derivative"
+UNCLIPPED = {CLIPPED: lambda _, self, y, z, bound: self.derivative(y, z)}
 BUGS = (
     # Sensitivities.
     Bug("sums without the factor of two", {"Adjacency.of_sum": lambda _, self, b: b}, within(opposite), TOO_FAR),
@@ -602,30 +579,30 @@ BUGS = (
     Bug("dense rows that are not clipped", {"Block._scaled": skipped_for(False)}, within(opposite), TOO_FAR),
     Bug("sparse rows that are not clipped", {"Block._scaled": skipped_for(True)}, within(opposite), TOO_FAR),
     Bug("rows that are clipped in their scores alone", {"Block.combine": lambda _, self, r: self._X.T @ r}, within(opposite), TOO_FAR),
-    Bug("an intercept outside the bound on rows", {"Block.__init__": intercept_outside}, within(WITH_INTERCEPT), TOO_FAR),
+    Bug("an intercept outside the bound on rows", {"Block.__init__": after(intercept_outside)}, within(WITH_INTERCEPT), TOO_FAR),
     Bug("norms of dense float32 rows in single precision", {"RawBlock.norms": single_precision(False)}, norms_are_in_double_precision, f"({TOO_FAR}).*dense, single"),
     Bug("norms of sparse float32 rows in single precision", {"RawBlock.norms": single_precision(True)}, norms_are_in_double_precision, f"({TOO_FAR}).*csr, single"),
     Bug("duplicate entries of sparse rows that are not added up", {"sparse_rows._canonical": lambda _, X: X}, within(opposite), "entries in parts"),
     Bug("norms that overflow", {"row_blocks._tamed": lambda _, X, huge, limit: X}, within(huge), TOO_FAR),
     Bug("products of rows in single precision", {"row_blocks._in_double": lambda _, X: X}, rows_keep_their_bound_in_exact_arithmetic),
-    Bug("targets that are not brought to their bounds", {"Block.__init__": lambda honest, self, raw, bounds: (honest(self, raw, bounds), setattr(self, "y", raw.y))[0]}, targets_keep_their_bounds),
-    Bug("a clip that is forgotten after a change of coordinates", {"MappedBlock.__init__": forgotten_factor(False)}, within(moments), TOO_FAR),
-    Bug("a clip that is skipped for mapped sparse rows", {"MappedBlock.__init__": forgotten_factor(True)}, within(shifted, ZERO_OUT), TOO_FAR),
+    Bug("targets that are not brought to their bounds", {"Block.__init__": sets("y", lambda self, raw, bounds: raw.y)}, targets_keep_their_bounds),
+    Bug("a clip that is forgotten after a change of coordinates", {"MappedBlock.__init__": sets("_factor", lambda self, raw, bounds: None)}, within(moments), TOO_FAR),
+    Bug("a clip that is skipped for mapped sparse rows", {"MappedBlock.__init__": sets("_factor", lambda self, raw, bounds: None if sp.issparse(raw.X) else self._factor)}, within(shifted, ZERO_OUT), TOO_FAR),
     Bug("a shift that is forgotten in norms", {"mapped.sparse_lengths": lambda honest, block, m: honest(block, replace(m, shift=np.zeros(D)))}, within(shifted, ZERO_OUT), TOO_FAR),
     Bug("a scale that is forgotten in norms", {"mapped.sparse_lengths": lambda honest, block, m: honest(block, replace(m, scale=np.full(D, 1e-3)))}, within(stretched), TOO_FAR),
     Bug("negative features that stay in one-sided rows", {"row_blocks._without_negatives": lambda _, X: X}, within(one_sided_means), TOO_FAR),
     Bug("scores that depend on the size of other rows", {"Block.scores_along": centred_scores}, margins_do_not_depend_on_other_rows),
-    Bug("columns that were clipped to an earlier bound", {"Walk.combine_within": stale_columns}, kept_columns_are_those_of_the_bounded_rows),
+    Bug("columns that were clipped to an earlier bound", {"Walk.combine_within": lambda honest, self, r, bound: honest(self, r, bound if self._clipped is None else self._clipped[0])}, kept_columns_are_those_of_the_bounded_rows),
     Bug("kept columns of rows that are not bounded", {"Walk.scores": lambda honest, self, X, factor, w, shrunk: honest(self, X, None, w, shrunk)}, kept_columns_are_those_of_the_bounded_rows),
-    Bug("column values that are not clipped", {"ColumnMomentsQuery._scaled": not_clipped_columns}, within(partial(columns, -50.0, 50.0)), TOO_FAR),
+    Bug("column values that are not clipped", {"column_moments.np.clip": lambda _, values, *args, **options: values}, within(partial(columns, -50.0, 50.0)), TOO_FAR),
     Bug("entries that are not clipped for vertices", {"Block.combine_within": lambda honest, self, r, bound: honest(self, r, np.inf)}, within(clipped_vertices), TOO_FAR),
     Bug("entries that are not clipped for selections", {"Block.combine_within": lambda honest, self, r, bound: honest(self, r, np.inf)}, within(selections), TOO_FAR),
     # Clips of derivatives.
     *(
-        Bug(f"derivatives of {type(loss).__name__} without their clip", {CLIPPED: unclipped}, within(of_loss(loss)), TOO_FAR)
+        Bug(f"derivatives of {type(loss).__name__} without their clip", UNCLIPPED, within(of_loss(loss)), TOO_FAR)
         for loss in (Logistic(), Softmax(3), Squared())
     ),
-    Bug("a wrong Lipschitz constant that is trusted", {CLIPPED: unclipped}, within(of_loss(HalvedLogistic(), None)), TOO_FAR),
+    Bug("a wrong Lipschitz constant that is trusted", UNCLIPPED, within(of_loss(HalvedLogistic(), None)), TOO_FAR),
     Bug("derivatives that are not clipped from below", {CLIPPED: lambda honest, self, y, z, b: np.minimum(self.derivative(y, z), b)}, within(of_loss(Squared())), TOO_FAR),
     Bug("each class clipped by itself", {CLIPPED: by_class}, within(against_the_rest), TOO_FAR),
     Bug("a class that is missing from the joint clip", {CLIPPED: first_class_missing}, within(against_the_rest), TOO_FAR),

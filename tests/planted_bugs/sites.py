@@ -9,14 +9,14 @@ from math import sqrt
 
 import numpy as np
 import pytest
-from planted_bugs.bug import Bug, Value, gives
+from planted_bugs.bug import Bug, Value, gives, sets
+from planted_bugs.noise import Overheard, Silence, seeded
 from tasks_for_solvers import TASKS
 
 from skdp.exceptions import BudgetExceededError
 from skdp.privacy import Adjacency
 from skdp.privacy.accounting.ledger import Ledger, Spend
 from skdp.privacy.mechanisms.site_noise import SiteNoise, Trust
-from skdp.privacy.randomness import SecretNoise, SeededNoise
 from skdp.privacy.rows import Chunks
 from skdp.privacy.rows.chunked import ChunkedRows
 from skdp.privacy.rows.dense_rows import DenseRows
@@ -41,24 +41,6 @@ SENSITIVITY, DRAWS = 0.3, 20_000
 def made(source, colluders=0, edges=""):
     trust = Trust(source, colluders, 3.0)
     return SiteNoise.calibrated(LABELS, EDGES[edges], trust, SENSITIVITY, Spend(0.04), np.ones(6))
-
-
-class Overheard(SecretNoise):
-    """Keeps what was drawn, as those know it who drew it."""
-
-    def __init__(self):
-        self._inner = SeededNoise(np.random.default_rng(0))
-        self.drawn = []
-
-    def normal(self, shape):
-        self.drawn.append(self._inner.normal(shape))
-        return self.drawn[-1]
-
-    def gumbel(self, shape):
-        return self._inner.gumbel(shape)
-
-    def chosen(self, size, rate):
-        return self._inner.chosen(size, rate)
 
 
 def price_for(mechanism, curious):
@@ -116,7 +98,7 @@ def exposure_of_unnamed_pairs_is_that_of_all_pairs():
 def each_site_is_charged_for_each_round(**options):
     """Within its budget, in every round in which its rows were asked."""
     task, ledger, transcript = TASKS["logistic"], Ledger(1.0, 1e-5), Transcript()
-    noise = SeededNoise(np.random.default_rng(0))
+    noise = seeded()
     oracle = RecordingOracle(task.rows(), ledger, Adjacency.REPLACE_ONE, noise, transcript)
     try:
         DDA(**options).solve(
@@ -138,17 +120,6 @@ def each_site_is_charged_for_each_round(**options):
 # Sites on workers.
 
 ROUNDS, AMOUNT = 150, 1e-5
-
-
-class Silence(SecretNoise):
-    def normal(self, shape):
-        return np.zeros(shape)
-
-    def gumbel(self, shape):
-        raise NotImplementedError
-
-    def chosen(self, size, rate):
-        raise NotImplementedError
 
 
 class Unlimited(Ledger):
@@ -182,9 +153,7 @@ def what_leaves_a_site_is_noisy():
     sources = count()
     with pytest.MonkeyPatch.context() as patch:
         if site.SystemNoise is not Silence:
-            patch.setattr(
-                site, "SystemNoise", lambda: SeededNoise(np.random.default_rng(next(sources)))
-            )
+            patch.setattr(site, "SystemNoise", lambda: seeded(next(sources)))
         direct = Direct()
         ask = asker(direct, Ledger(1.0, 1e-5))
         published = np.array([ask() for _ in range(ROUNDS)])
@@ -389,25 +358,10 @@ def left_mask(honest, self, shape, noise):
     return honest(grown, (7, *shape[1:]), noise)[:6]
 
 
-def optimistic(honest, self, *args):
-    honest(self, *args)
-    self._counts = np.maximum(1, np.round(self._counts * self._participation)).astype(int)
-
-
 def noise_on_arrival(honest, self, request, amounts):
     exact = honest(self, request, amounts)
     least = request.sensitivity(Adjacency.REPLACE_ONE) / sqrt(AMOUNT)
     return exact + least * np.random.default_rng().standard_normal(exact.shape)
-
-
-def three_times_the_rows(honest, self, *args):
-    facts = honest(self, *args)
-    self._n_samples = 3 * self._n_samples
-    return facts
-
-
-def without_shares(honest, self, request, amounts):
-    return honest(self, request, amounts) / (3 * self.sites.sizes[:, None] / self.n_samples)
 
 
 def redrawn(honest, self, request):
@@ -424,15 +378,6 @@ def charged_late(honest, self, query, spend):
 
 def of_the_first_block(honest, kernel, marked):
     return lambda block: kernel(block.taken(np.flatnonzero(marked[: block.y.size])))
-
-
-def first_positions(honest, self, blocks, bounds, sites):
-    honest(self, blocks, bounds, sites)
-    self._positions = np.resize(self._positions[:4], self._positions.size)
-
-
-def from_zero(honest, self, first, start, *rest):
-    honest(self, first, 0, *rest)
 
 
 def with_the_estimator(honest, self, y):
@@ -470,14 +415,14 @@ BUGS = (
     Bug("amplification written on the receipt", {"SiteNoise.event": lambda honest, self, query: tuple(replace(e, sensitivity=0.3 * e.sensitivity) for e in honest(self, query))}, partial(PRICE, "local"), CHARGED),
     # Accounts.
     Bug("a charge missing for one site", {"SiteNoise.event": lambda honest, self, query: honest(self, query)[:-1]}, ROUND, "without being charged"),
-    Bug("a charge missing for one active site", {"SiteNoise.event": lambda honest, self, query: honest(self, query)[:-1]}, partial(ROUND, activation=0.3), "without being charged"),
+    Bug("a charge missing for one active site", {"SiteNoise.event": lambda honest, self, query: honest(self, query)[:-1]}, partial(ROUND, activation=0.3), "without being charged", nightly=True),
     Bug("a charge missing for one masked site", {"SiteNoise.event": lambda honest, self, query: honest(self, query)[:-1]}, partial(ROUND, noise="pairwise", dropout=0.2), "without being charged", nightly=True),
     Bug("a total that forgets sites", {"Ledger.total": lambda honest, self: honest(self) - self._sites.total}, ROUND, "does not count"),
-    Bug("amplification claimed for activation that everyone sees", {"Run.__init__": optimistic}, partial(ROUND, activation=0.3), "does not fit"),
+    Bug("amplification claimed for activation that everyone sees", {"Run.__init__": sets("_counts", lambda self, *args: np.maximum(1, np.round(self._counts * self._participation)).astype(int))}, partial(ROUND, activation=0.3), "does not fit"),
     # Workers.
     Bug("noise that is added where messages arrive", {"RemoteRows.messages": noise_on_arrival, "site.SystemNoise": Value(Silence)}, what_leaves_a_site_is_noisy),
-    Bug("noise for all rows in place of those of the site", {"Site._opened": three_times_the_rows}, what_leaves_a_site_is_noisy, "too little noise"),
-    Bug("messages that are not brought to shares", {"RemoteRows.messages": without_shares}, what_leaves_a_site_is_noisy),
+    Bug("noise for all rows in place of those of the site", {"Site._opened": sets("_n_samples", lambda self, *args: 3 * self._n_samples)}, what_leaves_a_site_is_noisy, "too little noise"),
+    Bug("messages that are not brought to shares", {"RemoteRows.messages": lambda honest, self, *args: honest(self, *args) / (3 * self.sites.sizes[:, None] / self.n_samples)}, what_leaves_a_site_is_noisy),
     Bug("a retry that redraws noise", {"Site._answered": redrawn}, a_repeated_round_is_answered_alike),
     Bug("a retry that is told by its number alone", {"Request.digest": lambda _, self: str(self.number).encode()}, a_repeated_round_is_answered_alike, "taken for a retry"),
     Bug("a site beyond its budget", {"site.Ledger": Value(Unlimited), "Site.opened": lambda _, self, *args: self._opened(args[0], args[1], 1, 1e-5, args[4])}, sites_refuse_beyond_their_budget, "DID NOT RAISE"),
@@ -485,9 +430,9 @@ BUGS = (
     Bug("errors of sites that quote rows", {"site._failure": lambda _, error, what: Refusal(RuntimeError, str(error))}, refusals_of_sites_quote_no_row),
     # Rows in several pieces.
     Bug("blocks that share the public randomness of the first", {"rows_base.over_marked": of_the_first_block}, blocks_are_summed_over_the_rows_that_are_marked),
-    Bug("sites in chunks that share the public randomness of the first", {"site_rows.SiteChunks.__init__": first_positions}, partial(sites_see_the_positions_of_their_rows, "chunks")),
-    Bug("small sites that share the public randomness of the first", {"site_rows._Bunch.__init__": lambda honest, self, first, start, local, block: (honest(self, first, start, local, block), setattr(self, "_positions", self._positions % 5))[0]}, partial(sites_see_the_positions_of_their_rows, "bunch")),
-    Bug("sites that share the public randomness of the first", {"site_rows._Single.__init__": from_zero}, partial(sites_see_the_positions_of_their_rows, "single")),
+    Bug("sites in chunks that share the public randomness of the first", {"site_rows.SiteChunks.__init__": sets("_positions", lambda self, *args: np.resize(self._positions[:4], self._positions.size))}, partial(sites_see_the_positions_of_their_rows, "chunks")),
+    Bug("small sites that share the public randomness of the first", {"site_rows._Bunch.__init__": sets("_positions", lambda self, *args: self._positions % 5)}, partial(sites_see_the_positions_of_their_rows, "bunch")),
+    Bug("sites that share the public randomness of the first", {"site_rows._Single.__init__": lambda honest, self, first, start, block: honest(self, first, 0, block)}, partial(sites_see_the_positions_of_their_rows, "single")),
     Bug("sites that leave weights behind", {"SiteBlock.of": lambda _, cls, block: cls(block.y, block.norms)}, sites_add_up_with_their_weights),
     # Dask.
     Bug("marks of other rows", {"partition.over_marked": lambda honest, kernel, marked: honest(kernel, np.roll(marked, 1))}, collections_sum_as_rows_in_memory_do),

@@ -7,6 +7,7 @@ from math import exp, log1p
 import numpy as np
 from divergence_of_minimisers import asked, cells, delta
 from planted_bugs.bug import Bug, gives
+from planted_bugs.noise import seeded
 from sklearn.linear_model import LogisticRegression, Ridge
 
 from skdp import BudgetExceededError, DPLinearRegression, DPLogisticRegression, DPSVMClassifier
@@ -18,7 +19,6 @@ from skdp.privacy.mechanisms.random_slope import ObjectivePerturbation
 from skdp.privacy.oracle import PrivateOracle
 from skdp.privacy.queries import perturbed_minimum
 from skdp.privacy.queries.perturbed_minimum import PerturbedMinimumQuery
-from skdp.privacy.randomness import SeededNoise
 from skdp.privacy.rows.dense_rows import DenseRows
 from skdp.problem import Problem
 from skdp.problem.bounds import RowBounds
@@ -36,10 +36,6 @@ X = np.random.default_rng(0).normal(size=(N, D)) / 5
 Y = (X[:, 0] > 0).astype(float)
 BALL = Problem(Logistic(), N, D, RowBounds(1.0), constraint=L2Ball(2.0))
 CLAIM = "further apart than claimed"
-
-
-def seeded(seed=0):
-    return SeededNoise(np.random.default_rng(seed))
 
 
 def oracle_for(problem, rows, noise, ledger):

@@ -10,8 +10,9 @@ from pathlib import Path
 
 import numpy as np
 import pytest
-from planted_bugs.bug import REPLACE_ONE, ZERO_OUT, Anew, Bug, Value, gives
+from planted_bugs.bug import REPLACE_ONE, ZERO_OUT, Anew, Bug, Value, after, gives, sets
 from planted_bugs.mechanisms import less_gumbel
+from planted_bugs.noise import Prepared, seeded
 
 from skdp import DPLinearRegression, DPLogisticRegression, PrivacySpent, save_checkpoint
 from skdp.estimators import Stream, checkpoints, progress
@@ -21,7 +22,6 @@ from skdp.privacy.accounting.calculus import ZeroConcentratedDP
 from skdp.privacy.accounting.events import PrefixSumEvent
 from skdp.privacy.accounting.ledger import Ledger, Spend
 from skdp.privacy.queries.stream_terms import StreamTermQuery
-from skdp.privacy.randomness import SecretNoise, SeededNoise
 from skdp.privacy.rows.buffer import RowBuffer
 from skdp.privacy.rows.dense_rows import DenseRows
 from skdp.privacy.streams.stream_plan import StreamPlan, StreamRequest
@@ -35,10 +35,6 @@ from skdp.solvers import FTRL, GD, Blocks
 from skdp.testing import check_parts, record_partial_fit, replay_partial_fit
 
 __all__ = ["BUGS"]
-
-
-def seeded(seed=0):
-    return SeededNoise(np.random.default_rng(seed))
 
 
 # What a stream of zero rows releases is noise.
@@ -73,24 +69,6 @@ def a_stream_costs_what_was_paid(mechanism="toeplitz", adjacency=REPLACE_ONE):
         cost = move @ np.linalg.solve(covariance, move)
         # The inverse of a sample covariance of so many has a relative error of sqrt(2 / SIZE).
         assert cost <= paid * (1 + 6 * np.sqrt(2 / SIZE)), "a stream costs more than was paid"
-
-
-class Prepared(SecretNoise):
-    """Gumbel variables that are told beforehand."""
-
-    ahead = 0.0
-
-    def __init__(self):
-        pass
-
-    def gumbel(self, shape):
-        return np.array([self.ahead, 0.0]).reshape(shape)
-
-    def normal(self, shape):
-        raise NotImplementedError
-
-    def chosen(self, size, rate):
-        raise NotImplementedError
 
 
 def each_choice_has_the_noise_that_was_paid(releases=9, amount=0.7):
@@ -318,25 +296,9 @@ def emptied(honest, self):
     return self
 
 
-def restarted(honest, self, model, block):
-    model._progress.parts = Parts()
-    honest(self, model, block)
-
-
-def late(honest, self, n_samples, ledger):
-    self._stop = max(0, self._stop - 1)
-    honest(self, n_samples, ledger)
-
-
-def last_row_kept(honest, self, model, block):
-    honest(self, model, block)
+def last_row_kept(self, model, block):
     self._buffer = RowBuffer(D, False)
     self._buffer.append(block.part(block.n_samples - 1, block.n_samples))
-
-
-def early(honest, self, model, block):
-    honest(self, model, block)
-    self._cut += int(np.sum(block.y)) % 7
 
 
 def left_behind(honest, path):
@@ -371,11 +333,11 @@ BUGS = (
     Bug("a restart that goes through the same rows again", {"Stream._open_part": OPENED, "Stream.feed": FEED}, ONCE),
     Bug("parts of a stream that share a ledger", {"Ledger.anew": emptied}, ONCE, "a ledger pays for two parts"),
     Bug("parts of a stream that are not charged", {"Ledger.charge": lambda honest, self, event: None if event.length < 20 else honest(self, event), "FTRL.plan": lambda honest, self, problem, mu: StreamPlan(19, 0.3)}, ONCE, "a part is not paid for"),
-    Bug("a restarted stream that forgets what it spent", {"BlockSession._close_block": restarted}, parts_cover_each_row_once),
+    Bug("a restarted stream that forgets what it spent", {"BlockSession._close_block": lambda honest, self, model, block: (setattr(model._progress, "parts", Parts()), honest(self, model, block))[1]}, parts_cover_each_row_once),
     Bug("a spend of a stream that is the sum of its parts", {"Parts.spent": lambda _, self: PrivacySpent(sum(r.spent.epsilon for r in self._receipts), 1e-5)}, parts_cover_each_row_once, "is reported where"),
-    Bug("parts of a stream that overlap", {"Parts.open": late}, parts_cover_each_row_once, "are in two parts"),
-    Bug("a row in two blocks", {"BlockSession._close_block": last_row_kept}, blocks_have_no_row_in_common),
-    Bug("a cut that depends on rows", {"BlockSession._close_block": early}, cuts_follow_from_answers),
+    Bug("parts of a stream that overlap", {"Parts.open": lambda honest, self, *args: (setattr(self, "_stop", max(0, self._stop - 1)), honest(self, *args))[1]}, parts_cover_each_row_once, "are in two parts"),
+    Bug("a row in two blocks", {"BlockSession._close_block": after(last_row_kept)}, blocks_have_no_row_in_common),
+    Bug("a cut that depends on rows", {"BlockSession._close_block": sets("_cut", lambda self, model, block: self._cut + int(np.sum(block.y)) % 7)}, cuts_follow_from_answers),
     # What goes along.
     Bug("kept rows in the pickle", {"PrivateLinearModel.__getstate__": lambda _, self: vars(self).copy(), "SecretNoise.__reduce__": gives((object, ()))}, pickles_hold_the_spend_and_no_row, "a row travels"),
     Bug("a checkpoint that can be loaded twice", {"checkpoints.load_checkpoint": left_behind}, a_stream_is_in_one_place, "DID NOT RAISE"),
