@@ -3,6 +3,7 @@
 import copy
 import multiprocessing
 import pickle
+import sys
 import warnings
 from contextlib import suppress
 from functools import partial
@@ -24,10 +25,13 @@ from budget_tasks import (
     share,
 )
 from planted_bugs.bug import REPLACE_ONE, ZERO_OUT, Anew, Bug, Value, gives, sets
+from planted_bugs.noise import seeded
 from recomputed_spend import recomputed
 from sklearn.base import BaseEstimator
+from tasks_for_solvers import TASKS
 
 from skdp import BudgetExceededError, PrivacySpent
+from skdp.estimators import repeats
 from skdp.privacy import Adjacency, gdp
 from skdp.privacy.accounting.calculus import GaussianDP, ZeroConcentratedDP
 from skdp.privacy.accounting.events import (
@@ -38,6 +42,7 @@ from skdp.privacy.accounting.events import (
     SiteGaussianEvent,
 )
 from skdp.privacy.accounting.ledger import Ledger, Spend
+from skdp.privacy.oracle import PrivateOracle
 from skdp.problem import Problem
 from skdp.problem.bounds import RowBounds, TargetBounds
 from skdp.problem.column_bounds import ColumnBounds
@@ -123,13 +128,9 @@ def the_fullest_site_counts():
 
 def spider_spends_all():
     """A sum whose end was chosen by answers is no guarantee: nothing is left over."""
-    from tasks_for_solvers import TASKS
-
-    from skdp.privacy.oracle import PrivateOracle
-    from skdp.privacy.randomness import SeededNoise
 
     task, ledger = TASKS["logistic"], Ledger(1.0, 1e-5)
-    noise = SeededNoise(np.random.default_rng(0))
+    noise = seeded()
     oracle = PrivateOracle(task.rows(), ledger, Adjacency.REPLACE_ONE, noise)
     with warnings.catch_warnings():
         warnings.simplefilter("ignore", UserWarning)
@@ -214,7 +215,6 @@ def _fit_as_far_away(content, answers):
     answers.put(fit_a_clone(pickle.loads(content)))
 
 
-@pytest.mark.filterwarnings("ignore:.*fork.*:DeprecationWarning")
 def clones_in_workers_are_charged():
     context = multiprocessing.get_context("fork")
     with budget() as opened:
@@ -242,7 +242,6 @@ def a_budget_says_what_its_fits_add_up_to():
 
 def a_failed_fit_is_settled_at_what_it_spent():
     """Three answers are given before a fit fails: they count, and nothing else does."""
-    from skdp.privacy.oracle import PrivateOracle
 
     answers, release = [], PrivateOracle._release
 
@@ -426,14 +425,11 @@ def largest_receipt(honest, receipts, delta):
 
 
 def settles_when_done(honest, self, ledger):
-    import sys
-
     if sys.exc_info()[0] is None:
         honest(self, ledger)
 
 
 def reserves_late():
-    from skdp.estimators import repeats
 
     charge = repeats.charge_repeats
 
@@ -461,6 +457,8 @@ def stops_early(honest, self, oracle, descent, budget, rounds):
 PAYS = is_charged_before_rows_are_read
 GRADIENT = partial(PAYS, "gradient")
 BEFORE = "before anything was charged"
+# A module of systems on which processes can fork.
+FORKS = "fcntl"
 CLONE = BaseEstimator.__sklearn_clone__
 
 BUGS = (
@@ -494,8 +492,8 @@ BUGS = (
     Bug("a child that goes on with the run of its parent", {"fitting.charge_for": parents_run}, children_begin_runs_of_their_own),
     Bug("a failed fit off the receipt", {"Parts.settle": settles_when_done}, a_failed_fit_is_settled_at_what_it_spent),
     # Several models.
-    Bug("fits of clones in workers that are lost", {"CarriesBudgets.__sklearn_clone__": lambda _, self: CLONE(self)}, clones_in_workers_are_charged, "not charged"),
-    Bug("fits of pickles in workers that are lost", {"CarriesBudgets.__getstate__": lambda _, self: BaseEstimator.__getstate__(self)}, clones_in_workers_are_charged, "not charged"),
+    Bug("fits of clones in workers that are lost", {"CarriesBudgets.__sklearn_clone__": lambda _, self: CLONE(self)}, clones_in_workers_are_charged, "not charged", needs=FORKS),
+    Bug("fits of pickles in workers that are lost", {"CarriesBudgets.__getstate__": lambda _, self: BaseEstimator.__getstate__(self)}, clones_in_workers_are_charged, "not charged", needs=FORKS),
     Bug("copies that leave their budget", {"carrying.tokens_of": gives(())}, copies_stay_under_their_budget),
     Bug("a reservation after reading", {"Charge.reserve": lambda honest, self, most, *, begins: honest(self, most, begins=True) if begins else None}, budgets_are_reserved_before_rows_are_read, "a row source was"),
     Bug("a settlement below what was spent", {"GaussianFilter.price": lambda honest, self, receipt: Amount(0.9 * honest(self, receipt).main)}, a_budget_says_what_its_fits_add_up_to, "another sum"),

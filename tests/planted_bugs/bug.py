@@ -100,6 +100,8 @@ class Bug:
         Pattern of what is raised.
     nightly : bool, default=False
         True if the row takes too long for each run of the tests.
+    needs : str, default=''
+        Module without which the property says nothing.
     """
 
     what: str
@@ -107,6 +109,7 @@ class Bug:
     caught_by: Callable[[], Any]
     match: str = ""
     nightly: bool = field(default=False, kw_only=True)
+    needs: str = field(default="", kw_only=True)
 
     @property
     def property_name(self) -> str:

@@ -461,6 +461,8 @@ def without_the_past(honest, self):
 
 GRADIENTS = partial(answers_have_the_noise_of_their_sensitivity, "gradient")
 NORMS = partial(answers_have_the_noise_of_their_sensitivity, "gradient_norm")
+# A module of systems on which processes can fork.
+FORKS = "fcntl"
 HALF = "standard deviation 0.[45]|another scale"
 NOT_PAID = "not what was paid|more is lost"
 
@@ -482,7 +484,7 @@ BUGS = (
     Bug("noise that is added in floating point", {"gaussian.noisy_on_grid": in_floating_point}, answers_lie_on_the_grid),
     Bug("an answer that is left off the grid", {"gaussian.noisy_on_grid": off_the_grid}, answers_lie_on_the_grid),
     # Sources of noise.
-    Bug("noise that is shared after a fork", {"SystemNoise._start_afresh": not_afresh}, forked_children_have_noise_of_their_own, "alike"),
+    Bug("noise that is shared after a fork", {"SystemNoise._start_afresh": not_afresh}, forked_children_have_noise_of_their_own, "alike", needs=FORKS),
     Bug("normals handed out twice", {"SystemNoise._drawn_ahead": drawn_twice}, no_draw_is_handed_out_twice, "twice"),
     Bug("noise that was rounded ahead handed out twice", {"SystemNoise._rounded_ahead": rounded_twice}, no_draw_is_handed_out_twice, "twice"),
     Bug("wiped noise left for the next draw by an interruption", {"SystemNoise._rounded_ahead": rounded_and_wiped}, interrupted_draws_leave_no_wiped_noise, "wiped"),

@@ -125,7 +125,7 @@ def noise_of_the_realised_size(honest, self, value, noise):
 
 
 BUGS = (
-    *(Bug(f"sampled releases priced for the other relation ({adjacency})", {"subsampling.epsilon": other_relation}, partial(a_sampled_release_costs_what_its_definition_says, adjacency), "than the definition demands", nightly=True) for adjacency in (REPLACE_ONE, ZERO_OUT)),
+    *(Bug(f"sampled releases priced for the other relation ({adjacency})", {"subsampling.epsilon": other_relation}, partial(a_sampled_release_costs_what_its_definition_says, adjacency), "than the definition demands", nightly=True, needs="dp_accounting") for adjacency in (REPLACE_ONE, ZERO_OUT)),
     Bug("a sample that two steps share", {"SampledGaussian.perturbation": Anew(shared_masks)}, samples_are_drawn_anew, "drawn twice running"),
     Bug("noise by the size of the sample that was drawn", {"SampledGaussian.randomize": noise_of_the_realised_size}, the_noise_is_that_of_the_event_whoever_is_drawn, "noise"),
     Bug("a mean over the size of the sample that was drawn", {"SampledDifferenceQuery.evaluate_under": realised}, drawn_rows_move_within_their_ball, "times the bound"),

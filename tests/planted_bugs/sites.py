@@ -13,10 +13,13 @@ from planted_bugs.bug import Bug, Value, gives, sets
 from planted_bugs.noise import Overheard, Silence, seeded
 from tasks_for_solvers import TASKS
 
+from skdp import DPLinearRegression
 from skdp.exceptions import BudgetExceededError
 from skdp.privacy import Adjacency
 from skdp.privacy.accounting.ledger import Ledger, Spend
 from skdp.privacy.mechanisms.site_noise import SiteNoise, Trust
+from skdp.privacy.queries.gradient import GradientQuery
+from skdp.privacy.queries.site_gradients import SiteRequest
 from skdp.privacy.rows import Chunks
 from skdp.privacy.rows.chunked import ChunkedRows
 from skdp.privacy.rows.dense_rows import DenseRows
@@ -265,8 +268,6 @@ def sites_see_the_positions_of_their_rows(kind):
 
 def sites_add_up_with_their_weights():
     """Messages of two sites in any order are the gradient of all rows."""
-    from skdp.privacy.queries.gradient import GradientQuery
-    from skdp.privacy.queries.site_gradients import SiteRequest
 
     rng = np.random.default_rng(0)
     X, weights, w = rng.normal(size=(60, 3)) / 2, rng.uniform(size=60), np.array([2.0, -1.0, 0.5])
@@ -326,7 +327,6 @@ def collections_sum_as_rows_in_memory_do(changed=None):
 def seeds_stay_where_they_are(seed=3141592653):
     from dask_examples import cut, data
 
-    from skdp import DPLinearRegression
     from skdp.privacy.rows import dask_rows
 
     sent, packed = [], dask_rows.packed
@@ -420,14 +420,14 @@ BUGS = (
     Bug("a total that forgets sites", {"Ledger.total": lambda honest, self: honest(self) - self._sites.total}, ROUND, "does not count"),
     Bug("amplification claimed for activation that everyone sees", {"Run.__init__": sets("_counts", lambda self, *args: np.maximum(1, np.round(self._counts * self._participation)).astype(int))}, partial(ROUND, activation=0.3), "does not fit"),
     # Workers.
-    Bug("noise that is added where messages arrive", {"RemoteRows.messages": noise_on_arrival, "site.SystemNoise": Value(Silence)}, what_leaves_a_site_is_noisy),
-    Bug("noise for all rows in place of those of the site", {"Site._opened": sets("_n_samples", lambda self, *args: 3 * self._n_samples)}, what_leaves_a_site_is_noisy, "too little noise"),
-    Bug("messages that are not brought to shares", {"RemoteRows.messages": lambda honest, self, *args: honest(self, *args) / (3 * self.sites.sizes[:, None] / self.n_samples)}, what_leaves_a_site_is_noisy),
-    Bug("a retry that redraws noise", {"Site._answered": redrawn}, a_repeated_round_is_answered_alike),
-    Bug("a retry that is told by its number alone", {"Request.digest": lambda _, self: str(self.number).encode()}, a_repeated_round_is_answered_alike, "taken for a retry"),
-    Bug("a site beyond its budget", {"site.Ledger": Value(Unlimited), "Site.opened": lambda _, self, *args: self._opened(args[0], args[1], 1, 1e-5, args[4])}, sites_refuse_beyond_their_budget, "DID NOT RAISE"),
-    Bug("a charge after the answers of sites", {"RemoteOracle._release": charged_late}, lost_rounds_are_charged),
-    Bug("errors of sites that quote rows", {"site._failure": lambda _, error, what: Refusal(RuntimeError, str(error))}, refusals_of_sites_quote_no_row),
+    Bug("noise that is added where messages arrive", {"RemoteRows.messages": noise_on_arrival, "site.SystemNoise": Value(Silence)}, what_leaves_a_site_is_noisy, needs="cloudpickle"),
+    Bug("noise for all rows in place of those of the site", {"Site._opened": sets("_n_samples", lambda self, *args: 3 * self._n_samples)}, what_leaves_a_site_is_noisy, "too little noise", needs="cloudpickle"),
+    Bug("messages that are not brought to shares", {"RemoteRows.messages": lambda honest, self, *args: honest(self, *args) / (3 * self.sites.sizes[:, None] / self.n_samples)}, what_leaves_a_site_is_noisy, needs="cloudpickle"),
+    Bug("a retry that redraws noise", {"Site._answered": redrawn}, a_repeated_round_is_answered_alike, needs="cloudpickle"),
+    Bug("a retry that is told by its number alone", {"Request.digest": lambda _, self: str(self.number).encode()}, a_repeated_round_is_answered_alike, "taken for a retry", needs="cloudpickle"),
+    Bug("a site beyond its budget", {"site.Ledger": Value(Unlimited), "Site.opened": lambda _, self, *args: self._opened(args[0], args[1], 1, 1e-5, args[4])}, sites_refuse_beyond_their_budget, "DID NOT RAISE", needs="cloudpickle"),
+    Bug("a charge after the answers of sites", {"RemoteOracle._release": charged_late}, lost_rounds_are_charged, needs="cloudpickle"),
+    Bug("errors of sites that quote rows", {"site._failure": lambda _, error, what: Refusal(RuntimeError, str(error))}, refusals_of_sites_quote_no_row, needs="cloudpickle"),
     # Rows in several pieces.
     Bug("blocks that share the public randomness of the first", {"rows_base.over_marked": of_the_first_block}, blocks_are_summed_over_the_rows_that_are_marked),
     Bug("sites in chunks that share the public randomness of the first", {"site_rows.SiteChunks.__init__": sets("_positions", lambda self, *args: np.resize(self._positions[:4], self._positions.size))}, partial(sites_see_the_positions_of_their_rows, "chunks")),
@@ -435,10 +435,10 @@ BUGS = (
     Bug("sites that share the public randomness of the first", {"site_rows._Single.__init__": lambda honest, self, first, start, block: honest(self, first, 0, block)}, partial(sites_see_the_positions_of_their_rows, "single")),
     Bug("sites that leave weights behind", {"SiteBlock.of": lambda _, cls, block: cls(block.y, block.norms)}, sites_add_up_with_their_weights),
     # Dask.
-    Bug("marks of other rows", {"partition.over_marked": lambda honest, kernel, marked: honest(kernel, np.roll(marked, 1))}, collections_sum_as_rows_in_memory_do),
-    Bug("a partition that is left out", {"partition.added": lambda honest, parts: honest(parts[:-1])}, collections_sum_as_rows_in_memory_do),
-    Bug("rows of partitions that are not bounded", LOOSE, collections_sum_as_rows_in_memory_do),
-    Bug("a pass over other rows", {"OpenedPartition._are_mine": gives(True)}, partial(collections_sum_as_rows_in_memory_do, 3.0)),
-    Bug("factors of earlier rows used for rows of the same norm", {"OpenedPartition._are_mine": forgets_shadows}, partial(collections_sum_as_rows_in_memory_do, -1.0)),
-    Bug("seeds that are sent to workers", {"PrivateLinearRegressor._prepare_targets": with_the_estimator}, seeds_stay_where_they_are, "a seed was sent", nightly=True),
+    Bug("marks of other rows", {"partition.over_marked": lambda honest, kernel, marked: honest(kernel, np.roll(marked, 1))}, collections_sum_as_rows_in_memory_do, needs="dask"),
+    Bug("a partition that is left out", {"partition.added": lambda honest, parts: honest(parts[:-1])}, collections_sum_as_rows_in_memory_do, needs="dask"),
+    Bug("rows of partitions that are not bounded", LOOSE, collections_sum_as_rows_in_memory_do, needs="dask"),
+    Bug("a pass over other rows", {"OpenedPartition._are_mine": gives(True)}, partial(collections_sum_as_rows_in_memory_do, 3.0), needs="dask"),
+    Bug("factors of earlier rows used for rows of the same norm", {"OpenedPartition._are_mine": forgets_shadows}, partial(collections_sum_as_rows_in_memory_do, -1.0), needs="dask"),
+    Bug("seeds that are sent to workers", {"PrivateLinearRegressor._prepare_targets": with_the_estimator}, seeds_stay_where_they_are, "a seed was sent", nightly=True, needs="dask"),
 )  # fmt: skip

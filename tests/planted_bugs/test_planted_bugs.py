@@ -40,6 +40,8 @@ def holds(check):
     ],
 )
 def test_bug_is_caught(bug):
+    if bug.needs:
+        pytest.importorskip(bug.needs)
     holds(bug.caught_by)
     with bug.planted(), pytest.raises(NOTICED, match=bug.match or None):
         bug.caught_by()
