@@ -404,6 +404,7 @@ LOOSE = {
 }
 BUGS = (
     # Noise.
+    *(Bug(f"a tenth of the noise of sites ({source})", {"SiteNoise.randomize": lambda honest, self, v, noise: honest(self, v, noise) / 10}, partial(PRICE, source, 0, edges), CHARGED) for source, edges in (("pairwise", "ring"), ("secure_sum", ""))),
     *(Bug(f"masks that count colluders as honest ({edges})", {"site_noise.exposure": lambda honest, n, pairs, ratio, colluders: honest(n, pairs, ratio, 0)}, partial(PRICE, "pairwise", 2, edges), CHARGED) for edges in ("pairs",)),
     Bug("masks that count a colluder as honest (ring)", {"site_noise.exposure": lambda honest, n, pairs, ratio, colluders: honest(n, pairs, ratio, 0)}, partial(PRICE, "pairwise", 1, "ring"), CHARGED),
     Bug("masks of all pairs that count colluders as honest", {"site_noise.exposure_of_all_pairs": lambda honest, n, ratio: honest(6, ratio)}, exposure_of_unnamed_pairs_is_that_of_all_pairs),
