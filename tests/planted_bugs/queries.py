@@ -10,7 +10,7 @@ from typing import ClassVar
 import numpy as np
 import scipy.sparse as sp
 from examples_of_gradient_differences import Bent
-from examples_of_one_shots import crafted_equations
+from examples_of_queries import EXAMPLES
 from planted_bugs.bug import REPLACE_ONE, TOO_FAR, ZERO_OUT, Bug, Value, after, gives, sets, times
 
 from skdp.privacy import Adjacency
@@ -23,6 +23,7 @@ from skdp.privacy.queries.gradient_difference import GradientDifferenceQuery
 from skdp.privacy.queries.gradient_sizes import GradientAndShareQuery, GradientSizesQuery
 from skdp.privacy.queries.histogram import HistogramQuery
 from skdp.privacy.queries.moments import MomentsQuery
+from skdp.privacy.queries.normal_equations import NormalEquationsQuery
 from skdp.privacy.queries.row_means import RowMeansQuery
 from skdp.privacy.queries.selection import SelectionQuery
 from skdp.privacy.queries.slope import SlopeQuery
@@ -130,27 +131,6 @@ def rounded_up(size):
     return opposite(size=size)
 
 
-def counts():
-    high = np.full((N, D), 5.0)
-    return HistogramQuery("row_norm", np.array([1.0])), NOTHING, ZEROS, high, high[:, 0]
-
-
-def labels():
-    return HistogramQuery("target", np.array([0.5])), NOTHING, ZEROS, NOTHING, ONES
-
-
-def moments():
-    """Rows of the largest norm along different axes, in coordinates that lengthen them."""
-    stretched = RowBounds(1.0, row_map=RowMap(np.full(D, 5.0), None, np.zeros(D), 3.0))
-    return MomentsQuery(stretched, N, D, full=True), ALONG, ZEROS, ACROSS, ZEROS
-
-
-def sizes():
-    """Rows whose gradients are zero against rows whose gradients are not."""
-    query = GradientSizesQuery(SQUARED, np.zeros(D), np.array([0.1]))
-    return query, NOTHING, ZEROS, np.ones((N, D)), ONES
-
-
 def shares():
     """A row that the clip leaves whole against one that it does not, with opposite gradients."""
     query = GradientAndShareQuery(GradientQuery(SQUARED, np.zeros(D), 0.5), 1.0)
@@ -255,17 +235,11 @@ def classes():
     return means(RowBounds(1.0, nonnegative=True), ALONG, ZEROS, ALONG, ONES)
 
 
-COLUMNS = ColumnBounds(np.full(D, -2.0), np.full(D, 2.0))
-
-
-def columns(low, high):
-    rows = np.full((N, D), low), ZEROS, np.full((N, D), high), ZEROS
-    return ColumnMomentsQuery(COLUMNS, N), *rows
-
-
-def column_counts():
-    ones = np.ones((N, D))
-    return ColumnCountsQuery(np.zeros((D, 2))), -ones, ZEROS, ones, ZEROS
+def columns():
+    """Features at an end of their interval against ones within it."""
+    bounds = ColumnBounds(np.full(D, -2.0), np.full(D, 2.0))
+    ends, within_them = np.full((N, D), 2.0), np.full((N, D), -0.6)
+    return ColumnMomentsQuery(bounds, N), ends, ZEROS, within_them, ZEROS
 
 
 def vertices(entry=3.0, row_map=None):
@@ -286,14 +260,6 @@ def clipped_vertices():
 def slopes():
     problem = Problem(Logistic(), N, D, RowBounds(1.0))
     return SlopeQuery(problem, np.zeros(D), 0.1), ALONG, ZEROS, ALONG, ONES
-
-
-def selections(y=1.0):
-    bounds = RowBounds(100.0, target=TargetBounds(-1.0, 1.0), feature_bound=0.5)
-    query = SelectionQuery(Problem(Squared(), N, D, bounds), np.zeros(D), 0.1, np.arange(2), 1)
-    X, other = np.tile([2.0, 2.0, 0.0], (N, 1)), np.tile([-2.0, 2.0, 0.0], (N, 1))
-    X[0] = -other[0]
-    return query, X, np.full(N, y), other, np.full(N, y)
 
 
 def stream_terms(query=StreamTermQuery, weights=None, before=True):
@@ -323,6 +289,12 @@ def moves_within_its_sensitivity(case, adjacency=REPLACE_ONE, weights=()):
 within = partial(partial, moves_within_its_sensitivity)
 
 
+def examples_move_within_their_sensitivity(query):
+    """Those of the battery over all queries that were made to attain it."""
+    for example in EXAMPLES[query][1]:
+        example.check(Adjacency.REPLACE_ONE)
+
+
 def sensitivity_is_attained(case, adjacency=REPLACE_ONE):
     """A sensitivity is no larger than rows can move the answer, so that no noise is wasted."""
     assert check_sensitivity(*case(), Adjacency(adjacency)) > 0.99, "more noise than is needed"
@@ -332,11 +304,6 @@ def norms_are_in_double_precision():
     """The overshoot is a few parts in 10^8; whether a norm is rounded up depends on its bits."""
     for size in (2.1, 2.3, 2.9, 3.1, 3.7, 4.3):
         check_sensitivity(*opposite(size=size), Adjacency.ZERO_OUT)
-
-
-def normal_equations_move_within_their_sensitivity():
-    for example in crafted_equations():
-        example.check(Adjacency.REPLACE_ONE)
 
 
 def bent_gradients_are_as_declared():
@@ -532,6 +499,7 @@ def centred_scores(honest, self, w, shrunk):
     return z + 2.0**-40 * z.mean()
 
 
+crafted = partial(partial, examples_move_within_their_sensitivity)
 FINITE = {"stream_terms._clipped": lambda honest, d, limit: np.nan_to_num(d, posinf=0, neginf=0)}
 WITH_INTERCEPT = partial(opposite, replace(LOGISTIC, bounds=RowBounds(2.0, 2.0)), clip=0.5)
 WITH_WEIGHTS = partial(opposite, replace(LOGISTIC, class_weight=(3.0, 3.0)), clip=0.5)
@@ -546,24 +514,23 @@ UNCLIPPED = {CLIPPED: lambda _, self, y, z, bound: self.derivative(y, z)}
 BUGS = (
     # Sensitivities.
     Bug("sums without the factor of two", {"Adjacency.of_sum": lambda _, self, b: b}, within(opposite), TOO_FAR),
-    Bug("counts without the root of two", {"Adjacency.of_histogram": gives(1.0)}, within(counts), TOO_FAR),
+    Bug("counts without the root of two", {"Adjacency.of_histogram": gives(1.0)}, crafted(HistogramQuery), TOO_FAR),
     Bug("gradient norms of half their sensitivity", {"GradientNormQuery.sensitivity": times(0.5)}, within(opposite_norms), TOO_FAR),
     Bug("a mean over one row too many", {"GradientQuery.sensitivity": times(N / (N + 1))}, within(opposite), TOO_FAR),
-    Bug("labels priced as if a row were in one count only", {"HistogramQuery.sensitivity": gives(1.0)}, within(labels), TOO_FAR),
-    Bug("moments priced as if a row could only vanish", {"MomentsQuery.sensitivity": times(sqrt(0.5))}, within(moments), TOO_FAR),
-    Bug("sizes of gradients without the root of two", {"GradientSizesQuery.sensitivity": gives(1.0)}, within(sizes), TOO_FAR),
+    Bug("labels priced as if a row were in one count only", {"HistogramQuery.sensitivity": gives(1.0)}, crafted(HistogramQuery), TOO_FAR),
+    Bug("moments priced as if a row could only vanish", {"MomentsQuery.sensitivity": times(sqrt(0.5))}, crafted(MomentsQuery), TOO_FAR),
+    Bug("sizes of gradients without the root of two", {"GradientSizesQuery.sensitivity": gives(1.0)}, crafted(GradientSizesQuery), TOO_FAR),
     Bug("a share that is not counted beside its gradient", {"GradientAndShareQuery.sensitivity": lambda _, self, a: self.gradient.sensitivity(a)}, within(shares), TOO_FAR),
     Bug("sums by class without the root of two", {"RowMeansQuery.sensitivity": lambda _, self, a: self.bounds.row_norm / N}, within(classes), TOO_FAR),
-    Bug("column moments without the factor of two", {"ColumnMomentsQuery.sensitivity": times(0.5)}, within(partial(columns, -50.0, 50.0)), TOO_FAR),
-    Bug("features that share one sensitivity", {"ColumnMomentsQuery.sensitivity": gives(2.0 / N)}, within(partial(columns, -50.0, 50.0)), TOO_FAR),
-    Bug("squares of columns of too much weight", {"column_moments._WEIGHT": Value(2.0)}, within(partial(columns, 2.0, -0.6)), TOO_FAR),
-    Bug("column moments in their wider interval priced as in the narrow one", {"ColumnMomentsQuery.sensitivity": times(sqrt(0.5))}, within(partial(columns, 2.0, -0.6)), TOO_FAR),
-    Bug("a second edge of a column that is not counted", {"ColumnCountsQuery.sensitivity": lambda _, self, a: sqrt(len(self.edges))}, within(column_counts), TOO_FAR),
-    Bug("normal equations without their targets", {"NormalEquationsQuery.sensitivity": lambda _, self, a: sqrt(2.0) * self.bounds.row_norm**2 / self.n_samples}, normal_equations_move_within_their_sensitivity, TOO_FAR),
-    Bug("a mean of two parts in the normal equations", {"NormalEquationsQuery.sensitivity": lambda _, self, a: self.bounds.row_norm**2 * sqrt(2 + 4 * self.balance) / self.n_samples}, normal_equations_move_within_their_sensitivity, TOO_FAR),
+    Bug("column moments without the factor of two", {"ColumnMomentsQuery.sensitivity": times(0.5)}, crafted(ColumnMomentsQuery), TOO_FAR),
+    Bug("features that share one sensitivity", {"ColumnMomentsQuery.sensitivity": times(sqrt(1 / 3))}, crafted(ColumnMomentsQuery), TOO_FAR),
+    Bug("squares of columns of too much weight", {"column_moments._WEIGHT": Value(2.0)}, within(columns), TOO_FAR),
+    Bug("a second edge of a column that is not counted", {"ColumnCountsQuery.sensitivity": times(sqrt(0.5))}, crafted(ColumnCountsQuery), TOO_FAR),
+    Bug("normal equations without their targets", {"NormalEquationsQuery.sensitivity": lambda _, self, a: sqrt(2.0) * self.bounds.row_norm**2 / self.n_samples}, crafted(NormalEquationsQuery), TOO_FAR),
+    Bug("a mean of two parts in the normal equations", {"NormalEquationsQuery.sensitivity": lambda _, self, a: self.bounds.row_norm**2 * sqrt(2 + 4 * self.balance) / self.n_samples}, crafted(NormalEquationsQuery), TOO_FAR),
     Bug("vertices priced without the factor of two", {"VertexQuery.sensitivity": times(0.5)}, within(clipped_vertices), TOO_FAR),
     Bug("vertices priced by the norm of the data before a map", {"VertexQuery.sensitivity": without_map}, within(stretched_vertices), TOO_FAR),
-    Bug("selections priced for half their range", {"SelectionQuery.sensitivity": times(0.5)}, within(selections), TOO_FAR),
+    Bug("selections priced for half their range", {"SelectionQuery.sensitivity": times(0.5)}, crafted(SelectionQuery), TOO_FAR),
     Bug("vertices priced twice", {"VertexQuery.sensitivity": times(2.0)}, partial(sensitivity_is_attained, stretched_vertices), "more noise"),
     Bug("one-sided rows priced as two-sided ones", {"RowMeansQuery.one_sided": Value(False)}, partial(sensitivity_is_attained, lambda: means(RowBounds(1.0, nonnegative=True), ALONG, ZEROS, ACROSS, ZEROS)), "more noise"),
     Bug("two-sided rows priced as one-sided ones", {"RowMeansQuery.one_sided": Value(True)}, within(two_sided_means), TOO_FAR),
@@ -586,7 +553,7 @@ BUGS = (
     Bug("norms that overflow", {"row_blocks._tamed": lambda _, X, huge, limit: X}, within(huge), TOO_FAR),
     Bug("products of rows in single precision", {"row_blocks._in_double": lambda _, X: X}, rows_keep_their_bound_in_exact_arithmetic),
     Bug("targets that are not brought to their bounds", {"Block.__init__": sets("y", lambda self, raw, bounds: raw.y)}, targets_keep_their_bounds),
-    Bug("a clip that is forgotten after a change of coordinates", {"MappedBlock.__init__": sets("_factor", lambda self, raw, bounds: None)}, within(moments), TOO_FAR),
+    Bug("a clip that is forgotten after a change of coordinates", {"MappedBlock.__init__": sets("_factor", lambda self, raw, bounds: None)}, crafted(MomentsQuery), TOO_FAR),
     Bug("a clip that is skipped for mapped sparse rows", {"MappedBlock.__init__": sets("_factor", lambda self, raw, bounds: None if sp.issparse(raw.X) else self._factor)}, within(shifted, ZERO_OUT), TOO_FAR),
     Bug("a shift that is forgotten in norms", {"mapped.sparse_lengths": lambda honest, block, m: honest(block, replace(m, shift=np.zeros(D)))}, within(shifted, ZERO_OUT), TOO_FAR),
     Bug("a scale that is forgotten in norms", {"mapped.sparse_lengths": lambda honest, block, m: honest(block, replace(m, scale=np.full(D, 1e-3)))}, within(stretched), TOO_FAR),
@@ -594,9 +561,9 @@ BUGS = (
     Bug("scores that depend on the size of other rows", {"Block.scores_along": centred_scores}, margins_do_not_depend_on_other_rows),
     Bug("columns that were clipped to an earlier bound", {"Walk.combine_within": lambda honest, self, r, bound: honest(self, r, bound if self._clipped is None else self._clipped[0])}, kept_columns_are_those_of_the_bounded_rows),
     Bug("kept columns of rows that are not bounded", {"Walk.scores": lambda honest, self, X, factor, w, shrunk: honest(self, X, None, w, shrunk)}, kept_columns_are_those_of_the_bounded_rows),
-    Bug("column values that are not clipped", {"column_moments.np.clip": lambda _, values, *args, **options: values}, within(partial(columns, -50.0, 50.0)), TOO_FAR),
+    Bug("column values that are not clipped", {"column_moments.np.clip": lambda _, values, *args, **options: values}, crafted(ColumnMomentsQuery), TOO_FAR),
     Bug("entries that are not clipped for vertices", {"Block.combine_within": lambda honest, self, r, bound: honest(self, r, np.inf)}, within(clipped_vertices), TOO_FAR),
-    Bug("entries that are not clipped for selections", {"Block.combine_within": lambda honest, self, r, bound: honest(self, r, np.inf)}, within(selections), TOO_FAR),
+    Bug("entries that are not clipped for selections", {"Block.combine_within": lambda honest, self, r, bound: honest(self, r, np.inf)}, crafted(SelectionQuery), TOO_FAR),
     # Clips of derivatives.
     *(
         Bug(f"derivatives of {type(loss).__name__} without their clip", UNCLIPPED, within(of_loss(loss)), TOO_FAR)
@@ -615,7 +582,7 @@ BUGS = (
     Bug("derivatives of another shape than scores", {"Loss._checked": lambda _, self, d, z: d}, shape_of_derivatives_is_that_of_scores, "mixed"),
     Bug("slopes that are not clipped", {CLIPPED: lambda honest, self, y, z, b: honest(self, y, z, np.inf)}, within(slopes), TOO_FAR),
     Bug("vertices from derivatives with twice their bound", {"VertexQuery._of_block": lambda honest, self, block: honest(replace(self, clip=2 * self.clip), block)}, within(clipped_vertices), TOO_FAR),
-    Bug("residuals of selections that are not clipped", {"SelectionQuery._of_block": lambda _, self, block: block.combine_within(block.y - block.scores(self.w), 0.5)}, within(selections), TOO_FAR),
+    Bug("residuals of selections that are not clipped", {"SelectionQuery._of_block": lambda _, self, block: block.combine_within(block.y - block.scores(self.w), 0.5)}, crafted(SelectionQuery), TOO_FAR),
     Bug("terms of a stream without their bound", FINITE, within(stream_terms), TOO_FAR),
     Bug("a bound on gradients before a stream weighs them", FINITE | {"StreamTerm.derivatives": bounds_before_weighting}, within(stream_terms), TOO_FAR),
     Bug("scores of a stream that are bounded before they are weighed", FINITE | {"StreamTerm.derivatives": bounds_before_weighting, "stream_terms.np.clip": lambda _, d, low, high: d}, within(stream_scores), TOO_FAR),
