@@ -253,3 +253,21 @@ def test_rows_that_are_not_finite_count_as_zero_and_leave_the_others_bounded(lay
     rows = bounded_rows(layout(X), RowBounds(NORM))
     np.testing.assert_allclose(rows, bounded_rows(layout(zeroed), RowBounds(NORM)), rtol=ROUNDING)
     assert RawBlock(layout(X), np.zeros(12)).norms[4] == np.inf
+
+
+def test_weights_beyond_the_bound_and_of_no_number_count_as_the_nearest():
+    given = np.array([-1.0, np.nan, 0.0, 0.25, 1.0, 7.0, np.inf])
+    block = RawBlock(np.zeros((7, 1)), np.zeros(7), given)
+    np.testing.assert_array_equal(block.bounded_weights, [0, 0, 0, 0.25, 1, 1, 1])
+    target = TargetBounds(-1.0, 1.0)
+    np.testing.assert_array_equal(
+        Block(block, RowBounds(1.0, target=target)).weights, block.bounded_weights
+    )
+
+
+@pytest.mark.parametrize("kind", [np.asarray, sp.csr_array])
+@pytest.mark.parametrize("value", [np.nan, -np.inf, -1e200])
+def test_a_row_that_is_no_number_does_not_hide_the_negative_ones(kind, value):
+    X = np.vstack([-np.eye(4, 3), [[value, 1.0, 0.0]]])
+    block = Block(RawBlock(kind(X), np.zeros(5)), RowBounds(1.0, nonnegative=True))
+    assert np.all(block.loaded().rows() >= 0)

@@ -26,7 +26,7 @@ from examples_of_streams import (
 )
 from sklearn.base import clone
 
-from skdp import DPLinearRegression
+from skdp import DPLinearRegression, DPLogisticRegression
 from skdp.privacy.accounting.events import Part
 from skdp.privacy.rows import Chunks
 from skdp.problem.constraints import L1Ball, Simplex
@@ -373,3 +373,23 @@ def test_old_rows_are_forgotten_by_a_public_schedule():
     other[:480] = 1 - other[:480]
     again = classifier(solver=solver, epsilon=8.0).partial_fit(X, other)
     np.testing.assert_array_equal(again.coef_, model.coef_)
+
+
+@pytest.mark.parametrize(
+    "options",
+    [
+        {"classes": [0, 1]},
+        {"classes": [0, 1], "class_weight": {0: 1.0, 1: 2.0}},
+        {"classes": np.array([0, 1])},
+    ],
+    ids=str,
+)
+def test_what_is_changed_within_a_parameter_is_noticed(options):
+    """Parameters are noted as they were, not as the objects that they are."""
+    model = DPLogisticRegression(data_norm=2.0, solver=Blocks(first=40), **options)
+    model.partial_fit(X[:20], X[:20, 0] > 0)
+    name = list(options)[-1]
+    options[name][0] = 5
+    with pytest.raises(ValueError, match=f"got other values of {name}"):
+        model.partial_fit(X[20:], X[20:, 0] > 0)
+    assert model.n_samples_seen_ == 20

@@ -23,6 +23,7 @@ from budget_tasks import (
     share,
 )
 from sklearn.base import clone
+from sklearn.model_selection import KFold, StratifiedKFold
 
 from skdp import (
     BudgetExceededError,
@@ -356,3 +357,22 @@ def test_many_random_fits_never_exceed_the_ceiling():
             if rule == "gaussian":
                 mu2 = sum(entry.amount for entry in ceiling.receipts)
                 assert gdp.epsilon(sqrt(mu2), DELTA) <= EPSILON * (1 + 1e-12)
+
+
+def test_folds_that_balance_labels_move_other_rows():
+    """Why none of their fits may be left out, and why even that takes the places for public."""
+    rows, labels = np.zeros((60, 1)), np.arange(60) * 7 % 11 % 3
+
+    def place(splitter, labels):
+        found = np.zeros(len(labels), int)
+        for k, (_, test) in enumerate(splitter.split(rows, labels)):
+            found[test] = k
+        return found
+
+    def moved(splitter):
+        before = place(splitter, labels)
+        after = [place(splitter, np.where(np.arange(60) == i, 1, labels)) for i in range(60)]
+        return max(np.delete(p != before, i).sum() for i, p in enumerate(after))
+
+    assert moved(KFold(3)) == 0
+    assert moved(StratifiedKFold(3)) >= 2

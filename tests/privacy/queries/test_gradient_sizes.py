@@ -3,12 +3,13 @@
 import numpy as np
 import pytest
 
+from skdp.privacy.adjacency import Adjacency
 from skdp.privacy.queries.gradient import GradientQuery
 from skdp.privacy.queries.gradient_sizes import GradientAndShareQuery, GradientSizesQuery
-from skdp.problem.bounds import RowBounds, TargetBounds
+from skdp.problem.bounds import RowBounds, RowMap, TargetBounds
 from skdp.problem.losses import Huber, Logistic, Softmax, Squared
 from skdp.problem.problem import Problem
-from skdp.testing import row_stores
+from skdp.testing import check_sensitivity, row_stores
 
 N, D = 8, 3
 UNCLIPPED = 1e100
@@ -58,3 +59,12 @@ def test_derivatives_that_are_no_numbers_count_as_zero_and_infinite_ones_as_larg
     with np.errstate(all="ignore"):
         counts = GradientSizesQuery(problem, np.full(D, value), np.array([1.0, 2.0])).evaluate(rows)
     np.testing.assert_array_equal(counts, expected)
+
+
+def test_sizes_of_mapped_rows_that_take_the_clipped_norm_for_granted_count_each_row_once():
+    # Rows at twice the norm bound that the map leaves them, before the shift and after it.
+    damped = RowMap(np.array([1.0, 0.5, 0.5]), None, np.array([0.0, 0.8, 0.0]), 0.5)
+    problem = Problem(Logistic(), 4, 3, RowBounds(1.0, row_map=damped))
+    query = GradientSizesQuery(problem, np.zeros(3), np.array([0.2, 0.24]))
+    along, across = (np.tile(np.eye(3)[k], (4, 1)) for k in (0, 1))
+    check_sensitivity(query, 0.1 * along, np.zeros(4), across, np.ones(4), Adjacency.REPLACE_ONE)

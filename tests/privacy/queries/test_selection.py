@@ -7,10 +7,14 @@ import numpy as np
 import pytest
 import scipy.sparse as sp
 
-from skdp.privacy.accounting.ledger import Spend
+from skdp.privacy.accounting.calculus import ZeroConcentratedDP
+from skdp.privacy.accounting.ledger import Ledger, Spend
 from skdp.privacy.adjacency import Adjacency
+from skdp.privacy.oracle import PrivateOracle
 from skdp.privacy.queries.residual_quantile import ResidualQuantileQuery
 from skdp.privacy.queries.selection import SelectionQuery
+from skdp.privacy.randomness import SeededNoise
+from skdp.privacy.rows.dense_rows import DenseRows
 from skdp.privacy.rows.sparse_rows import SparseRows
 from skdp.problem.bounds import RowBounds, TargetBounds
 from skdp.problem.losses import Squared
@@ -130,3 +134,35 @@ def test_all_candidates_are_chosen_if_there_are_fewer_than_asked_for():
     query = SelectionQuery(problem, np.zeros(D), 0.3, np.arange(3), 10)
     assert query.choices == 3
     assert replace(query, k=2).choices == 2
+
+
+CHOICE = Problem(
+    Squared(), 5, 3, RowBounds(100.0, target=TargetBounds(-1.0, 1.0), feature_bound=0.5)
+)
+
+
+@pytest.mark.parametrize("adjacency", Adjacency)
+def test_the_order_of_several_choices_loses_no_more_than_was_paid(adjacency):
+    """Each prefix of the order is at most its number of choices times eta from the neighbour."""
+    pushing, problem, draws, eta = np.array([0.5, -0.5, 0.0]), CHOICE, 3000, 1.2
+    one = np.array([pushing] + [[0.5, 0.5, 0.0]] * 4)
+    other = one.copy()
+    other[0] = -pushing if adjacency is Adjacency.REPLACE_ONE else 0.0
+    counts = []
+    for seed, X in enumerate((one, other)):
+        ledger = Ledger(1e9, 1e-5, calculus=ZeroConcentratedDP())
+        noise = SeededNoise(np.random.default_rng(seed))
+        oracle = PrivateOracle(DenseRows(X, np.ones(5)), ledger, adjacency, noise)
+        oracle = oracle.for_problem(problem)
+        orders = {}
+        for _ in range(draws):
+            spend = Spend(2 * eta**2 / 4)
+            order = tuple(oracle.select(np.zeros(3), np.arange(3), 2, clip=0.1, spend=spend))
+            orders[order] = orders.get(order, 0) + 1
+        counts.append(orders)
+        assert ledger.total == pytest.approx(draws * 2 * eta**2 / 4)
+    for order in counts[0]:
+        pair = [c.get(order, 0) for c in counts]
+        if min(pair) > 50:
+            error = 5 * np.sqrt(1 / pair[0] + 1 / pair[1])
+            assert abs(np.log(pair[0] / pair[1])) <= 2 * eta + error

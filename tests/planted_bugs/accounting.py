@@ -1,0 +1,513 @@
+"""Bugs in what is charged, in receipts over several fits, and in budgets over several fits."""
+
+import copy
+import multiprocessing
+import pickle
+import sys
+import warnings
+from contextlib import suppress
+from functools import partial
+from math import isclose, sqrt
+
+import numpy as np
+import pytest
+from budget_tasks import (
+    DELTA,
+    EPSILON,
+    MU,
+    Untouchable,
+    X,
+    Y,
+    budget,
+    charged,
+    fit_a_clone,
+    model,
+    share,
+)
+from planted_bugs.bug import REPLACE_ONE, ZERO_OUT, Anew, Bug, Value, gives, sets
+from planted_bugs.noise import seeded
+from recomputed_spend import recomputed
+from sklearn.base import BaseEstimator
+from tasks_for_solvers import TASKS
+
+from skdp import BudgetExceededError, PrivacySpent
+from skdp.estimators import repeats
+from skdp.privacy import Adjacency, gdp
+from skdp.privacy.accounting.calculus import GaussianDP, ZeroConcentratedDP
+from skdp.privacy.accounting.events import (
+    ExponentialEvent,
+    GaussianEvent,
+    Part,
+    Site,
+    SiteGaussianEvent,
+)
+from skdp.privacy.accounting.ledger import Ledger, Spend
+from skdp.privacy.oracle import PrivateOracle
+from skdp.problem import Problem
+from skdp.problem.bounds import RowBounds, TargetBounds
+from skdp.problem.column_bounds import ColumnBounds
+from skdp.problem.constraints import L1Ball
+from skdp.problem.losses import Logistic, Softmax, Squared
+from skdp.report import ceiling, composition
+from skdp.report.filters import Amount, SumsFilter
+from skdp.report.parallel import Parts
+from skdp.report.receipts import Receipt
+from skdp.solvers import Spider
+from skdp.testing import check_pays_before_looking
+
+__all__ = ["BUGS"]
+
+N, D = 4, 3
+LOGISTIC = Problem(Logistic(), N, D, RowBounds(2.0))
+SQUARED = Problem(
+    Squared(), N, D, RowBounds(2.0, target=TargetBounds(-1.0, 1.0), feature_bound=0.5)
+)
+ONE = Problem(Logistic(), N, 1, RowBounds(100.0), constraint=L1Ball(1.0))
+CLASSES = Problem(Softmax(3), N, D, RowBounds(2.0, nonnegative=True))
+COLUMNS = ColumnBounds(np.full(D, -2.0), np.full(D, 2.0))
+ZERO, EDGE = np.zeros(D), np.array([0.5])
+
+# Queries by name: a problem, a calculus, and how the query is asked.
+QUERIES = {
+    "gradient": (LOGISTIC, GaussianDP, lambda o, s: o.gradient(ZERO, spend=s)),
+    "histogram": (LOGISTIC, GaussianDP, lambda o, s: o.histogram("target", EDGE, spend=s)),
+    "gradient_and_share": (SQUARED, GaussianDP, lambda o, s: o.gradient_and_share(ZERO, spend=s, clip=1.0, of_share=0.1)),
+    "gradient_sizes": (SQUARED, GaussianDP, lambda o, s: o.gradient_sizes(ZERO, EDGE, spend=s)),
+    "moments": (SQUARED, GaussianDP, lambda o, s: o.second_moments(full=True, spend=s)),
+    "row_means": (CLASSES, GaussianDP, lambda o, s: o.row_means(by_class=False, spend=s)),
+    "row_means_by_class": (CLASSES, GaussianDP, lambda o, s: o.row_means(by_class=True, spend=s)),
+    "column_moments": (SQUARED, GaussianDP, lambda o, s: o.column_moments(COLUMNS, N, spend=s)),
+    "column_counts": (SQUARED, GaussianDP, lambda o, s: o.column_counts(np.zeros((D, 2)), N, spend=s)),
+    "total_weight": (LOGISTIC, GaussianDP, lambda o, s: o.total_weight(spend=s)),
+    "vertex": (ONE, ZeroConcentratedDP, lambda o, s: o.vertex(np.zeros(1), clip=0.1, entry=0.5, two_sided=True, spend=s)),
+    "select": (SQUARED, ZeroConcentratedDP, lambda o, s: o.select(ZERO, np.arange(3), 3, clip=0.1, spend=s)),
+}  # fmt: skip
+
+
+def is_charged_before_rows_are_read(query, adjacency=REPLACE_ONE):
+    """The charge comes first, is that of the noise, and nothing is read or noted if refused."""
+    problem, calculus, ask = QUERIES[query]
+
+    def asking(oracle, spend):
+        ask(oracle.for_problem(problem), spend)
+
+    check_pays_before_looking(asking, problem, Adjacency(adjacency), calculus=calculus())
+
+
+def a_ledger_stays_within_its_limit():
+    """Whatever is charged in whichever order: a refusal leaves no trace, and the sum fits."""
+    ledger = Ledger(1.0, 1e-5)
+    for scale in (3.0, 9.0, 3.5, 4.0, 50.0):
+        event, before = (
+            GaussianEvent(query="q", sensitivity=1.0, noise_scale=scale),
+            ledger.receipt(),
+        )
+        price = GaussianDP().cost(event)
+        fits = ledger.total + price <= ledger.limit
+        try:
+            ledger.charge(event)
+        except BudgetExceededError:
+            assert not fits, "refused although it fits"
+            assert ledger.receipt() == before, "a refused event stays on record"
+        else:
+            assert fits, "more than the limit"
+
+
+def the_fullest_site_counts():
+    ledger = Ledger(1.0, 1e-5)
+
+    def event(label, scale):
+        facts = {"own_noise_scale": scale, "trust": "local", "colluders": 0}
+        return SiteGaussianEvent(
+            query="q", part=Site(label), sensitivity=1.0, noise_scale=scale, **facts
+        )
+
+    ledger.charge((event("a", 10.0), event("b", 20.0)))
+    assert isclose(ledger.total, 0.01), "the fullest account does not count"
+
+
+def spider_spends_all():
+    """A sum whose end was chosen by answers is no guarantee: nothing is left over."""
+
+    task, ledger = TASKS["logistic"], Ledger(1.0, 1e-5)
+    noise = seeded()
+    oracle = PrivateOracle(task.rows(), ledger, Adjacency.REPLACE_ONE, noise)
+    with warnings.catch_warnings():
+        warnings.simplefilter("ignore", UserWarning)
+        solver = Spider.from_theory(1.0, 1.0)
+        solver.solve(task.problem, oracle.for_problem(task.problem), np.random.default_rng(0))
+    assert ledger.total >= ledger.limit * (1 - 1e-9), "the sum so far is the price"
+
+
+# Receipts of what goes on from earlier fits.
+
+
+def spends(found, expected):
+    assert isclose(found.privacy_spent_.epsilon, expected, rel_tol=1e-6), "another spend"
+
+
+def fits_add_up():
+    spends(model(4, warm_start=True).fit(X, Y).fit(X, Y), share(2))
+
+
+def a_stream_adds_up_with_its_fit():
+    spends(model(4).fit(X, Y).partial_fit(X, Y), share(2))
+
+
+def positions_of_an_earlier_stream_do_not_matter():
+    found = model(4, warm_start=True).partial_fit(X[:40], Y[:40]).partial_fit(X[40:], Y[40:])
+    found.fit(X, Y).set_params(warm_start=False).partial_fit(X, Y)
+    spends(found, share(4 / 3))
+    assert isclose(recomputed(found.privacy_ledger_, DELTA), share(4 / 3), rel_tol=1e-6)
+
+
+def relations_are_brought_together():
+    found = model(9, warm_start=True, adjacency="zero_out").fit(X, Y)
+    spends(found.set_params(adjacency="replace_one").fit(X, Y), share(9 / 5))
+
+
+def epochs_are_charged():
+    spends(model(4).partial_fit(X, Y).partial_fit(X, Y), share(2))
+
+
+def rows_of_one_block_count_as_a_group():
+    spends(model(16, solver="ftrl").partial_fit(X, Y).partial_fit(X, Y), share(4))
+
+
+def few_rows_are_passed_over():
+    spends(model(4).partial_fit(X[:20], Y[:20]).partial_fit(X[:20], Y[:20]), share(4))
+
+
+def no_epoch_is_read_without_room():
+    with budget():
+        found = model(1).partial_fit(X, Y)
+        try:
+            found.partial_fit(X, Y)
+        except BudgetExceededError:
+            assert found.n_samples_seen_ == len(X), "rows were read"
+            return
+    raise AssertionError("an epoch without room was read")
+
+
+def a_fit_and_its_stream_are_two_runs():
+    with budget() as opened:
+        model(2).fit(X, Y).partial_fit(X, Y)
+        assert isclose(charged(opened), 1.0)
+
+
+def children_begin_runs_of_their_own():
+    """As after a fork: the process has another number than the one where the run began."""
+    with budget() as opened:
+        found, process = model(2).partial_fit(X[:60], Y[:60]), ceiling.os.getpid()
+        with pytest.MonkeyPatch.context() as patch:
+            patch.setattr(ceiling.os, "getpid", lambda: process + 1)
+            found.partial_fit(X[60:], Y[60:])
+        assert isclose(charged(opened), 1.0), "a child goes on with the run of its parent"
+
+
+# Budgets over several fits.
+
+
+def _fit_as_far_away(content, answers):
+    """As a worker does that has started anew: it knows nothing but what it is handed."""
+    ceiling._open.clear()
+    ceiling._opened_above = list
+    answers.put(fit_a_clone(pickle.loads(content)))
+
+
+def clones_in_workers_are_charged():
+    context = multiprocessing.get_context("fork")
+    with budget() as opened:
+        answers = context.Queue()
+        job = context.Process(target=_fit_as_far_away, args=(pickle.dumps(model(2)), answers))
+        job.start()
+        assert answers.get(timeout=60)[1] == "fitted"
+        job.join()
+        assert len(opened.receipts) == 1, "a fit in a worker was not charged"
+
+
+def budgets_are_reserved_before_rows_are_read():
+    with budget() as opened:
+        model(1).fit(X, Y)
+        with pytest.raises(BudgetExceededError):
+            model(1).fit(Untouchable(), Untouchable())
+        assert len(opened.receipts) == 1
+
+
+def a_budget_says_what_its_fits_add_up_to():
+    with budget() as opened:
+        total = composition.compose([model(5).fit(X, Y) for _ in range(3)], delta=DELTA)
+        assert isclose(opened.spent.epsilon, total.epsilon, rel_tol=1e-9), "another sum"
+
+
+def a_failed_fit_is_settled_at_what_it_spent():
+    """Three answers are given before a fit fails: they count, and nothing else does."""
+
+    answers, release = [], PrivateOracle._release
+
+    def failing(self, query, spend):
+        answers.append(release(self, query, spend))
+        if len(answers) == 3:
+            raise RuntimeError
+        return answers[-1]
+
+    with pytest.MonkeyPatch.context() as patch, budget() as opened:
+        patch.setattr(PrivateOracle, "_release", failing)
+        estimator = model(2)
+        with pytest.raises(RuntimeError):
+            estimator.fit(X, Y)
+        true = recomputed(estimator.privacy_ledger_, DELTA)
+        assert 0 < true < share(2), "the receipt does not tell of the answers that were given"
+        assert isclose(opened.spent.epsilon, true, rel_tol=1e-6), "another spend is on the book"
+
+
+def two_halves_are_a_whole():
+    with budget() as opened:
+        count = 0
+        with suppress(BudgetExceededError):
+            while count < 10:
+                model(2).fit(X, Y)
+                count += 1
+        assert count == 2, f"{count} halves fit into a budget"
+        assert isclose(opened.spent.epsilon, EPSILON)
+
+
+def receipts_compose_in_sequence():
+    receipts = [model(5).fit(X, Y), model(5).fit(X, Y)]
+    assert isclose(composition.compose(receipts).epsilon, gdp.epsilon(MU * sqrt(2 / 5), DELTA))
+
+
+def a_rule_stays_as_the_first_fit_has_settled_it():
+    with budget() as opened:
+        model(4).fit(X, Y)
+        other = model(solver="objective_perturbation").set_params(epsilon=0.1, delta=1e-9)
+        try:
+            other.fit(X, Y)
+        except BudgetExceededError:
+            return
+        assert len(opened.receipts) < 2, "the rule has changed on the way"
+
+
+def sums_settle_by_what_was_reserved():
+    """(epsilon, delta) hold for budgets set in advance, and a fit that stops early had a larger."""
+    rule = SumsFilter(EPSILON, DELTA, Adjacency.REPLACE_ONE)
+    released = Receipt.of(model(100).fit(X, Y))
+    assert rule.settled(Amount(1.0, 1e-6), released).main == 1.0, "less than was reserved"
+
+
+def copies_of_streams_are_runs_of_their_own():
+    with budget() as opened:
+        stream = model(3).partial_fit(X, Y)
+        copy.copy(stream).partial_fit(X, Y)
+        assert len(opened.receipts) == 2, "a copy shares a run"
+
+
+def copies_stay_under_their_budget():
+    with budget():
+        copied = copy.copy(model(2))
+        assert vars(copied).get(ceiling.TOKENS), "a copy has no token"
+
+
+def event(mu, part, kind=GaussianEvent):
+    return kind(query="x", sensitivity=mu, noise_scale=1.0, part=part)
+
+
+class Stub:
+    """A ledger of known events and a known spend."""
+
+    epsilon, delta = EPSILON, DELTA
+
+    def __init__(self, epsilon, *events):
+        self.events, self._spent = events, PrivacySpent(epsilon, DELTA)
+
+    def receipt(self, *, whole):
+        assert whole
+        return self.events
+
+    def spent(self):
+        return self._spent
+
+
+def parts_of_two_kinds_are_not_folded():
+    """A Gaussian part that costs more epsilon need not cost more in every respect."""
+    parts = Parts()
+    for kind in (ExponentialEvent, GaussianEvent) * 2 + (GaussianEvent,) * 20:
+        parts.add(5, Stub(1.0 + 0.1 * (kind is GaussianEvent), event(0.2, None, kind)))
+    assert {type(e) for e in parts.events()} == {ExponentialEvent, GaussianEvent}
+
+
+def the_spend_of_parts_is_that_of_the_costliest():
+    parts = Parts()
+    for k, epsilon in enumerate([1.0, 3.0, *[2.0] * 60]):
+        parts.add(5, Stub(epsilon, event(epsilon / 10, None)))
+        worst = 3.0 if k else 1.0
+        assert parts.spent().epsilon == worst, "a part is cheaper than said"
+        assert max(e.sensitivity for e in parts.events()) == worst / 10, "the dearer part is gone"
+
+
+def overlaps_of_parts_are_counted():
+    receipt = Receipt((event(0.3, Part(0, 20)), event(0.4, Part(10, 30))), PrivacySpent(2.0, DELTA))
+    assert isclose(receipt.gaussian_price(), 0.25)
+
+
+# Bugs.
+
+
+def unpaid(honest, self, query, spend):
+    mechanism = query.mechanism(self._adjacency, spend)
+    return mechanism.randomize(query.evaluate(self._rows), self._noise)
+
+
+def for_free(name):
+    def bug(honest, self, query, spend):
+        if query.name != name:
+            return honest(self, query, spend)
+        return unpaid(honest, self, query, spend)
+
+    return bug
+
+
+def paid_late(honest, self, query, spend):
+    mechanism = query.mechanism(self._adjacency, spend)
+    answer = mechanism.randomize(query.evaluate(self._rows), self._noise)
+    self._ledger.charge(mechanism.event(query.name))
+    return answer
+
+
+def read_all_the_same(honest, self, query, spend):
+    mechanism = query.mechanism(self._adjacency, spend)
+    try:
+        self._ledger.charge(mechanism.event(query.name))
+    finally:
+        answer = query.evaluate(self._rows)
+    return mechanism.randomize(answer, self._noise)
+
+
+def refused_on_record(honest, self, event):
+    try:
+        honest(self, event)
+    except Exception:
+        self._events.append(event)
+        raise
+
+
+def looks_before(honest, self, event):
+    if not self.total <= self._limit:
+        raise BudgetExceededError
+    limit, self._limit = self._limit, np.inf
+    try:
+        honest(self, event)
+    finally:
+        self._limit = limit
+
+
+def costs(factor):
+    return {
+        "GaussianMechanism.calibrated": lambda honest, cls, s, spend: honest(
+            cls, s, Spend(factor * spend.amount)
+        )
+    }
+
+
+def largest_of_book(honest, book, where="", values=()):
+    lines = book.execute(f"SELECT amount, delta FROM runs {where}", values).fetchall()
+    return Amount(max((line[0] for line in lines), default=0.0))
+
+
+def forgets_the_run(honest, self, key, receipt):
+    with self._open() as book:
+        book.execute("DELETE FROM runs WHERE key = ?", (key,))
+
+
+def largest_receipt(honest, receipts, delta):
+    total = max(r.gaussian_price() for r in receipts)
+    return total if delta is None else gdp.epsilon(sqrt(total), delta)
+
+
+def settles_when_done(honest, self, ledger):
+    if sys.exc_info()[0] is None:
+        honest(self, ledger)
+
+
+def reserves_late():
+
+    charge = repeats.charge_repeats
+
+    def late(honest, self, session, rows):
+        before = session.calls.times(session.calls.digest(rows))
+        found = honest(self, session, rows)
+        charge(self, session.claim, before + 1)
+        return found
+
+    return late
+
+
+def parents_run(honest, estimator, *, goes_on=False):
+    charge = honest(estimator, goes_on=goes_on)
+    if goes_on:
+        charge.key = vars(estimator).get(ceiling.RUN, charge.key)
+    return charge
+
+
+def stops_early(honest, self, oracle, descent, budget, rounds):
+    # The last gradient takes the whole rest; without it nothing moves.
+    return honest(self, oracle, descent, budget, rounds) if rounds > 1 else 0 * descent.w
+
+
+PAYS = is_charged_before_rows_are_read
+GRADIENT = partial(PAYS, "gradient")
+BEFORE = "before anything was charged"
+# A module of systems on which processes can fork.
+FORKS = "fcntl"
+CLONE = BaseEstimator.__sklearn_clone__
+
+BUGS = (
+    # One fit.
+    *(Bug(f"an answer that is not charged ({name})", {"PrivateOracle._release": for_free(name.removesuffix("_by_class"))}, partial(PAYS, query), BEFORE) for query, name in (("gradient", "gradient"), ("histogram", "histogram"), ("gradient_and_share", "gradient_and_share"), ("gradient_sizes", "gradient_sizes"), ("moments", "second_moments"), ("row_means", "row_means"), ("row_means_by_class", "row_means_by_class"), ("column_moments", "column_moments"), ("column_counts", "column_counts"), ("total_weight", "total_weight"), ("vertex", "vertex"), ("select", "selection"))),
+    Bug("a vertex that is not charged under zero-out", {"PrivateOracle._release": for_free("vertex")}, partial(PAYS, "vertex", ZERO_OUT), BEFORE),
+    Bug("a charge after rows are read", {"PrivateOracle._release": paid_late}, GRADIENT, BEFORE),
+    Bug("rows read in spite of a refusal", {"PrivateOracle._release": read_all_the_same}, GRADIENT, "rows were read although"),
+    Bug("a refused event that stays on record", {"Ledger.charge": refused_on_record}, GRADIENT, "refused query was recorded"),
+    Bug("a release that costs four times what was allowed", costs(4), GRADIENT, "half of the budget"),
+    Bug("a release that costs less than what was allowed", costs(0.9), GRADIENT, "the spend"),
+    Bug("a total of weights at half its price", {"Oracle.total_weight": lambda honest, self, *, spend: honest(self, spend=Spend(spend.amount / 2))}, partial(PAYS, "total_weight"), "times the spend"),
+    Bug("a filter that looks at the total before the charge", {"Ledger._record": looks_before}, a_ledger_stays_within_its_limit, "more than the limit"),
+    Bug("only the last site on the account", {"SiteAccounts.charge": sets("total", lambda self, *args: list(self.totals().values())[-1])}, the_fullest_site_counts),
+    Bug("an adaptive solver that stops, with the sum so far as its price", {"Spider._gradient": stops_early}, spider_spends_all, "the sum so far"),
+    # Several fits of one model.
+    Bug("a ledger that is left behind", {"Progress.follow": gives(None)}, fits_add_up),
+    Bug("a ledger that a stream leaves behind", {"Progress.follow": gives(None)}, a_stream_adds_up_with_its_fit),
+    Bug("parallel composition of fits by default", {"progress.declared_disjoint": gives(True)}, fits_add_up),
+    Bug("parallel composition of a fit and its stream by default", {"progress.declared_disjoint": gives(True)}, a_stream_adds_up_with_its_fit),
+    Bug("positions that are carried along", {"Receipt.unlocated": lambda _, self: self}, positions_of_an_earlier_stream_do_not_matter),
+    Bug("a relation that is ignored", {"Receipt.under": lambda _, self, adjacency: self}, relations_are_brought_together),
+    Bug("a spend that is that of the latest fit", {"progress._together": lambda _, receipts, delta: PrivacySpent(*receipts[-1].spent)}, fits_add_up),
+    Bug("digests of calls that are ignored", {"SeenCalls.digest": gives(None)}, epochs_are_charged),
+    Bug("calls that are not noted", {"SeenCalls.note": gives(None)}, epochs_are_charged),
+    Bug("digests of few rows", {"call_digests._FEWEST_ROWS": Value(2)}, few_rows_are_passed_over),
+    Bug("repetitions that count as fits where they share noise", {"Receipt.between": lambda honest, self, steps, adjacency=None: self.times(steps) if adjacency is None else honest(self, steps, adjacency)}, rows_of_one_block_count_as_a_group),
+    Bug("reservations of epochs after reading", {"base.charge_repeats": gives(None), "PrivateLinearModel._feed": Anew(reserves_late)}, no_epoch_is_read_without_room),
+    Bug("repetitions that no budget hears of", {"Progress.repeated": lambda _, self, claim, repeats: claim}, no_epoch_is_read_without_room),
+    Bug("a stream that goes on with the run of its fit", {"base.declared_disjoint": gives(True)}, a_fit_and_its_stream_are_two_runs),
+    Bug("a child that goes on with the run of its parent", {"fitting.charge_for": parents_run}, children_begin_runs_of_their_own),
+    Bug("a failed fit off the receipt", {"Parts.settle": settles_when_done}, a_failed_fit_is_settled_at_what_it_spent),
+    # Several models.
+    Bug("fits of clones in workers that are lost", {"CarriesBudgets.__sklearn_clone__": lambda _, self: CLONE(self)}, clones_in_workers_are_charged, "not charged", needs=FORKS),
+    Bug("fits of pickles in workers that are lost", {"CarriesBudgets.__getstate__": lambda _, self: BaseEstimator.__getstate__(self)}, clones_in_workers_are_charged, "not charged", needs=FORKS),
+    Bug("copies that leave their budget", {"carrying.tokens_of": gives(())}, copies_stay_under_their_budget),
+    Bug("a reservation after reading", {"Charge.reserve": lambda honest, self, most, *, begins: honest(self, most, begins=True) if begins else None}, budgets_are_reserved_before_rows_are_read, "a row source was"),
+    Bug("a settlement below what was spent", {"GaussianFilter.price": lambda honest, self, receipt: Amount(0.9 * honest(self, receipt).main)}, a_budget_says_what_its_fits_add_up_to, "another sum"),
+    Bug("a failed fit that is never settled", {"AccountBook.settle": gives(None)}, a_failed_fit_is_settled_at_what_it_spent, "on the book"),
+    Bug("a failed fit that is forgotten", {"AccountBook.settle": forgets_the_run}, a_failed_fit_is_settled_at_what_it_spent, "on the book"),
+    Bug("parallel composition of fits on the same rows", {"account_book._total": largest_of_book, "GaussianFilter.holds": gives(True)}, two_halves_are_a_whole, "10 halves"),
+    Bug("a budget that looks at each fit alone", {"GaussianFilter.holds": lambda honest, self, total: honest(self, Amount(min(total.main, MU**2 / 2), total.delta))}, two_halves_are_a_whole, "halves"),
+    Bug("parallel composition of receipts", {"composition._gaussian": largest_receipt}, receipts_compose_in_sequence),
+    Bug("a rule that changes on the way", {"AccountBook._rule": gives(None)}, a_rule_stays_as_the_first_fit_has_settled_it, "on the way"),
+    Bug("sums settled by what was released", {"SumsFilter.settled": lambda _, self, reserved, r: self.price(r)}, sums_settle_by_what_was_reserved),
+    Bug("streams that share a run with their copies", {"CarriesBudgets.__getstate__": lambda _, self: dict(BaseEstimator.__getstate__(self))}, copies_of_streams_are_runs_of_their_own, "shares a run"),
+    # Receipts in parts.
+    Bug("parts of two kinds that are folded", {"parallel._gaussian": gives(True)}, parts_of_two_kinds_are_not_folded),
+    Bug("folded receipts that keep the cheaper part", {"parallel._folded": lambda honest, first, second: honest(first, type(second)(second.part, second.events, PrivacySpent(-1.0, 0.0)))}, the_spend_of_parts_is_that_of_the_costliest),
+    Bug("a spend of parts that is that of the latest", {"Parts.spent": lambda _, self: self._receipts[-1].spent}, the_spend_of_parts_is_that_of_the_costliest, "cheaper than said"),
+    Bug("slices that forget overlaps", {"Receipt.slices": lambda _, self: [(e,) for e in self.events]}, overlaps_of_parts_are_counted),
+)  # fmt: skip

@@ -1,0 +1,143 @@
+"""Bugs in the sessions of bandits.
+
+The measure is what a replaced user costs, in units of what was charged: 1 is the most there may be.
+"""
+
+from functools import partial
+
+import numpy as np
+import pytest
+import sessions_of_bandits
+from planted_bugs.bug import Bug, gives
+from sessions_of_bandits import (
+    CLIP,
+    PLANS,
+    D,
+    K,
+    T,
+    at_the_bound,
+    moves,
+    opened,
+    price,
+    replaced,
+    stream,
+    worst,
+)
+
+from skdp.privacy.mechanisms import Toeplitz
+from skdp.privacy.randomness import SystemNoise
+from skdp.testing import check_noise
+
+__all__ = ["BUGS"]
+
+# Noise has a margin for finite precision, and answers lie on a grid.
+MARGIN = 1e-4
+
+
+def a_changed_arm_costs_no_more_than_was_paid(i=3):
+    """A user after the forced ones is replaced by one who is given another arm.
+
+    Everybody else is given the arm that the user leaves. Weights are such that a term of that arm
+    is at one end of its range with the right index, and at the other end with the one before.
+    """
+
+    def weights(n):
+        # Asked for at n and, for the former weights, at n + 100; one user of each arm is forced.
+        now = CLIP - 2 * CLIP * (n % 100 - (K - 1))
+        return np.full((K, D), now if n < 100 else now - 2 * CLIP)
+
+    X, y = np.tile(np.eye(D)[0], (T, 1)), np.zeros(T)
+    arms = np.where(np.arange(T) < K, np.arange(T), 0)
+    with pytest.MonkeyPatch.context() as patch:
+        patch.setattr(sessions_of_bandits, "weights", weights)
+        moved = moves("steps", (X, arms, y), i, X[i], 1, 0.0)
+        assert price("steps", moved) <= 1, "a changed arm costs more"
+
+
+def a_replaced_user_costs_no_more_than_was_paid(name):
+    """The worst pair of users."""
+    with pytest.MonkeyPatch.context() as patch:
+        at_the_bound(patch)
+        assert worst(name, 0, (0, 0)) <= 1 + MARGIN, "a replaced user costs more"
+
+
+def wild_rewards_cost_no_more_than_was_paid():
+    rows = replaced(stream(), 0, np.eye(D)[0], 0, 50.0)
+    moved = moves("moments", rows, 0, -np.eye(D)[0], 0, 50.0)
+    assert price("moments", moved) <= 1 + MARGIN, "a replaced user costs more"
+
+
+def noise_is_what_the_worst_pair_needs(name):
+    """With the margin for finite precision, and no more."""
+    session, (_, plan) = opened(name), PLANS[name]
+    amount = plan.calculus.limit(1.0, 1e-5)
+    if name == "moments":
+        needed = 3 / np.sqrt(2) * Toeplitz(len(plan.ends)).column_norm / np.sqrt(amount)
+        share = float(session._scales[0] / needed) ** 2
+    elif name == "gradients":
+        share = (session._mechanism.noise_scale / (2 * CLIP)) ** 2 * amount / plan.answers
+    elif name == "selections":
+        share = (session._mechanisms[0].noise_scale / (4 * CLIP)) ** 2 * 4 * amount
+    else:
+        share = (session._scale / (4 * CLIP)) ** 2 * 4 * amount / plan.updates
+    assert (1 + 2.0**-15) ** 2 <= share <= 1 + MARGIN, f"{share} of the noise that is needed"
+
+
+def moments_have_the_noise_that_is_named():
+    session = opened("moments", noise=SystemNoise())
+    X, arms, y = stream()
+    session.add(X[:3], arms[:3], y[:3])
+    exact = np.einsum("ni,nj,nk->kij", X[:3], X[:3], np.eye(K)[arms[:3]])
+    answer = session.moments()
+    diagonal = np.einsum("kii->ki", answer.matrices - exact)
+    off = (answer.matrices - exact)[:, *np.triu_indices(D, 1)]
+    vectors = answer.vectors - np.einsum("ni,n,nk->ki", X[:3], y[:3], np.eye(K)[arms[:3]])
+    return (
+        np.concatenate([diagonal.ravel(), np.sqrt(2) * off.ravel(), vectors.ravel()]) / answer.scale
+    )
+
+
+def gradients_have_the_noise_that_is_named():
+    session = opened("gradients", noise=SystemNoise())
+    X, arms, _ = stream()
+    session.add(X[:3], arms[:3], np.zeros(3))
+    # Zero weights and zero rewards have no gradient.
+    return 3 * session.gradient(np.zeros((K, D))) / session._mechanism.noise_scale
+
+
+def answers_have_the_noise_of_their_mechanism(request):
+    check_noise(request, 1.0, repeats=60, false_alarm=1e-9)
+
+
+def without_synthetic_rows(honest, self, w, before):
+    arm, steps = self._row[1], self._steps.copy()
+    out = honest(self, w, before)
+    # Arms that were not pulled take no step: their count stays where it was.
+    self._steps[:] = steps
+    self._steps[arm] += 1
+    return out
+
+
+def twice(honest, self, V, arms, y):
+    honest(self, np.repeat(V, 2, axis=0), np.repeat(arms, 2), np.repeat(y, 2))
+
+
+def kept(honest, self):
+    self._asked = 0
+
+
+ONE_SIDE = {"Adjacency.of_sum": lambda _, self, bound: bound}
+NEEDED, COSTS = noise_is_what_the_worst_pair_needs, a_replaced_user_costs_no_more_than_was_paid
+HALF = r"standard deviation 0\.(4[4-9]|5)"
+BUGS = (
+    Bug("the synthetic row of an arm that is not pulled forgotten", {"StepSession.step": without_synthetic_rows}, a_changed_arm_costs_no_more_than_was_paid, "costs more"),
+    *(Bug(f"the sensitivity of one of two arms ({name})", ONE_SIDE, partial(NEEDED, name), "is needed") for name in ("gradients", "selections", "steps")),
+    Bug("users of two arms counted as users of one (moments)", {"arm_moments.joint_sensitivity": gives(1.0)}, partial(NEEDED, "moments"), "is needed"),
+    Bug("users of two arms counted as rows that vanish (moments)", {"arm_moments.joint_sensitivity": gives(np.sqrt(2.0))}, partial(NEEDED, "moments"), "is needed"),
+    *(Bug(f"noise without the margin for finite precision ({name})", {"bandit_sessions.inflated": lambda _, sensitivity, rounding: sensitivity}, partial(NEEDED, name), "is needed") for name in PLANS),
+    Bug("half the noise on moments", {"PrefixNoise.next": lambda honest, self: honest(self) / 2}, partial(answers_have_the_noise_of_their_mechanism, moments_have_the_noise_that_is_named), HALF),
+    Bug("half the noise on gradients of arms", {"GradientSession.gradient": lambda honest, self, w: honest(self, w) / 2}, partial(answers_have_the_noise_of_their_mechanism, gradients_have_the_noise_that_is_named), HALF),
+    *(Bug(f"a user who is counted twice ({name})", {f"{session}._keep": twice}, partial(COSTS, name), "costs more") for session, name in (("MomentSession", "moments"), ("GradientSession", "gradients"), ("SelectionSession", "selections"))),
+    Bug("users who stay for the next block", {"block_rows._BlockSession._forget_block": kept}, partial(COSTS, "gradients"), "costs more"),
+    Bug("rewards that are not clipped", {"numpy.clip": lambda _, values, low, high, out=None: values}, wild_rewards_cost_no_more_than_was_paid, "costs more"),
+)  # fmt: skip

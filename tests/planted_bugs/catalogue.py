@@ -1,0 +1,36 @@
+"""All planted bugs by subject."""
+
+from planted_bugs import (
+    accounting,
+    audits,
+    bandits,
+    estimators,
+    mechanisms,
+    minibatches,
+    preprocessing,
+    queries,
+    searches,
+    sites,
+    solvers,
+    streams,
+    weights,
+)
+
+__all__ = ["CATALOGUE"]
+
+SUBJECTS = (
+    queries,
+    weights,
+    mechanisms,
+    minibatches,
+    accounting,
+    solvers,
+    streams,
+    sites,
+    bandits,
+    estimators,
+    preprocessing,
+    searches,
+    audits,
+)
+CATALOGUE = {module.__name__.rpartition(".")[2]: module.BUGS for module in SUBJECTS}

@@ -1,0 +1,238 @@
+"""Bugs in estimators: what they publish, keep, say, and start from."""
+
+import io
+import pickle
+from contextlib import redirect_stderr, redirect_stdout, suppress
+from dataclasses import replace
+
+import numpy as np
+import pytest
+import scipy.sparse as sp
+from examples_of_estimators import BINARY, REAL, N, X, linear, logistic
+from object_graphs import numbers_within, planted_in
+from planted_bugs.bug import Bug, sets
+from sklearn.base import BaseEstimator
+
+from skdp import DPLogisticRegression
+from skdp.estimators.announcements import Announcements
+from skdp.estimators.warm_start import EarlierModel
+from skdp.privacy.oracle import PrivateOracle
+from skdp.testing import check_seed_stays_behind, record_fit, replay_fit
+
+__all__ = ["BUGS"]
+
+SEED = 0x1BADCAFE
+
+
+def seeds_stay_behind():
+    rng = np.random.default_rng(0)
+    model = DPLogisticRegression(classes=[0, 1], data_norm=2.0, random_state=SEED)
+    check_seed_stays_behind(model.fit(rng.normal(size=(200, 2)), rng.integers(0, 2, 200)), SEED)
+
+
+def models_follow_from_answers():
+    """The same answers give the same model, whatever the labels are."""
+    rng = np.random.default_rng(0)
+    rows, y = rng.normal(size=(400, 3)) / 4, (np.arange(400) % 10 == 0).astype(int)
+    options = {"data_norm": 1.0, "classes": [0, 1], "class_weight": "balanced", "epsilon": 5.0}
+    first, second = (DPLogisticRegression(**options, random_state=0) for _ in range(2))
+    transcript = record_fit(first, rows, y)
+    replay_fit(second, rows, (np.arange(400) % 2).astype(int), transcript)
+    for name in ("coef_", "intercept_"):
+        np.testing.assert_array_equal(getattr(first, name), getattr(second, name), err_msg=name)
+
+
+def warm_starts_predict_what_the_published_model_does():
+    """Also in other units."""
+    model = linear(warm_start=True, precondition=None, clip_predictions=False).fit(X, REAL)
+    expected = model.predict(X)
+    model.set_params(target_bounds=(-10.0, 30.0), data_norm=2.0)
+    entries = record_fit(model, X, REAL).entries
+    content = next(public for name, public, _, _ in entries if name == "gradient")
+    w = next(x for x in content if isinstance(x, np.ndarray) and x.shape == (5,))
+    np.testing.assert_allclose(20 * (X @ w[:4] + 0.6 * w[4]) + 10, expected, rtol=1e-9)
+
+
+def warm_starts_refuse_other_features():
+    model, said = logistic(warm_start=True).fit(X, BINARY), ""
+    try:
+        model.fit(X[:, :3], BINARY)
+    except Exception as error:
+        said = str(error)
+    assert "needs 4 features as there" in said
+    assert hasattr(model, "coef_")
+
+
+def other_bounds_are_preconditioned_anew():
+    model = linear(warm_start=True, solver="auto").fit(X, REAL)
+    model.set_params(intercept_scaling=0.5).fit(X, REAL)
+    assert sum(e.count for e in model.privacy_ledger_ if e.query == "second_moments") == 6
+
+
+def warm_starts_spend_anew():
+    model = logistic(warm_start=True).fit(X, BINARY)
+    once = sum(e.count for e in model.privacy_ledger_)
+    model.fit(X, BINARY)
+    assert sum(e.count for e in model.privacy_ledger_) > 1.5 * once
+    assert model.privacy_spent_.epsilon > 50.0
+    assert any(e.query == "gradient" for e in model.privacy_ledger_)
+
+
+def said_by(model, rows):
+    out = io.StringIO()
+    with redirect_stdout(out), redirect_stderr(out):
+        model.fit(rows, BINARY)
+    return out.getvalue()
+
+
+def progress_reports_tell_public_facts():
+    other = np.random.default_rng(1).normal(size=X.shape)
+    assert said_by(logistic(verbose=2), X) == said_by(logistic(verbose=2), other)
+
+
+def nothing_is_said_unasked():
+    assert not said_by(logistic(), X)
+
+
+def listeners_hear_before_rows_are_read():
+    """One that raises stops the fit before its query is evaluated."""
+    evaluated, honest, model = [], PrivateOracle._evaluate, logistic(precondition=None)
+
+    def listen(event):
+        raise RuntimeError(event.query)
+
+    with pytest.MonkeyPatch.context() as patch:
+        patch.setattr(Announcements, "begin", lambda self, *, callbacks: self._ledger.tell(listen))
+        patch.setattr(PrivateOracle, "_evaluate", lambda *a: evaluated.append(1) or honest(*a))
+        with pytest.raises(RuntimeError):
+            model.fit(X, BINARY)
+    assert not evaluated
+    assert model.privacy_spent_.epsilon > 0
+
+
+def sparse_coefficients_predict_the_same():
+    model = linear(clip_predictions=False).fit(X, REAL)
+    expected, shape = model.predict(X), model.coef_.shape
+    np.testing.assert_allclose(model.sparsify().predict(X), expected)
+    assert model.predict(X).shape == (N,)
+    assert model.densify().coef_.shape == shape
+
+
+def models_hold_nothing_of_the_rows():
+    model = logistic().fit(X, BINARY)
+    secrets = {f"mean {k}": X[:, k].mean() for k in range(4)}
+    assert not planted_in(pickle.loads(pickle.dumps(model)), secrets)
+    assert numbers_within(model).size < 400
+
+
+def sparse_rows_are_never_written_out():
+    """A fit that densifies blocks would take gigabytes on text."""
+    rng, written = np.random.default_rng(0), []
+    rows = sp.csr_array(rng.random((60, 1500)) * (rng.random((60, 1500)) < 0.02))
+    y = rng.integers(0, 3, 60)
+    with pytest.MonkeyPatch.context() as patch:
+        for kind in (sp.csr_array, sp.csr_matrix):
+            patch.setattr(kind, "toarray", lambda self, *a: written.append(self.shape))
+        with suppress(TypeError):
+            DPLogisticRegression(data_norm=1.0, classes=[0, 1, 2]).fit(rows, y)
+    assert not written, "written out"
+
+
+def errors_quote_no_entry():
+    rows = X.astype(object)
+    rows[5, 0] = "a secret word"
+    try:
+        logistic().fit(rows, BINARY)
+    except ValueError as error:
+        while error is not None:
+            assert "secret" not in str(error), "an entry is quoted"  # noqa: PT017
+            error = error.__context__
+    else:
+        raise AssertionError("words were taken for numbers")
+
+
+# Bugs.
+
+
+def spying():
+    """Labels as the encoder has seen them, for stages that must not."""
+    labels = []
+
+    def encoder(honest, self, classes):
+        encode = honest(self, classes)
+        return lambda y: labels.append(encode(y)) or labels[-1]
+
+    return labels, encoder
+
+
+SEEN, ENCODER = spying()
+SEES = {"PrivateLinearClassifier._encoder": ENCODER}
+
+
+def prior_of_labels(honest, problem, oracle, *, balanced):
+    problem, share = honest(problem, oracle, balanced=balanced), SEEN[-1].mean()
+    return replace(problem, class_weight=(share, 1 - share))
+
+
+def start_of_labels(honest, self, *args, **options):
+    problem = honest(self, *args, **options)
+    return replace(problem, initial=np.full(problem.shape, float(SEEN[-1].mean()) if SEEN else 0.0))
+
+
+def any_features(honest, cls, model, before):
+    if not model.warm_start or "coef_" not in before:
+        return None
+    return EarlierModel(before["coef_"].T, before["intercept_"], None)
+
+
+def handed_out_again(honest, self, rows, plan, *rest, origin=None, **options):
+    if origin is None:
+        return honest(self, rows, plan, *rest, origin=origin, **options)
+    self.coef_, self.intercept_ = origin.coef.T, origin.intercept
+    return self._publish_receipt()
+
+
+def remembers(honest, self, rows, *rest):
+    self._rows_seen = np.array(rows)
+    return honest(self, rows, *rest)
+
+
+def tells_of_rows(honest, self, what):
+    honest(self, f"{what}, norm {np.linalg.norm(getattr(self._model, '_rows_seen', 0.0))}")
+
+
+def keeps_the_mean(honest, self, rows, *rest, **options):
+    self._centre = rows.X.mean(axis=0)
+    honest(self, rows, *rest, **options)
+
+
+def in_another_shape(honest, self):
+    self.coef_ = self.coef_.toarray()
+    return self
+
+
+def quoting(honest, check, *args, **options):
+    try:
+        return check(*args, **options)
+    except Exception as error:
+        raise ValueError(str(error)) from None
+
+
+BUGS = (
+    Bug("a seed in the pickle of a model", {"PrivateLinearModel.__getstate__": lambda _, self: BaseEstimator.__getstate__(self)}, seeds_stay_behind, "keeps its seed"),
+    Bug("a seed in the pickle of a model under another name", {"PrivateLinearModel.__getstate__": lambda honest, self: honest(self) | {"_seed": self.random_state}}, seeds_stay_behind, "somewhere in the pickle"),
+    Bug("class weights from the labels themselves", SEES | {"fitting.with_class_prior": prior_of_labels}, models_follow_from_answers, "another content"),
+    Bug("an offset from the labels themselves", SEES | {"PrivateLinearClassifier._publish": sets("intercept_", lambda self, *args: self.intercept_ + SEEN[-1].mean())}, models_follow_from_answers, "intercept_"),
+    Bug("a start that looks at the targets", SEES | {"FittedInParts._stated": start_of_labels}, models_follow_from_answers),
+    Bug("units forgotten in a warm start", {"EarlierModel.start": lambda _, self, problem: problem.from_user_coordinates(self.coef, self.intercept)}, warm_starts_predict_what_the_published_model_does),
+    Bug("a warm start that takes any features", {"EarlierModel.of": any_features}, warm_starts_refuse_other_features),
+    Bug("coordinates of other bounds", {"Released.coordinates": lambda _, self, bounds: self.row_map}, other_bounds_are_preconditioned_anew, nightly=True),
+    Bug("a warm start that hands the old model out again", {"FittedInParts._fit_part": handed_out_again}, warm_starts_spend_anew),
+    Bug("a progress report that tells of the rows", {"PrivateLinearModel._open": remembers, "Announcements._say": tells_of_rows}, progress_reports_tell_public_facts),
+    Bug("a report that nobody asked for", {"Announcements.begin": lambda _, self, *, callbacks: self._say("begins")}, nothing_is_said_unasked),
+    Bug("a listener that hears too late", {"Ledger.charge": lambda _, self, event: self._record(event)}, listeners_hear_before_rows_are_read),
+    Bug("coefficients that come back in another shape", {"SparseCoefficients.densify": in_another_shape}, sparse_coefficients_predict_the_same),
+    Bug("a model that keeps the mean of the rows", {"FittedInParts._fit_part": keeps_the_mean}, models_hold_nothing_of_the_rows),
+    Bug("sparse rows that are written out", {"mapped.sparse_lengths": lambda _, block, row_map: np.linalg.norm(row_map.apply(block.rows()), axis=1)}, sparse_rows_are_never_written_out, "written out"),
+    Bug("errors that quote entries", {"reading._without_entries": lambda _, message, name: message}, errors_quote_no_entry, "quoted"),
+)  # fmt: skip

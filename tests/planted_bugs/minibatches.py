@@ -1,0 +1,135 @@
+"""Bugs in sampled queries and their accounting."""
+
+from functools import partial
+
+import numpy as np
+from definition_of_a_sampled_release import check_one_release
+from planted_bugs.bug import REPLACE_ONE, ZERO_OUT, Anew, Bug, times
+from planted_bugs.noise import seeded
+
+from skdp.privacy import Adjacency
+from skdp.privacy.accounting import subsampling
+from skdp.privacy.accounting.calculus import SubsampledGaussianDP
+from skdp.privacy.accounting.events import SampledGaussianEvent
+from skdp.privacy.accounting.ledger import Ledger, Spend
+from skdp.privacy.mechanisms.sampled_gaussian import SampledGaussian
+from skdp.privacy.queries.gradient import GradientQuery
+from skdp.privacy.queries.gradient_difference import GradientDifferenceQuery
+from skdp.privacy.queries.sampled_difference import SampledDifferenceQuery
+from skdp.privacy.rows.dense_rows import DenseRows
+from skdp.problem import Problem
+from skdp.problem.bounds import RowBounds
+from skdp.problem.losses import Squared
+from skdp.report.parallel import Parts
+from skdp.testing import check_noise
+
+__all__ = ["BUGS"]
+
+N, D, RATE = 20, 3, 0.1
+
+
+def mechanism():
+    return SampledGaussian(N, RATE, 2.0, 3.0, Adjacency.REPLACE_ONE)
+
+
+def drawn_rows_move_within_their_ball():
+    """A row that is drawn moves the answer within its ball, whoever else is drawn."""
+    problem = Problem(Squared(), N, D, RowBounds(2.0))
+    gradient = GradientQuery(problem, np.array([1e-3, 0.0, 0.0]))
+    query = SampledDifferenceQuery(GradientDifferenceQuery(gradient, np.zeros(D)), RATE)
+    half = np.sqrt(0.5) * 2
+    X, y = np.tile([half, half, 0.0], (N, 1)), np.zeros(N)
+    X[0, 1] = -half
+    rows, attained = DenseRows(X, y), 0.0
+    for others in range(4):
+        mask = np.zeros(N, dtype=bool)
+        mask[1 : 1 + others] = True
+        without = query.evaluate_under(rows, mask)
+        mask[0] = True
+        move = np.linalg.norm(query.evaluate_under(rows, mask) - without)
+        share = move / query.sensitivity(Adjacency.ZERO_OUT)
+        assert share <= 1 + 1e-11, f"moved by {share} times the bound beside {others} others"
+        attained = max(attained, share)
+    assert attained > 0.999, "more noise than is needed"
+
+
+def the_noise_is_the_multiple_of_the_bound_on_a_row():
+    problem = Problem(Squared(), N, D, RowBounds(2.0))
+    gradient = GradientQuery(problem, np.array([1e-3, 0.0, 0.0]))
+    query = SampledDifferenceQuery(GradientDifferenceQuery(gradient, np.zeros(D)), RATE)
+    for adjacency in Adjacency:
+        spend = Spend(subsampling.unsampled_price(1.7, adjacency))
+        mechanism = query.mechanism(adjacency, spend)
+        row = query.difference.radius / (RATE * N)
+        assert abs(mechanism.noise_scale / (1.7 * row) - 1) < 1e-4, "another noise"
+        assert mechanism.event("x").noise_multiplier >= 1.7
+
+
+def samples_are_drawn_anew():
+    sampled, noise = mechanism(), seeded()
+    masks = np.array([sampled.perturbation(noise) for _ in range(2000)])
+    both = (masks[1:] & masks[:-1]).mean()
+    assert abs(masks.mean() - RATE) < 0.01
+    assert abs(both - RATE**2) < 0.005, f"{both:.3f} of the rows are drawn twice running"
+
+
+def the_noise_is_that_of_the_event_whoever_is_drawn():
+    sampled, noise = mechanism(), seeded()
+
+    def draw():
+        sampled.perturbation(noise)
+        return sampled.randomize(np.zeros(10), noise)
+
+    check_noise(draw, sampled.event("x").noise_scale, repeats=2000)
+
+
+def a_sampled_release_costs_what_its_definition_says(adjacency):
+    check_one_release(Adjacency(adjacency))
+
+
+def an_epoch_that_ends_early_gives_nothing_back():
+    """How much of a reserve was used is decided by answers, so receipts hold all of it."""
+    ledger = Ledger(1.0, 1e-5, calculus=SubsampledGaussianDP(1.0, 40.0, 9))
+    facts = {"sampling_rate": 1.0, "adjacency": Adjacency.REPLACE_ONE}
+    ledger.charge(SampledGaussianEvent(query="q", sensitivity=1.0, noise_scale=40.0, **facts))
+    parts = Parts()
+    parts.add(N, ledger)
+    assert sum(event.count for event in parts.events()) == 9, "given back"
+
+
+def shared_masks():
+    kept = []
+
+    def bug(honest, self, noise):
+        kept.append(honest(self, noise) if len(kept) % 2 == 0 else kept[-1])
+        return kept[-1]
+
+    return bug
+
+
+def realised(honest, self, rows, perturbation):
+    size = max(1, perturbation.sum())
+    centre = honest(self, rows, np.zeros(N, dtype=bool))
+    return centre + (honest(self, rows, perturbation) - centre) * (RATE * N / size)
+
+
+def other_relation(honest, rate, z, count, adjacency, total, delta):
+    other = next(a for a in Adjacency if a is not adjacency)
+    return honest(rate, z, count, other, total, delta)
+
+
+def noise_of_the_realised_size(honest, self, value, noise):
+    # The latest draw is not kept, so another one stands in: its size is as random.
+    size = max(1, noise.chosen(N, RATE).sum())
+    return value + self.noise_scale * RATE * N / size * noise.normal(value.shape)
+
+
+BUGS = (
+    *(Bug(f"sampled releases priced for the other relation ({adjacency})", {"subsampling.epsilon": other_relation}, partial(a_sampled_release_costs_what_its_definition_says, adjacency), "than the definition demands", nightly=True, needs="dp_accounting") for adjacency in (REPLACE_ONE, ZERO_OUT)),
+    Bug("a sample that two steps share", {"SampledGaussian.perturbation": Anew(shared_masks)}, samples_are_drawn_anew, "drawn twice running"),
+    Bug("noise by the size of the sample that was drawn", {"SampledGaussian.randomize": noise_of_the_realised_size}, the_noise_is_that_of_the_event_whoever_is_drawn, "noise"),
+    Bug("a mean over the size of the sample that was drawn", {"SampledDifferenceQuery.evaluate_under": realised}, drawn_rows_move_within_their_ball, "times the bound"),
+    Bug("a rate forgotten in the sensitivity", {"SampledDifferenceQuery.sensitivity": lambda _, self, a: self.difference.sensitivity(a)}, drawn_rows_move_within_their_ball, "times the bound"),
+    Bug("noise for the half of the bound on a row", {"SampledDifferenceQuery.sensitivity": times(0.5)}, the_noise_is_the_multiple_of_the_bound_on_a_row, "another noise"),
+    Bug("what answers left unused of a reserve given back", {"Ledger.receipt": lambda honest, self, *, whole=False: honest(self)}, an_epoch_that_ends_early_gives_nothing_back, "given back"),
+)  # fmt: skip

@@ -1,0 +1,56 @@
+"""Sources of noise that are known beforehand, for properties and bugs."""
+
+import numpy as np
+
+from skdp.privacy.randomness import SecretNoise, SeededNoise
+
+__all__ = ["Overheard", "Prepared", "Silence", "UnitRows", "seeded"]
+
+
+def seeded(seed=0):
+    return SeededNoise(np.random.default_rng(seed))
+
+
+class Silence(SecretNoise):
+    """No noise."""
+
+    def normal(self, shape):
+        return np.zeros(shape)
+
+    gumbel = normal
+
+    def chosen(self, size, rate):
+        raise NotImplementedError
+
+
+class Prepared(Silence):
+    """Gumbel variables that give one candidate a head start."""
+
+    def __init__(self):
+        self.place, self.ahead = 0, 0.0
+
+    def gumbel(self, shape):
+        out = np.zeros(shape)
+        out[self.place] = self.ahead
+        return out
+
+
+class UnitRows(Silence):
+    """Rows of an identity matrix for normals, also across a checkpoint."""
+
+    def __init__(self, size):
+        self.rows = iter(np.eye(size))
+
+    def normal(self, shape):
+        return np.array([next(self.rows) for _ in range(shape[0])])
+
+
+class Overheard(Silence):
+    """Keeps what was drawn, as those know it who drew it."""
+
+    def __init__(self):
+        self._inner, self.drawn = seeded(), []
+
+    def normal(self, shape):
+        self.drawn.append(self._inner.normal(shape))
+        return self.drawn[-1]

@@ -1,0 +1,66 @@
+"""Bugs in private preprocessing that its queries do not show by themselves."""
+
+import numpy as np
+from examples_of_transformers import make_rows
+from planted_bugs.bug import Bug, sets
+from twin_oracle import distance
+
+from skdp.preprocessing import DPMinMaxScaler, DPStandardScaler
+from skdp.privacy import gdp
+from skdp.testing import check_seed_stays_behind, record_fit, replay_fit
+
+__all__ = ["BUGS"]
+
+# Four bytes that occur in a pickle for no other reason.
+SEED = 1_234_567_891
+
+
+def apart(scaler):
+    """Distance of the answers about neighbours in standard deviations, and the largest move."""
+    X = make_rows()
+    other = X.copy()
+    X[0], other[0] = 1e5, -1e5
+    return distance(scaler, X, other)
+
+
+def ranges_are_found_within_their_budget():
+    mu, largest = apart(DPMinMaxScaler(epsilon=20.0))
+    assert largest <= 1, "a move beyond the sensitivity"
+    assert mu <= gdp.mu(20.0, 1e-5), "further apart than promised"
+
+
+def receipts_of_scalers_cover_what_neighbours_show():
+    scaler = DPStandardScaler(epsilon=20.0)
+    mu, _ = apart(scaler)
+    charged = sum(e.count * (e.sensitivity / e.noise_scale) ** 2 for e in scaler.privacy_ledger_)
+    assert mu**2 <= charged, "more was told than was charged"
+
+
+def scalers_follow_from_answers():
+    """Recorded answers lead to the same queries, whatever the rows are."""
+    scaler = DPStandardScaler(bounds=(-1e10, 1e10), random_state=0)
+    transcript = record_fit(scaler, make_rows(), None)
+    replay_fit(scaler, 2 * make_rows(seed=5), None, transcript)
+
+
+def seeds_of_scalers_stay_behind():
+    check_seed_stays_behind(DPStandardScaler(random_state=SEED).fit(make_rows()), SEED)
+
+
+def peeks(honest, self, X, *, reset, copy=False):
+    rows = honest(self, X, reset=reset, copy=copy)
+    self.seen = (rows.min(axis=0), rows.max(axis=0))
+    return rows
+
+
+def free_ranges(honest, self, event):
+    if event.query != "column_counts":
+        honest(self, event)
+
+
+BUGS = (
+    Bug("noise for half the features", {"ColumnCountsQuery.sensitivity": lambda _, self, a: np.sqrt(self.edges.size / 2)}, ranges_are_found_within_their_budget, "beyond the sensitivity"),
+    Bug("ranges that nobody pays for", {"Ledger.charge": free_ranges}, receipts_of_scalers_cover_what_neighbours_show, "more was told than was charged"),
+    Bug("bounds of a scaler that are read off the rows", {"Transformer._checked": peeks, "DPStandardScaler._settle": sets("bounds", lambda self: self.seen)}, scalers_follow_from_answers, "another content"),
+    Bug("a seed of a scaler that travels", {"PrivateTransformer.__getstate__": lambda _, self: vars(self).copy()}, seeds_of_scalers_stay_behind, "keeps its seed"),
+)  # fmt: skip

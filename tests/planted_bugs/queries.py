@@ -1,0 +1,594 @@
+"""Bugs in queries, their sensitivities and the bounds on rows that these rest on."""
+
+import warnings
+from dataclasses import dataclass, replace
+from fractions import Fraction
+from functools import partial
+from math import inf, sqrt
+from typing import ClassVar
+
+import numpy as np
+import scipy.sparse as sp
+from examples_of_gradient_differences import Bent
+from examples_of_queries import EXAMPLES
+from planted_bugs.bug import REPLACE_ONE, TOO_FAR, ZERO_OUT, Bug, Value, after, gives, sets, times
+
+from skdp.privacy import Adjacency
+from skdp.privacy.accounting.ledger import Spend
+from skdp.privacy.mechanisms import noise_grid
+from skdp.privacy.queries.column_counts import ColumnCountsQuery
+from skdp.privacy.queries.column_moments import ColumnMomentsQuery
+from skdp.privacy.queries.gradient import GradientNormQuery, GradientQuery
+from skdp.privacy.queries.gradient_difference import GradientDifferenceQuery
+from skdp.privacy.queries.gradient_sizes import GradientAndShareQuery, GradientSizesQuery
+from skdp.privacy.queries.histogram import HistogramQuery
+from skdp.privacy.queries.moments import MomentsQuery
+from skdp.privacy.queries.normal_equations import NormalEquationsQuery
+from skdp.privacy.queries.row_means import RowMeansQuery
+from skdp.privacy.queries.selection import SelectionQuery
+from skdp.privacy.queries.slope import SlopeQuery
+from skdp.privacy.queries.stream_terms import StreamScoresQuery, StreamTerm, StreamTermQuery
+from skdp.privacy.queries.vertex import VertexQuery
+from skdp.privacy.rows.dense_rows import DenseRows
+from skdp.privacy.rows.row_blocks import Block, Limits, RawBlock
+from skdp.privacy.rows.sparse_rows import SparseRows
+from skdp.problem import Problem
+from skdp.problem.bounds import RowBounds, RowMap, TargetBounds
+from skdp.problem.column_bounds import ColumnBounds
+from skdp.problem.constraints import L1Ball
+from skdp.problem.losses import Hinge, Huber, Logistic, Loss, OneVsRest, Softmax, Squared
+from skdp.testing import check_sensitivity, row_stores
+
+__all__ = ["BUGS"]
+
+N, D = 4, 3
+TILT, SIDE = 1e-3, sqrt(0.5) * 2
+ZEROS, ONES = np.zeros(N), np.ones(N)
+ALONG, ACROSS, NOTHING = (
+    np.tile(np.eye(D)[0], (N, 1)),
+    np.tile(np.eye(D)[1], (N, 1)),
+    np.zeros((N, D)),
+)
+LOGISTIC = Problem(Logistic(), N, D, RowBounds(2.0))
+SQUARED = replace(LOGISTIC, loss=Squared())
+FAR = np.array([1e6, 0.0, 0.0])
+
+
+@dataclass(frozen=True)
+class HalvedLogistic(Loss):
+    """Claims half of the Lipschitz constant that it has."""
+
+    n_scores: ClassVar[int] = 1
+    lipschitz: ClassVar[float] = 0.5
+    smoothness: ClassVar[float] = 0.25
+    convex: ClassVar[bool] = True
+    targets: ClassVar[str] = "0 or 1"
+
+    def value(self, y, z):
+        return Logistic().value(y, z)
+
+    def derivative(self, y, z):
+        return Logistic().derivative(y, z)
+
+    def _valid(self, y):
+        return (y == 0) | (y == 1)
+
+
+@dataclass(frozen=True)
+class Flattered(Logistic):
+    """Claims to be much smoother than it is."""
+
+    smoothness = 1e-3
+
+
+@dataclass(frozen=True)
+class Mixing(Huber):
+    """Pointwise as it stands; a bug makes it mix the rows at hand."""
+
+    def derivative(self, y, z):
+        return Huber.derivative(self, y, self._at(z))
+
+    def _at(self, z):
+        return z
+
+
+@dataclass(frozen=True)
+class OwnClip(Squared):
+    """Brings a clip of its own, which clips nothing."""
+
+    def clipped_derivative(self, y, z, bound):
+        return self.derivative(y, z)
+
+
+# Cases: a query, rows with targets, and the rows with targets that take their places.
+
+
+def opposite(problem=LOGISTIC, size=3.0, clip=None):
+    """Gradients at the bound and nearly opposite."""
+    w = np.zeros(problem.shape)
+    steep = 1e4 / TILT
+    if w.ndim == 1:
+        w[0] = steep
+    else:
+        w[0, :2] = -steep, steep
+    row = size * np.array([TILT, sqrt(1 - TILT**2), 0.0])
+    other = np.tile(row * [-1, 1, 1], (N, 1))
+    return GradientQuery(problem, w, clip), np.tile(row, (N, 1)), ZEROS, other, ONES
+
+
+def opposite_norms():
+    query, *rows = opposite()
+    return GradientNormQuery(query), *rows
+
+
+def huge():
+    """Without taming, a row of 1e200 has norm inf and factor 0, but its scores are not finite."""
+    query, X, y, other, other_y = opposite()
+    return query, X, y, np.where(other == 0, 0.0, np.copysign(1e200, other)), other_y
+
+
+def rounded_up(size):
+    return opposite(size=size)
+
+
+def shares():
+    """A row that the clip leaves whole against one that it does not, with opposite gradients."""
+    query = GradientAndShareQuery(GradientQuery(SQUARED, np.zeros(D), 0.5), 1.0)
+    return query, 2 * ALONG, np.full(N, 0.25 * (1 - 1e-9)), 2 * ALONG, -ONES
+
+
+def differences(loss=Squared()):  # noqa: B008
+    """Two directions on either side of the one in which w moves."""
+    problem = replace(LOGISTIC, loss=loss)
+    query = GradientDifferenceQuery(GradientQuery(problem, np.array([1e-3, 0.0, 0.0])), np.zeros(D))
+    X, other = (np.tile([SIDE, side * SIDE, 0], (N, 1)) for side in (1, -1))
+    return query, X, ZEROS, other, ZEROS
+
+
+def differences_along():
+    query, *_ = differences()
+    return query, 2 * ALONG, ZEROS, 2 * ALONG, ZEROS
+
+
+def far_points():
+    """A step so long that derivatives are lost in the scores."""
+    rng = np.random.default_rng(2)
+    problem = Problem(Softmax(3), 4, 3, RowBounds(1.0, 0.5))
+    w, w0 = 1e18 * rng.normal(size=(2, *problem.shape))
+    X, other = rng.normal(size=(2, 4, 3))
+    y, other_y = rng.integers(0, 3, size=(2, 4)).astype(float)
+    return GradientDifferenceQuery(GradientQuery(problem, w, 1e-3), w0), X, y, other, other_y
+
+
+def mean_scores():
+    """Scores that nearly cancel, so that one row turns the sign of their mean."""
+    n = 20
+    X = np.tile([1.0, 1.0, 0.0], (n, 1))
+    X[1::2, 0], X[1, 0] = -1.0, -0.5
+    query = GradientQuery(Problem(Mixing(), n, D, RowBounds(2.0)), FAR, 0.5)
+    return query, X, np.zeros(n), np.tile([-1.0, 1.0, 0.0], (n, 1)), np.zeros(n)
+
+
+def sides(query, size=1.0):
+    """Two directions from the same side of the hyperplane of w."""
+    row = size * np.array([0.01, 1.0, 0.0])
+    return query, np.tile(row, (N, 1)), ONES, np.tile(row * [1, -1, 1], (N, 1)), ONES
+
+
+def own_clip():
+    return sides(GradientQuery(replace(SQUARED, loss=OwnClip()), FAR, 0.1))
+
+
+def heavy_class():
+    problem = replace(LOGISTIC, class_weight=(1.0, 5.0))
+    return sides(GradientQuery(problem, -FAR, 0.5))
+
+
+def tiny_rows():
+    """A bound over a norm is infinite, and so are scores."""
+    return sides(GradientQuery(SQUARED, np.array([inf, 0.0, 0.0]), 1e200), 1e-200)
+
+
+def against_the_rest():
+    """Rows on the wrong side for all classes at once."""
+    problem = Problem(OneVsRest(Hinge(), 4), N, D, RowBounds(1.0))
+    query, y = GradientQuery(problem, np.zeros((D, 4)), 0.5), np.full(N, 2)
+    return query, ALONG, y, -ALONG, y
+
+
+def shifted():
+    """Rows that a map's shift makes longer, with derivatives that the clip leaves whole."""
+    damped = RowMap(np.array([1.0, 0.5, 0.5]), None, np.array([0.0, 0.8, 0.0]), 0.5)
+    problem = Problem(Logistic(), N, D, RowBounds(1.0, row_map=damped))
+    return GradientQuery(problem, np.array([0.0, 100.0, 0.0]), None), NOTHING, ONES, ALONG, ONES
+
+
+def stretched():
+    bounds = RowBounds(1.0, row_map=RowMap(np.full(D, 5.0), None, np.zeros(D), 3.0))
+    query = GradientQuery(Problem(Logistic(), N, D, bounds), np.array([-100.0, -100.0, 0.0]), None)
+    return query, ALONG, ONES, ACROSS, ONES
+
+
+def means(bounds, X, y, other, other_y):
+    return RowMeansQuery(bounds, N, 2), X, y, other, other_y
+
+
+def one_sided_means():
+    """Rows that are opposite until negative features count as zero."""
+    return means(RowBounds(1.0, nonnegative=True), ALONG, ZEROS, -ALONG, ZEROS)
+
+
+def two_sided_means():
+    return means(RowBounds(1.0), ALONG, ZEROS, -ALONG, ZEROS)
+
+
+def turned_means():
+    """A map brings the first axis and the second to opposite sides."""
+    matrix = np.eye(D)
+    matrix[1] = -matrix[0]
+    turned = RowMap(scale=np.ones(D), matrix=matrix, shift=np.zeros(D), norm=1e-3)
+    bounds = RowBounds(1.0, row_map=turned, nonnegative=True)
+    return means(bounds, ACROSS, ZEROS, ALONG, ZEROS)
+
+
+def classes():
+    return means(RowBounds(1.0, nonnegative=True), ALONG, ZEROS, ALONG, ONES)
+
+
+def columns():
+    """Features at an end of their interval against ones within it."""
+    bounds = ColumnBounds(np.full(D, -2.0), np.full(D, 2.0))
+    ends, within_them = np.full((N, D), 2.0), np.full((N, D), -0.6)
+    return ColumnMomentsQuery(bounds, N), ends, ZEROS, within_them, ZEROS
+
+
+def vertices(entry=3.0, row_map=None):
+    """A feature that is as large as may be, up or down; a map may make it longer than the data."""
+    problem = Problem(Logistic(), 4, 2, RowBounds(1.0, row_map=row_map))
+    X = 10 * np.tile([1.0, 0.0], (4, 1))
+    return VertexQuery(problem, np.zeros(2), 0.1, entry, True), X, ZEROS, -X, ZEROS
+
+
+def stretched_vertices():
+    return vertices(row_map=RowMap(np.full(2, 10.0), None, np.zeros(2), 5.0))
+
+
+def clipped_vertices():
+    return vertices(0.2)
+
+
+def slopes():
+    problem = Problem(Logistic(), N, D, RowBounds(1.0))
+    return SlopeQuery(problem, np.zeros(D), 0.1), ALONG, ZEROS, ALONG, ONES
+
+
+def stream_terms(query=StreamTermQuery, weights=None, before=True):
+    """A term as long as may be against none."""
+    bounds = RowBounds(1.0)
+    problem = Problem(Logistic(), 1, D, bounds, constraint=L1Ball(1.0), class_weight=weights)
+    w = np.array([1e4, 0.0, 0.0])
+    term = StreamTerm(problem, w, *((-w, 5) if before else (None, 0)), 0.1)
+    return query(term), ALONG[:1], ZEROS[:1], NOTHING[:1], ZEROS[:1]
+
+
+def stream_scores():
+    return stream_terms(StreamScoresQuery)
+
+
+def weighted_terms():
+    return stream_terms(weights=(3.0, 1.0), before=False)
+
+
+def moves_within_its_sensitivity(case, adjacency=REPLACE_ONE, weights=()):
+    """Another row in place of one moves the answer by at most the sensitivity, in any row store."""
+    with np.errstate(all="ignore"), warnings.catch_warnings():
+        warnings.simplefilter("ignore", RuntimeWarning)
+        check_sensitivity(*case(), Adjacency(adjacency), *weights)
+
+
+within = partial(partial, moves_within_its_sensitivity)
+
+
+def examples_move_within_their_sensitivity(query):
+    """Those of the battery over all queries that were made to attain it."""
+    for example in EXAMPLES[query][1]:
+        example.check(Adjacency.REPLACE_ONE)
+
+
+def sensitivity_is_attained(case, adjacency=REPLACE_ONE):
+    """A sensitivity is no larger than rows can move the answer, so that no noise is wasted."""
+    assert check_sensitivity(*case(), Adjacency(adjacency)) > 0.99, "more noise than is needed"
+
+
+def norms_are_in_double_precision():
+    """The overshoot is a few parts in 10^8; whether a norm is rounded up depends on its bits."""
+    for size in (2.1, 2.3, 2.9, 3.1, 3.7, 4.3):
+        check_sensitivity(*opposite(size=size), Adjacency.ZERO_OUT)
+
+
+def bent_gradients_are_as_declared():
+    """The projection leaves differences as they are that are as smooth as the loss says."""
+    w0 = np.array([np.pi / 2, 0.0, 0.0])
+    w = w0 + np.array([1e-3, 0.0, 0.0])
+    problem, rows = replace(LOGISTIC, loss=Bent()), row_stores(2 * ALONG, ZEROS)["dense"]
+    gradients = [GradientQuery(problem, at).evaluate(rows) for at in (w, w0)]
+    found = GradientDifferenceQuery(GradientQuery(problem, w), w0).evaluate(rows)
+    np.testing.assert_allclose(found, gradients[0] - gradients[1], atol=1e-6)
+
+
+def norm_is_within_the_bound():
+    """Also where the square of a gradient's norm overflows."""
+    query = GradientNormQuery(GradientQuery(SQUARED, np.array([1e160, 0.0, 0.0]), 1e200))
+    rows = row_stores(np.random.default_rng(0).normal(size=(N, D)), ZEROS)["dense"]
+    with np.errstate(all="ignore"):
+        assert 0 < query.evaluate(rows) <= query.gradient.bound
+
+
+def shape_of_derivatives_is_that_of_scores():
+    """A column as w would mix rows; the second line of defence is that of the loss."""
+    query = object.__new__(GradientQuery)
+    for name, value in {"problem": SQUARED, "w": np.ones((D, 1)), "clip": 0.1}.items():
+        object.__setattr__(query, name, value)
+    try:
+        query.evaluate(row_stores(np.ones((N, D)), ZEROS)["dense"])
+    except ValueError as error:
+        assert "needs a derivative" in str(error), "scores were mixed"  # noqa: PT017
+    else:
+        raise AssertionError("scores were mixed")
+
+
+def margins_do_not_depend_on_other_rows():
+    """Another row in place of one, huge or not, leaves all other scores as they are, bit by bit."""
+    rng = np.random.default_rng(1)
+    X = rng.normal(size=(50, 20)) * (rng.random((50, 20)) < 0.5)
+    scores = []
+    for first in (X[0], np.full(20, 1e300), np.zeros(20), np.full(20, np.inf)):
+        X[0] = first
+        view = SparseRows(sp.csr_array(X), np.zeros(50)).bounded(RowBounds(1.0, 0.3))
+        w, seen = np.zeros(21), []
+        for j in (3, 7, 3, 20, 11):
+            w = 0.9 * w
+            w[j] += 1.0
+            with warnings.catch_warnings():
+                warnings.simplefilter("ignore", RuntimeWarning)
+                view.sum(lambda b, w=w, z=seen: z.append(b.scores_along(w, 0.9)) or np.zeros(1))
+        scores.append(np.array(seen)[:, 1:])
+    for other in scores[1:]:
+        np.testing.assert_array_equal(other, scores[0])
+
+
+def kept_columns_are_those_of_the_bounded_rows():
+    """Sums of clipped entries after scores were kept are those before, for one bound after another."""
+    rng = np.random.default_rng(0)
+    X = 5 * rng.normal(size=(40, 30)) * (rng.random((40, 30)) < 0.2)
+    fresh, kept = (
+        SparseRows(sp.csr_array(X), np.zeros(40)).bounded(RowBounds(2.0)) for _ in range(2)
+    )
+    w = np.zeros(30)
+    for j in range(3):
+        w = w.copy()
+        w[j] = 1.0
+        kept.sum(lambda block, w=w: np.atleast_1d(block.scores_along(w, 1.0).sum()))
+    r = rng.normal(size=40)
+    for bound in (0.05, 10.0, 0.2):
+        sums = [rows.sum(lambda b, c=bound: b.combine_within(r, c)) for rows in (kept, fresh)]
+        np.testing.assert_allclose(*sums, rtol=0, atol=1e-12)
+
+
+def rows_keep_their_bound_in_exact_arithmetic():
+    rng = np.random.default_rng(1)
+    V = (3 * rng.normal(size=(300, D))).astype(np.float32)
+    for i in range(300):
+        with np.errstate(over="ignore"):
+            rows = Block(RawBlock(V[i : i + 1], np.zeros(1)), RowBounds(1.0)).loaded().rows()
+        assert sum(Fraction(float(v)) ** 2 for v in rows.ravel()) <= 1 + Fraction(1, 10**14)
+
+
+def targets_keep_their_bounds():
+    block = RawBlock(np.zeros((3, 1)), np.array([-7.0, 0.5, 1e9]))
+    bounded = Block(block, RowBounds(1.0, target=TargetBounds(-1.0, 1.0)))
+    assert np.abs(bounded.y).max() <= 1, "a target beyond its bounds"
+
+
+def rounded_answers_move_within_the_sensitivity():
+    """Two answers as far apart as they can be, between points of the grid that answers lie on."""
+    n = 9_000
+    bounds = RowBounds(1.0, 0.0, TargetBounds(-1.0, 1.0))
+    query = GradientQuery(Problem(Squared(), n, D, bounds), np.ones(D), 0.3)
+    mechanism = query.mechanism(Adjacency.REPLACE_ONE, Spend(0.1))
+    exact = query.sensitivity(Adjacency.REPLACE_ONE)
+    g = noise_grid.spacing(mechanism.sensitivity, mechanism.noise_scale, D)
+    a = g * (np.arange(D) + 0.5 - 1e-3)
+    b = a + exact / np.sqrt(D)
+    b += g * np.ceil(b / g - np.rint(b / g) - 0.5 + 1e-9)
+    b = g * (np.rint(b / g) + 0.5 - 1e-3) + 2e-3 * g
+    rounded = [np.rint(v / g) * g for v in (a, b)]
+    slack = np.linalg.norm(b - a) - exact
+    assert np.linalg.norm(rounded[1] - rounded[0]) - max(0.0, slack) <= mechanism.sensitivity
+
+
+def answers_to_rows_that_overflow_are_zero(query):
+    """Differences of two infinite derivatives are no numbers, and would say that the row is there."""
+    if query is StreamScoresQuery:
+        bounds = RowBounds(1.0, target=TargetBounds(-1.0, 1.0))
+        problem = Problem(Squared(), 2, 2, bounds, constraint=L1Ball(1.0))
+        far, rows = np.full(2, 1e300), DenseRows(np.array([[1.0, 0.0], [0.0, 0.0]]), np.zeros(2))
+        term = StreamTerm(problem, far, far, 1e10, 0.5)
+    else:
+        problem = Problem(Softmax(3), 1, 4, RowBounds(1.0))
+        rows = DenseRows(np.full((1, 4), 0.5), np.zeros(1, dtype=np.intp))
+        term = StreamTerm(problem, np.full(problem.shape, 1.7e308), None, 0, 0.5)
+    with np.errstate(all="ignore"):
+        assert not query(term).evaluate(rows).any()
+
+
+# Bugs.
+
+
+def skipped_for(sparse):
+    def bug(honest, self, values):
+        return values if sp.issparse(self._X) == sparse else honest(self, values)
+
+    return bug
+
+
+def single_precision(sparse):
+    def bug(honest, self):
+        if sp.issparse(self.X) != sparse or self.X.dtype != np.float32:
+            return honest(self)
+        X = self.X.toarray() if sparse else self.X
+        return np.sqrt(np.einsum("ij,ij->i", X, X)).astype(np.float64)
+
+    return bug
+
+
+def intercept_outside(self, raw, bounds):
+    self.norms = np.minimum(raw.norms, bounds.data_norm)
+    self.limits = Limits(self.norms)
+
+
+def weight_outside(honest, self, block, z):
+    weight = np.take(self.problem.class_weight, block.y.astype(np.intp))
+    slope = self.problem.loss.clipped_derivative(block.y, z, self.bound / block.norms)
+    return block.combine(slope * weight)
+
+
+def any_clip(honest, self, block, z):
+    loss = self.problem.loss
+    return block.combine(loss.clipped_derivative(block.y, z, self.bound / block.norms))
+
+
+def infinite_limit(honest, self, block, z):
+    limit = self.bound / block.norms
+    r = Loss.clipped_derivative(self.problem.loss, block.y, z, limit)
+    return np.nan_to_num(block.combine(r))
+
+
+def by_class(honest, self, y, z, bound):
+    return np.clip(self.derivative(y, z), -np.asarray(bound)[:, None], bound[:, None])
+
+
+def first_class_missing(honest, self, y, z, bound):
+    d = self.derivative(y, z)
+    norms = np.sqrt(np.einsum("ij,ij->i", d[:, 1:], d[:, 1:]))
+    return d * np.minimum(1, bound / np.maximum(norms, 1e-300))[:, None]
+
+
+def lossy(honest, a, t, smoothness, kind):
+    a -= kind[0] * smoothness * t
+    length, most = np.linalg.norm(a, axis=1), kind[1] * smoothness * np.linalg.norm(t, axis=1)
+    a *= np.minimum(1.0, most / length * (1 - 2.0**-52))[:, None]
+    a += kind[0] * smoothness * t
+
+
+def without_map(honest, self, adjacency):
+    bounds = replace(self.problem.bounds, row_map=None)
+    return honest(replace(self, problem=replace(self.problem, bounds=bounds)), adjacency)
+
+
+def bounds_before_weighting(honest, self, block):
+    limit = self.clip * self.problem.row_norm / block.norms
+    loss = self.problem.loss
+    r = (self.index + 1) * loss.clipped_derivative(block.y, block.scores(self.w), limit)
+    r -= self.index * loss.clipped_derivative(block.y, block.scores(self.before), limit)
+    return r
+
+
+def centred_scores(honest, self, w, shrunk):
+    z = honest(self, w, shrunk)
+    return z + 2.0**-40 * z.mean()
+
+
+crafted = partial(partial, examples_move_within_their_sensitivity)
+FINITE = {"stream_terms._clipped": lambda honest, d, limit: np.nan_to_num(d, posinf=0, neginf=0)}
+WITH_INTERCEPT = partial(opposite, replace(LOGISTIC, bounds=RowBounds(2.0, 2.0)), clip=0.5)
+WITH_WEIGHTS = partial(opposite, replace(LOGISTIC, class_weight=(3.0, 3.0)), clip=0.5)
+
+
+def of_loss(loss, clip=0.5):
+    return partial(opposite, replace(LOGISTIC, loss=loss), clip=clip)
+
+
+CLIPPED = "Loss.clipped_derivative"
+UNCLIPPED = {CLIPPED: lambda _, self, y, z, bound: self.derivative(y, z)}
+BUGS = (
+    # Sensitivities.
+    Bug("sums without the factor of two", {"Adjacency.of_sum": lambda _, self, b: b}, within(opposite), TOO_FAR),
+    Bug("counts without the root of two", {"Adjacency.of_histogram": gives(1.0)}, crafted(HistogramQuery), TOO_FAR),
+    Bug("gradient norms of half their sensitivity", {"GradientNormQuery.sensitivity": times(0.5)}, within(opposite_norms), TOO_FAR),
+    Bug("a mean over one row too many", {"GradientQuery.sensitivity": times(N / (N + 1))}, within(opposite), TOO_FAR),
+    Bug("labels priced as if a row were in one count only", {"HistogramQuery.sensitivity": gives(1.0)}, crafted(HistogramQuery), TOO_FAR),
+    Bug("moments priced as if a row could only vanish", {"MomentsQuery.sensitivity": times(sqrt(0.5))}, crafted(MomentsQuery), TOO_FAR),
+    Bug("sizes of gradients without the root of two", {"GradientSizesQuery.sensitivity": gives(1.0)}, crafted(GradientSizesQuery), TOO_FAR),
+    Bug("a share that is not counted beside its gradient", {"GradientAndShareQuery.sensitivity": lambda _, self, a: self.gradient.sensitivity(a)}, within(shares), TOO_FAR),
+    Bug("sums by class without the root of two", {"RowMeansQuery.sensitivity": lambda _, self, a: self.bounds.row_norm / N}, within(classes), TOO_FAR),
+    Bug("column moments without the factor of two", {"ColumnMomentsQuery.sensitivity": times(0.5)}, crafted(ColumnMomentsQuery), TOO_FAR),
+    Bug("features that share one sensitivity", {"ColumnMomentsQuery.sensitivity": times(sqrt(1 / 3))}, crafted(ColumnMomentsQuery), TOO_FAR),
+    Bug("squares of columns of too much weight", {"column_moments._WEIGHT": Value(2.0)}, within(columns), TOO_FAR),
+    Bug("a second edge of a column that is not counted", {"ColumnCountsQuery.sensitivity": times(sqrt(0.5))}, crafted(ColumnCountsQuery), TOO_FAR),
+    Bug("normal equations without their targets", {"NormalEquationsQuery.sensitivity": lambda _, self, a: sqrt(2.0) * self.bounds.row_norm**2 / self.n_samples}, crafted(NormalEquationsQuery), TOO_FAR),
+    Bug("a mean of two parts in the normal equations", {"NormalEquationsQuery.sensitivity": lambda _, self, a: self.bounds.row_norm**2 * sqrt(2 + 4 * self.balance) / self.n_samples}, crafted(NormalEquationsQuery), TOO_FAR),
+    Bug("vertices priced without the factor of two", {"VertexQuery.sensitivity": times(0.5)}, within(clipped_vertices), TOO_FAR),
+    Bug("vertices priced by the norm of the data before a map", {"VertexQuery.sensitivity": without_map}, within(stretched_vertices), TOO_FAR),
+    Bug("selections priced for half their range", {"SelectionQuery.sensitivity": times(0.5)}, crafted(SelectionQuery), TOO_FAR),
+    Bug("vertices priced twice", {"VertexQuery.sensitivity": times(2.0)}, partial(sensitivity_is_attained, stretched_vertices), "more noise"),
+    Bug("one-sided rows priced as two-sided ones", {"RowMeansQuery.one_sided": Value(False)}, partial(sensitivity_is_attained, lambda: means(RowBounds(1.0, nonnegative=True), ALONG, ZEROS, ACROSS, ZEROS)), "more noise"),
+    Bug("two-sided rows priced as one-sided ones", {"RowMeansQuery.one_sided": Value(True)}, within(two_sided_means), TOO_FAR),
+    Bug("a map that turns signs taken for one-sided", {"RowMeansQuery.one_sided": Value(True)}, within(turned_means), TOO_FAR),
+    # Differences of gradients.
+    Bug("a difference of half its radius", {"GradientDifferenceQuery.sensitivity": times(0.5)}, within(differences), TOO_FAR),
+    Bug("a difference whose public centre is forgotten", {"GradientDifferenceQuery._ball": lambda honest, self: (0.0, honest(self)[1])}, within(differences_along, ZERO_OUT), TOO_FAR),
+    Bug("a distance from another point than the origin of the difference", {"GradientDifferenceQuery.sensitivity": times(0.1)}, within(differences), TOO_FAR),
+    Bug("no factor of two for a loss that is not convex", {"GradientDifferenceQuery._kind": Value((0.5, 0.5))}, bent_gradients_are_as_declared),
+    Bug("a difference of gradients without its projection", {"gradient_difference._project": gives(None)}, within(partial(differences, Flattered())), TOO_FAR),
+    Bug("projections in units of the centre", {"gradient_difference._project": lossy}, within(far_points), TOO_FAR),
+    # Bounds on rows.
+    Bug("dense rows that are not clipped", {"Block._scaled": skipped_for(False)}, within(opposite), TOO_FAR),
+    Bug("sparse rows that are not clipped", {"Block._scaled": skipped_for(True)}, within(opposite), TOO_FAR),
+    Bug("rows that are clipped in their scores alone", {"Block.combine": lambda _, self, r: self._X.T @ r}, within(opposite), TOO_FAR),
+    Bug("an intercept outside the bound on rows", {"Block.__init__": after(intercept_outside)}, within(WITH_INTERCEPT), TOO_FAR),
+    Bug("norms of dense float32 rows in single precision", {"RawBlock.norms": single_precision(False)}, norms_are_in_double_precision, f"({TOO_FAR}).*dense, single"),
+    Bug("norms of sparse float32 rows in single precision", {"RawBlock.norms": single_precision(True)}, norms_are_in_double_precision, f"({TOO_FAR}).*csr, single"),
+    Bug("duplicate entries of sparse rows that are not added up", {"sparse_rows._canonical": lambda _, X: X}, within(opposite), "entries in parts"),
+    Bug("norms that overflow", {"row_blocks._tamed": lambda _, X, huge, limit: X}, within(huge), TOO_FAR),
+    Bug("products of rows in single precision", {"row_blocks._in_double": lambda _, X: X}, rows_keep_their_bound_in_exact_arithmetic),
+    Bug("targets that are not brought to their bounds", {"Block.__init__": sets("y", lambda self, raw, bounds: raw.y)}, targets_keep_their_bounds),
+    Bug("a clip that is forgotten after a change of coordinates", {"MappedBlock.__init__": sets("_factor", lambda self, raw, bounds: None)}, crafted(MomentsQuery), TOO_FAR),
+    Bug("a clip that is skipped for mapped sparse rows", {"MappedBlock.__init__": sets("_factor", lambda self, raw, bounds: None if sp.issparse(raw.X) else self._factor)}, within(shifted, ZERO_OUT), TOO_FAR),
+    Bug("a shift that is forgotten in norms", {"mapped.sparse_lengths": lambda honest, block, m: honest(block, replace(m, shift=np.zeros(D)))}, within(shifted, ZERO_OUT), TOO_FAR),
+    Bug("a scale that is forgotten in norms", {"mapped.sparse_lengths": lambda honest, block, m: honest(block, replace(m, scale=np.full(D, 1e-3)))}, within(stretched), TOO_FAR),
+    Bug("negative features that stay in one-sided rows", {"row_blocks._without_negatives": lambda _, X: X}, within(one_sided_means), TOO_FAR),
+    Bug("scores that depend on the size of other rows", {"Block.scores_along": centred_scores}, margins_do_not_depend_on_other_rows),
+    Bug("columns that were clipped to an earlier bound", {"Walk.combine_within": lambda honest, self, r, bound: honest(self, r, bound if self._clipped is None else self._clipped[0])}, kept_columns_are_those_of_the_bounded_rows),
+    Bug("kept columns of rows that are not bounded", {"Walk.scores": lambda honest, self, X, factor, w, shrunk: honest(self, X, None, w, shrunk)}, kept_columns_are_those_of_the_bounded_rows),
+    Bug("column values that are not clipped", {"column_moments.np.clip": lambda _, values, *args, **options: values}, crafted(ColumnMomentsQuery), TOO_FAR),
+    Bug("entries that are not clipped for vertices", {"Block.combine_within": lambda honest, self, r, bound: honest(self, r, np.inf)}, within(clipped_vertices), TOO_FAR),
+    Bug("entries that are not clipped for selections", {"Block.combine_within": lambda honest, self, r, bound: honest(self, r, np.inf)}, crafted(SelectionQuery), TOO_FAR),
+    # Clips of derivatives.
+    *(
+        Bug(f"derivatives of {type(loss).__name__} without their clip", UNCLIPPED, within(of_loss(loss)), TOO_FAR)
+        for loss in (Logistic(), Softmax(3), Squared())
+    ),
+    Bug("a wrong Lipschitz constant that is trusted", UNCLIPPED, within(of_loss(HalvedLogistic(), None)), TOO_FAR),
+    Bug("derivatives that are not clipped from below", {CLIPPED: lambda honest, self, y, z, b: np.minimum(self.derivative(y, z), b)}, within(of_loss(Squared())), TOO_FAR),
+    Bug("each class clipped by itself", {CLIPPED: by_class}, within(against_the_rest), TOO_FAR),
+    Bug("a class that is missing from the joint clip", {CLIPPED: first_class_missing}, within(against_the_rest), TOO_FAR),
+    Bug("a class weight outside the clip", {"GradientQuery.of_block": weight_outside}, within(WITH_WEIGHTS), TOO_FAR),
+    Bug("a heavier class that is not counted in the clip", {"GradientQuery.of_block": weight_outside}, within(heavy_class), TOO_FAR),
+    Bug("a loss that mixes rows", {"Mixing._at": lambda _, self, z: np.full_like(z, z.mean())}, within(mean_scores), TOO_FAR),
+    Bug("a clip that a loss brings itself", {"GradientQuery.of_block": any_clip}, within(own_clip), TOO_FAR),
+    Bug("infinite derivatives within an infinite bound", {"GradientQuery.of_block": infinite_limit}, within(tiny_rows), TOO_FAR),
+    Bug("a norm whose square overflows", {"GradientNormQuery.evaluate": lambda _, self, rows: np.asarray(np.linalg.norm(self.gradient.evaluate(rows)))}, norm_is_within_the_bound),
+    Bug("derivatives of another shape than scores", {"Loss._checked": lambda _, self, d, z: d}, shape_of_derivatives_is_that_of_scores, "mixed"),
+    Bug("slopes that are not clipped", {CLIPPED: lambda honest, self, y, z, b: honest(self, y, z, np.inf)}, within(slopes), TOO_FAR),
+    Bug("vertices from derivatives with twice their bound", {"VertexQuery._of_block": lambda honest, self, block: honest(replace(self, clip=2 * self.clip), block)}, within(clipped_vertices), TOO_FAR),
+    Bug("residuals of selections that are not clipped", {"SelectionQuery._of_block": lambda _, self, block: block.combine_within(block.y - block.scores(self.w), 0.5)}, crafted(SelectionQuery), TOO_FAR),
+    Bug("terms of a stream without their bound", FINITE, within(stream_terms), TOO_FAR),
+    Bug("a bound on gradients before a stream weighs them", FINITE | {"StreamTerm.derivatives": bounds_before_weighting}, within(stream_terms), TOO_FAR),
+    Bug("scores of a stream that are bounded before they are weighed", FINITE | {"StreamTerm.derivatives": bounds_before_weighting, "stream_terms.np.clip": lambda _, d, low, high: d}, within(stream_scores), TOO_FAR),
+    Bug("class weights of a stream after the bound", {"StreamTerm.weighted": lambda _, self, block, r: 3.0 * r}, within(weighted_terms), TOO_FAR),
+    Bug("derivatives in a stream that are no numbers", {"stream_terms._clipped": lambda _, d, limit: d}, partial(answers_to_rows_that_overflow_are_zero, StreamTermQuery)),
+    Bug("scores in a stream that are no numbers", {"stream_terms.np.copyto": gives(None)}, partial(answers_to_rows_that_overflow_are_zero, StreamScoresQuery)),
+    # Rounding.
+    Bug("a sensitivity without the margin for rounding", {"queries.inflated": lambda _, sensitivity, rounding: sensitivity}, rounded_answers_move_within_the_sensitivity),
+)  # fmt: skip

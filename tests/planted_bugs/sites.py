@@ -1,0 +1,445 @@
+"""Bugs in sites: their noise, accounts and messages, their rows on workers, and dask collections."""
+
+from collections import Counter
+from contextlib import contextmanager
+from dataclasses import replace
+from functools import partial
+from itertools import count, pairwise
+from math import sqrt
+
+import numpy as np
+import pytest
+from planted_bugs.bug import Bug, Value, gives, sets
+from planted_bugs.noise import Overheard, Silence, seeded
+from tasks_for_solvers import TASKS
+
+from skdp import DPLinearRegression
+from skdp.exceptions import BudgetExceededError
+from skdp.privacy import Adjacency
+from skdp.privacy.accounting.ledger import Ledger, Spend
+from skdp.privacy.mechanisms.site_noise import SiteNoise, Trust
+from skdp.privacy.queries.gradient import GradientQuery
+from skdp.privacy.queries.site_gradients import SiteRequest
+from skdp.privacy.rows import Chunks
+from skdp.privacy.rows.chunked import ChunkedRows
+from skdp.privacy.rows.dense_rows import DenseRows
+from skdp.privacy.rows.partition import Refusal
+from skdp.privacy.rows.row_blocks import RawBlock
+from skdp.privacy.rows.site_rows import SiteChunks, SiteRows
+from skdp.problem import Problem
+from skdp.problem.bounds import RowBounds, TargetBounds
+from skdp.problem.losses import Logistic
+from skdp.problem.sites import Sites
+from skdp.solvers import DDA
+from skdp.testing import RecordingOracle, Transcript
+
+__all__ = ["BUGS"]
+
+LABELS = tuple("abcdef")
+RING = np.sort(np.column_stack([np.arange(6), np.roll(np.arange(6), -1)]), axis=1)
+EDGES = {"ring": RING, "pairs": np.column_stack(np.triu_indices(6, 1)), "": None}
+SENSITIVITY, DRAWS = 0.3, 20_000
+
+
+def made(source, colluders=0, edges=""):
+    trust = Trust(source, colluders, 3.0)
+    return SiteNoise.calibrated(LABELS, EDGES[edges], trust, SENSITIVITY, Spend(0.04), np.ones(6))
+
+
+def price_for(mechanism, curious):
+    """What the worst honest site really pays, against who knows all secrets of some sites.
+
+    Measured on many rounds: what the curious know is subtracted from the messages, and the rest is
+    the noise that hides a move of one message.
+    """
+    noise = Overheard()
+    messages = mechanism.randomize(np.zeros((6, DRAWS)), noise)
+    if mechanism.trust.summed:
+        own = noise.drawn[0]
+        hidden = messages - mechanism.own_noise_scales[0] * own[curious].sum(axis=0)
+        return SENSITIVITY**2 / hidden.var()
+    if mechanism.trust.source == "pairwise":
+        scale = mechanism.trust.ratio * mechanism.own_noise_scales[0]
+        for (i, j), mask in zip(mechanism.edges.tolist(), noise.drawn[1], strict=True):
+            if i in curious or j in curious:
+                messages[i] -= scale * mask
+                messages[j] += scale * mask
+    honest = np.setdiff1d(np.arange(6), curious)
+    inverse = np.linalg.inv(np.cov(messages[honest]))
+    return SENSITIVITY**2 * inverse.diagonal().max()
+
+
+def sites_pay_for_what_their_messages_tell(source, colluders=0, edges=""):
+    """No site pays less than what its messages tell the adversary that is named."""
+    mechanism = made(source, colluders, edges)
+    charged = [(e.sensitivity / e.noise_scale) ** 2 for e in mechanism.event("q")]
+    true = max(price_for(mechanism, list(range(k, k + colluders))) for k in range(6 - colluders))
+    # The variance of 20,000 draws is known to 1 %.
+    assert min(charged) >= 0.95 * true, f"charged {min(charged):.3g} for {true:.3g}"
+
+
+def sites_draw_noise_of_their_own():
+    messages = made("local").randomize(np.zeros((6, DRAWS)), Overheard())
+    off = np.corrcoef(messages)[~np.eye(6, dtype=bool)]
+    assert np.abs(off).max() < 0.05, "noise is shared between sites"
+
+
+def masks_cancel(edges):
+    """The sum of the messages of those that are left has the noise of those that are left."""
+    mechanism = made("pairwise", 1, edges)
+    messages = mechanism.randomize(np.zeros((6, DRAWS)), Overheard())
+    own = sqrt(6) * mechanism.own_noise_scales[0]
+    assert messages.sum(axis=0).std() < 1.05 * own, "a mask is left in the sum"
+
+
+def exposure_of_unnamed_pairs_is_that_of_all_pairs():
+    """Own noise of pairs is the same whether they are listed or meant."""
+    found = [made("pairwise", 2, edges).own_noise_scales for edges in ("", "pairs")]
+    np.testing.assert_allclose(*found, rtol=1e-9)
+
+
+def each_site_is_charged_for_each_round(**options):
+    """Within its budget, in every round in which its rows were asked."""
+    task, ledger, transcript = TASKS["logistic"], Ledger(1.0, 1e-5), Transcript()
+    noise = seeded()
+    oracle = RecordingOracle(task.rows(), ledger, Adjacency.REPLACE_ONE, noise, transcript)
+    try:
+        DDA(**options).solve(
+            task.problem, oracle.for_problem(task.problem), np.random.default_rng(0)
+        )
+    except BudgetExceededError as refusal:
+        raise AssertionError("the plan of a run does not fit its budget") from refusal
+    asked, paid, spent = Counter(), Counter(), Counter()
+    for _, public, _, _ in transcript.entries:
+        asked.update(public[0].tolist())
+    for event in ledger.receipt():
+        paid[event.part.label] += event.count
+        spent[event.part.label] += event.count * (event.sensitivity / event.noise_scale) ** 2
+    assert paid == asked, "a site was asked without being charged"
+    assert max(spent.values()) <= ledger.limit
+    assert ledger.total >= max(spent.values()) * (1 - 1e-12), "the fullest account does not count"
+
+
+# Sites on workers.
+
+ROUNDS, AMOUNT = 150, 1e-5
+
+
+class Unlimited(Ledger):
+    def __init__(self, epsilon, delta):
+        super().__init__(float("inf"), delta)
+
+
+def asker(direct, ledger, amount=AMOUNT):
+    """An oracle and a query to all sites."""
+    from skdp.privacy.sites.remote_oracle import RemoteOracle
+
+    found = direct.opened()
+    problem = Problem(Logistic(), found.n_samples, 3, RowBounds(2.0, 2.0), sites=found.sites)
+    oracle = RemoteOracle(found, ledger, Adjacency.REPLACE_ONE).for_problem(problem)
+    weights = np.stack([[0.5, -0.2, 0.1, 0.3]] * 3)
+    public = {
+        "spend": Spend(amount),
+        "shares": np.ones(3),
+        "clip": None,
+        "trust": ("local", 0, 3.0),
+    }
+    return lambda: oracle.site_gradients(found.sites, np.arange(3), weights, **public)
+
+
+def what_leaves_a_site_is_noisy():
+    """Vectors that leave a site have noise at least as large as it has to be."""
+    from sites_on_workers import SIZES, D, Direct, exact
+
+    from skdp.privacy.sites import site
+
+    sources = count()
+    with pytest.MonkeyPatch.context() as patch:
+        if site.SystemNoise is not Silence:
+            patch.setattr(site, "SystemNoise", lambda: seeded(next(sources)))
+        direct = Direct()
+        ask = asker(direct, Ledger(1.0, 1e-5))
+        published = np.array([ask() for _ in range(ROUNDS)])
+    left = np.array(direct.left[3:]).reshape(ROUNDS, 3, D + 1)
+    for i, label in enumerate(SIZES):
+        # Of the mean gradient of the site, whose rows have norms up to sqrt(8).
+        least = 2 * sqrt(8) / SIZES[label] / sqrt(AMOUNT)
+        noise = (left[:, i] - exact(label, np.array([0.5, -0.2, 0.1, 0.3]))) / least
+        assert np.std(noise) > 1 - 6 / sqrt(2 * noise.size), "too little noise leaves a site"
+        # And what is made of it is the site's share of the mean of all rows.
+        share = 3 * SIZES[label] / sum(SIZES.values())
+        np.testing.assert_allclose(published[:, i], share * left[:, i], rtol=1e-12)
+
+
+def a_repeated_round_is_answered_alike():
+    """To the bit, and charged once; a round of the same number and other content is refused."""
+    from sites_on_workers import Direct
+
+    direct = Direct()
+    ask = asker(direct, Ledger(1.0, 1e-5))
+    requests, answered = [], direct.asked
+
+    def keeping(method, arguments, numbers=None):
+        requests.extend(arguments)
+        return answered(method, arguments, numbers)
+
+    direct.asked = keeping
+    ask()
+    for site, (request,), first in zip(direct.sites, requests, direct.left[3:], strict=True):
+        spent = site.receipt()
+        np.testing.assert_array_equal(site.answered(request), first)
+        assert site.receipt() == spent
+        other = request._replace(w=request.w + 1)
+        assert isinstance(site.answered(other), Refusal), "another query is taken for a retry"
+
+
+def sites_refuse_beyond_their_budget():
+    from sites_on_workers import Direct
+
+    ask = asker(Direct(), Ledger(1e6, 1e-5), Ledger(1.0, 1e-5).limit / 4)
+    for _ in range(4):
+        ask()
+    with pytest.raises(BudgetExceededError):
+        ask()
+
+
+def lost_rounds_are_charged():
+    from sites_on_workers import Direct
+
+    direct, ledger = Direct(), Ledger(1.0, 1e-5)
+    ask = asker(direct, ledger)
+    ask()
+
+    def lost(*args):
+        raise RuntimeError("lost")
+
+    direct.asked = lost
+    with pytest.raises(RuntimeError, match="lost"):
+        ask()
+    assert [event.count for event in ledger.receipt()] == [2, 2, 2]
+
+
+def refusals_of_sites_quote_no_row():
+    from sites_on_workers import Direct
+
+    def failing(label):
+        raise ValueError("row 123456.789")
+
+    with pytest.raises(RuntimeError) as failed:
+        Direct(of=failing).opened()
+    assert "123456" not in str(failed.value)
+
+
+# Rows in several pieces.
+
+SIZE = 12
+
+
+def blocks_are_summed_over_the_rows_that_are_marked():
+    X, y = np.full((SIZE, 1), 0.5), np.arange(float(SIZE))
+    pieces = [(X[i:j], y[i:j]) for i, j in pairwise([0, 3, 7, SIZE])]
+    rows = ChunkedRows(Chunks(pieces), lambda targets: targets).bounded(RowBounds(1.0))
+    marked = np.arange(SIZE) % 5 == 1
+
+    def seen(block):
+        return np.isin(np.arange(SIZE), block.y).astype(float)
+
+    np.testing.assert_array_equal(rows.sum(seen, marked), marked)
+
+
+def sites_see_the_positions_of_their_rows(kind):
+    """In the order of the sites, whether rows lie together, in chunks, or a site by itself."""
+    sizes = {"single": [2**17, 2**17], "bunch": [5, 3, 4], "chunks": [5, 3, 4]}[kind]
+    sites = Sites(tuple(range(len(sizes))), np.array(sizes))
+    n = sites.n_samples
+    cuts = range(0, n + 1, 4) if kind == "chunks" else [0, n]
+    raw = [RawBlock(np.ones((j - i, 1)), np.arange(i, j) * 1.0) for i, j in pairwise(cuts)]
+    if kind == "chunks":
+        sums = SiteChunks(lambda: raw, RowBounds(1.0), sites)
+    else:
+        sums = SiteRows(raw, RowBounds(1.0), sites)
+
+    def kernel(block, z, positions):
+        return (block.y == positions).astype(float)
+
+    found = sums.sums(np.arange(len(sizes)), np.ones((len(sizes), 1)), kernel)
+    np.testing.assert_array_equal(found[:, 0], sizes)
+
+
+def sites_add_up_with_their_weights():
+    """Messages of two sites in any order are the gradient of all rows."""
+
+    rng = np.random.default_rng(0)
+    X, weights, w = rng.normal(size=(60, 3)) / 2, rng.uniform(size=60), np.array([2.0, -1.0, 0.5])
+    rows = DenseRows(X, (X[:, 0] > 0).astype(float), weights)
+    sites = Sites(("a", "b"), np.array([20, 40]), rng.permutation(60))
+    problem = Problem(Logistic(), 60, 3, RowBounds(2.0))
+    request = SiteRequest(problem, sites, np.arange(2), np.stack([w, w]), 0.3)
+    exact = GradientQuery(problem, w, 0.3).evaluate(rows)
+    np.testing.assert_allclose(request.messages(rows).mean(axis=0), exact, atol=1e-12)
+
+
+# Dask collections.
+
+
+@contextmanager
+def one_thread():
+    import dask
+
+    with dask.config.set(scheduler="synchronous"):
+        yield
+
+
+def collections_sum_as_rows_in_memory_do(changed=None):
+    """Sums over all rows and over some; from the fourth pass on, rows may be others."""
+    from dask_examples import cut, data
+
+    from skdp.privacy.rows.dask_rows import DaskRows
+
+    bounds = RowBounds(2.0, 1.0, TargetBounds(-1.0, 1.0))
+    X, y = data()
+    chunks, targets = cut(X, y)
+    reads = []
+
+    def changing(block):
+        reads.append(None)
+        return block if len(reads) <= 12 else changed * block
+
+    if changed is not None:
+        chunks = chunks.map_blocks(changing, dtype=float, meta=np.empty((0, 0)))
+    marked = np.random.default_rng(1).random(len(X)) < 0.3
+    memory = DenseRows(X, y).bounded(bounds)
+    try:
+        with one_thread():
+            bounded = DaskRows(chunks, targets, np.asarray).bounded(bounds)
+            for these in (None, marked, None):
+                found, exact = (
+                    rows.sum(lambda block: block.combine(block.y.copy()), these)
+                    for rows in (bounded, memory)
+                )
+                np.testing.assert_allclose(found, exact, rtol=1e-10, atol=1e-10)
+    except ValueError as refusal:
+        # That they have changed is noticed, and said.
+        if changed is None or "the same rows at each pass" not in str(refusal):
+            raise
+
+
+def seeds_stay_where_they_are(seed=3141592653):
+    from dask_examples import cut, data
+
+    from skdp.privacy.rows import dask_rows
+
+    sent, packed = [], dask_rows.packed
+    with pytest.MonkeyPatch.context() as patch, one_thread():
+        patch.setattr(dask_rows, "packed", lambda content: sent.append(packed(content)) or sent[-1])
+        model = DPLinearRegression(
+            random_state=seed, data_norm=3.0, target_bounds=(-5, 5), solver="gd"
+        )
+        model.fit(*cut(*data()))
+    assert sent
+    bodies = [body for pieces in sent for _, body in pieces]
+    assert not any(seed.to_bytes(4, "little") in body for body in bodies), "a seed was sent"
+
+
+# Bugs.
+
+
+def with_own(factor):
+    def bug(honest, cls, labels, edges, trust, *rest):
+        true = honest(cls, labels, edges, trust, *rest)
+        return replace(true, own_noise_scales=true.own_noise_scales * factor(trust))
+
+    return bug
+
+
+def left_mask(honest, self, shape, noise):
+    more = np.vstack([self.edges, [[0, 6]]])
+    grown = replace(self, edges=more, labels=(*LABELS, "g"))
+    return honest(grown, (7, *shape[1:]), noise)[:6]
+
+
+def noise_on_arrival(honest, self, request, amounts):
+    exact = honest(self, request, amounts)
+    least = request.sensitivity(Adjacency.REPLACE_ONE) / sqrt(AMOUNT)
+    return exact + least * np.random.default_rng().standard_normal(exact.shape)
+
+
+def redrawn(honest, self, request):
+    self._latest = None
+    return honest(self, request)
+
+
+def charged_late(honest, self, query, spend):
+    mechanism = query.mechanism(self._adjacency, spend)
+    answer = self._rows.messages(query.request, spend.amount * query.shares)
+    self._ledger.charge(mechanism.event(query.name))
+    return answer
+
+
+def of_the_first_block(honest, kernel, marked):
+    return lambda block: kernel(block.taken(np.flatnonzero(marked[: block.y.size])))
+
+
+def with_the_estimator(honest, self, y):
+    """Encoders once were methods of the estimator, which took it along."""
+    return partial(_encoded, self.get_params(), honest(self, y))
+
+
+def _encoded(parameters, encode, y):
+    return encode(y)
+
+
+def forgets_shadows(honest, self, blocks):
+    self_norms = np.concatenate([block.norms for block in blocks])
+    return bool(np.all(np.abs(self_norms - self.norms) <= 1e-9 * self.norms))
+
+
+PRICE = sites_pay_for_what_their_messages_tell
+ROUND = each_site_is_charged_for_each_round
+CHARGED = "charged"
+LOOSE = {
+    "partition.bounded_block": lambda honest, raw, bounds: honest(
+        raw, RowBounds(1e9, bounds.intercept_value, bounds.target)
+    )
+}
+BUGS = (
+    # Noise.
+    *(Bug(f"a tenth of the noise of sites ({source})", {"SiteNoise.randomize": lambda honest, self, v, noise: honest(self, v, noise) / 10}, partial(PRICE, source, 0, edges), CHARGED) for source, edges in (("pairwise", "ring"), ("secure_sum", ""))),
+    *(Bug(f"masks that count colluders as honest ({edges})", {"site_noise.exposure": lambda honest, n, pairs, ratio, colluders: honest(n, pairs, ratio, 0)}, partial(PRICE, "pairwise", 2, edges), CHARGED) for edges in ("pairs",)),
+    Bug("masks that count a colluder as honest (ring)", {"site_noise.exposure": lambda honest, n, pairs, ratio, colluders: honest(n, pairs, ratio, 0)}, partial(PRICE, "pairwise", 1, "ring"), CHARGED),
+    Bug("masks of all pairs that count colluders as honest", {"site_noise.exposure_of_all_pairs": lambda honest, n, ratio: honest(6, ratio)}, exposure_of_unnamed_pairs_is_that_of_all_pairs),
+    Bug("noise of colluders counted on", {"SiteNoise.calibrated": with_own(lambda trust: sqrt((6 - trust.colluders) / 6))}, partial(PRICE, "secure_sum", 2), CHARGED),
+    Bug("the noise of one curator split among sites that publish", {"SiteNoise.randomize": lambda _, self, v, noise: v + self.noise_scales[0] / sqrt(6) * noise.normal(v.shape)}, partial(PRICE, "local"), CHARGED),
+    Bug("half the noise in the final model", {"SiteNoise.calibrated": with_own(lambda trust: 0.5)}, partial(PRICE, "final_model"), CHARGED),
+    Bug("noise shared between sites", {"SiteNoise.randomize": lambda _, self, v, noise: v + self.noise_scales[:, None] * noise.normal(v.shape[1:])}, sites_draw_noise_of_their_own, "shared between sites"),
+    *(Bug(f"a mask of a dropped site that is left ({edges})", {"SiteNoise.masks": left_mask}, partial(masks_cancel, edges), "a mask is left") for edges in ("ring", "pairs")),
+    Bug("amplification written on the receipt", {"SiteNoise.event": lambda honest, self, query: tuple(replace(e, sensitivity=0.3 * e.sensitivity) for e in honest(self, query))}, partial(PRICE, "local"), CHARGED),
+    # Accounts.
+    Bug("a charge missing for one site", {"SiteNoise.event": lambda honest, self, query: honest(self, query)[:-1]}, ROUND, "without being charged"),
+    Bug("a charge missing for one active site", {"SiteNoise.event": lambda honest, self, query: honest(self, query)[:-1]}, partial(ROUND, activation=0.3), "without being charged", nightly=True),
+    Bug("a charge missing for one masked site", {"SiteNoise.event": lambda honest, self, query: honest(self, query)[:-1]}, partial(ROUND, noise="pairwise", dropout=0.2), "without being charged", nightly=True),
+    Bug("a total that forgets sites", {"Ledger.total": lambda honest, self: honest(self) - self._sites.total}, ROUND, "does not count"),
+    Bug("amplification claimed for activation that everyone sees", {"Run.__init__": sets("_counts", lambda self, *args: np.maximum(1, np.round(self._counts * self._participation)).astype(int))}, partial(ROUND, activation=0.3), "does not fit"),
+    # Workers.
+    Bug("noise that is added where messages arrive", {"RemoteRows.messages": noise_on_arrival, "site.SystemNoise": Value(Silence)}, what_leaves_a_site_is_noisy, needs="cloudpickle"),
+    Bug("noise for all rows in place of those of the site", {"Site._opened": sets("_n_samples", lambda self, *args: 3 * self._n_samples)}, what_leaves_a_site_is_noisy, "too little noise", needs="cloudpickle"),
+    Bug("messages that are not brought to shares", {"RemoteRows.messages": lambda honest, self, *args: honest(self, *args) / (3 * self.sites.sizes[:, None] / self.n_samples)}, what_leaves_a_site_is_noisy, needs="cloudpickle"),
+    Bug("a retry that redraws noise", {"Site._answered": redrawn}, a_repeated_round_is_answered_alike, needs="cloudpickle"),
+    Bug("a retry that is told by its number alone", {"Request.digest": lambda _, self: str(self.number).encode()}, a_repeated_round_is_answered_alike, "taken for a retry", needs="cloudpickle"),
+    Bug("a site beyond its budget", {"site.Ledger": Value(Unlimited), "Site.opened": lambda _, self, *args: self._opened(args[0], args[1], 1, 1e-5, args[4])}, sites_refuse_beyond_their_budget, "DID NOT RAISE", needs="cloudpickle"),
+    Bug("a charge after the answers of sites", {"RemoteOracle._release": charged_late}, lost_rounds_are_charged, needs="cloudpickle"),
+    Bug("errors of sites that quote rows", {"site._failure": lambda _, error, what: Refusal(RuntimeError, str(error))}, refusals_of_sites_quote_no_row, needs="cloudpickle"),
+    # Rows in several pieces.
+    Bug("blocks that share the public randomness of the first", {"rows_base.over_marked": of_the_first_block}, blocks_are_summed_over_the_rows_that_are_marked),
+    Bug("sites in chunks that share the public randomness of the first", {"site_rows.SiteChunks.__init__": sets("_positions", lambda self, *args: np.resize(self._positions[:4], self._positions.size))}, partial(sites_see_the_positions_of_their_rows, "chunks")),
+    Bug("small sites that share the public randomness of the first", {"site_rows._Bunch.__init__": sets("_positions", lambda self, *args: self._positions % 5)}, partial(sites_see_the_positions_of_their_rows, "bunch")),
+    Bug("sites that share the public randomness of the first", {"site_rows._Single.__init__": lambda honest, self, first, start, block: honest(self, first, 0, block)}, partial(sites_see_the_positions_of_their_rows, "single")),
+    Bug("sites that leave weights behind", {"SiteBlock.of": lambda _, cls, block: cls(block.y, block.norms)}, sites_add_up_with_their_weights),
+    # Dask.
+    Bug("marks of other rows", {"partition.over_marked": lambda honest, kernel, marked: honest(kernel, np.roll(marked, 1))}, collections_sum_as_rows_in_memory_do, needs="dask"),
+    Bug("a partition that is left out", {"partition.added": lambda honest, parts: honest(parts[:-1])}, collections_sum_as_rows_in_memory_do, needs="dask"),
+    Bug("rows of partitions that are not bounded", LOOSE, collections_sum_as_rows_in_memory_do, needs="dask"),
+    Bug("a pass over other rows", {"OpenedPartition._are_mine": gives(True)}, partial(collections_sum_as_rows_in_memory_do, 3.0), needs="dask"),
+    Bug("factors of earlier rows used for rows of the same norm", {"OpenedPartition._are_mine": forgets_shadows}, partial(collections_sum_as_rows_in_memory_do, -1.0), needs="dask"),
+    Bug("seeds that are sent to workers", {"PrivateLinearRegressor._prepare_targets": with_the_estimator}, seeds_stay_where_they_are, "a seed was sent", nightly=True, needs="dask"),
+)  # fmt: skip

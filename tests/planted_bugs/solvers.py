@@ -1,0 +1,301 @@
+"""Bugs in solvers, one-shot releases and preconditioning."""
+
+from dataclasses import replace
+from functools import partial
+from math import exp, log1p
+
+import numpy as np
+from divergence_of_minimisers import asked, cells, delta
+from planted_bugs.bug import Bug, gives
+from planted_bugs.noise import seeded
+from sklearn.linear_model import LogisticRegression, Ridge
+
+from skdp import BudgetExceededError, DPLinearRegression, DPLogisticRegression, DPSVMClassifier
+from skdp.privacy import Adjacency
+from skdp.privacy.accounting import perturbation
+from skdp.privacy.accounting.calculus import PerturbedGaussianDP, ZeroConcentratedDP
+from skdp.privacy.accounting.ledger import Budget, Ledger, Spend
+from skdp.privacy.mechanisms.random_slope import ObjectivePerturbation
+from skdp.privacy.oracle import PrivateOracle
+from skdp.privacy.queries import perturbed_minimum
+from skdp.privacy.queries.perturbed_minimum import PerturbedMinimumQuery
+from skdp.privacy.rows.dense_rows import DenseRows
+from skdp.problem import Problem
+from skdp.problem.bounds import RowBounds
+from skdp.problem.constraints import L1Ball, L2Ball
+from skdp.problem.losses import HuberisedHinge, Logistic, Loss
+from skdp.problem.mirror_maps import Entropy
+from skdp.problem.penalties import ElasticNet
+from skdp.solvers import GD, AccMD, AdaptiveGD, FrankWolfe
+from skdp.testing import RecordingOracle, Transcript, check_noise, exact_fit
+
+__all__ = ["BUGS"]
+
+N, D = 50, 6
+X = np.random.default_rng(0).normal(size=(N, D)) / 5
+Y = (X[:, 0] > 0).astype(float)
+BALL = Problem(Logistic(), N, D, RowBounds(1.0), constraint=L2Ball(2.0))
+CLAIM = "further apart than claimed"
+
+
+def oracle_for(problem, rows, noise, ledger):
+    return PrivateOracle(rows, ledger, Adjacency.REPLACE_ONE, noise).for_problem(problem)
+
+
+# Objective perturbation: two data sets' minimisers, by numerical integration.
+
+
+def minimisers_are_as_close_as_claimed(loss, mu, epsilon, clip=None, strength=0.0):
+    """One row gives way to another with the opposite gradient."""
+    data, other = ([1.0], [0]), ([1.0], [1])
+    query, mechanism = asked(loss, 1, mu, clip=clip, strength=strength)
+    p, q = cells(query, mechanism.noise_scale, data, other)
+    found = max(delta(p, q, epsilon), delta(q, p, epsilon))
+    claimed = exp(perturbation.log_delta(mu, epsilon))
+    assert found <= claimed * (1 + 1e-6), f"{found} is {CLAIM}: {claimed}"
+
+
+SATURATED = partial(
+    minimisers_are_as_close_as_claimed, HuberisedHinge(0.5), 1.0, 3.0, strength=40.0
+)
+CLIPPED = partial(
+    minimisers_are_as_close_as_claimed, Logistic(), 1.0, 3.0, clip=0.25, strength=20.0
+)
+# A corner so sharp, and noise so flat, that the Jacobian alone gives the row away.
+CORNERED = partial(minimisers_are_as_close_as_claimed, HuberisedHinge(0.01), 0.1, 0.5, strength=1.0)
+
+
+def jacobians_fit_their_spend():
+    largest = perturbed_minimum.largest_jacobian(Spend(0.01))
+    assert largest <= perturbation.KAPPA * 0.1, "the Jacobian is too large for its spend"
+
+
+def a_jacobian_beyond_its_allowance_costs_more():
+    query, mechanism = asked(HuberisedHinge(0.01), 1, 0.1, strength=1.0)
+    assert query.jacobian == log1p(query.curvature / query.strength)
+    event = mechanism.event("q")
+    dear = type(event)(**{**vars(event), "jacobian": 4.0})
+    assert PerturbedGaussianDP().cost(dear) >= (4 / perturbation.KAPPA) ** 2, "a free Jacobian"
+
+
+def answers_are_minimisers_for_the_noise_that_was_charged():
+    problem = Problem(HuberisedHinge(), 4, 2, RowBounds(1.0))
+    rows = DenseRows(np.eye(4)[:, :2], np.array([0.0, 1.0, 1.0, 0.0]))
+    noise, spend, out = seeded(4), Spend(0.25), []
+    for _ in range(200):
+        ledger = Ledger(10.0, 1e-5, calculus=PerturbedGaussianDP())
+        answer = oracle_for(problem, rows, noise, ledger).perturbed_minimum(spend=spend)
+        query = PerturbedMinimumQuery.planned(problem, None, 0.0, Adjacency.REPLACE_ONE, spend)
+        out.append(query.slope_at(rows, answer) / ledger.receipt()[0].noise_scale)
+    check_noise(lambda: np.array(out), 1.0)
+
+
+def computed_minimisers_are_published_with_noise():
+    mechanism = ObjectivePerturbation((500,), 1.0, 2.0, 0.1, 1e-3, 0.25)
+    noise, value = seeded(5), np.linspace(0, 1, 500)
+    check_noise(lambda: mechanism.randomize(value, noise) - value, 0.25, repeats=4)
+
+
+def minimisers_are_found_to_their_tolerance():
+    rng = np.random.default_rng(6)
+    problem = Problem(HuberisedHinge(0.01), 200, 3, RowBounds(1.0))
+    query = PerturbedMinimumQuery.planned(problem, None, 0.0, Adjacency.REPLACE_ONE, Spend(9.0))
+    rows = DenseRows(rng.normal(size=(200, 3)), rng.integers(0, 2, 200) * 1.0)
+    off = np.linalg.norm(query.slope_at(rows, query.evaluate(rows)))
+    assert off <= query.tolerance, "the minimiser was not found"
+
+
+def a_ledger_takes_one_perturbation():
+    problem, rows = (
+        Problem(Logistic(), 4, 2, RowBounds(1.0)),
+        DenseRows(np.eye(4)[:, :2], np.zeros(4)),
+    )
+    oracle = oracle_for(problem, rows, seeded(7), Ledger(1.0, 1e-5, calculus=PerturbedGaussianDP()))
+    half = oracle.budget.fraction(0.5)
+    oracle.perturbed_minimum(spend=half.whole())
+    try:
+        oracle.perturbed_minimum(spend=half.whole())
+    except BudgetExceededError:
+        return
+    raise AssertionError("a ledger took two perturbations")
+
+
+# Descent.
+
+
+def answers_depend_on_the_noise():
+    """Other noise, another answer, in every entry."""
+    found = [
+        AccMD(steps=1)
+        .solve(BALL, oracle_for(BALL, DenseRows(X, Y), seeded(s), Ledger(1.0, 1e-5)), None)
+        .w
+        for s in (0, 1)
+    ]
+    assert not np.any(found[0] == found[1]), "the answer does not depend on the noise"
+
+
+def the_budget_is_met():
+    ledger = Ledger(1.0, 1e-5)
+    oracle = oracle_for(BALL, DenseRows(X, Y), seeded(), ledger)
+    AdaptiveGD(steps=20).solve(BALL, oracle, None)
+    assert ledger.total >= (1 - 1e-9) * ledger.limit, "part of the budget was not used"
+
+
+def mirror_maps_lead_back():
+    mirror, w = Entropy(2.0, signed=True), np.array([0.5, -0.2, 0.0])
+    assert np.allclose(mirror.primal(mirror.dual(w)), w), "the way back misses the point"
+
+
+def frank_wolfe_pays_for_every_choice_and_learns_an_index():
+    """Each answer is on the receipt, the whole budget is used, and scores stay secret."""
+    rng = np.random.default_rng(0)
+    problem = Problem(Logistic(), 200, 3, RowBounds(1.0, 0.3), constraint=L1Ball(2.0))
+    ledger, transcript = Ledger(1.0, 1e-5, calculus=ZeroConcentratedDP()), Transcript()
+    rows = DenseRows(rng.normal(size=(200, 3)), rng.integers(0, 2, 200).astype(float))
+    oracle = RecordingOracle(rows, ledger, Adjacency.REPLACE_ONE, seeded(1), transcript)
+    solver = FrankWolfe(steps=7, noise="gumbel")
+    solution = solver.solve(problem, oracle.for_problem(problem), rng)
+    names = [name for name, *_ in transcript.entries]
+    assert names == ["slope", "vertex"] * solution.n_iter
+    assert all(
+        a.shape == (1,) and a.dtype.kind == "i"
+        for n, _, _, a in transcript.entries
+        if n == "vertex"
+    ), "scores are published"
+    charged = [event.query for event in ledger.receipt() for _ in range(event.count)]
+    assert sorted(charged) == sorted(names), "an answer is not charged"
+    assert abs(ledger.total / ledger.limit - 1) < 1e-9
+
+
+# Optima.
+
+
+def svm_minimises_its_objective():
+    """C times the sum of losses plus half the squared norm has slope zero at the solution."""
+    rng = np.random.default_rng(0)
+    X = rng.normal(size=(80, 2))
+    y = (X[:, 0] + rng.normal(size=80) > 0).astype(int)
+    model = DPSVMClassifier(
+        C=0.2,
+        classes=[0, 1],
+        data_norm=4.0,
+        precondition=None,
+        fit_intercept=False,
+        loss="huberised_hinge",
+        solver=GD(steps=800, total_step_size=8000.0, clip=1.0, momentum=0.9, average=0.05),
+    )
+    exact_fit(model, X, y)
+    d = HuberisedHinge().derivative(y, X @ model.coef_[0])
+    assert np.abs(model.coef_[0] + 0.2 * X.T @ d).max() < 1e-3
+
+
+def weighted_ridge_is_that_of_scikit_learn():
+    rng = np.random.default_rng(0)
+    X, weights = rng.normal(size=(60, 3)) / 2, rng.uniform(size=60)
+    y, norm = X @ [1.0, -2.0, 0.5], float(np.linalg.norm(X, axis=1).max())
+    precise = GD(steps=500, total_step_size=3000.0, clip=10.0, momentum=0.9, average=0.05)
+    bounds = {"data_norm": norm, "target_bounds": (-4.0, 4.0), "max_weight": 2.0}
+    model = DPLinearRegression(1e4, alpha=1.0, solver=precise, **bounds)
+    exact_fit(model, X, y, sample_weight=2 * weights)
+    best = Ridge(alpha=1.0).fit(X, y, 2 * weights)
+    np.testing.assert_allclose(model.coef_, best.coef_, atol=1e-3)
+
+
+def clipping_does_not_undo_class_weights():
+    """At so large an epsilon a clipped weighted fit comes close to the one without privacy."""
+    rng = np.random.default_rng(0)
+    X = rng.uniform(-1, 1, size=(4000, 2))
+    y = (rng.random(4000) < 1 / (1 + np.exp(0.8 - 1.5 * X[:, 0]))).astype(int)
+    weights = {0: 1, 1: 5}
+    exact = LogisticRegression(class_weight=weights).fit(X, y).predict(X).mean()
+    model = DPLogisticRegression(
+        epsilon=1e3,
+        delta=1e-5,
+        data_norm=np.sqrt(2),
+        classes=[0, 1],
+        class_weight=weights,
+        solver=GD(steps=200, total_step_size=3000.0, clip=0.1),
+        precondition=None,
+    )
+    assert abs(model.fit(X, y).predict(X).mean() - exact) < 0.1
+
+
+def no_accident_of_a_row_is_told():
+    """A row of zeros among huge ones, where all that numpy could complain about is an exception."""
+    rng = np.random.default_rng(0)
+    X, y = 1e99 * rng.normal(size=(60, 3)), rng.integers(0, 2, 60).astype(float)
+    X[3] = 0.0
+    model = DPLinearRegression(
+        epsilon=1e3,
+        delta=1e-5,
+        data_norm=1e100,
+        target_bounds=(0, 1),
+        fit_intercept=False,
+        solver=GD(steps=2, clip=1e100),
+    )
+    try:
+        with np.errstate(all="raise"):
+            model.fit(X, y)
+    except FloatingPointError as error:
+        raise AssertionError("an accident of a row was told") from error
+
+
+# Bugs.
+
+
+def printed(honest, self, problem, oracle, rng):
+    # y from the exact gradient; z, from the noisy one, is not part of the answer at T = 1.
+    honest(self, problem, oracle, rng)
+    exact = X.T @ Logistic().derivative(Y, X @ problem.start()) / N
+    return type("Found", (), {"w": problem.project(problem.start() - 4 * exact)})
+
+
+def charged_first_only(honest, self, event):
+    if event.query != "vertex" or not any(e.query == "vertex" for e in self._events):
+        honest(self, event)
+
+
+def with_score(honest, self, value, noise):
+    index = honest(self, value, noise)
+    return np.append(index, value[index])
+
+
+def told_accidents(honest, self, query, spend):
+    mechanism = query.mechanism(self._adjacency, spend)
+    self._ledger.charge(mechanism.event(query.name))
+    return mechanism.randomize(query.evaluate(self._rows), self._noise)
+
+
+def weakened(honest, self, block, z):
+    weight = np.take(self.problem.class_weight, block.y.astype(int))
+    limit = self.bound / (block.norms * weight)
+    r = Loss.clipped_derivative(self.problem.loss, block.y, z, limit)
+    return block.combine(r * weight)
+
+
+BUGS = (
+    # Objective perturbation.
+    Bug("a perturbation for one row in place of two", {"PerturbedMinimumQuery.sensitivity": lambda _, self, a: self.gradient.bound}, SATURATED, CLAIM, nightly=True),
+    Bug("a forgotten Jacobian", {"PerturbedMinimumQuery.curvature": gives(0.0)}, CORNERED, CLAIM),
+    Bug("a curvature of the clipped loss that is too small", {"PerturbedMinimumQuery.curvature": lambda _, self: 1e-3 * self.problem.loss.smoothness}, CORNERED, CLAIM, nightly=True),
+    Bug("a perturbed derivative that is not clipped", {"Loss.clipped_derivative": lambda honest, self, y, z, bound: honest(self, y, z, 1.0)}, CLIPPED, CLAIM, nightly=True),
+    Bug("a Jacobian that its spend does not allow", {"perturbed_minimum.largest_jacobian": gives(10.0)}, jacobians_fit_their_spend, "too large"),
+    Bug("a Jacobian beyond its allowance for nothing", {"PerturbedGaussianDP._cost_of_other": gives(0.01)}, a_jacobian_beyond_its_allowance_costs_more, "a free Jacobian"),
+    Bug("half the noise on the slope", {"ObjectivePerturbation.perturbation": lambda honest, self, noise: 0.5 * honest(self, noise)}, answers_are_minimisers_for_the_noise_that_was_charged, "noise"),
+    Bug("a minimiser without a random slope", {"PrivateOracle._evaluate": lambda _, self, query, mechanism: query.evaluate(self._rows)}, answers_are_minimisers_for_the_noise_that_was_charged, "noise"),
+    Bug("a computed minimiser without noise", {"ObjectivePerturbation.randomize": lambda _, self, value, noise: value}, computed_minimisers_are_published_with_noise, "noise"),
+    Bug("a minimiser that is given up", {"perturbed_minimum.minimize": lambda _, f, start, tolerance: start - f.gradient(start) / f.smoothness}, minimisers_are_found_to_their_tolerance, "not found"),
+    Bug("a second perturbation from one ledger", {"Ledger._check_shares": gives(None)}, a_ledger_takes_one_perturbation, "took two"),
+    # Descent.
+    Bug("an exact gradient as the paper prints it", {"AccMD.solve": printed}, answers_depend_on_the_noise, "does not depend on the noise"),
+    Bug("a part of the budget that is left unused", {"Oracle.budget": lambda honest, self: Budget(0.5 * honest(self).amount)}, the_budget_is_met, "not used"),
+    Bug("a mirror map without its normaliser", {"Entropy._normaliser": lambda _, u: 2.0 * u.size}, mirror_maps_lead_back, "misses the point"),
+    Bug("a step of Frank-Wolfe that is not charged", {"Ledger.charge": charged_first_only}, frank_wolfe_pays_for_every_choice_and_learns_an_index, "not charged"),
+    Bug("scores that are published with a choice", {"GumbelMechanism.randomize": with_score}, frank_wolfe_pays_for_every_choice_and_learns_an_index, "published"),
+    # Optima.
+    Bug("a penalty by another number than that of rows", {"svm.ElasticNet": lambda _, alpha, ratio: ElasticNet(2 * alpha, ratio)}, svm_minimises_its_objective),
+    Bug("a penalty that is not divided by the bound on weights", {"FittedInParts._stated": lambda _, self, n, bounds, *, sparse, weighted: replace(self._problem(n, bounds), sparse=sparse)}, weighted_ridge_is_that_of_scikit_learn),
+    Bug("weights that a query forgets", {"GradientQuery.weighted": lambda _, self, block, r: r}, weighted_ridge_is_that_of_scikit_learn),
+    Bug("class weights that are undone by the clip", {"GradientQuery.of_block": weakened}, clipping_does_not_undo_class_weights),
+    Bug("numerical accidents of rows that are told", {"PrivateOracle._release": told_accidents}, no_accident_of_a_row_is_told, "was told"),
+)  # fmt: skip

@@ -1,0 +1,57 @@
+"""Every planted bug is caught by its property, which holds without the bug."""
+
+from functools import cache, partial
+
+import pytest
+from planted_bugs.bug import NOTICED
+from planted_bugs.catalogue import CATALOGUE
+
+ROWS = [(subject, bug) for subject, bugs in CATALOGUE.items() for bug in bugs]
+
+
+@cache
+def _holds(function, args, options):
+    partial(function, *args, **dict(options))()
+
+
+def holds(check):
+    """Runs a property once, however many bugs it has to catch."""
+    if isinstance(check, partial):
+        _holds(check.func, check.args, tuple(check.keywords.items()))
+    else:
+        _holds(check, (), ())
+
+
+# Properties are about other things than what models warn of here.
+@pytest.mark.filterwarnings(
+    "ignore::skdp.SeededNoiseWarning",
+    "ignore:.*again:skdp.PrivacyLeakWarning",
+    "ignore:.*fork.*:DeprecationWarning",
+    "ignore:.*compares scores whose noise:UserWarning",
+    "ignore:DPContextualBandit:UserWarning",
+)
+@pytest.mark.parametrize(
+    "bug",
+    [
+        pytest.param(
+            bug, id=f"{subject}: {bug.what}", marks=pytest.mark.nightly if bug.nightly else ()
+        )
+        for subject, bug in ROWS
+    ],
+)
+def test_bug_is_caught(bug):
+    if bug.needs:
+        pytest.importorskip(bug.needs)
+    holds(bug.caught_by)
+    with bug.planted(), pytest.raises(NOTICED, match=bug.match or None):
+        bug.caught_by()
+
+
+def test_what_is_broken_is_said_once():
+    names = [bug.what for _, bug in ROWS]
+    assert len(set(names)) == len(names)
+
+
+@pytest.mark.parametrize("subject", CATALOGUE)
+def test_every_subject_has_bugs_in_the_default_run(subject):
+    assert any(not bug.nightly for bug in CATALOGUE[subject])
