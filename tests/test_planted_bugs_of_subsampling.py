@@ -1,18 +1,20 @@
 """Bugs planted in sampled queries and their accounting: a check catches each."""
 
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 
 import numpy as np
 import pytest
 from definition_of_a_sampled_release import check_one_release
 
-from skdp.privacy.accounting import subsampling
-from skdp.privacy.accounting.ledger import Spend
+from skdp.exceptions import BudgetExceededError
+from skdp.privacy.accounting import gdp, subsampling
+from skdp.privacy.accounting.calculus import SubsampledGaussianDP
+from skdp.privacy.accounting.ledger import Ledger, Spend
 from skdp.privacy.adjacency import Adjacency
 from skdp.privacy.mechanisms.sampled_gaussian import SampledGaussian
 from skdp.privacy.queries.gradient import GradientQuery
 from skdp.privacy.queries.gradient_difference import GradientDifferenceQuery
-from skdp.privacy.queries.sampled_difference import SampledDifferenceQuery
+from skdp.privacy.queries.sampled_gradient import SampledGradientQuery
 from skdp.privacy.randomness import SeededNoise
 from skdp.privacy.rows.dense_rows import DenseRows
 from skdp.problem.bounds import RowBounds
@@ -27,7 +29,7 @@ def request():
     problem = Problem(Squared(), N, D, RowBounds(2.0))
     w0 = np.zeros(D)
     gradient = GradientQuery(problem, np.array([1e-3, 0.0, 0.0]))
-    return SampledDifferenceQuery(GradientDifferenceQuery(gradient, w0), RATE)
+    return SampledGradientQuery(GradientDifferenceQuery(gradient, w0), RATE)
 
 
 def mechanism(kind=SampledGaussian):
@@ -87,8 +89,8 @@ def test_zero_out_used_for_replace_one_is_caught(monkeypatch, adjacency):
     other = next(a for a in Adjacency if a is not adjacency)
     true = subsampling.epsilon
 
-    def bug(rate, z, count, adjacency, total, delta):
-        return true(rate, z, count, other, total, delta)
+    def bug(sampled, total, delta):
+        return true(tuple(replace(s, adjacency=other) for s in sampled), total, delta)
 
     monkeypatch.setattr(subsampling, "epsilon", bug)
     with pytest.raises(AssertionError, match="than the definition demands"):
@@ -129,7 +131,7 @@ def test_noise_from_the_realised_batch_size_is_caught():
 
 
 def test_a_realised_denominator_is_caught():
-    class Realised(SampledDifferenceQuery):
+    class Realised(SampledGradientQuery):
         def evaluate_under(self, rows, perturbation):
             size = max(1, perturbation.sum())
             centre = super().evaluate_under(rows, np.zeros(N, dtype=bool))
@@ -138,14 +140,14 @@ def test_a_realised_denominator_is_caught():
 
     true = request()
     with pytest.raises(AssertionError, match="times the bound"):
-        check_drawn(Realised(true.difference, true.sampling_rate))
+        check_drawn(Realised(true.full, true.sampling_rate))
 
 
 def test_a_rate_forgotten_in_the_sensitivity_is_caught(monkeypatch):
     def bug(self, adjacency):
-        return self.difference.sensitivity(adjacency)
+        return self.full.sensitivity(adjacency)
 
-    monkeypatch.setattr(SampledDifferenceQuery, "sensitivity", bug)
+    monkeypatch.setattr(SampledGradientQuery, "sensitivity", bug)
     with pytest.raises(AssertionError, match="times the bound"):
         check_drawn(request())
 
@@ -154,8 +156,51 @@ def test_the_noise_is_the_constant_multiple_of_the_bound_on_a_row():
     query = request()
     for adjacency in Adjacency:
         z = 1.7
-        price = subsampling.unsampled_price(z, adjacency)
+        price = (adjacency.of_sum(1.0) / z) ** 2
         noise = query.mechanism(adjacency, Spend(price)).noise_scale
-        row = query.difference.radius / (RATE * N)
+        row = query.full.radius / (RATE * N)
         assert noise == pytest.approx(z * row, rel=1e-4)
         assert query.mechanism(adjacency, Spend(price)).event("x").noise_multiplier >= z
+
+
+LEVELS = SubsampledGaussianDP(0.1, ((8.0, 2), (5.0, 2)))
+
+
+def check_levels():
+    """Of each level of noise no more is accepted than was reserved of it."""
+    ledger = Ledger(2.0, 1e-5, calculus=LEVELS)
+    low = SampledGaussian(N, 0.1, 2.0, 5.0, Adjacency.REPLACE_ONE).event("x")
+    for _ in range(2):
+        ledger.charge(low)
+    with pytest.raises(BudgetExceededError):
+        ledger.charge(low)
+
+
+def test_levels_of_noise_counted_together_are_caught(monkeypatch):
+    check_levels()
+
+    def bug(self, event):
+        return (5.0, 4)
+
+    monkeypatch.setattr(SubsampledGaussianDP, "reserved", bug)
+    with pytest.raises(pytest.fail.Exception, match="DID NOT RAISE"):
+        check_levels()
+
+
+def check_room():
+    """What is planned is within the budget, whatever else is spent."""
+    block = SubsampledGaussianDP.planned(0.2, [1.0, 4.0] * 5, 0.5, 1.0, 1e-5, Adjacency.REPLACE_ONE)
+    half = 0.5 * gdp.mu(1.0, 1e-5) ** 2
+    assert subsampling.epsilon(block.sampled, half, 1e-5) <= 1.0 + 1e-9, "over the budget"
+
+
+def test_a_schedule_priced_by_its_last_step_is_caught(monkeypatch):
+    check_room()
+    true = subsampling.noise_unit
+
+    def bug(rate, shape, *budget):
+        return true(rate, ((max(z for z, _ in shape), sum(n for _, n in shape)),), *budget)
+
+    monkeypatch.setattr(subsampling, "noise_unit", bug)
+    with pytest.raises(AssertionError, match="over the budget"):
+        check_room()
