@@ -103,8 +103,8 @@ ACCOUNTS = (
     bug(
         "minibatches priced for rows that vanish",
         "privacy/accounting/subsampling.py",
-        "            NeighboringRelation.REPLACE_ONE\n            if",
-        "            NeighboringRelation.ADD_OR_REMOVE_ONE\n            if",
+        "            relations.REPLACE_ONE\n            if",
+        "            relations.ADD_OR_REMOVE_ONE\n            if",
         "privacy/test_subsampling.py",
         "test_planted_bugs_of_subsampling.py",
     ),

@@ -103,7 +103,7 @@ _LEAST_DELTA = 1e-10
 # Spacing of losses for a single release with a total of epsilon = 1. What it rounds off adds up as
 # variances do, so that it shrinks with the root of the number of releases; by factors of two, so
 # that distributions are found again.
-_GRID, _OF_PAIRS = 1e-2, 1e-2
+_GRID, _OF_PAIRS = 1e-2, 5e-3
 # So many losses are in memory at most, of a normal that is cut off at so many standard deviations.
 _MOST_LOSSES, _TAILS = 2e7, 10.0
 _PRECISION = 2e-4
@@ -333,7 +333,7 @@ def _grid(epsilon: float, sampled: _Sampled) -> float:
     for z in {s.noise_multiplier for s in sampled}:
         least = max(least, 2.0 ** ceil(log2((1 / z + 2 * _TAILS) / z / _MOST_LOSSES)))
     count = sum(s.count for s in sampled) or 1
-    return max(2.0 ** floor(log2(_GRID * epsilon / sqrt(count))), least)
+    return max(_GRID * 2.0 ** floor(log2(epsilon / sqrt(count))), least)
 
 
 def _excess(losses: Any, epsilon: float, delta: float) -> float:
