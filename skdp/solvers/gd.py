@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from dataclasses import dataclass, replace
+from dataclasses import dataclass
 from math import sqrt
 from numbers import Integral, Real
 from typing import TYPE_CHECKING, Any, ClassVar
@@ -181,7 +181,7 @@ class GD(Solver):
             spends = tuple(oracle.budget.split(self._shares(rule)))
         else:
             block = oracle.reserved
-            rule = replace(self, steps=len(block.spends))._rule(problem, block.mu)
+            rule = self._rule(problem, block.mu, len(block.spends))
             spends = block.spends
         descent = Descent(problem, rule, self.average)
         # Long rows in other coordinates need not be shortened: their gradients are.
@@ -191,13 +191,15 @@ class GD(Solver):
             descent.move(ask(descent.w, spend=spend, clip=descent.clip))
         return Solution(descent.mean(), n_iter=rule.steps)
 
-    def _rule(self, problem: Problem, mu: float) -> DescentRule:
+    def _rule(self, problem: Problem, mu: float, steps: int | None = None) -> DescentRule:
         given = {
             name: value
             for name in ("steps", "total_step_size", "clip", "momentum")
             if (value := getattr(self, name)) is not None
         }
-        if not isinstance(self.schedule, str):
+        if steps is not None:
+            given["steps"] = steps
+        elif not isinstance(self.schedule, str):
             given["steps"] = len(self.schedule)
         return descent_rule(problem, mu, **given)
 
