@@ -166,7 +166,7 @@ def test_a_ledger_takes_the_block_and_no_more():
     with pytest.raises(BudgetExceededError, match=r"reserved 20 times .* 21 times. Nothing was"):
         ledger.charge(sampled(BLOCK))
     assert (ledger.receipt(), ledger.total) == before
-    ledger.charge(gaussian(0.4 * ledger.limit))
+    ledger.charge(gaussian(0.3999999 * ledger.limit))
     with pytest.raises(BudgetExceededError):
         ledger.charge(gaussian(0.01 * ledger.limit))
     assert 0.999 < ledger.spent().epsilon <= 1.0
