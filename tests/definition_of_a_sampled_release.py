@@ -7,6 +7,7 @@ import pytest
 from scipy.stats import norm
 
 from skdp.privacy.accounting import subsampling
+from skdp.privacy.accounting.subsampling import SampledReleases
 from skdp.privacy.adjacency import Adjacency
 
 
@@ -18,7 +19,7 @@ def check_one_release(adjacency):
     step = x[1] - x[0]
     ends = [(1, -1)] if adjacency is Adjacency.REPLACE_ONE else [(1, None), (None, 1)]
     for delta in (1e-3, 1e-2):
-        reported = subsampling.epsilon(rate, z, 1, adjacency, 0.0, delta)
+        reported = subsampling.epsilon((SampledReleases(rate, z, 1, adjacency),), 0.0, delta)
         exact = 0.0
         for pair in ends:
             p, q = (

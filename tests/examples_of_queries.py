@@ -13,9 +13,9 @@ from examples_of_columns import EXAMPLES as COLUMNS
 from examples_of_gradient_differences import EXAMPLES as DIFFERENCES
 from examples_of_one_shots import EXAMPLES as ONE_SHOTS
 from examples_of_row_means import EXAMPLES as ROW_MEANS
-from examples_of_sampled_differences import EXAMPLES as SAMPLED_DIFFERENCES
+from examples_of_sampled_gradients import examples_from as samples_from
 from examples_of_selections import EXAMPLES as SELECTIONS
-from examples_of_sites import examples_from
+from examples_of_sites import examples_from as sites_from
 from examples_of_stream_terms import EXAMPLES as STREAM_TERMS
 from examples_of_vertices import EXAMPLES as VERTICES
 from examples_of_weights import EXAMPLES as WEIGHTS
@@ -212,9 +212,9 @@ EXAMPLES = {
     **DIFFERENCES,
     **ONE_SHOTS,
     **ROW_MEANS,
-    **SAMPLED_DIFFERENCES,
+    **samples_from(random_gradients(5), crafted_gradients()),
     **SELECTIONS,
-    **examples_from(random_gradients(4), crafted_gradients()),
+    **sites_from(random_gradients(4), crafted_gradients()),
     **STREAM_TERMS,
     **VERTICES,
     **WEIGHTS,

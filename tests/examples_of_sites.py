@@ -8,41 +8,23 @@ from example_of_a_query import Example
 from skdp.privacy.adjacency import Adjacency
 from skdp.privacy.mechanisms.site_noise import Trust
 from skdp.privacy.queries.site_gradients import (
-    SampledSiteGradientsQuery,
     SiteGradientsQuery,
     SiteRequest,
 )
 from skdp.problem.sites import Sites
 from skdp.testing import check_sensitivity, row_stores
 
-RATE = 0.25
-
-
-@dataclass(frozen=True)
-class AllDrawn:
-    """The query with every row drawn, as if that were its answer."""
-
-    query: SampledSiteGradientsQuery
-
-    @property
-    def name(self):
-        return self.query.name
-
-    def sensitivity(self, adjacency):
-        return self.query.sensitivity(adjacency)
-
-    def evaluate(self, rows):
-        return self.query.evaluate_under(rows, np.ones(rows.n_samples, dtype=bool))
-
 
 @dataclass(frozen=True)
 class SiteExample(Example):
     """Sites keep their sizes, so a row whose contribution is removed becomes a row of zeros."""
 
+    @property
+    def asked(self):
+        return self.query
+
     def check(self, adjacency, *weights):
-        asked = self.query
-        if isinstance(asked, SampledSiteGradientsQuery):
-            asked = AllDrawn(asked)
+        asked = self.asked
         if adjacency is Adjacency.REPLACE_ONE:
             data = self.X, self.y, self.other_X, self.other_y
             return check_sensitivity(asked, *data, adjacency, *weights)
@@ -81,16 +63,9 @@ def examples(gradients, seed=0):
         yield SiteExample(query, example.X, example.y, example.other_X, example.other_y)
 
 
-def sampled(gradients, seed=0):
-    for example, request in queries(gradients, seed):
-        query = SampledSiteGradientsQuery(request, RATE)
-        yield SiteExample(query, example.X, example.y, example.other_X, example.other_y)
-
-
 def examples_from(random_gradients, crafted_gradients):
-    """Examples of both queries, made of examples of gradients."""
+    """Examples, made of examples of gradients."""
     random, crafted = list(random_gradients), list(crafted_gradients)
     return {
         SiteGradientsQuery: (list(examples(random)), list(examples(crafted))),
-        SampledSiteGradientsQuery: (list(sampled(random)), list(sampled(crafted))),
     }

@@ -75,7 +75,7 @@ EXAMPLES = {
     ],
     SampledGaussianEvent: [
         SampledGaussianEvent(
-            query="sampled_gradient_difference",
+            query="sampled_gradient",
             sensitivity=0.02,
             noise_scale=4.1,
             sampling_rate=1.0,
@@ -114,7 +114,7 @@ EXAMPLES = {
     ],
 }
 # A rate of 1 needs no privacy loss distributions; others have tests of their own.
-SUBSAMPLED = SubsampledGaussianDP(sampling_rate=1.0, noise_multiplier=400.0, count=2000)
+SUBSAMPLED = SubsampledGaussianDP(sampling_rate=1.0, releases=((400.0, 2000),))
 CALCULI = [GaussianDP(), PerturbedGaussianDP(), SUBSAMPLED, ZeroConcentratedDP()]
 COUNTS = [1, 2, 3, 7, 1000]
 

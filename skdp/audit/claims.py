@@ -22,8 +22,8 @@ from .epsilon_bounds import Bound
 
 __all__ = ["Claim", "adjacency_of", "calculus_for"]
 
-# What is set aside beside one sampled release, which is all that is asked.
-_NEARLY_ALL = 0.9
+# What is left, as a share, beside one sampled release, which is all that is asked.
+_REST = 0.1
 
 
 class Claim(NamedTuple):
@@ -87,7 +87,7 @@ class Claim(NamedTuple):
         """
         block = ledger.calculus
         sampled = isinstance(block, SubsampledGaussianDP)
-        price = block.unsampled_price if isinstance(block, SubsampledGaussianDP) else ledger.limit
+        price = block.prices[0] if isinstance(block, SubsampledGaussianDP) else ledger.limit
         mechanism = query.mechanism(adjacency, Spend(price))
         ledger.charge(mechanism.event(query.name))
         gaussian = all(isinstance(event, GaussianEvent) for event in ledger.receipt())
@@ -129,5 +129,5 @@ def calculus_for(query: Query, adjacency: Adjacency, epsilon: float, delta: floa
         return PerturbedGaussianDP()
     rate = getattr(query, "sampling_rate", None)
     if rate is not None:
-        return SubsampledGaussianDP.planned(rate, 1, _NEARLY_ALL, epsilon, delta, adjacency)
+        return SubsampledGaussianDP.planned(rate, [1.0], _REST, epsilon, delta, adjacency)
     return GaussianDP()

@@ -17,7 +17,7 @@ from ..privacy.mechanisms.gaussian import GaussianMechanism
 from ..privacy.mechanisms.gumbel import GumbelMechanism
 from ..privacy.mechanisms.random_slope import ObjectivePerturbation
 from ..privacy.mechanisms.sampled_gaussian import SampledGaussian
-from ..privacy.mechanisms.site_noise import SampledSites, SiteNoise
+from ..privacy.mechanisms.site_noise import SiteNoise
 from ..privacy.queries.base import PerturbedQuery, Query
 from ..privacy.queries.perturbed_minimum import PerturbedMinimumQuery
 from ..privacy.randomness import SecretNoise
@@ -39,7 +39,7 @@ class SampledAnswer(Answer):
     ----------
     sides, given
         Rows of each data set, and what was published.
-    mechanism : SampledGaussian or SampledSites
+    mechanism : SampledGaussian
         What drew and added the noise.
     query : PerturbedQuery
         The query.
@@ -47,7 +47,7 @@ class SampledAnswer(Answer):
         The row in which data sets differ, in the order in which rows are drawn.
     """
 
-    mechanism: SampledGaussian | SampledSites
+    mechanism: SampledGaussian
     query: PerturbedQuery
     row: int
 
@@ -174,7 +174,7 @@ def answer_to(
     """
     if isinstance(mechanism, ObjectivePerturbation):
         return MinimumAnswer(sides, given, mechanism, cast(PerturbedMinimumQuery, query))
-    if isinstance(mechanism, SampledGaussian | SampledSites):
+    if isinstance(mechanism, SampledGaussian):
         asked = cast(PerturbedQuery, query)
         row = _row_drawn(asked, mechanism.n_samples, sides)
         return SampledAnswer(sides, given, mechanism, asked, row)

@@ -24,6 +24,7 @@ from ..problem.penalties import L1
 from ..problem.problem import Problem
 from ..solvers import SOLVERS, FrankWolfe, Screening, Solver, TrackedGD, kind_of
 from ..solvers.frank_wolfe import PENALTIES
+from ..solvers.minibatches import refuse_batch_size
 from ..solvers.streaming import StreamingSolver
 from ..validation import shown
 from .planning import forecast
@@ -338,6 +339,7 @@ def choose_for_stream(solver: str | Solver, problem: Problem, *, buffer: bool) -
         Whether rows may be kept until their block is full.
     """
     if isinstance(solver, Solver):
+        refuse_batch_size("partial_fit", solver)
         return solver
     if solver == "auto":
         vertices = _has_vertices(problem.constraint) and isfinite(problem.loss.smoothness)
@@ -411,8 +413,8 @@ def settled_calculus(
         return None if selects or _has_vertices(constraint) else GaussianDP()
     if not isinstance(solver, Solver) and solver not in SOLVERS:
         return None
-    kind = kind_of(solver)
-    return kind.calculus if kind.calculus_for is Solver.calculus_for else None
+    given = solver if isinstance(solver, Solver) else kind_of(solver)()
+    return given.calculus if given.settled else None
 
 
 def _chosen(

@@ -9,6 +9,7 @@ from __future__ import annotations
 
 import copy
 from abc import ABC, abstractmethod
+from functools import lru_cache
 from math import inf, isfinite, sqrt
 from typing import NamedTuple, Self, cast, final
 
@@ -35,9 +36,9 @@ from .queries.normal_equations import NormalEquationsQuery
 from .queries.perturbed_minimum import PerturbedMinimumQuery
 from .queries.residual_quantile import ResidualQuantileQuery
 from .queries.row_means import RowMeansQuery
-from .queries.sampled_difference import SampledDifferenceQuery
+from .queries.sampled_gradient import SampledGradientQuery
 from .queries.selection import SelectionQuery
-from .queries.site_gradients import SampledSiteGradientsQuery, SiteGradientsQuery, SiteRequest
+from .queries.site_gradients import SiteGradientsQuery, SiteRequest
 from .queries.total_weight import TotalWeightQuery
 from .queries.vertex import VertexQuery
 from .randomness import SecretNoise
@@ -54,6 +55,32 @@ class Noisy(NamedTuple):
 
     value: np.ndarray
     scale: float
+
+
+class Reserve(NamedTuple):
+    """Releases over secret samples of the rows that a ledger has reserved.
+
+    Parameters
+    ----------
+    sampling_rate : float
+        Probability with which a row is drawn.
+    spends : tuple of Spend
+        For each release, in the planned order, what it would cost if every row took part. It says
+        how much noise there is.
+    mu : float
+        Gaussian-DP parameter of as many releases about all rows with as much noise.
+    """
+
+    sampling_rate: float
+    spends: tuple[Spend, ...]
+    mu: float
+
+
+# Solvers ask for it in each step.
+@lru_cache(maxsize=4)
+def _reserve(block: SubsampledGaussianDP) -> Reserve:
+    mu = block.sampling_rate * sqrt(sum(block.prices))
+    return Reserve(block.sampling_rate, tuple(map(Spend, block.prices)), mu)
 
 
 class ColumnMoments(NamedTuple):
@@ -151,26 +178,26 @@ class Oracle(ABC):
         gradient = GradientQuery(self._current(), w, clip)
         return self._release(GradientDifferenceQuery(gradient, w0), spend)
 
+    @property
+    @final
+    def reserved(self) -> Reserve:
+        """Block of releases over secret samples of the rows, which is paid already."""
+        return _reserve(self._block())
+
+    @final
+    def sampled_gradient(
+        self, w: np.ndarray, *, spend: Spend, clip: float | None = None
+    ) -> np.ndarray:
+        """Noisy gradient at w over a secret sample; the spend is one of ``reserved``."""
+        return self._sampled(GradientQuery(self._current(), w, clip), spend)
+
     @final
     def sampled_gradient_difference(
-        self, w: np.ndarray, w0: np.ndarray, *, clip: float | None = None
+        self, w: np.ndarray, w0: np.ndarray, *, spend: Spend, clip: float | None = None
     ) -> np.ndarray:
-        """Noisy difference of gradients over a secret sample of the rows, out of a reserved block.
-
-        The block, which ``SubsampledGaussianDP`` describes, says how many rows are drawn, how much
-        noise there is and how often this may be asked; it is paid already.
-        """
-        block = self._ledger.calculus
-        if not isinstance(block, SubsampledGaussianDP):
-            raise ValueError(
-                "Oracle.sampled_gradient_difference needs a ledger that has reserved a block of "
-                f"them, got one with {type(block).__name__}; open it with the solver's "
-                "calculus_for(...)."
-            )
+        """Noisy difference of gradients over a secret sample; the spend is one of ``reserved``."""
         gradient = GradientQuery(self._current(), w, clip)
-        difference = GradientDifferenceQuery(gradient, w0)
-        query = SampledDifferenceQuery(difference, block.sampling_rate)
-        return self._release(query, Spend(block.unsampled_price))
+        return self._sampled(GradientDifferenceQuery(gradient, w0), spend)
 
     @final
     def gradient_scale(self, *, spend: Spend, clip: float | None = None) -> float:
@@ -378,27 +405,10 @@ class Oracle(ABC):
 
     @final
     def sampled_site_gradients(
-        self, sites: Sites, active: np.ndarray, W: np.ndarray, *, clip: float | None
+        self, sites: Sites, active: np.ndarray, W: np.ndarray, *, spend: Spend, clip: float | None
     ) -> np.ndarray:
-        """Noisy gradients from rows that sites draw in secret, out of the reserved block."""
-        block = self._ledger.calculus
-        if not isinstance(block, SubsampledGaussianDP):
-            raise ValueError(
-                "Oracle.sampled_site_gradients needs a ledger that has reserved a block of them, "
-                f"got one with {type(block).__name__}; open it with calculus_for(...)."
-            )
-        request = SiteRequest(self._current(), sites, active, W, clip)
-        query = SampledSiteGradientsQuery(request, block.sampling_rate)
-        return self._release(query, Spend(block.unsampled_price))
-
-    @final
-    def sampled_site_gradient_scale(self, sites: Sites, *, clip: float | None) -> float:
-        """Standard deviation of the noise of such messages; costs nothing."""
-        problem, block = self._current(), self._ledger.calculus
-        assert isinstance(block, SubsampledGaussianDP)
-        request = SiteRequest(problem, sites, np.zeros(1, int), problem.start()[None], clip)
-        row = request.gradient.bound * sites.n_sites / problem.n_samples
-        return block.noise_multiplier * row / block.sampling_rate
+        """Noisy gradients from rows that sites draw in secret; the spend is one of ``reserved``."""
+        return self._sampled(SiteRequest(self._current(), sites, active, W, clip), spend)
 
     @final
     def stream(self, plan: StreamPlan, *, spend: Spend) -> StreamAnswers:
@@ -407,6 +417,22 @@ class Oracle(ABC):
         All of them are paid for now; the plan says how many there will be.
         """
         return self._open(StreamOpening(self._current(), plan, self._adjacency, spend))
+
+    @final
+    def _sampled(
+        self, full: GradientQuery | GradientDifferenceQuery | SiteRequest, spend: Spend
+    ) -> np.ndarray:
+        return self._release(SampledGradientQuery(full, self._block().sampling_rate), spend)
+
+    @final
+    def _block(self) -> SubsampledGaussianDP:
+        block = self._ledger.calculus
+        if not isinstance(block, SubsampledGaussianDP):
+            raise ValueError(
+                "Oracle.reserved needs a ledger that has reserved a block of sampled releases, got "
+                f"one with {type(block).__name__}; open it with the solver's calculus_for(...)."
+            )
+        return block
 
     @final
     def _scale(self, query: GaussianQuery, spend: Spend) -> float:

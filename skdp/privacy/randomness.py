@@ -95,7 +95,7 @@ class SystemNoise(SecretNoise):
     Rounded normals have the exact law of ``round(scale N)``: where the rounding error of ndtri
     could reach the middle between two whole numbers, more bits are drawn and the quantile is
     computed again in integer arithmetic.
-    Booleans compare the binary expansion of a uniform number with that of the rate: the first 16
+    Booleans compare the binary expansion of a uniform number with that of the rate: the first 8
     bits decide nearly all of them, another 64 the ties.
     Bytes are drawn in blocks to pay for few system calls, and what is rounded to the same scale as
     before in blocks to pay for few calls of numpy.
@@ -185,9 +185,9 @@ class SystemNoise(SecretNoise):
         if rate >= 1:
             return np.ones(size, dtype=bool)
         # Multiplying by powers of two and taking off whole parts is exact.
-        leading = int(rate * 2.0**16)
-        rest = rate * 2.0**16 - leading
-        first = np.frombuffer(os.urandom(2 * size), dtype=np.uint16)
+        leading = int(rate * 2.0**8)
+        rest = rate * 2.0**8 - leading
+        first = np.frombuffer(os.urandom(size), dtype=np.uint8)
         out = first < leading
         ties = np.flatnonzero(first == leading)
         out[ties] = _fresh_words(ties.size) < np.uint64(int(rest * 2.0**64))

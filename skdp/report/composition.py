@@ -60,7 +60,8 @@ from ..privacy.accounting.events import (
     Site,
 )
 from ..privacy.accounting.ledger import Ledger, PrivacySpent
-from ..privacy.accounting.loss_distributions import epsilon_by_distributions
+from ..privacy.accounting.subsampling import SampledReleases
+from ..privacy.accounting.subsampling import epsilon as epsilon_by_distributions
 from ..privacy.accounting.trials import NumberOfTrials
 from ..privacy.adjacency import Adjacency
 from ..validation import check_numbers, shown
@@ -477,14 +478,20 @@ def _distributions(receipts: Sequence[Receipt], delta: float, about: float) -> f
         plain = sum(gaussian_price(e) for e in events if e not in sampled)
         if sampled and plain < inf:
             gaussian += plain
-            blocks += sampled
+            blocks += [
+                SampledReleases(e.sampling_rate, e.noise_multiplier, e.count, e.adjacency)
+                for e in sampled
+            ]
         elif receipt.gaussian_price() < inf:
             gaussian += receipt.gaussian_price()
         else:
             pairs += [receipt.spent] * receipt.fits
     if not blocks and not pairs:
         return inf
-    return epsilon_by_distributions(gaussian, blocks, pairs, delta, about)
+    try:
+        return epsilon_by_distributions(tuple(blocks), gaussian, delta, pairs, about)
+    except ImportError:
+        return inf
 
 
 def _about(event: Event, part: Part | None) -> Event:

@@ -57,8 +57,6 @@ from ..privacy.accounting.calculus import (
 from ..privacy.accounting.divergences import CHOICE_AS_GAUSSIAN, perturbed_renyi
 from ..privacy.accounting.ledger import PrivacySpent
 from ..privacy.accounting.perturbation import KAPPA
-from ..privacy.accounting.sampled_renyi import sampled_renyi
-from ..privacy.accounting.subsampling import unsampled_price
 from ..privacy.adjacency import Adjacency
 from .receipts import Receipt, SpendBound
 
@@ -207,7 +205,7 @@ class GaussianFilter(Filter):
         limit = bound.limit * self._steps(bound) ** 2
         block = self._block(bound)
         if block is not None:
-            return Amount(limit + block.count * block.unsampled_price)
+            return Amount(limit + sum(block.prices))
         if isinstance(bound.calculus, ZeroConcentratedDP):
             return Amount(limit * CHOICE_AS_GAUSSIAN)
         return Amount(inf if isinstance(bound.calculus, PerturbedGaussianDP) else limit)
@@ -266,10 +264,7 @@ class RenyiFilter(Filter):
         amount = order * limit / 2
         block = self._block(bound)
         if block is not None:
-            rate, multiplier = block.sampling_rate, block.noise_multiplier
-            plain = order * unsampled_price(multiplier, block.adjacency) / 2
-            one = min(plain, sampled_renyi(rate, multiplier, order, block.adjacency))
-            amount += block.count * one
+            amount += order * sum(block.prices) / 2
         return Amount(amount)
 
     def price(self, receipt: Receipt) -> Amount:

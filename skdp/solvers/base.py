@@ -70,6 +70,11 @@ class Solver(ABC):
         return self.federated or self.in_order
 
     @property
+    def settled(self) -> bool:
+        """True if the calculus is that of the class, whatever the rows and the budget."""
+        return type(self).calculus_for is Solver.calculus_for
+
+    @property
     def trusts(self) -> str | None:
         """Whom it trusts with more than noisy messages of single sites, in a few words."""
         return "somebody with the rows of all sites"

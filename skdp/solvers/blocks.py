@@ -14,6 +14,7 @@ from ..problem.problem import Problem
 from ..validation import check_hyperparameters
 from .base import Solution, Solver
 from .gd import GD
+from .minibatches import refuse_batch_size
 
 if TYPE_CHECKING:
     from ..privacy.accounting.calculus import Calculus
@@ -92,7 +93,9 @@ class Blocks(Solver):
         check_hyperparameters(_HYPERPARAMETERS, self.get_params(), "Blocks")
         # What 'auto' is, and so what it refuses, is up to the estimator.
         if self.solver != "auto":
-            self._inner().check(problem)
+            inner = self._inner()
+            refuse_batch_size("Blocks", inner)
+            inner.check(problem)
 
     def calculus_for(
         self, problem: Problem, epsilon: float, delta: float, adjacency: Adjacency

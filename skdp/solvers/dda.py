@@ -318,7 +318,7 @@ class DDA(Solver):
         rounds, m = self.rounds or self._default_rounds(1.0), self._n_sites(problem)
         most = most_activations(rounds, self._n_active(problem), m, self.schedule)
         return SubsampledGaussianDP.planned(
-            self.subsampling, most, _SAMPLED_SHARE, epsilon, delta, adjacency
+            self.subsampling, np.ones(most), 1 - _SAMPLED_SHARE, epsilon, delta, adjacency
         )
 
     def solve(self, problem: Problem, oracle: Oracle, rng: np.random.Generator) -> Solution:
@@ -471,7 +471,10 @@ class Run:
     def _messages(self, r: Round, W: np.ndarray) -> np.ndarray:
         oracle, counts = self._oracle, self._counts
         if self._solver.subsampling is not None:
-            return oracle.sampled_site_gradients(self._sites, r.active, W, clip=self._clip)
+            spend = oracle.reserved.spends[0]
+            return oracle.sampled_site_gradients(
+                self._sites, r.active, W, spend=spend, clip=self._clip
+            )
         # Where noise is of many sites, they all pay the same.
         paid = counts.max()
         shares = np.ones(r.active.size)
@@ -521,8 +524,9 @@ class Run:
         source, colluders, ratio = self._trust
         n_active = releases / len(self._schedule)
         if self._solver.subsampling is not None:
-            scale = oracle.sampled_site_gradient_scale(sites, clip=self._clip)
-            return scale / sqrt(releases)
+            block = oracle.reserved
+            scale = oracle.gradient_scale(spend=block.spends[0], clip=self._clip)
+            return scale * sites.n_sites / block.sampling_rate / sqrt(releases)
         often = max(1, round(float(counts[counts > 0].mean())))
         spend = self._budget.split(often)[0]
         scale = oracle.gradient_scale(spend=spend, clip=self._clip)

@@ -3,20 +3,24 @@
 from __future__ import annotations
 
 from dataclasses import dataclass
+from math import sqrt
 from numbers import Integral, Real
 from typing import TYPE_CHECKING, Any, ClassVar
 
 import numpy as np
 from sklearn.utils._param_validation import Interval
 
+from ..privacy.accounting.calculus import Calculus
 from ..problem.problem import Problem
 from ..validation import check_hyperparameters, one_of
 from . import schedules
 from .base import Solution, Solver
 from .descent import Descent
+from .minibatches import check_batch_size, reserve
 from .rules import DescentRule, check_clip, descent_rule
 
 if TYPE_CHECKING:
+    from ..privacy.adjacency import Adjacency
     from ..privacy.oracle import Oracle
 
 __all__ = ["GD"]
@@ -28,8 +32,11 @@ _HYPERPARAMETERS: dict[str, list[Any]] = {
     "momentum": [None, Interval(Real, 0, 1, closed="left")],
     "average": [Interval(Real, 0, 1, closed="both")],
     "schedule": [one_of("exponential", "momentum", "uniform"), tuple, list],
+    "batch_size": [None, Interval(Integral, 1, None, closed="left")],
     "decay": [Interval(Real, 0, 1, closed="right")],
 }
+# Share of the budget that minibatches leave for what is asked before.
+_ROOM = 0.1
 
 
 @dataclass(frozen=True)
@@ -73,6 +80,20 @@ class GD(Solver):
         momentum, or in proportion to the numbers given, one a step.
     decay : float, default=0.99
         Contraction gamma of the loss a step that the dynamic schedules assume, in (0, 1].
+    batch_size : int, optional
+        Rows that a gradient is taken over on average; None takes all. Needs dp-accounting.
+
+    Notes
+    -----
+    *Minibatches.* With a ``batch_size`` this is private SGD, with a dynamic schedule that of Hong,
+    Wang and Zhou. Each gradient is over a fresh secret sample, each row in it with probability
+    ``batch_size / n``; who is drawn, and how many, is never released. All steps are reserved when
+    the ledger opens, out of nine tenths of the budget. The other tenth is for what is asked before
+    (bounds, class counts, private coordinates), and what that leaves of it is lost. Noise of a
+    schedule is rounded to 8 levels. It is least from about ``n mu / sqrt(steps)`` rows on; below,
+    it grows like ``1 / batch_size``, and a fit warns before anything is charged. A batch saves
+    time, never noise, and adds the error of a sample. The accounting, proof included, is in
+    :mod:`skdp.privacy.accounting.subsampling`.
 
     References
     ----------
@@ -95,11 +116,23 @@ class GD(Solver):
     average: float = 0.5
     schedule: str | tuple[float, ...] = "uniform"
     decay: float = 0.99
+    batch_size: int | None = None
+
+    @property
+    def counts_rows(self) -> bool:
+        """With minibatches, for which rows are drawn."""
+        return self.batch_size is not None
+
+    @property
+    def settled(self) -> bool:
+        """Without minibatches."""
+        return self.batch_size is None
 
     def check(self, problem: Problem) -> None:
         """Refuse hyperparameters outside their range, and an unbounded loss without a clip."""
         check_hyperparameters(_HYPERPARAMETERS, self.get_params(), "GD")
         check_clip("GD", self.clip, problem)
+        check_batch_size("GD", self.batch_size, problem)
         if isinstance(self.schedule, str):
             return
         shares = schedules.custom(self.schedule)
@@ -109,26 +142,64 @@ class GD(Solver):
                 "schedule. Leave steps out."
             )
 
+    def calculus_for(
+        self, problem: Problem, epsilon: float, delta: float, adjacency: Adjacency
+    ) -> Calculus:
+        """A block of sampled gradients, if there are minibatches.
+
+        Parameters
+        ----------
+        problem : Problem
+            Loss and public sizes.
+        epsilon, delta : float
+            The whole budget.
+        adjacency : Adjacency
+            Neighbouring relation.
+
+        Raises
+        ------
+        ImportError
+            If dp-accounting is needed and missing.
+
+        Warns
+        -----
+        UserWarning
+            If batches are so small that gradients are noisier than those of all rows.
+        """
+        if self.batch_size is None:
+            return self.calculus
+        rule = self._rule(problem, sqrt(self.calculus.limit(epsilon, delta)))
+        sizes = self.batch_size, self._shares(rule), _ROOM
+        return reserve("GD", *sizes, problem, epsilon, delta, adjacency)
+
     def solve(self, problem: Problem, oracle: Oracle, rng: np.random.Generator) -> Solution:
         """Minimise the problem; deterministic given the oracle's answers."""
         del rng
         self.check(problem)
-        rule = self._rule(problem, oracle.budget.mu)
-        spends = oracle.budget.split(self._shares(rule))
+        if self.batch_size is None:
+            rule = self._rule(problem, oracle.budget.mu)
+            spends = tuple(oracle.budget.split(self._shares(rule)))
+        else:
+            block = oracle.reserved
+            rule = self._rule(problem, block.mu, len(block.spends))
+            spends = block.spends
         descent = Descent(problem, rule, self.average)
         # Long rows in other coordinates need not be shortened: their gradients are.
         oracle = oracle.for_problem(problem.unshortened())
+        ask = oracle.gradient if self.batch_size is None else oracle.sampled_gradient
         for spend in spends:
-            descent.move(oracle.gradient(descent.w, spend=spend, clip=descent.clip))
+            descent.move(ask(descent.w, spend=spend, clip=descent.clip))
         return Solution(descent.mean(), n_iter=rule.steps)
 
-    def _rule(self, problem: Problem, mu: float) -> DescentRule:
+    def _rule(self, problem: Problem, mu: float, steps: int | None = None) -> DescentRule:
         given = {
             name: value
             for name in ("steps", "total_step_size", "clip", "momentum")
             if (value := getattr(self, name)) is not None
         }
-        if not isinstance(self.schedule, str):
+        if steps is not None:
+            given["steps"] = steps
+        elif not isinstance(self.schedule, str):
             given["steps"] = len(self.schedule)
         return descent_rule(problem, mu, **given)
 

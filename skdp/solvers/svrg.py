@@ -10,12 +10,12 @@ from typing import TYPE_CHECKING, Any, ClassVar
 import numpy as np
 from sklearn.utils._param_validation import Interval
 
-from ..exceptions import warn_user
-from ..privacy.accounting.calculus import Calculus, GaussianDP, SubsampledGaussianDP
+from ..privacy.accounting.calculus import Calculus, GaussianDP
 from ..problem.problem import Problem
 from ..validation import check_hyperparameters, one_of
 from .base import Solution, Solver, name_of
 from .descent import Descent
+from .minibatches import check_batch_size, reserve
 from .rules import DescentRule, check_clip, descent_rule
 
 if TYPE_CHECKING:
@@ -39,8 +39,6 @@ _HYPERPARAMETERS: dict[str, list[Any]] = {
     "batch_size": [None, Interval(Integral, 1, None, closed="left")],
     "step": [one_of("bb", "constant")],
 }
-# Noise of differences, in units of a row's bound, below which sampling saves next to nothing.
-_LEAST_MULTIPLIER = 0.5
 
 
 @dataclass(frozen=True)
@@ -164,6 +162,11 @@ class SVRG(Solver):
         """True with minibatches, for which rows are sampled."""
         return self.batch_size is not None
 
+    @property
+    def settled(self) -> bool:
+        """Without minibatches."""
+        return self.batch_size is None
+
     def check(self, problem: Problem) -> None:
         """Refuse hyperparameters outside their range, and losses that are not smooth."""
         check_hyperparameters(_HYPERPARAMETERS, self.get_params(), "SVRG")
@@ -174,11 +177,7 @@ class SVRG(Solver):
                 f"got {name_of(loss)}. Use the solver 'gd'."
             )
         check_clip("SVRG", self.clip, problem)
-        if self.batch_size is not None and self.batch_size > problem.n_samples:
-            raise ValueError(
-                f"SVRG needs a batch_size of at most the number of rows, {problem.n_samples}, got "
-                f"{self.batch_size}. Leave batch_size out to take all of them."
-            )
+        check_batch_size("SVRG", self.batch_size, problem)
 
     def calculus_for(
         self, problem: Problem, epsilon: float, delta: float, adjacency: Adjacency
@@ -211,20 +210,8 @@ class SVRG(Solver):
         most = self._most_differences(self._rule(problem, mu).steps)
         if not most:
             return self.calculus
-        n = problem.n_samples
-        block = SubsampledGaussianDP.planned(
-            self.batch_size / n, most, self.share, epsilon, delta, adjacency
-        )
-        enough = n * mu / sqrt(most)
-        z = block.noise_multiplier
-        if self.batch_size < n and (self.batch_size < enough or z < _LEAST_MULTIPLIER):
-            advice = f"batch_size={ceil(enough)} or more" if enough < n else "batch_size=None"
-            warn_user(
-                f"SVRG(batch_size={self.batch_size}) makes its {most} differences noisier than "
-                f"those of all {n} rows (noise multiplier {z:.3g}). Use {advice}.",
-                UserWarning,
-            )
-        return block
+        sizes = self.batch_size, np.ones(most), 1 - self.share
+        return reserve("SVRG", *sizes, problem, epsilon, delta, adjacency)
 
     def solve(self, problem: Problem, oracle: Oracle, rng: np.random.Generator) -> Solution:
         """Minimise the problem; deterministic given the oracle's answers."""
@@ -283,7 +270,8 @@ class SVRG(Solver):
                 return j, total / j
             v = snapshot
             if distance > 0 and self.batch_size is not None:
-                v = v + oracle.sampled_gradient_difference(w, w0, clip=clip)
+                spend = oracle.reserved.spends[0]
+                v = v + oracle.sampled_gradient_difference(w, w0, spend=spend, clip=clip)
             elif distance > 0 and spends:
                 v = v + oracle.gradient_difference(w, w0, spend=spends[0], clip=clip)
             descent.move(v)

@@ -11,8 +11,8 @@ import scipy.sparse as sp
 
 from skdp.privacy.queries.gradient import GradientQuery
 from skdp.privacy.queries.gradient_difference import GradientDifferenceQuery
-from skdp.privacy.queries.sampled_difference import SampledDifferenceQuery
-from skdp.privacy.queries.site_gradients import SampledSiteGradientsQuery, SiteRequest
+from skdp.privacy.queries.sampled_gradient import SampledGradientQuery
+from skdp.privacy.queries.site_gradients import SiteRequest
 from skdp.privacy.randomness import SeededNoise, SystemNoise
 from skdp.privacy.rows import Chunks, base
 from skdp.privacy.rows import site_rows as sites
@@ -106,11 +106,9 @@ def derivatives(X, y, w):
     return (1 / (1 + np.exp(-X @ w)) - y)[:, None] * X
 
 
-def check_sampled_difference(layout):
+def check_sampled(layout):
     X, y = logistic_rows()
-    query = SampledDifferenceQuery(
-        GradientDifferenceQuery(GradientQuery(PROBLEM, W, None), W0), 0.01
-    )
+    query = SampledGradientQuery(GradientDifferenceQuery(GradientQuery(PROBLEM, W, None), W0), 0.01)
     drawn = marks(5)
     differences = (derivatives(X, y, W) - derivatives(X, y, W0))[drawn]
     rtol = 1e-5 if layout == "single" else 1e-9
@@ -119,11 +117,16 @@ def check_sampled_difference(layout):
     centre = query.evaluate_under(stores(X, y)[layout](), np.zeros(N, dtype=bool))
     expected = centre + (differences - centre).sum(axis=0) / (0.01 * N)
     np.testing.assert_allclose(got, expected, rtol=rtol, atol=1e-9)
+    got = SampledGradientQuery(GradientQuery(PROBLEM, W, None), 0.01).evaluate_under(
+        stores(X, y)[layout](), drawn
+    )
+    expected = derivatives(X, y, W)[drawn].sum(axis=0) / (0.01 * N)
+    np.testing.assert_allclose(got, expected, rtol=rtol, atol=1e-9)
 
 
 @pytest.mark.parametrize("layout", LAYOUTS)
-def test_a_sampled_difference_is_that_of_the_rows_drawn(layout):
-    check_sampled_difference(layout)
+def test_a_sampled_gradient_or_difference_is_that_of_the_rows_drawn(layout):
+    check_sampled(layout)
 
 
 SITES = {
@@ -149,7 +152,7 @@ def check_site_messages(layout, where):
         (np.ones(N, dtype=bool), asked.messages(stores(X, y)[layout]())),
         (
             by_row,
-            SampledSiteGradientsQuery(asked, 1.0).evaluate_under(stores(X, y)[layout](), drawn),
+            SampledGradientQuery(asked, 1.0).evaluate_under(stores(X, y)[layout](), drawn),
         ),
     ):
         expected = [
@@ -194,7 +197,7 @@ def test_coins_of_the_first_block_for_all_blocks_are_caught(layout, monkeypatch)
     with pytest.raises(AssertionError):
         check_marked_rows(layout, "")
     with pytest.raises(AssertionError):
-        check_sampled_difference(layout)
+        check_sampled(layout)
 
 
 def test_coins_of_the_first_rows_for_all_sites_are_caught(monkeypatch):

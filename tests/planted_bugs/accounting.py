@@ -27,6 +27,7 @@ from budget_tasks import (
 from planted_bugs.bug import REPLACE_ONE, ZERO_OUT, Anew, Bug, Value, gives, sets
 from planted_bugs.noise import seeded
 from recomputed_spend import recomputed
+from skdp.report.parallel import Parts
 from sklearn.base import BaseEstimator
 from tasks_for_solvers import TASKS
 
@@ -50,7 +51,6 @@ from skdp.problem.constraints import L1Ball
 from skdp.problem.losses import Logistic, Softmax, Squared
 from skdp.report import ceiling, composition
 from skdp.report.filters import Amount, SumsFilter
-from skdp.report.parallel import Parts
 from skdp.report.receipts import Receipt
 from skdp.solvers import Spider
 from skdp.testing import check_pays_before_looking

@@ -6,6 +6,8 @@ import numpy as np
 from definition_of_a_sampled_release import check_one_release
 from planted_bugs.bug import REPLACE_ONE, ZERO_OUT, Anew, Bug, times
 from planted_bugs.noise import seeded
+from skdp.privacy.queries.sampled_difference import SampledDifferenceQuery
+from skdp.report.parallel import Parts
 
 from skdp.privacy import Adjacency
 from skdp.privacy.accounting import subsampling
@@ -15,12 +17,10 @@ from skdp.privacy.accounting.ledger import Ledger, Spend
 from skdp.privacy.mechanisms.sampled_gaussian import SampledGaussian
 from skdp.privacy.queries.gradient import GradientQuery
 from skdp.privacy.queries.gradient_difference import GradientDifferenceQuery
-from skdp.privacy.queries.sampled_difference import SampledDifferenceQuery
 from skdp.privacy.rows.dense_rows import DenseRows
 from skdp.problem import Problem
 from skdp.problem.bounds import RowBounds
 from skdp.problem.losses import Squared
-from skdp.report.parallel import Parts
 from skdp.testing import check_noise
 
 __all__ = ["BUGS"]

@@ -12,6 +12,7 @@ import scipy.sparse as sp
 from examples_of_gradient_differences import Bent
 from examples_of_queries import EXAMPLES
 from planted_bugs.bug import REPLACE_ONE, TOO_FAR, ZERO_OUT, Bug, Value, after, gives, sets, times
+from skdp.privacy.queries.slope import SlopeQuery
 
 from skdp.privacy import Adjacency
 from skdp.privacy.accounting.ledger import Spend
@@ -26,7 +27,6 @@ from skdp.privacy.queries.moments import MomentsQuery
 from skdp.privacy.queries.normal_equations import NormalEquationsQuery
 from skdp.privacy.queries.row_means import RowMeansQuery
 from skdp.privacy.queries.selection import SelectionQuery
-from skdp.privacy.queries.slope import SlopeQuery
 from skdp.privacy.queries.stream_terms import StreamScoresQuery, StreamTerm, StreamTermQuery
 from skdp.privacy.queries.vertex import VertexQuery
 from skdp.privacy.rows.dense_rows import DenseRows

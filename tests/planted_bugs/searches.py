@@ -7,13 +7,13 @@ import numpy as np
 from planted_bugs.bug import Bug, gives
 from private_toys import Toy
 from selections_at_their_worst import exact_delta, smaller_is_better, telling_tail, worst_delta
+from skdp.privacy.accounting.run_laws import NegativeBinomial, Poisson
+from skdp.privacy.accounting.searches import GaussianSearch
 
 from skdp.model_selection import DPGridSearchCV, DPRandomizedSearchCV
 from skdp.model_selection import base as searching
 from skdp.privacy import Adjacency, gdp
 from skdp.privacy.accounting import tuning
-from skdp.privacy.accounting.run_laws import NegativeBinomial, Poisson
-from skdp.privacy.accounting.searches import GaussianSearch
 
 __all__ = ["BUGS"]
 

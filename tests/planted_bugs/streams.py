@@ -13,6 +13,7 @@ import pytest
 from planted_bugs.bug import REPLACE_ONE, ZERO_OUT, Anew, Bug, Value, after, gives, sets
 from planted_bugs.mechanisms import less_gumbel
 from planted_bugs.noise import Prepared, seeded
+from skdp.report.parallel import Parts
 
 from skdp import DPLinearRegression, DPLogisticRegression, PrivacySpent, save_checkpoint
 from skdp.estimators import Stream, checkpoints, progress
@@ -30,7 +31,6 @@ from skdp.problem import Problem
 from skdp.problem.bounds import RowBounds
 from skdp.problem.constraints import L1Ball
 from skdp.problem.losses import Logistic
-from skdp.report.parallel import Parts
 from skdp.solvers import FTRL, GD, Blocks
 from skdp.testing import check_parts, record_partial_fit, replay_partial_fit
 

@@ -27,7 +27,7 @@ from skdp.report.receipts import Receipt, SpendBound
 
 E, D = 2.0, 1e-5
 ONE, ZERO = Adjacency.REPLACE_ONE, Adjacency.ZERO_OUT
-BLOCK = SubsampledGaussianDP(sampling_rate=1.0, noise_multiplier=100.0, count=50)
+BLOCK = SubsampledGaussianDP(sampling_rate=1.0, releases=((100.0, 50),))
 CALCULI = [GaussianDP(), ZeroConcentratedDP(), PerturbedGaussianDP(), BLOCK]
 every_rule = pytest.mark.parametrize("rule", FILTERS.values(), ids=list(FILTERS))
 every_calculus = pytest.mark.parametrize("calculus", CALCULI, ids=lambda c: type(c).__name__)

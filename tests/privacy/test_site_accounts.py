@@ -123,7 +123,7 @@ def sampled(site, count=1):
 
 
 def test_what_is_reserved_is_reserved_for_each_site():
-    calculus = SubsampledGaussianDP(sampling_rate=1.0, noise_multiplier=400.0, count=3)
+    calculus = SubsampledGaussianDP(sampling_rate=1.0, releases=((400.0, 3),))
     ledger = Ledger(1.0, 1e-5, calculus=calculus)
     assert ledger.spent().epsilon == 0
     for sites in ("ab", "ab", "bc"):

@@ -7,8 +7,13 @@ each: a Gaussian release costs (sensitivity / noise)^2, and rho-zCDP counts as m
 from __future__ import annotations
 
 from abc import ABC, abstractmethod
+from collections import Counter
+from collections.abc import Sequence
 from dataclasses import dataclass
-from math import inf, isnan, nan, sqrt
+from itertools import groupby
+from math import inf, isnan, log, nan, sqrt
+
+import numpy as np
 
 from ..adjacency import Adjacency
 from . import gdp, perturbation, subsampling, zcdp
@@ -21,6 +26,7 @@ from .events import (
     PrefixSumEvent,
     SampledGaussianEvent,
 )
+from .subsampling import SampledReleases
 
 __all__ = [
     "Calculus",
@@ -30,9 +36,8 @@ __all__ = [
     "ZeroConcentratedDP",
 ]
 
-# A multiplier planned by the central limit theorem is raised until this much of what was planned
-# for the other releases is left for them.
-_ENOUGH, _MORE_NOISE = 0.75, 1.25
+# Levels of noise in a block of sampled releases, and the ratio of the highest to the lowest.
+_LEVELS, _WIDEST = 8, 1e3
 
 
 @dataclass(frozen=True)
@@ -55,14 +60,20 @@ class Calculus(ABC):
             return ratio * ratio
         return self._cost_of_other(event)
 
-    def reserved(self, event: Event) -> int | None:
-        """Number of releases like this one that the limit reserves; None if each has a price.
+    def reserved(self, event: Event) -> tuple[float, int] | None:
+        """The reserve out of which a release is paid, None if it has a price.
 
-        What is reserved costs nothing when it is charged, because ``limit`` and ``epsilon`` count
-        all of it from the start.
+        A name for the reserve, and the number of releases that it is for. What is reserved costs
+        nothing when it is charged, because ``limit`` and ``epsilon`` count all of it from the
+        start.
         """
         del event
         return None
+
+    @property
+    def reserves(self) -> tuple[tuple[float, int], ...]:
+        """All reserves."""
+        return ()
 
     @abstractmethod
     def _cost_of_other(self, event: Event) -> float: ...
@@ -165,17 +176,17 @@ class SubsampledGaussianDP(Calculus):
     """Calculus for a reserved block of Poisson-sampled Gaussian releases beside Gaussian ones.
 
     Valid as a filter in two parts; the proof is in :mod:`skdp.privacy.accounting.subsampling`. The
-    limit is what is left for Gaussian releases once the whole block is paid. A ledger takes at most
-    ``count`` sampled releases, of exactly this rate and relation and at least this multiplier.
+    limit is what is left for Gaussian releases once the whole block is paid. A ledger takes sampled
+    releases of exactly this rate and relation only, each out of the reserve of the largest
+    multiplier that is no larger than its own.
 
     Parameters
     ----------
     sampling_rate : float
         Probability with which a row is drawn, in (0, 1].
-    noise_multiplier : float
-        Standard deviation of the noise in units of the bound on one row, whatever the relation.
-    count : int
-        Number of sampled releases, at least 1.
+    releases : tuple of (float, int)
+        In the order in which they are planned: noise multiplier, the standard deviation of the
+        noise in units of the bound on one row, whatever the relation, and how many such releases.
     adjacency : Adjacency, default=Adjacency.REPLACE_ONE
         Neighbouring relation.
 
@@ -186,37 +197,39 @@ class SubsampledGaussianDP(Calculus):
     """
 
     sampling_rate: float
-    noise_multiplier: float
-    count: int
+    releases: tuple[tuple[float, int], ...]
     adjacency: Adjacency = Adjacency.REPLACE_ONE
 
     def __post_init__(self) -> None:
-        sound = 0 < self.sampling_rate <= 1 and 0 < self.noise_multiplier < inf and self.count >= 1
-        if not sound:
+        sound = bool(self.releases) and all(0 < z < inf and n >= 1 for z, n in self.releases)
+        if not (sound and 0 < self.sampling_rate <= 1):
             raise ValueError(
-                "SubsampledGaussianDP needs a sampling rate in (0, 1], a positive finite noise "
-                f"multiplier and a count >= 1, got {self.sampling_rate}, {self.noise_multiplier} "
-                f"and {self.count}."
+                "SubsampledGaussianDP needs a sampling rate in (0, 1] and positive finite noise "
+                "multipliers of at least one release each, got "
+                f"{self.sampling_rate} and {self.releases}."
             )
 
     @classmethod
     def planned(
         cls,
         sampling_rate: float,
-        count: int,
-        share: float,
+        shares: Sequence[float] | np.ndarray,
+        room: float,
         epsilon: float,
         delta: float,
         adjacency: Adjacency,
     ) -> SubsampledGaussianDP:
-        """A block that takes about this share of the budget.
+        """The block of least noise that leaves a part of the budget to Gaussian releases.
 
         Parameters
         ----------
-        sampling_rate, count, adjacency
+        sampling_rate, adjacency
             As above.
-        share : float
-            In (0, 1).
+        shares : sequence of float
+            For each release, in proportion to one over the variance of its noise. Rounded: there
+            are at most 8 levels of noise, the highest at most 1000 times the lowest.
+        room : float
+            What is left, as a share of the budget in mu^2, in (0, 1).
         epsilon, delta : float
             The budget.
 
@@ -225,52 +238,69 @@ class SubsampledGaussianDP(Calculus):
         ImportError
             If dp-accounting is needed and missing.
         """
-        whole = gdp.mu(epsilon, delta) ** 2
-        z = subsampling.multiplier(sampling_rate, count, share * whole, adjacency)
-        block = cls(sampling_rate, z, count, adjacency)
-        # Ends where sampling would not be needed, at the latest.
-        while subsampling.limit(*block._block, epsilon, delta) < _ENOUGH * (1 - share) * whole:
-            block = cls(sampling_rate, block.noise_multiplier * _MORE_NOISE, count, adjacency)
-        return block
+        logs = np.minimum(-0.5 * np.log(np.asarray(shares) / np.max(shares)), log(_WIDEST))
+        width = float(logs.max()) / (_LEVELS - 1)
+        levels = np.exp(np.round(logs / width) * width) if width > 1e-9 else np.ones(logs.size)
+        runs = tuple((z, len(list(run))) for z, run in groupby(levels.tolist()))
+        gaussian = room * gdp.mu(epsilon, delta) ** 2
+        unit = subsampling.noise_unit(
+            sampling_rate, _by_level(runs), gaussian, epsilon, delta, adjacency
+        )
+        return cls(sampling_rate, tuple((unit * z, count) for z, count in runs), adjacency)
 
     @property
-    def unsampled_price(self) -> float:
-        """Price in mu^2 of one of the releases if every row took part."""
-        return subsampling.unsampled_price(self.noise_multiplier, self.adjacency)
+    def sampled(self) -> tuple[SampledReleases, ...]:
+        """The releases, by their noise."""
+        return tuple(
+            SampledReleases(self.sampling_rate, z, count, self.adjacency)
+            for z, count in _by_level(self.releases)
+        )
 
-    def reserved(self, event: Event) -> int | None:
-        """The count for sampled releases."""
-        return self.count if isinstance(event, SampledGaussianEvent) else None
+    @property
+    def prices(self) -> list[float]:
+        """Price in mu^2 of each release, in the planned order, if every row took part."""
+        reach = self.adjacency.of_sum(1.0)
+        return [(reach / z) * (reach / z) for z, count in self.releases for _ in range(count)]
+
+    def reserved(self, event: Event) -> tuple[float, int] | None:
+        """The level of a sampled release, and how many there are of that."""
+        if not isinstance(event, SampledGaussianEvent):
+            return None
+        return max((r for r in self.reserves if r[0] <= event.noise_multiplier), default=None)
+
+    @property
+    def reserves(self) -> tuple[tuple[float, int], ...]:
+        """Each level, by its multiplier, and how many releases it has."""
+        return _by_level(self.releases)
 
     def _cost_of_other(self, event: Event) -> float:
         if not isinstance(event, SampledGaussianEvent):
             raise TypeError(f"SubsampledGaussianDP has no price for a {type(event).__name__}.")
-        fits = (
-            event.sampling_rate == self.sampling_rate
-            and event.adjacency is self.adjacency
-            and event.noise_multiplier >= self.noise_multiplier
-        )
-        return 0.0 if fits else inf
+        fits = event.sampling_rate == self.sampling_rate and event.adjacency is self.adjacency
+        return 0.0 if fits and self.reserved(event) is not None else inf
 
     def limit(self, epsilon: float, delta: float) -> float:
         """Largest mu^2 of Gaussian releases that leaves room for the whole block."""
-        left = subsampling.limit(*self._block, epsilon, delta)
+        left = subsampling.limit(self.sampled, epsilon, delta)
         if not left > 0:
             raise ValueError(
-                f"SubsampledGaussianDP needs a block that is (epsilon, delta)-DP, but {self.count} "
-                f"releases with sampling rate {self.sampling_rate:.3g} and noise multiplier "
-                f"{self.noise_multiplier:.3g} are not, at epsilon={epsilon:g} and delta={delta:g}; "
-                "raise the multiplier."
+                "SubsampledGaussianDP needs a block that is (epsilon, delta)-DP, but "
+                f"{len(self.prices)} releases with sampling rate {self.sampling_rate:.3g} and "
+                f"noise multipliers from {self.reserves[0][0]:.3g} on are not, at "
+                f"epsilon={epsilon:g} and delta={delta:g}; raise the multipliers."
             )
         return left
 
     def epsilon(self, total: float, delta: float) -> float:
         """Epsilon of the whole block, however much of it was used, with Gaussian releases."""
-        return subsampling.epsilon(*self._block, total, delta)
+        return subsampling.epsilon(self.sampled, total, delta)
 
-    @property
-    def _block(self) -> tuple[float, float, int, Adjacency]:
-        return self.sampling_rate, self.noise_multiplier, self.count, self.adjacency
+
+def _by_level(runs: tuple[tuple[float, int], ...]) -> tuple[tuple[float, int], ...]:
+    totals: Counter[float] = Counter()
+    for z, count in runs:
+        totals[z] += count
+    return tuple(sorted(totals.items()))
 
 
 def _cost_of_prefix_sums(event: PrefixSumEvent) -> float:

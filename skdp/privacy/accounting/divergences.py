@@ -57,8 +57,6 @@ from .events import (
     SampledGaussianEvent,
     SearchEvent,
 )
-from .sampled_renyi import sampled_renyi
-from .subsampling import unsampled_price
 from .trials import NumberOfTrials
 
 __all__ = ["CHOICE_AS_GAUSSIAN", "gaussian_price", "grouped", "perturbed_renyi", "renyi"]
@@ -117,12 +115,8 @@ def _of_perturbation(event: ObjectivePerturbationEvent, order: float) -> float:
 
 @renyi.register
 def _of_sample(event: SampledGaussianEvent, order: float) -> float:
-    multiplier = event.noise_multiplier
-    plain = order * unsampled_price(multiplier, event.adjacency) / 2 if multiplier else inf
-    if isinf(plain):
-        return inf
-    sampled = sampled_renyi(event.sampling_rate, multiplier, order, event.adjacency)
-    return event.count * min(plain, sampled)
+    # As if every row took part.
+    return order * gaussian_price(event) / 2
 
 
 @renyi.register
@@ -165,8 +159,8 @@ def gaussian_price(event: Event) -> float:
     Returns
     -------
     float
-        Exact for Gaussian noise, an upper bound for choices and sampled releases; infinite for a
-        kind of event of which none is known.
+        Exact for Gaussian noise, an upper bound for choices, and for sampled releases what they
+        would cost if every row took part; infinite for a kind of event of which none is known.
     """
     del event
     return inf
@@ -186,8 +180,8 @@ def _price_of_choice(event: ExponentialEvent) -> float:
 
 @gaussian_price.register
 def _price_of_sample(event: SampledGaussianEvent) -> float:
-    multiplier = event.noise_multiplier
-    return event.count * unsampled_price(multiplier, event.adjacency) if multiplier else inf
+    ratio = _ratio(event)
+    return event.count * (ratio * ratio)
 
 
 @singledispatch

@@ -2,8 +2,9 @@
 
 from __future__ import annotations
 
+from collections import Counter
 from collections.abc import Callable, Iterable, Sequence
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from math import fsum, inf, isinf, nan, sqrt
 from typing import NamedTuple
 
@@ -124,7 +125,8 @@ class Ledger:
         # at each charge would take time in proportion to the square of their number.
         self._settled: list[float] = []
         self._demanding = False
-        self._reserved_used = 0
+        # Of each reserve.
+        self._reserved_used: Counter[float] = Counter()
         self._sites = SiteAccounts(self._calculus)
         self._listener: Callable[[Event | tuple[Event, ...]], None] | None = None
 
@@ -199,7 +201,7 @@ class Ledger:
         if isinstance(event, tuple):
             self._charge_sites(event)
             return
-        used = self._check_reserved(event)
+        reserve, asked = self._check_reserved(event), event.count
         events, prices = self._events, self._prices
         repeats = bool(events) and _counted(events[-1], event.count) == event
         if repeats:
@@ -222,7 +224,8 @@ class Ledger:
         prices[kept:] = [price]
         self._settled = before
         self._demanding = demanding
-        self._reserved_used = used
+        if reserve is not None:
+            self._reserved_used[reserve] += asked
 
     def spent(self) -> PrivacySpent:
         """Sum of charges so far, as (epsilon, delta) at the budget's delta."""
@@ -244,16 +247,22 @@ class Ledger:
         Parameters
         ----------
         whole : bool, default=False
-            Whether the last event that is paid out of a reserve stands for the rest of it as well.
-            Nothing of a reserve is given back, since answers may have decided how much was used.
+            Whether what is left of reserves that were touched is listed as well. Nothing of it is
+            given back, since answers may have decided how much was used.
         """
         events = [*self._events]
-        for k in reversed(range(len(events) * whole)):
-            reserved = self._calculus.reserved(events[k])
-            if reserved is not None:
-                unused = reserved - self._reserved_used - self._sites.reserved_used
-                events[k] = _counted(events[k], events[k].count + unused)
-                break
+        paid = [k for k, e in enumerate(events) if self._calculus.reserved(e) is not None] * whole
+        for name, count in self._calculus.reserves if paid else ():
+            unused = count - self._reserved_used[name] - self._sites.reserved_used
+            like = [k for k in paid if self._calculus.reserved(events[k]) == (name, count)]
+            if like:
+                events[like[-1]] = _counted(events[like[-1]], events[like[-1]].count + unused)
+            elif unused:
+                last = events[paid[-1]]
+                own = self._calculus.reserved(last)
+                assert own is not None
+                noise = last.noise_scale * name / own[0]
+                events.append(replace(last, noise_scale=noise, count=unused))
         return (*events, *self._sites.receipt())
 
     def _charge_sites(self, events: tuple[Event, ...]) -> None:
@@ -262,23 +271,28 @@ class Ledger:
                 "Sites cannot be asked beside a release that has to be most of all that is "
                 "charged. Nothing was read."
             )
-        reserved = max((self._calculus.reserved(e) or 0 for e in events), default=0)
         whole = fsum([*self._settled, *self._prices[-1:]])
         room = self._limit - whole if self._limit < inf else inf
-        self._sites.charge(events, room, reserved - self._reserved_used)
+        # Out of whichever reserve a site is paid, it counts against all of them.
+        least = min((count for _, count in self._calculus.reserves), default=0)
+        self._sites.charge(events, room, least - sum(self._reserved_used.values()))
 
-    def _check_reserved(self, event: Event) -> int:
-        """Number of reserved releases that are used up with this event."""
-        reserved = self._calculus.reserved(event)
-        if reserved is None:
-            return self._reserved_used
-        used = self._reserved_used + self._sites.reserved_used + event.count
-        if used > reserved:
+    def _check_reserved(self, event: Event) -> float | None:
+        """The reserve out of which this event is paid, if it is; refuses it if too little is left.
+
+        What sites were asked counts against each of them.
+        """
+        reserve = self._calculus.reserved(event)
+        if reserve is None:
+            return None
+        name, count = reserve
+        used = self._reserved_used[name] + self._sites.reserved_used + event.count
+        if used > count:
             raise BudgetExceededError(
-                f"{event.query} was reserved {reserved} times and would be asked {used} times. "
+                f"{event.query} was reserved {count} times and would be asked {used} times. "
                 "Nothing was read."
             )
-        return self._reserved_used + event.count
+        return name
 
     def _check_shares(self, events: Sequence[Event], prices: Sequence[float]) -> None:
         demanding = [k for k, event in enumerate(events) if event.least_share]

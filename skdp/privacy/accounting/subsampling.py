@@ -1,4 +1,4 @@
-r"""A block of Poisson-sampled Gaussian releases beside others: its room in (epsilon, delta).
+r"""Poisson-sampled Gaussian releases beside others, by way of dp-accounting.
 
 What is released
 ----------------
@@ -49,21 +49,23 @@ every row, which is Gaussian DP of mu = 2 / z under replace-one and 1 / z under 
 The filter
 ----------
 Let G be what may be spent on Gaussian releases, as mu^2, and k the number of sampled releases that
-are reserved. Let ``B_(G, k)`` be the pair of a sqrt(G)-Gaussian release next to k independent
-dominating pairs. *Whatever the analyst asks, with answers in view, as long as prices sum to at most
-G and sampled releases number at most k, the transcript is dominated by B_(G, k).* Proof, by
-induction over the number of releases; nothing is released in the state without any, and B_(G, k)
-dominates that. Let the next one be Gaussian of price m. Given its answer, the rest is dominated by
-``B_(G - m, k)``, by induction, and m is public by then. A release that is dominated by one pair
-followed by what is dominated by another is dominated by their product (Zhu, Dong and Wang, 2022, on
-adaptive composition), and Gaussian pairs of m and G - m multiply to that of G. If the next is
-sampled, the product of its pair with ``B_(G, k - 1)`` is ``B_(G, k)``; that its C depends on the
-past changes nothing, since in units of C the pair is the same. Stopping early is dominated too,
-because ``B_(G', k')`` is a part of ``B_(G, k)`` for G' <= G and k' <= k. Transcripts without a
-bound on their number are limits of those that are cut off. Under zero-out each of the two
-directions is a filter of its own, and the worse of both counts.
+are reserved, for each noise multiplier. Let ``B_(G, k)`` be the pair of a sqrt(G)-Gaussian release
+next to all of the k's independent dominating pairs. *Whatever the analyst asks, with answers in
+view, as long as prices sum to at most G and sampled releases of each multiplier number at most
+their k, the transcript is dominated by B_(G, k).* Proof, by induction over the number of releases;
+nothing is released in the state without any, and B_(G, k) dominates that. Let the next one be
+Gaussian of price m. Given its answer, the rest is dominated by ``B_(G - m, k)``, by induction, and
+m is public by then. A release that is dominated by one pair followed by what is dominated by
+another is dominated by their product (Zhu, Dong and Wang, 2022, on adaptive composition), and
+Gaussian pairs of m and G - m multiply to that of G. If the next is sampled, the product of its pair
+with ``B_(G, k')``, one less of its multiplier, is ``B_(G, k)``; that its C depends on the past
+changes nothing, since in units of C the pair is the same, and more noise than the multiplier says
+is post-processing. Stopping early is dominated too, because ``B_(G', k')`` is a part of
+``B_(G, k)`` for G' <= G and k' <= k. Transcripts without a bound on their number are limits of
+those that are cut off. Under zero-out each of the two directions is a filter of its own, and the
+worse of both counts.
 
-This is why the rate and the multiplier may not be chosen on the way, and why what is left unused
+This is why the rate and the multipliers may not be chosen on the way, and why what is left unused
 of a block is not given back.
 
 Numbers come from the privacy loss distributions of dp-accounting, which rounds towards more loss,
@@ -78,9 +80,11 @@ the antipodal pair dominates under replace-one is derived above.
 
 from __future__ import annotations
 
+from collections import Counter
+from collections.abc import Sequence
 from dataclasses import dataclass
-from functools import lru_cache
-from math import asinh, ceil, expm1, floor, inf, isinf, log, log1p, log2, sinh, sqrt
+from functools import lru_cache, reduce
+from math import ceil, exp, expm1, floor, inf, isinf, log, log2, sinh, sqrt
 from typing import Any
 
 from scipy.optimize import brentq
@@ -88,80 +92,79 @@ from scipy.optimize import brentq
 from ..adjacency import Adjacency
 from . import gdp
 
-__all__ = ["epsilon", "limit", "multiplier", "unsampled_price"]
+__all__ = ["SampledReleases", "epsilon", "limit", "noise_unit", "unsampled_price"]
 
 # Beyond it the distributions are long, and sampling saves little.
 _LARGEST_EPSILON = 30.0
+# Losses are not told apart more finely than for a total of this.
+_LEAST_EPSILON = 1e-4
 # Below it the rounding of Fourier transforms might show.
 _LEAST_DELTA = 1e-10
-# Spacing of losses at this mu; it grows with mu, by factors of two so that blocks are found again.
-_GRID, _AT_MU = 1e-4, 0.25
+# Spacing of losses for a single release with a total of epsilon = 1. What it rounds off adds up as
+# variances do, so that it shrinks with the root of the number of releases; by factors of two, so
+# that distributions are found again.
+_GRID, _OF_PAIRS = 1e-2, 5e-3
 # So many losses are in memory at most, of a normal that is cut off at so many standard deviations.
 _MOST_LOSSES, _TAILS = 2e7, 10.0
 _PRECISION = 2e-4
+# Noise is found up to this factor, starting from a guess with steps of that.
+_FOUND, _STEP = 1.006, 1.1
 # Below it exponentials of z^-2 stay in double precision.
 _LARGEST_EXPONENT = 500.0
 
 
-def unsampled_price(noise_multiplier: float, adjacency: Adjacency) -> float:
-    """Price in mu^2 of one release if every row took part.
-
-    Parameters
-    ----------
-    noise_multiplier : float
-        Standard deviation of the noise in units of the bound on a row.
-    adjacency : Adjacency
-        Neighbouring relation.
-    """
-    mu = adjacency.of_sum(1.0) / noise_multiplier
-    return mu * mu
-
-
-def multiplier(rate: float, count: int, price: float, adjacency: Adjacency) -> float:
-    """Noise multiplier with which a block costs about ``price`` in mu^2: a starting point.
-
-    By the central limit theorem for many releases of a small rate, whose privacy loss has the
-    variance ``rate^2`` times 4 sinh(z^-2) under replace-one and times exp(z^-2) - 1 under zero-out;
-    never more than the multiplier that would do without sampling, which is exact.
+@dataclass(frozen=True)
+class SampledReleases:
+    """Sampled releases of one kind.
 
     Parameters
     ----------
     rate : float
         Sampling rate, in (0, 1].
+    noise_multiplier : float
+        Standard deviation of the noise in units of the bound on a row.
     count : int
-        Number of releases.
-    price : float
-        What they may cost.
+        How many.
     adjacency : Adjacency
         Neighbouring relation.
     """
-    ratio = price / (rate * rate * count)
-    inverse = asinh(ratio / 4) if adjacency is Adjacency.REPLACE_ONE else log1p(ratio)
-    return min(1 / sqrt(inverse), adjacency.of_sum(1.0) * sqrt(count / price))
+
+    rate: float
+    noise_multiplier: float
+    count: int
+    adjacency: Adjacency
 
 
-@lru_cache(maxsize=64)
-def limit(
-    rate: float,
-    noise_multiplier: float,
-    count: int,
-    adjacency: Adjacency,
-    epsilon: float,
-    delta: float,
-) -> float:
-    """Largest mu^2 of Gaussian releases with which the block is (epsilon, delta)-DP, rounded down.
+_Sampled = tuple[SampledReleases, ...]
+
+
+def unsampled_price(sampled: SampledReleases) -> float:
+    """Price in mu^2 of the releases if every row took part.
 
     Parameters
     ----------
-    rate, noise_multiplier, count, adjacency
-        The block.
+    sampled : SampledReleases
+        The releases.
+    """
+    mu = sampled.adjacency.of_sum(1.0) / sampled.noise_multiplier
+    return sampled.count * mu * mu
+
+
+@lru_cache(maxsize=64)
+def limit(sampled: _Sampled, epsilon: float, delta: float) -> float:
+    """Largest mu^2 of Gaussian releases beside which sampled ones are (epsilon, delta)-DP.
+
+    Parameters
+    ----------
+    sampled : tuple of SampledReleases
+        The sampled ones.
     epsilon, delta : float
         The promise.
 
     Returns
     -------
     float
-        The limit, about 1e-3 of itself too small; at most 0 if the block alone is too much.
+        The limit, about 1e-3 of itself too small; at most 0 if sampled ones alone are too much.
 
     Raises
     ------
@@ -171,13 +174,13 @@ def limit(
     if isinf(epsilon):
         return inf
     whole = gdp.mu(epsilon, delta)
-    best = whole**2 - count * unsampled_price(noise_multiplier, adjacency)
-    if rate == 1 or epsilon > _LARGEST_EPSILON or delta < _LEAST_DELTA:
+    best = whole**2 - sum(map(unsampled_price, sampled))
+    if _as_if_all(sampled, epsilon, delta):
         return best
-    pair = _Block(rate, noise_multiplier, count, adjacency, _grid(whole, noise_multiplier))
+    grid = _grid(epsilon, sampled)
 
     def excess(mu: float) -> float:
-        return log(max(pair.beside(mu).get_delta_for_epsilon(epsilon), 1e-320)) - log(delta)
+        return _excess(_losses(mu * mu, sampled, grid), epsilon, delta)
 
     safe = sqrt(max(0.0, best))
     if excess(safe) > 0:
@@ -193,94 +196,199 @@ def limit(
 
 
 def epsilon(
-    rate: float,
-    noise_multiplier: float,
-    count: int,
-    adjacency: Adjacency,
-    total: float,
+    sampled: _Sampled,
+    gaussian: float,
     delta: float,
+    pairs: Sequence[tuple[float, float]] = (),
+    about: float = inf,
 ) -> float:
-    """Epsilon of the whole block with Gaussian releases of ``total`` in mu^2, rounded up.
+    """Epsilon of sampled releases, Gaussian ones, and fits that are (epsilon, delta)-DP, together.
 
     Parameters
     ----------
-    rate, noise_multiplier, count, adjacency
-        The block.
-    total : float
-        Gaussian releases, in mu^2.
+    sampled : tuple of SampledReleases
+        Sampled releases.
+    gaussian : float
+        Price of the Gaussian releases in mu^2.
     delta : float
-        Slack.
+        Slack of the total.
+    pairs : sequence of (float, float)
+        The (epsilon, delta) of fits of which no more is known.
+    about : float
+        Another bound, if there is one.
+
+    Returns
+    -------
+    float
+        Rounded up; ``about`` where numbers are out of range.
 
     Raises
     ------
     ImportError
         If dp-accounting is needed and missing.
     """
-    plain = gdp.epsilon(sqrt(total + count * unsampled_price(noise_multiplier, adjacency)), delta)
-    beyond = gdp.epsilon(sqrt(total), delta) > _LARGEST_EPSILON or delta < _LEAST_DELTA
-    if rate == 1 or beyond:
-        return plain
-    about = sqrt(total + _about(rate, noise_multiplier, count, adjacency))
-    pair = _Block(rate, noise_multiplier, count, adjacency, _grid(about, noise_multiplier))
-    return min(plain, float(pair.beside(sqrt(total)).get_epsilon_for_delta(delta)))
+    if not gaussian < inf or any(s.noise_multiplier == 0 for s in sampled):
+        return about
+    if not pairs:
+        about = min(about, gdp.epsilon(sqrt(gaussian + sum(map(unsampled_price, sampled))), delta))
+    rough = gdp.epsilon(sqrt(gaussian + sum(map(_rough_price, sampled))), delta)
+    rough = min(about, max(rough, _LEAST_EPSILON) + sum(e for e, _ in pairs))
+    if (_as_if_all(sampled, rough, delta) and not pairs) or not 0 < rough < _LARGEST_EPSILON:
+        return about
+    if sum(d for _, d in pairs) >= delta or delta < _LEAST_DELTA:
+        return about
+    # What is rounded off the losses of pairs, which are single numbers, adds up as it is.
+    grid = _grid(rough * (_OF_PAIRS if pairs else 1.0), sampled)
+    losses = _losses(gaussian, sampled, grid, tuple(pairs))
+    return min(about, float(losses.get_epsilon_for_delta(delta)))
 
 
-def _about(rate: float, z: float, count: int, adjacency: Adjacency) -> float:
-    """Rough price of the block, in mu^2, as :func:`multiplier` sees it."""
-    whole = unsampled_price(z, adjacency)
-    exponent = 1 / (z * z)
+@lru_cache(maxsize=64)
+def noise_unit(
+    rate: float,
+    shape: tuple[tuple[float, int], ...],
+    gaussian: float,
+    epsilon: float,
+    delta: float,
+    adjacency: Adjacency,
+) -> float:
+    """Least unit of noise with which sampled releases leave room for Gaussian ones.
+
+    Parameters
+    ----------
+    rate : float
+        Sampling rate, in (0, 1].
+    shape : tuple of (float, int)
+        Noise multipliers in this unit, and the number of releases with each.
+    gaussian : float
+        Price in mu^2 of the Gaussian releases, less than the budget.
+    epsilon, delta : float
+        The budget.
+    adjacency : Adjacency
+        Neighbouring relation.
+
+    Raises
+    ------
+    ImportError
+        If dp-accounting is needed and missing.
+    """
+
+    def at(unit: float) -> _Sampled:
+        return tuple(SampledReleases(rate, unit * z, count, adjacency) for z, count in shape)
+
+    room = gdp.mu(epsilon, delta) ** 2 - gaussian
+    # What would do without sampling does with it.
+    most = sqrt(sum(map(unsampled_price, at(1.0))) / room) * (1 + 1e-12)
+    if _as_if_all(at(most), epsilon, delta):
+        return most
+
+    def enough(unit: float) -> bool:
+        sampled = at(unit)
+        losses = _losses(gaussian, sampled, _grid(epsilon, sampled))
+        return _excess(losses, epsilon, delta) <= 0
+
+    def excess(log_unit: float) -> float:
+        return log(sum(map(_rough_price, at(exp(log_unit)))) / room)
+
+    # As variances add up, by the central limit theorem, for a start.
+    low = log(most)
+    while excess(low) < 0 and low > log(most) - 50:
+        low -= 1.0
+    high = min(most, exp(brentq(excess, low, log(most) + 1e-9)) if excess(low) > 0 else exp(low))
+    step = _STEP
+    if enough(high):
+        while enough(high / step):
+            high /= step
+    else:
+        while not (high * step >= most or enough(high * step)):
+            high *= step
+        high = min(most, high * step)
+    # Now it is enough, and a step less is not.
+    while step > _FOUND:
+        step = sqrt(step)
+        if enough(high / step):
+            high /= step
+    return high
+
+
+def _as_if_all(sampled: _Sampled, epsilon: float, delta: float) -> bool:
+    """True where the bound that every row takes part is used."""
+    beyond = epsilon > _LARGEST_EPSILON or delta < _LEAST_DELTA
+    return beyond or all(s.rate == 1 for s in sampled)
+
+
+def _rough_price(sampled: SampledReleases) -> float:
+    """Rough price in mu^2: the variance of the privacy loss, never more than without sampling."""
+    whole, exponent = unsampled_price(sampled), sampled.noise_multiplier**-2
     if exponent > _LARGEST_EXPONENT:
-        return count * whole
-    spread = 4 * sinh(exponent) if adjacency is Adjacency.REPLACE_ONE else expm1(exponent)
-    return count * min(whole, rate * rate * spread)
+        return whole
+    replaced = sampled.adjacency is Adjacency.REPLACE_ONE
+    spread = 4 * sinh(exponent) if replaced else expm1(exponent)
+    return min(whole, sampled.count * sampled.rate**2 * spread)
 
 
-def _grid(mu: float, z: float) -> float:
+def _grid(epsilon: float, sampled: _Sampled) -> float:
     """Spacing of losses; a wider one is as valid, only less sharp."""
-    least = 2.0 ** ceil(log2((1 / z + 2 * _TAILS) / z / _MOST_LOSSES))
-    return max(_GRID * 2.0 ** floor(log2(mu / _AT_MU)), least) if mu else least
+    least = 0.0
+    for z in {s.noise_multiplier for s in sampled}:
+        least = max(least, 2.0 ** ceil(log2((1 / z + 2 * _TAILS) / z / _MOST_LOSSES)))
+    count = sum(s.count for s in sampled) or 1
+    return max(_GRID * 2.0 ** floor(log2(epsilon / sqrt(count))), least)
 
 
-@dataclass(frozen=True)
-class _Block:
-    """Privacy losses of a block."""
+def _excess(losses: Any, epsilon: float, delta: float) -> float:
+    return log(max(losses.get_delta_for_epsilon(epsilon), 1e-320)) - log(delta)
 
-    rate: float
-    z: float
-    count: int
-    adjacency: Adjacency
-    grid: float
 
-    def beside(self, mu: float) -> Any:
-        """Privacy loss distribution of the block together with a mu-Gaussian release."""
-        block = _composed(self)
-        if mu == 0.0:
-            return block
-        return block.compose(self.single(self.adjacency.of_sum(1.0) / mu, 1.0))
-
-    def single(self, z: float, rate: float) -> Any:
-        """Privacy loss distribution of one release with noise of z times the bound on a row."""
-        try:
-            from dp_accounting import NeighboringRelation
-            from dp_accounting.pld import privacy_loss_distribution
-        except ImportError as missing:
-            raise ImportError(
-                "Accounting for minibatches needs the package dp-accounting; "
-                "pip install 'skdp[subsampling]', or leave batch_size out."
-            ) from missing
-        relation = (
-            NeighboringRelation.REPLACE_ONE
-            if self.adjacency is Adjacency.REPLACE_ONE
-            else NeighboringRelation.ADD_OR_REMOVE_ONE
-        )
-        return privacy_loss_distribution.from_gaussian_mechanism(
-            z,
-            sampling_prob=rate,
-            value_discretization_interval=self.grid,
-            neighboring_relation=relation,
-        )
+def _losses(
+    gaussian: float,
+    sampled: _Sampled,
+    grid: float,
+    pairs: tuple[tuple[float, float], ...] = (),
+) -> Any:
+    """Privacy losses of all together."""
+    parts = [_sampled_losses(sampled, grid)] if sampled else []
+    if gaussian:
+        # Of a sum that moves by 1, the same in both directions.
+        parts.append(_one(1 / sqrt(gaussian), 1.0, Adjacency.ZERO_OUT, grid))
+    for (epsilon, delta), count in Counter(pairs).items():
+        _, pld = _package()
+        stated = pld.common.DifferentialPrivacyParameters(epsilon, delta)
+        one = pld.from_privacy_parameters(stated, value_discretization_interval=grid)
+        parts.append(one.self_compose(count))
+    return reduce(lambda a, b: a.compose(b), parts)
 
 
 @lru_cache(maxsize=4)
-def _composed(block: _Block) -> Any:
-    return block.single(block.z, block.rate).self_compose(block.count)
+def _sampled_losses(sampled: _Sampled, grid: float) -> Any:
+    kinds = [_one(s.noise_multiplier, s.rate, s.adjacency, grid) for s in sampled]
+    composed = (one.self_compose(s.count) for one, s in zip(kinds, sampled, strict=True))
+    return reduce(lambda a, b: a.compose(b), composed)
+
+
+@lru_cache(maxsize=16)
+def _one(z: float, rate: float, adjacency: Adjacency, grid: float) -> Any:
+    """Losses of one release with noise of z times the bound on a row."""
+    relations, pld = _package()
+    return pld.from_gaussian_mechanism(
+        z,
+        sampling_prob=rate,
+        value_discretization_interval=grid,
+        neighboring_relation=(
+            relations.REPLACE_ONE
+            if adjacency is Adjacency.REPLACE_ONE
+            else relations.ADD_OR_REMOVE_ONE
+        ),
+    )
+
+
+def _package() -> tuple[Any, Any]:
+    try:
+        from dp_accounting import NeighboringRelation
+        from dp_accounting.pld import privacy_loss_distribution
+    except ImportError as missing:
+        raise ImportError(
+            "Accounting for rows that are drawn in secret needs the package dp-accounting; "
+            "pip install 'skdp[minibatch]', or leave batch_size out."
+        ) from missing
+    return NeighboringRelation, privacy_loss_distribution

@@ -1,12 +1,13 @@
-"""Gaussian noise on a sum over rows that are drawn in secret."""
+"""Gaussian noise on sums over rows that are drawn in secret."""
 
 from __future__ import annotations
 
-from dataclasses import dataclass
+from collections.abc import Hashable
+from dataclasses import dataclass, replace
 
 import numpy as np
 
-from ..accounting.events import SampledGaussianEvent
+from ..accounting.events import Event, SampledGaussianEvent, Site
 from ..accounting.ledger import Spend
 from ..adjacency import Adjacency
 from ..randomness import SecretNoise
@@ -33,11 +34,14 @@ class SampledGaussian(PerturbingMechanism):
         Standard deviation of the noise.
     adjacency : Adjacency
         Neighbouring relation.
+    sites : tuple, optional
+        Names of the sites of whose rows there is an answer each, and noise on each. Who is asked is
+        public; who is drawn is not.
 
     Guarantees
     ----------
-    - See :mod:`skdp.privacy.accounting.subsampling`. A row is drawn with a probability of at most
-    the rate.
+    - See :mod:`skdp.privacy.accounting.subsampling`, site by site if there are several. A row is
+      drawn with a probability of at most the rate.
     """
 
     n_samples: int
@@ -45,6 +49,7 @@ class SampledGaussian(PerturbingMechanism):
     sensitivity: float
     noise_scale: float
     adjacency: Adjacency
+    sites: tuple[Hashable, ...] | None = None
 
     @classmethod
     def calibrated(
@@ -54,12 +59,13 @@ class SampledGaussian(PerturbingMechanism):
         sensitivity: float,
         adjacency: Adjacency,
         spend: Spend,
+        sites: tuple[Hashable, ...] | None = None,
     ) -> SampledGaussian:
         """The least noise for which the release would cost the spend if every row took part.
 
         Parameters
         ----------
-        n_samples, sampling_rate, sensitivity, adjacency
+        n_samples, sampling_rate, sensitivity, adjacency, sites
             As above.
         spend : Spend
             That price.
@@ -70,17 +76,20 @@ class SampledGaussian(PerturbingMechanism):
             If the sensitivity is not positive and finite.
         """
         noise = GaussianMechanism.calibrated(sensitivity, spend).noise_scale
-        return cls(n_samples, sampling_rate, sensitivity, noise, adjacency)
+        return cls(n_samples, sampling_rate, sensitivity, noise, adjacency, sites)
 
-    def event(self, query: str) -> SampledGaussianEvent:
-        """The fact to charge for one release."""
-        return SampledGaussianEvent(
+    def event(self, query: str) -> Event | tuple[Event, ...]:
+        """The fact to charge for one release, for each of the sites if there are several."""
+        fact = SampledGaussianEvent(
             query=query,
             sensitivity=self.sensitivity,
             noise_scale=self.noise_scale,
             sampling_rate=self.sampling_rate,
             adjacency=self.adjacency,
         )
+        if self.sites is None:
+            return fact
+        return tuple(replace(fact, part=Site(label)) for label in self.sites)
 
     def perturbation(self, noise: SecretNoise) -> np.ndarray:
         """Poisson sample of rows as a mask of shape (n_samples,), drawn afresh each time."""

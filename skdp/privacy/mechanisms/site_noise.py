@@ -9,16 +9,15 @@ from math import isfinite, sqrt
 
 import numpy as np
 
-from ..accounting.events import Event, SampledGaussianEvent, Site, SiteGaussianEvent
+from ..accounting.events import Event, Site, SiteGaussianEvent
 from ..accounting.ledger import Spend
-from ..adjacency import Adjacency
 from ..randomness import SecretNoise
 from ..sites.masks import exposure, exposure_of_all_pairs
-from .base import Mechanism, PerturbingMechanism
+from .base import Mechanism
 from .gaussian import GaussianMechanism
 from .noise_grid import noisy_on_grid
 
-__all__ = ["SampledSites", "SiteNoise", "Trust"]
+__all__ = ["SiteNoise", "Trust"]
 
 _SOURCES = ("local", "pairwise", "secure_sum", "final_model", "central")
 
@@ -199,53 +198,6 @@ class SiteNoise(Mechanism):
         return out
 
 
-@dataclass(frozen=True, eq=False)
-class SampledSites(PerturbingMechanism):
-    """Draws rows within the sites that take part, then each site adds noise of its own.
-
-    Parameters
-    ----------
-    labels : tuple
-        Names of the sites that take part.
-    n_samples : int
-        Number of rows of all sites.
-    sampling_rate : float
-        Probability with which a row is drawn.
-    sensitivity : float
-        Most that a neighbour can move one site's message, if the row in question is drawn.
-    noise_scale : float
-        Standard deviation of each site's noise.
-    adjacency : Adjacency
-        Neighbouring relation.
-
-    Guarantees
-    ----------
-    - See :mod:`skdp.privacy.accounting.subsampling`, site by site. Who took part is public; who
-    was drawn is
-      not, and a row is drawn with a probability of at most the rate.
-    """
-
-    labels: tuple[Hashable, ...]
-    n_samples: int
-    sampling_rate: float
-    sensitivity: float
-    noise_scale: float
-    adjacency: Adjacency
-
-    def event(self, query: str) -> tuple[Event, ...]:
-        """The facts to charge for one round, one for each site that takes part."""
-        facts = self.sensitivity, self.noise_scale, self.sampling_rate, self.adjacency
-        return _sampled_events(query, self.labels, *facts)
-
-    def perturbation(self, noise: SecretNoise) -> np.ndarray:
-        """Poisson sample, a mask of shape (n_samples,) in the order of the sites, drawn afresh."""
-        return noise.chosen(self.n_samples, self.sampling_rate)
-
-    def randomize(self, value: np.ndarray, noise: SecretNoise) -> np.ndarray:
-        """The messages with fresh noise, independent between sites."""
-        return noisy_on_grid(value, self.sensitivity, self.noise_scale, noise)
-
-
 def _exposure(n_active: int, edges: np.ndarray | None, trust: Trust) -> float:
     if edges is None:
         return exposure_of_all_pairs(n_active - trust.colluders, trust.ratio)
@@ -275,26 +227,4 @@ def _events(
             colluders=colluders,
         )
         for label, (scale, own) in zip(labels, noise, strict=True)
-    )
-
-
-@lru_cache(maxsize=64)
-def _sampled_events(
-    query: str,
-    labels: tuple[Hashable, ...],
-    sensitivity: float,
-    scale: float,
-    rate: float,
-    adjacency: Adjacency,
-) -> tuple[Event, ...]:
-    return tuple(
-        SampledGaussianEvent(
-            query=query,
-            part=Site(label),
-            sensitivity=sensitivity,
-            noise_scale=scale,
-            sampling_rate=rate,
-            adjacency=adjacency,
-        )
-        for label in labels
     )

@@ -125,6 +125,13 @@ class GradientQuery(GaussianQuery):
         total /= self.problem.n_samples
         return total
 
+    def of_drawn(self, rows: RowStore, drawn: np.ndarray, rate: float) -> np.ndarray:
+        """Sum of the clipped gradients of the rows that are marked, over ``rate * n``."""
+        bounded = rows.bounded(self.problem.bounds)
+        total = bounded.sum(lambda b: self.of_block(b, b.scores(self.w)), drawn)
+        total /= rate * self.problem.n_samples
+        return total
+
     def public(self) -> tuple[object, ...]:
         """w and the bound."""
         return (self.w, self.bound)

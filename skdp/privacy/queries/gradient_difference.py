@@ -9,6 +9,7 @@ from typing import ClassVar
 
 import numpy as np
 
+from ...problem.problem import Problem
 from ..adjacency import Adjacency
 from ..rounding import of_sum, spread
 from ..rows.base import RowStore
@@ -166,9 +167,18 @@ class GradientDifferenceQuery(GaussianQuery):
 
     def evaluate(self, rows: RowStore) -> np.ndarray:
         """The exact mean of differences, in the shape of w."""
-        return self.about_centre(rows, self.gradient.problem.n_samples)
+        return self._about_centre(rows, self.gradient.problem.n_samples)
 
-    def about_centre(
+    def of_drawn(self, rows: RowStore, drawn: np.ndarray, rate: float) -> np.ndarray:
+        """The centre, and differences from it of the rows that are marked over ``rate * n``."""
+        return self._about_centre(rows, rate * self.gradient.problem.n_samples, drawn)
+
+    @property
+    def problem(self) -> Problem:
+        """Loss and public bounds."""
+        return self.gradient.problem
+
+    def _about_centre(
         self, rows: RowStore, count: float, marked: np.ndarray | None = None
     ) -> np.ndarray:
         """``h c + sum_i (difference_i - c) / count`` over all rows, or those that are marked.

@@ -12,16 +12,15 @@ from ...problem.problem import Problem
 from ...problem.sites import Sites
 from ..accounting.ledger import Spend
 from ..adjacency import Adjacency
-from ..mechanisms.gaussian import GaussianMechanism
-from ..mechanisms.site_noise import SampledSites, SiteNoise, Trust
+from ..mechanisms.site_noise import SiteNoise, Trust
 from ..rounding import inflated
 from ..rows.base import RowStore
 from ..rows.row_blocks import BoundedBlock
 from ..rows.site_rows import SiteBlock, site_sums
-from .base import PerturbedQuery, Query
+from .base import Query
 from .gradient import GradientQuery
 
-__all__ = ["SampledSiteGradientsQuery", "SiteGradientsQuery", "SiteRequest"]
+__all__ = ["SiteGradientsQuery", "SiteRequest"]
 
 
 @dataclass(frozen=True, eq=False)
@@ -125,6 +124,17 @@ class SiteRequest:
         out *= self.sites.n_sites / self.problem.n_samples
         return out
 
+    def evaluate(self, rows: RowStore) -> np.ndarray:
+        """The exact messages of all rows."""
+        return self.messages(rows)
+
+    def of_drawn(self, rows: RowStore, drawn: np.ndarray, rate: float) -> np.ndarray:
+        """The messages from the rows that are marked, in the order of the sites, over the rate.
+
+        All rows are gone through whoever is drawn, so that the time it takes tells nothing.
+        """
+        return self.messages(rows, drawn) / rate
+
     def public(self) -> tuple[object, ...]:
         """Public inputs: active sites, weights, bound on a row, and layout of the rows."""
         order = () if self.sites.order is None else self.sites.order
@@ -195,66 +205,3 @@ class SiteGradientsQuery(Query):
         trust = (self.trust.source, self.trust.colluders, self.trust.ratio)
         edges = () if self.edges is None else self.edges
         return (*self.request.public(), trust, edges, self.shares)
-
-
-@dataclass(frozen=True, eq=False)
-class SampledSiteGradientsQuery(PerturbedQuery):
-    """Messages from rows that each site draws in secret, each with noise of its own.
-
-    Sums over drawn rows are divided by the sampling rate, never by the number of rows drawn. All
-    rows are gone through whoever is drawn, so that the time it takes tells nothing.
-
-    Parameters
-    ----------
-    request : SiteRequest
-        Who is asked what.
-    sampling_rate : float
-        Probability with which a row of a site that takes part is drawn, in (0, 1].
-
-    Guarantees
-    ----------
-    - Given who else is drawn, a row that is drawn moves the message of its site, and no other, by
-      at most ``2 C m / (n rate)`` under replace-one, half of it under zero-out.
-    """
-
-    name: ClassVar[str] = "sampled_site_gradients"
-
-    request: SiteRequest
-    sampling_rate: float
-
-    def __post_init__(self) -> None:
-        if not 0 < self.sampling_rate <= 1:
-            raise ValueError(
-                "SampledSiteGradientsQuery needs a sampling rate in (0, 1], got "
-                f"{self.sampling_rate}."
-            )
-
-    def sensitivity(self, adjacency: Adjacency) -> float:
-        """Sensitivity of one site's message, if the row in question is drawn."""
-        return self.request.sensitivity(adjacency) / self.sampling_rate
-
-    def mechanism(self, adjacency: Adjacency, spend: Spend) -> SampledSites:
-        """Noise for which the spend would be the price of a site if every row took part."""
-        sensitivity = inflated(self.sensitivity(adjacency), self.request.rounding)
-        noise = GaussianMechanism.calibrated(sensitivity, spend).noise_scale
-        request = self.request
-        return SampledSites(
-            request.labels(),
-            request.problem.n_samples,
-            self.sampling_rate,
-            sensitivity,
-            noise,
-            adjacency,
-        )
-
-    def evaluate(self, rows: RowStore) -> np.ndarray:
-        """The exact messages of all rows."""
-        return self.request.messages(rows)
-
-    def evaluate_under(self, rows: RowStore, perturbation: np.ndarray) -> np.ndarray:
-        """The messages from the rows that are marked, in the order of the sites."""
-        return self.request.messages(rows, perturbation) / self.sampling_rate
-
-    def public(self) -> tuple[object, ...]:
-        """The query, and the rate."""
-        return (*self.request.public(), self.sampling_rate)

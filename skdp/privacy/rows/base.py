@@ -23,6 +23,7 @@ __all__ = [
     "ResidentRows",
     "RowStore",
     "bounded_block",
+    "over_all",
     "over_marked",
     "total",
 ]
@@ -145,13 +146,12 @@ class _BoundedBlocks(BoundedRows):
     def sum(
         self, kernel: Callable[[BoundedBlock], np.ndarray], marked: np.ndarray | None = None
     ) -> np.ndarray:
-        if marked is not None:
-            kernel = over_marked(kernel, marked)
+        of_block = over_marked(kernel, marked) if marked is not None else over_all(kernel)
         if self._kept is not None:
-            return total(kernel(block.loaded()) for block in self._kept)
+            return total(map(of_block, self._kept))
         # One block at a time: nothing here holds on to it while the next one is read.
         blocks = self._store.blocks()
-        return total(kernel(bounded_block(raw, self.bounds).loaded()) for raw in blocks)
+        return total(of_block(bounded_block(raw, self.bounds)) for raw in blocks)
 
 
 def bounded_block(raw: RawBlock, bounds: RowBounds) -> BoundedBlock:
@@ -169,10 +169,25 @@ def bounded_block(raw: RawBlock, bounds: RowBounds) -> BoundedBlock:
     return (Block if bounds.row_map is None else MappedBlock)(raw, bounds)
 
 
+def over_all(
+    kernel: Callable[[BoundedBlock], np.ndarray],
+) -> Callable[[BoundedBlock], np.ndarray]:
+    """The kernel of blocks that are yet to be loaded.
+
+    Parameters
+    ----------
+    kernel : callable
+        What is summed over blocks.
+    """
+    return lambda block: kernel(block.loaded())
+
+
 def over_marked(
     kernel: Callable[[BoundedBlock], np.ndarray], marked: np.ndarray
 ) -> Callable[[BoundedBlock], np.ndarray]:
     """The kernel of what is marked of each block, for one pass over the blocks in order.
+
+    Only that is loaded.
 
     Parameters
     ----------
@@ -187,7 +202,7 @@ def over_marked(
         nonlocal start
         chosen = np.flatnonzero(marked[start : start + block.y.size])
         start += block.y.size
-        return kernel(block.taken(chosen))
+        return kernel(block.taken(chosen).loaded())
 
     return of_part
 

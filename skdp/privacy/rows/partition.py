@@ -18,7 +18,7 @@ from sklearn.utils import check_array
 from sklearn.utils.validation import _get_feature_names
 
 from ...problem.bounds import RowBounds
-from .base import bounded_block, over_marked, total
+from .base import bounded_block, over_all, over_marked, total
 from .dense_rows import DenseRows
 from .partitions import unpacked
 from .reading import redacted, strict_checks
@@ -254,11 +254,12 @@ def _answered(
         return None
     if view is None:
         return total(map(kernel, blocks))
+    of_block = over_all(kernel)
     if marked is not None:
         bits = np.unpackbits(marked, count=partition.facts.n_samples)
-        kernel = over_marked(kernel, bits.view(bool))
+        of_block = over_marked(kernel, bits.view(bool))
     return total(
-        kernel(block.over((raw if columns is None else raw.cut_to(columns)).X).loaded())
+        of_block(block.over((raw if columns is None else raw.cut_to(columns)).X))
         for raw, block in zip(blocks, view.blocks, strict=True)
     )
 

@@ -6,7 +6,8 @@ import pytest
 from skdp.privacy.accounting.ledger import Spend
 from skdp.privacy.adjacency import Adjacency
 from skdp.privacy.mechanisms.noise_grid import spacing
-from skdp.privacy.mechanisms.site_noise import SampledSites, SiteNoise, Trust
+from skdp.privacy.mechanisms.sampled_gaussian import SampledGaussian
+from skdp.privacy.mechanisms.site_noise import SiteNoise, Trust
 from skdp.privacy.randomness import SeededNoise, SystemNoise
 from skdp.privacy.sites.masks import exposure, exposure_of_all_pairs
 from skdp.testing import check_noise
@@ -137,7 +138,7 @@ def test_too_few_honest_sites_are_refused(kind, colluders):
 
 
 def test_sampled_rows_are_fresh_and_sites_have_noise_of_their_own():
-    found = SampledSites(SITES, 2000, 0.1, 2.0, 3.0, Adjacency.REPLACE_ONE)
+    found = SampledGaussian(2000, 0.1, 2.0, 3.0, Adjacency.REPLACE_ONE, SITES)
     noise = SystemNoise()
     masks = np.array([found.perturbation(noise) for _ in range(50)])
     # Six standard deviations of 100,000 draws.
