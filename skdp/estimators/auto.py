@@ -8,6 +8,7 @@ from math import isfinite, sqrt
 from typing import TYPE_CHECKING, Any
 
 from ..preconditioning import (
+    COUNT_SHARE,
     FrequencyScaling,
     IterativeWhitening,
     Preconditioner,
@@ -18,12 +19,9 @@ from ..privacy.accounting.calculus import Calculus, GaussianDP
 from ..privacy.accounting.gdp import mu
 from ..privacy.accounting.ledger import Ledger
 from ..privacy.adjacency import Adjacency
-from ..problem.constraints import Constraint, L1Ball, Simplex
-from ..problem.losses import Logistic, Softmax, Squared
-from ..problem.penalties import L1
+from ..problem.constraints import Constraint
 from ..problem.problem import Problem
-from ..solvers import SOLVERS, FrankWolfe, Screening, Solver, TrackedGD, kind_of
-from ..solvers.frank_wolfe import PENALTIES
+from ..solvers import SOLVERS, Solver, TrackedGD, kind_of
 from ..solvers.streaming import StreamingSolver
 from ..validation import shown
 from .planning import forecast
@@ -162,7 +160,7 @@ class FitPlan:
             cost = "" if share is None else f", up to {share:.0%} of the rest"
             paid.append(f"coordinates by {type(self.preconditioner).__name__}{cost}")
         if self.class_counts:
-            paid.append("class counts, up to 2% of the rest")
+            paid.append(f"class counts, up to {COUNT_SHARE:.0%} of the rest")
         return paid
 
     def _outlook(self) -> str:
@@ -171,7 +169,7 @@ class FitPlan:
             return "expected: no forecast for this number of rows"
         if self.n_sites is not None:
             return "expected: no forecast for rows at several sites"
-        if isinstance(self.solver, Screening | FrankWolfe):
+        if self.solver.selects:
             return (
                 "expected: depends on how few features matter; see skdp.plan(n_samples, "
                 "n_features, n_informative=...)"
@@ -221,7 +219,7 @@ def plan_fit(
     solver, reason = _chosen(asked, outline, conditioned=None, started=started)
     preconditioner, acts = None, False
     classifies = outline.bounds.target is None
-    screened = isinstance(solver, Screening) and not classifies
+    screened = solver.preconditions and not classifies
     if screened and model.precondition not in (None, "auto"):
         raise ValueError(
             f"{type(model).__name__} needs precondition=None with the solver 'screening', which "
@@ -340,7 +338,7 @@ def choose_for_stream(solver: str | Solver, problem: Problem, *, buffer: bool) -
     if isinstance(solver, Solver):
         return solver
     if solver == "auto":
-        vertices = _has_vertices(problem.constraint) and isfinite(problem.loss.smoothness)
+        vertices = problem.constraint.axis_vertices and isfinite(problem.loss.smoothness)
         solver = "blocks" if buffer else "frank_wolfe" if vertices else "ftrl"
     return kind_of(solver)()
 
@@ -385,7 +383,7 @@ def choose_preconditioner(
             return None
         return FrequencyScaling() if problem.wide else Whitening()
     # Another solver than the one made for it has no use for it.
-    wanted = kind is None or issubclass(kind, TrackedGD)
+    wanted = kind is None or kind.whitened
     possible = not problem.wide and problem.n_rows <= _MOST_ROWS_OF_W
     if not (wanted and possible and problem.loss.of_residuals):
         return None
@@ -408,7 +406,8 @@ def settled_calculus(
         Whether ``'auto'`` may choose a solver that selects features for this estimator.
     """
     if solver == "auto":
-        return None if selects or _has_vertices(constraint) else GaussianDP()
+        vertices = constraint is not None and constraint.axis_vertices
+        return None if selects or vertices else GaussianDP()
     if not isinstance(solver, Solver) and solver not in SOLVERS:
         return None
     kind = kind_of(solver)
@@ -430,11 +429,11 @@ def _chosen(
     few = problem.n_samples < _FEW_ROWS and problem.n_features <= _FEW_FEATURES
     if problem.sites is not None:
         found, reason = "dda", "rows lie at several sites"
-    elif isinstance(problem.penalty, L1) and isinstance(problem.loss, Squared) and not few:
+    elif problem.penalty.selects and problem.loss.squared and not few:
         found, reason = "screening", "an l1 penalty expects few features to matter"
     elif not conditioned and _many_vertices(problem):
         found, reason = "frank_wolfe", "vertices suit many features"
-    elif conditioned and problem.wide and isinstance(problem.loss, Logistic | Softmax):
+    elif conditioned and problem.wide and problem.loss.log_odds:
         found, reason = "dual_averaging", "sparse rows of many features, in private coordinates"
     elif conditioned and problem.loss.of_residuals:
         reason = "regression in private coordinates"
@@ -447,14 +446,9 @@ def _chosen(
     return kind_of(found)(), reason
 
 
-def _has_vertices(constraint: Constraint | None) -> bool:
-    """True if a solver may choose among vertices, of which there are few."""
-    return isinstance(constraint, L1Ball | Simplex)
-
-
 def _many_vertices(problem: Problem) -> bool:
     """True if moving towards one of many vertices at a time suits; alike for all total weights."""
-    if not (_has_vertices(problem.constraint) and isinstance(problem.penalty, PENALTIES)):
+    if not (problem.constraint.axis_vertices and problem.penalty.separable):
         return False
     many = max(_MANY_FEATURES, _FEATURES_A_ROW * problem.n_actual)
     return problem.n_features >= many and isfinite(problem.loss.smoothness)

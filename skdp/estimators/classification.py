@@ -21,7 +21,7 @@ from ..privacy.rows.predictions import check_unweighted, lazily, summed
 from ..privacy.rows.reading import redacted
 from ..problem.bounds import RowBounds
 from ..problem.problem import Problem
-from ..solvers import SOLVERS, ObjectivePerturbation, Solution
+from ..solvers import SOLVERS, Solution
 from ..validation import one_of, shown
 from .base import PrivateLinearModel
 
@@ -249,7 +249,7 @@ class PrivateLinearClassifier(ClassifierMixin, PrivateLinearModel, ABC):
         """True if the solver takes no more than two classes."""
         solver = self._batch_solver
         kind = SOLVERS.get(solver) if isinstance(solver, str) else type(solver)
-        return kind is ObjectivePerturbation
+        return bool(getattr(kind, "two_classes", False))
 
     @final
     def _checked_classes(self, labels: Any) -> np.ndarray:

@@ -23,7 +23,7 @@ from ..privacy.rows.predictions import check_unweighted, lazily, summed
 from ..privacy.rows.reading import redacted
 from ..problem.bounds import RowBounds, TargetBounds
 from ..problem.problem import Problem
-from ..solvers import FrankWolfe, Solution
+from ..solvers import SOLVERS, Solution
 from ..validation import one_of, shown
 from .auto import RANGE_SHARE
 from .base import PrivateLinearModel
@@ -34,8 +34,9 @@ __all__ = ["PrivateLinearRegressor"]
 
 def _takes_streams(model: PrivateLinearRegressor) -> bool:
     solver = model.solver
-    named = solver == FrankWolfe.option() or isinstance(solver, FrankWolfe)
-    if named and "constraint" not in model.get_params(deep=False):
+    kind = SOLVERS.get(solver) if isinstance(solver, str) else type(solver)
+    bounded = getattr(kind, "bounded_streams", False)
+    if bounded and "constraint" not in model.get_params(deep=False):
         raise AttributeError(
             f"{type(model).__name__} has no partial_fit with the solver 'frank_wolfe', which needs "
             "a bounded constraint for streams. Use the solver 'ftrl', or DPLinearRegression with "
