@@ -6,7 +6,7 @@ import numpy as np
 import pytest
 
 from skdp import DPLogisticRegression
-from skdp.estimators import fitting
+from skdp.estimators import base
 from skdp.estimators.classification import PrivateLinearClassifier
 from skdp.privacy.adjacency import Adjacency
 from skdp.privacy.oracle import PrivateOracle
@@ -104,13 +104,13 @@ def seen(monkeypatch):
 
 
 def test_weights_from_the_labels_themselves_are_caught(caught, seen):
-    honest = fitting.with_class_prior
+    honest = base.with_class_prior
 
     def bug(problem, oracle, *, balanced):
         problem, share = honest(problem, oracle, balanced=balanced), seen[-1].mean()
         return replace(problem, class_weight=(share, 1 - share))
 
-    caught(fitting, "with_class_prior", bug, replays, "asked with another content")
+    caught(base, "with_class_prior", bug, replays, "asked with another content")
 
 
 def test_an_offset_from_the_labels_themselves_is_caught(caught, seen):

@@ -5,7 +5,7 @@ from budget_tasks import DELTA, X, Y, budget, charged, model, share
 from recomputed_spend import recomputed
 
 from skdp import BudgetExceededError
-from skdp.estimators import base, progress, repeats
+from skdp.estimators import partial_fit, progress
 from skdp.estimators.progress import Progress
 from skdp.privacy.accounting.ledger import PrivacySpent
 from skdp.privacy.rows.call_digests import SeenCalls
@@ -136,18 +136,17 @@ def test_repetitions_that_count_as_fits_where_they_share_noise_are_caught(caught
 
 
 def test_reservations_after_reading_are_caught():
-    honest, feed = repeats.charge_repeats, base.PrivateLinearModel._feed
+    honest, feed = partial_fit.charge_repeats, partial_fit._feed
 
-    def late(self, session, rows):
+    def late(model, session, rows):
         before = session.calls.times(session.calls.digest(rows))
-        found = feed(self, session, rows)
-        honest(self, session.claim, before + 1)
-        return found
+        feed(model, session, rows)
+        honest(model, session.claim, before + 1)
 
     no_epoch_is_read_without_room()
     with pytest.MonkeyPatch.context() as patch:
-        patch.setattr(base, "charge_repeats", lambda model, claim, times: None)
-        patch.setattr(base.PrivateLinearModel, "_feed", late)
+        patch.setattr(partial_fit, "charge_repeats", lambda model, claim, times: None)
+        patch.setattr(partial_fit, "_feed", late)
         with pytest.raises((AssertionError, pytest.fail.Exception)):
             no_epoch_is_read_without_room()
 
@@ -157,7 +156,7 @@ def test_repetitions_that_no_budget_hears_of_are_caught(caught):
 
 
 def test_a_stream_that_goes_on_with_the_run_of_its_fit_is_caught(caught):
-    caught(base, "declared_disjoint", lambda model: True, a_fit_and_its_stream_are_two_runs)
+    caught(partial_fit, "declared_disjoint", lambda model: True, a_fit_and_its_stream_are_two_runs)
 
 
 def test_a_child_that_goes_on_with_the_run_of_its_parent_is_caught(monkeypatch):
@@ -181,6 +180,6 @@ def test_a_child_that_goes_on_with_the_run_of_its_parent_is_caught(monkeypatch):
             charge.key = vars(estimator).get(ceiling.RUN, charge.key)
         return charge
 
-    monkeypatch.setattr("skdp.estimators.fitting.charge_for", bug)
+    monkeypatch.setattr("skdp.estimators.partial_fit.charge_for", bug)
     with pytest.raises(AssertionError):
         check()

@@ -7,7 +7,7 @@ import pytest
 
 from skdp import DPLogisticRegression
 from skdp.estimators.base import PrivateLinearModel
-from skdp.estimators.sessions import BlockSession
+from skdp.estimators.partial_fit import BlockSession
 from skdp.privacy.accounting.ledger import PrivacySpent
 from skdp.privacy.rows.buffer import RowBuffer
 from skdp.report.parallel import Parts

@@ -9,10 +9,7 @@ from object_graphs import numbers_within, planted_in
 
 from skdp.estimators.announcements import Announcements
 from skdp.estimators.base import PrivateLinearModel
-from skdp.estimators.fitting import FittedInParts
-from skdp.estimators.progress import Released
-from skdp.estimators.sparse_coefficients import SparseCoefficients
-from skdp.estimators.warm_start import EarlierModel
+from skdp.estimators.progress import EarlierModel, Released
 from skdp.privacy.accounting.ledger import Ledger
 from skdp.privacy.oracle import PrivateOracle
 from skdp.testing import record_fit
@@ -149,7 +146,7 @@ def test_coordinates_of_other_bounds_are_caught(caught):
 
 
 def test_a_warm_start_that_hands_the_old_model_out_again_is_caught(caught):
-    honest = FittedInParts._fit_part
+    honest = PrivateLinearModel._fit_part
 
     def bug(self, rows, plan, *rest, origin=None, **options):
         if origin is None:
@@ -157,7 +154,7 @@ def test_a_warm_start_that_hands_the_old_model_out_again_is_caught(caught):
         self.coef_, self.intercept_ = origin.coef.T, origin.intercept
         return self._publish_receipt()
 
-    caught(FittedInParts, "_fit_part", bug, spends_anew)
+    caught(PrivateLinearModel, "_fit_part", bug, spends_anew)
 
 
 def test_a_progress_report_that_tells_of_the_rows_is_caught(caught, capsys):
@@ -204,14 +201,14 @@ def test_coefficients_that_come_back_in_another_shape_are_caught(caught):
         self.coef_ = self.coef_.toarray()
         return self
 
-    caught(SparseCoefficients, "densify", bug, predicts_the_same_when_sparse)
+    caught(PrivateLinearModel, "densify", bug, predicts_the_same_when_sparse)
 
 
 def test_a_fit_that_keeps_the_mean_of_the_rows_is_caught(caught):
-    honest = FittedInParts._fit_part
+    honest = PrivateLinearModel._fit_part
 
     def bug(self, rows, *rest, **options):
         self._centre = rows.X.mean(axis=0)
         honest(self, rows, *rest, **options)
 
-    caught(FittedInParts, "_fit_part", bug, holds_no_mean)
+    caught(PrivateLinearModel, "_fit_part", bug, holds_no_mean)

@@ -11,7 +11,6 @@ from sklearn.linear_model import Ridge
 
 from skdp import DPLinearRegression
 from skdp.estimators.base import PrivateLinearModel
-from skdp.estimators.fitting import FittedInParts
 from skdp.privacy.adjacency import Adjacency
 from skdp.privacy.oracle import Oracle
 from skdp.privacy.queries.gradient import GradientQuery
@@ -122,7 +121,7 @@ def test_a_penalty_that_is_not_divided_by_the_bound_on_weights(caught):
     def bug(self, n_samples, bounds, *, sparse, weighted):
         return replace(self._problem(n_samples, bounds), sparse=sparse)
 
-    caught(FittedInParts, "_stated", bug, the_optimum)
+    caught(PrivateLinearModel, "_stated", bug, the_optimum)
 
 
 def test_weights_that_a_query_forgets(caught):
@@ -154,7 +153,7 @@ def test_a_total_that_is_read_off_the_rows(caught, monkeypatch):
     def bug(self, oracle, n_samples, share):
         return max(1, round(float(self._peeked.weights.sum())))
 
-    caught(FittedInParts, "_total_weight", bug, replays)
+    caught(PrivateLinearModel, "_total_weight", bug, replays)
 
 
 def pays():

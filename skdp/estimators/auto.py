@@ -4,8 +4,11 @@ from __future__ import annotations
 
 from copy import copy
 from dataclasses import dataclass, fields
-from math import isfinite, sqrt
-from typing import TYPE_CHECKING, Any
+from math import inf, isfinite, sqrt
+from numbers import Integral
+from typing import Any, overload
+
+from sklearn.base import BaseEstimator
 
 from ..preconditioning import (
     COUNT_SHARE,
@@ -19,15 +22,14 @@ from ..privacy.accounting.calculus import Calculus, GaussianDP
 from ..privacy.accounting.gdp import mu
 from ..privacy.accounting.ledger import Ledger
 from ..privacy.adjacency import Adjacency
+from ..privacy.oracle_factory import PrivacyTerms
 from ..problem.constraints import Constraint
 from ..problem.problem import Problem
+from ..problem.sites import Sites
 from ..solvers import SOLVERS, Solver, TrackedGD, kind_of
 from ..solvers.streaming import StreamingSolver
 from ..validation import shown
-from .planning import forecast
-
-if TYPE_CHECKING:
-    from .fitting import FittedInParts
+from .planning import Plan, forecast, require
 
 __all__ = [
     "RANGE_SHARE",
@@ -36,6 +38,7 @@ __all__ = [
     "choose",
     "choose_for_stream",
     "choose_preconditioner",
+    "plan",
     "plan_fit",
     "plan_stream",
     "settled_calculus",
@@ -126,7 +129,12 @@ class FitPlan:
 
     def ledger(self) -> Ledger:
         """An empty account of the whole budget, which adds up as this plan says."""
-        return Ledger(self.epsilon, self.delta, calculus=self.calculus)
+        return self.terms.ledger()
+
+    @property
+    def terms(self) -> PrivacyTerms:
+        """Terms on which the kernel opens the fit."""
+        return PrivacyTerms(self.epsilon, self.delta, self.adjacency, self.calculus)
 
     def __str__(self) -> str:
         kind = "regression" if self.n_classes is None else f"{self.n_classes} classes"
@@ -182,7 +190,7 @@ class FitPlan:
 
 
 def plan_fit(
-    model: FittedInParts,
+    model: Any,
     outline: Problem,
     *,
     missing: tuple[str, ...],
@@ -237,9 +245,10 @@ def plan_fit(
     solver.check(outline)
     adjacency = Adjacency(model.adjacency)
     calculus = solver.calculus_for(outline, model.epsilon, model.delta, adjacency)
-    limit = Ledger(model.epsilon, model.delta, calculus=calculus).limit
+    limit = PrivacyTerms(model.epsilon, model.delta, adjacency, calculus).ledger().limit
     # Where noise would drown the total weight, the number of rows stands in.
     visible = _VISIBLE * outline.n_samples * sqrt(limit * TOTAL_SHARE) >= 1.0
+    _check_trust(model, solver, outline.sites)
     balanced = model._balanced
     return FitPlan(
         **_facts(model, outline, weighted=weighted),
@@ -261,7 +270,7 @@ def plan_fit(
 
 
 def plan_stream(
-    model: FittedInParts, problem: Problem, solver: StreamingSolver, *, weighted: bool
+    model: Any, problem: Problem, solver: StreamingSolver, *, weighted: bool
 ) -> FitPlan:
     """Plan of a stream each of whose rows is read once.
 
@@ -291,6 +300,134 @@ def plan_stream(
         calculus=solver.calculus_for_stream(problem, model.epsilon, model.delta, adjacency),
         from_model=problem.initial is not None,
     )
+
+
+@overload
+def plan(
+    n_samples: int,
+    n_features: int,
+    *,
+    epsilon: float = ...,
+    delta: float | None = ...,
+    n_classes: int | None = ...,
+    n_informative: int | None = ...,
+    adjacency: str = ...,
+    unknown_bounds: int = ...,
+) -> Plan: ...
+
+
+@overload
+def plan(
+    model: BaseEstimator,
+    n_samples: int,
+    n_features: int,
+    *,
+    sparse: bool = ...,
+    weighted: bool = ...,
+    classes: Any = ...,
+    groups: Any = ...,
+) -> FitPlan: ...
+
+
+def plan(*args: Any, **facts: Any) -> Plan | FitPlan:
+    """Look ahead at a fit, from public facts alone: no data, nothing spent.
+
+    ``plan(n_samples, n_features, ...)`` forecasts whether learning is realistic. ``plan(model,
+    n_samples, n_features, ...)`` says in addition how ``model.fit`` is going to go about such
+    rows: what it pays for first, which solver it takes, and how noise is added up. That is the
+    very plan that the fit will follow and leave as ``plan_``.
+
+    The forecast rests on one number, the length of the noise in the mean gradient compared with the
+    longest gradient that a row can have, were the whole budget spent on it: ``a sqrt(p) / (n mu)``
+    for a classifier with p parameters, and ``a d / (n mu)`` for regression, which has to make all
+    directions alike first; ``a`` is 2 for replace-one and 1 for zero-out. Where only s of d
+    features matter, finding them is what decides, and ``n mu`` has to exceed ``s log d`` many
+    times over.
+
+    The thresholds between regimes were set by hand on measured scores of 26 public and synthetic
+    data sets with 353 to 80,000 rows and 8 to 45,000 features at epsilon from .1 to 4, and fit
+    these in about three cells of four, with a neighbouring regime in nearly all others. On two
+    small data sets that they were not set on they were right in 4 of 10 cells and too pessimistic
+    by one regime in 6. How hard a problem is they cannot know: rare classes, strongly correlated
+    features and a low R^2 even without privacy turned out worse than expected (with 3 % positives
+    by two regimes), well separated classes better.
+
+    Parameters
+    ----------
+    *args : estimator or int
+        A private linear model or nothing, then ``n_samples`` and ``n_features``: the size of the
+        data that will be fitted, without the intercept.
+    **facts
+        For a forecast alone:
+
+        - ``epsilon``, float, default=1.0: privacy budget, in [1e-10, 1e9].
+        - ``delta``, float, optional: slack of the guarantee, in (0, 1); ``n_samples ** -1.1`` if
+          None.
+        - ``n_classes``, int, optional: number of classes. None stands for regression.
+        - ``n_informative``, int, optional: for regression, how many of the features are expected
+          to matter, if a sparse model is to be fitted. None if all may.
+        - ``adjacency``, {'replace_one', 'zero_out'}, default='replace_one': what neighbouring data
+          sets are.
+        - ``unknown_bounds``, {0, 1, 2}, default=0: how many of ``data_norm`` and (for regression)
+          ``target_bounds`` are left for the fit to find. Each costs 4 % of the budget.
+
+        For a model, whose parameters say all of that:
+
+        - ``sparse``, bool, default=False: whether rows are sparse.
+        - ``weighted``, bool, default=False: whether ``fit`` gets ``sample_weight``.
+        - ``classes``, list, optional: labels that may occur, if the model has ``classes=None``.
+        - ``groups``, array-like, optional: as passed to ``fit``.
+
+    Returns
+    -------
+    Plan or FitPlan
+        Numbers by name, and sentences when printed; a :class:`skdp.FitPlan` for a model.
+
+    Raises
+    ------
+    ValueError
+        If a number is outside its range, or facts contradict each other; for a model also what
+        ``fit`` would refuse.
+
+    Examples
+    --------
+    >>> import skdp
+    >>> skdp.plan(1_600, 45_000, n_classes=2, epsilon=0.1).regime
+    'hopeless'
+    >>> skdp.plan(39_000, 107, n_classes=2, epsilon=1.0).regime
+    'like non-private'
+    >>> model = skdp.DPLogisticRegression(data_norm=1.0, classes=[0, 1])
+    >>> type(skdp.plan(model, 39_000, 107).solver).__name__
+    'GD'
+    """
+    if not (args and isinstance(args[0], BaseEstimator)):
+        return forecast(*args, **facts)
+    return _plan_of_fit(*args, **facts)
+
+
+def _plan_of_fit(
+    model: Any,
+    n_samples: Any,
+    n_features: Any,
+    *,
+    sparse: bool = False,
+    weighted: bool = False,
+    classes: Any = None,
+    groups: Any = None,
+) -> FitPlan:
+    """Plan of ``model.fit``; see :func:`plan`."""
+    if not hasattr(model, "_plan_beforehand"):
+        raise ValueError(
+            "plan needs a private linear model, or n_samples and n_features alone, got a "
+            f"{type(model).__name__}. Pass the model inside of it."
+        )
+    require("n_samples", n_samples, Integral, 1, inf)
+    require("n_features", n_features, Integral, 1, inf)
+    kind = {"sparse": bool(sparse), "weighted": bool(weighted)}
+    found: FitPlan = model._plan_beforehand(
+        int(n_samples), int(n_features), **kind, classes=classes, groups=groups
+    )
+    return found
 
 
 def choose(
@@ -454,7 +591,7 @@ def _many_vertices(problem: Problem) -> bool:
     return problem.n_features >= many and isfinite(problem.loss.smoothness)
 
 
-def _facts(model: FittedInParts, problem: Problem, *, weighted: bool) -> dict[str, Any]:
+def _facts(model: Any, problem: Problem, *, weighted: bool) -> dict[str, Any]:
     """What a plan says of the problem and of the budget."""
     classifies = problem.bounds.target is None
     return {
@@ -468,6 +605,30 @@ def _facts(model: FittedInParts, problem: Problem, *, weighted: bool) -> dict[st
         "delta": float(model.delta),
         "adjacency": Adjacency(model.adjacency),
     }
+
+
+def _check_trust(model: Any, solver: Solver, sites: Sites | None) -> None:
+    """Refuse what would need somebody who sees the rows of all sites."""
+    name, how = type(model).__name__, type(solver).__name__
+    if sites is not None and not solver.federated:
+        raise ValueError(
+            f"{name} needs a solver for rows at several sites, given by groups or DaskSites, "
+            f"got {how}, which reads all rows at one place. Use solver='dda', or leave groups "
+            "out."
+        )
+    if solver.curated:
+        return
+    wanted = [("precondition", model.precondition not in (None, "auto"))]
+    wanted += [("class_weight", model._balanced)]
+    named = [f"{what}={getattr(model, what)!r}" for what, asked in wanted if asked]
+    if model._bounds_to_find:
+        named.append("bounds to be estimated")
+    if named:
+        raise ValueError(
+            f"{name} with {how} has nobody who may ask the rows of all sites together, which "
+            f"is needed for {' and '.join(named)}. Pass data_norm (and target_bounds), leave "
+            "the others out, or use DDA(noise='central')."
+        )
 
 
 def _brief(part: Any) -> str:

@@ -24,6 +24,7 @@ from ..problem.problem import Problem
 from ..solvers import SOLVERS, Solution
 from ..validation import one_of, shown
 from .base import PrivateLinearModel
+from .partial_fit import advance
 
 __all__ = ["PrivateLinearClassifier"]
 
@@ -175,7 +176,7 @@ class PrivateLinearClassifier(ClassifierMixin, PrivateLinearModel, ABC):
         model is the one before, and ``n_samples_seen_`` says how many rows have been taken. The
         rows of the call beyond may be passed in again.
         """
-        return self._advance(X, y, classes, sample_weight)
+        return advance(self, X, y, classes, sample_weight)
 
     @final
     def _encoder_of_stream(

@@ -27,6 +27,7 @@ from ..solvers import SOLVERS, Solution
 from ..validation import one_of, shown
 from .auto import RANGE_SHARE
 from .base import PrivateLinearModel
+from .partial_fit import advance
 from .range_finding import private_target_bounds
 
 __all__ = ["PrivateLinearRegressor"]
@@ -183,7 +184,7 @@ class PrivateLinearRegressor(RegressorMixin, PrivateLinearModel, ABC):
         the model is the one before, and ``n_samples_seen_`` says how many rows have been taken. The
         rows of the call beyond may be passed in again.
         """
-        return self._advance(X, y, None, sample_weight)
+        return advance(self, X, y, None, sample_weight)
 
     @final
     def _encoder_of_stream(

@@ -36,7 +36,9 @@ class _Turn:
 _turns: WeakKeyDictionary[Any, _Turn] = WeakKeyDictionary()
 
 
-def in_turn(model: Any, method: str, call: Callable[[], T], *, waits: bool = False) -> T:
+def in_turn(
+    model: Any, method: str, call: Callable[..., T], *arguments: Any, waits: bool = False
+) -> T:
     """Make a call that changes an object when nobody else is changing it.
 
     Parameters
@@ -46,7 +48,9 @@ def in_turn(model: Any, method: str, call: Callable[[], T], *, waits: bool = Fal
     method : str
         What was called, for the message.
     call : callable
-        Does the work; without arguments.
+        Does the work.
+    *arguments
+        What it is called with.
     waits : bool, default=False
         Whether to wait for others, or to refuse. Of two calls that begin at the same moment one
         waits in any case.
@@ -71,14 +75,14 @@ def in_turn(model: Any, method: str, call: Callable[[], T], *, waits: bool = Fal
     # In one line: an interruption at the beginning of a line, after the call and before the lock is
     # opened, would leave it locked for good. Within a line there is none at such a place.
     # fmt: off
-    with turn.lock: return _marked(turn, call)  # noqa: E701
+    with turn.lock: return _marked(turn, call, arguments)  # noqa: E701
     # fmt: on
 
 
-def _marked(turn: _Turn, call: Callable[[], T]) -> T:
+def _marked(turn: _Turn, call: Callable[..., T], arguments: tuple[Any, ...]) -> T:
     turn.thread = get_ident()
     try:
-        return call()
+        return call(*arguments)
     finally:
         turn.thread = None
 

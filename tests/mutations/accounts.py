@@ -110,7 +110,7 @@ ACCOUNTS = (
     ),
     bug(
         "a failed fit off the receipt",
-        "estimators/fitting.py",
+        "estimators/base.py",
         "        finally:\n            progress.parts.settle(ledger)\n",
         "        else:\n            progress.parts.settle(ledger)\n        finally:\n",
         REFUSALS,

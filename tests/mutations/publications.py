@@ -99,7 +99,7 @@ PUBLICATIONS = (
     # What is published or kept.
     bug(
         "a start that looks at the targets",
-        "estimators/fitting.py",
+        "estimators/base.py",
         "            if plan.preconditioner is not None:\n                asked",
         "            problem = replace(\n"
         "                problem, initial=np.full(problem.shape, float(rows._y.mean()))\n"
