@@ -109,6 +109,50 @@ every_polytope = pytest.mark.parametrize(
 every_size = pytest.mark.parametrize("d", SIZES)
 
 
+def check_declared(constraint):
+    """What solvers and estimators rely on holds."""
+    rng = np.random.default_rng(RNG_SEED)
+    for _ in range(20):
+        w = 3 * rng.normal(size=5)
+        nearest = constraint.project(w)
+        if constraint.whole_space:
+            np.testing.assert_array_equal(nearest, w)
+        if constraint.cone:
+            np.testing.assert_allclose(constraint.project(2.5 * w), 2.5 * nearest)
+        if constraint.separable:
+            entries = [constraint.project(w[k : k + 1])[0] for k in range(5)]
+            np.testing.assert_array_equal(nearest, entries)
+        if constraint.axis_vertices:
+            found = constraint.linear_minimizer(w)
+            alone = constraint.linear_minimizer(np.ones(1))
+            assert np.count_nonzero(found) == 1
+            assert np.abs(found).max() == np.abs(alone[0])
+            assert isinstance(constraint, Polytope)
+
+
+@every_constraint
+def test_declarations_hold(example):
+    check_declared(example.constraint)
+
+
+@pytest.mark.parametrize(
+    ("constraint", "declared"),
+    [
+        (NonNegative(), "whole_space"),
+        (Box(-1.0, 2.0), "cone"),
+        (L2Ball(1.0), "separable"),
+        (L2Ball(1.0), "axis_vertices"),
+        (Box(-1.0, 2.0), "axis_vertices"),
+    ],
+    ids=str,
+)
+def test_wrong_declarations_are_caught(constraint, declared):
+    wrong = object.__new__(type("Wrong", (type(constraint),), {declared: True}))
+    wrong.__dict__.update(vars(constraint))
+    with pytest.raises(AssertionError):
+        check_declared(wrong)
+
+
 def points(d, count=200):
     """Points of the space: of all sizes, with ties and with zeros."""
     rng = np.random.default_rng(RNG_SEED + d)

@@ -163,6 +163,50 @@ def altered(example, **attributes):
     return Example(loss, example.targets, example.invalid)
 
 
+def check_declared(example):
+    """What solvers and estimators rely on holds."""
+    loss = example.loss
+    y, z = pairs(example, (-3.0, -0.5, 0.0, 0.2, 4.0), extra=20)
+    d = loss.derivative(y, z)
+    assert loss.family in ("logistic", "hinge", "squared_hinge", "residuals")
+    if loss.of_residuals or loss.squared:
+        np.testing.assert_allclose(loss.derivative(y + 1.5, z + 1.5), d, atol=1e-12)
+    if loss.squared:
+        np.testing.assert_array_equal(d, z - y)
+    if loss.log_odds:
+        # With targets as frequent as the scores say, gradients cancel out.
+        k = max(2, loss.n_scores)
+        scores = np.array([-0.7, 1.3]) if loss.n_scores == 1 else np.linspace(-1.0, 1.0, k)[None]
+        odds = np.stack([0 * scores, scores], axis=1) if loss.n_scores == 1 else scores
+        shares = np.exp(odds) / np.exp(odds).sum(axis=1, keepdims=True)
+        gradients = [loss.derivative(np.full(len(odds), float(c)), scores) for c in range(k)]
+        mean = sum((shares[:, c] * g.T).T for c, g in enumerate(gradients))
+        np.testing.assert_allclose(mean, 0.0, atol=1e-12)
+
+
+@every_loss
+def test_declarations_hold(example):
+    check_declared(example)
+
+
+@pytest.mark.parametrize(
+    ("loss", "declared"),
+    [
+        (Hinge(), {"of_residuals": True}),
+        (Hinge(), {"log_odds": True}),
+        (Sigmoid(), {"log_odds": True}),
+        (Huber(), {"squared": True}),
+        (Huber(), {"family": "huber"}),
+        (OneVsRest(Logistic(), 3), {"log_odds": True}),
+    ],
+    ids=str,
+)
+def test_wrong_declarations_are_caught(loss, declared):
+    example = next(e for e in EXAMPLES if type(e.loss) is type(loss))
+    with pytest.raises(AssertionError):
+        check_declared(altered(example, **declared))
+
+
 def test_examples_cover_every_exported_loss():
     exported = {getattr(losses, name) for name in losses.__all__} - {Loss}
     assert {type(e.loss) for e in EXAMPLES} == exported

@@ -40,6 +40,48 @@ def points(count=60, shape=(4,)):
     return [np.zeros(shape), *(s * rng.normal(size=shape) for s in spread)]
 
 
+def check_declared(penalty):
+    """What solvers and estimators rely on holds."""
+    for w in points():
+        squares = 0.5 * penalty.strong_convexity * np.vdot(w, w)
+        absolute = penalty.l1 * np.abs(w).sum()
+        if penalty.isotropic:
+            assert penalty.value(w) == pytest.approx(squares)
+        if penalty.quadratic:
+            assert penalty.value(2 * w) == pytest.approx(4 * penalty.value(w))
+        if penalty.separable:
+            entries = [penalty.prox(w[k : k + 1], 0.7)[0] for k in range(w.size)]
+            np.testing.assert_allclose(penalty.prox(w, 0.7), entries)
+            assert penalty.value(w) == pytest.approx(squares + absolute)
+        if penalty.selects:
+            assert penalty.value(w) == pytest.approx(absolute)
+
+
+@pytest.mark.parametrize("penalty", [*EXAMPLES, Tikhonov(np.diag([1.0, 2.0, 3.0, 4.0]))], ids=str)
+def test_declarations_hold(penalty):
+    check_declared(penalty)
+
+
+@pytest.mark.parametrize(
+    ("penalty", "declared"),
+    [
+        (ElasticNet(0.7), {"isotropic": True}),
+        (ElasticNet(0.7), {"l1": 0.7}),
+        (ElasticNet(0.7), {"selects": True}),
+        (L1(0.4), {"quadratic": True}),
+        (L1(0.4), {"l1": 0.0}),
+        (Tikhonov(np.array([[1.0, 1, 0, 0], [0, 1, 0, 0]])), {"separable": True}),
+        (Tikhonov(np.diag([1.0, 2.0, 3.0, 4.0])), {"isotropic": True}),
+    ],
+    ids=str,
+)
+def test_wrong_declarations_are_caught(penalty, declared):
+    wrong = object.__new__(type("Wrong", (type(penalty),), declared))
+    wrong.__dict__.update(vars(penalty))
+    with pytest.raises((AssertionError, ValueError)):
+        check_declared(wrong)
+
+
 def check_prox(penalty):
     """The objective grows from its minimiser at least like its strong convexity says.
 

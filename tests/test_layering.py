@@ -6,6 +6,7 @@ second half of the file plants a violation for each check and expects it to be c
 
 import ast
 from functools import cache
+from importlib import import_module
 from pathlib import Path, PurePosixPath
 
 import pytest
@@ -65,6 +66,25 @@ PURE = ("skdp.solvers", "skdp.preconditioning", "skdp.problem", "skdp.bandit.pol
 READS = {"blocks", "bounded", "combine", "evaluate", "evaluate_under", "partitions"}
 DRAWS = {"chosen", "gumbel", "normal", "noisy_mean", "randomize", "rounded"}
 CHARGES = {"charge"}
+# What makes a ledger, a source of noise, an oracle or a row store.
+MAKES = {
+    "skdp.privacy.accounting.ledger.Ledger", "skdp.privacy.oracle.PrivateOracle",
+    "skdp.privacy.randomness.SeededNoise", "skdp.privacy.randomness.SystemNoise",
+    "skdp.privacy.randomness.secret_noise", "skdp.privacy.rows.chunked.ChunkedRows",
+    "skdp.privacy.rows.dask_rows.DaskRows", "skdp.privacy.rows.dense_rows.DenseRows",
+    "skdp.privacy.rows.sparse_rows.SparseRows", "skdp.privacy.sites.remote_oracle.RemoteOracle",
+    "skdp.privacy.sites.remote_rows.RemoteRows",
+}  # fmt: skip
+# Where that is still done outside the kernel.
+STILL_MAKE = {
+    "skdp/bandit/bandit_base.py": {"Ledger", "secret_noise"},
+    "skdp/bandit/stream_arms.py": {"DenseRows", "Ledger"},
+    "skdp/federated/dask_sites.py": {"Ledger", "RemoteRows"},
+    "skdp/model_selection/base.py": {"secret_noise"},
+    "skdp/model_selection/runs.py": {"SeededNoise", "SystemNoise"},
+    # Asks what limit a budget has.
+    "skdp/report/receipts.py": {"Ledger"},
+}
 SUBMODULES = {p.stem for p in (REPOSITORY / "skdp").iterdir() if p.name != "__init__.py"}
 RANDOM = ("numpy.random", "random", "secrets", "os.urandom", "sklearn.utils.check_random_state")
 # Special names that lead to no hidden state.
@@ -98,6 +118,7 @@ class RunTime(ast.NodeVisitor):
         self.names = {}  # local name -> absolute dotted name
         self.attributes = []  # every ast.Attribute
         self.calls = []  # every ast.Call
+        self.loaded = []  # every ast.Name and ast.Attribute
         self.visit(ast.parse(source))
 
     def visit_If(self, node):
@@ -139,8 +160,12 @@ class RunTime(ast.NodeVisitor):
             self.imports.append((node.lineno, f"{base}.{alias.name}"))
             self.names[alias.asname or alias.name] = f"{base}.{alias.name}"
 
+    def visit_Name(self, node):
+        self.loaded.append(node)
+
     def visit_Attribute(self, node):
         self.attributes.append(node)
+        self.loaded.append(node)
         self.generic_visit(node)
 
     def visit_Call(self, node):
@@ -188,6 +213,31 @@ def outside_the_kernel(path, source):
     ]
 
 
+def makers_named(path, source):
+    """Lines outside the kernel that name what makes a ledger, noise, an oracle or a row store."""
+    if layer_of(path) in (None, KERNEL, *LEAVES) or path == "skdp/__init__.py":
+        return []
+    run_time = RunTime(path, source)
+    # Naming it is enough, since whoever names it may call it later. Only isinstance makes nothing.
+    asked = {
+        id(name)
+        for call in run_time.calls
+        if getattr(call.func, "id", "") == "isinstance"
+        for name in ast.walk(call.args[1])
+    }
+    found = [(n.lineno, run_time.dotted(n)) for n in run_time.loaded if id(n) not in asked]
+    return [(line, name) for line, name in found if name in MAKES]
+
+
+def made_outside_the_kernel(path, source):
+    """Ledgers, sources of noise, oracles and row stores that the kernel does not make."""
+    return [
+        f"{path}:{line}: makes {name}; let skdp.privacy.oracle_factory open the fit"
+        for line, name in makers_named(path, source)
+        if name.rpartition(".")[2] not in STILL_MAKE.get(path, ())
+    ]
+
+
 def randomness(path, source):
     """Random numbers drawn, or modules found by name, in a layer that has to be pure."""
     if not within(module_of(path), PURE):
@@ -232,7 +282,14 @@ def vague_name(path, source):
     return [f"{path}: name the file after the one thing it holds"] if vague else []
 
 
-CHECKS = (forbidden_imports, outside_the_kernel, randomness, private_attributes, vague_name)
+CHECKS = (
+    forbidden_imports,
+    outside_the_kernel,
+    made_outside_the_kernel,
+    randomness,
+    private_attributes,
+    vague_name,
+)
 
 
 def test_sources_are_found():
@@ -243,6 +300,18 @@ def test_sources_are_found():
 def test_sources_obey(check):
     complaints = [c for p in SOURCES for c in check(p, (REPOSITORY / p).read_text())]
     assert not complaints, "\n" + "\n".join(complaints)
+
+
+@pytest.mark.parametrize(("path", "names"), STILL_MAKE.items(), ids=STILL_MAKE)
+def test_exceptions_are_those_of_today(path, names):
+    found = makers_named(path, (REPOSITORY / path).read_text())
+    assert {name.rpartition(".")[2] for _, name in found} == names
+
+
+@pytest.mark.parametrize("name", sorted(MAKES))
+def test_makers_are_where_they_are_said_to_be(name):
+    module, _, attribute = name.rpartition(".")
+    assert getattr(import_module(module), attribute).__module__ == module
 
 
 @pytest.mark.parametrize(
@@ -285,6 +354,18 @@ def test_sources_obey(check):
         (outside_the_kernel, "skdp/model_selection/base.py", "mechanism.randomize(x, noise)"),
         (outside_the_kernel, "skdp/preprocessing/base.py", "ledger.charge(event)"),
         (outside_the_kernel, "skdp/bandit/bandit_base.py", "query.evaluate(rows)"),
+        *(
+            (made_outside_the_kernel, path, source)
+            for path in ("skdp/estimators/base.py", "skdp/preprocessing/base.py")
+            for source in (
+                "from ..privacy.accounting.ledger import Ledger\nLedger(1.0, 1e-5)",
+                "from ..privacy.accounting import ledger as l\nl.Ledger(1.0, 1e-5)",
+                "from ..privacy.randomness import secret_noise as s\ndef f(x): return s(x)",
+                "from ..privacy.randomness import SeededNoise\nmade = {0: SeededNoise}",
+                "from ..privacy.rows.dense_rows import DenseRows as D\nD(X, y)",
+                "from ..privacy.oracle import PrivateOracle\nPrivateOracle(r, l, a, n)",
+            )
+        ),
         (randomness, "skdp/solvers/gd.py", "import numpy as np\nnp.random.default_rng()"),
         (randomness, "skdp/solvers/gd.py", "from numpy import random as r"),
         (randomness, "skdp/solvers/gd.py", "from numpy.random import default_rng"),
@@ -330,6 +411,17 @@ def test_planted_violation_is_caught(check, path, source):
         ),
         (forbidden_imports, "skdp/privacy/oracle.py", "from .rows.base import RowStore"),
         (forbidden_imports, "tests/test_x.py", "from skdp.estimators import base"),
+        (
+            made_outside_the_kernel,
+            "skdp/estimators/base.py",
+            "from ..privacy.rows.dask_rows import DaskRows\n"
+            "def f(x: DaskRows) -> DaskRows: return isinstance(x, DaskRows)",
+        ),
+        (
+            made_outside_the_kernel,
+            "skdp/privacy/oracle_factory.py",
+            "from .accounting.ledger import Ledger\nLedger(1.0, 1e-5)",
+        ),
         (
             randomness,
             "skdp/solvers/gd.py",

@@ -125,8 +125,8 @@ def test_a_dear_model_never_stands_beside_a_cheap_receipt(monkeypatch):
 
 
 def test_fits_that_overtake_each_other_are_caught(monkeypatch):
-    def bug(model, method, call, **options):
-        return call()
+    def bug(model, method, call, *arguments, **options):
+        return call(*arguments)
 
     monkeypatch.setattr("skdp.estimators.base.run_locked", bug)
     with pytest.raises(AssertionError):

@@ -7,7 +7,7 @@ from typing import Any, final
 
 import numpy as np
 
-from ..estimators.stream import Stream
+from ..estimators.partial_fit import Stream
 from ..privacy.accounting.events import Event
 from ..privacy.accounting.ledger import Ledger, Spend
 from ..privacy.adjacency import Adjacency

@@ -4,7 +4,7 @@ from .checkpoints import load_checkpoint, save_checkpoint
 from .lasso import DPLassoRegressor
 from .linear_regression import DPLinearRegression
 from .logistic_regression import DPLogisticRegression
-from .stream import Stream
+from .partial_fit import Stream
 from .svm import DPSVMClassifier
 
 __all__ = [

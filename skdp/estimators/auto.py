@@ -4,10 +4,14 @@ from __future__ import annotations
 
 from copy import copy
 from dataclasses import dataclass, fields
-from math import isfinite, sqrt
-from typing import TYPE_CHECKING, Any
+from math import inf, isfinite, sqrt
+from numbers import Integral
+from typing import Any, overload
+
+from sklearn.base import BaseEstimator
 
 from ..preconditioning import (
+    COUNT_SHARE,
     FrequencyScaling,
     IterativeWhitening,
     Preconditioner,
@@ -18,19 +22,15 @@ from ..privacy.accounting.calculus import Calculus, GaussianDP
 from ..privacy.accounting.gdp import mu
 from ..privacy.accounting.ledger import Ledger
 from ..privacy.adjacency import Adjacency
-from ..problem.constraints import Constraint, L1Ball, Simplex
-from ..problem.losses import Logistic, Softmax, Squared
-from ..problem.penalties import L1
+from ..privacy.oracle_factory import PrivacyTerms
+from ..problem.constraints import Constraint
 from ..problem.problem import Problem
-from ..solvers import SOLVERS, FrankWolfe, Screening, Solver, TrackedGD, kind_of
-from ..solvers.frank_wolfe import PENALTIES
+from ..problem.sites import Sites
+from ..solvers import SOLVERS, Solver, TrackedGD, kind_of
 from ..solvers.minibatches import refuse_batch_size
 from ..solvers.streaming import StreamingSolver
 from ..validation import shown
-from .planning import forecast
-
-if TYPE_CHECKING:
-    from .fitting import FittedInParts
+from .planning import Plan, forecast, require
 
 __all__ = [
     "RANGE_SHARE",
@@ -39,6 +39,7 @@ __all__ = [
     "choose",
     "choose_for_stream",
     "choose_preconditioner",
+    "plan",
     "plan_fit",
     "plan_stream",
     "settled_calculus",
@@ -63,7 +64,7 @@ _MOST_ROWS_OF_W = 2000
 
 @dataclass(frozen=True)
 class FitPlan:
-    """Plan of a fit, settled before any query. Print it for sentences.
+    """All that is settled about a fit before it asks about any row. Print it for sentences.
 
     A function of parameters and public facts: it holds no rows, no noise and no account, and it is
     the same for all rows of the same number and kind. Made by :func:`skdp.plan` before a fit, and
@@ -129,7 +130,12 @@ class FitPlan:
 
     def ledger(self) -> Ledger:
         """An empty account of the whole budget, which adds up as this plan says."""
-        return Ledger(self.epsilon, self.delta, calculus=self.calculus)
+        return self.terms.ledger()
+
+    @property
+    def terms(self) -> PrivacyTerms:
+        """Terms on which the kernel opens the fit."""
+        return PrivacyTerms(self.epsilon, self.delta, self.adjacency, self.calculus)
 
     def __str__(self) -> str:
         kind = "regression" if self.n_classes is None else f"{self.n_classes} classes"
@@ -154,7 +160,7 @@ class FitPlan:
         return "\n".join(lines)
 
     def _first(self) -> list[str]:
-        """Queries that are paid for before the solver runs, each with its share of the budget."""
+        """What is paid for before the solver, with its share of the budget."""
         paid = [f"{name}, up to {share:.0%}" for name, share in self.bounds]
         if self.total_weight:
             paid.append(f"total weight, {self.total_weight:.0%}")
@@ -163,7 +169,7 @@ class FitPlan:
             cost = "" if share is None else f", up to {share:.0%} of the rest"
             paid.append(f"coordinates by {type(self.preconditioner).__name__}{cost}")
         if self.class_counts:
-            paid.append("class counts, up to 2% of the rest")
+            paid.append(f"class counts, up to {COUNT_SHARE:.0%} of the rest")
         return paid
 
     def _outlook(self) -> str:
@@ -172,7 +178,7 @@ class FitPlan:
             return "expected: no forecast for this number of rows"
         if self.n_sites is not None:
             return "expected: no forecast for rows at several sites"
-        if isinstance(self.solver, Screening | FrankWolfe):
+        if self.solver.selects:
             return (
                 "expected: depends on how few features matter; see skdp.plan(n_samples, "
                 "n_features, n_informative=...)"
@@ -185,7 +191,7 @@ class FitPlan:
 
 
 def plan_fit(
-    model: FittedInParts,
+    model: Any,
     outline: Problem,
     *,
     missing: tuple[str, ...],
@@ -222,7 +228,7 @@ def plan_fit(
     solver, reason = _chosen(asked, outline, conditioned=None, started=started)
     preconditioner, acts = None, False
     classifies = outline.bounds.target is None
-    screened = isinstance(solver, Screening) and not classifies
+    screened = solver.preconditions and not classifies
     if screened and model.precondition not in (None, "auto"):
         raise ValueError(
             f"{type(model).__name__} needs precondition=None with the solver 'screening', which "
@@ -240,9 +246,10 @@ def plan_fit(
     solver.check(outline)
     adjacency = Adjacency(model.adjacency)
     calculus = solver.calculus_for(outline, model.epsilon, model.delta, adjacency)
-    limit = Ledger(model.epsilon, model.delta, calculus=calculus).limit
+    limit = PrivacyTerms(model.epsilon, model.delta, adjacency, calculus).ledger().limit
     # Where noise would drown the total weight, the number of rows stands in.
     visible = _VISIBLE * outline.n_samples * sqrt(limit * TOTAL_SHARE) >= 1.0
+    _check_trust(model, solver, outline.sites)
     balanced = model._balanced
     return FitPlan(
         **_facts(model, outline, weighted=weighted),
@@ -264,7 +271,7 @@ def plan_fit(
 
 
 def plan_stream(
-    model: FittedInParts, problem: Problem, solver: StreamingSolver, *, weighted: bool
+    model: Any, problem: Problem, solver: StreamingSolver, *, weighted: bool
 ) -> FitPlan:
     """Plan of a stream each of whose rows is read once.
 
@@ -294,6 +301,134 @@ def plan_stream(
         calculus=solver.calculus_for_stream(problem, model.epsilon, model.delta, adjacency),
         from_model=problem.initial is not None,
     )
+
+
+@overload
+def plan(
+    n_samples: int,
+    n_features: int,
+    *,
+    epsilon: float = ...,
+    delta: float | None = ...,
+    n_classes: int | None = ...,
+    n_informative: int | None = ...,
+    adjacency: str = ...,
+    unknown_bounds: int = ...,
+) -> Plan: ...
+
+
+@overload
+def plan(
+    model: BaseEstimator,
+    n_samples: int,
+    n_features: int,
+    *,
+    sparse: bool = ...,
+    weighted: bool = ...,
+    classes: Any = ...,
+    groups: Any = ...,
+) -> FitPlan: ...
+
+
+def plan(*args: Any, **facts: Any) -> Plan | FitPlan:
+    """Look ahead at a fit, from public facts alone: no data, nothing spent.
+
+    ``plan(n_samples, n_features, ...)`` forecasts whether learning is realistic. ``plan(model,
+    n_samples, n_features, ...)`` says in addition how ``model.fit`` is going to go about such
+    rows: what it pays for first, which solver it takes, and how noise is added up. That is the
+    very plan that the fit will follow and leave as ``plan_``.
+
+    The forecast rests on one number, the length of the noise in the mean gradient compared with the
+    longest gradient that a row can have, were the whole budget spent on it: ``a sqrt(p) / (n mu)``
+    for a classifier with p parameters, and ``a d / (n mu)`` for regression, which has to make all
+    directions alike first; ``a`` is 2 for replace-one and 1 for zero-out. Where only s of d
+    features matter, finding them is what decides, and ``n mu`` has to exceed ``s log d`` many
+    times over.
+
+    The thresholds between regimes were set by hand on measured scores of 26 public and synthetic
+    data sets with 353 to 80,000 rows and 8 to 45,000 features at epsilon from .1 to 4, and fit
+    these in about three cells of four, with a neighbouring regime in nearly all others. On two
+    small data sets that they were not set on they were right in 4 of 10 cells and too pessimistic
+    by one regime in 6. How hard a problem is they cannot know: rare classes, strongly correlated
+    features and a low R^2 even without privacy turned out worse than expected (with 3 % positives
+    by two regimes), well separated classes better.
+
+    Parameters
+    ----------
+    *args : estimator or int
+        A private linear model or nothing, then ``n_samples`` and ``n_features``: the size of the
+        data that will be fitted, without the intercept.
+    **facts
+        For a forecast alone:
+
+        - ``epsilon``, float, default=1.0: privacy budget, in [1e-10, 1e9].
+        - ``delta``, float, optional: slack of the guarantee, in (0, 1); ``n_samples ** -1.1`` if
+          None.
+        - ``n_classes``, int, optional: number of classes. None stands for regression.
+        - ``n_informative``, int, optional: for regression, how many of the features are expected
+          to matter, if a sparse model is to be fitted. None if all may.
+        - ``adjacency``, {'replace_one', 'zero_out'}, default='replace_one': what neighbouring data
+          sets are.
+        - ``unknown_bounds``, {0, 1, 2}, default=0: how many of ``data_norm`` and (for regression)
+          ``target_bounds`` are left for the fit to find. Each costs 4 % of the budget.
+
+        For a model, whose parameters say all of that:
+
+        - ``sparse``, bool, default=False: whether rows are sparse.
+        - ``weighted``, bool, default=False: whether ``fit`` gets ``sample_weight``.
+        - ``classes``, list, optional: labels that may occur, if the model has ``classes=None``.
+        - ``groups``, array-like, optional: as passed to ``fit``.
+
+    Returns
+    -------
+    Plan or FitPlan
+        Numbers by name, and sentences when printed; a :class:`skdp.FitPlan` for a model.
+
+    Raises
+    ------
+    ValueError
+        If a number is outside its range, or facts contradict each other; for a model also what
+        ``fit`` would refuse.
+
+    Examples
+    --------
+    >>> import skdp
+    >>> skdp.plan(1_600, 45_000, n_classes=2, epsilon=0.1).regime
+    'hopeless'
+    >>> skdp.plan(39_000, 107, n_classes=2, epsilon=1.0).regime
+    'like non-private'
+    >>> model = skdp.DPLogisticRegression(data_norm=1.0, classes=[0, 1])
+    >>> type(skdp.plan(model, 39_000, 107).solver).__name__
+    'GD'
+    """
+    if not (args and isinstance(args[0], BaseEstimator)):
+        return forecast(*args, **facts)
+    return _plan_of_fit(*args, **facts)
+
+
+def _plan_of_fit(
+    model: Any,
+    n_samples: Any,
+    n_features: Any,
+    *,
+    sparse: bool = False,
+    weighted: bool = False,
+    classes: Any = None,
+    groups: Any = None,
+) -> FitPlan:
+    """Plan of ``model.fit``; see :func:`plan`."""
+    if not hasattr(model, "_plan_beforehand"):
+        raise ValueError(
+            "plan needs a private linear model, or n_samples and n_features alone, got a "
+            f"{type(model).__name__}. Pass the model inside of it."
+        )
+    require("n_samples", n_samples, Integral, 1, inf)
+    require("n_features", n_features, Integral, 1, inf)
+    kind = {"sparse": bool(sparse), "weighted": bool(weighted)}
+    found: FitPlan = model._plan_beforehand(
+        int(n_samples), int(n_features), **kind, classes=classes, groups=groups
+    )
+    return found
 
 
 def choose(
@@ -342,7 +477,7 @@ def choose_for_stream(solver: str | Solver, problem: Problem, *, buffer: bool) -
         refuse_batch_size("partial_fit", solver)
         return solver
     if solver == "auto":
-        vertices = _has_vertices(problem.constraint) and isfinite(problem.loss.smoothness)
+        vertices = problem.constraint.axis_vertices and isfinite(problem.loss.smoothness)
         solver = "blocks" if buffer else "frank_wolfe" if vertices else "ftrl"
     return kind_of(solver)()
 
@@ -387,7 +522,7 @@ def choose_preconditioner(
             return None
         return FrequencyScaling() if problem.wide else Whitening()
     # Another solver than the one made for it has no use for it.
-    wanted = kind is None or issubclass(kind, TrackedGD)
+    wanted = kind is None or kind.whitened
     possible = not problem.wide and problem.n_rows <= _MOST_ROWS_OF_W
     if not (wanted and possible and problem.loss.of_residuals):
         return None
@@ -410,7 +545,8 @@ def settled_calculus(
         Whether ``'auto'`` may choose a solver that selects features for this estimator.
     """
     if solver == "auto":
-        return None if selects or _has_vertices(constraint) else GaussianDP()
+        vertices = constraint is not None and constraint.axis_vertices
+        return None if selects or vertices else GaussianDP()
     if not isinstance(solver, Solver) and solver not in SOLVERS:
         return None
     given = solver if isinstance(solver, Solver) else kind_of(solver)()
@@ -432,11 +568,11 @@ def _chosen(
     few = problem.n_samples < _FEW_ROWS and problem.n_features <= _FEW_FEATURES
     if problem.sites is not None:
         found, reason = "dda", "rows lie at several sites"
-    elif isinstance(problem.penalty, L1) and isinstance(problem.loss, Squared) and not few:
+    elif problem.penalty.selects and problem.loss.squared and not few:
         found, reason = "screening", "an l1 penalty expects few features to matter"
     elif not conditioned and _many_vertices(problem):
         found, reason = "frank_wolfe", "vertices suit many features"
-    elif conditioned and problem.wide and isinstance(problem.loss, Logistic | Softmax):
+    elif conditioned and problem.wide and problem.loss.log_odds:
         found, reason = "dual_averaging", "sparse rows of many features, in private coordinates"
     elif conditioned and problem.loss.of_residuals:
         reason = "regression in private coordinates"
@@ -449,21 +585,16 @@ def _chosen(
     return kind_of(found)(), reason
 
 
-def _has_vertices(constraint: Constraint | None) -> bool:
-    """True if a solver may choose among vertices, of which there are few."""
-    return isinstance(constraint, L1Ball | Simplex)
-
-
 def _many_vertices(problem: Problem) -> bool:
     """True if moving towards one of many vertices at a time suits; alike for all total weights."""
-    if not (_has_vertices(problem.constraint) and isinstance(problem.penalty, PENALTIES)):
+    if not (problem.constraint.axis_vertices and problem.penalty.separable):
         return False
     many = max(_MANY_FEATURES, _FEATURES_A_ROW * problem.n_actual)
     return problem.n_features >= many and isfinite(problem.loss.smoothness)
 
 
-def _facts(model: FittedInParts, problem: Problem, *, weighted: bool) -> dict[str, Any]:
-    """Public facts about the problem and the budget, as a plan lists them."""
+def _facts(model: Any, problem: Problem, *, weighted: bool) -> dict[str, Any]:
+    """What a plan says of the problem and of the budget."""
     classifies = problem.bounds.target is None
     return {
         "estimator": type(model).__name__,
@@ -476,6 +607,30 @@ def _facts(model: FittedInParts, problem: Problem, *, weighted: bool) -> dict[st
         "delta": float(model.delta),
         "adjacency": Adjacency(model.adjacency),
     }
+
+
+def _check_trust(model: Any, solver: Solver, sites: Sites | None) -> None:
+    """Refuse what would need somebody who sees the rows of all sites."""
+    name, how = type(model).__name__, type(solver).__name__
+    if sites is not None and not solver.federated:
+        raise ValueError(
+            f"{name} needs a solver for rows at several sites, given by groups or DaskSites, "
+            f"got {how}, which reads all rows at one place. Use solver='dda', or leave groups "
+            "out."
+        )
+    if solver.curated:
+        return
+    wanted = [("precondition", model.precondition not in (None, "auto"))]
+    wanted += [("class_weight", model._balanced)]
+    named = [f"{what}={getattr(model, what)!r}" for what, asked in wanted if asked]
+    if model._bounds_to_find:
+        named.append("bounds to be estimated")
+    if named:
+        raise ValueError(
+            f"{name} with {how} has nobody who may ask the rows of all sites together, which "
+            f"is needed for {' and '.join(named)}. Pass data_norm (and target_bounds), leave "
+            "the others out, or use DDA(noise='central')."
+        )
 
 
 def _brief(part: Any) -> str:

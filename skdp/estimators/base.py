@@ -1,11 +1,14 @@
-"""``fit`` and ``partial_fit``, written once: validate, bound, ask, solve, publish."""
+"""``fit`` on one page: validate, plan, open, precondition, solve, publish."""
 
 from __future__ import annotations
 
-from abc import ABC
+from abc import ABC, abstractmethod
 from collections.abc import Callable
+from copy import copy
+from dataclasses import replace
+from math import ceil
 from numbers import Integral, Real
-from typing import Any, ClassVar, Self, final
+from typing import Any, ClassVar, Self, TypeAlias, final
 
 import numpy as np
 import scipy.sparse as sp
@@ -13,43 +16,49 @@ from sklearn.utils._param_validation import Interval
 from sklearn.utils.validation import check_is_fitted, validate_data
 
 from ..federated import DaskSites
-from ..preconditioning import OPTIONS, Preconditioner
+from ..preconditioning import OPTIONS, Preconditioner, with_class_prior
+from ..privacy.accounting.events import Event
+from ..privacy.accounting.ledger import PrivacySpent
 from ..privacy.adjacency import Adjacency
 from ..privacy.lock import run_locked
-from ..privacy.randomness import SystemNoise, public_generator, secret_noise
-from ..privacy.rows.base import ResidentRows, RowStore
-from ..privacy.rows.chunked import ChunkedRows, Chunks
+from ..privacy.oracle import Oracle
+from ..privacy.oracle_factory import Opened, PrivateSession
+from ..privacy.randomness import public_generator
+from ..privacy.rows.base import RowStore
+from ..privacy.rows.chunked import Chunks
 from ..privacy.rows.dask_rows import DaskRows, is_collection, labels_of
-from ..privacy.rows.dense_rows import DenseRows
-from ..privacy.rows.reading import in_order, redacted, strict_checks
-from ..privacy.rows.sparse_rows import SparseRows
-from ..privacy.rows.weights import in_units_of
+from ..privacy.rows.reading import redacted, strict_checks
+from ..privacy.rows.row_stores import row_store
 from ..privacy.sites.remote_rows import RemoteRows
+from ..problem.bounds import RowBounds
 from ..problem.constraints import Constraint
+from ..problem.problem import Problem
 from ..problem.sites import Sites
-from ..report.open_budgets import RUN, reservation_for
-from ..report.receipts import SpendBound
-from ..solvers import SOLVERS, Solver
+from ..report.open_budgets import BudgetedEstimator, Reservation, reservation_for
+from ..report.receipts import Receipt, SpendBound
+from ..solvers import SOLVERS, Solution, Solver, within_a_block
 from ..validation import check_parameters, one_of
-from .callbacks import CallbackSupportMixin, with_callbacks
-from .fitting import FittedInParts
-from .progress import DISJOINT, Progress, declared_disjoint
-from .repeats import charge_repeats
-from .sessions import Session, open_session
-from .sparse_coefficients import SparseCoefficients
-from .warm_start import EarlierModel
+from .announcements import Announcements, CallbackSupportMixin, with_callbacks
+from .auto import RANGE_SHARE, FitPlan, plan_fit, settled_calculus
+from .progress import DISJOINT, EarlierModel, Progress, Released
+from .range_finding import private_data_norm
 
 __all__ = ["ACCEPTED", "PrivateLinearModel"]
 
+Origin: TypeAlias = EarlierModel | Released | None
+
 # Options of scikit-learn's checks of rows.
 ACCEPTED: dict[str, Any] = {"accept_sparse": "csr", "dtype": [np.float64, np.float32]}
+# A total that is smaller, in rows, could not be told from zero.
+_LEAST_TOTAL = 1e-6
 
 
-class PrivateLinearModel(SparseCoefficients, CallbackSupportMixin, FittedInParts, ABC):
-    """Base class of all private linear models.
+class PrivateLinearModel(CallbackSupportMixin, BudgetedEstimator, ABC):
+    """A linear model that is fitted privately, to a whole data set or to parts of a stream.
 
-    A subclass stores its parameters, encodes targets, states its problem and reads the released
-    solution; it never sees a row after encoding, and never a noise source or a ledger.
+    The order of things is written here. A subclass stores its parameters, encodes targets, states
+    its problem and reads the released solution; it never sees a row after encoding, and never a
+    source of noise.
     """
 
     _parameter_constraints: ClassVar[dict[str, list[Any]]] = {
@@ -70,10 +79,39 @@ class PrivateLinearModel(SparseCoefficients, CallbackSupportMixin, FittedInParts
         "random_state": ["random_state", np.random.Generator],
     }
 
+    epsilon: float
+    delta: float
+    adjacency: str
+    max_weight: float
+    data_norm: float | None
+    fit_intercept: bool
+    intercept_scaling: float
+    solver: str | Solver
+    precondition: str | Preconditioner | None
+    horizon: int | None
+    buffer: bool
+    warm_start: bool | str
+    verbose: int
     random_state: Any
 
+    # Whether the default solver may be one that selects features, which is not Gaussian.
+    _may_select: ClassVar[bool] = False
+    # Whether the penalty is added to the mean loss as it is, and not to the sum of losses.
+    _penalty_beside_mean: ClassVar[bool] = False
+
+    _progress: Progress
+    # What goes on from one call of partial_fit to the next; see skdp.estimators.partial_fit.
+    _session: Any
+
+    n_features_in_: int
     feature_names_in_: np.ndarray
-    _session: Session
+    n_samples_seen_: int
+    coef_: Any
+    intercept_: Any
+    data_norm_: float
+    privacy_spent_: PrivacySpent
+    privacy_ledger_: tuple[Event, ...]
+    plan_: FitPlan
 
     @final
     @with_callbacks
@@ -119,40 +157,31 @@ class PrivateLinearModel(SparseCoefficients, CallbackSupportMixin, FittedInParts
         If anything fails later, the model has no coefficients, ``privacy_spent_`` and
         ``privacy_ledger_`` say what has been spent, and so does a note on the exception.
         """
-        return run_locked(self, "fit", lambda: self._fit(X, y, sample_weight, groups))
+        return run_locked(self, "fit", self._fit, X, y, sample_weight, groups)
 
     @final
     def _fit(self, X: Any, y: Any, sample_weight: Any, groups: Any) -> Self:
-        """Fit to a whole data set."""
+        """Fit a whole data set. A failure before anything is asked leaves the model as it was."""
         before, charge = vars(self).copy(), reservation_for(self)
         try:
+            # Validate.
             check_parameters(self)
             charge.reserve(self._claim(), begins=False)
             rows, dtype = self._open(X, y, sample_weight)
             sites = self._sites(groups, rows)
-            earlier = EarlierModel.of(self, before)
-            plan = self._plan(
-                rows.n_samples, rows.sparse, sites, weighted=rows.weighted, origin=earlier
-            )
-            solver = plan.solver
-            if isinstance(rows, DaskRows) and (solver.federated or solver.in_order):
-                raise ValueError(
-                    f"{type(self).__name__} needs arrays, not dask collections, with a solver that "
-                    "takes rows one after another or by sites; use another one, such as 'gd'."
-                )
-            if isinstance(rows, RemoteRows) and solver.trusts is not None:
-                raise ValueError(
-                    f"{type(self).__name__} needs DDA(noise='local') without subsampling for sites "
-                    f"on workers, got a solver that trusts {solver.trusts}."
-                )
-            # Sites on workers draw their own, whatever random_state says about public randomness.
-            remote = isinstance(rows, RemoteRows)
-            noise = SystemNoise() if remote else secret_noise(self.random_state)
+
+            # Plan.
+            origin = EarlierModel.of(self, before)
+            facts: dict[str, Any] = {"weighted": rows.weighted, "origin": origin}
+            plan = self._plan(rows.n_samples, rows.sparse, sites, **facts)
+            self._check_place(rows, plan.solver)
+
+            # Open. Nothing has been read or spent until this has succeeded.
+            opened = PrivateSession(self.random_state, rows).open(rows, plan.terms)
             progress = Progress(self)
             if self.warm_start:
                 progress.follow(self, before)
-            ledger = plan.ledger()
-            charge.reserve(SpendBound.of_ledger(ledger, plan.adjacency), begins=True)
+            charge.reserve(SpendBound.of_ledger(opened.ledger, plan.adjacency), begins=True)
         except BaseException:
             charge.cancel()
             self.__dict__.clear()
@@ -163,88 +192,79 @@ class PrivateLinearModel(SparseCoefficients, CallbackSupportMixin, FittedInParts
         progress.seen = progress.parts.stop + rows.n_samples
         public_rng = public_generator(self.random_state)
         charge.remember(self)
-        opened = rows, plan, ledger, noise, public_rng, dtype
-        self._fit_part(*opened, origin=earlier, sites=sites, charge=charge)
+        begun = rows, plan, opened, public_rng, dtype
+        self._fit_part(*begun, origin=origin, sites=sites, charge=charge)
         return self
 
     @final
-    def _advance(self, X: Any, y: Any, classes: Any, sample_weight: Any) -> Self:
-        """Take the rows of one call of ``partial_fit``, when the calls before have ended."""
-        rows = X, y, classes, sample_weight
-        return run_locked(self, "partial_fit", lambda: self._go_on(*rows), waits=True)
+    def _fit_part(
+        self,
+        rows: RowStore,
+        plan: FitPlan,
+        opened: Opened,
+        public_rng: np.random.Generator,
+        dtype: np.dtype,
+        *,
+        origin: Origin = None,
+        sites: Sites | None = None,
+        charge: Reservation | None = None,
+    ) -> None:
+        """Precondition, solve and publish: a data set, or a part of a stream.
 
-    @final
-    def _go_on(self, X: Any, y: Any, classes: Any, sample_weight: Any) -> Self:
-        """Go on with the stream, or begin one."""
-        session, progress = vars(self).get("_session"), vars(self).get("_progress")
-        if progress is not None:
-            progress.check_unchanged(self)
-        if session is None or not session.guard.in_own_process:
-            return self._begin(X, y, classes, sample_weight)
-        self._charge(session.claim)
-        encode = self._encoder_of_stream(classes, first=False)
-        weighted = self._progress.weighted
-        return self._feed(
-            session, self._open_call(X, y, sample_weight, encode, weighted=weighted, first=False)
-        )
+        ``opened`` is for these rows and no others, which nobody has asked about; ``origin`` is the
+        model to start from, and ``sites`` are where rows lie, if not all together.
+        """
+        progress, solver, (oracle, ledger) = self._progress, plan.solver, opened
+        released, n = progress.released, rows.n_samples
+        announced = Announcements(self, ledger, n)
+        # Until there is more to say, the whole budget counts as spent.
+        progress.parts.open(n, ledger)
+        self._publish_receipt()
+        try:
+            announced.begin(callbacks=not progress.streaming)
+            total = self._total_weight(oracle, n, plan.total_weight) if plan.total_weight else n
+            bounds = self._row_bounds(oracle, total) if released is None else released.bounds
+            problem = self._stated(total, bounds, sparse=rows.sparse, weighted=rows.weighted)
+            problem = replace(problem, sites=sites, actual_rows=None if total == n else n)
+            if origin is not None:
+                problem = replace(problem, initial=origin.start(problem))
 
-    @final
-    def _begin(self, X: Any, y: Any, classes: Any, sample_weight: Any) -> Self:
-        """Begin a stream, or go on with one whose session did not travel with it."""
-        before, earlier = vars(self).copy(), vars(self).get("_progress")
-        if earlier is not None and earlier.secretive:
-            raise ValueError(
-                f"{type(self).__name__} needs the secret state of its stream to go on, which "
-                "copies, pickles and forked processes leave behind. Take the state along with "
-                "skdp.save_checkpoint and skdp.load_checkpoint, or call fit to start anew."
+            # Precondition.
+            if plan.preconditioner is not None:
+                asked = oracle.for_problem(problem)
+                known = None if origin is None else origin.coordinates(bounds)
+                problem = plan.preconditioner.prepare(problem, asked, public_rng, known)
+            if plan.class_counts:
+                problem = with_class_prior(problem, oracle, balanced=self._balanced)
+            if solver.counts_rows:
+                problem = problem.by_rows()
+
+            # Solve.
+            solution = solver.solve(problem, oracle.for_problem(problem), public_rng)
+
+            # Publish.
+            self._release(plan, problem, bounds, solution, dtype)
+            announced.published()
+        except BaseException as failure:
+            spent, method = ledger.spent(), "partial_fit" if progress.streaming else "fit"
+            failure.add_note(
+                f"{type(self).__name__}.{method} stopped after spending "
+                f"epsilon={spent.epsilon:.6g} at delta={spent.delta:.6g}; see privacy_ledger_."
             )
-        try:
-            check_parameters(self)
-            if earlier is not None and not (earlier.streaming or declared_disjoint(self)):
-                # The rows of the stream may be those of the fit: a run of its own.
-                self.__dict__.pop(RUN, None)
-            self._charge(None)
-            encode = self._encoder_of_stream(classes, first=earlier is None)
-            first, weighted = earlier is None, sample_weight is not None
-            if earlier is not None and earlier.streaming:
-                weighted = earlier.weighted
-            rows = self._open_call(X, y, sample_weight, encode, weighted=weighted, first=first)
-            if earlier is None:
-                self._forget()
-            self._progress = progress = Progress(self) if earlier is None else earlier
-            session, secretive = open_session(self, rows)
-            facts = {"secretive": secretive, "weighted": weighted, "shared": session.shared}
-            self._progress = progress.begun(self, before=before, **facts)
-            self._session = session
-            self._publish_receipt()
-            if not hasattr(self, "coef_"):
-                self._publish_start(rows)
-        except BaseException:
-            reservation_for(self, goes_on=True).cancel()
-            self.__dict__.clear()
-            self.__dict__.update(before)
             raise
-        return self._feed(session, rows)
-
-    @final
-    def _feed(self, session: Session, rows: ResidentRows) -> Self:
-        calls, progress = session.calls, self._progress
-        digest, seen = calls.digest(rows), progress.seen
-        charge_repeats(self, session.claim, calls.times(digest) + 1)
-        calls.note(digest)
-        # Rows count as taken before they are, or an interruption could have them taken twice.
-        self.n_samples_seen_ = seen + rows.n_samples
-        try:
-            session.feed(self, rows)
         finally:
-            self.n_samples_seen_ = progress.seen
-            if progress.seen == seen:
-                calls.forget(digest)
-        return self
+            progress.parts.settle(ledger)
+            self._publish_receipt()
+            if charge is not None:
+                charge.settle(Receipt(ledger.receipt(), ledger.spent(), plan.adjacency))
+            # Last, because callbacks may raise.
+            announced.end()
+
+    # Validation.
 
     @final
     def _open(self, X: Any, y: Any, sample_weight: Any = None) -> tuple[RowStore, np.dtype]:
-        """Validate the data and lay them in a row store."""
+        """Validate the data, and let the kernel lay them in a row store."""
         name = type(self).__name__
         if isinstance(X, DaskSites):
             if y is not None:
@@ -265,22 +285,18 @@ class PrivateLinearModel(SparseCoefficients, CallbackSupportMixin, FittedInParts
                     f"{name} needs sample_weight=None when X is Chunks, which deliver weights as "
                     "the third part of (X_chunk, y_chunk, weight_chunk)."
                 )
-            rows = ChunkedRows(X, self._prepare_targets(None), self.max_weight)
+            rows = row_store(X, None, self._prepare_targets(None), None, self.max_weight)
             return self._named(rows), np.dtype(np.float64)
         if any(map(is_collection, (X, y, sample_weight))):
             # Where classes are to be read off y, its workers do.
             found = labels_of(y) if getattr(self, "classes", ()) is None else None
             encode = self._prepare_targets(found)
-            collected = DaskRows(X, y, encode, sample_weight, self.max_weight)
+            collected: Any = row_store(X, y, encode, sample_weight, self.max_weight)
             return self._named(collected), collected.dtype
         X, y = redacted(validate_data, self, X, y, multi_output=False, **ACCEPTED)
         with strict_checks():
-            encoded = self._prepare_targets(y)(y)
-        weights = None
-        if sample_weight is not None:
-            weights = in_units_of(self.max_weight, sample_weight, X.shape[0])
-        kind = SparseRows if sp.issparse(X) else DenseRows
-        return kind(X, encoded, weights), X.dtype
+            encode = self._prepare_targets(y)
+        return row_store(X, y, encode, sample_weight, self.max_weight), X.dtype
 
     @final
     def _sites(self, groups: Any, rows: RowStore) -> Sites | None:
@@ -300,48 +316,200 @@ class PrivateLinearModel(SparseCoefficients, CallbackSupportMixin, FittedInParts
         return self._sites_of(groups, rows.n_samples)
 
     @final
-    def _named(self, rows: ChunkedRows | DaskRows | RemoteRows) -> RowStore:
+    def _sites_of(self, groups: Any, n_samples: int) -> Sites | None:
+        """Sites named by labels of rows, if there are labels."""
+        if groups is None:
+            return None
+        sites = Sites.of_groups(groups)
+        if sites.n_samples != n_samples:
+            raise ValueError(
+                f"{type(self).__name__} needs one label in groups for each of {n_samples} rows, "
+                f"got {sites.n_samples}."
+            )
+        return sites
+
+    @final
+    def _check_place(self, rows: RowStore, solver: Solver) -> None:
+        """Refuse a solver that cannot take rows where they lie."""
+        if isinstance(rows, DaskRows) and (solver.federated or solver.in_order):
+            raise ValueError(
+                f"{type(self).__name__} needs arrays, not dask collections, with a solver that "
+                "takes rows one after another or by sites; use another one, such as 'gd'."
+            )
+        if isinstance(rows, RemoteRows) and solver.trusts is not None:
+            raise ValueError(
+                f"{type(self).__name__} needs DDA(noise='local') without subsampling for sites "
+                f"on workers, got a solver that trusts {solver.trusts}."
+            )
+
+    @final
+    def _named(self, rows: Any) -> RowStore:
         self.n_features_in_ = rows.n_features
         self.__dict__.pop("feature_names_in_", None)
         if rows.feature_names is not None:
             self.feature_names_in_ = np.array(rows.feature_names, dtype=object)
         return rows
 
+    # The plan, and the problem that it is about.
+
     @final
-    def _open_call(
+    def _claim(self) -> SpendBound:
+        """The most that a fit may spend, as far as parameters tell, before there are data."""
+        constraint = getattr(self, "constraint", None)
+        calculus = settled_calculus(self.solver, constraint, selects=self._may_select)
+        return SpendBound.planned(self.epsilon, self.delta, calculus, Adjacency(self.adjacency))
+
+    @final
+    def _plan(
         self,
-        X: Any,
-        y: Any,
-        sample_weight: Any,
-        encode: Callable[[np.ndarray], np.ndarray],
+        n_samples: int,
+        sparse: bool,
+        sites: Sites | None = None,
         *,
+        weighted: bool = False,
+        block: bool = False,
+        origin: Origin = None,
+        found: RowBounds | None = None,
+    ) -> FitPlan:
+        """Plan of a fit of so many rows; refuses what cannot be done.
+
+        Bounds may have to be paid for; whether the problem can be taken does not depend on them,
+        so others stand in. ``block`` says that the rows are a block of a stream, ``origin`` is the
+        model to start from, and ``found`` are the bounds that an earlier part has paid for.
+        """
+        outline = replace(self._outline(n_samples, sparse, weighted), sites=sites)
+        missing = self._bounds_to_find if found is None else ()
+        bounds = self._given_bounds() if found is None else found
+        known = origin is not None and not missing and origin.coordinates(bounds) is not None
+        facts = {"weighted": weighted, "block": block, "known": known}
+        return plan_fit(self, outline, missing=missing, started=origin is not None, **facts)
+
+    @final
+    def _plan_beforehand(
+        self,
+        n_samples: int,
+        n_features: int,
+        *,
+        sparse: bool,
         weighted: bool,
-        first: bool,
-    ) -> ResidentRows:
-        """Validate the rows of one call and lay them in a row store."""
-        if isinstance(X, Chunks | DaskSites) or any(map(is_collection, (X, y, sample_weight))):
-            what = type(X).__name__ if isinstance(X, Chunks | DaskSites) else "a dask collection"
-            raise ValueError(
-                f"{type(self).__name__}.partial_fit needs the rows themselves, got {what}; call "
-                "it once with each chunk."
-            )
-        if sample_weight is not None and not weighted:
-            raise ValueError(
-                f"{type(self).__name__}.partial_fit needs sample_weight=None in a stream that "
-                "began without weights. Pass weights from the first call on, or call fit to start "
-                "anew."
-            )
-        named = first or hasattr(self, "feature_names_in_")
-        if named or not in_order(X, y, self.n_features_in_, ACCEPTED["dtype"]):
-            options = {"multi_output": False, "reset": first, **ACCEPTED}
-            X, y = redacted(validate_data, self, X, y, **options)
-        with strict_checks():
-            encoded = encode(y)
-        weights = None
-        if weighted:
-            given = 1.0 if sample_weight is None else sample_weight
-            weights = in_units_of(self.max_weight, given, X.shape[0])
-        return (SparseRows if sp.issparse(X) else DenseRows)(X, encoded, weights)
+        classes: Any,
+        groups: Any,
+    ) -> FitPlan:
+        """Plan of a call of ``fit`` with rows of such public facts, by a copy of this model."""
+        check_parameters(self)
+        probe = copy(self)
+        probe.n_features_in_ = n_features
+        probe._tell_classes(classes)
+        sites = self._sites_of(groups, n_samples)
+        origin = EarlierModel.of(probe, dict(vars(self)))
+        return probe._plan(n_samples, sparse, sites, weighted=weighted, origin=origin)
+
+    @final
+    def _outline(self, n_samples: int, sparse: bool, weighted: bool) -> Problem:
+        """The problem of so many rows, with stand-ins for bounds that are not given."""
+        return self._stated(n_samples, self._given_bounds(), sparse=sparse, weighted=weighted)
+
+    @final
+    def _stated(
+        self, n_samples: int, bounds: RowBounds, *, sparse: bool, weighted: bool
+    ) -> Problem:
+        """The problem to solve, for rows that have weights in units of ``max_weight`` or none."""
+        problem = replace(self._problem(n_samples, bounds), sparse=sparse)
+        if not weighted or self._penalty_beside_mean:
+            return problem
+        penalty = problem.penalty.scaled(1.0 / float(self.max_weight))
+        return replace(problem, penalty=penalty)
+
+    @final
+    def _total_weight(self, oracle: Oracle, n_samples: int, share: float) -> int:
+        """What so many rows weigh together, roughly, as a number of rows of the largest weight.
+
+        With it, a solver knows how much evidence there is and how long gradients are.
+        """
+        spend = oracle.budget.fraction(share).whole()
+        total, noise = oracle.total_weight(spend=spend)
+        least = ceil(max(noise, _LEAST_TOTAL * n_samples))
+        return min(n_samples, max(least, round(float(total))))
+
+    @final
+    def _norm_bound(self, oracle: Oracle, n_samples: int) -> float:
+        if self.data_norm is not None:
+            return float(self.data_norm)
+        budget = oracle.budget.fraction(RANGE_SHARE)
+        return private_data_norm(oracle, budget, n_samples, self.n_features_in_)
+
+    @final
+    def _intercept_value(self, data_norm: float) -> float:
+        return self.intercept_scaling * data_norm if self.fit_intercept else 0.0
+
+    # What is published.
+
+    @final
+    def _release(
+        self,
+        plan: FitPlan,
+        problem: Problem,
+        bounds: RowBounds,
+        solution: Solution,
+        dtype: np.dtype,
+    ) -> None:
+        """Publish a solution and its plan, and let what comes next start from it."""
+        self._publish(problem, solution, dtype)
+        self.plan_ = plan
+        self.data_norm_ = bounds.data_norm
+        w = solution.w.reshape(problem.n_rows, -1)
+        # Few fits are followed by one that uses their coordinates, which take memory.
+        kept = self._progress.streaming or self.warm_start
+        row_map = problem.bounds.row_map if kept else None
+        self._progress.released = Released(bounds, *problem.in_user_coordinates(w), row_map)
+
+    @final
+    def _publish_receipt(self) -> None:
+        receipt, self.n_samples_seen_ = self._progress.receipt(), self._progress.seen
+        self.privacy_ledger_, self.privacy_spent_ = receipt.events, receipt.spent
+
+    @final
+    def _forget(self) -> None:
+        """Drop what an earlier fit published, so that no old model meets a new receipt."""
+        self.__dict__.pop("_session", None)
+        kept = {"n_features_in_", "feature_names_in_", "classes_"}
+        published = [a for a in vars(self) if a.endswith("_") and not a.startswith("_")]
+        # Receipts last: at no moment there is a model without one.
+        for name in sorted(published, key=lambda a: a.startswith("privacy_")):
+            if name not in kept:
+                delattr(self, name)
+
+    @final
+    def sparsify(self) -> Self:
+        """Store ``coef_`` sparsely, which saves memory where most coefficients are zero.
+
+        Predictions stay the same. Further fits store it densely again.
+
+        Returns
+        -------
+        self
+            With ``coef_`` a CSR array of two dimensions.
+        """
+        check_is_fitted(self)
+        if not sp.issparse(self.coef_):
+            self.coef_ = sp.csr_array(np.atleast_2d(self.coef_))
+        return self
+
+    @final
+    def densify(self) -> Self:
+        """Store ``coef_`` densely, as after a fit.
+
+        Returns
+        -------
+        self
+            With ``coef_`` an ndarray of the shape that it has after a fit.
+        """
+        check_is_fitted(self)
+        if sp.issparse(self.coef_):
+            dense = self.coef_.toarray()
+            # Regressors have one row, and say so by an intercept that is a number.
+            self.coef_ = dense[0] if np.ndim(self.intercept_) == 0 else dense
+        return self
 
     @final
     def _scores(self, X: Any) -> np.ndarray:
@@ -361,16 +529,61 @@ class PrivateLinearModel(SparseCoefficients, CallbackSupportMixin, FittedInParts
         with strict_checks():
             return scores + self.intercept_
 
+    # Facts that subclasses state.
+
+    @property
     @final
-    def _forget(self) -> None:
-        """Drop what an earlier fit published, so that no old model meets a new receipt."""
-        self.__dict__.pop("_session", None)
-        kept = {"n_features_in_", "feature_names_in_", "classes_"}
-        published = [a for a in vars(self) if a.endswith("_") and not a.startswith("_")]
-        # Receipts last: at no moment there is a model without one.
-        for name in sorted(published, key=lambda a: a.startswith("privacy_")):
-            if name not in kept:
-                delattr(self, name)
+    def _batch_solver(self) -> str | Solver:
+        """What fits a whole data set, or a block of a stream."""
+        return within_a_block(self.solver)
+
+    @property
+    @final
+    def _balanced(self) -> bool:
+        """True if noisy counts say what classes weigh."""
+        # A dictionary of weights is not equal to a string.
+        return bool(getattr(self, "class_weight", None) == "balanced")
+
+    @abstractmethod
+    def _given_bounds(self) -> RowBounds:
+        """The bounds that parameters give, 1 and (-1, 1) standing in for those they do not."""
+
+    @property
+    @abstractmethod
+    def _bounds_to_find(self) -> tuple[str, ...]:
+        """Names of bounds that parameters do not give."""
+
+    @abstractmethod
+    def _encoder_of_stream(
+        self, classes: Any, *, first: bool
+    ) -> Callable[[np.ndarray], np.ndarray]:
+        """Check what is public about the targets of a call, and return what encodes them.
+
+        ``first`` says that the model has seen no row before.
+        """
+
+    @abstractmethod
+    def _prepare_targets(self, y: np.ndarray | None) -> Callable[[np.ndarray], np.ndarray]:
+        """Check what is public about targets and return the function that encodes them.
+
+        ``y`` is None if targets come in chunks.
+        """
+
+    @abstractmethod
+    def _tell_classes(self, classes: Any) -> None:
+        """Take the classes that a fit would be given, where there are any."""
+
+    @abstractmethod
+    def _row_bounds(self, oracle: Oracle, n_samples: int) -> RowBounds:
+        """Given bounds, or private estimates of those that are missing."""
+
+    @abstractmethod
+    def _problem(self, n_samples: int, bounds: RowBounds) -> Problem:
+        """The problem to solve, a function of parameters and public bounds."""
+
+    @abstractmethod
+    def _publish(self, problem: Problem, solution: Solution, dtype: np.dtype) -> None:
+        """Set the public attributes from a released solution."""
 
     def __sklearn_is_fitted__(self) -> bool:
         return hasattr(self, "coef_")

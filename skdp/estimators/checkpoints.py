@@ -11,14 +11,12 @@ from pathlib import Path
 from secrets import token_hex
 from typing import Any
 
-import numpy as np
-
 from ..privacy.lock import run_locked
-from ..privacy.randomness import SecretNoise, SeededNoise, SystemNoise
+from ..privacy.randomness import SecretNoise, taken_along
 
 __all__ = ["load_checkpoint", "save_checkpoint"]
 
-_HEADER = b"skdp checkpoint 3\n"
+_HEADER = b"skdp checkpoint 4\n"
 _DIGEST = sha256().digest_size
 
 
@@ -62,7 +60,7 @@ def save_checkpoint(model: Any, path: str | os.PathLike[str]) -> None:
     >>> model.partial_fit(X[200:], y[200:]).n_samples_seen_
     300
     """
-    run_locked(model, "save_checkpoint", lambda: _move(model, path), waits=True)
+    run_locked(model, "save_checkpoint", _move, model, path, waits=True)
 
 
 def load_checkpoint(path: str | os.PathLike[str]) -> Any:
@@ -114,14 +112,7 @@ class _SecretPickler(pickle.Pickler):
     """Pickles noise, which refuses to be pickled elsewhere."""
 
     def reducer_override(self, obj: Any) -> Any:
-        if isinstance(obj, SeededNoise):
-            return _seeded, (obj._generator,)
-        # The operating system's has no state worth keeping.
-        return (SystemNoise, ()) if isinstance(obj, SecretNoise) else NotImplemented
-
-
-def _seeded(generator: np.random.Generator) -> SecretNoise:
-    return SeededNoise(generator)
+        return taken_along(obj) if isinstance(obj, SecretNoise) else NotImplemented
 
 
 def _undamaged(content: bytes, path: Path) -> bytes:

@@ -21,9 +21,10 @@ from ..privacy.rows.predictions import check_unweighted, lazily, summed
 from ..privacy.rows.reading import redacted
 from ..problem.bounds import RowBounds
 from ..problem.problem import Problem
-from ..solvers import SOLVERS, ObjectivePerturbation, Solution
+from ..solvers import SOLVERS, Solution
 from ..validation import one_of, shown
 from .base import PrivateLinearModel
+from .partial_fit import advance
 
 __all__ = ["PrivateLinearClassifier"]
 
@@ -175,7 +176,7 @@ class PrivateLinearClassifier(ClassifierMixin, PrivateLinearModel, ABC):
         model is the one before, and ``n_samples_seen_`` says how many rows have been taken. The
         rows of the call beyond may be passed in again.
         """
-        return self._advance(X, y, classes, sample_weight)
+        return advance(self, X, y, classes, sample_weight)
 
     @final
     def _encoder_of_stream(
@@ -249,7 +250,7 @@ class PrivateLinearClassifier(ClassifierMixin, PrivateLinearModel, ABC):
         """True if the solver takes no more than two classes."""
         solver = self._batch_solver
         kind = SOLVERS.get(solver) if isinstance(solver, str) else type(solver)
-        return kind is ObjectivePerturbation
+        return bool(getattr(kind, "two_classes", False))
 
     @final
     def _checked_classes(self, labels: Any) -> np.ndarray:

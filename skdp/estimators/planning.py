@@ -6,19 +6,13 @@ from collections.abc import Callable
 from dataclasses import dataclass
 from math import ceil, exp, floor, inf, log, sqrt
 from numbers import Integral, Real
-from typing import TYPE_CHECKING, Any, overload
-
-from sklearn.base import BaseEstimator
+from typing import Any
 
 from ..privacy.accounting import gdp
 from ..privacy.adjacency import Adjacency
 from ..validation import check_delta, shown
 
-if TYPE_CHECKING:
-    from .auto import FitPlan
-    from .fitting import FittedInParts
-
-__all__ = ["Plan", "forecast", "plan"]
+__all__ = ["Plan", "forecast", "require"]
 
 # Share of what there is to learn that noise takes away, up to which each regime reaches.
 _REGIMES = {"like non-private": 0.05, "some loss": 0.25, "large loss": 0.8, "hopeless": 1.0}
@@ -38,7 +32,7 @@ _FEW_FEATURES = 10
 
 @dataclass(frozen=True)
 class Plan:
-    """Forecast of a fit. Made by :func:`plan`; print it for sentences.
+    """Forecast of a fit. Made by :func:`skdp.plan`; print it for sentences.
 
     Parameters
     ----------
@@ -243,14 +237,14 @@ def forecast(
     adjacency: str = "replace_one",
     unknown_bounds: int = 0,
 ) -> Plan:
-    """Forecast of a fit; see :func:`plan`."""
-    _require("n_samples", n_samples, Integral, 2, inf)
-    _require("n_features", n_features, Integral, 1, inf)
-    _require("epsilon", epsilon, Real, 1e-10, 1e9)
+    """Forecast of a fit; see :func:`skdp.plan`."""
+    require("n_samples", n_samples, Integral, 2, inf)
+    require("n_features", n_features, Integral, 1, inf)
+    require("epsilon", epsilon, Real, 1e-10, 1e9)
     if n_classes is not None:
-        _require("n_classes", n_classes, Integral, 2, inf)
+        require("n_classes", n_classes, Integral, 2, inf)
     if n_informative is not None:
-        _require("n_informative", n_informative, Integral, 1, n_features)
+        require("n_informative", n_informative, Integral, 1, n_features)
         if n_classes is not None:
             raise ValueError(
                 "plan needs n_informative=None for classification, of which it knows no sparse "
@@ -258,7 +252,7 @@ def forecast(
             )
     slack = float(n_samples) ** -1.1 if delta is None else delta
     check_delta("plan", slack)
-    _require("unknown_bounds", unknown_bounds, Integral, 0, 2 if n_classes is None else 1)
+    require("unknown_bounds", unknown_bounds, Integral, 0, 2 if n_classes is None else 1)
     known = [a.value for a in Adjacency]
     relation: Any = adjacency  # Whatever it is said to be.
     if not isinstance(relation, str) or relation not in known:
@@ -276,135 +270,8 @@ def forecast(
     )
 
 
-@overload
-def plan(
-    n_samples: int,
-    n_features: int,
-    *,
-    epsilon: float = ...,
-    delta: float | None = ...,
-    n_classes: int | None = ...,
-    n_informative: int | None = ...,
-    adjacency: str = ...,
-    unknown_bounds: int = ...,
-) -> Plan: ...
-
-
-@overload
-def plan(
-    model: FittedInParts,
-    n_samples: int,
-    n_features: int,
-    *,
-    sparse: bool = ...,
-    weighted: bool = ...,
-    classes: Any = ...,
-    groups: Any = ...,
-) -> FitPlan: ...
-
-
-def plan(*args: Any, **facts: Any) -> Plan | FitPlan:
-    """Look ahead at a fit, from public facts alone: no data, nothing spent.
-
-    ``plan(n_samples, n_features, ...)`` forecasts whether learning is realistic. ``plan(model,
-    n_samples, n_features, ...)`` says in addition how ``model.fit`` is going to go about such
-    rows: what it pays for first, which solver it takes, and how noise is added up. That is the
-    very plan that the fit will follow and leave as ``plan_``.
-
-    The forecast rests on one number, the length of the noise in the mean gradient compared with the
-    longest gradient that a row can have, were the whole budget spent on it: ``a sqrt(p) / (n mu)``
-    for a classifier with p parameters, and ``a d / (n mu)`` for regression, which has to make all
-    directions alike first; ``a`` is 2 for replace-one and 1 for zero-out. Where only s of d
-    features matter, finding them is what decides, and ``n mu`` has to exceed ``s log d`` many
-    times over.
-
-    The thresholds between regimes were set by hand on measured scores of 26 public and synthetic
-    data sets with 353 to 80,000 rows and 8 to 45,000 features at epsilon from .1 to 4, and fit
-    these in about three cells of four, with a neighbouring regime in nearly all others. On two
-    small data sets that they were not set on they were right in 4 of 10 cells and too pessimistic
-    by one regime in 6. How hard a problem is they cannot know: rare classes, strongly correlated
-    features and a low R^2 even without privacy turned out worse than expected (with 3 % positives
-    by two regimes), well separated classes better.
-
-    Parameters
-    ----------
-    *args : estimator or int
-        A private linear model or nothing, then ``n_samples`` and ``n_features``: the size of the
-        data that will be fitted, without the intercept.
-    **facts
-        For a forecast alone:
-
-        - ``epsilon``, float, default=1.0: privacy budget, in [1e-10, 1e9].
-        - ``delta``, float, optional: slack of the guarantee, in (0, 1); ``n_samples ** -1.1`` if
-          None.
-        - ``n_classes``, int, optional: number of classes. None stands for regression.
-        - ``n_informative``, int, optional: for regression, how many of the features are expected
-          to matter, if a sparse model is to be fitted. None if all may.
-        - ``adjacency``, {'replace_one', 'zero_out'}, default='replace_one': what neighbouring data
-          sets are.
-        - ``unknown_bounds``, {0, 1, 2}, default=0: how many of ``data_norm`` and (for regression)
-          ``target_bounds`` are left for the fit to find. Each costs 4 % of the budget.
-
-        For a model, whose parameters say all of that:
-
-        - ``sparse``, bool, default=False: whether rows are sparse.
-        - ``weighted``, bool, default=False: whether ``fit`` gets ``sample_weight``.
-        - ``classes``, list, optional: labels that may occur, if the model has ``classes=None``.
-        - ``groups``, array-like, optional: as passed to ``fit``.
-
-    Returns
-    -------
-    Plan or FitPlan
-        Numbers by name, and sentences when printed; a :class:`skdp.FitPlan` for a model.
-
-    Raises
-    ------
-    ValueError
-        If a number is outside its range, or facts contradict each other; for a model also what
-        ``fit`` would refuse.
-
-    Examples
-    --------
-    >>> import skdp
-    >>> skdp.plan(1_600, 45_000, n_classes=2, epsilon=0.1).regime
-    'hopeless'
-    >>> skdp.plan(39_000, 107, n_classes=2, epsilon=1.0).regime
-    'like non-private'
-    >>> model = skdp.DPLogisticRegression(data_norm=1.0, classes=[0, 1])
-    >>> type(skdp.plan(model, 39_000, 107).solver).__name__
-    'GD'
-    """
-    if not (args and isinstance(args[0], BaseEstimator)):
-        return forecast(*args, **facts)
-    return _plan_of_fit(*args, **facts)
-
-
-def _plan_of_fit(
-    model: Any,
-    n_samples: Any,
-    n_features: Any,
-    *,
-    sparse: bool = False,
-    weighted: bool = False,
-    classes: Any = None,
-    groups: Any = None,
-) -> FitPlan:
-    """Plan of ``model.fit``; see :func:`plan`."""
-    if not hasattr(model, "_plan_beforehand"):
-        raise ValueError(
-            "plan needs a private linear model, or n_samples and n_features alone, got a "
-            f"{type(model).__name__}. Pass the model inside of it."
-        )
-    _require("n_samples", n_samples, Integral, 1, inf)
-    _require("n_features", n_features, Integral, 1, inf)
-    kind = {"sparse": bool(sparse), "weighted": bool(weighted)}
-    found: FitPlan = model._plan_beforehand(
-        int(n_samples), int(n_features), **kind, classes=classes, groups=groups
-    )
-    return found
-
-
-def _require(name: str, value: Any, kind: type, low: float, high: float) -> None:
+def require(name: str, value: Any, kind: type, low: float, high: float) -> None:
+    """Refuse a public fact that is no number of this kind in this range."""
     counts = isinstance(value, kind) and not isinstance(value, bool)
     if not (counts and low <= value <= high):
         what = "a whole number" if kind is Integral else "a number"

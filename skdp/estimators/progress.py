@@ -1,4 +1,4 @@
-"""Public record of the calls of ``partial_fit``: row counts, receipts, released values."""
+"""Public record of the rows that a model has been given, and the models that a fit starts from."""
 
 from __future__ import annotations
 
@@ -6,9 +6,10 @@ from copy import copy
 from dataclasses import dataclass, replace
 from functools import cache
 from math import isinf
-from typing import TYPE_CHECKING, Any
+from typing import Any
 
 import numpy as np
+import scipy.sparse as sp
 
 from ..privacy.accounting.events import Event
 from ..privacy.accounting.ledger import PrivacySpent
@@ -17,11 +18,9 @@ from ..problem.bounds import RowBounds, RowMap
 from ..problem.problem import Problem
 from ..report.composition import ParallelComposition, compose
 from ..report.receipts import Receipt, SpendBound
+from ..validation import shown
 
-if TYPE_CHECKING:
-    from .base import PrivateLinearModel
-
-__all__ = ["DISJOINT", "Progress", "Released", "declared_disjoint"]
+__all__ = ["DISJOINT", "EarlierModel", "Progress", "Released", "declared_disjoint"]
 
 # Value of ``warm_start`` by which the user declares that further fits are about other rows.
 DISJOINT = "disjoint"
@@ -34,7 +33,7 @@ _OF_STREAMS = {"horizon", "buffer", "solver"}
 
 @dataclass(frozen=True, eq=False)
 class Released:
-    """Published values of earlier parts of a stream, from which the next part starts.
+    """What the next part may know of the parts before it, all of it published.
 
     Parameters
     ----------
@@ -54,7 +53,7 @@ class Released:
     row_map: RowMap | None = None
 
     def start(self, problem: Problem) -> np.ndarray:
-        """Weights of the released model in the coordinates of a problem of the same units."""
+        """The same model in the coordinates of a problem of the same units."""
         return problem.from_user_coordinates(self.coef, self.intercept)
 
     def coordinates(self, bounds: RowBounds) -> RowMap | None:
@@ -63,7 +62,7 @@ class Released:
 
 
 class Progress:
-    """Public record of the rows that a model has been given, and of their receipts.
+    """What a model knows of the rows it has been given; nothing that is not public.
 
     Parameters
     ----------
@@ -72,7 +71,7 @@ class Progress:
 
     Attributes
     ----------
-    parts : Parts
+    parts : ParallelComposition
         The receipts of parts of the rows, which have no row in common.
     carried : Receipt or None
         What was spent on the model that the first part has started from, on whichever rows.
@@ -92,8 +91,9 @@ class Progress:
         Whether the rows of the stream have weights.
     """
 
-    def __init__(self, model: PrivateLinearModel) -> None:
-        self._settings = {name: copy(getattr(model, name)) for name in _noted(type(model))}
+    def __init__(self, model: Any) -> None:
+        kind: Any = type(model)
+        self._settings = {name: copy(getattr(model, name)) for name in _noted(kind)}
         self.parts = ParallelComposition()
         self.carried: Receipt | None = None
         self.repeats, self.shared = 1, False
@@ -103,7 +103,7 @@ class Progress:
 
     def begun(
         self,
-        model: PrivateLinearModel,
+        model: Any,
         *,
         before: dict[str, Any],
         secretive: bool,
@@ -138,7 +138,7 @@ class Progress:
         """The neighbouring relation of the receipt."""
         return Adjacency(self._settings["adjacency"])
 
-    def follow(self, model: PrivateLinearModel, before: dict[str, Any]) -> None:
+    def follow(self, model: Any, before: dict[str, Any]) -> None:
         """Take along what was spent on the model that this fit, or stream, starts from.
 
         Rows of both may be the same. Only if the user says that they are not do they count as
@@ -173,7 +173,7 @@ class Progress:
             self.parts = ParallelComposition.after(receipt, stop)
 
     def repeated(self, claim: SpendBound, repeats: int) -> SpendBound:
-        """Upper bound on the spend of a stream whose parts hold the rows of a call so often.
+        """What a stream may spend whose parts hold the rows of a call so often.
 
         Parts that are fits of their own add up. A block, and sums with correlated noise, may hold
         the rows several times, as those of a person who has several.
@@ -188,7 +188,7 @@ class Progress:
         return replace(claim, rows=repeats) if self.shared else replace(claim, fits=repeats)
 
     def _continues(self, ledger: tuple[Event, ...], adjacency: Adjacency) -> bool:
-        """Tell whether a published ledger is that of the parts alone, so that others may follow."""
+        """Whether a published ledger is that of the parts alone, so that others may follow."""
         plain = self.carried is None and self.repeats == 1 and self.adjacency is adjacency
         return plain and ledger == self._of_parts().events
 
@@ -197,7 +197,7 @@ class Progress:
         return Receipt(self.parts.events(named=named), self.parts.spent(), self.adjacency)
 
     def receipt(self) -> Receipt:
-        """Receipt of the model: of its parts, and of the model that it was started from.
+        """What the model has spent: on its parts, and before them on the model it started from.
 
         While a part is open there are no events, as the whole budget counts as spent on it.
         """
@@ -218,12 +218,12 @@ class Progress:
             delta = max(delta, carried.spent.delta)
         return Receipt(events, _together(found, delta), self.adjacency)
 
-    def same(self, model: PrivateLinearModel, name: str) -> bool:
-        """Tell whether a parameter has the value that it had at the first call."""
+    def same(self, model: Any, name: str) -> bool:
+        """Whether a parameter is as it was."""
         value = getattr(model, name)
         return _same(value, self._settings.get(name, value))
 
-    def check_unchanged(self, model: PrivateLinearModel) -> None:
+    def check_unchanged(self, model: Any) -> None:
         """Refuse parameters that differ from those that the record began with.
 
         Raises
@@ -246,13 +246,90 @@ class Progress:
             )
 
 
-def declared_disjoint(model: PrivateLinearModel) -> bool:
-    """Tell whether the user declares the rows to come disjoint from all earlier ones."""
+@dataclass(frozen=True, eq=False)
+class EarlierModel:
+    """What a fit may know of the model that it starts from, all of it published.
+
+    Parameters
+    ----------
+    coef : ndarray of shape (n_features, n_scores)
+        As published, in the user's units.
+    intercept : ndarray of shape (n_scores,)
+        As published, less what makes up for the frequencies of classes.
+    released : Released, optional
+        What the earlier fit has left for fits to come.
+    """
+
+    coef: np.ndarray
+    intercept: np.ndarray
+    released: Released | None
+
+    @classmethod
+    def of(cls, model: Any, before: dict[str, Any]) -> EarlierModel | None:
+        """The model that a fit with ``warm_start`` starts from, if there is one.
+
+        As in scikit-learn, it is what the attributes say, wherever they come from.
+
+        Parameters
+        ----------
+        model : estimator
+            Knows the features and classes of the fit to come.
+        before : dict
+            Its attributes before that.
+
+        Raises
+        ------
+        ValueError
+            If the earlier model is about other features or classes, or not finite.
+        """
+        if not model.warm_start or "coef_" not in before:
+            return None
+        found = before["coef_"]
+        coef = np.atleast_2d(found.toarray() if sp.issparse(found) else found).astype(np.float64)
+        intercept = np.atleast_1d(before.get("intercept_", 0.0)).astype(np.float64)
+        classes, earlier = getattr(model, "classes_", None), before.get("classes_")
+        if classes is not None and earlier is not None and not np.array_equal(classes, earlier):
+            _refuse(
+                model,
+                f"the classes {shown(tuple(earlier.tolist()))}",
+                shown(tuple(classes.tolist())),
+            )
+        if coef.shape[1] != model.n_features_in_:
+            _refuse(model, f"{coef.shape[1]} features", model.n_features_in_)
+        scores = 1 if classes is None or len(classes) == 2 else len(classes)
+        if coef.shape[0] != scores or intercept.size not in (1, scores):
+            _refuse(model, f"scores for {coef.shape[0]}", scores)
+        if not (np.isfinite(coef).all() and np.isfinite(intercept).all()):
+            _refuse(model, "finite coefficients", "others")
+        progress: Progress | None = before.get("_progress")
+        released = None if progress is None else progress.released
+        if progress is not None and released and not progress.same(model, "precondition"):
+            released = replace(released, row_map=None)
+        if released is not None and getattr(model, "class_weight", None) == "balanced":
+            intercept = released.intercept
+        return cls(coef.T, np.broadcast_to(intercept, scores), released)
+
+    def start(self, problem: Problem) -> np.ndarray | None:
+        """The same model in the units of a problem, None if it is out of their reach."""
+        coef, intercept, target = self.coef, self.intercept, problem.bounds.target
+        if target is not None:
+            coef = coef / target.half_width
+            intercept = (intercept - target.centre) / target.half_width
+        w = problem.from_user_coordinates(coef, intercept)
+        return w if np.isfinite(w).all() else None
+
+    def coordinates(self, bounds: RowBounds) -> RowMap | None:
+        """Coordinates found earlier, for rows within the same bounds."""
+        return None if self.released is None else self.released.coordinates(bounds)
+
+
+def declared_disjoint(model: Any) -> bool:
+    """Whether the user declares that the rows to come have no row in common with earlier ones."""
     return isinstance(model.warm_start, str) and model.warm_start == DISJOINT
 
 
 def _together(receipts: list[Receipt], delta: float) -> PrivacySpent:
-    """Composition of receipts, at this delta if there is a bound at it."""
+    """What receipts come to, at this delta if there is a bound."""
     if not 0 < delta < 1:
         return compose(receipts)
     total = compose(receipts, delta)
@@ -260,7 +337,7 @@ def _together(receipts: list[Receipt], delta: float) -> PrivacySpent:
 
 
 @cache
-def _noted(kind: type[PrivateLinearModel]) -> tuple[str, ...]:
+def _noted(kind: Any) -> tuple[str, ...]:
     """Names of the parameters that are noted; to look them up takes long for a small fit."""
     return tuple(name for name in kind._get_param_names() if name not in _FREE)
 
@@ -274,3 +351,10 @@ def _same(value: Any, noted: Any) -> bool:
         return type(value) is type(noted) and bool(value == noted)
     except ValueError:
         return False
+
+
+def _refuse(model: Any, needed: str, given: object) -> None:
+    raise ValueError(
+        f"{type(model).__name__} with warm_start=True starts from coef_ and needs {needed} as "
+        f"there, got {given}. Pass warm_start=False, or use a clone, to start anew."
+    )

@@ -23,10 +23,11 @@ from ..privacy.rows.predictions import check_unweighted, lazily, summed
 from ..privacy.rows.reading import redacted
 from ..problem.bounds import RowBounds, TargetBounds
 from ..problem.problem import Problem
-from ..solvers import FrankWolfe, Solution
+from ..solvers import SOLVERS, Solution
 from ..validation import one_of, shown
 from .auto import RANGE_SHARE
 from .base import PrivateLinearModel
+from .partial_fit import advance
 from .range_finding import private_target_bounds
 
 __all__ = ["PrivateLinearRegressor"]
@@ -34,8 +35,9 @@ __all__ = ["PrivateLinearRegressor"]
 
 def _takes_streams(model: PrivateLinearRegressor) -> bool:
     solver = model.solver
-    named = solver == FrankWolfe.option() or isinstance(solver, FrankWolfe)
-    if named and "constraint" not in model.get_params(deep=False):
+    kind = SOLVERS.get(solver) if isinstance(solver, str) else type(solver)
+    bounded = getattr(kind, "bounded_streams", False)
+    if bounded and "constraint" not in model.get_params(deep=False):
         raise AttributeError(
             f"{type(model).__name__} has no partial_fit with the solver 'frank_wolfe', which needs "
             "a bounded constraint for streams. Use the solver 'ftrl', or DPLinearRegression with "
@@ -182,7 +184,7 @@ class PrivateLinearRegressor(RegressorMixin, PrivateLinearModel, ABC):
         the model is the one before, and ``n_samples_seen_`` says how many rows have been taken. The
         rows of the call beyond may be passed in again.
         """
-        return self._advance(X, y, None, sample_weight)
+        return advance(self, X, y, None, sample_weight)
 
     @final
     def _encoder_of_stream(

@@ -32,7 +32,6 @@ from sklearn.utils.parallel import Parallel, delayed
 from sklearn.utils.validation import _num_features, _num_samples, check_is_fitted
 
 from ..estimators.base import ACCEPTED, PrivateLinearModel
-from ..estimators.fitting import FittedInParts
 from ..exceptions import PrivacyLeakWarning, warn_user
 from ..federated import DaskSites
 from ..privacy.accounting.events import Event
@@ -289,7 +288,7 @@ class PrivateSearch(BudgetedEstimator, MetaEstimatorMixin, BaseEstimator, ABC):
                 step._read_classes = self._read_classes = True
             step.privacy_spent_, step.privacy_ledger_ = self.privacy_spent_, self.privacy_ledger_
             setattr(step, FOUND_BY, found_by)
-            if isinstance(step, FittedInParts):
+            if isinstance(step, PrivateLinearModel):
                 # Should it go on with a stream, these rows will have cost as much.
                 step._progress.parts.cover(self.privacy_ledger_, self.privacy_spent_)
         self.best_estimator_ = best.model

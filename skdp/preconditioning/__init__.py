@@ -1,12 +1,13 @@
 """Preconditioning: a private stage before the solver, one kind a file."""
 
 from .base import Preconditioner
-from .class_prior import asks_for_counts, balancing_offset, with_class_prior
+from .class_prior import COUNT_SHARE, asks_for_counts, balancing_offset, with_class_prior
 from .frequency_scaling import FrequencyScaling
 from .iterative_whitening import IterativeWhitening
 from .whitening import Whitening
 
 __all__ = [
+    "COUNT_SHARE",
     "FrequencyScaling",
     "IterativeWhitening",
     "Preconditioner",

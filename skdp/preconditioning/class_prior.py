@@ -9,16 +9,15 @@ from typing import TYPE_CHECKING
 import numpy as np
 
 from ..exceptions import warn_user
-from ..problem.losses import Logistic, Softmax
 from ..problem.problem import Problem
 
 if TYPE_CHECKING:
     from ..privacy.oracle import Oracle
 
-__all__ = ["asks_for_counts", "balancing_offset", "with_class_prior"]
+__all__ = ["COUNT_SHARE", "asks_for_counts", "balancing_offset", "with_class_prior"]
 
 # Share of what is left of mu^2 that the counts may cost.
-_SHARE = 0.02
+COUNT_SHARE = 0.02
 # Largest noise of a class's share of the rows, times the number of classes, at which it is asked.
 _VISIBLE = 0.3
 # How much of the balance is brought about by weights where an offset can bring about the rest.
@@ -62,7 +61,7 @@ def with_class_prior(problem: Problem, oracle: Oracle, *, balanced: bool) -> Pro
         return problem
     start = _starts_at_log_odds(problem)
     k, n = max(2, problem.loss.n_scores), problem.n_samples
-    spend = oracle.budget.fraction(_SHARE).whole()
+    spend = oracle.budget.fraction(COUNT_SHARE).whole()
     noise = oracle.adjacency.of_histogram() / sqrt(spend.amount) * sqrt((k - 1) / k)
     if k * noise > _VISIBLE * n:
         if balanced:
@@ -133,7 +132,7 @@ def _starts_at_log_odds(problem: Problem) -> bool:
 
 def _log_odds(problem: Problem) -> bool:
     """True if the intercept can carry log-odds of the classes."""
-    return isinstance(problem.loss, Logistic | Softmax) and problem.bounds.intercept_value > 0
+    return problem.loss.log_odds and problem.bounds.intercept_value > 0
 
 
 def _start_is_finite(problem: Problem) -> bool:

@@ -13,17 +13,14 @@ from sklearn.utils._param_validation import Interval
 from sklearn.utils.validation import check_is_fitted, validate_data
 
 from ..privacy.accounting.events import Event
-from ..privacy.accounting.ledger import Ledger, PrivacySpent
+from ..privacy.accounting.ledger import PrivacySpent
 from ..privacy.adjacency import Adjacency
 from ..privacy.lock import run_locked
 from ..privacy.oracle import Oracle
-from ..privacy.oracle_factory import open_oracle
-from ..privacy.randomness import secret_noise
-from ..privacy.rows.base import RowStore
-from ..privacy.rows.dense_rows import DenseRows
+from ..privacy.oracle_factory import PrivacyTerms, PrivateSession
 from ..privacy.rows.reading import redacted
 from ..privacy.rows.row_blocks import Rows
-from ..privacy.rows.sparse_rows import SparseRows
+from ..privacy.rows.row_stores import resident_rows
 from ..report.open_budgets import BudgetedEstimator, reservation_for
 from ..report.receipts import Receipt, SpendBound
 from ..validation import check_parameters, one_of
@@ -190,19 +187,21 @@ class PrivateTransformer(Transformer, ABC):
         and so does a note on the exception.
         """
         del y
-        return run_locked(self, "fit", lambda: self._fit(X))
+        return run_locked(self, "fit", self._fit, X)
 
     @final
     def _fit(self, X: Any) -> Self:
         before, charge = vars(self).copy(), reservation_for(self)
         try:
             check_parameters(self)
-            adjacency, ledger = Adjacency(self.adjacency), Ledger(self.epsilon, self.delta)
-            claim = SpendBound.of_ledger(ledger, adjacency)
+            terms = PrivacyTerms(self.epsilon, self.delta, Adjacency(self.adjacency))
+            claim = SpendBound.of_ledger(terms.ledger(), terms.adjacency)
             charge.reserve(claim, begins=False)
-            rows = _stored(self._checked(X, reset=True))
+            checked = self._checked(X, reset=True)
+            # Nobody has targets.
+            rows = resident_rows(checked, np.zeros(checked.shape[0]), np.asarray)
             self._settle()
-            noise = secret_noise(self.random_state)
+            oracle, ledger = PrivateSession(self.random_state).open(rows, terms)
             charge.reserve(claim, begins=True)
         except BaseException:
             charge.cancel()
@@ -212,7 +211,6 @@ class PrivateTransformer(Transformer, ABC):
         self._forget()
         # Until there is more to say, the whole budget counts as spent.
         self.privacy_spent_, self.privacy_ledger_ = PrivacySpent(ledger.epsilon, ledger.delta), ()
-        oracle = open_oracle(rows, ledger, adjacency, noise)
         try:
             self._learn(oracle, rows.n_samples)
         except BaseException as failure:
@@ -252,8 +250,3 @@ class PrivateTransformer(Transformer, ABC):
         # A seed reproduces the noise, so it stays behind once there is something to take it off.
         state = dict(super().__getstate__())
         return state | {"random_state": None} if "privacy_spent_" in state else state
-
-
-def _stored(X: Rows) -> RowStore:
-    nobody = np.zeros(X.shape[0])
-    return SparseRows(X, nobody) if sp.issparse(X) else DenseRows(X, nobody)

@@ -36,7 +36,9 @@ class _ModelLock:
 _locks: WeakKeyDictionary[Any, _ModelLock] = WeakKeyDictionary()
 
 
-def run_locked(model: Any, method: str, call: Callable[[], T], *, waits: bool = False) -> T:
+def run_locked(
+    model: Any, method: str, call: Callable[..., T], *arguments: Any, waits: bool = False
+) -> T:
     """Make a call that changes an object when nobody else is changing it.
 
     Parameters
@@ -46,7 +48,9 @@ def run_locked(model: Any, method: str, call: Callable[[], T], *, waits: bool = 
     method : str
         What was called, for the message.
     call : callable
-        Does the work; without arguments.
+        Does the work.
+    *arguments
+        What it is called with.
     waits : bool, default=False
         Whether to wait for others, or to refuse. Of two calls that begin at the same moment one
         waits in any case.
@@ -71,14 +75,14 @@ def run_locked(model: Any, method: str, call: Callable[[], T], *, waits: bool = 
     # In one line: an interruption at the beginning of a line, after the call and before the lock is
     # opened, would leave it locked for good. Within a line there is none at such a place.
     # fmt: off
-    with held.lock: return _marked(held, call)  # noqa: E701
+    with held.lock: return _marked(held, call, arguments)  # noqa: E701
     # fmt: on
 
 
-def _marked(held: _ModelLock, call: Callable[[], T]) -> T:
+def _marked(held: _ModelLock, call: Callable[..., T], arguments: tuple[Any, ...]) -> T:
     held.thread = get_ident()
     try:
-        return call()
+        return call(*arguments)
     finally:
         held.thread = None
 

@@ -1,4 +1,4 @@
-"""Factory of oracles for fits.
+"""Factory of fits: it makes a ledger, a source of noise, and the oracle that has both.
 
 A fit gets a private oracle unless the code around it asked for another kind. That request is held
 in a context variable and not in the module: were the module patched, fits that run in other threads
@@ -11,35 +11,94 @@ from __future__ import annotations
 from collections.abc import Callable, Iterator
 from contextlib import contextmanager
 from contextvars import ContextVar
+from dataclasses import dataclass
+from typing import Any, NamedTuple, final
 
+from .accounting.calculus import Calculus
 from .accounting.ledger import Ledger
 from .adjacency import Adjacency
 from .oracle import Oracle, PrivateOracle
-from .randomness import SecretNoise
+from .randomness import SecretNoise, SystemNoise, secret_noise
 from .rows.base import RowStore
+from .sites.remote_oracle import RemoteOracle
+from .sites.remote_rows import RemoteRows
 
-__all__ = ["OracleFactory", "open_oracle", "opened_by"]
+__all__ = ["Opened", "OracleFactory", "PrivacyTerms", "PrivateSession", "opened_by"]
 
 OracleFactory = Callable[[RowStore, Ledger, Adjacency, SecretNoise], Oracle]
 
 _factory: ContextVar[OracleFactory] = ContextVar("oracle_factory", default=PrivateOracle)
 
 
-def open_oracle(rows: RowStore, ledger: Ledger, adjacency: Adjacency, noise: SecretNoise) -> Oracle:
-    """The oracle for a fit: private, unless within :func:`opened_by`.
+@dataclass(frozen=True)
+class PrivacyTerms:
+    """Public terms on which rows are asked.
 
     Parameters
     ----------
-    rows : RowStore
-        The data.
-    ledger : Ledger
-        Charged before rows are read.
+    epsilon, delta : float
+        The whole budget.
     adjacency : Adjacency
         Neighbouring relation.
-    noise : SecretNoise
-        Source of the noise.
+    calculus : Calculus, optional
+        Adds up what is charged; that of Gaussian noise alone by default.
     """
-    return _factory.get()(rows, ledger, adjacency, noise)
+
+    epsilon: float
+    delta: float
+    adjacency: Adjacency
+    calculus: Calculus | None = None
+
+    def ledger(self) -> Ledger:
+        """An empty account of the whole budget."""
+        return Ledger(self.epsilon, self.delta, calculus=self.calculus)
+
+
+class Opened(NamedTuple):
+    """An oracle for rows that nobody has asked about, and the ledger that it charges."""
+
+    oracle: Oracle
+    ledger: Ledger
+
+
+@final
+class PrivateSession:
+    """The source of the noise of one fit, or of all parts of a stream.
+
+    Parameters
+    ----------
+    random_state : None, int, RandomState or Generator
+        See :func:`skdp.privacy.randomness.secret_noise`.
+    rows : RowStore, optional
+        Those of a fit. Sites on workers draw their own noise, whatever ``random_state`` says about
+        public randomness.
+
+    Warns
+    -----
+    SeededNoiseWarning
+        If ``random_state`` is not None.
+    """
+
+    def __init__(self, random_state: Any, rows: RowStore | None = None) -> None:
+        remote = isinstance(rows, RemoteRows)
+        self.noise = SystemNoise() if remote else secret_noise(random_state)
+
+    def open(self, rows: RowStore, terms: PrivacyTerms) -> Opened:
+        """An oracle for rows, and its empty ledger. Reads nothing.
+
+        The oracle is private, unless within :func:`opened_by`.
+
+        Parameters
+        ----------
+        rows : RowStore
+            Which no other ledger of this session says anything about.
+        terms : PrivacyTerms
+            Budget, its calculus, and the neighbouring relation.
+        """
+        ledger = terms.ledger()
+        if isinstance(rows, RemoteRows):
+            return Opened(RemoteOracle(rows, ledger, terms.adjacency), ledger)
+        return Opened(_factory.get()(rows, ledger, terms.adjacency, self.noise), ledger)
 
 
 @contextmanager
@@ -49,8 +108,8 @@ def opened_by(factory: OracleFactory) -> Iterator[None]:
     Parameters
     ----------
     factory : callable
-        Takes the arguments of :func:`open_oracle` and returns an oracle. The privacy of fits
-        within the block is that of the oracles it returns.
+        Takes rows, a ledger, the neighbouring relation and a source of noise, and returns an
+        oracle. The privacy of fits within the block is that of the oracles it returns.
     """
     token = _factory.set(factory)
     try:

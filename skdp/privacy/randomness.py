@@ -13,7 +13,7 @@ from collections.abc import Callable
 from fractions import Fraction
 from math import copysign, prod
 from threading import Lock
-from typing import NoReturn
+from typing import Any, NoReturn
 from weakref import WeakSet
 
 import numpy as np
@@ -30,6 +30,7 @@ __all__ = [
     "secret_generator",
     "secret_noise",
     "secret_uniform",
+    "taken_along",
 ]
 
 type_of_random_state = int | np.random.RandomState | np.random.Generator | None
@@ -260,6 +261,16 @@ def secret_noise(random_state: type_of_random_state) -> SecretNoise:
         SeededNoiseWarning,
     )
     return SeededNoise(_stream(random_state, _NOISE_STREAM))
+
+
+def taken_along(noise: SecretNoise) -> tuple[type[SecretNoise], tuple[Any, ...]]:
+    """How a checkpoint, which is as secret as rows, pickles a source of noise: by making another.
+
+    Seeded noise goes on where it was. The operating system's has no state worth keeping.
+    """
+    if isinstance(noise, SeededNoise):
+        return SeededNoise, (noise._generator,)
+    return SystemNoise, ()
 
 
 def secret_uniform(noise: SecretNoise) -> float:

@@ -10,7 +10,6 @@ import numpy as np
 from ..privacy.adjacency import Adjacency
 from .contexts import ContextBounds
 from .losses.base import Loss
-from .losses.logistic import Logistic
 
 __all__ = ["BanditProblem"]
 
@@ -58,7 +57,7 @@ class BanditProblem:
     @property
     def logistic(self) -> bool:
         """True if scores are logits."""
-        return isinstance(self.loss, Logistic)
+        return self.loss.log_odds
 
     def derivative(self, y: np.ndarray, z: np.ndarray, clip: float = inf) -> np.ndarray:
         """Derivative of the loss in the score, clipped to ``[-clip, clip]``.

@@ -10,7 +10,7 @@ import numpy as np
 from .bounds import RowBounds
 from .constraints import Constraint, Unconstrained
 from .losses import Loss
-from .penalties import L2, ElasticNet, NoPenalty, Penalty
+from .penalties import NoPenalty, Penalty
 from .sites import Sites
 
 __all__ = ["Problem"]
@@ -161,10 +161,7 @@ class Problem:
     @property
     def tied_to_coordinates(self) -> bool:
         """True if penalty or constraint mean something in the user's coordinates only."""
-        l2 = isinstance(self.penalty, NoPenalty | L2) or (
-            isinstance(self.penalty, ElasticNet) and self.penalty.l1_ratio == 0
-        )
-        return not (l2 and isinstance(self.constraint, Unconstrained))
+        return not (self.penalty.isotropic and self.constraint.whole_space)
 
     @property
     def strong_convexity(self) -> float:

@@ -11,7 +11,6 @@ import numpy as np
 from sklearn.utils._param_validation import Interval
 
 from ..problem.mirror_maps import Euclidean, MirrorMap, choose_mirror_map
-from ..problem.penalties import L2, ElasticNet, NoPenalty
 from ..problem.problem import Problem
 from ..validation import check_hyperparameters, one_of
 from .base import Solution, Solver, name_of
@@ -207,9 +206,7 @@ class _DualSpace:
 
 def _mirror_map(problem: Problem, geometry: str) -> MirrorMap:
     penalty = problem.penalty
-    ridge = isinstance(penalty, NoPenalty | L2) or (
-        isinstance(penalty, ElasticNet) and (penalty.alpha == 0 or penalty.l1_ratio == 0)
-    )
+    ridge = penalty.separable and not (penalty.selects or penalty.l1)
     if geometry == "euclidean" or not ridge:
         return Euclidean(problem.constraint)
     return choose_mirror_map(problem.constraint, problem.n_features * problem.loss.n_scores)

@@ -10,9 +10,7 @@ from typing import TYPE_CHECKING, Any
 import numpy as np
 from sklearn.utils._param_validation import Interval
 
-from ..problem.constraints import Unconstrained
-from ..problem.losses import Squared
-from ..problem.penalties import L2, ElasticNet, NoPenalty, Tikhonov
+from ..problem.penalties import Tikhonov
 from ..problem.problem import Problem
 from ..validation import check_hyperparameters, shown
 from .base import Solution, Solver
@@ -75,19 +73,15 @@ class AdaSSP(Solver):
         """Refuse hyperparameters outside their range, and what has no normal equations."""
         name = type(self).__name__
         check_hyperparameters(_HYPERPARAMETERS, self.get_params(), name)
-        penalty = problem.penalty
-        ridge = isinstance(penalty, NoPenalty | L2 | Tikhonov) or (
-            isinstance(penalty, ElasticNet) and penalty.l1_ratio == 0
-        )
-        if not (isinstance(problem.loss, Squared) and problem.bounds.target is not None):
+        if not (problem.loss.squared and problem.bounds.target is not None):
             raise ValueError(
                 f"{name} needs the squared loss and bounded targets, got "
                 f"{type(problem.loss).__name__}. Use the solver 'gd'."
             )
-        if not (ridge and isinstance(problem.constraint, Unconstrained)):
+        if not (problem.penalty.quadratic and problem.constraint.whole_space):
             raise ValueError(
-                f"{name} needs a ridge penalty or none and no constraint, got {shown(penalty)} and "
-                f"{shown(problem.constraint)}. Use the solver 'gd'."
+                f"{name} needs a ridge penalty or none and no constraint, got "
+                f"{shown(problem.penalty)} and {shown(problem.constraint)}. Use the solver 'gd'."
             )
 
     def solve(self, problem: Problem, oracle: Oracle, rng: np.random.Generator) -> Solution:

@@ -51,13 +51,21 @@ class Solver(ABC):
     somebody may see exact answers about all rows together, before noise is added. ``in_order`` says
     that rows have to lie one after another, also where they are all there. ``descends`` says that
     it starts where the problem says and moves by clipped gradients, so that private coordinates
-    and a good start help.
+    and a good start help. ``whitened`` says that it is made for regression in white coordinates,
+    and ``preconditions`` that it finds its own. ``selects`` says that few features are expected to
+    matter, ``two_classes`` that it takes no more of them, and ``bounded_streams`` that it needs a
+    bounded constraint where rows come one after another.
     """
 
     calculus: ClassVar[Calculus] = GaussianDP()
     federated: ClassVar[bool] = False
     in_order: ClassVar[bool] = False
     descends: ClassVar[bool] = False
+    whitened: ClassVar[bool] = False
+    preconditions: ClassVar[bool] = False
+    selects: ClassVar[bool] = False
+    two_classes: ClassVar[bool] = False
+    bounded_streams: ClassVar[bool] = False
 
     @property
     def curated(self) -> bool:

@@ -14,8 +14,6 @@ from sklearn.utils._param_validation import Interval
 from ..federated import TOPOLOGIES, Adjacent, Mixing, Round, Topology, draw_rounds, most_activations
 from ..privacy.accounting.calculus import Calculus, SubsampledGaussianDP
 from ..privacy.sites.masks import exposure, exposure_of_all_pairs
-from ..problem.constraints import Box, NonNegative, Unconstrained
-from ..problem.penalties import L1, L2, ElasticNet, NoPenalty
 from ..problem.problem import Problem
 from ..problem.sites import Sites
 from ..validation import check_hyperparameters, one_of, shown
@@ -588,9 +586,7 @@ class DualNodes:
         self.z = np.zeros((n_nodes, *self._start.shape))
         self.x = np.broadcast_to(self._start, self.z.shape).copy()
         # Maps that treat each entry by itself can be applied to all nodes at once.
-        self._entrywise = isinstance(
-            problem.penalty, NoPenalty | L1 | L2 | ElasticNet
-        ) and isinstance(problem.constraint, Unconstrained | Box | NonNegative)
+        self._entrywise = problem.penalty.separable and problem.constraint.separable
 
     def look(self, active: np.ndarray, penalty: float, gamma: float) -> np.ndarray:
         """Iterates of the active nodes, brought up to date, (n_active, ...).

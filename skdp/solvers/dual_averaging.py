@@ -11,7 +11,6 @@ import numpy as np
 from scipy.special import softmax
 from sklearn.utils._param_validation import Interval
 
-from ..problem.losses import Logistic, Softmax
 from ..problem.problem import Problem
 from ..validation import check_hyperparameters
 from .base import Solution, Solver
@@ -110,7 +109,7 @@ class DualAveraging(Solver):
         """Refuse hyperparameters outside their range, and losses that are not log-odds."""
         name = type(self).__name__
         check_hyperparameters(_HYPERPARAMETERS, self.get_params(), name)
-        if not isinstance(problem.loss, Logistic | Softmax):
+        if not problem.loss.log_odds:
             raise ValueError(
                 f"{name} needs the logistic loss or softmax, got {type(problem.loss).__name__}. "
                 "Use the solver 'gd'."

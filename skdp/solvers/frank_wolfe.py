@@ -11,9 +11,6 @@ import numpy as np
 from sklearn.utils._param_validation import Interval
 
 from ..privacy.accounting.calculus import Calculus, GaussianDP, ZeroConcentratedDP
-from ..problem.constraints import L1Ball, NonNegative, Simplex, Unconstrained
-from ..problem.losses import Squared
-from ..problem.penalties import L1, L2, ElasticNet, NoPenalty
 from ..problem.problem import Problem
 from ..validation import check_hyperparameters, shown
 from .base import Solution, name_of
@@ -24,7 +21,7 @@ if TYPE_CHECKING:
     from ..privacy.adjacency import Adjacency
     from ..privacy.oracle import Oracle
 
-__all__ = ["PENALTIES", "FrankWolfe", "steps_for", "ways_of"]
+__all__ = ["FrankWolfe", "steps_for", "ways_of"]
 
 _HYPERPARAMETERS: dict[str, list[Any]] = {
     "steps": [None, Interval(Integral, 1, None, closed="left")],
@@ -50,8 +47,6 @@ _CLASSICAL = 5.0
 # Where it costs little signal to clip the entries of rows: of text, and in units of the root of the
 # inverse of the number of features.
 _ENTRY_OF_TEXT, _ENTRY = 0.07, 2.0
-# Penalties that are understood: they treat each coordinate alike.
-PENALTIES = (NoPenalty, L1, L2, ElasticNet)
 # Share of the budget that goes to the slopes of intercepts.
 _INTERCEPT_SHARE = 0.05
 # Bound on the derivatives that intercepts are moved by, in units of bounded targets.
@@ -143,13 +138,15 @@ class FrankWolfe(OnlineFrankWolfe):
     entry: float | None = None
 
     calculus: ClassVar[Calculus] = ZeroConcentratedDP()
+    selects: ClassVar[bool] = True
+    bounded_streams: ClassVar[bool] = True
 
     def check(self, problem: Problem) -> None:
         """Refuse hyperparameters outside their range, and problems without a bounded set."""
         name = type(self).__name__
         check_hyperparameters(_HYPERPARAMETERS, self.get_params(), name)
         ways = ways_of(problem)
-        if problem.bounds.row_map is not None or not isinstance(problem.penalty, PENALTIES):
+        if problem.bounds.row_map is not None or not problem.penalty.separable:
             raise ValueError(
                 f"{name} needs the user's coordinates, in which its set has vertices, got others. "
                 "Pass precondition=None."
@@ -163,7 +160,7 @@ class FrankWolfe(OnlineFrankWolfe):
             raise ValueError(
                 f"{name} needs a smooth loss, got {name_of(problem.loss)}. Use the solver 'gd'."
             )
-        if ways is None and _l1_strength(problem) > 0:
+        if ways is None and problem.penalty.l1 > 0:
             raise ValueError(
                 f"{name} needs an L1Ball or a Simplex to go with an l1 penalty, got "
                 f"{shown(problem.constraint)}. Use the solver 'gd'."
@@ -372,29 +369,15 @@ def ways_of(problem: Problem) -> Ways | None:
     problem : Problem
         With its constraint and penalty.
     """
-    constraint, l1 = problem.constraint, _l1_strength(problem)
-    if isinstance(constraint, L1Ball):
-        return Ways(constraint.radius, True, l1 > 0)
-    if isinstance(constraint, Simplex):
-        return Ways(constraint.radius, False, False)
-    lasso = isinstance(problem.loss, Squared) and problem.bounds.target is not None and l1 > 0
-    if lasso and isinstance(constraint, Unconstrained | NonNegative):
-        return Ways(0.5 / l1, isinstance(constraint, Unconstrained), True)
+    constraint, l1 = problem.constraint, problem.penalty.l1
+    if constraint.axis_vertices:
+        # The vertex farthest down a slope is a negative one, if there are any.
+        vertex = float(constraint.linear_minimizer(np.ones(1))[0])
+        return Ways(abs(vertex), vertex < 0, vertex < 0 and l1 > 0)
+    lasso = problem.loss.squared and problem.bounds.target is not None and l1 > 0
+    if lasso and constraint.cone and constraint.separable:
+        return Ways(0.5 / l1, constraint.whole_space, True)
     return None
-
-
-def _l1_strength(problem: Problem) -> float:
-    """Factor of ``||w||_1`` in the penalty.
-
-    Parameters
-    ----------
-    problem : Problem
-        With its penalty.
-    """
-    penalty = problem.penalty
-    if isinstance(penalty, L1):
-        return penalty.alpha
-    return penalty.alpha * penalty.l1_ratio if isinstance(penalty, ElasticNet) else 0.0
 
 
 def _by_vertices(problem: Problem, oracle: Oracle, ways: Ways, walking: Walking) -> Solution:
@@ -497,7 +480,7 @@ class _Penalty:
         lipschitz = problem.loss.lipschitz
         weight = 1.0 if lipschitz == inf else clip / lipschitz
         ridge = problem.penalty.strong_convexity
-        return cls(weight * ridge, weight * _l1_strength(problem), problem.max_weight)
+        return cls(weight * ridge, weight * problem.penalty.l1, problem.max_weight)
 
     def scores(self, w: np.ndarray, ways: Ways) -> np.ndarray | None:
         """Part of the scores of vertices that the penalty adds, in the units of the oracle."""

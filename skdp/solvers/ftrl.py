@@ -11,15 +11,6 @@ import numpy as np
 from sklearn.utils._param_validation import Interval
 
 from ..privacy.streams.stream_plan import StreamPlan, StreamRequest
-from ..problem.losses import (
-    Hinge,
-    HuberisedHinge,
-    Logistic,
-    OneVsRest,
-    Sigmoid,
-    Softmax,
-    SquaredHinge,
-)
 from ..problem.problem import Problem
 from ..validation import check_hyperparameters, one_of
 from .base import Solution
@@ -232,10 +223,7 @@ class _Averaging(Learner):
 
 
 def _family(problem: Problem) -> _Family:
-    loss = problem.loss.loss if isinstance(problem.loss, OneVsRest) else problem.loss
-    if isinstance(loss, Logistic | Sigmoid | Softmax):
-        return _LOG_ODDS
-    if isinstance(loss, Hinge | HuberisedHinge | SquaredHinge):
-        return _MARGIN
-    smoothness = loss.smoothness
+    if problem.loss.family != "residuals":
+        return _LOG_ODDS if problem.loss.family == "logistic" else _MARGIN
+    smoothness = problem.loss.smoothness
     return _RESIDUAL if isinf(smoothness) else replace(_RESIDUAL, smoothness=smoothness)

@@ -11,9 +11,7 @@ import numpy as np
 from sklearn.utils._param_validation import Interval
 
 from ..privacy.accounting.calculus import Calculus, PerturbedGaussianDP
-from ..problem.constraints import Unconstrained
 from ..problem.losses import HuberisedHinge, Logistic, SquaredHinge
-from ..problem.penalties import L2, ElasticNet, NoPenalty, Tikhonov
 from ..problem.problem import Problem
 from ..validation import check_hyperparameters, shown
 from .base import Solution, Solver, name_of
@@ -77,6 +75,7 @@ class ObjectivePerturbation(Solver):
     """
 
     calculus: ClassVar[Calculus] = PerturbedGaussianDP()
+    two_classes: ClassVar[bool] = True
 
     clip: float | None = None
     strength: float = 0.0
@@ -90,6 +89,7 @@ class ObjectivePerturbation(Solver):
         """Refuse hyperparameters outside their range, and objectives that it is not proved for."""
         name = type(self).__name__
         check_hyperparameters(_HYPERPARAMETERS, self.get_params(), name)
+        # By class: the query is proved for these, and takes nobody's word for it.
         if not isinstance(problem.loss, Logistic | HuberisedHinge | SquaredHinge):
             advice = "Use the solver 'gd'"
             if problem.loss.n_scores > 1:
@@ -101,14 +101,10 @@ class ObjectivePerturbation(Solver):
                 f"{name} needs a smooth convex loss for two classes, got "
                 f"{name_of(problem.loss)}. {advice}."
             )
-        penalty = problem.penalty
-        ridge = isinstance(penalty, NoPenalty | L2 | Tikhonov) or (
-            isinstance(penalty, ElasticNet) and penalty.l1_ratio == 0
-        )
-        if not (ridge and isinstance(problem.constraint, Unconstrained)):
+        if not (problem.penalty.quadratic and problem.constraint.whole_space):
             raise ValueError(
-                f"{name} needs a ridge penalty or none and no constraint, got {shown(penalty)} and "
-                f"{shown(problem.constraint)}. Use the solver 'gd'."
+                f"{name} needs a ridge penalty or none and no constraint, got "
+                f"{shown(problem.penalty)} and {shown(problem.constraint)}. Use the solver 'gd'."
             )
 
     def solve(self, problem: Problem, oracle: Oracle, rng: np.random.Generator) -> Solution:

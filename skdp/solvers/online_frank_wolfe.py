@@ -13,9 +13,7 @@ from sklearn.utils._param_validation import Interval
 
 from ..privacy.accounting.calculus import Calculus, GaussianDP, ZeroConcentratedDP
 from ..privacy.streams.stream_plan import StreamPlan, StreamRequest
-from ..problem.constraints import L1Ball, Polytope, Simplex
-from ..problem.losses import Logistic, OneVsRest, Sigmoid, Softmax
-from ..problem.penalties import L2, ElasticNet, NoPenalty
+from ..problem.constraints import Polytope
 from ..problem.problem import Problem
 from ..validation import one_of
 from .base import Solution
@@ -135,9 +133,7 @@ class OnlineFrankWolfe(StreamingSolver, ABC):
         del mu
         clip = self.stream_clip
         if clip is None:
-            loss = problem.loss.loss if isinstance(problem.loss, OneVsRest) else problem.loss
-            log_odds = isinstance(loss, Logistic | Sigmoid | Softmax)
-            clip = _CLIP_OF_LOG_ODDS if log_odds else _CLIP
+            clip = _CLIP_OF_LOG_ODDS if problem.loss.family == "logistic" else _CLIP
         updates = ceil(problem.n_samples / self._rows(problem, choices=True))
         chosen = self.noise == "gumbel"
         if self.noise == "auto":
@@ -238,15 +234,12 @@ class _Stepping(Learner):
 def _smooth_penalty(problem: Problem) -> float | None:
     """Its strength as a ridge penalty; None if it is of another kind."""
     penalty = problem.penalty
-    if isinstance(penalty, NoPenalty):
-        return 0.0
-    ridge = isinstance(penalty, L2) or (isinstance(penalty, ElasticNet) and penalty.l1_ratio == 0)
-    return penalty.strong_convexity if ridge else None
+    return penalty.strong_convexity if penalty.isotropic else None
 
 
 def _choosable(problem: Problem) -> bool:
     bare = not problem.bounds.intercept_value and _smooth_penalty(problem) == 0.0
-    return bare and isinstance(problem.constraint, L1Ball | Simplex)
+    return bare and problem.constraint.axis_vertices
 
 
 def _choices_pay(problem: Problem, updates: int) -> bool:

@@ -5,15 +5,6 @@ from __future__ import annotations
 from dataclasses import dataclass, replace
 from math import ceil, inf, isinf, sqrt
 
-from ..problem.losses import (
-    Hinge,
-    HuberisedHinge,
-    Logistic,
-    OneVsRest,
-    Sigmoid,
-    Softmax,
-    SquaredHinge,
-)
 from ..problem.problem import Problem
 from .base import name_of
 
@@ -155,13 +146,11 @@ def check_clip(solver: str, clip: float | None, problem: Problem) -> None:
 
 
 def _family(problem: Problem) -> _Family:
-    loss = problem.loss.loss if isinstance(problem.loss, OneVsRest) else problem.loss
-    if isinstance(loss, Hinge | HuberisedHinge):
-        return _HINGE
-    if isinstance(loss, SquaredHinge):
-        return _SQUARED_HINGE
-    if isinstance(loss, Logistic | Sigmoid | Softmax):
-        return _BINARY if problem.loss.n_scores == 1 else _SOFTMAX
+    loss = problem.loss
+    if loss.family == "logistic":
+        return _BINARY if loss.n_scores == 1 else _SOFTMAX
+    if loss.family != "residuals":
+        return {"hinge": _HINGE, "squared_hinge": _SQUARED_HINGE}[loss.family]
     # Of residuals, or unknown: their curvature may not fade as scores grow.
     stride = _RESIDUAL.stride / (1.0 if isinf(loss.smoothness) else loss.smoothness)
     return replace(_RESIDUAL, stride=stride, stride_unclipped=stride)

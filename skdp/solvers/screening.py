@@ -13,9 +13,8 @@ from sklearn.utils._param_validation import Interval
 from ..preconditioning.iterative_whitening import IterativeWhitening
 from ..privacy.accounting.calculus import Calculus, GaussianDP, ZeroConcentratedDP
 from ..problem.bounds import RowBounds
-from ..problem.constraints import Box, NonNegative, Unconstrained
-from ..problem.losses import Squared
-from ..problem.penalties import NoPenalty, Tikhonov
+from ..problem.constraints import Unconstrained
+from ..problem.penalties import NoPenalty
 from ..problem.problem import Problem
 from ..validation import check_hyperparameters, shown
 from .base import Solution, Solver
@@ -104,21 +103,23 @@ class Screening(Solver):
     share: float = 0.5
 
     calculus: ClassVar[Calculus] = ZeroConcentratedDP()
+    selects: ClassVar[bool] = True
+    preconditions: ClassVar[bool] = True
 
     def check(self, problem: Problem) -> None:
         """Refuse hyperparameters outside their range, and problems without such a shape."""
         check_hyperparameters(_HYPERPARAMETERS, self.get_params(), "Screening")
         name = type(problem.loss).__name__
-        if not isinstance(problem.loss, Squared):
+        if not problem.loss.squared:
             raise ValueError(f"Screening needs the squared loss, got {name}. Use the solver 'gd'.")
         box = problem.constraint
-        around_zero = isinstance(box, Box) and box.low <= 0 <= box.high
-        if not (around_zero or isinstance(box, NonNegative | Unconstrained)):
+        if not box.separable or box.start((1,)).any():
             raise ValueError(
                 "Screening needs a constraint on each coefficient alone that allows zero, such as "
                 f"NonNegative(), or none, got {shown(box)}. Use the solver 'gd'."
             )
-        if problem.bounds.row_map is not None or isinstance(problem.penalty, Tikhonov):
+        penalty = problem.penalty
+        if problem.bounds.row_map is not None or (penalty.quadratic and not penalty.separable):
             raise ValueError(
                 "Screening needs the user's features, which it selects, got rows in other "
                 "coordinates. Pass precondition=None."
@@ -249,8 +250,7 @@ def _more_features(
 
 def _rises_only(problem: Problem) -> bool:
     """True if no coefficient may be negative."""
-    allowed = problem.constraint
-    return isinstance(allowed, NonNegative) or (isinstance(allowed, Box) and allowed.low == 0)
+    return not problem.constraint.project(-np.ones(1)).any()
 
 
 def minimise_model(problem: Problem, fitted: np.ndarray, whitening: np.ndarray) -> np.ndarray:

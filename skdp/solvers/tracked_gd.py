@@ -5,7 +5,7 @@ from __future__ import annotations
 from dataclasses import dataclass
 from math import ceil, exp, sqrt
 from numbers import Integral, Real
-from typing import TYPE_CHECKING, Any
+from typing import TYPE_CHECKING, Any, ClassVar
 
 import numpy as np
 from sklearn.utils._param_validation import Interval
@@ -85,6 +85,8 @@ class TrackedGD(Solver):
     steps: int | None = None
     whole: float | None = None
     average: float = 0.5
+
+    whitened: ClassVar[bool] = True
 
     def check(self, problem: Problem) -> None:
         """Refuse hyperparameters outside their range, and losses of classification."""

@@ -60,7 +60,7 @@ def handed_by_threads(monkeypatch):
         handed.extend(zip(numbers(rows), rows.y.tolist(), strict=True))
         return PrivateOracle(rows, *rest)
 
-    monkeypatch.setattr("skdp.estimators.sessions.RowBuffer", Slow)
+    monkeypatch.setattr("skdp.estimators.partial_fit.RowBuffer", Slow)
     model = keeping().partial_fit(X[:1], Y[:1])
 
     def feed(first):
@@ -97,10 +97,10 @@ def test_threads_that_feed_one_stream_take_turns(monkeypatch):
 
 
 def test_threads_that_do_not_wait_for_each_other_are_caught(monkeypatch):
-    def bug(model, method, call, **options):
-        return call()
+    def bug(model, method, call, *arguments, **options):
+        return call(*arguments)
 
-    monkeypatch.setattr("skdp.estimators.base.run_locked", bug)
+    monkeypatch.setattr("skdp.estimators.partial_fit.run_locked", bug)
     with pytest.raises(AssertionError):
         check_threads(monkeypatch)
 

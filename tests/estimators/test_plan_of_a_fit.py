@@ -12,13 +12,13 @@ from examples_of_estimators import MODELS as MADE
 
 import skdp
 from skdp import DPLassoRegressor, DPLinearRegression, DPLogisticRegression
-from skdp.estimators import fitting
+from skdp.estimators import base
 from skdp.estimators.base import PrivateLinearModel
-from skdp.estimators.fitting import FittedInParts
 from skdp.preconditioning import IterativeWhitening, Whitening
 from skdp.privacy.accounting import gdp
 from skdp.privacy.accounting.calculus import GaussianDP, ZeroConcentratedDP
 from skdp.privacy.accounting.ledger import Ledger
+from skdp.privacy.oracle_factory import PrivateSession
 from skdp.problem.constraints import L1Ball
 from skdp.solvers import FTRL, GD, SOLVERS, Blocks
 
@@ -41,7 +41,7 @@ MODELS = {
 def seen(monkeypatch):
     """Plans that were made, ledgers charged, and solvers that ran, in order."""
     seen = []
-    plan_fit, record = fitting.plan_fit, Ledger._record
+    plan_fit, record = base.plan_fit, Ledger._record
 
     def planned(*args, **options):
         found = plan_fit(*args, **options)
@@ -52,7 +52,7 @@ def seen(monkeypatch):
         seen.append(("charged", self.calculus))
         return record(self, event)
 
-    monkeypatch.setattr(fitting, "plan_fit", planned)
+    monkeypatch.setattr(base, "plan_fit", planned)
     monkeypatch.setattr(Ledger, "_record", recorded)
     for kind in SOLVERS.values():
 
@@ -132,53 +132,52 @@ def test_preconditioners_say_beforehand_where_noise_would_hide_what_there_is(pre
 
 
 def second_choice_after_the_total(monkeypatch):
-    honest = FittedInParts._total_weight
+    honest = PrivateLinearModel._total_weight
 
     def bug(self, oracle, n_samples, share):
         total = honest(self, oracle, n_samples, share)
         self._plan(total, False, weighted=True)
         return total
 
-    monkeypatch.setattr(FittedInParts, "_total_weight", bug)
+    monkeypatch.setattr(PrivateLinearModel, "_total_weight", bug)
 
 
 def another_solver_than_planned(monkeypatch):
-    honest = FittedInParts._fit_part
+    honest = PrivateLinearModel._fit_part
 
     def bug(self, rows, plan, *rest, **options):
         honest(self, rows, replace(plan, solver=GD(steps=3)), *rest, **options)
         self.plan_ = plan
 
-    monkeypatch.setattr(FittedInParts, "_fit_part", bug)
+    monkeypatch.setattr(PrivateLinearModel, "_fit_part", bug)
 
 
 def another_plan_than_beforehand(monkeypatch):
-    honest = FittedInParts._fit_part
+    honest = PrivateLinearModel._fit_part
 
     def bug(self, rows, plan, *rest, **options):
         honest(self, rows, replace(plan, solver=GD(steps=3)), *rest, **options)
 
-    monkeypatch.setattr(FittedInParts, "_fit_part", bug)
+    monkeypatch.setattr(PrivateLinearModel, "_fit_part", bug)
 
 
 def another_ledger(monkeypatch):
-    honest = FittedInParts._fit_part
+    honest = PrivateSession.open
 
-    def bug(self, rows, plan, ledger, *rest, **options):
-        other = Ledger(plan.epsilon, plan.delta, calculus=ZeroConcentratedDP())
-        honest(self, rows, plan, other, *rest, **options)
+    def bug(self, rows, terms):
+        return honest(self, rows, replace(terms, calculus=ZeroConcentratedDP()))
 
-    monkeypatch.setattr(FittedInParts, "_fit_part", bug)
+    monkeypatch.setattr(PrivateSession, "open", bug)
 
 
 def total_weight_left_out(monkeypatch):
-    honest = FittedInParts._fit_part
+    honest = PrivateLinearModel._fit_part
 
     def bug(self, rows, plan, *rest, **options):
         honest(self, rows, replace(plan, total_weight=0.0), *rest, **options)
         self.plan_ = plan
 
-    monkeypatch.setattr(FittedInParts, "_fit_part", bug)
+    monkeypatch.setattr(PrivateLinearModel, "_fit_part", bug)
 
 
 @pytest.mark.parametrize(

@@ -34,9 +34,9 @@ from skdp import (  # noqa: E402
     DPLogisticRegression,
     PrivacyBudget,
 )
-from skdp.estimators import base  # noqa: E402
 from skdp.exceptions import BudgetExceededError  # noqa: E402
 from skdp.federated import DaskSites  # noqa: E402
+from skdp.privacy import oracle_factory  # noqa: E402
 from skdp.privacy.rows.partition import Facts  # noqa: E402
 from skdp.privacy.sites import site as remote_site  # noqa: E402
 from skdp.solvers import DDA, GD  # noqa: E402
@@ -111,7 +111,7 @@ def test_a_fit_equals_the_one_in_one_process(client, monkeypatch, kind, options,
     with DaskSites(client, loaders(of), **BUDGET, heard=heard.append) as sites:
         model = kind(**options, random_state=5).fit(sites)
     rounds = rounds_of(heard)
-    monkeypatch.setattr(base, "secret_noise", lambda seed: AsAtTheSites(rounds))
+    monkeypatch.setattr(oracle_factory, "secret_noise", lambda seed: AsAtTheSites(rounds))
     X, y, groups = together(of)
     reference = kind(**options, random_state=5).fit(X, y, groups=groups)
     # Sites of their own round messages to the grid.

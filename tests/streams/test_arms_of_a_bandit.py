@@ -6,7 +6,7 @@ from sessions_of_bandits import D, K, Silence, T, replaced, stream
 
 from skdp.bandit.policies import HDBPolicy
 from skdp.bandit.stream_arms import ArmStreams
-from skdp.estimators.stream import Stream
+from skdp.estimators import Stream
 from skdp.privacy.accounting.ledger import Ledger
 from skdp.privacy.adjacency import Adjacency
 from skdp.privacy.bandit_sessions.bandit_plans import StreamsPlan

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from abc import ABC, abstractmethod
-from typing import Self
+from typing import ClassVar, Self
 
 import numpy as np
 
@@ -15,7 +15,17 @@ class Constraint(ABC):
 
     A set concerns the entries of w, not their arrangement: a matrix is treated as the vector of
     its entries, and norms are those of that vector.
+
+    Solvers and estimators ask what a set declares, and never for its class: ``whole_space``, that
+    it allows all weights; ``cone``, that it holds all multiples of its points; ``separable``, that
+    it allows each entry the same interval, whatever the others are; ``axis_vertices``, that it is
+    the hull of multiples of unit vectors, all of one length.
     """
+
+    whole_space: ClassVar[bool] = False
+    cone: ClassVar[bool] = False
+    separable: ClassVar[bool] = False
+    axis_vertices: ClassVar[bool] = False
 
     @abstractmethod
     def project(self, w: np.ndarray) -> np.ndarray:

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from dataclasses import dataclass
 from math import inf, sqrt
-from typing import Self
+from typing import ClassVar, Self
 
 import numpy as np
 
@@ -28,6 +28,8 @@ class Box(Constraint):
 
     low: float
     high: float
+
+    separable: ClassVar[bool] = True
 
     def __post_init__(self) -> None:
         settle_numbers(self)

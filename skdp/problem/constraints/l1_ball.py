@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from dataclasses import dataclass
 from math import inf
-from typing import Self
+from typing import ClassVar, Self
 
 import numpy as np
 
@@ -29,6 +29,8 @@ class L1Ball(Polytope):
     """
 
     radius: float
+
+    axis_vertices: ClassVar[bool] = True
 
     def __post_init__(self) -> None:
         settle_numbers(self)

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from dataclasses import dataclass
 from math import inf
-from typing import Self
+from typing import ClassVar, Self
 
 import numpy as np
 
@@ -16,6 +16,9 @@ __all__ = ["NonNegative"]
 @dataclass(frozen=True)
 class NonNegative(Constraint):
     """``w_j >= 0`` for every entry."""
+
+    cone: ClassVar[bool] = True
+    separable: ClassVar[bool] = True
 
     def project(self, w: np.ndarray) -> np.ndarray:
         """Negative entries become zero."""

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from dataclasses import dataclass
 from math import inf, sqrt
-from typing import Self
+from typing import ClassVar, Self
 
 import numpy as np
 
@@ -27,6 +27,8 @@ class Simplex(Polytope):
     """
 
     radius: float = 1.0
+
+    axis_vertices: ClassVar[bool] = True
 
     def __post_init__(self) -> None:
         settle_numbers(self)

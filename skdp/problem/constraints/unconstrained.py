@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from dataclasses import dataclass
 from math import inf
-from typing import Self
+from typing import ClassVar, Self
 
 import numpy as np
 
@@ -16,6 +16,10 @@ __all__ = ["Unconstrained"]
 @dataclass(frozen=True)
 class Unconstrained(Constraint):
     """The whole space."""
+
+    whole_space: ClassVar[bool] = True
+    cone: ClassVar[bool] = True
+    separable: ClassVar[bool] = True
 
     def project(self, w: np.ndarray) -> np.ndarray:
         """A copy of w."""

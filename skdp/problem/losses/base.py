@@ -20,14 +20,26 @@ class Loss(ABC):
     alone. It holds no data, but it is handed targets and scores of rows, and privacy rests on its
     being pointwise. This cannot be enforced, so losses belong to the code that has to be trusted.
     ``lipschitz`` and ``smoothness`` must hold for every valid target and every score; solvers plan
-    with them. ``of_residuals`` says that the loss is a function of the difference of target and
-    score, as for regression.
+    with them.
+
+    Solvers and estimators ask what a loss declares, and never for its class: ``of_residuals``, that
+    it is a function of the difference of target and score, as for regression; ``squared``, that it
+    is half the square of that difference; ``log_odds``, that the scores that minimise it are
+    log-odds of the classes; ``family``, which default hyperparameters suit it, one of
+    ``'logistic'``, ``'hinge'``, ``'squared_hinge'`` and ``'residuals'``, which takes any loss.
 
     Arrays are in double precision: targets have shape (m,); scores have shape (m,) if
     ``n_scores`` is 1 and (m, n_scores) otherwise.
     """
 
     of_residuals: ClassVar[bool] = False
+    squared: ClassVar[bool] = False
+    log_odds: ClassVar[bool] = False
+
+    @property
+    def family(self) -> str:
+        """Name of the default hyperparameters of solvers that suit it."""
+        return "residuals"
 
     @property
     @abstractmethod

@@ -26,6 +26,7 @@ class Hinge(Loss):
     nothing else.
     """
 
+    family: ClassVar[str] = "hinge"
     n_scores: ClassVar[int] = 1
     lipschitz: ClassVar[float] = 1.0
     smoothness: ClassVar[float] = inf

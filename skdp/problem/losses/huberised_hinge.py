@@ -35,6 +35,7 @@ class HuberisedHinge(Loss):
 
     width: float = 0.5
 
+    family: ClassVar[str] = "hinge"
     n_scores: ClassVar[int] = 1
     lipschitz: ClassVar[float] = 1.0
     convex: ClassVar[bool] = True

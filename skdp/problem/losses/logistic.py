@@ -22,6 +22,8 @@ class Logistic(Loss):
     largest at z = 0, so ``smoothness`` is 1/4.
     """
 
+    family: ClassVar[str] = "logistic"
+    log_odds: ClassVar[bool] = True
     n_scores: ClassVar[int] = 1
     lipschitz: ClassVar[float] = 1.0
     smoothness: ClassVar[float] = 0.25

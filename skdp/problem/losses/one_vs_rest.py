@@ -59,6 +59,11 @@ class OneVsRest(Loss):
         return self.n_classes
 
     @property
+    def family(self) -> str:
+        """Family of the inner loss."""
+        return self.loss.family
+
+    @property
     def lipschitz(self) -> float:
         """Lipschitz constant of the inner loss times the root of the number of classes."""
         return sqrt(self.n_classes) * self.loss.lipschitz

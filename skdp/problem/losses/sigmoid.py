@@ -28,6 +28,7 @@ class Sigmoid(Loss):
     ``smoothness`` is ``1 / (6 sqrt(3))``.
     """
 
+    family: ClassVar[str] = "logistic"
     n_scores: ClassVar[int] = 1
     lipschitz: ClassVar[float] = 0.25
     smoothness: ClassVar[float] = 1.0 / (6.0 * sqrt(3.0))

@@ -36,6 +36,8 @@ class Softmax(Loss):
 
     n_classes: int
 
+    family: ClassVar[str] = "logistic"
+    log_odds: ClassVar[bool] = True
     lipschitz: ClassVar[float] = sqrt(2.0)
     smoothness: ClassVar[float] = 0.5
     convex: ClassVar[bool] = True

@@ -22,6 +22,7 @@ class Squared(Loss):
     """
 
     of_residuals: ClassVar[bool] = True
+    squared: ClassVar[bool] = True
     n_scores: ClassVar[int] = 1
     lipschitz: ClassVar[float] = inf
     smoothness: ClassVar[float] = 1.0

@@ -27,6 +27,7 @@ class SquaredHinge(Loss):
     ``smoothness`` is 2.
     """
 
+    family: ClassVar[str] = "squared_hinge"
     n_scores: ClassVar[int] = 1
     lipschitz: ClassVar[float] = inf
     smoothness: ClassVar[float] = 2.0

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from abc import ABC, abstractmethod
-from typing import Self
+from typing import ClassVar, Self
 
 import numpy as np
 
@@ -11,7 +11,32 @@ __all__ = ["Penalty"]
 
 
 class Penalty(ABC):
-    """A convex penalty on the weights, of any shape, with an exact proximal map."""
+    """A convex penalty on the weights, of any shape, with an exact proximal map.
+
+    Solvers and estimators ask what a penalty declares, and never for its class: ``separable``, that
+    it is the sum of the same function of each weight; ``selects``, that it is there because few
+    weights are expected to matter; ``quadratic``, that it is a quadratic form, zero included;
+    ``isotropic``, that it is ``strong_convexity ||w||^2 / 2``; ``l1``, how much of ``||w||_1`` is
+    in it.
+    """
+
+    separable: ClassVar[bool] = False
+    selects: ClassVar[bool] = False
+
+    @property
+    def isotropic(self) -> bool:
+        """True if it is a multiple of the squared l2 norm, or zero."""
+        return False
+
+    @property
+    def quadratic(self) -> bool:
+        """True if it is a quadratic form of the weights, or zero."""
+        return self.isotropic
+
+    @property
+    def l1(self) -> float:
+        """Factor of the l1 norm in it."""
+        return 0.0
 
     @property
     @abstractmethod

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from dataclasses import dataclass
 from math import inf
-from typing import Self
+from typing import ClassVar, Self
 
 import numpy as np
 
@@ -30,6 +30,8 @@ class ElasticNet(Penalty):
     alpha: float
     l1_ratio: float = 0.5
 
+    separable: ClassVar[bool] = True
+
     def __post_init__(self) -> None:
         settle_numbers(self)
         if not 0 <= self.alpha < inf:
@@ -42,6 +44,16 @@ class ElasticNet(Penalty):
                 f"ElasticNet needs an l1_ratio in [0, 1], got {self.l1_ratio}; 0 means ridge and "
                 "1 means lasso."
             )
+
+    @property
+    def isotropic(self) -> bool:
+        """True if it has no l1 part."""
+        return self.l1_ratio == 0
+
+    @property
+    def l1(self) -> float:
+        """Strength of the l1 part."""
+        return self.alpha * self.l1_ratio
 
     @property
     def strong_convexity(self) -> float:

@@ -26,6 +26,8 @@ class L1(Penalty):
 
     alpha: float
 
+    separable: ClassVar[bool] = True
+    selects: ClassVar[bool] = True
     strong_convexity: ClassVar[float] = 0.0
 
     def __post_init__(self) -> None:
@@ -34,6 +36,11 @@ class L1(Penalty):
             raise ValueError(
                 f"L1 needs an alpha in [0, inf), got {self.alpha}; alpha=0 means no penalty."
             )
+
+    @property
+    def l1(self) -> float:
+        """All of it."""
+        return self.alpha
 
     def value(self, w: np.ndarray) -> float:
         """Sum of absolute entries, times alpha."""

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from dataclasses import dataclass
 from math import inf
-from typing import Self
+from typing import ClassVar, Self
 
 import numpy as np
 
@@ -25,6 +25,9 @@ class L2(Penalty):
     """
 
     alpha: float
+
+    separable: ClassVar[bool] = True
+    isotropic: ClassVar[bool] = True
 
     def __post_init__(self) -> None:
         settle_numbers(self)

@@ -16,6 +16,8 @@ __all__ = ["NoPenalty"]
 class NoPenalty(Penalty):
     """The penalty that is zero everywhere."""
 
+    separable: ClassVar[bool] = True
+    isotropic: ClassVar[bool] = True
     strong_convexity: ClassVar[float] = 0.0
 
     def value(self, w: np.ndarray) -> float:

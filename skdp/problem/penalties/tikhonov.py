@@ -5,7 +5,7 @@ from __future__ import annotations
 from dataclasses import dataclass
 from functools import cached_property
 from math import sqrt
-from typing import Self
+from typing import ClassVar, Self
 
 import numpy as np
 
@@ -28,6 +28,8 @@ class Tikhonov(Penalty):
     """
 
     factor: np.ndarray
+
+    quadratic: ClassVar[bool] = True
 
     @property
     def diagonal(self) -> bool:

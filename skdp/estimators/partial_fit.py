@@ -1,0 +1,721 @@
+"""``partial_fit``: streams of rows, and what goes on from one call to the next."""
+
+from __future__ import annotations
+
+from abc import ABC, abstractmethod
+from collections.abc import Callable
+from copy import copy
+from dataclasses import replace
+from functools import partial
+from math import ceil, sqrt
+from typing import Any, ClassVar, TypeVar, final
+
+import numpy as np
+from sklearn.utils.validation import validate_data
+
+from ..exceptions import PrivacyLeakWarning, warn_user
+from ..federated import DaskSites
+from ..privacy.accounting.calculus import GaussianDP
+from ..privacy.accounting.events import Event, GaussianEvent
+from ..privacy.accounting.gdp import mu
+from ..privacy.accounting.ledger import Budget, Ledger, PrivacySpent
+from ..privacy.adjacency import Adjacency
+from ..privacy.lock import ProcessGuard, run_locked
+from ..privacy.oracle_factory import PrivateSession
+from ..privacy.randomness import SecretNoise, public_generator
+from ..privacy.rows.base import ResidentRows
+from ..privacy.rows.buffer import RowBuffer
+from ..privacy.rows.call_digests import SeenCalls
+from ..privacy.rows.chunked import Chunks
+from ..privacy.rows.dask_rows import is_collection
+from ..privacy.rows.reading import in_order, redacted
+from ..privacy.rows.row_stores import resident_rows
+from ..privacy.streams.stream_session import StreamOpening, StreamSession
+from ..problem.penalties import Penalty
+from ..problem.problem import Problem
+from ..report.composition import compose
+from ..report.open_budgets import RUN, reservation_for
+from ..report.receipts import Receipt, SpendBound
+from ..solvers import Blocks, Solution
+from ..solvers.streaming import Learner, StreamingSolver
+from ..validation import check_parameters, shown
+from .announcements import announce_release
+from .auto import FitPlan, choose_for_stream, plan_stream
+from .base import ACCEPTED, PrivateLinearModel
+from .progress import Progress, declared_disjoint
+
+__all__ = ["Session", "Stream", "advance", "charge_repeats"]
+
+Model = TypeVar("Model", bound=PrivateLinearModel)
+
+# A bound that is sought privately takes this many rows over mu to be seen.
+_TO_FIND_BOUNDS = 200.0
+# Rows of the first part of a stream whose length is not known: at least so many, and so many
+# times the root of the number of parameters over mu, below which noise hides everything.
+_LEAST_ROWS, _LEAST_EVIDENCE = 100, 8.0
+
+
+def advance(model: Model, X: Any, y: Any, classes: Any, sample_weight: Any) -> Model:
+    """Take the rows of one call of ``partial_fit``, when the calls before have ended.
+
+    Parameters
+    ----------
+    model : estimator
+        Whose method was called.
+    X, y, classes, sample_weight
+        As passed to it.
+    """
+    run_locked(model, "partial_fit", _advance, model, X, y, classes, sample_weight, waits=True)
+    return model
+
+
+def _advance(model: PrivateLinearModel, X: Any, y: Any, classes: Any, sample_weight: Any) -> None:
+    """Go on with the stream, or begin one."""
+    session, progress = vars(model).get("_session"), vars(model).get("_progress")
+    if progress is not None:
+        progress.check_unchanged(model)
+    if session is None or not session.guard.in_own_process:
+        _begin(model, X, y, classes, sample_weight)
+        return
+    _charge(model, session.claim)
+    encode = model._encoder_of_stream(classes, first=False)
+    weighted = model._progress.weighted
+    rows = _open_call(model, X, y, sample_weight, encode, weighted=weighted, first=False)
+    _feed(model, session, rows)
+
+
+def _begin(model: PrivateLinearModel, X: Any, y: Any, classes: Any, sample_weight: Any) -> None:
+    """Begin a stream, or go on with one whose session did not travel with it."""
+    before, earlier = vars(model).copy(), vars(model).get("_progress")
+    if earlier is not None and earlier.secretive:
+        raise ValueError(
+            f"{type(model).__name__} needs the secret state of its stream to go on, which "
+            "copies, pickles and forked processes leave behind. Take the state along with "
+            "skdp.save_checkpoint and skdp.load_checkpoint, or call fit to start anew."
+        )
+    try:
+        check_parameters(model)
+        if earlier is not None and not (earlier.streaming or declared_disjoint(model)):
+            # The rows of the stream may be those of the fit: a run of its own.
+            model.__dict__.pop(RUN, None)
+        _charge(model, None)
+        encode = model._encoder_of_stream(classes, first=earlier is None)
+        first, weighted = earlier is None, sample_weight is not None
+        if earlier is not None and earlier.streaming:
+            weighted = earlier.weighted
+        rows = _open_call(model, X, y, sample_weight, encode, weighted=weighted, first=first)
+        if earlier is None:
+            model._forget()
+        model._progress = progress = Progress(model) if earlier is None else earlier
+        session, secretive = _open_session(model, rows)
+        facts = {"secretive": secretive, "weighted": weighted, "shared": session.shared}
+        model._progress = progress.begun(model, before=before, **facts)
+        model._session = session
+        model._publish_receipt()
+        if not hasattr(model, "coef_"):
+            _publish_start(model, rows)
+    except BaseException:
+        reservation_for(model, goes_on=True).cancel()
+        model.__dict__.clear()
+        model.__dict__.update(before)
+        raise
+    _feed(model, session, rows)
+
+
+def _feed(model: PrivateLinearModel, session: Session, rows: ResidentRows) -> None:
+    calls, progress = session.calls, model._progress
+    digest, seen = calls.digest(rows), progress.seen
+    charge_repeats(model, session.claim, calls.times(digest) + 1)
+    calls.note(digest)
+    # Rows count as taken before they are, or an interruption could have them taken twice.
+    model.n_samples_seen_ = seen + rows.n_samples
+    try:
+        session.feed(model, rows)
+    finally:
+        model.n_samples_seen_ = progress.seen
+        if progress.seen == seen:
+            calls.forget(digest)
+
+
+def _open_call(
+    model: PrivateLinearModel,
+    X: Any,
+    y: Any,
+    sample_weight: Any,
+    encode: Callable[[np.ndarray], np.ndarray],
+    *,
+    weighted: bool,
+    first: bool,
+) -> ResidentRows:
+    """Validate the rows of one call, and let the kernel lay them in a row store."""
+    if isinstance(X, Chunks | DaskSites) or any(map(is_collection, (X, y, sample_weight))):
+        what = type(X).__name__ if isinstance(X, Chunks | DaskSites) else "a dask collection"
+        raise ValueError(
+            f"{type(model).__name__}.partial_fit needs the rows themselves, got {what}; call "
+            "it once with each chunk."
+        )
+    if sample_weight is not None and not weighted:
+        raise ValueError(
+            f"{type(model).__name__}.partial_fit needs sample_weight=None in a stream that "
+            "began without weights. Pass weights from the first call on, or call fit to start "
+            "anew."
+        )
+    named = first or hasattr(model, "feature_names_in_")
+    if named or not in_order(X, y, model.n_features_in_, ACCEPTED["dtype"]):
+        options = {"multi_output": False, "reset": first, **ACCEPTED}
+        X, y = redacted(validate_data, model, X, y, **options)
+    if weighted and sample_weight is None:
+        sample_weight = 1.0
+    return resident_rows(X, y, encode, sample_weight, model.max_weight)
+
+
+def _charge(model: PrivateLinearModel, claim: SpendBound | None, repeats: int = 1) -> None:
+    """Put a stream under the ceilings that are open, once for all of its parts.
+
+    It is given the rows of one call ``repeats`` times, or as often as it was before.
+    """
+    charge, most = reservation_for(model, goes_on=True), claim or model._claim()
+    progress = vars(model).get("_progress")
+    if progress is not None:
+        most = progress.repeated(most, max(repeats, progress.repeats))
+    charge.reserve(most, begins=claim is not None)
+    charge.remember(model)
+
+
+def _publish_start(model: PrivateLinearModel, rows: ResidentRows) -> None:
+    """The model before any row is asked about, with stand-ins for bounds not given."""
+    outline = model._outline(1, rows.sparse, rows.weighted)
+    model._publish(outline, Solution(outline.start(), 0), rows.X.dtype)
+    model.data_norm_ = outline.bounds.data_norm
+
+
+def charge_repeats(model: PrivateLinearModel, claim: SpendBound | None, times: int) -> None:
+    """Charge a call whose rows come once more, before anything is asked about them.
+
+    Parameters
+    ----------
+    model : estimator
+        In the middle of a stream.
+    claim : SpendBound or None
+        What a part of the stream may spend; None before one was planned.
+    times : int
+        How often the rows have come, this call included.
+
+    Raises
+    ------
+    BudgetExceededError
+        If a :class:`skdp.PrivacyBudget` is open that has no room for it.
+    """
+    progress = model._progress
+    if times <= progress.repeats:
+        return
+    _charge(model, claim, times)
+    if progress.repeats == 1:
+        _warn_of_repeats(model, claim or model._claim(), times)
+    progress.repeats = times
+    model._publish_receipt()
+
+
+def _warn_of_repeats(model: PrivateLinearModel, claim: SpendBound, times: int) -> None:
+    """Say that the same rows have come again, and what that costs."""
+    name, most = type(model).__name__, _most_of_repeats(claim, times, shared=model._progress.shared)
+    how = (
+        f"as {times} records of one person"
+        if model._progress.shared
+        else f"as {times} fits on the same rows"
+    )
+    warn_user(
+        f"{name}.partial_fit was given all rows of an earlier call again. Its budget of "
+        f"epsilon={claim.epsilon:.6g} at delta={claim.delta:.6g} is for rows that are new in each "
+        f"call, so these count {how}: up to epsilon={most.epsilon:.6g} at delta={most.delta:.6g}, "
+        "and more with each further time; privacy_spent_ and open budgets count it. For several "
+        "passes over the same rows call fit once, with a solver that makes them, such as "
+        "solver=GD(steps=100), which has one budget for all of them.",
+        PrivacyLeakWarning,
+    )
+
+
+def _most_of_repeats(claim: SpendBound, times: int, *, shared: bool) -> PrivacySpent:
+    """What whole budgets come to, of parts that have the rows of a call so often."""
+    events: tuple[Event, ...] = ()
+    if isinstance(claim.calculus, GaussianDP):
+        events = (GaussianEvent(query="part", sensitivity=sqrt(claim.limit), noise_scale=1.0),)
+    part = Receipt(events, PrivacySpent(claim.epsilon, claim.delta), claim.adjacency)
+    receipt = part.between(times) if shared else part.times(times)
+    return compose([receipt], claim.delta if events else None)
+
+
+def _open_session(model: PrivateLinearModel, rows: ResidentRows) -> tuple[Session, bool]:
+    """The session for a stream, by the model's parameters and public facts of its first call.
+
+    Parameters
+    ----------
+    model : estimator
+        Its parameters are valid, and targets are known how to encode.
+    rows : ResidentRows
+        Of the first call; only their kind and numbers are used.
+
+    Returns
+    -------
+    session : Session
+        Before the first row.
+    secretive : bool
+        Whether the stream cannot go on without it.
+
+    Raises
+    ------
+    ValueError
+        If the parameters do not go together with a stream.
+    """
+    name = type(model).__name__
+    outline = model._outline(rows.n_samples, rows.sparse, rows.weighted)
+    solver = choose_for_stream(model.solver, outline, buffer=model.buffer)
+    if isinstance(solver, StreamingSolver):
+        return _streaming(model, solver, rows), True
+    if not isinstance(solver, Blocks):
+        model._plan(rows.n_samples, rows.sparse, weighted=rows.weighted)
+        private = PrivateSession(model.random_state)
+        return BatchSession(private, public_generator(model.random_state)), False
+    if not model.buffer:
+        raise ValueError(
+            f"{name} needs buffer=True for the solver 'blocks', which keeps the rows of a block "
+            "until it is full, got buffer=False. Use the solver 'ftrl', which keeps none."
+        )
+    solver.check(outline)
+    of_budget = mu(model.epsilon, model.delta)
+    least = solver.least(outline, of_budget)
+    if model._progress.released is None and solver.first is None and model._bounds_to_find:
+        least = max(least, ceil(_TO_FIND_BOUNDS / of_budget))
+    horizon = model.horizon
+    first = solver.cut_after(0, least=least, horizon=horizon)
+    model._plan(first, rows.sparse, weighted=rows.weighted)
+    private = PrivateSession(model.random_state)
+    public_rng = public_generator(model.random_state)
+    session = BlockSession(
+        copy(solver), private, public_rng, least=least, horizon=horizon, sparse=rows.sparse
+    )
+    return session, True
+
+
+def _streaming(
+    model: PrivateLinearModel, solver: StreamingSolver, rows: ResidentRows
+) -> StreamingSession:
+    name, option = type(model).__name__, solver.option()
+    released = model._progress.released
+    if released is None and model._bounds_to_find:
+        raise ValueError(
+            f"{name} needs all bounds of rows and targets for the solver {option!r}, which cannot "
+            "look for them in rows that are yet to come. Pass data_norm, and target_bounds for a "
+            "regressor."
+        )
+    if model.precondition not in (None, "auto"):
+        raise ValueError(
+            f"{name} needs precondition=None for a stream with the solver {option!r}, got "
+            f"{shown(model.precondition)}."
+        )
+    if getattr(model, "class_weight", None) == "balanced":
+        raise ValueError(
+            f"{name} needs public class weights for a stream with the solver {option!r}, got "
+            "class_weight='balanced', which takes counts of rows that are yet to come."
+        )
+    bounds = model._given_bounds() if released is None else released.bounds
+    # Of the number of rows only the penalty depends.
+    stated = partial(copy(model)._stated, bounds=bounds, sparse=rows.sparse, weighted=rows.weighted)
+    problem = stated(model.horizon or 1)
+    if released is not None:
+        start = problem.from_user_coordinates(released.coef, released.intercept)
+        problem = replace(problem, initial=start)
+    solver.check(problem)
+    plan = plan_stream(model, problem, solver, weighted=rows.weighted)
+    ledger, adjacency = plan.ledger(), plan.adjacency
+    private = PrivateSession(model.random_state)
+    public_rng = public_generator(model.random_state)
+    penalty = partial(_penalty, stated)
+    claim = SpendBound.of_ledger(ledger, adjacency)
+    _charge(model, claim)
+    paid = ledger, adjacency, private.noise
+    stream = Stream(problem, solver, *paid, public_rng, model.horizon, penalty)
+    session = StreamingSession(stream, plan, problem, private, public_rng)
+    session.claim = claim
+    return session
+
+
+def _penalty(stated: Callable[[int], Problem], n_samples: int) -> Penalty:
+    return stated(n_samples).penalty
+
+
+class Session(ABC):
+    """Goes on from call to call, and holds what pickles must not: noise, and maybe rows.
+
+    Parameters
+    ----------
+    private : PrivateSession
+        Source of the noise of all calls.
+    public_rng : Generator
+        Public randomness of all calls.
+
+    Attributes
+    ----------
+    guard : ProcessGuard
+        The process in which ``feed`` may be called.
+    claim : SpendBound or None
+        The most that any part may spend; None before a part was planned.
+    calls : SeenCalls
+        Which calls have come.
+    """
+
+    # Whether rows of several calls are answered together: one after another they cost less.
+    shared: ClassVar[bool]
+
+    def __init__(self, private: PrivateSession, public_rng: np.random.Generator) -> None:
+        self.private = private
+        self.public_rng = public_rng
+        self.guard = ProcessGuard()
+        self.claim: SpendBound | None = None
+        self.calls = SeenCalls()
+
+    @final
+    def set_aside(self, model: PrivateLinearModel, ledger: Ledger) -> None:
+        """Set aside what a part may spend, before it is asked about, once for all parts."""
+        self.claim = SpendBound.of_ledger(ledger, Adjacency(model.adjacency))
+        _charge(model, self.claim)
+
+    @abstractmethod
+    def feed(self, model: PrivateLinearModel, rows: ResidentRows) -> None:
+        """Take the rows of one call, and publish what they bring about."""
+
+    @abstractmethod
+    def resume(self) -> None:
+        """Go on after a checkpoint was loaded: hand the noise to what could not take it along."""
+
+
+@final
+class BatchSession(Session):
+    """Each call is a data set of its own, fitted from the model so far with the whole budget."""
+
+    shared: ClassVar[bool] = False
+
+    def feed(self, model: PrivateLinearModel, rows: ResidentRows) -> None:
+        """Fit the rows of one call."""
+        released = model._progress.released
+        found = None if released is None else released.bounds
+        facts: dict[str, Any] = {"weighted": rows.weighted, "origin": released, "found": found}
+        plan = model._plan(rows.n_samples, rows.sparse, **facts)
+        opened = self.private.open(rows, plan.terms)
+        self.set_aside(model, opened.ledger)
+        model._progress.seen += rows.n_samples
+        model._fit_part(rows, plan, opened, self.public_rng, rows.X.dtype, origin=released)
+
+    def resume(self) -> None:
+        """Nothing is missing."""
+
+
+@final
+class BlockSession(Session):
+    """Rows are kept until the open block is full, and then fitted as one data set.
+
+    Parameters
+    ----------
+    solver : Blocks
+        Where to cut.
+    private : PrivateSession
+        Source of the noise of all calls.
+    public_rng : Generator
+        Public randomness of all calls.
+    least : int
+        Least number of rows of the first block.
+    horizon : int or None
+        Declared number of rows.
+    sparse : bool
+        Whether rows are kept sparsely.
+    """
+
+    shared: ClassVar[bool] = True
+
+    def __init__(
+        self,
+        solver: Blocks,
+        private: PrivateSession,
+        public_rng: np.random.Generator,
+        *,
+        least: int,
+        horizon: int | None,
+        sparse: bool,
+    ) -> None:
+        super().__init__(private, public_rng)
+        self._solver, self._least, self._horizon = solver, least, horizon
+        self._sparse = sparse
+        self._seen = 0
+        self._buffer: RowBuffer | None = None
+        self._cut = self._next_cut()
+
+    def feed(self, model: PrivateLinearModel, rows: ResidentRows) -> None:
+        """Keep the rows of one call, and fit the blocks that they fill, in order."""
+        taken = 0
+        while taken < rows.n_samples:
+            # A call that was interrupted may have left a block that is full.
+            if self._seen == self._cut:
+                self._close(model)
+            stop = min(rows.n_samples, taken + self._cut - self._seen)
+            chunk = rows if stop - taken == rows.n_samples else rows.part(taken, stop)
+            self._seen += stop - taken
+            model._progress.seen += stop - taken
+            taken = stop
+            if self._buffer is None:
+                self._buffer = RowBuffer(rows.n_features, self._sparse)
+            self._buffer.append(chunk)
+        if self._seen == self._cut:
+            self._close(model)
+
+    def resume(self) -> None:
+        """Nothing is missing."""
+
+    def _close(self, model: PrivateLinearModel) -> None:
+        # Whatever happens now, these rows are not asked about again.
+        held, self._buffer, self._cut = self._buffer, None, self._next_cut()
+        if held is not None and held.n_samples:
+            self._close_block(model, held.rows())
+
+    def _close_block(self, model: PrivateLinearModel, block: ResidentRows) -> None:
+        released = model._progress.released
+        origin = released if self._solver.warm else None
+        facts: dict[str, Any] = {"weighted": block.weighted, "block": True, "origin": origin}
+        facts["found"] = None if released is None else released.bounds
+        try:
+            plan = model._plan(block.n_samples, block.sparse, **facts)
+            opened = self.private.open(block, plan.terms)
+            self.set_aside(model, opened.ledger)
+        except BaseException:
+            model._progress.parts.skip(block.n_samples)
+            raise
+        model._fit_part(block, plan, opened, self.public_rng, block.X.dtype, origin=origin)
+
+    def _next_cut(self) -> int:
+        return self._solver.cut_after(self._seen, least=self._least, horizon=self._horizon)
+
+
+@final
+class StreamingSession(Session):
+    """A streaming solver reads each row once, in the call that brings it.
+
+    Parameters
+    ----------
+    stream : Stream
+        Paid for, before the first row.
+    plan : FitPlan
+        What it was opened by.
+    problem : Problem
+        What it solves.
+    private : PrivateSession
+        Source of its noise.
+    public_rng : Generator
+        Public randomness of all calls.
+    """
+
+    shared: ClassVar[bool] = True
+
+    def __init__(
+        self,
+        stream: Stream,
+        plan: FitPlan,
+        problem: Problem,
+        private: PrivateSession,
+        public_rng: np.random.Generator,
+    ) -> None:
+        super().__init__(private, public_rng)
+        self._stream, self._plan, self._problem = stream, plan, problem
+        self._latest: Solution | None = None
+        self._receipts = 0
+
+    def feed(self, model: PrivateLinearModel, rows: ResidentRows) -> None:
+        """Let the solver read the rows of one call."""
+        progress = model._progress
+        others = progress.seen - self._stream.seen
+        self.note_charges(model)
+        # Should something come between reading and counting, no row is passed in again.
+        progress.seen += rows.n_samples
+        try:
+            self._stream.feed(rows)
+        finally:
+            progress.seen = others + self._stream.seen
+            self.note_charges(model)
+        solution = self._stream.solution
+        if solution is not self._latest:
+            self._latest = solution
+            problem = self._problem
+            model._release(self._plan, problem, problem.bounds, solution, rows.X.dtype)
+            announce_release(model)
+
+    def resume(self) -> None:
+        """Give the stream its noise."""
+        self._stream.resume(self.private.noise)
+
+    def note_charges(self, model: PrivateLinearModel) -> None:
+        """Put on the receipt what has been charged since it was last written."""
+        receipts = self._stream.receipts
+        for length, ledger in receipts[self._receipts :]:
+            model._progress.parts.add(length, ledger)
+        if len(receipts) > self._receipts:
+            self._receipts = len(receipts)
+            model._publish_receipt()
+
+
+@final
+class Stream:
+    """An open stream: rows go in, and the model is current after each public batch.
+
+    With a horizon everything is charged here, before there is a row. Without one the stream is cut
+    into parts, each as long as all before it together, and each with sums, noise and a ledger of
+    its own that are opened when its first row comes. Parts have no row in common, so they compose
+    in parallel; a part goes on from the model that the one before it has released.
+
+    Parameters
+    ----------
+    problem : Problem
+        What is to be solved; its number of rows does not matter.
+    solver : StreamingSolver
+        How.
+    ledger : Ledger
+        Pays for the first part with all that it has left. Each further part gets an empty ledger
+        of the same budget.
+    adjacency : Adjacency
+        Neighbouring relation: one row of the stream is replaced, or left out in its place.
+    noise : SecretNoise
+        Source of the noise.
+    public_rng : Generator
+        Public randomness.
+    horizon : int or None
+        Number of rows that the stream will have at most, if it is known.
+    penalty : callable, optional
+        The penalty for a problem of so many rows in all, if it depends on them. Each part is solved
+        with the one for all rows up to its end. By default it is that of the problem.
+
+    Raises
+    ------
+    ValueError
+        If the solver does not take the problem or the horizon is below 1. Nothing is charged.
+
+    Guarantees
+    ----------
+    - All models that are ever released are together private as the most expensive ledger says.
+    - A row is read once, in the call that brings it, and not kept; it is part of one batch.
+    - Rows beyond the horizon are refused before any row of that call is read.
+    - Models do not depend on how rows are spread over calls, but for the rounding of sums.
+    - Pickling it takes exact sums along, for a checkpoint as secret as the rows. The source of the
+      noise stays behind; ``resume`` gives it another.
+    """
+
+    def __init__(
+        self,
+        problem: Problem,
+        solver: StreamingSolver,
+        ledger: Ledger,
+        adjacency: Adjacency,
+        noise: SecretNoise,
+        public_rng: np.random.Generator,
+        horizon: int | None,
+        penalty: Callable[[int], Penalty] | None = None,
+    ) -> None:
+        if horizon is not None and horizon < 1:
+            raise ValueError(
+                f"Stream needs a horizon of at least 1 row or None, got {shown(horizon)}."
+            )
+        self._problem, self._solver, self._penalty = problem, solver, penalty
+        self._adjacency, self._public_rng = adjacency, public_rng
+        self._horizon, self._seen = horizon, 0
+        self._receipts: list[tuple[int, Ledger]] = []
+        length = horizon
+        if length is None:
+            evidence = sqrt(ledger.remaining) / sqrt(problem.n_parameters)
+            length = max(_LEAST_ROWS, ceil(_LEAST_EVIDENCE / evidence))
+        self._learner: Learner | None = None
+        self._session: StreamSession
+        self._end: int
+        self._open_part(length, ledger, noise)
+
+    @property
+    def solution(self) -> Solution:
+        """The latest released model, one object until the next; at first the public start."""
+        return self._solution
+
+    @property
+    def learner(self) -> Learner:
+        """The public state of the solver, from which a new stream may go on."""
+        assert self._learner is not None
+        return self._learner
+
+    @property
+    def seen(self) -> int:
+        """Number of rows so far."""
+        return self._seen
+
+    @property
+    def left(self) -> int | None:
+        """Number of rows until the declared horizon; None if there is none."""
+        return None if self._horizon is None else self._horizon - self._seen
+
+    @property
+    def receipts(self) -> tuple[tuple[int, Ledger], ...]:
+        """Number of rows and ledger of each part that was opened, in order."""
+        return tuple(self._receipts)
+
+    def feed(self, rows: ResidentRows) -> None:
+        """Take the next rows.
+
+        Parameters
+        ----------
+        rows : ResidentRows
+            At least one.
+
+        Raises
+        ------
+        ValueError
+            If they go beyond the horizon. None of them is read then.
+        RuntimeError
+            If reading rows has failed before.
+        """
+        n_samples = rows.n_samples
+        if self._horizon is not None and self._seen + n_samples > self._horizon:
+            raise ValueError(
+                f"Stream needs no more rows than the {self._horizon} of its declared horizon, got "
+                f"{n_samples} more after {self._seen}. Nothing was read; open a new stream for "
+                "them, or declare a longer horizon."
+            )
+        taken = 0
+        while taken < n_samples:
+            if self._seen == self._end:
+                self._open_part(self._seen, self._receipts[-1][1].anew(), self._session.noise)
+            more = min(self._session.missing, n_samples - taken)
+            # A session that has failed waits for no row, and refuses all of them.
+            some = 0 < more < n_samples
+            # Counted first: one that is interrupted must not have its rows passed in again.
+            self._seen += max(0, more)
+            self._session.read(rows.part(taken, taken + more) if some else rows)
+            taken += more
+            if not self._session.missing:
+                self.learner.learn(self._session.release())
+                self._solution = self.learner.solution
+                if self._seen < self._end:
+                    self._session.ask(self.learner.request())
+
+    def resume(self, noise: SecretNoise) -> None:
+        """Go on after loading a checkpoint, with noise from this source."""
+        self._session.resume(noise)
+
+    def _open_part(self, length: int, ledger: Ledger, noise: SecretNoise) -> None:
+        problem = replace(self._problem, n_samples=length)
+        if self._penalty is not None:
+            problem = replace(problem, penalty=self._penalty(self._seen + length))
+        self._solver.check(problem)
+        self._solver.check_stream(problem)
+        budget = Budget(ledger.remaining)
+        plan = self._solver.plan(problem, budget.mu)
+        opening = StreamOpening(problem, plan, self._adjacency, budget.whole())
+        session = StreamSession(opening, ledger, noise)
+        self._receipts.append((length, ledger))
+        self._learner = self._solver.learner(
+            problem, plan, opening.deviation, self._learner, self._public_rng
+        )
+        self._solution = self._learner.solution
+        session.ask(self._learner.request())
+        self._session, self._end = session, self._seen + length

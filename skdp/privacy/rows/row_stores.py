@@ -1,0 +1,72 @@
+"""Rows laid in the store for their kind, which the kernel alone looks into."""
+
+from __future__ import annotations
+
+from collections.abc import Callable
+from typing import Any
+
+import numpy as np
+import scipy.sparse as sp
+
+from .base import ResidentRows, RowStore
+from .chunked import ChunkedRows, Chunks
+from .dask_rows import DaskRows, is_collection
+from .dense_rows import DenseRows
+from .reading import strict_checks
+from .sparse_rows import SparseRows
+from .weights import in_units_of
+
+__all__ = ["resident_rows", "row_store"]
+
+
+def resident_rows(
+    X: Any,
+    y: Any,
+    encode: Callable[[np.ndarray], np.ndarray],
+    sample_weight: Any = None,
+    max_weight: float = 1.0,
+) -> ResidentRows:
+    """Rows that are in memory, or mapped into it.
+
+    Parameters
+    ----------
+    X : ndarray or CSR matrix of shape (n_samples, n_features)
+        Valid features.
+    y : array-like of shape (n_samples,)
+        Targets.
+    encode : callable
+        Turns targets into numbers, and refuses others.
+    sample_weight : array-like of shape (n_samples,) or float, optional
+        Weights.
+    max_weight : float, default=1.0
+        Bound on the weights.
+    """
+    with strict_checks():
+        encoded = encode(y)
+    weights = None
+    if sample_weight is not None:
+        weights = in_units_of(max_weight, sample_weight, X.shape[0])
+    return (SparseRows if sp.issparse(X) else DenseRows)(X, encoded, weights)
+
+
+def row_store(
+    X: Any,
+    y: Any,
+    encode: Callable[[np.ndarray], np.ndarray],
+    sample_weight: Any = None,
+    max_weight: float = 1.0,
+) -> RowStore:
+    """Rows of any kind; see :func:`resident_rows`.
+
+    Parameters
+    ----------
+    X : ndarray, CSR matrix, Chunks or dask collection
+        Features, valid unless chunks or collections, which are checked when they are read.
+    y, encode, sample_weight, max_weight
+        As there; Chunks hold targets and weights themselves.
+    """
+    if isinstance(X, Chunks):
+        return ChunkedRows(X, encode, max_weight)
+    if any(map(is_collection, (X, y, sample_weight))):
+        return DaskRows(X, y, encode, sample_weight, max_weight)
+    return resident_rows(X, y, encode, sample_weight, max_weight)
