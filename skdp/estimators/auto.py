@@ -14,6 +14,7 @@ from ..preconditioning import (
     Whitening,
     asks_for_counts,
 )
+from ..preconditioning.class_prior import SHARE as SHARE_OF_COUNTS
 from ..privacy.accounting.calculus import Calculus, GaussianDP
 from ..privacy.accounting.gdp import mu
 from ..privacy.accounting.ledger import Ledger
@@ -22,9 +23,18 @@ from ..problem.constraints import Constraint, L1Ball, Simplex
 from ..problem.losses import Logistic, Softmax, Squared
 from ..problem.penalties import L1
 from ..problem.problem import Problem
-from ..solvers import SOLVERS, FrankWolfe, Screening, Solver, TrackedGD, kind_of
+from ..solvers import (
+    SOLVERS,
+    FrankWolfe,
+    PreconditionedGD,
+    Screening,
+    Solver,
+    TrackedGD,
+    kind_of,
+)
 from ..solvers.frank_wolfe import PENALTIES
 from ..solvers.streaming import StreamingSolver
+from ..solvers.temperature import Temperature, plan_temperature
 from ..validation import shown
 from .planning import forecast
 
@@ -58,6 +68,8 @@ _AVERAGE_FROM_A_MODEL = 0.8
 _MANY_FEATURES, _FEATURES_A_ROW = 100, 0.25
 # Beyond, matrices of that many rows and columns take longer than all else.
 _MOST_ROWS_OF_W = 2000
+# Beyond this mu clips grow, and the constants of few steps were not made for it.
+_ORDINARY = 2.0
 
 
 @dataclass(frozen=True)
@@ -102,6 +114,8 @@ class FitPlan:
         Ground on which ``'auto'`` chose the solver; None if the user named it.
     calculus : Calculus
         Adds up what is charged.
+    temperature : Temperature or None
+        The query for the scale of the scores that follows the solver, if there is one.
     from_model : bool
         Whether the solver starts at an earlier model.
     """
@@ -124,6 +138,7 @@ class FitPlan:
     solver: Solver
     reason: str | None
     calculus: Calculus
+    temperature: Temperature | None
     from_model: bool
 
     def ledger(self) -> Ledger:
@@ -147,6 +162,7 @@ class FitPlan:
             f"  paid for first: {'; '.join(self._first()) or 'nothing'}",
             f"  solver: {_brief(self.solver)}, {why}",
             f"  starts: {start}",
+            f"  paid for last: {self._last()}",
             f"  noise: {sums} ({type(self.calculus).__name__})",
             f"  {self._outlook()}",
         ]
@@ -164,6 +180,12 @@ class FitPlan:
         if self.class_counts:
             paid.append("class counts, up to 2% of the rest")
         return paid
+
+    def _last(self) -> str:
+        """What is paid for after the solver, with its share of what that has."""
+        if self.temperature is None:
+            return "nothing"
+        return f"the scale of the scores, {self.temperature.share:.0%} of the rest"
 
     def _outlook(self) -> str:
         """The forecast of accuracy in a sentence, if there is one for such a fit."""
@@ -236,6 +258,10 @@ def plan_fit(
         left = mu(model.epsilon, model.delta) * sqrt(shares)
         acts = preconditioner.acts(outline, left, known=known)
         solver, reason = _chosen(asked, outline, conditioned=acts, started=started)
+        ordinary = reason is not None and not (started or model._weighs_classes)
+        if acts and ordinary and _few_steps(preconditioner, outline, left):
+            solver = PreconditionedGD()
+            reason = "second moments stand out of their noise, so few steps are enough"
     solver.check(outline)
     adjacency = Adjacency(model.adjacency)
     calculus = solver.calculus_for(outline, model.epsilon, model.delta, adjacency)
@@ -243,6 +269,13 @@ def plan_fit(
     # Where noise would drown the total weight, the number of rows stands in.
     visible = _VISIBLE * outline.n_samples * sqrt(limit * TOTAL_SHARE) >= 1.0
     balanced = model._balanced
+    # Other solvers do not start at the point that they are given, or leave it at once.
+    counts = classifies and (balanced or solver.descends)
+    counts = counts and asks_for_counts(outline, balanced=balanced)
+    shares = 1 - weighted * TOTAL_SHARE - len(missing) * RANGE_SHARE
+    shares *= 1 - (getattr(preconditioner, "share", 0.0) if acts else 0.0)
+    shares *= 1 - counts * SHARE_OF_COUNTS
+    left = mu(model.epsilon, model.delta) * sqrt(shares)
     return FitPlan(
         **_facts(model, outline, weighted=weighted),
         n_samples=outline.n_samples,
@@ -250,14 +283,16 @@ def plan_fit(
         total_weight=TOTAL_SHARE if weighted and solver.curated and visible else 0.0,
         preconditioner=preconditioner,
         conditioned=acts,
-        # Other solvers do not start at the point that they are given, or leave it at once.
-        class_counts=classifies
-        and (balanced or solver.descends)
-        and asks_for_counts(outline, balanced=balanced),
+        class_counts=counts,
         # Its owner may change the hyperparameters of the one that was passed in.
         solver=copy(solver),
         reason=reason,
         calculus=calculus,
+        temperature=(
+            plan_temperature(outline, left, penalised=model._penalty_given)
+            if solver.curated
+            else None
+        ),
         from_model=started,
     )
 
@@ -291,6 +326,7 @@ def plan_stream(
         solver=copy(solver),
         reason="rows are read as they come, and none is kept" if auto else None,
         calculus=solver.calculus_for_stream(problem, model.epsilon, model.delta, adjacency),
+        temperature=None,
         from_model=problem.initial is not None,
     )
 
@@ -445,6 +481,17 @@ def _chosen(
     else:
         found, reason = "gd", "no other suits these rows and parameters better"
     return kind_of(found)(), reason
+
+
+def _few_steps(preconditioner: Preconditioner, problem: Problem, mu: float) -> bool:
+    """True if a few preconditioned steps do what many do."""
+    return (
+        isinstance(preconditioner, Whitening)
+        and preconditioner.full is not False
+        and isinstance(problem.loss, Logistic | Softmax)
+        and mu <= _ORDINARY
+        and preconditioner.resolves(problem, mu)
+    )
 
 
 def _has_vertices(constraint: Constraint | None) -> bool:

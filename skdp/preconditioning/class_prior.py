@@ -18,7 +18,7 @@ if TYPE_CHECKING:
 __all__ = ["asks_for_counts", "balancing_offset", "with_class_prior"]
 
 # Share of what is left of mu^2 that the counts may cost.
-_SHARE = 0.02
+SHARE = 0.02
 # Largest noise of a class's share of the rows, times the number of classes, at which it is asked.
 _VISIBLE = 0.3
 # How much of the balance is brought about by weights where an offset can bring about the rest.
@@ -62,7 +62,7 @@ def with_class_prior(problem: Problem, oracle: Oracle, *, balanced: bool) -> Pro
         return problem
     start = _starts_at_log_odds(problem)
     k, n = max(2, problem.loss.n_scores), problem.n_samples
-    spend = oracle.budget.fraction(_SHARE).whole()
+    spend = oracle.budget.fraction(SHARE).whole()
     noise = oracle.adjacency.of_histogram() / sqrt(spend.amount) * sqrt((k - 1) / k)
     if k * noise > _VISIBLE * n:
         if balanced:
