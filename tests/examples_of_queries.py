@@ -19,11 +19,13 @@ from examples_of_sites import examples_from as sites_from
 from examples_of_stream_terms import EXAMPLES as STREAM_TERMS
 from examples_of_vertices import EXAMPLES as VERTICES
 from examples_of_weights import EXAMPLES as WEIGHTS
+from scipy.special import lambertw
 
 from skdp.privacy.queries.gradient import GradientNormQuery, GradientQuery
 from skdp.privacy.queries.gradient_sizes import GradientAndShareQuery, GradientSizesQuery
 from skdp.privacy.queries.histogram import HistogramQuery
 from skdp.privacy.queries.moments import MomentsQuery
+from skdp.privacy.queries.score_scale import ScoreScaleQuery
 from skdp.problem.bounds import RowBounds, RowMap, TargetBounds
 from skdp.problem.losses import Huber, Logistic, Softmax, Squared
 from skdp.problem.problem import Problem
@@ -200,6 +202,49 @@ def crafted_moments():
             yield Example(moments(bounds, full), along, np.zeros(N), across, np.zeros(N))
 
 
+def score_scales():
+    """Two and several classes, with weights and mapped coordinates."""
+    mapped = RowMap(np.full(D, 5.0), None, np.zeros(D), 3.0)
+    for loss in (Logistic(), Softmax(2), Softmax(5)):
+        yield problem_for(loss, intercept=1.5)
+    yield problem_for(Logistic(), weights=(0.2, 7.0))
+    yield Problem(Softmax(3), N, D, RowBounds(2.0, 0.7, row_map=mapped))
+
+
+def random_score_scales():
+    rng = np.random.default_rng(9)
+    for problem in score_scales():
+        for scales, reach in (([0.3, 0.55, 1.0, 1.8, 3.3], 2.5), ([1.0, 2.0], 8.0)):
+            w = rng.normal(size=problem.shape) * 10.0 ** rng.uniform(-1, 2)
+            rows = [
+                part for _ in range(2) for part in (random_rows(rng), encoded_targets(problem, rng))
+            ]
+            yield Example(ScoreScaleQuery(problem, w, np.array(scales), reach), *rows)
+
+
+def crafted_score_scales():
+    """One scale: a sure row with the wrong label against the right one at its least value.
+
+    With several scales no row is at the least value of all of them, so that the diameter of the
+    box is a bound and no more.
+    """
+    for problem in score_scales():
+        k, reach = max(2, problem.loss.n_scores), 2.0
+        query = ScoreScaleQuery(problem, np.zeros(problem.shape), np.ones(1), reach)
+        heaviest = int(np.argmax(problem.class_weight or (1.0,) * k))
+        # Along the first feature the heaviest class has the largest score, all others the same.
+        if query.w.ndim == 1:
+            query.w[0] = 40.0 if heaviest else -40.0
+        else:
+            query.w[0] = np.where(np.arange(k) == heaviest, 40.0, 0.0)
+        margin = float(lambertw((k - 1) / math.e).real) + 1.0
+        stretch = 1.0 if problem.bounds.row_map is None else 5.0
+        X, other_X = np.zeros((N, D)), np.zeros((N, D))
+        X[:, 0], other_X[:, 0] = margin / 40.0 / stretch, -2.0
+        labels = np.full(N, float(heaviest))
+        yield Example(query, other_X, labels, X, labels)
+
+
 # Query: (random examples, examples that attain the declared sensitivity).
 EXAMPLES = {
     GradientQuery: (list(random_gradients()), list(crafted_gradients())),
@@ -208,6 +253,7 @@ EXAMPLES = {
     GradientSizesQuery: (list(random_sizes()), list(crafted_sizes())),
     HistogramQuery: (list(random_histograms()), list(crafted_histograms())),
     MomentsQuery: (list(random_moments()), list(crafted_moments())),
+    ScoreScaleQuery: (list(random_score_scales()), list(crafted_score_scales())),
     **COLUMNS,
     **DIFFERENCES,
     **ONE_SHOTS,

@@ -26,9 +26,10 @@ from ..privacy.oracle_factory import PrivacyTerms
 from ..problem.constraints import Constraint
 from ..problem.problem import Problem
 from ..problem.sites import Sites
-from ..solvers import SOLVERS, Solver, TrackedGD, kind_of
+from ..solvers import SOLVERS, PreconditionedGD, Solver, TrackedGD, kind_of
 from ..solvers.minibatches import refuse_batch_size
 from ..solvers.streaming import StreamingSolver
+from ..solvers.temperature import Temperature, plan_temperature
 from ..validation import shown
 from .planning import Plan, forecast, require
 
@@ -60,6 +61,8 @@ _AVERAGE_FROM_A_MODEL = 0.8
 _MANY_FEATURES, _FEATURES_A_ROW = 100, 0.25
 # Beyond, matrices of that many rows and columns take longer than all else.
 _MOST_ROWS_OF_W = 2000
+# Beyond this mu clips grow, and the constants of few steps were not made for it.
+_ORDINARY = 2.0
 
 
 @dataclass(frozen=True)
@@ -104,6 +107,8 @@ class FitPlan:
         Ground on which ``'auto'`` chose the solver; None if the user named it.
     calculus : Calculus
         Adds up what is charged.
+    temperature : Temperature or None
+        The query for the scale of the scores that follows the solver, if there is one.
     from_model : bool
         Whether the solver starts at an earlier model.
     """
@@ -126,6 +131,7 @@ class FitPlan:
     solver: Solver
     reason: str | None
     calculus: Calculus
+    temperature: Temperature | None
     from_model: bool
 
     def ledger(self) -> Ledger:
@@ -154,6 +160,7 @@ class FitPlan:
             f"  paid for first: {'; '.join(self._first()) or 'nothing'}",
             f"  solver: {_brief(self.solver)}, {why}",
             f"  starts: {start}",
+            f"  paid for last: {self._last()}",
             f"  noise: {sums} ({type(self.calculus).__name__})",
             f"  {self._outlook()}",
         ]
@@ -171,6 +178,12 @@ class FitPlan:
         if self.class_counts:
             paid.append(f"class counts, up to {COUNT_SHARE:.0%} of the rest")
         return paid
+
+    def _last(self) -> str:
+        """What is paid for after the solver, with its share of what that has."""
+        if self.temperature is None:
+            return "nothing"
+        return f"the scale of the scores, {self.temperature.share:.0%} of the rest"
 
     def _outlook(self) -> str:
         """The forecast of accuracy in a sentence, if there is one for such a fit."""
@@ -243,6 +256,10 @@ def plan_fit(
         left = mu(model.epsilon, model.delta) * sqrt(shares)
         acts = preconditioner.acts(outline, left, known=known)
         solver, reason = _chosen(asked, outline, conditioned=acts, started=started)
+        ordinary = reason is not None and not (started or model._weighs_classes)
+        if acts and ordinary and _few_steps(preconditioner, outline, left):
+            solver = PreconditionedGD()
+            reason = "second moments stand out of their noise, so few steps are enough"
     solver.check(outline)
     adjacency = Adjacency(model.adjacency)
     calculus = solver.calculus_for(outline, model.epsilon, model.delta, adjacency)
@@ -251,6 +268,13 @@ def plan_fit(
     visible = _VISIBLE * outline.n_samples * sqrt(limit * TOTAL_SHARE) >= 1.0
     _check_trust(model, solver, outline.sites)
     balanced = model._balanced
+    # Other solvers do not start at the point that they are given, or leave it at once.
+    counts = classifies and (balanced or solver.descends)
+    counts = counts and asks_for_counts(outline, balanced=balanced)
+    shares = 1 - weighted * TOTAL_SHARE - len(missing) * RANGE_SHARE
+    shares *= 1 - (getattr(preconditioner, "share", 0.0) if acts else 0.0)
+    shares *= 1 - counts * COUNT_SHARE
+    left = mu(model.epsilon, model.delta) * sqrt(shares)
     return FitPlan(
         **_facts(model, outline, weighted=weighted),
         n_samples=outline.n_samples,
@@ -258,14 +282,16 @@ def plan_fit(
         total_weight=TOTAL_SHARE if weighted and solver.curated and visible else 0.0,
         preconditioner=preconditioner,
         conditioned=acts,
-        # Other solvers do not start at the point that they are given, or leave it at once.
-        class_counts=classifies
-        and (balanced or solver.descends)
-        and asks_for_counts(outline, balanced=balanced),
+        class_counts=counts,
         # Its owner may change the hyperparameters of the one that was passed in.
         solver=copy(solver),
         reason=reason,
         calculus=calculus,
+        temperature=(
+            plan_temperature(outline, left, penalised=model._penalty_given)
+            if solver.curated
+            else None
+        ),
         from_model=started,
     )
 
@@ -299,6 +325,7 @@ def plan_stream(
         solver=copy(solver),
         reason="rows are read as they come, and none is kept" if auto else None,
         calculus=solver.calculus_for_stream(problem, model.epsilon, model.delta, adjacency),
+        temperature=None,
         from_model=problem.initial is not None,
     )
 
@@ -583,6 +610,17 @@ def _chosen(
     else:
         found, reason = "gd", "no other suits these rows and parameters better"
     return kind_of(found)(), reason
+
+
+def _few_steps(preconditioner: Preconditioner, problem: Problem, mu: float) -> bool:
+    """True if a few preconditioned steps do what many do."""
+    return (
+        isinstance(preconditioner, Whitening)
+        and preconditioner.full is not False
+        and problem.loss.log_odds
+        and mu <= _ORDINARY
+        and preconditioner.resolves(problem, mu)
+    )
 
 
 def _many_vertices(problem: Problem) -> bool:

@@ -239,8 +239,14 @@ class PrivateLinearModel(CallbackSupportMixin, BudgetedEstimator, ABC):
             if solver.counts_rows:
                 problem = problem.by_rows()
 
-            # Solve.
-            solution = solver.solve(problem, oracle.for_problem(problem), public_rng)
+            # Solve, and bring scores to their scale.
+            asked, temperature = oracle.for_problem(problem), plan.temperature
+            if temperature is not None:
+                asked = asked.within(oracle.budget.fraction(1 - temperature.share))
+            solution = solver.solve(problem, asked, public_rng)
+            if temperature is not None:
+                w = temperature.apply(problem, oracle, solution.w)
+                solution = replace(solution, w=w)
 
             # Publish.
             self._release(plan, problem, bounds, solution, dtype)
@@ -536,6 +542,17 @@ class PrivateLinearModel(CallbackSupportMixin, BudgetedEstimator, ABC):
     def _batch_solver(self) -> str | Solver:
         """What fits a whole data set, or a block of a stream."""
         return within_a_block(self.solver)
+
+    @property
+    def _penalty_given(self) -> bool:
+        """True if the penalty is the user's, and not there for the sake of the noise alone."""
+        return True
+
+    @property
+    @final
+    def _weighs_classes(self) -> bool:
+        """True if classes have weights."""
+        return getattr(self, "class_weight", None) is not None
 
     @property
     @final

@@ -11,6 +11,7 @@ from scipy.special import log_expit, log_softmax
 from sklearn.utils._param_validation import Interval
 
 from ..preconditioning import Preconditioner
+from ..privacy.accounting.gdp import mu
 from ..privacy.rows.dask_rows import is_collection
 from ..privacy.rows.predictions import lazily
 from ..problem.bounds import RowBounds
@@ -22,6 +23,9 @@ from ..solvers import Solver
 from .classification import PrivateLinearClassifier
 
 __all__ = ["DPLogisticRegression"]
+
+# C by default: its largest value, and n mu a unit of it.
+_WEAKEST, _EVIDENCE_A_UNIT = 100.0, 10.0
 
 
 class DPLogisticRegression(PrivateLinearClassifier):
@@ -41,8 +45,10 @@ class DPLogisticRegression(PrivateLinearClassifier):
         Privacy budget, in [1e-10, 1e9]. About 1 is a common choice; above 10 promises little.
     delta : float, default=1e-5
         Probability-like slack of the guarantee, in (0, 1). Well below 1 / n_samples.
-    C : float, default=1.0
-        Inverse strength of the penalty, as in scikit-learn.
+    C : float, optional
+        Inverse strength of the penalty, as in scikit-learn. By default the penalty is no stronger
+        than noise asks for: C is ``n_samples`` times the privacy budget mu over 10, between 1 and
+        100; with an l1 penalty it is 1.
     l1_ratio : float, default=0.0
         Share of the l1 norm in the elastic-net penalty, in [0, 1].
     fit_intercept : bool, default=True
@@ -179,7 +185,7 @@ class DPLogisticRegression(PrivateLinearClassifier):
 
     _parameter_constraints: ClassVar[dict[str, list[Any]]] = {
         **PrivateLinearClassifier._parameter_constraints,
-        "C": [Interval(Real, 0, None, closed="right")],
+        "C": [None, Interval(Real, 0, None, closed="right")],
         "l1_ratio": [Interval(Real, 0, 1, closed="both")],
     }
 
@@ -188,7 +194,7 @@ class DPLogisticRegression(PrivateLinearClassifier):
         epsilon: float = 1.0,
         delta: float = 1e-5,
         *,
-        C: float = 1.0,
+        C: float | None = None,
         l1_ratio: float = 0.0,
         fit_intercept: bool = True,
         intercept_scaling: float = 0.3,
@@ -271,6 +277,22 @@ class DPLogisticRegression(PrivateLinearClassifier):
             n_features=self.n_features_in_,
             bounds=bounds,
             class_weight=self._weights(),
-            penalty=ElasticNet(1.0 / (n_samples * self.C), self.l1_ratio),
+            penalty=ElasticNet(
+                1.0 / (n_samples * self._inverse_strength(n_samples)), self.l1_ratio
+            ),
             constraint=Unconstrained() if self.constraint is None else self.constraint,
         )
+
+    @property
+    def _penalty_given(self) -> bool:
+        """True if C or an l1 penalty was asked for."""
+        return self.C is not None or self.l1_ratio > 0
+
+    def _inverse_strength(self, n_samples: int) -> float:
+        """C as given, or what leaves noise in charge of how far coefficients go."""
+        if self.C is not None:
+            return self.C
+        if self.l1_ratio:
+            return 1.0
+        evidence = n_samples * mu(self.epsilon, self.delta)
+        return min(_WEAKEST, max(1.0, evidence / _EVIDENCE_A_UNIT))

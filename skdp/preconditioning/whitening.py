@@ -20,6 +20,8 @@ __all__ = ["Whitening"]
 # Eigenvalues stand out of the noise where n mu exceeds this many sqrt(d).
 _RESOLVED = 100.0
 _MOST_FEATURES = 500
+# Well enough for steps to rely on them, a class.
+_CLEAR = 150.0
 # Below this many sqrt(d) the noise of the mean is longer than the rows themselves.
 _LEAST = 2.0
 
@@ -56,6 +58,12 @@ class Whitening(Preconditioner):
             problem.n_features
         )
 
+    def resolves(self, problem: Problem, mu: float) -> bool:
+        """Whether second moments in all directions will stand clearly out of their noise."""
+        d, k = problem.n_features, max(1, problem.loss.n_scores - 1)
+        evidence = problem.n_samples * sqrt(self.share) * mu
+        return d <= _MOST_FEATURES and evidence >= _CLEAR * sqrt(d * k)
+
     def _prepare(
         self,
         problem: Problem,
@@ -85,7 +93,7 @@ class Whitening(Preconditioner):
         mean = mean * (1 - noise / length) if centred else np.zeros(d)
         variances = squares - mean**2
         scale = 1 / np.sqrt(np.maximum(variances, 2 * sd) + 1e-4 * R**2 / d)
-        matrix = None
+        matrix = moments_there = None
         spread = np.maximum(variances * scale**2, 0.0)
         if full:
             covariance = scale[:, None] * (moments[:d, :d] - np.outer(mean, mean)) * scale
@@ -93,11 +101,12 @@ class Whitening(Preconditioner):
             values = np.maximum(values, 0.0)
             floor = 0.25 * _edge(scale, sd, rng) + 0.001 * values.mean()
             matrix = vectors * (values + floor) ** -0.25
-            spread = values / np.sqrt(values + floor)
+            moments_there = np.sqrt(values + floor)
+            spread = values / moments_there
         # Clipping at the typical length is a bias that small budgets want and huge ones do not.
         typical = sqrt(max(float(spread.sum()), 1.0)) * min(4.0, max(1.0, budget.mu / 2))
         shift = RowMap(scale, matrix, np.zeros(d)).push_forward(mean)
-        return mapped(problem, RowMap(scale, matrix, shift, typical))
+        return mapped(problem, RowMap(scale, matrix, shift, typical, moments=moments_there))
 
 
 def _edge(scale: np.ndarray, sd: float, rng: np.random.Generator) -> float:

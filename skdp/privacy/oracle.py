@@ -37,6 +37,7 @@ from .queries.perturbed_minimum import PerturbedMinimumQuery
 from .queries.residual_quantile import ResidualQuantileQuery
 from .queries.row_means import RowMeansQuery
 from .queries.sampled_gradient import SampledGradientQuery
+from .queries.score_scale import ScoreScaleQuery
 from .queries.selection import SelectionQuery
 from .queries.site_gradients import SiteGradientsQuery, SiteRequest
 from .queries.total_weight import TotalWeightQuery
@@ -320,6 +321,15 @@ class Oracle(ABC):
         In units of the largest class weight; see :class:`InterceptGradientQuery`.
         """
         return self._release(InterceptGradientQuery(self._current(), w, clip, shrunk), spend)
+
+    @final
+    def score_scale(
+        self, w: np.ndarray, scales: np.ndarray, *, reach: float, spend: Spend
+    ) -> Noisy:
+        """Noisy mean residuals along the scores of w times each scale; see its query."""
+        query = ScoreScaleQuery(self._current(), w.copy(), scales, reach)
+        scale = self._scale(query, spend)
+        return Noisy(self._release(query, spend), scale)
 
     @final
     def residual_quantile(

@@ -112,6 +112,8 @@ class RowMap:
         Bound on the l2 norm of mapped rows.
     typical : float, optional
         Length of most mapped rows, if it has been found out.
+    moments : ndarray of shape (k,), optional
+        Second moments of the coordinates of mapped rows, if they stand out of their noise.
     """
 
     scale: np.ndarray
@@ -119,6 +121,7 @@ class RowMap:
     shift: np.ndarray
     norm: float = inf
     typical: float | None = None
+    moments: np.ndarray | None = None
 
     def reach(self) -> float:
         """A bound on the size of any number that mapping a row of norm 1 can bring about."""

@@ -15,6 +15,7 @@ from .ftrl import FTRL
 from .gd import GD
 from .objective_perturbation import ObjectivePerturbation
 from .ppm import PPM
+from .preconditioned_gd import PreconditionedGD
 from .screening import Screening
 from .spider import Spider
 from .svrg import SVRG
@@ -34,6 +35,7 @@ __all__ = [
     "DualAveraging",
     "FrankWolfe",
     "ObjectivePerturbation",
+    "PreconditionedGD",
     "Screening",
     "Solution",
     "Solver",
@@ -57,6 +59,7 @@ SOLVERS: dict[str, type[Solver]] = {
         GD,
         ObjectivePerturbation,
         PPM,
+        PreconditionedGD,
         Screening,
         Spider,
         SVRG,

@@ -35,7 +35,14 @@ _OCTAVES = 2.0 ** np.arange(-10, 3)
 _BLIND_CLIP = 0.1
 # Largest noise of a count, as a share of the rows, at which counts are used.
 _VISIBLE = 1 / 12
-_RATE = 0.1
+# Steps in the user's coordinates, and in good ones: as many as there is evidence for, for what
+# many short steps do a few do with momentum. Their total length is the same.
+_STEPS, _MOST_STEPS, _LEAST_STEPS, _EVIDENCE_IN_STEPS = 200, 160, 32, 12_400.0
+_LONGEST = 1.25
+# Times that momentum is forgotten, at least, so that it can replace steps.
+_MEMORIES = 6.4
+# How fast the clip follows, a step, and over all steps.
+_PACE, _TURNS = 0.1, 20.0
 # Coordinates that nobody has conditioned hold directions of little variance, which need a longer
 # way than unit steps go. Stable: heavy-ball steps may be 2 (1 + momentum) over the curvature.
 _MOMENTUM, _STRIDE = 0.9, 20.0
@@ -46,14 +53,14 @@ class TrackedGD(Solver):
     r"""Noisy gradient descent whose clip tracks a quantile of the rows' gradient norms.
 
     .. math:: w_{t+1} = \mathrm{prox}_{\eta_t r}(w_t - \eta_t g_t), \qquad
-              C_{t+1} = C_t \exp\bigl(-0.1\,[(f_t - q) / (1 - q)]_{-1}^{1}\bigr)
+              C_{t+1} = C_t \exp\bigl(-\kappa\,[(f_t - q) / (1 - q)]_{-1}^{1}\bigr)
 
     where ``g_t`` is the noisy mean of gradients clipped to ``C_t``, ``f_t`` the noisy share of
     rows that the clip left whole, and q the share to aim at. Residuals shrink as the fit improves,
     and noise, which is proportional to the clip, shrinks with them. The first clip is read off a
-    noisy histogram of gradient norms over octaves. Both cost 3.4 % of the budget together. Where
-    noise hides the counts, the clip starts at a constant and hardly moves. The answer is the mean
-    of the last iterates.
+    noisy histogram of gradient norms over octaves; kappa is 0.1, or 20 / T where steps are few.
+    Both cost 3.4 % of the budget together. Where noise hides the counts, the clip starts at a
+    constant and hardly moves. The answer is the mean of the last iterates.
 
     Made for coordinates in which second moments are about 1, see
     :class:`skdp.preconditioning.IterativeWhitening`, where one step size suits all directions. In
@@ -63,7 +70,9 @@ class TrackedGD(Solver):
     Parameters
     ----------
     steps : int, optional
-        Number of gradients T; 200 by default, more at budgets beyond mu = 2.
+        Number of gradients T. By default 200 in the user's coordinates and, the more rows there are
+        for each coordinate, 160 to 32 in private ones, where momentum replaces steps; more at
+        budgets beyond mu = 2.
     whole : float, optional
         Share q of the rows that the clip should leave whole, in (0, 1). By default between 0.5
         and 0.97, growing with the number of rows times the budget for each coordinate, and
@@ -104,15 +113,23 @@ class TrackedGD(Solver):
         budget, p = oracle.budget, problem.n_rows
         evidence = problem.n_samples * budget.mu / p
         growth = max(1.0, budget.mu / 2)
-        steps = ceil(200 * sqrt(growth)) if self.steps is None else self.steps
         whole = self.whole
         if whole is None:
             whole = 1 - min(0.5, max(0.03, 0.02 + 3.9 / evidence)) / growth
         # Length of a typical row, and largest second moment in a direction.
         length, curvature = problem.row_norm, problem.row_norm**2
-        momentum, stride = _MOMENTUM, _STRIDE
+        longer = sqrt(growth)
+        most = _STEPS * longer
+        momentum, stride, pace = _MOMENTUM, _STRIDE, _PACE
         if problem.bounds.row_map is not None:
-            momentum, stride = 0.0, 1.0
+            most = max(_LEAST_STEPS, _EVIDENCE_IN_STEPS / evidence) * growth
+            most = min(_MOST_STEPS * longer, most)
+        steps = ceil(most) if self.steps is None else self.steps
+        if problem.bounds.row_map is not None:
+            momentum = max(0.0, 1 - max(steps / (_MOST_STEPS * longer), _MEMORIES / steps))
+            # No step longer than 1.25 over the curvature, which any momentum leaves stable.
+            stride = max(1.0, min(_STEPS * longer / steps, _LONGEST / (1 - momentum)))
+            pace = max(_PACE, _TURNS / steps)
             length, curvature = min(length, sqrt(p)), min(curvature, 1.0)
 
         w = before = problem.start()
@@ -131,7 +148,7 @@ class TrackedGD(Solver):
             before, w = w, problem.project(problem.prox(moved, step))
             tail.add(w)
             # Noise larger than the share of clipped rows would make the clip a random walk.
-            rate = _RATE * min(1.0, (1 - whole) / share.scale)
+            rate = pace * min(1.0, (1 - whole) / share.scale)
             excess = (float(share.value) - whole) / (1 - whole)
             clip *= exp(-rate * min(1.0, max(-1.0, excess)))
         return Solution(tail.value(), n_iter=steps)

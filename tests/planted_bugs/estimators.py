@@ -11,11 +11,11 @@ import scipy.sparse as sp
 from examples_of_estimators import BINARY, REAL, N, X, linear, logistic
 from object_graphs import numbers_within, planted_in
 from planted_bugs.bug import Bug, sets
+from skdp.estimators.warm_start import EarlierModel
 from sklearn.base import BaseEstimator
 
 from skdp import DPLogisticRegression
 from skdp.estimators.announcements import Announcements
-from skdp.estimators.warm_start import EarlierModel
 from skdp.privacy.oracle import PrivateOracle
 from skdp.testing import check_seed_stays_behind, record_fit, replay_fit
 

@@ -106,7 +106,7 @@ def test_the_first_clip_leaves_at_least_the_wanted_share_whole():
 def test_the_clip_comes_to_leave_the_wanted_share_whole():
     _, entries, _ = solve(TrackedGD(whole=0.7), *white_problem(), epsilon=4.0)
     size, share = clips(entries)
-    assert share[100:].mean() == pytest.approx(0.7, abs=0.03)
+    assert share[len(share) // 2 :].mean() == pytest.approx(0.7, abs=0.03)
     # Residuals have shrunk, and the clip with them.
     assert size[-1] < 0.5 * size[0]
 
@@ -114,7 +114,7 @@ def test_the_clip_comes_to_leave_the_wanted_share_whole():
 def test_a_single_step_of_the_clip_is_bounded():
     for epsilon in (0.1, 1.0, 100.0):
         size, _ = clips(solve(TrackedGD(), *white_problem(), epsilon=epsilon)[1])
-        assert np.abs(np.diff(np.log(size))).max() <= 0.1 + 1e-12
+        assert np.abs(np.diff(np.log(size))).max() <= max(0.1, 20 / len(size)) + 1e-12
 
 
 def test_where_noise_hides_the_counts_the_clip_hardly_moves():
@@ -156,8 +156,9 @@ def test_clip_follows_the_formula():
     _, entries, _ = solve(TrackedGD(whole=0.7), *white_problem(), epsilon=100.0)
     size, share = clips(entries)
     excess = np.clip((share - 0.7) / 0.3, -1, 1)
-    # The noise of the share is small here, so the rate is the full 0.1.
-    expected = size[:-1] * np.array([exp(-0.1 * e) for e in excess[:-1]])
+    # The noise of the share is small here, so the rate is the full one.
+    rate = max(0.1, 20 / len(size))
+    expected = size[:-1] * np.array([exp(-rate * e) for e in excess[:-1]])
     np.testing.assert_allclose(size[1:], expected)
 
 

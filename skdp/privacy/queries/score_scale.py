@@ -1,0 +1,136 @@
+"""Mean residuals along a model's own scores, at several scales of them."""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+from math import e, sqrt
+from typing import ClassVar
+
+import numpy as np
+from scipy.special import lambertw
+
+from ...problem.losses import Logistic, Softmax
+from ...problem.problem import Problem
+from ..adjacency import Adjacency
+from ..rounding import of_sum
+from ..rows.base import RowStore
+from ..rows.row_blocks import BoundedBlock
+from .base import GaussianQuery
+from .gradient import GradientQuery
+from .intercept_gradient import relatively_weighted
+
+__all__ = ["ScoreScaleQuery"]
+
+
+@dataclass(frozen=True, eq=False)
+class ScoreScaleQuery(GaussianQuery):
+    r"""Mean residuals of the probabilities at scale a, weighted by bounded scores, for a few a.
+
+    For row i with scores ``s_i = <w, x~_i>`` and each public scale ``a_j``,
+
+    .. math:: h_j = \frac1n \sum_i v_i \frac{c_i}{\max c}\, \psi_{ij}, \qquad
+              \psi_{ij} = \langle p(a_j s_i) - e_{y_i},\; g(s_i) \rangle,
+
+    where ``p`` are the probabilities of the logistic or softmax model and g brings scores to a
+    public range r: ``g(s) = clip(s, -r, r)`` for two classes, and for several ``s`` less the middle
+    of its largest and smallest entry, shortened until they are at most r apart. If scores times a
+    are log-odds, the expectation is zero at that a whatever g, because g depends on s alone; and
+    h never falls in a. So the root of h is the temperature of the model.
+
+    Parameters
+    ----------
+    problem : Problem
+        With the logistic or softmax loss, weights of classes and public bounds.
+    w : ndarray
+        The model, in the shape of the problem; public.
+    scales : ndarray of shape (J,)
+        Positive factors a.
+    reach : float
+        The range r; positive.
+
+    Raises
+    ------
+    ValueError
+        If w is not of the shape of the problem, or the loss has no probabilities.
+
+    Guarantees
+    ----------
+    - Each entry of a row's vector lies in ``[-min(r, W((K-1)/e) / a_j), r]``, with W Lambert's
+      function. Upper end and -r: ``|<p - e_y, g>| <= max g - min g <= r`` for several classes,
+      ``|p - y| |g| <= r`` for two. Lower end: ``-<p - e_y, g> = c sum_k p_k (s_y - s_k)`` with
+      ``0 <= c <= 1`` the factor by which g shortens scores. With ``t_k = s_y - s_k`` and
+      ``p_k = e^{-a t_k} / (1 + sum_{l != y} e^{-a t_l})`` it is largest where all ``t_k`` of the
+      competing classes are equal, and
+      ``max_t (K-1) t e^{-a t} / (1 + (K-1) e^{-a t}) = W((K-1)/e) / a``.
+    - Under replace-one the answer therefore moves by at most the diameter of that box over n,
+      under zero-out by at most ``r sqrt(J) / n``, its farthest corner, since the box holds zero,
+      which also covers weights of rows and classes in [0, 1]. The box is enforced on every row, so
+      that the bound holds whatever the rows, the targets and w.
+    """
+
+    name: ClassVar[str] = "score_scale"
+
+    problem: Problem
+    w: np.ndarray
+    scales: np.ndarray
+    reach: float
+
+    def __post_init__(self) -> None:
+        if not isinstance(self.problem.loss, Logistic | Softmax):
+            raise ValueError(
+                "ScoreScaleQuery needs a loss whose scores are log-odds, Logistic or Softmax, got "
+                f"{type(self.problem.loss).__name__}."
+            )
+        object.__setattr__(self, "w", GradientQuery(self.problem, self.w).w)
+        scales = np.array(self.scales, dtype=np.float64)
+        if not (scales.ndim == 1 and np.all(scales > 0) and self.reach > 0):
+            raise ValueError("ScoreScaleQuery needs positive scales and a positive reach.")
+        object.__setattr__(self, "scales", scales)
+
+    @property
+    def least(self) -> np.ndarray:
+        """Lower ends of the box, one a scale; the upper ends are the reach."""
+        n_classes = max(2, self.problem.loss.n_scores)
+        return -np.minimum(self.reach, float(lambertw((n_classes - 1) / e).real) / self.scales)
+
+    @property
+    def rounding(self) -> float:
+        """Margin for rounding of a sum of vectors; each is within the box as computed."""
+        return of_sum(self.problem.n_actual)
+
+    def sensitivity(self, adjacency: Adjacency) -> float:
+        """Diameter of the box over n under replace-one, its largest norm over n under zero-out."""
+        if adjacency is Adjacency.REPLACE_ONE:
+            moved = float(np.linalg.norm(self.reach - self.least))
+        else:
+            moved = self.reach * sqrt(self.scales.size)
+        return moved / self.problem.n_samples
+
+    def evaluate(self, rows: RowStore) -> np.ndarray:
+        """The exact means, of shape (J,)."""
+        bounded = rows.bounded(self.problem.bounds)
+        return bounded.sum(self._of_block) / self.problem.n_samples
+
+    def public(self) -> tuple[object, ...]:
+        """Where, the scales and the reach."""
+        return (self.w, self.scales, self.reach)
+
+    def _of_block(self, block: BoundedBlock) -> np.ndarray:
+        s, g = self._scores(block)
+        moments = np.empty((len(s), self.scales.size))
+        for j, (a, least) in enumerate(zip(self.scales, self.least, strict=True)):
+            r = self.problem.loss.derivative(block.y, a * s)
+            psi = r * g if g.ndim == 1 else np.einsum("ik,ik->i", r, g)
+            # What is not a number would survive a clip.
+            moments[:, j] = np.clip(np.nan_to_num(psi, nan=0.0), least, self.reach)
+        return relatively_weighted(self.problem, block, moments).sum(axis=0)
+
+    def _scores(self, block: BoundedBlock) -> tuple[np.ndarray, np.ndarray]:
+        """Scores, for several classes about the middle of their range, and the bounded ones."""
+        s = block.scores(self.w)
+        if s.ndim == 1:
+            return s, np.clip(s, -self.reach, self.reach)
+        s = s - 0.5 * (s.max(axis=1) + s.min(axis=1))[:, None]
+        widest = np.abs(s).max(axis=1)
+        shorter = np.minimum(1.0, 0.5 * self.reach / np.maximum(widest, 1e-300))
+        return s, s * shorter[:, None]

@@ -1,0 +1,127 @@
+r"""Temperature: the scale of a model's scores at which its probabilities are honest.
+
+Clipping gradients leaves the direction of a model hardly changed, but makes its scores too large or
+too small. One paid answer mends that: mean residuals along the model's own scores at a few scales
+(:class:`~skdp.privacy.queries.score_scale.ScoreScaleQuery`), whose root is the factor by which
+scores have to be multiplied. A penalty that the user asked for takes part, as a function of the
+factor, so that a solution of the user's problem is left as it is.
+"""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+from math import sqrt
+from typing import TYPE_CHECKING
+
+import numpy as np
+from sklearn.isotonic import isotonic_regression
+
+from ..problem.problem import Problem
+from .preconditioned_gd import curvature_at_start
+
+if TYPE_CHECKING:
+    from ..privacy.oracle import Oracle
+
+__all__ = ["Temperature", "plan_temperature"]
+
+# Scales at which residuals are asked for; the answer lies between the first and the last.
+_SCALES = np.array([0.3, 0.55, 1.0, 1.8, 3.3])
+# Bounds on the range of scores that count, and n mu a unit of it.
+_LEAST_REACH, _MOST_REACH, _EVIDENCE_A_UNIT = 2.0, 8.0, 4600.0
+# Sensitivity of the answer in units of the length of its largest value, roughly.
+_SPREAD_OF_TWO, _SPREAD_OF_SEVERAL = 1.2, 1.6
+# Noise of the answer that is aimed at, and the shares of mu^2 that it may cost.
+_NOISE, _LEAST_SHARE, _MOST_SHARE = 0.005, 0.01, 0.05
+# Typical slope of the answer in log a for balanced classes, and the variance that the logarithm of
+# the temperature is expected to have. Nothing is asked where noise in log a, by that slope, would
+# have more than this multiple of it.
+_SLOPE, _VARIANCE, _DROWNED = 0.1, 0.25, 0.25
+# Rare classes flatten the answer, but scores vary among their rows all the same.
+_LEAST_CURVATURE = 0.1
+
+
+@dataclass(frozen=True)
+class Temperature:
+    """The plan of one query for the temperature of a model, from public facts.
+
+    Parameters
+    ----------
+    share : float
+        Share of the budget (of mu^2) that the solver and the query have together.
+    reach : float
+        Range of scores beyond which they count as at its ends.
+    penalised : bool
+        Whether the penalty takes part, because the user asked for it. One that is there for the
+        sake of the noise alone says nothing about the scale.
+    """
+
+    share: float
+    reach: float
+    penalised: bool
+
+    def apply(self, problem: Problem, oracle: Oracle, w: np.ndarray) -> np.ndarray:
+        """The model times its temperature, for all that the oracle has left.
+
+        Parameters
+        ----------
+        problem : Problem
+            That w was found for.
+        oracle : Oracle
+            With what was set aside for this query.
+        w : ndarray
+            The solver's answer; public.
+
+        Returns
+        -------
+        ndarray
+            In the shape of w. No prediction of a class is changed by a positive factor.
+        """
+        problem = problem.unshortened()
+        spend = oracle.budget.whole()
+        answer, noise = oracle.for_problem(problem).score_scale(
+            w, _SCALES, reach=self.reach, spend=spend
+        )
+        if self.penalised:
+            answer = answer + _slopes_of_penalty(problem, w) / problem.max_weight
+        # A normal prior for the logarithm of the temperature, in units of the noise.
+        prior = noise**2 / (_SLOPE * max(_LEAST_CURVATURE, curvature_at_start(problem)) * _VARIANCE)
+        return _root(isotonic_regression(answer) + (prior + 1e-12) * np.log(_SCALES)) * w
+
+
+def plan_temperature(problem: Problem, mu: float, *, penalised: bool) -> Temperature | None:
+    """The plan for a problem, or None where there is no temperature to ask for.
+
+    That is the case for losses whose scores are not log-odds, within a constraint, which a factor
+    could leave, and where noise would hide the answer: below ``n mu`` of about 300 for two classes
+    and 420 for ten.
+
+    Parameters
+    ----------
+    problem : Problem
+        To be solved.
+    mu : float
+        Budget of solver and temperature together.
+    penalised : bool
+        Whether the user asked for the penalty of the problem.
+    """
+    if not (problem.loss.log_odds and problem.constraint.whole_space):
+        return None
+    evidence = problem.n_samples * mu
+    reach = min(_MOST_REACH, max(_LEAST_REACH, evidence / _EVIDENCE_A_UNIT))
+    spread = _SPREAD_OF_TWO if problem.loss.n_scores == 1 else _SPREAD_OF_SEVERAL
+    noise = spread * reach * sqrt(_SCALES.size) / evidence
+    share = min(_MOST_SHARE, max(_LEAST_SHARE, (noise / _NOISE) ** 2))
+    drowned = noise**2 / share > _DROWNED * _SLOPE * _VARIANCE
+    return None if drowned else Temperature(share, reach, penalised)
+
+
+def _slopes_of_penalty(problem: Problem, w: np.ndarray) -> np.ndarray:
+    """Derivatives in a of the penalty of a times w, at the scales."""
+    value, v = problem.penalty.value, w[: problem.n_features]
+    # Penalties are quadratic or homogeneous, for which central differences are exact.
+    return np.array([(value(1.1 * a * v) - value(0.9 * a * v)) / (0.2 * a) for a in _SCALES])
+
+
+def _root(increasing: np.ndarray) -> float:
+    """Where the answers cross zero, by interpolation in log a; an end of the scales if nowhere."""
+    return float(np.exp(np.interp(0.0, increasing, np.log(_SCALES))))

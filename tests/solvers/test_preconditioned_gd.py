@@ -1,0 +1,126 @@
+"""Few steps in coordinates of known moments: hyperparameters, pace, when they are chosen."""
+
+from dataclasses import replace
+
+import numpy as np
+import pytest
+from scipy.special import expit
+
+import skdp
+from skdp import DPLogisticRegression, DPSVMClassifier
+from skdp.preconditioning import Whitening
+from skdp.privacy.accounting.ledger import Ledger
+from skdp.privacy.adjacency import Adjacency
+from skdp.privacy.oracle import PrivateOracle
+from skdp.privacy.randomness import SeededNoise
+from skdp.privacy.rows.dense_rows import DenseRows
+from skdp.problem.bounds import RowBounds
+from skdp.problem.constraints import L2Ball
+from skdp.problem.losses import Hinge, Logistic
+from skdp.problem.penalties import L1, L2
+from skdp.problem.problem import Problem
+from skdp.solvers import GD, PreconditionedGD
+
+N, D = 3000, 5
+RNG = np.random.default_rng(0)
+# Second moments from 1 to 1e-4, all of which matter.
+STRETCH = np.array([1.0, 0.3, 0.1, 0.03, 0.01])
+X = RNG.normal(size=(N, D)) * STRETCH
+X /= np.linalg.norm(X, axis=1).max()
+Y = (RNG.uniform(size=N) < expit(X @ (np.array([3.0, -3, 3, -3, 3]) / STRETCH))).astype(float)
+PROBLEM = Problem(Logistic(), N, D, RowBounds(1.0, 0.3), penalty=L2(1 / (100 * N)))
+
+
+def solve(solver, *, epsilon=1e9, prepared=True):
+    ledger = Ledger(epsilon, 1e-6)
+    noise = SeededNoise(np.random.default_rng(1))
+    oracle = PrivateOracle(DenseRows(X, Y), ledger, Adjacency.REPLACE_ONE, noise)
+    problem = PROBLEM
+    if prepared:
+        public_rng = np.random.default_rng(0)
+        problem = Whitening(full=True).prepare(problem, oracle.for_problem(problem), public_rng)
+    solution = solver.solve(problem, oracle.for_problem(problem), np.random.default_rng(0))
+    coef, intercept = problem.in_user_coordinates(solution.w.reshape(-1, 1))
+    return X @ coef[:, 0] + intercept, ledger
+
+
+def loss(scores):
+    return float(np.mean(np.logaddexp(0, scores) - Y * scores))
+
+
+@pytest.mark.parametrize(
+    ("given", "complaint"),
+    [
+        ({"steps": 0}, "'steps' parameter of PreconditionedGD"),
+        ({"clip": 0.0}, "'clip' parameter of PreconditionedGD"),
+        ({"momentum": 1.0}, "'momentum' parameter of PreconditionedGD"),
+        ({"average": 1.5}, "'average' parameter of PreconditionedGD"),
+    ],
+)
+def test_hyperparameters_outside_their_range_are_refused(given, complaint):
+    with pytest.raises(ValueError, match=complaint):
+        PreconditionedGD(**given).check(PROBLEM)
+
+
+@pytest.mark.parametrize(
+    "problem",
+    [
+        replace(PROBLEM, loss=Hinge()),
+        replace(PROBLEM, penalty=L1(0.1)),
+        replace(PROBLEM, constraint=L2Ball(1.0)),
+    ],
+)
+def test_problems_that_its_steps_do_not_suit_are_refused(problem):
+    with pytest.raises(ValueError, match="PreconditionedGD needs"):
+        PreconditionedGD().check(problem)
+
+
+def test_its_steps_learn_all_directions_at_one_pace():
+    """As good as a hundred steps of gradient descent in the same coordinates, without noise."""
+    few, ledger = solve(PreconditionedGD(clip=1.0, average=0.0))
+    many, _ = solve(GD(steps=3000, total_step_size=3e5, clip=1.0, momentum=0.9, average=0.0))
+    plain, _ = solve(PreconditionedGD(clip=1.0, average=0.0), prepared=False)
+    assert sum(event.count for event in ledger.receipt() if event.query == "gradient") == 24
+    assert loss(few) < loss(many) + 0.005
+    # Without the moments most directions are not learned in so few steps.
+    assert loss(plain) > loss(few) + 0.05
+
+
+def test_a_strong_ridge_does_not_make_it_unstable():
+    strong = replace(PROBLEM, penalty=L2(100.0))
+    oracle = PrivateOracle(
+        DenseRows(X, Y), Ledger(1e9, 1e-6), Adjacency.REPLACE_ONE,
+        SeededNoise(np.random.default_rng(1)),
+    )  # fmt: skip
+    w = PreconditionedGD(steps=200).solve(strong, oracle.for_problem(strong), None).w
+    assert np.linalg.norm(w[:D]) < 0.1
+
+
+def solver_of(n_samples, n_features=10, model=None, **options):
+    model = DPLogisticRegression(classes=[0, 1], data_norm=1.0) if model is None else model
+    return type(skdp.plan(model, n_samples, n_features, **options).solver)
+
+
+def test_it_is_the_default_where_moments_stand_out_of_their_noise():
+    assert solver_of(100_000) is PreconditionedGD
+    assert solver_of(1_000) is GD
+    assert solver_of(20_000, 400) is GD
+    assert solver_of(10_000_000, 400) is PreconditionedGD
+    assert solver_of(10_000_000, 600) is GD
+    several = DPLogisticRegression(classes=range(50), data_norm=1.0)
+    assert solver_of(10_000, model=several, classes=range(50)) is GD
+
+
+@pytest.mark.parametrize(
+    "model",
+    [
+        DPLogisticRegression(classes=[0, 1], data_norm=1.0, class_weight="balanced"),
+        DPLogisticRegression(classes=[0, 1], data_norm=1.0, precondition="diagonal"),
+        DPLogisticRegression(classes=[0, 1], data_norm=1.0, precondition=None),
+        DPLogisticRegression(classes=[0, 1], data_norm=1.0, solver="gd"),
+        DPLogisticRegression(classes=[0, 1], data_norm=1.0, epsilon=20.0),
+        DPSVMClassifier(classes=[0, 1], data_norm=1.0),
+    ],
+)
+def test_it_is_left_out_where_its_constants_were_not_made_for_it(model):
+    assert solver_of(100_000, model=model) is GD

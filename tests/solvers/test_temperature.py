@@ -1,0 +1,196 @@
+"""Temperature: one paid answer makes probabilities honest and changes no prediction."""
+
+from dataclasses import replace
+from math import e
+
+import numpy as np
+import pytest
+from scipy.special import expit, lambertw, softmax
+from sklearn.linear_model import LogisticRegression
+from sklearn.metrics import log_loss
+
+from skdp import DPLogisticRegression
+from skdp.privacy.accounting.ledger import Ledger
+from skdp.privacy.adjacency import Adjacency
+from skdp.privacy.oracle import PrivateOracle
+from skdp.privacy.queries.score_scale import ScoreScaleQuery
+from skdp.privacy.randomness import SeededNoise
+from skdp.privacy.rows.dense_rows import DenseRows
+from skdp.problem.bounds import RowBounds
+from skdp.problem.constraints import L2Ball
+from skdp.problem.losses import Hinge, Logistic, Softmax
+from skdp.problem.penalties import L2
+from skdp.problem.problem import Problem
+from skdp.solvers.temperature import Temperature, plan_temperature
+
+RNG = np.random.default_rng(0)
+N = 4000
+X = RNG.normal(size=(N, 3))
+X /= np.linalg.norm(X, axis=1).max()
+W2, W3 = np.array([6.0, -4.0, 2.0]), RNG.normal(size=(3, 3)) * 6
+TWO = (RNG.uniform(size=N) < expit(X @ W2)).astype(float)
+THREE = (X @ W3 + RNG.gumbel(size=(N, 3))).argmax(axis=1).astype(float)
+# What noise at this epsilon does is below what is tested.
+NO_NOISE = 1e9
+
+
+def problem(loss, **options):
+    return Problem(loss, N, 3, RowBounds(1.0), **options)
+
+
+def oracle_for(task, y, epsilon=NO_NOISE):
+    ledger = Ledger(epsilon, 1e-6)
+    noise = SeededNoise(np.random.default_rng(1))
+    oracle = PrivateOracle(DenseRows(X, y), ledger, Adjacency.REPLACE_ONE, noise)
+    return oracle.for_problem(task), ledger
+
+
+def factor(task, y, w, *, penalised=False, epsilon=NO_NOISE):
+    oracle, ledger = oracle_for(task, y, epsilon)
+    out = Temperature(1.0, 8.0, penalised).apply(task, oracle, w)
+    assert [event.query for event in ledger.receipt()] == ["score_scale"]
+    ratios = out[w != 0] / w[w != 0]
+    assert np.ptp(ratios) < 1e-9
+    return ratios.mean()
+
+
+@pytest.mark.parametrize("wrong", [0.4, 1.0, 2.0])
+@pytest.mark.parametrize(("loss", "w", "y"), [(Logistic(), W2, TWO), (Softmax(3), W3, THREE)])
+def test_scores_at_a_wrong_scale_are_brought_back(loss, w, y, wrong):
+    # Off by sampling and by interpolation between scales.
+    assert factor(problem(loss), y, wrong * w) == pytest.approx(1 / wrong, rel=0.12)
+
+
+def test_the_factor_stays_between_the_ends_of_the_scales():
+    assert factor(problem(Logistic()), TWO, 1e-3 * W2) == pytest.approx(3.3)
+    assert factor(problem(Logistic()), TWO, 1e3 * W2) == pytest.approx(0.3)
+    assert factor(problem(Logistic()), 1 - TWO, W2) == pytest.approx(0.3)
+
+
+def test_a_solution_of_the_users_problem_is_left_as_it_is():
+    for C in (0.01, 1.0):
+        solved = LogisticRegression(C=C, fit_intercept=False, tol=1e-10).fit(X, TWO).coef_[0]
+        task = problem(Logistic(), penalty=L2(1 / (N * C)))
+        assert factor(task, TWO, solved, penalised=True) == pytest.approx(1.0, abs=1e-4)
+        assert factor(task, TWO, 2 * solved, penalised=True) < 0.8
+    # A penalty that is there for the noise alone says nothing about the scale.
+    task = problem(Logistic(), penalty=L2(1 / (N * 1e-3)))
+    assert factor(task, TWO, W2) == factor(problem(Logistic()), TWO, W2)
+
+
+def test_where_noise_is_large_the_model_stays_near_what_it_was():
+    sure, unsure = (
+        abs(np.log(factor(problem(Logistic()), TWO, 3 * W2, epsilon=epsilon)))
+        for epsilon in (NO_NOISE, 1e-3)
+    )
+    assert unsure < 0.2 * sure
+
+
+def test_what_public_facts_rule_out_is_not_asked():
+    planned = {"mu": 1.0, "penalised": False}
+    assert plan_temperature(problem(Hinge()), **planned) is None
+    assert plan_temperature(problem(Logistic(), constraint=L2Ball(1.0)), **planned) is None
+    assert plan_temperature(replace(problem(Logistic()), n_samples=200), **planned) is None
+    few = plan_temperature(replace(problem(Logistic()), n_samples=600), **planned)
+    many = plan_temperature(replace(problem(Logistic()), n_samples=60_000), **planned)
+    assert few.share == 0.05
+    assert many.share == 0.01
+    assert few.reach < many.reach == 8.0
+
+
+@pytest.mark.parametrize("n_classes", [2, 3, 10])
+@pytest.mark.parametrize("reach", [2.0, 8.0])
+def test_answers_of_single_rows_lie_in_the_declared_box(n_classes, reach):
+    """Written from the definition; the corner is approached, and the lower ends each by some s."""
+    scales = np.array([0.3, 0.55, 1.0, 1.8, 3.3])
+    query = ScoreScaleQuery(
+        problem(Logistic() if n_classes == 2 else Softmax(n_classes)),
+        problem(Logistic() if n_classes == 2 else Softmax(n_classes)).start(),
+        scales,
+        reach,
+    )
+    rng = np.random.default_rng(n_classes)
+    rows = []
+    for size in 10 ** rng.uniform(-1, 2, 3000):
+        s = rng.normal(size=n_classes) * size
+        s[1:] = s[1] if rng.random() < 0.5 else s[1:]
+        s -= (s.max() + s.min()) / 2
+        g = s * min(1.0, reach / (2 * np.abs(s).max()))
+        if n_classes == 2:
+            z = s[1] - s[0]
+            rows.append((expit(scales * z) - 1) * np.clip(z, -reach, reach))
+        else:
+            p = softmax(scales[:, None] * s, axis=1)
+            p[:, 0] -= 1
+            rows.append(p @ g)
+    rows = np.array(rows)
+    assert np.all(rows <= reach + 1e-9)
+    assert np.all(rows >= query.least - 1e-9)
+    np.testing.assert_allclose(rows.max(axis=0), reach, rtol=0.01)
+    reached = np.minimum(reach, lambertw((n_classes - 1) / e).real / scales)
+    # Where the reach shortens scores the bound is not attained.
+    free = reached < 0.4 * reach
+    np.testing.assert_allclose(-rows.min(axis=0)[free], reached[free], rtol=0.05)
+    assert free.any()
+
+
+def fitted(**options):
+    given = {"epsilon": 2.0, "delta": 1e-5, "data_norm": 1.0, "classes": [0, 1], "random_state": 0}
+    with pytest.warns(UserWarning, match="random_state"):
+        return DPLogisticRegression(**given | options).fit(X, TWO)
+
+
+@pytest.mark.parametrize("solver", ["gd", "svrg", "objective_perturbation", "preconditioned_gd"])
+def test_it_is_on_by_default_and_changes_no_prediction(solver, monkeypatch):
+    model = fitted(solver=solver)
+    assert model.plan_.temperature is not None
+    asked = [event.query for event in model.privacy_ledger_]
+    assert asked.count("score_scale") == 1
+    assert asked[-1] == "score_scale"
+    assert model.privacy_spent_.epsilon <= 2.0
+    assert "scale of the scores" in str(model.plan_)
+    monkeypatch.setattr(Temperature, "apply", lambda self, problem, oracle, w: w)
+    plain = fitted(solver=solver)
+    ratio = model.coef_ / plain.coef_
+    assert np.ptp(ratio) < 1e-9
+    np.testing.assert_array_equal(model.predict(X), plain.predict(X))
+
+
+def test_clipped_descent_is_no_longer_too_sure_of_itself(monkeypatch):
+    def loss(model):
+        return log_loss(TWO, model.predict_proba(X))
+
+    honest = fitted(solver="gd", epsilon=4.0)
+    monkeypatch.setattr(Temperature, "apply", lambda self, problem, oracle, w: 2.5 * w)
+    assert loss(honest) < loss(fitted(solver="gd", epsilon=4.0)) - 0.01
+
+
+def test_hinge_losses_constraints_and_streams_of_sums_go_without():
+    constrained = fitted(constraint=L2Ball(5.0))
+    assert constrained.plan_.temperature is None
+    with pytest.warns(UserWarning, match="random_state"):
+        stream = DPLogisticRegression(
+            1.0, 1e-5, data_norm=1.0, classes=[0, 1], buffer=False, horizon=N, random_state=0
+        ).partial_fit(X, TWO)
+    assert all(event.query != "score_scale" for event in stream.privacy_ledger_)
+
+
+def test_planted_half_of_the_sensitivity_is_caught(monkeypatch):
+    honest = ScoreScaleQuery.sensitivity
+    monkeypatch.setattr(
+        ScoreScaleQuery, "sensitivity", lambda self, adjacency: 0.5 * honest(self, adjacency)
+    )
+    query = ScoreScaleQuery(problem(Logistic()), 100 * W2, np.ones(1), 2.0)
+    # A row that is sure and wrong against one that is right and not sure.
+    towards = W2 / np.linalg.norm(W2)
+    margin = 1.0 + lambertw(1 / e).real
+    first, second = X.copy(), X.copy()
+    first[0], second[0] = -towards, towards * margin / np.linalg.norm(100 * W2)
+    y = TWO.copy()
+    y[0] = 1.0
+    moved = np.abs(
+        query.evaluate(DenseRows(first, y)) - query.evaluate(DenseRows(second, y))
+    ).item()
+    assert moved > query.sensitivity(Adjacency.REPLACE_ONE)
+    monkeypatch.undo()
+    assert moved <= query.sensitivity(Adjacency.REPLACE_ONE) * (1 + 1e-9)
