@@ -24,8 +24,9 @@ from .classification import PrivateLinearClassifier
 
 __all__ = ["DPLogisticRegression"]
 
-# C by default: its largest value, and n mu a unit of it.
-_WEAKEST, _EVIDENCE_A_UNIT = 100.0, 10.0
+# C by default: n mu a unit of it, its largest value, and that for the many features of text, among
+# which noise needs more of a penalty.
+_EVIDENCE_A_UNIT, _WEAKEST, _WEAKEST_OF_MANY, _MANY = 10.0, 100.0, 10.0, 1000
 
 
 class DPLogisticRegression(PrivateLinearClassifier):
@@ -48,7 +49,7 @@ class DPLogisticRegression(PrivateLinearClassifier):
     C : float, optional
         Inverse strength of the penalty, as in scikit-learn. By default the penalty is no stronger
         than noise asks for: C is ``n_samples`` times the privacy budget mu over 10, between 1 and
-        100; with an l1 penalty it is 1.
+        100 (10 with more than a thousand features); with an l1 penalty it is 1.
     l1_ratio : float, default=0.0
         Share of the l1 norm in the elastic-net penalty, in [0, 1].
     fit_intercept : bool, default=True
@@ -160,15 +161,17 @@ class DPLogisticRegression(PrivateLinearClassifier):
     -----
     Each call of ``fit`` spends (epsilon, delta) anew: fits on the same rows add up.
 
-    By default a fit releases second moments of the rows, counts of the classes and about 100
-    gradients. The counts cost 2 % of what the moments leave, and are left out, like the moments,
-    where noise would drown them. They tell the solver where to start: at the log-odds of the
-    classes, so that a rare class is known to be rare from the first step on.
+    By default a fit releases second moments of the rows, counts of the classes, 24 gradients (100
+    where the moments do not stand out of their noise) and residuals at a few scales of the scores.
+    The counts cost 2 % of what the moments leave, and are left out, like the moments, where noise
+    would drown them. They tell the solver where to start: at the log-odds of the classes, so that a
+    rare class is known to be rare from the first step on.
 
-    Up to about epsilon = 10 the default solver clips the gradient of each row well below its
-    largest possible value. Coefficients then tend to come out too large and ``predict_proba`` too
-    sure of itself, however many rows there are. ``solver=GD(clip=1.0)`` avoids this at the price
-    of more noise.
+    Up to about epsilon = 10 solvers clip the gradient of each row well below its largest possible
+    value, which leaves scores at a wrong scale. The last answer mends that: coefficients and
+    intercept are multiplied by the factor at which probabilities agree with the labels, so that
+    ``predict_proba`` is honest. No prediction is changed by it, but that with
+    ``class_weight='balanced'`` a part of the balance is added after it.
 
     Examples
     --------
@@ -295,4 +298,5 @@ class DPLogisticRegression(PrivateLinearClassifier):
         if self.l1_ratio:
             return 1.0
         evidence = n_samples * mu(self.epsilon, self.delta)
-        return min(_WEAKEST, max(1.0, evidence / _EVIDENCE_A_UNIT))
+        weakest = _WEAKEST_OF_MANY if self.n_features_in_ > _MANY else _WEAKEST
+        return min(weakest, max(1.0, evidence / _EVIDENCE_A_UNIT))
