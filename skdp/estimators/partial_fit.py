@@ -170,7 +170,7 @@ def _open_call(
 
 
 def _charge(model: PrivateLinearModel, claim: SpendBound | None, repeats: int = 1) -> None:
-    """Put a stream under the ceilings that are open, once for all of its parts.
+    """Put a stream under the privacy budgets that are open, once for all of its parts.
 
     It is given the rows of one call ``repeats`` times, or as often as it was before.
     """
