@@ -63,6 +63,13 @@ def pytest_collection_modifyitems(items):
                 item.add_marker(pytest.mark.nightly)
 
 
+@pytest.fixture(autouse=True)
+def no_budget_left_open():
+    """Fails a test that leaves a privacy budget to the workers of all tests after it."""
+    yield
+    assert "SKDP_OPEN_BUDGETS" not in os.environ
+
+
 @pytest.fixture(scope="session")
 def real_data():
     """``load(name, split=None, dtype=float32) -> X, y`` of the benchmark data; skips without it.

@@ -80,8 +80,6 @@ STILL_MAKE = {
     "skdp/bandit/bandit_base.py": {"Ledger", "secret_noise"},
     "skdp/bandit/stream_arms.py": {"DenseRows", "Ledger"},
     "skdp/federated/dask_sites.py": {"Ledger", "RemoteRows"},
-    "skdp/model_selection/base.py": {"secret_noise"},
-    "skdp/model_selection/runs.py": {"SeededNoise", "SystemNoise"},
     # Asks what limit a budget has.
     "skdp/report/receipts.py": {"Ledger"},
 }

@@ -167,7 +167,7 @@ class FitPlan:
         return "\n".join(lines)
 
     def _first(self) -> list[str]:
-        """What is paid for before the solver, with its share of the budget."""
+        """Releases before the solver, each with its share of the budget."""
         paid = [f"{name}, up to {share:.0%}" for name, share in self.bounds]
         if self.total_weight:
             paid.append(f"total weight, {self.total_weight:.0%}")
@@ -632,7 +632,7 @@ def _many_vertices(problem: Problem) -> bool:
 
 
 def _facts(model: Any, problem: Problem, *, weighted: bool) -> dict[str, Any]:
-    """What a plan says of the problem and of the budget."""
+    """Public facts of a plan: the problem and the budget."""
     classifies = problem.bounds.target is None
     return {
         "estimator": type(model).__name__,

@@ -428,7 +428,7 @@ class PrivateLinearModel(CallbackSupportMixin, BudgetedEstimator, ABC):
 
     @final
     def _total_weight(self, oracle: Oracle, n_samples: int, share: float) -> int:
-        """What so many rows weigh together, roughly, as a number of rows of the largest weight.
+        """Noisy total weight of so many rows, as a number of rows of the largest weight.
 
         With it, a solver knows how much evidence there is and how long gradients are.
         """
@@ -540,7 +540,7 @@ class PrivateLinearModel(CallbackSupportMixin, BudgetedEstimator, ABC):
     @property
     @final
     def _batch_solver(self) -> str | Solver:
-        """What fits a whole data set, or a block of a stream."""
+        """Solver, or its name, of a whole data set or of a block of a stream."""
         return within_a_block(self.solver)
 
     @property

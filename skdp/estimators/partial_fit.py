@@ -170,7 +170,7 @@ def _open_call(
 
 
 def _charge(model: PrivateLinearModel, claim: SpendBound | None, repeats: int = 1) -> None:
-    """Put a stream under the ceilings that are open, once for all of its parts.
+    """Put a stream under the privacy budgets that are open, once for all of its parts.
 
     It is given the rows of one call ``repeats`` times, or as often as it was before.
     """
@@ -236,7 +236,7 @@ def _warn_of_repeats(model: PrivateLinearModel, claim: SpendBound, times: int) -
 
 
 def _most_of_repeats(claim: SpendBound, times: int, *, shared: bool) -> PrivacySpent:
-    """What whole budgets come to, of parts that have the rows of a call so often."""
+    """Total (epsilon, delta) of whole budgets of parts that have the rows of a call so often."""
     events: tuple[Event, ...] = ()
     if isinstance(claim.calculus, GaussianDP):
         events = (GaussianEvent(query="part", sensitivity=sqrt(claim.limit), noise_scale=1.0),)

@@ -33,7 +33,7 @@ _OF_STREAMS = {"horizon", "buffer", "solver"}
 
 @dataclass(frozen=True, eq=False)
 class Released:
-    """What the next part may know of the parts before it, all of it published.
+    """Published results of earlier parts, which the next part may use.
 
     Parameters
     ----------
@@ -53,7 +53,7 @@ class Released:
     row_map: RowMap | None = None
 
     def start(self, problem: Problem) -> np.ndarray:
-        """The same model in the coordinates of a problem of the same units."""
+        """Weights of the model in the coordinates of a problem of the same units."""
         return problem.from_user_coordinates(self.coef, self.intercept)
 
     def coordinates(self, bounds: RowBounds) -> RowMap | None:
@@ -62,7 +62,7 @@ class Released:
 
 
 class Progress:
-    """What a model knows of the rows it has been given; nothing that is not public.
+    """Record of the rows that a model has been given; nothing in it that is not public.
 
     Parameters
     ----------
@@ -173,7 +173,7 @@ class Progress:
             self.parts = ParallelComposition.after(receipt, stop)
 
     def repeated(self, claim: SpendBound, repeats: int) -> SpendBound:
-        """What a stream may spend whose parts hold the rows of a call so often.
+        """Bound on the spend of a stream whose parts hold the rows of a call so often.
 
         Parts that are fits of their own add up. A block, and sums with correlated noise, may hold
         the rows several times, as those of a person who has several.
@@ -188,7 +188,7 @@ class Progress:
         return replace(claim, rows=repeats) if self.shared else replace(claim, fits=repeats)
 
     def _continues(self, ledger: tuple[Event, ...], adjacency: Adjacency) -> bool:
-        """Whether a published ledger is that of the parts alone, so that others may follow."""
+        """True if a published ledger is that of the parts alone, so that others may follow."""
         plain = self.carried is None and self.repeats == 1 and self.adjacency is adjacency
         return plain and ledger == self._of_parts().events
 
@@ -197,7 +197,7 @@ class Progress:
         return Receipt(self.parts.events(named=named), self.parts.spent(), self.adjacency)
 
     def receipt(self) -> Receipt:
-        """What the model has spent: on its parts, and before them on the model it started from.
+        """Receipt of the model: of its parts, and before them of the model it started from.
 
         While a part is open there are no events, as the whole budget counts as spent on it.
         """
@@ -219,7 +219,7 @@ class Progress:
         return Receipt(events, _together(found, delta), self.adjacency)
 
     def same(self, model: Any, name: str) -> bool:
-        """Whether a parameter is as it was."""
+        """True if a parameter is as it was."""
         value = getattr(model, name)
         return _same(value, self._settings.get(name, value))
 
@@ -248,7 +248,7 @@ class Progress:
 
 @dataclass(frozen=True, eq=False)
 class EarlierModel:
-    """What a fit may know of the model that it starts from, all of it published.
+    """Published facts about the model that a fit starts from.
 
     Parameters
     ----------
@@ -310,7 +310,7 @@ class EarlierModel:
         return cls(coef.T, np.broadcast_to(intercept, scores), released)
 
     def start(self, problem: Problem) -> np.ndarray | None:
-        """The same model in the units of a problem, None if it is out of their reach."""
+        """Weights of the model in the units of a problem, None if it is out of their reach."""
         coef, intercept, target = self.coef, self.intercept, problem.bounds.target
         if target is not None:
             coef = coef / target.half_width
@@ -324,12 +324,12 @@ class EarlierModel:
 
 
 def declared_disjoint(model: Any) -> bool:
-    """Whether the user declares that the rows to come have no row in common with earlier ones."""
+    """True if the user declares that no row to come is among earlier ones."""
     return isinstance(model.warm_start, str) and model.warm_start == DISJOINT
 
 
 def _together(receipts: list[Receipt], delta: float) -> PrivacySpent:
-    """What receipts come to, at this delta if there is a bound."""
+    """Total (epsilon, delta) of receipts, at this delta if there is a bound."""
     if not 0 < delta < 1:
         return compose(receipts)
     total = compose(receipts, delta)

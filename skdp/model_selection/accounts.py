@@ -125,7 +125,7 @@ class GaussianSearch(SearchAccount):
         return trials.mu(self.epsilon, self.delta, self.trials) ** 2 * _SAFE
 
     def of_trial(self, share: float, step: Calculus | None = None) -> PrivacySpent:
-        """At the delta of the whole."""
+        """Parameters of a step at the delta of the whole."""
         del step
         return _gaussian(self.trial * share, self.delta)
 
@@ -155,7 +155,7 @@ class ConcentratedSearch(SearchAccount):
         return _concentrated_trial(self)
 
     def of_trial(self, share: float, step: Calculus | None = None) -> PrivacySpent:
-        """At the delta of the whole; mu^2 = 2 rho is rho-zCDP."""
+        """Parameters of a step at the delta of the whole; mu^2 = 2 rho is rho-zCDP."""
         rho = self.trial * share
         if isinstance(step, GaussianDP):
             return _gaussian(2 * rho, self.delta)
@@ -189,7 +189,7 @@ class ApproximateSearch(SearchAccount):
         return PrivacySpent(self.trial.epsilon * share, self.trial.delta * share)
 
     def score_mu(self, share: float) -> float:
-        """What the share of both parameters allows."""
+        """Level of Gaussian DP that the share of both parameters allows."""
         return _told_from_zero(gdp.mu(self.trial.epsilon * share, self.trial.delta * share))
 
     @property
@@ -254,7 +254,7 @@ def _gaussian(mu2: float, delta: float) -> PrivacySpent:
 
 
 def _traded(epsilon_at: Callable[[float], float], delta: float) -> PrivacySpent:
-    """At the delta, or at a smaller one for which epsilon is large enough for an estimator."""
+    """Parameters at the delta, or at a smaller one whose epsilon is enough for an estimator."""
     while (epsilon := epsilon_at(delta)) < _LEAST_EPSILON:
         delta *= _SMALLER
         if delta < _LEAST_DELTA:
@@ -273,7 +273,7 @@ def _told_from_zero(amount: float) -> float:
 
 
 def _root_below(excess: Callable[[float], float]) -> float:
-    """Where an increasing function is 0, or 0 if that is above it."""
+    """Root of an increasing function, or 0 if that is smaller."""
     if excess(0.0) <= 0:
         return 0.0
     low = -1.0

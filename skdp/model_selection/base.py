@@ -1,4 +1,4 @@
-"""What private searches share: the order of things, from the checks to the winner."""
+"""Base of private searches: the order of things, from the checks to the winner."""
 
 from __future__ import annotations
 
@@ -39,7 +39,8 @@ from ..privacy.accounting.ledger import PrivacySpent
 from ..privacy.accounting.trials import NumberOfTrials
 from ..privacy.adjacency import Adjacency
 from ..privacy.lock import run_locked
-from ..privacy.randomness import public_generator, secret_generator, secret_noise, secret_uniform
+from ..privacy.oracle_factory import PrivateSession
+from ..privacy.randomness import public_generator, secret_generator, secret_uniform
 from ..privacy.row_scores import NoisyScoring
 from ..privacy.rows.chunked import Chunks
 from ..privacy.rows.dask_rows import is_collection
@@ -104,7 +105,7 @@ class SearchPlan:
 
 
 def _best_has(name: str) -> Callable[[Any], bool]:
-    """Whether what was found, or else what is searched over, can do this."""
+    """Check that the model found, or else the one searched over, has a method."""
 
     def check(self: Any) -> bool:
         getattr(self.best_estimator_ if hasattr(self, "best_estimator_") else self.estimator, name)
@@ -220,7 +221,7 @@ class PrivateSearch(BudgetedEstimator, MetaEstimatorMixin, BaseEstimator, ABC):
 
     @abstractmethod
     def _spaces(self) -> list[dict[str, Any]]:
-        """For each part of the space: lists of values, or distributions, by name."""
+        """Parts of the space, each with lists of values, or distributions, by name."""
 
     @abstractmethod
     def _trials(self) -> NumberOfTrials | int:
@@ -259,7 +260,7 @@ class PrivateSearch(BudgetedEstimator, MetaEstimatorMixin, BaseEstimator, ABC):
             allowance = allow(who, made, kinds, self.step_shares, account, 1 - score_share)
             return Candidate(params, made, allowance, self._seeded(made, public_rng))
 
-        noise = secret_noise(self.random_state)
+        noise = PrivateSession(self.random_state).noise
         public_rng = secret_generator(noise)
         count = trials if isinstance(trials, int) else trials.draw(secret_uniform(noise))
         drawn = [self._candidate(k, public_rng) for k in range(count)]
@@ -329,7 +330,7 @@ class PrivateSearch(BudgetedEstimator, MetaEstimatorMixin, BaseEstimator, ABC):
     @property
     @final
     def _reads_classes(self) -> bool:
-        """Whether a private step does not know its classes."""
+        """True if a private step does not know its classes."""
         steps = private_steps(self.estimator).values()
         return any(step.get_params(deep=False).get("classes", 0) is None for step in steps)
 
@@ -496,7 +497,7 @@ class PrivateSearch(BudgetedEstimator, MetaEstimatorMixin, BaseEstimator, ABC):
     @property
     @final
     def _public(self) -> bool:
-        """Whether there are public rows to score on."""
+        """True if there are public rows to score on."""
         return not (self.validation is None or isinstance(self.validation, Real))
 
     def __sklearn_is_fitted__(self) -> bool:

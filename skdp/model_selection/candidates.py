@@ -184,7 +184,7 @@ def adjacency_of(estimator: Any) -> Adjacency:
 
 @dataclass(frozen=True)
 class PublicFacts:
-    """What is public about the rows that a trial is fitted to.
+    """Public facts about the rows that a trial is fitted to.
 
     Parameters
     ----------
@@ -203,7 +203,7 @@ class PublicFacts:
 
 
 def calculi(estimator: Any, y: Any, rows: PublicFacts) -> list[Calculus | None]:
-    """How each private step counts; None if its (epsilon, delta) is all that is to be relied on.
+    """Calculus of each private step; None if only its (epsilon, delta) is to be relied on.
 
     Parameters
     ----------
@@ -227,7 +227,7 @@ def calculi(estimator: Any, y: Any, rows: PublicFacts) -> list[Calculus | None]:
 
 @dataclass(frozen=True)
 class Allowance:
-    """What the steps of an estimator may spend, and in which way.
+    """Budgets of the steps of an estimator, and the calculus that they have to keep to.
 
     Parameters
     ----------
@@ -241,7 +241,7 @@ class Allowance:
     steps: tuple[PrivacySpent, ...]
 
     def covers(self, model: Any) -> bool:
-        """Whether a fitted model has kept to it, by its receipts.
+        """True if a fitted model has kept to it, by its receipts.
 
         Parameters
         ----------
@@ -420,7 +420,7 @@ def _kinds_differ(values: list[Any]) -> bool:
 
 
 def _keeps_features(estimator: Any, path: str) -> bool:
-    """Whether the step at the path sees as many features as there are at first."""
+    """True if the step at the path sees as many features as there are at first."""
     if not path:
         return True
     if not isinstance(estimator, Pipeline) or "__" in path:

@@ -17,7 +17,8 @@ from sklearn.pipeline import Pipeline
 from sklearn.utils import _safe_indexing
 from sklearn.utils.metadata_routing import process_routing
 
-from ..privacy.randomness import SecretNoise, SeededNoise, SystemNoise
+from ..privacy.oracle_factory import PrivateSession
+from ..privacy.randomness import SecretNoise
 from ..privacy.row_scores import ROW_SCORES, NoisyScoring, RowScore
 from ..report.open_budgets import covered
 from ..validation import numbers_in, shown
@@ -130,7 +131,7 @@ class PublicScoring:
 
 @dataclass(frozen=True, eq=False)
 class Candidate:
-    """What a trial is going to fit.
+    """Estimator that a trial is going to fit, with its budget.
 
     Parameters
     ----------
@@ -181,11 +182,10 @@ def perform(
     process : int
         Number of the process of the search, which keeps its own warnings back.
     """
-    seed = candidate.seed
-    noise = SystemNoise() if seed is None else SeededNoise(np.random.default_rng(seed))
     elsewhere = os.getpid() != process
     try:
         with silence() if elsewhere else nullcontext(), covered():
+            noise = PrivateSession(candidate.seed).noise
             model = rows.fit(candidate.estimator)
             score = scoring(model, noise) if candidate.allowance.covers(model) else nan
     except Exception:

@@ -264,7 +264,7 @@ def secret_noise(random_state: type_of_random_state) -> SecretNoise:
 
 
 def taken_along(noise: SecretNoise) -> tuple[type[SecretNoise], tuple[Any, ...]]:
-    """How a checkpoint, which is as secret as rows, pickles a source of noise: by making another.
+    """Maker of a source of noise, with its arguments, for a checkpoint as secret as rows.
 
     Seeded noise goes on where it was. The operating system's has no state worth keeping.
     """

@@ -120,12 +120,12 @@ class GD(Solver):
 
     @property
     def counts_rows(self) -> bool:
-        """With minibatches, for which rows are drawn."""
+        """True with minibatches, for which rows are drawn."""
         return self.batch_size is not None
 
     @property
     def settled(self) -> bool:
-        """Without minibatches."""
+        """True without minibatches."""
         return self.batch_size is None
 
     def check(self, problem: Problem) -> None:

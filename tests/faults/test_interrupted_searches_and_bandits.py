@@ -102,6 +102,8 @@ def test_opening_and_closing_a_budget_may_be_interrupted_at_any_line(tmp_path, m
     """And nobody waits for ever for what the interrupted call held."""
     monkeypatch.setattr(tempfile, "tempdir", str(tmp_path))
     monkeypatch.setattr(open_budgets, "_open", type(open_budgets._open)())
+    # What was interrupted may stay open. Workers of later tests must not inherit it.
+    monkeypatch.setenv("SKDP_OPEN_BUDGETS", "[]")
 
     def once():
         with PrivacyBudget(1.0, 1e-5):

@@ -119,6 +119,18 @@ def test_models_made_in_a_worker_are_charged_where_the_worker_was_started():
         assert earlier.apply(fit_a_new_one, [2])[1] == "fitted"
 
 
+@pytest.mark.nightly
+def test_a_worker_that_was_started_under_a_budget_can_be_used_after_it():
+    with budget() as ceiling:
+        pool = multiprocessing.get_context("spawn").Pool(1)
+        assert pool.apply(fit_a_new_one, [1])[1] == "fitted"
+    with pool:
+        assert pool.apply(fit_a_new_one, [1])[1] == "fitted"
+        assert pool.apply(fit_a_clone, [model(1)])[1] == "fitted"
+    pool.join()
+    assert ceiling.spent == (EPSILON, DELTA)
+
+
 @pytest.mark.parametrize("nested", [False, True])
 def test_a_closed_budget_leaves_nothing_in_the_environment(nested):
     before = dict(os.environ)
