@@ -61,8 +61,8 @@ def a_difference_is_that_of_gradients():
 def parts_of_rows_add_up():
     """A query about all rows, and the sum of two about marked ones."""
     marked = np.arange(N) % 3 == 0
-    parts = [difference().about_centre(rows(), 25, mark) for mark in (marked, ~marked)]
-    centre = difference().about_centre(rows(), 25, np.zeros(N, dtype=bool))
+    nobody = np.zeros(N, dtype=bool)
+    *parts, centre = (difference().of_drawn(rows(), m, 1.0) for m in (marked, ~marked, nobody))
     np.testing.assert_allclose(sum(parts) - centre, difference().evaluate(rows()), atol=1e-12)
 
 
