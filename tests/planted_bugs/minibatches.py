@@ -19,10 +19,12 @@ from skdp.privacy.mechanisms.sampled_gaussian import SampledGaussian
 from skdp.privacy.queries.gradient import GradientQuery
 from skdp.privacy.queries.gradient_difference import GradientDifferenceQuery
 from skdp.privacy.queries.sampled_gradient import SampledGradientQuery
+from skdp.privacy.queries.site_gradients import SiteRequest
 from skdp.privacy.rows.dense_rows import DenseRows
 from skdp.problem import Problem
 from skdp.problem.bounds import RowBounds
 from skdp.problem.losses import Squared
+from skdp.problem.sites import Sites
 from skdp.report.composition import ParallelComposition
 from skdp.testing import check_noise
 
@@ -35,9 +37,26 @@ def mechanism():
     return SampledGaussian(N, RATE, 2.0, 3.0, Adjacency.REPLACE_ONE)
 
 
-def request():
-    gradient = GradientQuery(Problem(Squared(), N, D, RowBounds(2.0)), np.array([1e-3, 0.0, 0.0]))
-    return SampledGradientQuery(GradientDifferenceQuery(gradient, np.zeros(D)), RATE)
+def request(kind="difference"):
+    """What is asked about all rows, and its estimate from a sample."""
+    problem, w = Problem(Squared(), N, D, RowBounds(2.0)), np.array([1e-3, 0.0, 0.0])
+    gradient = GradientQuery(problem, w)
+    if kind == "gradient":
+        return SampledGradientQuery(gradient, RATE)
+    if kind == "difference":
+        return SampledGradientQuery(GradientDifferenceQuery(gradient, np.zeros(D)), RATE)
+    sites = Sites(("a", "b"), np.array([5, N - 5]), None)
+    full = SiteRequest(problem, sites, np.arange(2), np.tile(w, (2, 1)), None)
+    return SampledGradientQuery(full, RATE)
+
+
+def rows_that_are_not_drawn_say_nothing(kind):
+    query, rng, drawn = request(kind), np.random.default_rng(0), np.arange(N) % 3 == 0
+    X, y = rng.normal(size=(N, D)), rng.uniform(-1, 1, size=N)
+    others = np.where(drawn[:, None], X, 0.5), np.where(drawn, y, 0.0)
+    found = [query.evaluate_under(DenseRows(*data), drawn) for data in ((X, y), others)]
+    np.testing.assert_array_equal(*found, err_msg="rows that were not drawn count")
+    assert np.any(found[0] != query.evaluate_under(DenseRows(X, y), ~drawn))
 
 
 def drawn_rows_move_within_their_ball():
@@ -136,6 +155,10 @@ def realised(honest, self, rows, perturbation):
     return centre + (honest(self, rows, perturbation) - centre) * (RATE * N / size)
 
 
+def of_everybody(honest, self, rows, drawn, rate):
+    return honest(self, rows, np.ones_like(drawn), rate)
+
+
 def other_relation(honest, sampled, *rest):
     other = {Adjacency.REPLACE_ONE: Adjacency.ZERO_OUT, Adjacency.ZERO_OUT: Adjacency.REPLACE_ONE}
     return honest(tuple(replace(s, adjacency=other[s.adjacency]) for s in sampled), *rest)
@@ -160,6 +183,7 @@ BUGS = (
     *(Bug(f"sampled releases priced for the other relation ({adjacency})", {"subsampling.epsilon": other_relation}, partial(a_sampled_release_costs_what_its_definition_says, adjacency), "than the definition demands", nightly=True, needs="dp_accounting") for adjacency in (REPLACE_ONE, ZERO_OUT)),
     Bug("a sample that two steps share", {"SampledGaussian.perturbation": Anew(shared_masks)}, samples_are_drawn_anew, "drawn twice running"),
     Bug("noise by the size of the sample that was drawn", {"SampledGaussian.randomize": noise_of_the_realised_size}, the_noise_is_that_of_the_event_whoever_is_drawn, "noise"),
+    *(Bug(f"a sample of all rows ({kind})", {f"{owner}.of_drawn": of_everybody}, partial(rows_that_are_not_drawn_say_nothing, kind), "not drawn count") for kind, owner in (("gradient", "GradientQuery"), ("difference", "GradientDifferenceQuery"), ("sites", "SiteRequest"))),
     Bug("a mean over the size of the sample that was drawn", {"SampledGradientQuery.evaluate_under": realised}, drawn_rows_move_within_their_ball, "times the bound"),
     Bug("a rate forgotten in the sensitivity", {"SampledGradientQuery.sensitivity": lambda _, self, a: self.full.sensitivity(a)}, drawn_rows_move_within_their_ball, "times the bound"),
     Bug("noise for the half of the bound on a row", {"SampledGradientQuery.sensitivity": times(0.5)}, the_noise_is_the_multiple_of_the_bound_on_a_row, "another noise"),

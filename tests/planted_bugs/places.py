@@ -56,6 +56,7 @@ _BY_MODULE = {
     "skdp.privacy.queries.row_means": "RowMeansQuery",
     "skdp.privacy.queries.sampled_gradient": "SampledGradientQuery",
     "skdp.privacy.queries.selection": "SelectionQuery",
+    "skdp.privacy.queries.site_gradients": "SiteRequest",
     "skdp.privacy.queries.stream_terms": "StreamTerm StreamTermQuery stream_terms",
     "skdp.privacy.queries.vertex": "VertexQuery",
     "skdp.privacy.randomness": "SystemNoise SecretNoise randomness",
