@@ -13,7 +13,7 @@ from skdp import BudgetExceededError
 from skdp.privacy import Adjacency, gdp
 from skdp.privacy.accounting import subsampling
 from skdp.privacy.accounting.calculus import SubsampledGaussianDP
-from skdp.privacy.accounting.events import SampledGaussianEvent
+from skdp.privacy.accounting.events import SampledGaussianEvent, Site
 from skdp.privacy.accounting.ledger import Ledger, Spend
 from skdp.privacy.mechanisms.sampled_gaussian import SampledGaussian
 from skdp.privacy.queries.gradient import GradientQuery
@@ -129,6 +129,18 @@ def levels_are_paid_one_by_one():
         ledger.charge(low)
 
 
+def sites_have_no_more_than_was_reserved():
+    """Of whichever level they are paid, at each site."""
+    ledger = Ledger(2.0, 1e-5, calculus=SubsampledGaussianDP(1.0, ((80.0, 4), (50.0, 2))))
+    facts = {"sensitivity": 2.0, "noise_scale": 50.0, "sampling_rate": 1.0}
+    facts |= {"query": "q", "adjacency": Adjacency.REPLACE_ONE}
+    events = tuple(SampledGaussianEvent(**facts, part=Site(name)) for name in "ab")
+    for _ in range(2):
+        ledger.charge(events)
+    with pytest.raises(BudgetExceededError):
+        ledger.charge(events)
+
+
 def a_planned_schedule_leaves_room():
     """What is planned is within the budget, whatever else is spent."""
     epsilon, delta, room = 1.0, 1e-5, 0.5
@@ -188,6 +200,7 @@ BUGS = (
     Bug("a rate forgotten in the sensitivity", {"SampledGradientQuery.sensitivity": lambda _, self, a: self.full.sensitivity(a)}, drawn_rows_move_within_their_ball, "times the bound"),
     Bug("noise for the half of the bound on a row", {"SampledGradientQuery.sensitivity": times(0.5)}, the_noise_is_the_multiple_of_the_bound_on_a_row, "another noise"),
     Bug("levels of noise that are counted together", {"SubsampledGaussianDP.reserved": levels_together}, levels_are_paid_one_by_one, "DID NOT RAISE", needs="dp_accounting"),
+    Bug("levels of noise that sites may exceed", {"SiteAccounts.charge": lambda honest, self, events, room, left: honest(self, events, room, left + 2)}, sites_have_no_more_than_was_reserved, "DID NOT RAISE"),
     Bug("a schedule that is priced by its last step", {"subsampling.noise_unit": priced_by_the_largest}, a_planned_schedule_leaves_room, "over the budget", needs="dp_accounting"),
     Bug("what answers left unused of a reserve given back", {"Ledger.receipt": lambda honest, self, *, whole=False: honest(self)}, an_epoch_that_ends_early_gives_nothing_back, "given back"),
 )  # fmt: skip
