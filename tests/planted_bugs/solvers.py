@@ -82,7 +82,7 @@ def answers_are_minimisers_for_the_noise_that_was_charged():
     problem = Problem(HuberisedHinge(), 4, 2, RowBounds(1.0))
     rows = DenseRows(np.eye(4)[:, :2], np.array([0.0, 1.0, 1.0, 0.0]))
     noise, spend, out = seeded(4), Spend(0.25), []
-    for _ in range(200):
+    for _ in range(100):
         ledger = Ledger(10.0, 1e-5, calculus=PerturbedGaussianDP())
         answer = oracle_for(problem, rows, noise, ledger).perturbed_minimum(spend=spend)
         query = PerturbedMinimumQuery.planned(problem, None, 0.0, Adjacency.REPLACE_ONE, spend)
