@@ -27,12 +27,11 @@ from budget_tasks import (
 from planted_bugs.bug import REPLACE_ONE, ZERO_OUT, Anew, Bug, Value, gives, sets
 from planted_bugs.noise import seeded
 from recomputed_spend import recomputed
-from skdp.report.parallel import Parts
 from sklearn.base import BaseEstimator
 from tasks_for_solvers import TASKS
 
 from skdp import BudgetExceededError, PrivacySpent
-from skdp.estimators import repeats
+from skdp.estimators.partial_fit import charge_repeats
 from skdp.privacy import Adjacency, gdp
 from skdp.privacy.accounting.calculus import GaussianDP, ZeroConcentratedDP
 from skdp.privacy.accounting.events import (
@@ -49,7 +48,8 @@ from skdp.problem.bounds import RowBounds, TargetBounds
 from skdp.problem.column_bounds import ColumnBounds
 from skdp.problem.constraints import L1Ball
 from skdp.problem.losses import Logistic, Softmax, Squared
-from skdp.report import ceiling, composition
+from skdp.report import composition, open_budgets
+from skdp.report.composition import ParallelComposition
 from skdp.report.filters import Amount, SumsFilter
 from skdp.report.receipts import Receipt
 from skdp.solvers import Spider
@@ -198,9 +198,9 @@ def a_fit_and_its_stream_are_two_runs():
 def children_begin_runs_of_their_own():
     """As after a fork: the process has another number than the one where the run began."""
     with budget() as opened:
-        found, process = model(2).partial_fit(X[:60], Y[:60]), ceiling.os.getpid()
+        found, process = model(2).partial_fit(X[:60], Y[:60]), open_budgets.os.getpid()
         with pytest.MonkeyPatch.context() as patch:
-            patch.setattr(ceiling.os, "getpid", lambda: process + 1)
+            patch.setattr(open_budgets.os, "getpid", lambda: process + 1)
             found.partial_fit(X[60:], Y[60:])
         assert isclose(charged(opened), 1.0), "a child goes on with the run of its parent"
 
@@ -210,8 +210,8 @@ def children_begin_runs_of_their_own():
 
 def _fit_as_far_away(content, answers):
     """As a worker does that has started anew: it knows nothing but what it is handed."""
-    ceiling._open.clear()
-    ceiling._opened_above = list
+    open_budgets._open.clear()
+    open_budgets._opened_by_parents = list
     answers.put(fit_a_clone(pickle.loads(content)))
 
 
@@ -305,7 +305,7 @@ def copies_of_streams_are_runs_of_their_own():
 def copies_stay_under_their_budget():
     with budget():
         copied = copy.copy(model(2))
-        assert vars(copied).get(ceiling.TOKENS), "a copy has no token"
+        assert vars(copied).get(open_budgets.TOKENS), "a copy has no token"
 
 
 def event(mu, part, kind=GaussianEvent):
@@ -330,14 +330,14 @@ class Stub:
 
 def parts_of_two_kinds_are_not_folded():
     """A Gaussian part that costs more epsilon need not cost more in every respect."""
-    parts = Parts()
+    parts = ParallelComposition()
     for kind in (ExponentialEvent, GaussianEvent) * 2 + (GaussianEvent,) * 20:
         parts.add(5, Stub(1.0 + 0.1 * (kind is GaussianEvent), event(0.2, None, kind)))
     assert {type(e) for e in parts.events()} == {ExponentialEvent, GaussianEvent}
 
 
 def the_spend_of_parts_is_that_of_the_costliest():
-    parts = Parts()
+    parts = ParallelComposition()
     for k, epsilon in enumerate([1.0, 3.0, *[2.0] * 60]):
         parts.add(5, Stub(epsilon, event(epsilon / 10, None)))
         worst = 3.0 if k else 1.0
@@ -401,6 +401,11 @@ def looks_before(honest, self, event):
         self._limit = limit
 
 
+def total_of_last_site(accounts, *args):
+    *_, last = accounts._accounts.values()
+    return last.total(True, last.price, 0)
+
+
 def costs(factor):
     return {
         "GaussianMechanism.calibrated": lambda honest, cls, s, spend: honest(
@@ -431,13 +436,10 @@ def settles_when_done(honest, self, ledger):
 
 def reserves_late():
 
-    charge = repeats.charge_repeats
-
-    def late(honest, self, session, rows):
+    def late(honest, model, session, rows):
         before = session.calls.times(session.calls.digest(rows))
-        found = honest(self, session, rows)
-        charge(self, session.claim, before + 1)
-        return found
+        honest(model, session, rows)
+        charge_repeats(model, session.claim, before + 1)
 
     return late
 
@@ -445,7 +447,7 @@ def reserves_late():
 def parents_run(honest, estimator, *, goes_on=False):
     charge = honest(estimator, goes_on=goes_on)
     if goes_on:
-        charge.key = vars(estimator).get(ceiling.RUN, charge.key)
+        charge.key = vars(estimator).get(open_budgets.RUN, charge.key)
     return charge
 
 
@@ -472,7 +474,7 @@ BUGS = (
     Bug("a release that costs less than what was allowed", costs(0.9), GRADIENT, "the spend"),
     Bug("a total of weights at half its price", {"Oracle.total_weight": lambda honest, self, *, spend: honest(self, spend=Spend(spend.amount / 2))}, partial(PAYS, "total_weight"), "times the spend"),
     Bug("a filter that looks at the total before the charge", {"Ledger._record": looks_before}, a_ledger_stays_within_its_limit, "more than the limit"),
-    Bug("only the last site on the account", {"SiteAccounts.charge": sets("total", lambda self, *args: list(self.totals().values())[-1])}, the_fullest_site_counts),
+    Bug("only the last site on the account", {"SiteAccounts.charge": sets("total", total_of_last_site)}, the_fullest_site_counts),
     Bug("an adaptive solver that stops, with the sum so far as its price", {"Spider._gradient": stops_early}, spider_spends_all, "the sum so far"),
     # Several fits of one model.
     Bug("a ledger that is left behind", {"Progress.follow": gives(None)}, fits_add_up),
@@ -486,28 +488,28 @@ BUGS = (
     Bug("calls that are not noted", {"SeenCalls.note": gives(None)}, epochs_are_charged),
     Bug("digests of few rows", {"call_digests._FEWEST_ROWS": Value(2)}, few_rows_are_passed_over),
     Bug("repetitions that count as fits where they share noise", {"Receipt.between": lambda honest, self, steps, adjacency=None: self.times(steps) if adjacency is None else honest(self, steps, adjacency)}, rows_of_one_block_count_as_a_group),
-    Bug("reservations of epochs after reading", {"base.charge_repeats": gives(None), "PrivateLinearModel._feed": Anew(reserves_late)}, no_epoch_is_read_without_room),
+    Bug("reservations of epochs after reading", {"partial_fit.charge_repeats": gives(None), "partial_fit._feed": Anew(reserves_late)}, no_epoch_is_read_without_room),
     Bug("repetitions that no budget hears of", {"Progress.repeated": lambda _, self, claim, repeats: claim}, no_epoch_is_read_without_room),
-    Bug("a stream that goes on with the run of its fit", {"base.declared_disjoint": gives(True)}, a_fit_and_its_stream_are_two_runs),
-    Bug("a child that goes on with the run of its parent", {"fitting.charge_for": parents_run}, children_begin_runs_of_their_own),
-    Bug("a failed fit off the receipt", {"Parts.settle": settles_when_done}, a_failed_fit_is_settled_at_what_it_spent),
+    Bug("a stream that goes on with the run of its fit", {"partial_fit.declared_disjoint": gives(True)}, a_fit_and_its_stream_are_two_runs),
+    Bug("a child that goes on with the run of its parent", {"partial_fit.reservation_for": parents_run}, children_begin_runs_of_their_own),
+    Bug("a failed fit off the receipt", {"ParallelComposition.settle": settles_when_done}, a_failed_fit_is_settled_at_what_it_spent),
     # Several models.
-    Bug("fits of clones in workers that are lost", {"CarriesBudgets.__sklearn_clone__": lambda _, self: CLONE(self)}, clones_in_workers_are_charged, "not charged", needs=FORKS),
-    Bug("fits of pickles in workers that are lost", {"CarriesBudgets.__getstate__": lambda _, self: BaseEstimator.__getstate__(self)}, clones_in_workers_are_charged, "not charged", needs=FORKS),
-    Bug("copies that leave their budget", {"carrying.tokens_of": gives(())}, copies_stay_under_their_budget),
-    Bug("a reservation after reading", {"Charge.reserve": lambda honest, self, most, *, begins: honest(self, most, begins=True) if begins else None}, budgets_are_reserved_before_rows_are_read, "a row source was"),
+    Bug("fits of clones in workers that are lost", {"BudgetedEstimator.__sklearn_clone__": lambda _, self: CLONE(self)}, clones_in_workers_are_charged, "not charged", needs=FORKS),
+    Bug("fits of pickles in workers that are lost", {"BudgetedEstimator.__getstate__": lambda _, self: BaseEstimator.__getstate__(self)}, clones_in_workers_are_charged, "not charged", needs=FORKS),
+    Bug("copies that leave their budget", {"open_budgets.tokens_of": gives(())}, copies_stay_under_their_budget),
+    Bug("a reservation after reading", {"Reservation.reserve": lambda honest, self, most, *, begins: honest(self, most, begins=True) if begins else None}, budgets_are_reserved_before_rows_are_read, "a row source was"),
     Bug("a settlement below what was spent", {"GaussianFilter.price": lambda honest, self, receipt: Amount(0.9 * honest(self, receipt).main)}, a_budget_says_what_its_fits_add_up_to, "another sum"),
-    Bug("a failed fit that is never settled", {"AccountBook.settle": gives(None)}, a_failed_fit_is_settled_at_what_it_spent, "on the book"),
-    Bug("a failed fit that is forgotten", {"AccountBook.settle": forgets_the_run}, a_failed_fit_is_settled_at_what_it_spent, "on the book"),
-    Bug("parallel composition of fits on the same rows", {"account_book._total": largest_of_book, "GaussianFilter.holds": gives(True)}, two_halves_are_a_whole, "10 halves"),
+    Bug("a failed fit that is never settled", {"BudgetStore.settle": gives(None)}, a_failed_fit_is_settled_at_what_it_spent, "on the book"),
+    Bug("a failed fit that is forgotten", {"BudgetStore.settle": forgets_the_run}, a_failed_fit_is_settled_at_what_it_spent, "on the book"),
+    Bug("parallel composition of fits on the same rows", {"budget_store._total": largest_of_book, "GaussianFilter.holds": gives(True)}, two_halves_are_a_whole, "10 halves"),
     Bug("a budget that looks at each fit alone", {"GaussianFilter.holds": lambda honest, self, total: honest(self, Amount(min(total.main, MU**2 / 2), total.delta))}, two_halves_are_a_whole, "halves"),
     Bug("parallel composition of receipts", {"composition._gaussian": largest_receipt}, receipts_compose_in_sequence),
-    Bug("a rule that changes on the way", {"AccountBook._rule": gives(None)}, a_rule_stays_as_the_first_fit_has_settled_it, "on the way"),
+    Bug("a rule that changes on the way", {"BudgetStore._rule": gives(None)}, a_rule_stays_as_the_first_fit_has_settled_it, "on the way"),
     Bug("sums settled by what was released", {"SumsFilter.settled": lambda _, self, reserved, r: self.price(r)}, sums_settle_by_what_was_reserved),
-    Bug("streams that share a run with their copies", {"CarriesBudgets.__getstate__": lambda _, self: dict(BaseEstimator.__getstate__(self))}, copies_of_streams_are_runs_of_their_own, "shares a run"),
+    Bug("streams that share a run with their copies", {"BudgetedEstimator.__getstate__": lambda _, self: dict(BaseEstimator.__getstate__(self))}, copies_of_streams_are_runs_of_their_own, "shares a run"),
     # Receipts in parts.
-    Bug("parts of two kinds that are folded", {"parallel._gaussian": gives(True)}, parts_of_two_kinds_are_not_folded),
-    Bug("folded receipts that keep the cheaper part", {"parallel._folded": lambda honest, first, second: honest(first, type(second)(second.part, second.events, PrivacySpent(-1.0, 0.0)))}, the_spend_of_parts_is_that_of_the_costliest),
-    Bug("a spend of parts that is that of the latest", {"Parts.spent": lambda _, self: self._receipts[-1].spent}, the_spend_of_parts_is_that_of_the_costliest, "cheaper than said"),
+    Bug("parts of two kinds that are folded", {"composition._is_gaussian": gives(True)}, parts_of_two_kinds_are_not_folded),
+    Bug("folded receipts that keep the cheaper part", {"composition._folded": lambda honest, first, second: honest(first, type(second)(second.part, second.events, PrivacySpent(-1.0, 0.0)))}, the_spend_of_parts_is_that_of_the_costliest),
+    Bug("a spend of parts that is that of the latest", {"ParallelComposition.spent": lambda _, self: self._receipts[-1].spent}, the_spend_of_parts_is_that_of_the_costliest, "cheaper than said"),
     Bug("slices that forget overlaps", {"Receipt.slices": lambda _, self: [(e,) for e in self.events]}, overlaps_of_parts_are_counted),
 )  # fmt: skip

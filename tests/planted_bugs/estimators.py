@@ -11,11 +11,11 @@ import scipy.sparse as sp
 from examples_of_estimators import BINARY, REAL, N, X, linear, logistic
 from object_graphs import numbers_within, planted_in
 from planted_bugs.bug import Bug, sets
-from skdp.estimators.warm_start import EarlierModel
 from sklearn.base import BaseEstimator
 
 from skdp import DPLogisticRegression
 from skdp.estimators.announcements import Announcements
+from skdp.estimators.progress import EarlierModel
 from skdp.privacy.oracle import PrivateOracle
 from skdp.testing import check_seed_stays_behind, record_fit, replay_fit
 
@@ -221,18 +221,18 @@ def quoting(honest, check, *args, **options):
 BUGS = (
     Bug("a seed in the pickle of a model", {"PrivateLinearModel.__getstate__": lambda _, self: BaseEstimator.__getstate__(self)}, seeds_stay_behind, "keeps its seed"),
     Bug("a seed in the pickle of a model under another name", {"PrivateLinearModel.__getstate__": lambda honest, self: honest(self) | {"_seed": self.random_state}}, seeds_stay_behind, "somewhere in the pickle"),
-    Bug("class weights from the labels themselves", SEES | {"fitting.with_class_prior": prior_of_labels}, models_follow_from_answers, "another content"),
+    Bug("class weights from the labels themselves", SEES | {"base.with_class_prior": prior_of_labels}, models_follow_from_answers, "another content"),
     Bug("an offset from the labels themselves", SEES | {"PrivateLinearClassifier._publish": sets("intercept_", lambda self, *args: self.intercept_ + SEEN[-1].mean())}, models_follow_from_answers, "intercept_"),
-    Bug("a start that looks at the targets", SEES | {"FittedInParts._stated": start_of_labels}, models_follow_from_answers),
+    Bug("a start that looks at the targets", SEES | {"PrivateLinearModel._stated": start_of_labels}, models_follow_from_answers),
     Bug("units forgotten in a warm start", {"EarlierModel.start": lambda _, self, problem: problem.from_user_coordinates(self.coef, self.intercept)}, warm_starts_predict_what_the_published_model_does),
     Bug("a warm start that takes any features", {"EarlierModel.of": any_features}, warm_starts_refuse_other_features),
     Bug("coordinates of other bounds", {"Released.coordinates": lambda _, self, bounds: self.row_map}, other_bounds_are_preconditioned_anew, nightly=True),
-    Bug("a warm start that hands the old model out again", {"FittedInParts._fit_part": handed_out_again}, warm_starts_spend_anew),
+    Bug("a warm start that hands the old model out again", {"PrivateLinearModel._fit_part": handed_out_again}, warm_starts_spend_anew),
     Bug("a progress report that tells of the rows", {"PrivateLinearModel._open": remembers, "Announcements._say": tells_of_rows}, progress_reports_tell_public_facts),
     Bug("a report that nobody asked for", {"Announcements.begin": lambda _, self, *, callbacks: self._say("begins")}, nothing_is_said_unasked),
     Bug("a listener that hears too late", {"Ledger.charge": lambda _, self, event: self._record(event)}, listeners_hear_before_rows_are_read),
-    Bug("coefficients that come back in another shape", {"SparseCoefficients.densify": in_another_shape}, sparse_coefficients_predict_the_same),
-    Bug("a model that keeps the mean of the rows", {"FittedInParts._fit_part": keeps_the_mean}, models_hold_nothing_of_the_rows),
+    Bug("coefficients that come back in another shape", {"PrivateLinearModel.densify": in_another_shape}, sparse_coefficients_predict_the_same),
+    Bug("a model that keeps the mean of the rows", {"PrivateLinearModel._fit_part": keeps_the_mean}, models_hold_nothing_of_the_rows),
     Bug("sparse rows that are written out", {"mapped.sparse_lengths": lambda _, block, row_map: np.linalg.norm(row_map.apply(block.rows()), axis=1)}, sparse_rows_are_never_written_out, "written out"),
     Bug("errors that quote entries", {"reading._without_entries": lambda _, message, name: message}, errors_quote_no_entry, "quoted"),
 )  # fmt: skip

@@ -2,7 +2,6 @@
 
 import os
 import pickle
-import sys
 from dataclasses import replace
 from functools import partial
 from math import inf, sqrt
@@ -133,13 +132,12 @@ def public_randomness_tells_nothing_of_the_noise():
 
 
 def ties_are_decided_one_by_one(size=4000, rate=0.3):
-    """Where the first 16 bits of all rows are those of the rate, the others draw afresh."""
-    leading = int(rate * 2**16)
-    rest, honest = rate * 2**16 - leading, os.urandom
+    """Where the first 8 bits of all rows are those of the rate, the others draw afresh."""
+    leading = int(rate * 2**8)
+    rest, honest = rate * 2**8 - leading, os.urandom
 
     def tied(n):
-        first = leading.to_bytes(2, sys.byteorder) * size
-        return first if n == len(first) else honest(n)
+        return bytes([leading]) * size if n == size else honest(n)
 
     os.urandom = tied
     try:

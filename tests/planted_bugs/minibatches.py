@@ -1,26 +1,31 @@
 """Bugs in sampled queries and their accounting."""
 
+from dataclasses import replace
 from functools import partial
 
 import numpy as np
+import pytest
 from definition_of_a_sampled_release import check_one_release
 from planted_bugs.bug import REPLACE_ONE, ZERO_OUT, Anew, Bug, times
 from planted_bugs.noise import seeded
-from skdp.privacy.queries.sampled_difference import SampledDifferenceQuery
-from skdp.report.parallel import Parts
 
-from skdp.privacy import Adjacency
+from skdp import BudgetExceededError
+from skdp.privacy import Adjacency, gdp
 from skdp.privacy.accounting import subsampling
 from skdp.privacy.accounting.calculus import SubsampledGaussianDP
-from skdp.privacy.accounting.events import SampledGaussianEvent
+from skdp.privacy.accounting.events import SampledGaussianEvent, Site
 from skdp.privacy.accounting.ledger import Ledger, Spend
 from skdp.privacy.mechanisms.sampled_gaussian import SampledGaussian
 from skdp.privacy.queries.gradient import GradientQuery
 from skdp.privacy.queries.gradient_difference import GradientDifferenceQuery
+from skdp.privacy.queries.sampled_gradient import SampledGradientQuery
+from skdp.privacy.queries.site_gradients import SiteRequest
 from skdp.privacy.rows.dense_rows import DenseRows
 from skdp.problem import Problem
 from skdp.problem.bounds import RowBounds
 from skdp.problem.losses import Squared
+from skdp.problem.sites import Sites
+from skdp.report.composition import ParallelComposition
 from skdp.testing import check_noise
 
 __all__ = ["BUGS"]
@@ -32,11 +37,31 @@ def mechanism():
     return SampledGaussian(N, RATE, 2.0, 3.0, Adjacency.REPLACE_ONE)
 
 
+def request(kind="difference"):
+    """What is asked about all rows, and its estimate from a sample."""
+    problem, w = Problem(Squared(), N, D, RowBounds(2.0)), np.array([1e-3, 0.0, 0.0])
+    gradient = GradientQuery(problem, w)
+    if kind == "gradient":
+        return SampledGradientQuery(gradient, RATE)
+    if kind == "difference":
+        return SampledGradientQuery(GradientDifferenceQuery(gradient, np.zeros(D)), RATE)
+    sites = Sites(("a", "b"), np.array([5, N - 5]), None)
+    full = SiteRequest(problem, sites, np.arange(2), np.tile(w, (2, 1)), None)
+    return SampledGradientQuery(full, RATE)
+
+
+def rows_that_are_not_drawn_say_nothing(kind):
+    query, rng, drawn = request(kind), np.random.default_rng(0), np.arange(N) % 3 == 0
+    X, y = rng.normal(size=(N, D)), rng.uniform(-1, 1, size=N)
+    others = np.where(drawn[:, None], X, 0.5), np.where(drawn, y, 0.0)
+    found = [query.evaluate_under(DenseRows(*data), drawn) for data in ((X, y), others)]
+    np.testing.assert_array_equal(*found, err_msg="rows that were not drawn count")
+    assert np.any(found[0] != query.evaluate_under(DenseRows(X, y), ~drawn))
+
+
 def drawn_rows_move_within_their_ball():
     """A row that is drawn moves the answer within its ball, whoever else is drawn."""
-    problem = Problem(Squared(), N, D, RowBounds(2.0))
-    gradient = GradientQuery(problem, np.array([1e-3, 0.0, 0.0]))
-    query = SampledDifferenceQuery(GradientDifferenceQuery(gradient, np.zeros(D)), RATE)
+    query = request()
     half = np.sqrt(0.5) * 2
     X, y = np.tile([half, half, 0.0], (N, 1)), np.zeros(N)
     X[0, 1] = -half
@@ -54,15 +79,12 @@ def drawn_rows_move_within_their_ball():
 
 
 def the_noise_is_the_multiple_of_the_bound_on_a_row():
-    problem = Problem(Squared(), N, D, RowBounds(2.0))
-    gradient = GradientQuery(problem, np.array([1e-3, 0.0, 0.0]))
-    query = SampledDifferenceQuery(GradientDifferenceQuery(gradient, np.zeros(D)), RATE)
+    query, z = request(), 1.7
     for adjacency in Adjacency:
-        spend = Spend(subsampling.unsampled_price(1.7, adjacency))
-        mechanism = query.mechanism(adjacency, spend)
-        row = query.difference.radius / (RATE * N)
-        assert abs(mechanism.noise_scale / (1.7 * row) - 1) < 1e-4, "another noise"
-        assert mechanism.event("x").noise_multiplier >= 1.7
+        mechanism = query.mechanism(adjacency, Spend((adjacency.of_sum(1.0) / z) ** 2))
+        row = query.full.radius / (RATE * N)
+        assert abs(mechanism.noise_scale / (z * row) - 1) < 1e-4, "another noise"
+        assert mechanism.event("x").noise_multiplier >= z
 
 
 def samples_are_drawn_anew():
@@ -89,12 +111,44 @@ def a_sampled_release_costs_what_its_definition_says(adjacency):
 
 def an_epoch_that_ends_early_gives_nothing_back():
     """How much of a reserve was used is decided by answers, so receipts hold all of it."""
-    ledger = Ledger(1.0, 1e-5, calculus=SubsampledGaussianDP(1.0, 40.0, 9))
+    ledger = Ledger(1.0, 1e-5, calculus=SubsampledGaussianDP(1.0, ((40.0, 9),)))
     facts = {"sampling_rate": 1.0, "adjacency": Adjacency.REPLACE_ONE}
     ledger.charge(SampledGaussianEvent(query="q", sensitivity=1.0, noise_scale=40.0, **facts))
-    parts = Parts()
+    parts = ParallelComposition()
     parts.add(N, ledger)
     assert sum(event.count for event in parts.events()) == 9, "given back"
+
+
+def levels_are_paid_one_by_one():
+    """Of each level of noise no more is accepted than was reserved of it."""
+    ledger = Ledger(2.0, 1e-5, calculus=SubsampledGaussianDP(0.1, ((8.0, 2), (5.0, 2))))
+    low = SampledGaussian(N, 0.1, 2.0, 5.0, Adjacency.REPLACE_ONE).event("x")
+    for _ in range(2):
+        ledger.charge(low)
+    with pytest.raises(BudgetExceededError):
+        ledger.charge(low)
+
+
+def sites_have_no_more_than_was_reserved():
+    """Of whichever level they are paid, at each site."""
+    ledger = Ledger(2.0, 1e-5, calculus=SubsampledGaussianDP(1.0, ((80.0, 4), (50.0, 2))))
+    facts = {"sensitivity": 2.0, "noise_scale": 50.0, "sampling_rate": 1.0}
+    facts |= {"query": "q", "adjacency": Adjacency.REPLACE_ONE}
+    events = tuple(SampledGaussianEvent(**facts, part=Site(name)) for name in "ab")
+    for _ in range(2):
+        ledger.charge(events)
+    with pytest.raises(BudgetExceededError):
+        ledger.charge(events)
+
+
+def a_planned_schedule_leaves_room():
+    """What is planned is within the budget, whatever else is spent."""
+    epsilon, delta, room = 1.0, 1e-5, 0.5
+    shares, adjacency = [1.0, 4.0] * 5, Adjacency.REPLACE_ONE
+    block = SubsampledGaussianDP.planned(0.2, shares, room, epsilon, delta, adjacency)
+    rest = room * gdp.mu(epsilon, delta) ** 2
+    found = subsampling.epsilon(block.sampled, rest, delta)
+    assert found <= epsilon + 1e-9, "over the budget"
 
 
 def shared_masks():
@@ -113,9 +167,22 @@ def realised(honest, self, rows, perturbation):
     return centre + (honest(self, rows, perturbation) - centre) * (RATE * N / size)
 
 
-def other_relation(honest, rate, z, count, adjacency, total, delta):
-    other = next(a for a in Adjacency if a is not adjacency)
-    return honest(rate, z, count, other, total, delta)
+def of_everybody(honest, self, rows, drawn, rate):
+    return honest(self, rows, np.ones_like(drawn), rate)
+
+
+def other_relation(honest, sampled, *rest):
+    other = {Adjacency.REPLACE_ONE: Adjacency.ZERO_OUT, Adjacency.ZERO_OUT: Adjacency.REPLACE_ONE}
+    return honest(tuple(replace(s, adjacency=other[s.adjacency]) for s in sampled), *rest)
+
+
+def levels_together(honest, self, event):
+    return min(self.reserves)[0], sum(count for _, count in self.reserves)
+
+
+def priced_by_the_largest(honest, rate, shape, *budget):
+    """As if every release had the noise of the step with most of it."""
+    return honest(rate, ((max(z for z, _ in shape), sum(n for _, n in shape)),), *budget)
 
 
 def noise_of_the_realised_size(honest, self, value, noise):
@@ -128,8 +195,12 @@ BUGS = (
     *(Bug(f"sampled releases priced for the other relation ({adjacency})", {"subsampling.epsilon": other_relation}, partial(a_sampled_release_costs_what_its_definition_says, adjacency), "than the definition demands", nightly=True, needs="dp_accounting") for adjacency in (REPLACE_ONE, ZERO_OUT)),
     Bug("a sample that two steps share", {"SampledGaussian.perturbation": Anew(shared_masks)}, samples_are_drawn_anew, "drawn twice running"),
     Bug("noise by the size of the sample that was drawn", {"SampledGaussian.randomize": noise_of_the_realised_size}, the_noise_is_that_of_the_event_whoever_is_drawn, "noise"),
-    Bug("a mean over the size of the sample that was drawn", {"SampledDifferenceQuery.evaluate_under": realised}, drawn_rows_move_within_their_ball, "times the bound"),
-    Bug("a rate forgotten in the sensitivity", {"SampledDifferenceQuery.sensitivity": lambda _, self, a: self.difference.sensitivity(a)}, drawn_rows_move_within_their_ball, "times the bound"),
-    Bug("noise for the half of the bound on a row", {"SampledDifferenceQuery.sensitivity": times(0.5)}, the_noise_is_the_multiple_of_the_bound_on_a_row, "another noise"),
+    *(Bug(f"a sample of all rows ({kind})", {f"{owner}.of_drawn": of_everybody}, partial(rows_that_are_not_drawn_say_nothing, kind), "not drawn count") for kind, owner in (("gradient", "GradientQuery"), ("difference", "GradientDifferenceQuery"), ("sites", "SiteRequest"))),
+    Bug("a mean over the size of the sample that was drawn", {"SampledGradientQuery.evaluate_under": realised}, drawn_rows_move_within_their_ball, "times the bound"),
+    Bug("a rate forgotten in the sensitivity", {"SampledGradientQuery.sensitivity": lambda _, self, a: self.full.sensitivity(a)}, drawn_rows_move_within_their_ball, "times the bound"),
+    Bug("noise for the half of the bound on a row", {"SampledGradientQuery.sensitivity": times(0.5)}, the_noise_is_the_multiple_of_the_bound_on_a_row, "another noise"),
+    Bug("levels of noise that are counted together", {"SubsampledGaussianDP.reserved": levels_together}, levels_are_paid_one_by_one, "DID NOT RAISE", needs="dp_accounting"),
+    Bug("levels of noise that sites may exceed", {"SiteAccounts.charge": lambda honest, self, events, room, left: honest(self, events, room, left + 2)}, sites_have_no_more_than_was_reserved, "DID NOT RAISE"),
+    Bug("a schedule that is priced by its last step", {"subsampling.noise_unit": priced_by_the_largest}, a_planned_schedule_leaves_room, "over the budget", needs="dp_accounting"),
     Bug("what answers left unused of a reserve given back", {"Ledger.receipt": lambda honest, self, *, whole=False: honest(self)}, an_epoch_that_ends_early_gives_nothing_back, "given back"),
 )  # fmt: skip

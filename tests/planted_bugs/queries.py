@@ -12,7 +12,6 @@ import scipy.sparse as sp
 from examples_of_gradient_differences import Bent
 from examples_of_queries import EXAMPLES
 from planted_bugs.bug import REPLACE_ONE, TOO_FAR, ZERO_OUT, Bug, Value, after, gives, sets, times
-from skdp.privacy.queries.slope import SlopeQuery
 
 from skdp.privacy import Adjacency
 from skdp.privacy.accounting.ledger import Spend
@@ -23,6 +22,7 @@ from skdp.privacy.queries.gradient import GradientNormQuery, GradientQuery
 from skdp.privacy.queries.gradient_difference import GradientDifferenceQuery
 from skdp.privacy.queries.gradient_sizes import GradientAndShareQuery, GradientSizesQuery
 from skdp.privacy.queries.histogram import HistogramQuery
+from skdp.privacy.queries.intercept_gradient import InterceptGradientQuery
 from skdp.privacy.queries.moments import MomentsQuery
 from skdp.privacy.queries.normal_equations import NormalEquationsQuery
 from skdp.privacy.queries.row_means import RowMeansQuery
@@ -259,7 +259,7 @@ def clipped_vertices():
 
 def slopes():
     problem = Problem(Logistic(), N, D, RowBounds(1.0))
-    return SlopeQuery(problem, np.zeros(D), 0.1), ALONG, ZEROS, ALONG, ONES
+    return InterceptGradientQuery(problem, np.zeros(D), 0.1), ALONG, ZEROS, ALONG, ONES
 
 
 def stream_terms(query=StreamTermQuery, weights=None, before=True):
@@ -559,8 +559,8 @@ BUGS = (
     Bug("a scale that is forgotten in norms", {"mapped.sparse_lengths": lambda honest, block, m: honest(block, replace(m, scale=np.full(D, 1e-3)))}, within(stretched), TOO_FAR),
     Bug("negative features that stay in one-sided rows", {"row_blocks._without_negatives": lambda _, X: X}, within(one_sided_means), TOO_FAR),
     Bug("scores that depend on the size of other rows", {"Block.scores_along": centred_scores}, margins_do_not_depend_on_other_rows),
-    Bug("columns that were clipped to an earlier bound", {"Walk.combine_within": lambda honest, self, r, bound: honest(self, r, bound if self._clipped is None else self._clipped[0])}, kept_columns_are_those_of_the_bounded_rows),
-    Bug("kept columns of rows that are not bounded", {"Walk.scores": lambda honest, self, X, factor, w, shrunk: honest(self, X, None, w, shrunk)}, kept_columns_are_those_of_the_bounded_rows),
+    Bug("columns that were clipped to an earlier bound", {"ScoreCache.combine_within": lambda honest, self, r, bound: honest(self, r, bound if self._clipped is None else self._clipped[0])}, kept_columns_are_those_of_the_bounded_rows),
+    Bug("kept columns of rows that are not bounded", {"ScoreCache.scores": lambda honest, self, X, factor, w, shrunk: honest(self, X, None, w, shrunk)}, kept_columns_are_those_of_the_bounded_rows),
     Bug("column values that are not clipped", {"column_moments.np.clip": lambda _, values, *args, **options: values}, crafted(ColumnMomentsQuery), TOO_FAR),
     Bug("entries that are not clipped for vertices", {"Block.combine_within": lambda honest, self, r, bound: honest(self, r, np.inf)}, within(clipped_vertices), TOO_FAR),
     Bug("entries that are not clipped for selections", {"Block.combine_within": lambda honest, self, r, bound: honest(self, r, np.inf)}, crafted(SelectionQuery), TOO_FAR),

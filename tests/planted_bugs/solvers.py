@@ -82,7 +82,7 @@ def answers_are_minimisers_for_the_noise_that_was_charged():
     problem = Problem(HuberisedHinge(), 4, 2, RowBounds(1.0))
     rows = DenseRows(np.eye(4)[:, :2], np.array([0.0, 1.0, 1.0, 0.0]))
     noise, spend, out = seeded(4), Spend(0.25), []
-    for _ in range(200):
+    for _ in range(100):
         ledger = Ledger(10.0, 1e-5, calculus=PerturbedGaussianDP())
         answer = oracle_for(problem, rows, noise, ledger).perturbed_minimum(spend=spend)
         query = PerturbedMinimumQuery.planned(problem, None, 0.0, Adjacency.REPLACE_ONE, spend)
@@ -156,7 +156,7 @@ def frank_wolfe_pays_for_every_choice_and_learns_an_index():
     solver = FrankWolfe(steps=7, noise="gumbel")
     solution = solver.solve(problem, oracle.for_problem(problem), rng)
     names = [name for name, *_ in transcript.entries]
-    assert names == ["slope", "vertex"] * solution.n_iter
+    assert names == ["intercept_gradient", "vertex"] * solution.n_iter
     assert all(
         a.shape == (1,) and a.dtype.kind == "i"
         for n, _, _, a in transcript.entries
@@ -294,7 +294,7 @@ BUGS = (
     Bug("scores that are published with a choice", {"GumbelMechanism.randomize": with_score}, frank_wolfe_pays_for_every_choice_and_learns_an_index, "published"),
     # Optima.
     Bug("a penalty by another number than that of rows", {"svm.ElasticNet": lambda _, alpha, ratio: ElasticNet(2 * alpha, ratio)}, svm_minimises_its_objective),
-    Bug("a penalty that is not divided by the bound on weights", {"FittedInParts._stated": lambda _, self, n, bounds, *, sparse, weighted: replace(self._problem(n, bounds), sparse=sparse)}, weighted_ridge_is_that_of_scikit_learn),
+    Bug("a penalty that is not divided by the bound on weights", {"PrivateLinearModel._stated": lambda _, self, n, bounds, *, sparse, weighted: replace(self._problem(n, bounds), sparse=sparse)}, weighted_ridge_is_that_of_scikit_learn),
     Bug("weights that a query forgets", {"GradientQuery.weighted": lambda _, self, block, r: r}, weighted_ridge_is_that_of_scikit_learn),
     Bug("class weights that are undone by the clip", {"GradientQuery.of_block": weakened}, clipping_does_not_undo_class_weights),
     Bug("numerical accidents of rows that are told", {"PrivateOracle._release": told_accidents}, no_accident_of_a_row_is_told, "was told"),

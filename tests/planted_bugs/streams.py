@@ -13,11 +13,11 @@ import pytest
 from planted_bugs.bug import REPLACE_ONE, ZERO_OUT, Anew, Bug, Value, after, gives, sets
 from planted_bugs.mechanisms import less_gumbel
 from planted_bugs.noise import Prepared, seeded
-from skdp.report.parallel import Parts
 
 from skdp import DPLinearRegression, DPLogisticRegression, PrivacySpent, save_checkpoint
-from skdp.estimators import Stream, checkpoints, progress
+from skdp.estimators import checkpoints, progress
 from skdp.estimators.base import PrivateLinearModel
+from skdp.estimators.partial_fit import Stream
 from skdp.privacy import Adjacency
 from skdp.privacy.accounting.calculus import ZeroConcentratedDP
 from skdp.privacy.accounting.events import PrefixSumEvent
@@ -31,6 +31,7 @@ from skdp.problem import Problem
 from skdp.problem.bounds import RowBounds
 from skdp.problem.constraints import L1Ball
 from skdp.problem.losses import Logistic
+from skdp.report.composition import ParallelComposition
 from skdp.solvers import FTRL, GD, Blocks
 from skdp.testing import check_parts, record_partial_fit, replay_partial_fit
 
@@ -334,9 +335,9 @@ BUGS = (
     Bug("a restart that goes through the same rows again", {"Stream._open_part": OPENED, "Stream.feed": FEED}, ONCE),
     Bug("parts of a stream that share a ledger", {"Ledger.anew": emptied}, ONCE, "a ledger pays for two parts"),
     Bug("parts of a stream that are not charged", {"Ledger.charge": lambda honest, self, event: None if event.length < 20 else honest(self, event), "FTRL.plan": lambda honest, self, problem, mu: StreamPlan(19, 0.3)}, ONCE, "a part is not paid for"),
-    Bug("a restarted stream that forgets what it spent", {"BlockSession._close_block": lambda honest, self, model, block: (setattr(model._progress, "parts", Parts()), honest(self, model, block))[1]}, parts_cover_each_row_once),
-    Bug("a spend of a stream that is the sum of its parts", {"Parts.spent": lambda _, self: PrivacySpent(sum(r.spent.epsilon for r in self._receipts), 1e-5)}, parts_cover_each_row_once, "is reported where"),
-    Bug("parts of a stream that overlap", {"Parts.open": lambda honest, self, *args: (setattr(self, "_stop", max(0, self._stop - 1)), honest(self, *args))[1]}, parts_cover_each_row_once, "are in two parts"),
+    Bug("a restarted stream that forgets what it spent", {"BlockSession._close_block": lambda honest, self, model, block: (setattr(model._progress, "parts", ParallelComposition()), honest(self, model, block))[1]}, parts_cover_each_row_once),
+    Bug("a spend of a stream that is the sum of its parts", {"ParallelComposition.spent": lambda _, self: PrivacySpent(sum(r.spent.epsilon for r in self._receipts), 1e-5)}, parts_cover_each_row_once, "is reported where"),
+    Bug("parts of a stream that overlap", {"ParallelComposition.open": lambda honest, self, *args: (setattr(self, "_stop", max(0, self._stop - 1)), honest(self, *args))[1]}, parts_cover_each_row_once, "are in two parts"),
     Bug("a row in two blocks", {"BlockSession._close_block": after(last_row_kept)}, blocks_have_no_row_in_common),
     Bug("a cut that depends on rows", {"BlockSession._close_block": sets("_cut", lambda self, model, block: self._cut + int(np.sum(block.y)) % 7)}, cuts_follow_from_answers),
     # What goes along.

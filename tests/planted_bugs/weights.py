@@ -61,8 +61,8 @@ def a_difference_is_that_of_gradients():
 def parts_of_rows_add_up():
     """A query about all rows, and the sum of two about marked ones."""
     marked = np.arange(N) % 3 == 0
-    parts = [difference().about_centre(rows(), 25, mark) for mark in (marked, ~marked)]
-    centre = difference().about_centre(rows(), 25, np.zeros(N, dtype=bool))
+    nobody = np.zeros(N, dtype=bool)
+    *parts, centre = (difference().of_drawn(rows(), m, 1.0) for m in (marked, ~marked, nobody))
     np.testing.assert_allclose(sum(parts) - centre, difference().evaluate(rows()), atol=1e-12)
 
 
@@ -118,5 +118,5 @@ BUGS = (
     Bug("a public centre that is not counted by rows", {"Problem.n_actual": lambda _, self: self.n_samples}, a_difference_is_that_of_gradients),
     Bug("rows that are taken out of a block without their weights", {"Block.taken": taken_without}, parts_of_rows_add_up),
     Bug("a share that counts rows whatever they weigh", {"GradientAndShareQuery._of_block": unweighted}, rows_of_no_weight_say_nothing_about_shares),
-    Bug("a total of weights that is read off the rows", {"PrivateLinearModel._open": peeks, "FittedInParts._total_weight": as_seen}, weighted_fits_follow_from_answers),
+    Bug("a total of weights that is read off the rows", {"PrivateLinearModel._open": peeks, "PrivateLinearModel._total_weight": as_seen}, weighted_fits_follow_from_answers),
 )  # fmt: skip
