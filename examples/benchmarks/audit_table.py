@@ -50,6 +50,7 @@ from skdp.solvers import (
     DualAveraging,
     FrankWolfe,
     ObjectivePerturbation,
+    PreconditionedGD,
     Screening,
     Solver,
     Spider,
@@ -127,6 +128,7 @@ def solvers(derivative: float) -> dict[str, tuple[Solver, dict[str, Any]]]:
             # Planning its noise anew for each fit would take minutes.
             {**few, "shorter": True, "fits": 0},
         ),
+        "preconditioned_gd": (PreconditionedGD(steps=STEPS, clip=0.25), {}),
         "tracked_gd": (TrackedGD(steps=STEPS, whole=0.1), {}),
     }
 

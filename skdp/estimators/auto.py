@@ -180,7 +180,7 @@ class FitPlan:
         return paid
 
     def _last(self) -> str:
-        """What is paid for after the solver, with its share of what that has."""
+        """Query that is paid for after the solver, with its share of what that has."""
         if self.temperature is None:
             return "nothing"
         return f"the scale of the scores, {self.temperature.share:.0%} of the rest"
@@ -426,7 +426,7 @@ def plan(*args: Any, **facts: Any) -> Plan | FitPlan:
     'like non-private'
     >>> model = skdp.DPLogisticRegression(data_norm=1.0, classes=[0, 1])
     >>> type(skdp.plan(model, 39_000, 107).solver).__name__
-    'GD'
+    'PreconditionedGD'
     """
     if not (args and isinstance(args[0], BaseEstimator)):
         return forecast(*args, **facts)

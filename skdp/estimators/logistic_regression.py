@@ -81,10 +81,11 @@ class DPLogisticRegression(PrivateLinearClassifier):
     solver : str or Solver, default='auto'
         The algorithm: ``'auto'``, or one of ``'accmd'``, ``'adaptive_gd'``, ``'blocks'``,
         ``'dda'``, ``'dual_averaging'``, ``'frank_wolfe'``, ``'ftrl'``, ``'gd'``,
-        ``'objective_perturbation'``, ``'ppm'``, ``'spider'`` and ``'svrg'`` (see
-        :mod:`skdp.solvers`). ``'auto'`` is ``'dual_averaging'`` for preconditioned sparse rows of
-        more than 1000 features, ``'frank_wolfe'`` for an l1 ball or simplex and many features,
-        ``'dda'`` with ``groups``, else ``'gd'``; under ``partial_fit`` it is ``'blocks'``, or if
+        ``'objective_perturbation'``, ``'ppm'``, ``'preconditioned_gd'``, ``'spider'`` and
+        ``'svrg'`` (see :mod:`skdp.solvers`). ``'auto'`` is ``'dual_averaging'`` for preconditioned
+        sparse rows of more than 1000 features, ``'frank_wolfe'`` for an l1 ball or simplex and many
+        features, ``'dda'`` with ``groups``, ``'preconditioned_gd'`` where second moments stand out
+        of their noise, else ``'gd'``; under ``partial_fit`` it is ``'blocks'``, or if
         rows may not be kept ``'ftrl'``, for an l1 ball or simplex ``'frank_wolfe'``.
         ``'objective_perturbation'`` takes two classes, and neither an l1 penalty nor a constraint.
         A configured instance such as ``GD(steps=50)`` sets its hyperparameters.

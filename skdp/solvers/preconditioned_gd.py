@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from dataclasses import dataclass
+from math import ceil
 from numbers import Integral, Real
 from typing import TYPE_CHECKING, Any, ClassVar
 
@@ -22,16 +23,20 @@ if TYPE_CHECKING:
 __all__ = ["PreconditionedGD", "curvature_at_start"]
 
 _HYPERPARAMETERS: dict[str, list[Any]] = {
-    "steps": [Interval(Integral, 1, None, closed="left")],
-    "clip": [Interval(Real, 1e-50, None, closed="both")],
+    "steps": [None, Interval(Integral, 1, None, closed="left")],
+    "clip": [None, Interval(Real, 1e-50, None, closed="both")],
     "momentum": [None, Interval(Real, 0, 1, closed="left")],
     "average": [Interval(Real, 0, 1, closed="both")],
 }
+_STEPS, _CLIP = 24, 0.3
 # Curvature of the clipped loss that steps assume, in units of the second moment of a direction: a
 # loss clipped at .3 bends by at most .21, and heavy-ball steps are stable to 2 (1 + momentum) over
 # that. The first gradient points along the difference of the classes and is the largest, and a full
 # step along it would take scores so far that clipping leaves no row whole.
 _CURVATURE, _FIRST_CURVATURE = 0.07, 0.25
+# Curvature of the unclipped loss over that of the clipped one, a unit of its smoothness, and how
+# many times as many steps huge budgets take.
+_MOST_BEND, _LONGER = 4.8, 50.0
 # Bound on the standard deviation that noise puts on the score of a typical row, before averaging.
 _SCORE_NOISE = 6.0
 # Least curvature at the start, for rare classes, in units of that for balanced ones.
@@ -55,10 +60,11 @@ class PreconditionedGD(Solver):
 
     Parameters
     ----------
-    steps : int, default=24
-        Number of gradients.
-    clip : float, default=0.3
-        Bound on the norm of the derivative of the loss of one row of full norm, as for ``gd``.
+    steps : int, optional
+        Number of gradients; 24 by default, more at budgets beyond mu = 2.
+    clip : float, optional
+        Bound on the derivative of the loss of a row of full norm, that is, on a row's gradient in
+        units of ``row_norm * max_weight``. By default 0.3, more at budgets beyond mu = 2.
     momentum : float, optional
         Heavy-ball coefficient beta, in [0, 1); 0.7 for two classes and 0.75 for more.
     average : float, default=0.5
@@ -73,8 +79,8 @@ class PreconditionedGD(Solver):
 
     descends: ClassVar[bool] = True
 
-    steps: int = 24
-    clip: float = 0.3
+    steps: int | None = None
+    clip: float | None = None
     momentum: float | None = None
     average: float = 0.5
 
@@ -99,28 +105,34 @@ class PreconditionedGD(Solver):
         self.check(problem)
         two = problem.loss.n_scores == 1
         momentum = (0.7 if two else 0.75) if self.momentum is None else self.momentum
-        budget, clip = oracle.budget, min(self.clip, problem.loss.lipschitz)
+        budget = oracle.budget
+        growth = max(1.0, budget.mu / 2)
+        steps = ceil(_STEPS * min(growth, _LONGER)) if self.steps is None else self.steps
+        clip = _CLIP * growth if self.clip is None else self.clip
+        clip = min(clip, problem.loss.lipschitz)
+        # A loss that is clipped less bends more.
+        bend = min(max(1.0, clip / _CLIP), _MOST_BEND * problem.loss.smoothness)
         ridge = _hessian(problem) * (clip / problem.loss.lipschitz)
         scale = problem.row_norm * problem.max_weight
         # Units of the total step size, and its inverse that the noise allows.
         unit = problem.row_norm * scale
         afforded = _SCORE_NOISE * problem.n_samples * budget.mu / (2 * clip)
-        slowest = self.steps * unit / (afforded * (1 - momentum))
+        slowest = steps * unit / (afforded * (1 - momentum))
         # No symmetric matrix exceeds the diagonal of the sums of its rows' sizes.
         slowest = slowest + np.abs(ridge).sum(axis=1)
         curvature = max(_LEAST_CURVATURE, curvature_at_start(problem)) * problem.max_weight
         moments = curvature * _second_moments(problem)
         w = problem.start()
-        pace, tail = np.zeros_like(w), TailMean(self.steps, self.average)
+        pace, tail = np.zeros_like(w), TailMean(steps, self.average)
         oracle = oracle.for_problem(problem.unshortened())
-        for t, spend in enumerate(budget.split(self.steps)):
+        for t, spend in enumerate(budget.split(steps)):
             g = oracle.gradient(w, spend=spend, clip=clip * scale) + ridge @ w
-            of_loss = _CURVATURE if t else _FIRST_CURVATURE
+            of_loss = bend * (_CURVATURE if t else _FIRST_CURVATURE)
             stretch = 1 / (of_loss * moments + slowest)
             pace = momentum * pace - (stretch if two else stretch[:, None]) * g
             w = w + pace
             tail.add(w)
-        return Solution(tail.value(), n_iter=self.steps)
+        return Solution(tail.value(), n_iter=steps)
 
 
 def _second_moments(problem: Problem) -> np.ndarray:
@@ -129,8 +141,8 @@ def _second_moments(problem: Problem) -> np.ndarray:
     if row_map is not None and row_map.moments is not None:
         moments = row_map.moments
     else:
-        # A quarter is the curvature of the unclipped loss: as for rows that all lie along it.
-        moments = np.full(problem.n_features, problem.row_norm**2 / 4)
+        # As if all rows lay along each of them.
+        moments = np.full(problem.n_features, problem.row_norm**2)
     return np.append(moments, constant**2) if constant else moments
 
 

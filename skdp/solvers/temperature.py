@@ -123,5 +123,5 @@ def _slopes_of_penalty(problem: Problem, w: np.ndarray) -> np.ndarray:
 
 
 def _root(increasing: np.ndarray) -> float:
-    """Where the answers cross zero, by interpolation in log a; an end of the scales if nowhere."""
+    """Scale at which answers cross zero, by interpolation in log a, or the nearer end."""
     return float(np.exp(np.interp(0.0, increasing, np.log(_SCALES))))

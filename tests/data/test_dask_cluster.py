@@ -89,9 +89,10 @@ def test_rows_are_never_gathered(client, gathered, persisted):
         X, y = client.persist([X, y])
     model = classifier().fit(X, y)
     facts, *answers = gathered
-    # Sizes and names of partitions, counts of classes, a vector like the model for each step.
+    # Sizes and names of partitions, counts of classes, a vector like the model for each step,
+    # residuals at a few scales of the scores.
     assert facts < 200 * X.npartitions
-    assert len(answers) == 1 + 12
+    assert len(answers) == 1 + 12 + 1
     assert max(answers) < 8 * (D + 1) + 400 < 8 * CHUNK
     score = model.score(X, y)
     assert max(gathered[14:]) < 8 * CHUNK
@@ -188,7 +189,7 @@ def test_a_fit_survives_the_loss_of_a_worker(processes, monkeypatch, persisted):
         X, y = processes.persist([X, y])
     asked = killing(monkeypatch, processes, at=5)
     model = classifier().fit(X, y)
-    assert len(asked) == 1 + 12
+    assert len(asked) == 1 + 12 + 1
     same(model, in_memory())
 
 

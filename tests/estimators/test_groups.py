@@ -138,7 +138,7 @@ def test_a_curator_may_whiten_count_and_search_for_bounds():
     )
     model.fit(X, y, groups=groups)
     asked = {event.query for event in model.privacy_ledger_ if event.part is None}
-    assert asked == {"histogram", "second_moments"}
+    assert asked == {"histogram", "second_moments", "score_scale"}
     assert model.privacy_spent_.epsilon == pytest.approx(20.0, rel=1e-6)
 
 

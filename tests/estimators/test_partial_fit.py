@@ -22,6 +22,7 @@ from examples_of_streams import (
 from skdp.privacy.accounting.events import Part
 from skdp.solvers import SOLVERS, Blocks, Solution, Solver
 from skdp.solvers.streaming import StreamingSolver
+from skdp.solvers.temperature import Temperature
 from skdp.testing import check_parts
 
 pytestmark = pytest.mark.filterwarnings("ignore::skdp.SeededNoiseWarning")
@@ -178,7 +179,8 @@ class Still(Solver):
 @pytest.mark.parametrize("precondition", [None, "full", "auto"])
 @pytest.mark.parametrize("fit_intercept", [True, False])
 @both
-def test_a_batch_starts_at_the_model_before_it(make, precondition, fit_intercept):
+def test_a_batch_starts_at_the_model_before_it(make, precondition, fit_intercept, monkeypatch):
+    monkeypatch.setattr(Temperature, "apply", lambda self, problem, oracle, w: w)
     model = make(solver="gd", epsilon=5.0, fit_intercept=fit_intercept, precondition=precondition)
     feed(model, stop=320)
     before = state(model)

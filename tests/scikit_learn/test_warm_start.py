@@ -90,7 +90,7 @@ def test_the_start_is_in_the_units_of_the_new_bounds(make):
 
 def test_few_steps_each_time_come_close_to_the_optimum():
     best = LogisticRegression().fit(X, BINARY)
-    options = {"epsilon": 1e6, "solver": GD(steps=5), "precondition": None}
+    options = {"epsilon": 1e6, "solver": GD(steps=5), "precondition": None, "C": 1.0}
 
     def error_of_last(warm_start):
         model = logistic(warm_start=warm_start, **options)
@@ -157,7 +157,9 @@ def test_coordinates_found_earlier_are_looked_at_once_more_only():
 
 def test_balanced_intercepts_do_not_drift_from_fit_to_fit():
     y = (X[:, 0] > 0.8).astype(int)
-    model = logistic(epsilon=1e6, class_weight="balanced", solver=GD(steps=40), warm_start=True)
+    model = logistic(
+        epsilon=1e6, C=1.0, class_weight="balanced", solver=GD(steps=40), warm_start=True
+    )
     intercepts = [model.fit(X, y).intercept_[0] for _ in range(6)]
     offsets = np.diff(intercepts)
     # What is added for balance, (log c_1 - log c_0) / 3, is above 0.5 here.

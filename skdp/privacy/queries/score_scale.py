@@ -112,7 +112,7 @@ class ScoreScaleQuery(GaussianQuery):
         return bounded.sum(self._of_block) / self.problem.n_samples
 
     def public(self) -> tuple[object, ...]:
-        """Where, the scales and the reach."""
+        """Model, scales and reach."""
         return (self.w, self.scales, self.reach)
 
     def _of_block(self, block: BoundedBlock) -> np.ndarray:
