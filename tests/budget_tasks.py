@@ -93,7 +93,7 @@ def fit_a_pickle(content):
 
 def begin_and_wait(estimator, path):
     """Begin a fit that never ends, having told so by a file."""
-    from skdp.privacy.oracle import PrivateOracle
+    from skdp.privacy import PrivateOracle
 
     def wait(self, query, spend):
         with open(path, "w") as file:

@@ -6,9 +6,8 @@ import numpy as np
 import pytest
 from scipy.stats import norm
 
-from skdp.privacy.accounting import subsampling
-from skdp.privacy.accounting.subsampling import SampledReleases
-from skdp.privacy.adjacency import Adjacency
+from skdp.privacy import Adjacency
+from skdp.privacy.accounting import SampledReleases, subsampling
 
 
 def check_one_release(adjacency):

@@ -5,13 +5,11 @@ from math import exp, log
 import numpy as np
 from scipy.special import ndtr
 
-from skdp.privacy.accounting import gdp
-from skdp.privacy.accounting.ledger import Spend
-from skdp.privacy.adjacency import Adjacency
-from skdp.privacy.queries.perturbed_minimum import PerturbedMinimumQuery
-from skdp.privacy.rows.dense_rows import DenseRows
-from skdp.problem.bounds import RowBounds
-from skdp.problem.problem import Problem
+from skdp.privacy import Adjacency
+from skdp.privacy.accounting import Spend, gdp
+from skdp.privacy.queries import PerturbedMinimumQuery
+from skdp.privacy.rows import DenseRows
+from skdp.problem import Problem, RowBounds
 
 CELLS = 1500
 

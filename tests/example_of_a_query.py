@@ -4,7 +4,7 @@ from dataclasses import dataclass
 
 import numpy as np
 
-from skdp.privacy.queries.base import Query
+from skdp.privacy.queries import Query
 from skdp.testing import check_sensitivity
 
 

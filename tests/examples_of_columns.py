@@ -3,9 +3,8 @@
 import numpy as np
 from example_of_a_query import Example
 
-from skdp.privacy.queries.column_counts import ColumnCountsQuery
-from skdp.privacy.queries.column_moments import ColumnMomentsQuery
-from skdp.problem.column_bounds import ColumnBounds
+from skdp.privacy.queries import ColumnCountsQuery, ColumnMomentsQuery
+from skdp.problem import ColumnBounds
 
 N, D = 6, 3
 

@@ -7,11 +7,9 @@ from typing import ClassVar
 import numpy as np
 from example_of_a_query import Example
 
-from skdp.privacy.queries.gradient import GradientQuery
-from skdp.privacy.queries.gradient_difference import GradientDifferenceQuery
-from skdp.problem.bounds import RowBounds, TargetBounds
+from skdp.privacy.queries import GradientDifferenceQuery, GradientQuery
+from skdp.problem import Problem, RowBounds, TargetBounds
 from skdp.problem.losses import Huber, Logistic, Loss, Softmax, Squared
-from skdp.problem.problem import Problem
 
 N, D = 6, 3
 # Far below the curvature's own scale, far above the rounding of derivatives.

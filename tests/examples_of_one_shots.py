@@ -7,12 +7,9 @@ from typing import ClassVar
 import numpy as np
 from example_of_a_query import Example
 
-from skdp.privacy.queries.base import Query
-from skdp.privacy.queries.normal_equations import NormalEquationsQuery
-from skdp.privacy.queries.perturbed_minimum import PerturbedMinimumQuery
-from skdp.problem.bounds import RowBounds, RowMap, TargetBounds
+from skdp.privacy.queries import NormalEquationsQuery, PerturbedMinimumQuery, Query
+from skdp.problem import Problem, RowBounds, RowMap, TargetBounds
 from skdp.problem.losses import HuberisedHinge, Logistic, SquaredHinge
-from skdp.problem.problem import Problem
 from skdp.testing import check_sensitivity
 
 N, D = 6, 3

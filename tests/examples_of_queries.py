@@ -21,14 +21,17 @@ from examples_of_vertices import EXAMPLES as VERTICES
 from examples_of_weights import EXAMPLES as WEIGHTS
 from scipy.special import lambertw
 
-from skdp.privacy.queries.gradient import GradientNormQuery, GradientQuery
-from skdp.privacy.queries.gradient_sizes import GradientAndShareQuery, GradientSizesQuery
-from skdp.privacy.queries.histogram import HistogramQuery
-from skdp.privacy.queries.moments import MomentsQuery
-from skdp.privacy.queries.score_scale import ScoreScaleQuery
-from skdp.problem.bounds import RowBounds, RowMap, TargetBounds
+from skdp.privacy.queries import (
+    GradientAndShareQuery,
+    GradientNormQuery,
+    GradientQuery,
+    GradientSizesQuery,
+    HistogramQuery,
+    MomentsQuery,
+    ScoreScaleQuery,
+)
+from skdp.problem import Problem, RowBounds, RowMap, TargetBounds
 from skdp.problem.losses import Huber, Logistic, Softmax, Squared
-from skdp.problem.problem import Problem
 
 N, D = 6, 3
 REGRESSION = {Squared, Huber}

@@ -3,8 +3,8 @@
 import numpy as np
 from example_of_a_query import Example
 
-from skdp.privacy.queries.row_means import RowMeansQuery
-from skdp.problem.bounds import RowBounds, RowMap
+from skdp.privacy.queries import RowMeansQuery
+from skdp.problem import RowBounds, RowMap
 
 N, D = 6, 3
 

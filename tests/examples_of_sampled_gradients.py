@@ -7,8 +7,7 @@ from example_of_a_query import Example
 from examples_of_gradient_differences import EXAMPLES as DIFFERENCES
 from examples_of_sites import SiteExample, queries
 
-from skdp.privacy.queries.gradient_difference import GradientDifferenceQuery
-from skdp.privacy.queries.sampled_gradient import SampledGradientQuery
+from skdp.privacy.queries import GradientDifferenceQuery, SampledGradientQuery
 from skdp.testing import check_sensitivity
 
 RATE = 0.25

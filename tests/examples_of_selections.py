@@ -6,11 +6,9 @@ Their sensitivity is the range of the scores: how far the difference of two of t
 import numpy as np
 from example_of_a_query import Example
 
-from skdp.privacy.queries.residual_quantile import ResidualQuantileQuery
-from skdp.privacy.queries.selection import SelectionQuery
-from skdp.problem.bounds import RowBounds, RowMap, TargetBounds
+from skdp.privacy.queries import ResidualQuantileQuery, SelectionQuery
+from skdp.problem import Problem, RowBounds, RowMap, TargetBounds
 from skdp.problem.losses import Squared
-from skdp.problem.problem import Problem
 
 N, D = 6, 3
 UNIT = TargetBounds(-1.0, 1.0)

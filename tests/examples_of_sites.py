@@ -5,13 +5,10 @@ from dataclasses import dataclass
 import numpy as np
 from example_of_a_query import Example
 
-from skdp.privacy.adjacency import Adjacency
-from skdp.privacy.mechanisms.site_noise import Trust
-from skdp.privacy.queries.site_gradients import (
-    SiteGradientsQuery,
-    SiteRequest,
-)
-from skdp.problem.sites import Sites
+from skdp.privacy import Adjacency
+from skdp.privacy.mechanisms import Trust
+from skdp.privacy.queries import SiteGradientsQuery, SiteRequest
+from skdp.problem import Sites
 from skdp.testing import check_sensitivity, row_stores
 
 

@@ -3,11 +3,10 @@
 import numpy as np
 from example_of_a_query import Example
 
-from skdp.privacy.queries.stream_terms import StreamScoresQuery, StreamTerm, StreamTermQuery
-from skdp.problem.bounds import RowBounds, TargetBounds
+from skdp.privacy.queries import StreamScoresQuery, StreamTerm, StreamTermQuery
+from skdp.problem import Problem, RowBounds, TargetBounds
 from skdp.problem.constraints import L1Ball, Simplex
 from skdp.problem.losses import Huber, Logistic, OneVsRest, Softmax, Squared
-from skdp.problem.problem import Problem
 
 N, D, NORM = 6, 3, 2.0
 REGRESSION = (Squared, Huber)

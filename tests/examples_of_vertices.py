@@ -3,11 +3,9 @@
 import numpy as np
 from example_of_a_query import Example
 
-from skdp.privacy.queries.intercept_gradient import InterceptGradientQuery
-from skdp.privacy.queries.vertex import VertexQuery
-from skdp.problem.bounds import RowBounds, RowMap, TargetBounds
+from skdp.privacy.queries import InterceptGradientQuery, VertexQuery
+from skdp.problem import Problem, RowBounds, RowMap, TargetBounds
 from skdp.problem.losses import Logistic, Softmax, Squared
-from skdp.problem.problem import Problem
 
 N, D = 6, 3
 UNIT = TargetBounds(-1.0, 1.0)

@@ -3,7 +3,7 @@
 import numpy as np
 from example_of_a_query import Example
 
-from skdp.privacy.queries.total_weight import TotalWeightQuery
+from skdp.privacy.queries import TotalWeightQuery
 
 N, D = 6, 3
 

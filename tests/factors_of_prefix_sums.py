@@ -7,9 +7,8 @@ without looking at the code.
 import numpy as np
 from scipy.special import binom
 
-from skdp.privacy.mechanisms import BLT, Toeplitz, Tree
-from skdp.privacy.mechanisms.blt import decay_rates
-from skdp.privacy.randomness import SecretNoise
+from skdp.privacy import SecretNoise
+from skdp.privacy.mechanisms import BLT, Toeplitz, Tree, decay_rates
 
 KINDS = {
     "blt": BLT,

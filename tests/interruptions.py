@@ -5,7 +5,7 @@ from contextlib import contextmanager
 from pathlib import Path
 
 import skdp
-from skdp.privacy.accounting.ledger import Ledger
+from skdp.privacy.accounting import Ledger
 
 PACKAGE = str(Path(skdp.__file__).parent)
 

@@ -3,9 +3,8 @@
 import numpy as np
 from sklearn.base import ClassifierMixin
 
-from skdp.privacy.accounting.events import GaussianEvent
-from skdp.privacy.accounting.ledger import PrivacySpent
-from skdp.report.open_budgets import BudgetedEstimator
+from skdp.privacy.accounting import GaussianEvent, PrivacySpent
+from skdp.report import BudgetedEstimator
 
 
 class Toy(ClassifierMixin, BudgetedEstimator):

@@ -2,8 +2,7 @@
 
 from math import sqrt
 
-from skdp.privacy.accounting import gdp
-from skdp.privacy.accounting.events import SearchEvent
+from skdp.privacy.accounting import SearchEvent, gdp
 
 
 def recomputed(events, delta):

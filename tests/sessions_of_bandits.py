@@ -5,19 +5,17 @@ from dataclasses import replace
 import numpy as np
 import pytest
 
-from skdp.privacy.accounting.ledger import Ledger
-from skdp.privacy.adjacency import Adjacency
-from skdp.privacy.bandit_sessions.arm_moments import joint_sensitivity
-from skdp.privacy.bandit_sessions.bandit_plans import (
+from skdp.privacy import Adjacency, SecretNoise
+from skdp.privacy.accounting import Ledger
+from skdp.privacy.bandit_sessions import (
+    SESSIONS,
     GradientPlan,
     MomentPlan,
     SelectionPlan,
     StepPlan,
+    joint_sensitivity,
 )
-from skdp.privacy.bandit_sessions.session_factory import SESSIONS
-from skdp.privacy.randomness import SecretNoise
-from skdp.problem.bandit_problem import BanditProblem
-from skdp.problem.contexts import CubeBounds, NormBounds
+from skdp.problem import BanditProblem, CubeBounds, NormBounds
 from skdp.problem.losses import Squared
 
 T, K, D, CLIP = 12, 3, 4, 0.4

@@ -5,11 +5,9 @@ from functools import partial
 
 import numpy as np
 
-from skdp.privacy.adjacency import Adjacency
-from skdp.privacy.randomness import SecretNoise, SeededNoise
-from skdp.privacy.rows.partition import Refusal
-from skdp.privacy.sites.remote_rows import RemoteRows
-from skdp.privacy.sites.site import Site
+from skdp.privacy import Adjacency, SecretNoise, SeededNoise
+from skdp.privacy.rows import Refusal
+from skdp.privacy.sites import RemoteRows, Site
 
 SIZES = {"east": 300, "north": 500, "west": 200}
 D = 3

@@ -5,12 +5,11 @@ from dataclasses import dataclass
 import numpy as np
 from scipy.special import logsumexp
 
-from skdp.privacy.rows.dense_rows import DenseRows
-from skdp.problem.bounds import RowBounds, TargetBounds
+from skdp.privacy.rows import DenseRows
+from skdp.problem import Problem, RowBounds, TargetBounds
 from skdp.problem.constraints import L1Ball
 from skdp.problem.losses import Huber, Logistic, Softmax, Squared
 from skdp.problem.penalties import L2, ElasticNet
-from skdp.problem.problem import Problem
 
 N, D = 300, 4
 

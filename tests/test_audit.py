@@ -11,7 +11,7 @@ import pytest
 
 from skdp import DPLinearRegression, DPLogisticRegression
 from skdp.privacy.accounting import gdp
-from skdp.privacy.mechanisms.gaussian import GaussianMechanism
+from skdp.privacy.mechanisms import GaussianMechanism
 from skdp.solvers import GD
 
 pytestmark = pytest.mark.nightly

@@ -14,7 +14,7 @@ from scipy.stats import beta
 
 from skdp import DPLogisticRegression
 from skdp.privacy.accounting import perturbation
-from skdp.privacy.mechanisms.random_slope import ObjectivePerturbation as Mechanism
+from skdp.privacy.mechanisms import ObjectivePerturbation as Mechanism
 from skdp.solvers import ObjectivePerturbation
 
 pytestmark = pytest.mark.nightly

@@ -14,9 +14,7 @@ import pytest
 
 from skdp.audit import audit
 from skdp.bandit.policies import POLICIES
-from skdp.privacy.mechanisms.gaussian import GaussianMechanism
-from skdp.privacy.mechanisms.prefix_sums import PrefixSumMechanism
-from skdp.privacy.mechanisms.site_noise import SiteNoise
+from skdp.privacy.mechanisms import GaussianMechanism, PrefixSumMechanism, SiteNoise
 from skdp.solvers import SOLVERS
 
 FOLDER = Path(__file__).resolve().parents[1] / "examples" / "benchmarks"

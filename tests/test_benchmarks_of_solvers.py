@@ -8,11 +8,9 @@ from pathlib import Path
 import numpy as np
 import pytest
 
-from skdp.privacy.queries.gradient import GradientQuery
-from skdp.privacy.queries.gradient_difference import GradientDifferenceQuery
-from skdp.privacy.rows.dense_rows import DenseRows
-from skdp.problem.bounds import RowBounds
-from skdp.problem.problem import Problem
+from skdp.privacy.queries import GradientDifferenceQuery, GradientQuery
+from skdp.privacy.rows import DenseRows
+from skdp.problem import Problem, RowBounds
 
 FOLDER = Path(__file__).resolve().parents[1] / "examples" / "benchmarks"
 

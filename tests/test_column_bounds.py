@@ -3,7 +3,7 @@
 import numpy as np
 import pytest
 
-from skdp.problem.column_bounds import ColumnBounds
+from skdp.problem import ColumnBounds
 
 
 @pytest.mark.parametrize(

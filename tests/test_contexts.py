@@ -6,7 +6,7 @@ from hypothesis import given
 from hypothesis import strategies as st
 from hypothesis.extra.numpy import arrays
 
-from skdp.problem.contexts import CubeBounds, NormBounds
+from skdp.problem import CubeBounds, NormBounds
 
 finite = st.floats(allow_nan=False, allow_infinity=False)
 BOUNDS = [NormBounds(2.0, 0.0), NormBounds(2.0, 0.3), CubeBounds(2.0, 0.0), CubeBounds(2.0, 1.0)]

@@ -15,7 +15,7 @@ from sklearn.utils.estimator_checks import (
 
 import skdp
 from skdp import DPLinearRegression, DPLogisticRegression, DPSVMClassifier
-from skdp.estimators.base import PrivateLinearModel
+from skdp.estimators import PrivateLinearModel
 
 # The checks fit on data with labels and bounds that they do not tell, and they set seeds.
 pytestmark = [

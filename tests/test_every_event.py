@@ -12,28 +12,26 @@ import numpy as np
 import pytest
 
 from skdp.exceptions import BudgetExceededError
-from skdp.privacy.accounting import events
-from skdp.privacy.accounting.calculus import (
+from skdp.privacy import Adjacency
+from skdp.privacy.accounting import (
     Calculus,
-    GaussianDP,
-    PerturbedGaussianDP,
-    SubsampledGaussianDP,
-    ZeroConcentratedDP,
-)
-from skdp.privacy.accounting.events import (
     Event,
     ExponentialEvent,
+    GaussianDP,
     GaussianEvent,
+    Ledger,
     NonPrivateEvent,
     ObjectivePerturbationEvent,
+    PerturbedGaussianDP,
     PrefixSumEvent,
     SampledGaussianEvent,
     SearchEvent,
     Site,
     SiteGaussianEvent,
+    SubsampledGaussianDP,
+    ZeroConcentratedDP,
+    events,
 )
-from skdp.privacy.accounting.ledger import Ledger
-from skdp.privacy.adjacency import Adjacency
 
 EXAMPLES = {
     ExponentialEvent: [

@@ -24,13 +24,10 @@ from examples_of_weights import weighted
 from hypothesis import given, settings
 from hypothesis import strategies as st
 
-from skdp.privacy import queries
-from skdp.privacy.accounting.ledger import Spend
-from skdp.privacy.adjacency import Adjacency
-from skdp.privacy.mechanisms.gaussian import GaussianMechanism
-from skdp.privacy.queries.base import Query
-from skdp.privacy.queries.gradient import GradientNormQuery, GradientQuery
-from skdp.privacy.queries.histogram import HistogramQuery
+from skdp.privacy import Adjacency, queries
+from skdp.privacy.accounting import Spend
+from skdp.privacy.mechanisms import GaussianMechanism
+from skdp.privacy.queries import GradientNormQuery, GradientQuery, HistogramQuery, Query
 from skdp.problem.losses import Huber, Logistic, Softmax, Squared
 from skdp.testing import check_sensitivity, row_stores
 

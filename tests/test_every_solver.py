@@ -20,13 +20,10 @@ from sklearn.linear_model import LogisticRegression, Ridge
 from tasks_for_solvers import TASKS, D, N
 
 from skdp import BudgetExceededError, solvers
-from skdp.estimators.auto import choose
-from skdp.privacy.accounting.ledger import Ledger
-from skdp.privacy.adjacency import Adjacency
-from skdp.privacy.oracle import PrivateOracle
-from skdp.privacy.randomness import SeededNoise
-from skdp.privacy.rows.base import BlockStore
-from skdp.privacy.rows.row_blocks import RawBlock
+from skdp.estimators import choose
+from skdp.privacy import Adjacency, PrivateOracle, SeededNoise
+from skdp.privacy.accounting import Ledger
+from skdp.privacy.rows import BlockStore, RawBlock
 from skdp.problem.constraints import Box, L1Ball, L2Ball, Simplex
 from skdp.solvers import (
     GD,

@@ -23,12 +23,10 @@ from twin_oracle import distance
 
 import skdp.preprocessing
 from skdp import BudgetExceededError, PrivacyBudget, PrivacySpent
-from skdp.preprocessing.base import FreeTransformer, PrivateTransformer, Transformer
-from skdp.privacy.accounting import gdp
-from skdp.privacy.accounting.events import GaussianEvent
-from skdp.privacy.oracle import PrivateOracle
-from skdp.privacy.oracle_factory import opened_by
-from skdp.privacy.rows.base import BlockStore
+from skdp.preprocessing import FreeTransformer, PrivateTransformer, Transformer
+from skdp.privacy import PrivateOracle, opened_by
+from skdp.privacy.accounting import GaussianEvent, gdp
+from skdp.privacy.rows import BlockStore
 from skdp.testing import check_seed_stays_behind, record_fit, replay_fit
 
 pytestmark = [

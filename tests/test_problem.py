@@ -6,11 +6,10 @@ from math import hypot, inf, sqrt
 import numpy as np
 import pytest
 
-from skdp.problem.bounds import RowBounds, TargetBounds
+from skdp.problem import Problem, RowBounds, TargetBounds
 from skdp.problem.constraints import Box, L2Ball, Simplex
 from skdp.problem.losses import Huber, Logistic, Softmax, Squared
 from skdp.problem.penalties import L1, L2
-from skdp.problem.problem import Problem
 
 
 def make(loss=None, n_features=3, intercept_value=2.0, **options):

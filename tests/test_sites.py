@@ -1,7 +1,7 @@
 import numpy as np
 import pytest
 
-from skdp.problem.sites import Sites
+from skdp.problem import Sites
 
 
 def test_groups_become_sites_in_sorted_order_of_their_labels():

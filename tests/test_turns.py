@@ -19,8 +19,7 @@ from skdp import (
 )
 from skdp.model_selection import DPGridSearchCV
 from skdp.preprocessing import DPStandardScaler
-from skdp.privacy.lock import run_locked
-from skdp.privacy.oracle import PrivateOracle
+from skdp.privacy import PrivateOracle, run_locked
 
 RNG = np.random.default_rng(0)
 X = RNG.uniform(-1, 1, size=(200, 2))

@@ -9,9 +9,8 @@ from math import sqrt
 
 import numpy as np
 
-from skdp.privacy.oracle import Oracle, PrivateOracle
-from skdp.privacy.oracle_factory import opened_by
-from skdp.privacy.rows.dense_rows import DenseRows
+from skdp.privacy import Oracle, PrivateOracle, opened_by
+from skdp.privacy.rows import DenseRows
 
 
 class TwinOracle(Oracle):

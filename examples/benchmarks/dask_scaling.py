@@ -27,7 +27,7 @@ import psutil
 from distributed import Client, LocalCluster, wait
 
 from skdp import DPLogisticRegression
-from skdp.privacy.oracle import PrivateOracle
+from skdp.privacy import PrivateOracle
 from skdp.solvers import GD
 
 FEATURES, PARTITION = 50, 100_000

@@ -21,8 +21,8 @@ from pathlib import Path
 
 import numpy as np
 
+from skdp.privacy import SystemNoise
 from skdp.privacy.mechanisms import BLT, Toeplitz, Tree
-from skdp.privacy.randomness import SystemNoise
 
 MECHANISMS = {
     "tree": Tree,

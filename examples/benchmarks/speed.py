@@ -31,15 +31,12 @@ from sklearn.linear_model import LogisticRegression
 from threadpoolctl import threadpool_info
 
 from skdp import DPLogisticRegression
+from skdp.privacy import SystemNoise
 from skdp.privacy.accounting import gdp
-from skdp.privacy.queries.gradient import GradientQuery
-from skdp.privacy.queries.gradient_difference import GradientDifferenceQuery
-from skdp.privacy.randomness import SystemNoise
-from skdp.privacy.rows.dense_rows import DenseRows
-from skdp.privacy.rows.sparse_rows import SparseRows
-from skdp.problem.bounds import RowBounds
+from skdp.privacy.queries import GradientDifferenceQuery, GradientQuery
+from skdp.privacy.rows import DenseRows, SparseRows
+from skdp.problem import Problem, RowBounds
 from skdp.problem.losses import Logistic, Softmax
-from skdp.problem.problem import Problem
 
 # Those of many gradients, the baseline first.
 SOLVED = ("gd", "accmd", "adaptive_gd", "ppm", "spider", "svrg")

@@ -1,6 +1,38 @@
 """Audits: how much epsilon a program really has, at least, compared with what it claims."""
 
 from .auditing import audit, audit_query
+from .epsilon_bounds import (
+    Counts,
+    Guesses,
+    best_threshold,
+    count,
+    epsilon_of_guesses,
+    p_value,
+    upper_limit,
+)
+from .likelihoods import GaussianAnswer, SumsAnswer, VertexAnswer, rows_of_noise
+from .programs import FitProgram, released_numbers
+from .query_answers import covariance_of
+from .recording import DivergedError
 from .result import AuditResult
 
-__all__ = ["AuditResult", "audit", "audit_query"]
+__all__ = [
+    "AuditResult",
+    "Counts",
+    "DivergedError",
+    "FitProgram",
+    "GaussianAnswer",
+    "Guesses",
+    "SumsAnswer",
+    "VertexAnswer",
+    "audit",
+    "audit_query",
+    "best_threshold",
+    "count",
+    "covariance_of",
+    "epsilon_of_guesses",
+    "p_value",
+    "released_numbers",
+    "rows_of_noise",
+    "upper_limit",
+]

@@ -241,19 +241,19 @@ class SumsAnswer(Answer):
     def coordinates(self, which: int) -> np.ndarray:
         """The sums in coordinates in which noise is standard and independent."""
         exact = self.sides[which]
-        B = _rows_of_noise(self.mechanism)[: len(exact)]
+        B = rows_of_noise(self.mechanism)[: len(exact)]
         root = np.linalg.cholesky(B @ B.T) * self.noise_scale
         return np.ravel(np.linalg.solve(root, exact.reshape(len(exact), -1)))
 
     def _weights(self, difference: np.ndarray) -> np.ndarray:
-        B = _rows_of_noise(self.mechanism)[: len(difference)]
+        B = rows_of_noise(self.mechanism)[: len(difference)]
         flat = difference.reshape(len(difference), -1)
         solved = np.linalg.solve(B @ B.T, flat) / self.noise_scale**2
         return solved.reshape(difference.shape)
 
 
 @lru_cache(maxsize=8)
-def _rows_of_noise(mechanism: PrefixSumMechanism) -> np.ndarray:
+def rows_of_noise(mechanism: PrefixSumMechanism) -> np.ndarray:
     """B, one row a step, found by giving unit vectors in place of normals."""
     taken = 0
 

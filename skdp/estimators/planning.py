@@ -15,7 +15,7 @@ from ..validation import check_delta, shown
 __all__ = ["Plan", "forecast", "require"]
 
 # Share of what there is to learn that noise takes away, up to which each regime reaches.
-_REGIMES = {"like non-private": 0.05, "some loss": 0.25, "large loss": 0.8, "hopeless": 1.0}
+REGIMES = {"like non-private": 0.05, "some loss": 0.25, "large loss": 0.8, "hopeless": 1.0}
 _BEST = "like non-private"
 # Share of mu^2 that a bound costs which the fit has to find by itself.
 _BOUND_SHARE = 0.04
@@ -97,7 +97,7 @@ class Plan:
 
         For an expected loss of up to 5 %, 25 %, 80 %, and more.
         """
-        return next(name for name, limit in _REGIMES.items() if self.expected_loss <= limit)
+        return next(name for name, limit in REGIMES.items() if self.expected_loss <= limit)
 
     @property
     def dominated_by(self) -> str:
@@ -204,13 +204,13 @@ class Plan:
 
     @property
     def _better(self) -> str:
-        names = list(_REGIMES)
+        names = list(REGIMES)
         return names[max(0, names.index(self.regime) - 1)]
 
     @property
     def _limit(self) -> float:
         """Relative noise at which the next better regime begins."""
-        return -log(1 - _REGIMES[self._better])
+        return -log(1 - REGIMES[self._better])
 
     def _mu(self, epsilon: float, delta: float) -> float:
         return gdp.mu(epsilon, delta) * sqrt(1 - _BOUND_SHARE * self.unknown_bounds)

@@ -1,8 +1,20 @@
 """Transformers for the steps before a private model: free ones, and ones with their own budget."""
 
+from .base import FreeTransformer, PrivateTransformer, Transformer
 from .bounds_scaler import BoundsScaler
+from .column_ranges import Search, private_column_bounds
 from .min_max_scaler import DPMinMaxScaler
 from .row_norm_clipper import RowNormClipper
 from .standard_scaler import DPStandardScaler
 
-__all__ = ["BoundsScaler", "DPMinMaxScaler", "DPStandardScaler", "RowNormClipper"]
+__all__ = [
+    "BoundsScaler",
+    "DPMinMaxScaler",
+    "DPStandardScaler",
+    "FreeTransformer",
+    "PrivateTransformer",
+    "RowNormClipper",
+    "Search",
+    "Transformer",
+    "private_column_bounds",
+]

@@ -3,5 +3,37 @@
 from .accounting import gdp
 from .accounting.ledger import PrivacySpent
 from .adjacency import Adjacency
+from .fine_normal import BITS, refined
+from .lock import run_locked
+from .minimizer import SmoothObjective, minimize
+from .oracle import Oracle, PrivateOracle
+from .oracle_factory import PrivateSession, opened_by
+from .randomness import SecretNoise, SeededNoise, SystemNoise, public_generator, secret_noise
+from .rounding import GRID, gamma, inflated, of_sum, spread
+from .row_scores import RowScore
 
-__all__ = ["Adjacency", "PrivacySpent", "gdp"]
+__all__ = [
+    "BITS",
+    "GRID",
+    "Adjacency",
+    "Oracle",
+    "PrivacySpent",
+    "PrivateOracle",
+    "PrivateSession",
+    "RowScore",
+    "SecretNoise",
+    "SeededNoise",
+    "SmoothObjective",
+    "SystemNoise",
+    "gamma",
+    "gdp",
+    "inflated",
+    "minimize",
+    "of_sum",
+    "opened_by",
+    "public_generator",
+    "refined",
+    "run_locked",
+    "secret_noise",
+    "spread",
+]

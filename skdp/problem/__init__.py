@@ -1,5 +1,20 @@
 """Problem of a fit in public terms: losses, penalties, constraints, bounds; no rows."""
 
+from .bandit_problem import BanditProblem
+from .bounds import RowBounds, RowMap, TargetBounds
+from .column_bounds import ColumnBounds
+from .contexts import CubeBounds, NormBounds
 from .problem import Problem
+from .sites import Sites
 
-__all__ = ["Problem"]
+__all__ = [
+    "BanditProblem",
+    "ColumnBounds",
+    "CubeBounds",
+    "NormBounds",
+    "Problem",
+    "RowBounds",
+    "RowMap",
+    "Sites",
+    "TargetBounds",
+]

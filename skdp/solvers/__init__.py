@@ -8,17 +8,21 @@ from .adaptive_gd import AdaptiveGD
 from .adassp import AdaSSP
 from .base import Solution, Solver
 from .blocks import Blocks, within_a_block
-from .dda import DDA
+from .dda import DDA, DualNodes
+from .descent import Descent, TailMean
 from .dual_averaging import DualAveraging
-from .frank_wolfe import FrankWolfe
+from .frank_wolfe import FrankWolfe, steps_for, ways_of
 from .ftrl import FTRL
 from .gd import GD
 from .objective_perturbation import ObjectivePerturbation
 from .ppm import PPM
 from .preconditioned_gd import PreconditionedGD
-from .screening import Screening
+from .rules import DescentRule
+from .screening import Screening, minimise_model
 from .spider import Spider
+from .streaming import StreamingSolver
 from .svrg import SVRG
+from .temperature import Temperature, plan_temperature
 from .tracked_gd import TrackedGD
 
 __all__ = [
@@ -32,7 +36,10 @@ __all__ = [
     "AdaSSP",
     "AdaptiveGD",
     "Blocks",
+    "Descent",
+    "DescentRule",
     "DualAveraging",
+    "DualNodes",
     "FrankWolfe",
     "ObjectivePerturbation",
     "PreconditionedGD",
@@ -40,8 +47,15 @@ __all__ = [
     "Solution",
     "Solver",
     "Spider",
+    "StreamingSolver",
+    "TailMean",
+    "Temperature",
     "TrackedGD",
     "kind_of",
+    "minimise_model",
+    "plan_temperature",
+    "steps_for",
+    "ways_of",
     "within_a_block",
 ]
 

@@ -13,7 +13,7 @@ from sklearn.utils._param_validation import Interval
 
 from ..federated import TOPOLOGIES, Adjacent, Mixing, Round, Topology, draw_rounds, most_activations
 from ..privacy.accounting.calculus import Calculus, SubsampledGaussianDP
-from ..privacy.sites.masks import exposure, exposure_of_all_pairs
+from ..privacy.mechanisms.site_masks import exposure, exposure_of_all_pairs
 from ..problem.problem import Problem
 from ..problem.sites import Sites
 from ..validation import check_hyperparameters, one_of, shown

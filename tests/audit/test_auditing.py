@@ -22,11 +22,10 @@ from skdp import (
 from skdp.audit import audit, audit_query
 from skdp.bandit.policies import HDBPolicy
 from skdp.privacy.accounting import gdp
-from skdp.privacy.queries.gradient import GradientQuery
-from skdp.privacy.rows.dense_rows import DenseRows
-from skdp.problem.bounds import RowBounds
+from skdp.privacy.queries import GradientQuery
+from skdp.privacy.rows import DenseRows
+from skdp.problem import Problem, RowBounds
 from skdp.problem.losses import Logistic
-from skdp.problem.problem import Problem
 from skdp.solvers import DDA, FTRL, GD, ObjectivePerturbation
 
 X, LABELS = np.tile([1.0, 0.0], (4, 1)), np.array([0, 1, 0, 1])

@@ -8,7 +8,7 @@ import pytest
 from scipy.special import ndtr, ndtri
 from scipy.stats import binom
 
-from skdp.audit.epsilon_bounds import (
+from skdp.audit import (
     Counts,
     Guesses,
     best_threshold,

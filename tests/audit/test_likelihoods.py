@@ -6,19 +6,17 @@ from math import exp
 import numpy as np
 import pytest
 
-from skdp.audit.likelihoods import (
-    GaussianAnswer,
-    SumsAnswer,
-    VertexAnswer,
-    _rows_of_noise,
+from skdp.audit import GaussianAnswer, SumsAnswer, VertexAnswer, covariance_of, rows_of_noise
+from skdp.privacy import SeededNoise
+from skdp.privacy.accounting import Spend
+from skdp.privacy.mechanisms import (
+    PREFIX_SUMS,
+    GaussianMechanism,
+    GumbelMechanism,
+    SiteNoise,
+    Trust,
+    prefix_sums_by,
 )
-from skdp.audit.query_answers import covariance_of
-from skdp.privacy.accounting.ledger import Spend
-from skdp.privacy.mechanisms import PREFIX_SUMS, prefix_sums_by
-from skdp.privacy.mechanisms.gaussian import GaussianMechanism
-from skdp.privacy.mechanisms.gumbel import GumbelMechanism
-from skdp.privacy.mechanisms.site_noise import SiteNoise, Trust
-from skdp.privacy.randomness import SeededNoise
 
 # Six standard errors: one false alarm in 5e8.
 SIGMAS = 6
@@ -85,7 +83,7 @@ def test_of_running_sums(option):
 @pytest.mark.parametrize("option", sorted(PREFIX_SUMS))
 def test_the_rows_of_the_noise_have_its_variances(option):
     mechanism = prefix_sums_by(option, 6)
-    B = _rows_of_noise(mechanism)
+    B = rows_of_noise(mechanism)
     np.testing.assert_allclose((B**2).sum(axis=1), mechanism.variances(np.arange(1, 7)), rtol=1e-9)
 
 

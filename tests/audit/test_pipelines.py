@@ -13,14 +13,12 @@ from sklearn.preprocessing import FunctionTransformer, Normalizer, OneHotEncoder
 
 import skdp
 from skdp import DPLogisticRegression
-from skdp.audit import audit
-from skdp.audit.programs import FitProgram
-from skdp.audit.recording import DivergedError
+from skdp.audit import DivergedError, FitProgram, audit
 from skdp.model_selection import DPGridSearchCV
 from skdp.preprocessing import DPStandardScaler
+from skdp.privacy import RowScore
 from skdp.privacy.accounting import gdp
-from skdp.privacy.mechanisms.gaussian import GaussianMechanism
-from skdp.privacy.row_scores import RowScore
+from skdp.privacy.mechanisms import GaussianMechanism
 from skdp.report import TABLE
 from skdp.solvers import GD
 

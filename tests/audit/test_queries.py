@@ -13,17 +13,17 @@ from examples_of_weights import WeightExample
 from scipy.special import ndtri
 
 from skdp.audit import audit_query
-from skdp.privacy.accounting import gdp
-from skdp.privacy.accounting.calculus import PerturbedGaussianDP
-from skdp.privacy.accounting.ledger import Ledger, Spend
-from skdp.privacy.adjacency import Adjacency
-from skdp.privacy.mechanisms.gaussian import GaussianMechanism
-from skdp.privacy.mechanisms.gumbel import GumbelMechanism
-from skdp.privacy.queries.base import GumbelQuery, PerturbedQuery
-from skdp.privacy.queries.gradient import GradientQuery
-from skdp.privacy.queries.perturbed_minimum import PerturbedMinimumQuery
-from skdp.privacy.queries.selection import SelectionQuery
-from skdp.privacy.rows.dense_rows import DenseRows
+from skdp.privacy import Adjacency
+from skdp.privacy.accounting import Ledger, PerturbedGaussianDP, Spend, gdp
+from skdp.privacy.mechanisms import GaussianMechanism, GumbelMechanism
+from skdp.privacy.queries import (
+    GradientQuery,
+    GumbelQuery,
+    PerturbedMinimumQuery,
+    PerturbedQuery,
+    SelectionQuery,
+)
+from skdp.privacy.rows import DenseRows
 
 EPSILON, DELTA = 1.0, 1e-5
 # Certain enough for hundreds of audits of honest mechanisms.

@@ -10,8 +10,7 @@ from sklearn.pipeline import make_pipeline
 from sklearn.preprocessing import Normalizer
 
 from skdp import DPLogisticRegression
-from skdp.audit import audit
-from skdp.audit.programs import released_numbers
+from skdp.audit import audit, released_numbers
 from skdp.model_selection import DPGridSearchCV, DPRandomizedSearchCV
 from skdp.preprocessing import DPMinMaxScaler, DPStandardScaler
 from skdp.solvers import GD

@@ -5,10 +5,9 @@ import tracemalloc
 import numpy as np
 import pytest
 
-from skdp.privacy.queries.gradient import GradientQuery
-from skdp.problem.bounds import RowBounds
+from skdp.privacy.queries import GradientQuery
+from skdp.problem import Problem, RowBounds
 from skdp.problem.losses import Logistic, Softmax
-from skdp.problem.problem import Problem
 
 
 @pytest.fixture

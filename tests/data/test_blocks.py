@@ -4,8 +4,8 @@ import scipy.sparse as sp
 from hypothesis import given
 from hypothesis import strategies as st
 
-from skdp.privacy.rows.row_blocks import Block, RawBlock, cut
-from skdp.problem.bounds import RowBounds, TargetBounds
+from skdp.privacy.rows import Block, RawBlock, cut
+from skdp.problem import RowBounds, TargetBounds
 
 LAYOUTS = {
     "C": np.ascontiguousarray,

@@ -4,9 +4,7 @@ import numpy as np
 import pytest
 import scipy.sparse as sp
 
-from skdp.privacy.rows.buffer import RowBuffer
-from skdp.privacy.rows.dense_rows import DenseRows
-from skdp.privacy.rows.sparse_rows import SparseRows
+from skdp.privacy.rows import DenseRows, RowBuffer, SparseRows
 
 N, D = 157, 4
 RNG = np.random.default_rng(0)

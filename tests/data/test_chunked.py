@@ -3,9 +3,7 @@ import pytest
 import scipy.sparse as sp
 
 from skdp import DPLogisticRegression
-from skdp.privacy.rows import Chunks
-from skdp.privacy.rows.chunked import ChunkedRows
-from skdp.privacy.rows.dense_rows import DenseRows
+from skdp.privacy.rows import ChunkedRows, Chunks, DenseRows
 from skdp.solvers import GD
 from skdp.testing import exact_fit
 

@@ -5,15 +5,18 @@ from dataclasses import replace
 import numpy as np
 import pytest
 
-from skdp.privacy.adjacency import Adjacency
-from skdp.privacy.queries.gradient import GradientNormQuery, GradientQuery
-from skdp.privacy.queries.gradient_sizes import GradientAndShareQuery, GradientSizesQuery
-from skdp.privacy.queries.moments import MomentsQuery
-from skdp.privacy.queries.residual_quantile import ResidualQuantileQuery
-from skdp.privacy.queries.selection import SelectionQuery
-from skdp.problem.bounds import RowBounds, RowMap, TargetBounds
+from skdp.privacy import Adjacency
+from skdp.privacy.queries import (
+    GradientAndShareQuery,
+    GradientNormQuery,
+    GradientQuery,
+    GradientSizesQuery,
+    MomentsQuery,
+    ResidualQuantileQuery,
+    SelectionQuery,
+)
+from skdp.problem import Problem, RowBounds, RowMap, TargetBounds
 from skdp.problem.losses import Squared
-from skdp.problem.problem import Problem
 from skdp.testing import check_sensitivity, row_stores
 
 N, D, COLUMNS = 6, 4, (3, 1)

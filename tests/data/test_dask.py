@@ -32,15 +32,14 @@ from skdp import (  # noqa: E402
     DPLogisticRegression,
     DPSVMClassifier,
 )
-from skdp.privacy.rows.base import total  # noqa: E402
-from skdp.privacy.rows.dask_rows import DaskRows, is_collection  # noqa: E402
-from skdp.privacy.rows.dense_rows import DenseRows  # noqa: E402
-from skdp.privacy.rows.sparse_rows import SparseRows  # noqa: E402
-from skdp.problem.bounds import (  # noqa: E402
-    RowBounds,
-    RowMap,
-    TargetBounds,
+from skdp.privacy.rows import (  # noqa: E402
+    DaskRows,
+    DenseRows,
+    SparseRows,
+    is_collection,
+    total,
 )
+from skdp.problem import RowBounds, RowMap, TargetBounds  # noqa: E402
 from skdp.problem.constraints import L1Ball  # noqa: E402
 from skdp.solvers import SVRG  # noqa: E402
 from skdp.testing import exact_fit, record_fit, replay_fit  # noqa: E402
@@ -234,7 +233,7 @@ def test_a_walk_keeps_no_scores_or_columns_on_the_workers():
 
 def test_a_task_leaves_the_answers_of_other_tasks_alone():
     parts = [np.ones(2), np.ones(2)]
-    from skdp.privacy.rows.partition import added
+    from skdp.privacy.rows import added
 
     np.testing.assert_array_equal(added([None, *parts, None]), [2.0, 2.0])
     np.testing.assert_array_equal(parts, np.ones((2, 2)))

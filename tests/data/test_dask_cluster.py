@@ -12,7 +12,7 @@ da = pytest.importorskip("dask.array", reason="needs dask: pip install 'skdp[das
 import dask  # noqa: E402
 
 from skdp import DPLinearRegression, DPLogisticRegression  # noqa: E402
-from skdp.privacy.rows.dask_rows import DaskRows, _Tasks  # noqa: E402
+from skdp.privacy.rows import DaskRows, Tasks  # noqa: E402
 from skdp.solvers import GD  # noqa: E402
 
 pytestmark = [
@@ -169,7 +169,7 @@ def doomed(client):
 def killing(monkeypatch, client, at):
     """Kill a worker when the query of this number is asked."""
     asked = []
-    answer = _Tasks.answer
+    answer = Tasks.answer
 
     def answer_and_kill(self, *args):
         asked.append(None)
@@ -177,7 +177,7 @@ def killing(monkeypatch, client, at):
             os.kill(doomed(client)[1], signal.SIGKILL)
         return answer(self, *args)
 
-    monkeypatch.setattr(_Tasks, "answer", answer_and_kill)
+    monkeypatch.setattr(Tasks, "answer", answer_and_kill)
     return asked
 
 

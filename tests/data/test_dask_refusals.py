@@ -13,10 +13,13 @@ pd = pytest.importorskip("pandas", reason="needs pandas")
 from dask_examples import CLASSIFIER, QUICK, D, N, cut, data, labels, of_unknown_length, several  # noqa: E402  # noqa: E402
 
 from skdp import DPLogisticRegression, PrivacyLeakWarning  # noqa: E402
-from skdp.privacy.rows.dask_rows import DaskRows  # noqa: E402
-from skdp.privacy.rows.partition import Refusal, opened  # noqa: E402
-from skdp.privacy.rows.partitions import packed  # noqa: E402
-from skdp.problem.bounds import RowBounds  # noqa: E402
+from skdp.privacy.rows import (  # noqa: E402
+    DaskRows,
+    Refusal,
+    opened,
+    packed,
+)
+from skdp.problem import RowBounds  # noqa: E402
 from skdp.solvers import SOLVERS  # noqa: E402
 
 pytestmark = pytest.mark.filterwarnings("ignore::skdp.SeededNoiseWarning")

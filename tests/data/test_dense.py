@@ -3,9 +3,9 @@ import pytest
 from by_night import by_night
 
 from skdp import DPLogisticRegression
+from skdp.privacy.rows import DenseRows
 from skdp.privacy.rows import dense_rows as dense
-from skdp.privacy.rows.dense_rows import DenseRows
-from skdp.problem.bounds import RowBounds
+from skdp.problem import RowBounds
 from skdp.solvers import GD
 
 ORDERS = [(dtype, order) for dtype in (np.float64, np.float32) for order in "CF"]

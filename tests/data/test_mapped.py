@@ -1,13 +1,11 @@
 import numpy as np
 import pytest
 
-from skdp.privacy.adjacency import Adjacency
-from skdp.privacy.queries.gradient import GradientQuery
-from skdp.privacy.rows.mapped import MappedBlock
-from skdp.privacy.rows.row_blocks import Block, RawBlock
-from skdp.problem.bounds import RowBounds, RowMap, TargetBounds
+from skdp.privacy import Adjacency
+from skdp.privacy.queries import GradientQuery
+from skdp.privacy.rows import Block, MappedBlock, RawBlock
+from skdp.problem import Problem, RowBounds, RowMap, TargetBounds
 from skdp.problem.losses import Logistic, Softmax, Squared
-from skdp.problem.problem import Problem
 from skdp.testing import check_sensitivity, row_stores
 
 D, K = 5, 3

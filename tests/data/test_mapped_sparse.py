@@ -8,15 +8,11 @@ import numpy as np
 import pytest
 import scipy.sparse as sp
 
-from skdp.privacy.adjacency import Adjacency
-from skdp.privacy.queries.gradient import GradientQuery
-from skdp.privacy.rows import mapped
-from skdp.privacy.rows.mapped import MappedBlock, sparse_lengths
-from skdp.privacy.rows.row_blocks import Block, RawBlock
-from skdp.privacy.rows.sparse_rows import SparseRows
-from skdp.problem.bounds import RowBounds, RowMap, TargetBounds
+from skdp.privacy import Adjacency
+from skdp.privacy.queries import GradientQuery
+from skdp.privacy.rows import Block, MappedBlock, RawBlock, SparseRows, mapped, sparse_lengths
+from skdp.problem import Problem, RowBounds, RowMap, TargetBounds
 from skdp.problem.losses import Squared
-from skdp.problem.problem import Problem
 from skdp.testing import check_sensitivity
 
 D = 6

@@ -4,9 +4,7 @@ import numpy as np
 import pytest
 import scipy.sparse as sp
 
-from skdp.privacy.rows.call_digests import SeenCalls
-from skdp.privacy.rows.dense_rows import DenseRows
-from skdp.privacy.rows.sparse_rows import SparseRows
+from skdp.privacy.rows import DenseRows, SeenCalls, SparseRows
 
 RNG = np.random.default_rng(0)
 N, D = 64, 5

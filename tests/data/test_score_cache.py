@@ -4,9 +4,8 @@ import numpy as np
 import pytest
 import scipy.sparse as sp
 
-from skdp.privacy.rows.row_blocks import Block, RawBlock
-from skdp.privacy.rows.score_cache import ScoreCache
-from skdp.problem.bounds import RowBounds, RowMap
+from skdp.privacy.rows import Block, RawBlock, ScoreCache
+from skdp.problem import RowBounds, RowMap
 from skdp.testing import row_stores
 
 N, D = 40, 30

@@ -9,21 +9,17 @@ import numpy as np
 import pytest
 import scipy.sparse as sp
 
-from skdp.privacy.queries.gradient import GradientQuery
-from skdp.privacy.queries.gradient_difference import GradientDifferenceQuery
-from skdp.privacy.queries.sampled_gradient import SampledGradientQuery
-from skdp.privacy.queries.site_gradients import SiteRequest
-from skdp.privacy.randomness import SeededNoise, SystemNoise
-from skdp.privacy.rows import Chunks, base
+from skdp.privacy import SeededNoise, SystemNoise
+from skdp.privacy.queries import (
+    GradientDifferenceQuery,
+    GradientQuery,
+    SampledGradientQuery,
+    SiteRequest,
+)
+from skdp.privacy.rows import ChunkedRows, Chunks, DaskRows, DenseRows, SparseRows, base
 from skdp.privacy.rows import site_rows as sites
-from skdp.privacy.rows.chunked import ChunkedRows
-from skdp.privacy.rows.dask_rows import DaskRows
-from skdp.privacy.rows.dense_rows import DenseRows
-from skdp.privacy.rows.sparse_rows import SparseRows
-from skdp.problem.bounds import RowBounds, RowMap
+from skdp.problem import Problem, RowBounds, RowMap, Sites
 from skdp.problem.losses import Logistic
-from skdp.problem.problem import Problem
-from skdp.problem.sites import Sites
 
 # More rows than a block in memory holds; chunks and partitions are of uneven sizes.
 N = 110_000

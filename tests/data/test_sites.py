@@ -4,13 +4,9 @@ import numpy as np
 import pytest
 import scipy.sparse as sp
 
+from skdp.privacy.rows import DenseRows, RowStore, SparseRows, site_sums
 from skdp.privacy.rows import site_rows as module
-from skdp.privacy.rows.base import RowStore
-from skdp.privacy.rows.dense_rows import DenseRows
-from skdp.privacy.rows.site_rows import site_sums
-from skdp.privacy.rows.sparse_rows import SparseRows
-from skdp.problem.bounds import RowBounds, TargetBounds
-from skdp.problem.sites import Sites
+from skdp.problem import RowBounds, Sites, TargetBounds
 from skdp.testing import row_stores
 
 N, D = 40, 3

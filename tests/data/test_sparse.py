@@ -3,9 +3,8 @@ import pytest
 import scipy.sparse as sp
 
 from skdp import DPLogisticRegression
+from skdp.privacy.rows import DenseRows, SparseRows
 from skdp.privacy.rows import sparse_rows as sparse
-from skdp.privacy.rows.dense_rows import DenseRows
-from skdp.privacy.rows.sparse_rows import SparseRows
 from skdp.solvers import GD
 
 KINDS = [sp.csr_array, sp.csr_matrix]

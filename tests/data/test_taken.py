@@ -4,9 +4,8 @@ import numpy as np
 import pytest
 import scipy.sparse as sp
 
-from skdp.privacy.rows.dense_rows import DenseRows
-from skdp.privacy.rows.sparse_rows import SparseRows
-from skdp.problem.bounds import RowBounds, RowMap, TargetBounds
+from skdp.privacy.rows import DenseRows, SparseRows
+from skdp.problem import RowBounds, RowMap, TargetBounds
 
 N, D = 9, 4
 RNG = np.random.default_rng(0)

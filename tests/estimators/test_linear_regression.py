@@ -7,7 +7,7 @@ from by_night import by_night
 from sklearn.linear_model import Ridge
 
 from skdp import DPLinearRegression
-from skdp.preconditioning.iterative_whitening import IterativeWhitening
+from skdp.preconditioning import IterativeWhitening
 from skdp.problem.constraints import L2Ball
 from skdp.solvers import GD, TrackedGD
 from skdp.testing import record_fit, replay_fit

@@ -19,10 +19,8 @@ from examples_of_streams import (
     target,
 )
 
-from skdp.privacy.accounting.events import Part
-from skdp.solvers import SOLVERS, Blocks, Solution, Solver
-from skdp.solvers.streaming import StreamingSolver
-from skdp.solvers.temperature import Temperature
+from skdp.privacy.accounting import Part
+from skdp.solvers import SOLVERS, Blocks, Solution, Solver, StreamingSolver, Temperature
 from skdp.testing import check_parts
 
 pytestmark = pytest.mark.filterwarnings("ignore::skdp.SeededNoiseWarning")

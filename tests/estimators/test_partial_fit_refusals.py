@@ -27,7 +27,7 @@ from examples_of_streams import (
 from sklearn.base import clone
 
 from skdp import DPLinearRegression, DPLogisticRegression
-from skdp.privacy.accounting.events import Part
+from skdp.privacy.accounting import Part
 from skdp.privacy.rows import Chunks
 from skdp.problem.constraints import L1Ball, Simplex
 from skdp.solvers import Blocks

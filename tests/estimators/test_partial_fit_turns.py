@@ -7,19 +7,17 @@ import threading
 import numpy as np
 import pytest
 
-import skdp.estimators.checkpoints as checkpoints
+from skdp.estimators import checkpoints
 from skdp import (
     DPContextualBandit,
     DPLogisticRegression,
     load_checkpoint,
     save_checkpoint,
 )
-from skdp.privacy.oracle import PrivateOracle
-from skdp.privacy.oracle_factory import opened_by
-from skdp.privacy.queries.stream_terms import StreamTermQuery
-from skdp.privacy.rows.buffer import RowBuffer
-from skdp.privacy.rows.dense_rows import DenseRows
-from skdp.privacy.streams.stream_session import StreamSession
+from skdp.privacy import PrivateOracle, opened_by
+from skdp.privacy.queries import StreamTermQuery
+from skdp.privacy.rows import DenseRows, RowBuffer
+from skdp.privacy.streams import StreamSession
 from skdp.solvers import FTRL, Blocks
 
 N, D = 120, 2

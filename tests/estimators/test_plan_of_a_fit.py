@@ -12,13 +12,10 @@ from examples_of_estimators import MODELS as MADE
 
 import skdp
 from skdp import DPLassoRegressor, DPLinearRegression, DPLogisticRegression
-from skdp.estimators import base
-from skdp.estimators.base import PrivateLinearModel
+from skdp.estimators import PrivateLinearModel, base
 from skdp.preconditioning import IterativeWhitening, Whitening
-from skdp.privacy.accounting import gdp
-from skdp.privacy.accounting.calculus import GaussianDP, ZeroConcentratedDP
-from skdp.privacy.accounting.ledger import Ledger
-from skdp.privacy.oracle_factory import PrivateSession
+from skdp.privacy import PrivateSession
+from skdp.privacy.accounting import GaussianDP, Ledger, ZeroConcentratedDP, gdp
 from skdp.problem.constraints import L1Ball
 from skdp.solvers import FTRL, GD, SOLVERS, Blocks
 

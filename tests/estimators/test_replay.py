@@ -14,7 +14,7 @@ import scipy.sparse as sp
 from skdp import DPLinearRegression, DPLogisticRegression, DPSVMClassifier
 from skdp.estimators import base, regression
 from skdp.privacy.rows import Chunks
-from skdp.problem.bounds import RowBounds, TargetBounds
+from skdp.problem import RowBounds, TargetBounds
 from skdp.problem.constraints import L2Ball
 from skdp.solvers import GD, Solution
 from skdp.testing import record_fit, replay_fit

@@ -17,9 +17,9 @@ from skdp import (
     DPSVMClassifier,
 )
 from skdp.preprocessing import DPStandardScaler
-from skdp.privacy.oracle import PrivateOracle
-from skdp.privacy.streams.stream_session import StreamSession
-from skdp.report.composition import ParallelComposition
+from skdp.privacy import PrivateOracle
+from skdp.privacy.streams import StreamSession
+from skdp.report import ParallelComposition
 from skdp.solvers import FTRL, GD
 
 RNG = np.random.default_rng(0)

@@ -10,8 +10,8 @@ import numpy as np
 import pytest
 
 from skdp import DPLogisticRegression, PrivacyBudget, load_checkpoint, save_checkpoint
-from skdp.privacy.accounting.ledger import Ledger
-from skdp.privacy.oracle import PrivateOracle
+from skdp.privacy import PrivateOracle
+from skdp.privacy.accounting import Ledger
 from skdp.solvers import GD
 
 pytestmark = pytest.mark.skipif(not hasattr(os, "fork"), reason="needs os.fork")

@@ -10,7 +10,7 @@ from sklearn.base import clone
 
 from skdp import DPContextualBandit, DPLinearRegression, DPLogisticRegression, DPSVMClassifier
 from skdp.model_selection import DPGridSearchCV
-from skdp.privacy.accounting.ledger import Ledger
+from skdp.privacy.accounting import Ledger
 from skdp.solvers import GD
 
 resource = pytest.importorskip("resource")

@@ -24,8 +24,8 @@ from skdp.preprocessing import (
     DPStandardScaler,
     RowNormClipper,
 )
-from skdp.privacy.oracle import PrivateOracle
-from skdp.privacy.queries.gradient import GradientQuery
+from skdp.privacy import PrivateOracle
+from skdp.privacy.queries import GradientQuery
 from skdp.problem.losses import Logistic
 from skdp.solvers import GD
 

@@ -11,7 +11,7 @@ from fuzzing.inputs import DIGITS
 from sklearn.exceptions import NotFittedError
 
 from skdp import BudgetExceededError
-from skdp.privacy.accounting.ledger import Ledger
+from skdp.privacy.accounting import Ledger
 
 DOCUMENTED = (ValueError, TypeError, BudgetExceededError, NotFittedError)
 # Kinds of the documented ones that only an accident raises.

@@ -23,15 +23,21 @@ from hypothesis import strategies as st
 import skdp
 from skdp import DPContextualBandit, DPLinearRegression, DPLogisticRegression, PrivacyBudget
 from skdp.audit import audit, audit_query
-from skdp.privacy.accounting import gdp, trials, zcdp
-from skdp.privacy.accounting.calculus import GaussianDP, ZeroConcentratedDP
-from skdp.privacy.accounting.events import ExponentialEvent, GaussianEvent
-from skdp.privacy.accounting.ledger import Ledger, PrivacySpent
-from skdp.privacy.accounting.trials import NumberOfTrials
-from skdp.privacy.adjacency import Adjacency
-from skdp.privacy.rows.dense_rows import DenseRows
-from skdp.report.composition import compose
-from skdp.report.receipts import Receipt
+from skdp.privacy import Adjacency
+from skdp.privacy.accounting import (
+    ExponentialEvent,
+    GaussianDP,
+    GaussianEvent,
+    Ledger,
+    NumberOfTrials,
+    PrivacySpent,
+    ZeroConcentratedDP,
+    gdp,
+    trials,
+    zcdp,
+)
+from skdp.privacy.rows import DenseRows
+from skdp.report import Receipt, compose
 
 _levels = st.one_of(
     st.floats(1e-3, 20), st.floats(0, allow_nan=False), st.sampled_from(NONSENSE), st.just(0.0)

@@ -27,15 +27,13 @@ from skdp import (
     save_checkpoint,
 )
 from skdp.estimators import Stream
-from skdp.privacy.accounting.ledger import Ledger
-from skdp.privacy.adjacency import Adjacency
-from skdp.privacy.randomness import SeededNoise
-from skdp.privacy.rows.dense_rows import DenseRows
-from skdp.problem.bounds import RowBounds, TargetBounds
+from skdp.privacy import Adjacency, SeededNoise
+from skdp.privacy.accounting import Ledger
+from skdp.privacy.rows import DenseRows
+from skdp.problem import Problem, RowBounds, TargetBounds
 from skdp.problem.constraints import Box, L1Ball, L2Ball, Unconstrained
 from skdp.problem.losses import Huber, Logistic, Squared
 from skdp.problem.penalties import L1, L2, NoPenalty
-from skdp.problem.problem import Problem
 from skdp.solvers import FTRL, Blocks, FrankWolfe
 
 _D = 3

@@ -4,7 +4,7 @@ import numpy as np
 import pytest
 
 from skdp.federated import TOPOLOGIES
-from skdp.privacy.sites.masks import exposure, exposure_bound, exposure_of_all_pairs
+from skdp.privacy.mechanisms import exposure, exposure_bound, exposure_of_all_pairs
 
 
 def covariance(n_nodes, edges, ratio, known):

@@ -11,8 +11,7 @@ import pytest
 from scipy.special import xlogy
 
 from skdp.problem import mirror_maps
-from skdp.problem.constraints import Box, L1Ball, L2Ball, LpBall, Simplex, Unconstrained
-from skdp.problem.constraints.base import Constraint
+from skdp.problem.constraints import Box, Constraint, L1Ball, L2Ball, LpBall, Simplex, Unconstrained
 from skdp.problem.mirror_maps import Entropy, Euclidean, MirrorMap, PNorm, choose_mirror_map
 
 

@@ -5,18 +5,20 @@ from math import log, log1p, sqrt
 import numpy as np
 import pytest
 
-from skdp.model_selection.accounts import (
-    ApproximateSearch,
-    ConcentratedSearch,
-    GaussianSearch,
-    account_for,
+from skdp.model_selection import ApproximateSearch, ConcentratedSearch, GaussianSearch, account_for
+from skdp.privacy.accounting import (
+    GaussianDP,
+    NumberOfTrials,
+    PerturbedGaussianDP,
+    SearchEvent,
+    ZeroConcentratedDP,
+    gdp,
+    grouped,
+    renyi,
+    trials,
+    zcdp,
 )
-from skdp.privacy.accounting import gdp, trials, zcdp
-from skdp.privacy.accounting.calculus import GaussianDP, PerturbedGaussianDP, ZeroConcentratedDP
-from skdp.privacy.accounting.divergences import grouped, renyi
-from skdp.privacy.accounting.events import SearchEvent
-from skdp.privacy.accounting.trials import NumberOfTrials
-from skdp.report.receipts import Receipt
+from skdp.report import Receipt
 
 KINDS = [GaussianSearch, ConcentratedSearch, ApproximateSearch]
 TEN = NumberOfTrials(10.0)

@@ -21,8 +21,7 @@ from skdp import DPLassoRegressor, DPLinearRegression, DPLogisticRegression, DPS
 from skdp.exceptions import PrivacyLeakWarning, SeededNoiseWarning
 from skdp.model_selection import DPGridSearchCV, DPRandomizedSearchCV
 from skdp.preprocessing import DPStandardScaler
-from skdp.privacy.accounting import gdp
-from skdp.privacy.accounting.events import GaussianEvent, SearchEvent
+from skdp.privacy.accounting import GaussianEvent, SearchEvent, gdp
 from skdp.solvers import GD, Screening
 
 N = 3000

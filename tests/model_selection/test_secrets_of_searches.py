@@ -13,8 +13,7 @@ from sklearn.pipeline import make_pipeline
 
 from skdp import DPLogisticRegression, PrivacyBudget, privacy_spent
 from skdp.exceptions import BudgetExceededError
-from skdp.model_selection import DPGridSearchCV, DPRandomizedSearchCV
-from skdp.model_selection.trials import silence
+from skdp.model_selection import DPGridSearchCV, DPRandomizedSearchCV, silence
 from skdp.preprocessing import RowNormClipper
 
 N = 2000

@@ -31,27 +31,23 @@ from sklearn.base import BaseEstimator
 from tasks_for_solvers import TASKS
 
 from skdp import BudgetExceededError, PrivacySpent
-from skdp.estimators.partial_fit import charge_repeats
-from skdp.privacy import Adjacency, gdp
-from skdp.privacy.accounting.calculus import GaussianDP, ZeroConcentratedDP
-from skdp.privacy.accounting.events import (
+from skdp.estimators import charge_repeats
+from skdp.privacy import Adjacency, PrivateOracle, gdp
+from skdp.privacy.accounting import (
     ExponentialEvent,
+    GaussianDP,
     GaussianEvent,
+    Ledger,
     Part,
     Site,
     SiteGaussianEvent,
+    Spend,
+    ZeroConcentratedDP,
 )
-from skdp.privacy.accounting.ledger import Ledger, Spend
-from skdp.privacy.oracle import PrivateOracle
-from skdp.problem import Problem
-from skdp.problem.bounds import RowBounds, TargetBounds
-from skdp.problem.column_bounds import ColumnBounds
+from skdp.problem import ColumnBounds, Problem, RowBounds, TargetBounds
 from skdp.problem.constraints import L1Ball
 from skdp.problem.losses import Logistic, Softmax, Squared
-from skdp.report import composition, open_budgets
-from skdp.report.composition import ParallelComposition
-from skdp.report.filters import Amount, SumsFilter
-from skdp.report.receipts import Receipt
+from skdp.report import Amount, ParallelComposition, Receipt, SumsFilter, composition, open_budgets
 from skdp.solvers import Spider
 from skdp.testing import check_pays_before_looking
 

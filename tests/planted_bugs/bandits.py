@@ -24,8 +24,8 @@ from sessions_of_bandits import (
     worst,
 )
 
+from skdp.privacy import SystemNoise
 from skdp.privacy.mechanisms import Toeplitz
-from skdp.privacy.randomness import SystemNoise
 from skdp.testing import check_noise
 
 __all__ = ["BUGS"]

@@ -14,9 +14,8 @@ from planted_bugs.bug import Bug, sets
 from sklearn.base import BaseEstimator
 
 from skdp import DPLogisticRegression
-from skdp.estimators.announcements import Announcements
-from skdp.estimators.progress import EarlierModel
-from skdp.privacy.oracle import PrivateOracle
+from skdp.estimators import Announcements, EarlierModel
+from skdp.privacy import PrivateOracle
 from skdp.testing import check_seed_stays_behind, record_fit, replay_fit
 
 __all__ = ["BUGS"]

@@ -14,25 +14,22 @@ from planted_bugs.bug import REPLACE_ONE, ZERO_OUT, Anew, Bug, Value, gives, tim
 from planted_bugs.noise import Prepared, UnitRows, seeded
 from scipy.stats import chisquare
 
-from skdp.privacy import Adjacency
-from skdp.privacy.accounting.calculus import GaussianDP, ZeroConcentratedDP
-from skdp.privacy.accounting.events import ExponentialEvent
-from skdp.privacy.accounting.ledger import Ledger, Spend
-from skdp.privacy.bandit_sessions.noisy_steps import StepSession
-from skdp.privacy.mechanisms import BLT, Toeplitz, Tree, blt, noise_grid, tree
-from skdp.privacy.mechanisms.gaussian import GaussianMechanism
-from skdp.privacy.mechanisms.gumbel import GumbelMechanism
-from skdp.privacy.oracle import PrivateOracle
-from skdp.privacy.randomness import (
-    SystemNoise,
-    public_generator,
-    secret_noise,
+from skdp.privacy import Adjacency, PrivateOracle, SystemNoise, public_generator, secret_noise
+from skdp.privacy.accounting import ExponentialEvent, GaussianDP, Ledger, Spend, ZeroConcentratedDP
+from skdp.privacy.bandit_sessions import StepSession
+from skdp.privacy.mechanisms import (
+    BLT,
+    GaussianMechanism,
+    GumbelMechanism,
+    Toeplitz,
+    Tree,
+    blt,
+    noise_grid,
+    tree,
 )
-from skdp.privacy.rows.dense_rows import DenseRows
-from skdp.privacy.streams.stream_plan import StreamPlan, StreamRequest
-from skdp.privacy.streams.stream_session import StreamOpening, StreamSession
-from skdp.problem import Problem
-from skdp.problem.bounds import RowBounds, TargetBounds
+from skdp.privacy.rows import DenseRows
+from skdp.privacy.streams import StreamOpening, StreamPlan, StreamRequest, StreamSession
+from skdp.problem import Problem, RowBounds, TargetBounds
 from skdp.problem.constraints import L1Ball
 from skdp.problem.losses import Logistic, Squared
 from skdp.testing import check_fork, check_noise

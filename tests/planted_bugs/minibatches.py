@@ -11,21 +11,25 @@ from planted_bugs.noise import seeded
 
 from skdp import BudgetExceededError
 from skdp.privacy import Adjacency, gdp
-from skdp.privacy.accounting import subsampling
-from skdp.privacy.accounting.calculus import SubsampledGaussianDP
-from skdp.privacy.accounting.events import SampledGaussianEvent, Site
-from skdp.privacy.accounting.ledger import Ledger, Spend
-from skdp.privacy.mechanisms.sampled_gaussian import SampledGaussian
-from skdp.privacy.queries.gradient import GradientQuery
-from skdp.privacy.queries.gradient_difference import GradientDifferenceQuery
-from skdp.privacy.queries.sampled_gradient import SampledGradientQuery
-from skdp.privacy.queries.site_gradients import SiteRequest
-from skdp.privacy.rows.dense_rows import DenseRows
-from skdp.problem import Problem
-from skdp.problem.bounds import RowBounds
+from skdp.privacy.accounting import (
+    Ledger,
+    SampledGaussianEvent,
+    Site,
+    Spend,
+    SubsampledGaussianDP,
+    subsampling,
+)
+from skdp.privacy.mechanisms import SampledGaussian
+from skdp.privacy.queries import (
+    GradientDifferenceQuery,
+    GradientQuery,
+    SampledGradientQuery,
+    SiteRequest,
+)
+from skdp.privacy.rows import DenseRows
+from skdp.problem import Problem, RowBounds, Sites
 from skdp.problem.losses import Squared
-from skdp.problem.sites import Sites
-from skdp.report.composition import ParallelComposition
+from skdp.report import ParallelComposition
 from skdp.testing import check_noise
 
 __all__ = ["BUGS"]

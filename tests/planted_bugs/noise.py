@@ -2,7 +2,7 @@
 
 import numpy as np
 
-from skdp.privacy.randomness import SecretNoise, SeededNoise
+from skdp.privacy import SecretNoise, SeededNoise
 
 __all__ = ["Overheard", "Prepared", "Silence", "UnitRows", "seeded"]
 

@@ -14,27 +14,29 @@ from examples_of_queries import EXAMPLES
 from planted_bugs.bug import REPLACE_ONE, TOO_FAR, ZERO_OUT, Bug, Value, after, gives, sets, times
 
 from skdp.privacy import Adjacency
-from skdp.privacy.accounting.ledger import Spend
+from skdp.privacy.accounting import Spend
 from skdp.privacy.mechanisms import noise_grid
-from skdp.privacy.queries.column_counts import ColumnCountsQuery
-from skdp.privacy.queries.column_moments import ColumnMomentsQuery
-from skdp.privacy.queries.gradient import GradientNormQuery, GradientQuery
-from skdp.privacy.queries.gradient_difference import GradientDifferenceQuery
-from skdp.privacy.queries.gradient_sizes import GradientAndShareQuery, GradientSizesQuery
-from skdp.privacy.queries.histogram import HistogramQuery
-from skdp.privacy.queries.intercept_gradient import InterceptGradientQuery
-from skdp.privacy.queries.moments import MomentsQuery
-from skdp.privacy.queries.normal_equations import NormalEquationsQuery
-from skdp.privacy.queries.row_means import RowMeansQuery
-from skdp.privacy.queries.selection import SelectionQuery
-from skdp.privacy.queries.stream_terms import StreamScoresQuery, StreamTerm, StreamTermQuery
-from skdp.privacy.queries.vertex import VertexQuery
-from skdp.privacy.rows.dense_rows import DenseRows
-from skdp.privacy.rows.row_blocks import Block, Limits, RawBlock
-from skdp.privacy.rows.sparse_rows import SparseRows
-from skdp.problem import Problem
-from skdp.problem.bounds import RowBounds, RowMap, TargetBounds
-from skdp.problem.column_bounds import ColumnBounds
+from skdp.privacy.queries import (
+    ColumnCountsQuery,
+    ColumnMomentsQuery,
+    GradientAndShareQuery,
+    GradientDifferenceQuery,
+    GradientNormQuery,
+    GradientQuery,
+    GradientSizesQuery,
+    HistogramQuery,
+    InterceptGradientQuery,
+    MomentsQuery,
+    NormalEquationsQuery,
+    RowMeansQuery,
+    SelectionQuery,
+    StreamScoresQuery,
+    StreamTerm,
+    StreamTermQuery,
+    VertexQuery,
+)
+from skdp.privacy.rows import Block, DenseRows, Limits, RawBlock, SparseRows
+from skdp.problem import ColumnBounds, Problem, RowBounds, RowMap, TargetBounds
 from skdp.problem.constraints import L1Ball
 from skdp.problem.losses import Hinge, Huber, Logistic, Loss, OneVsRest, Softmax, Squared
 from skdp.testing import check_sensitivity, row_stores

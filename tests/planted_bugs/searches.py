@@ -8,11 +8,9 @@ from planted_bugs.bug import Bug, gives
 from private_toys import Toy
 from selections_at_their_worst import exact_delta, smaller_is_better, telling_tail, worst_delta
 
-from skdp.model_selection import DPGridSearchCV, DPRandomizedSearchCV
-from skdp.model_selection.accounts import GaussianSearch, account_for
+from skdp.model_selection import DPGridSearchCV, DPRandomizedSearchCV, GaussianSearch, account_for
 from skdp.privacy import Adjacency, gdp
-from skdp.privacy.accounting import trials
-from skdp.privacy.accounting.trials import NumberOfTrials
+from skdp.privacy.accounting import NumberOfTrials, trials
 
 __all__ = ["BUGS"]
 

@@ -16,20 +16,20 @@ from tasks_for_solvers import TASKS
 from skdp import DPLinearRegression
 from skdp.exceptions import BudgetExceededError
 from skdp.privacy import Adjacency
-from skdp.privacy.accounting.ledger import Ledger, Spend
-from skdp.privacy.mechanisms.site_noise import SiteNoise, Trust
-from skdp.privacy.queries.gradient import GradientQuery
-from skdp.privacy.queries.site_gradients import SiteRequest
-from skdp.privacy.rows import Chunks
-from skdp.privacy.rows.chunked import ChunkedRows
-from skdp.privacy.rows.dense_rows import DenseRows
-from skdp.privacy.rows.partition import Refusal
-from skdp.privacy.rows.row_blocks import RawBlock
-from skdp.privacy.rows.site_rows import SiteChunks, SiteRows
-from skdp.problem import Problem
-from skdp.problem.bounds import RowBounds, TargetBounds
+from skdp.privacy.accounting import Ledger, Spend
+from skdp.privacy.mechanisms import SiteNoise, Trust
+from skdp.privacy.queries import GradientQuery, SiteRequest
+from skdp.privacy.rows import (
+    ChunkedRows,
+    Chunks,
+    DenseRows,
+    RawBlock,
+    Refusal,
+    SiteChunks,
+    SiteRows,
+)
+from skdp.problem import Problem, RowBounds, Sites, TargetBounds
 from skdp.problem.losses import Logistic
-from skdp.problem.sites import Sites
 from skdp.solvers import DDA
 from skdp.testing import RecordingOracle, Transcript
 
@@ -132,7 +132,7 @@ class Unlimited(Ledger):
 
 def asker(direct, ledger, amount=AMOUNT):
     """An oracle and a query to all sites."""
-    from skdp.privacy.sites.remote_oracle import RemoteOracle
+    from skdp.privacy.sites import RemoteOracle
 
     found = direct.opened()
     problem = Problem(Logistic(), found.n_samples, 3, RowBounds(2.0, 2.0), sites=found.sites)
@@ -294,7 +294,7 @@ def collections_sum_as_rows_in_memory_do(changed=None):
     """Sums over all rows and over some; from the fourth pass on, rows may be others."""
     from dask_examples import cut, data
 
-    from skdp.privacy.rows.dask_rows import DaskRows
+    from skdp.privacy.rows import DaskRows
 
     bounds = RowBounds(2.0, 1.0, TargetBounds(-1.0, 1.0))
     X, y = data()

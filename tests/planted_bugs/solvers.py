@@ -11,17 +11,19 @@ from planted_bugs.noise import seeded
 from sklearn.linear_model import LogisticRegression, Ridge
 
 from skdp import BudgetExceededError, DPLinearRegression, DPLogisticRegression, DPSVMClassifier
-from skdp.privacy import Adjacency
-from skdp.privacy.accounting import perturbation
-from skdp.privacy.accounting.calculus import PerturbedGaussianDP, ZeroConcentratedDP
-from skdp.privacy.accounting.ledger import Budget, Ledger, Spend
-from skdp.privacy.mechanisms.random_slope import ObjectivePerturbation
-from skdp.privacy.oracle import PrivateOracle
-from skdp.privacy.queries import perturbed_minimum
-from skdp.privacy.queries.perturbed_minimum import PerturbedMinimumQuery
-from skdp.privacy.rows.dense_rows import DenseRows
-from skdp.problem import Problem
-from skdp.problem.bounds import RowBounds
+from skdp.privacy import Adjacency, PrivateOracle
+from skdp.privacy.accounting import (
+    Budget,
+    Ledger,
+    PerturbedGaussianDP,
+    Spend,
+    ZeroConcentratedDP,
+    perturbation,
+)
+from skdp.privacy.mechanisms import ObjectivePerturbation
+from skdp.privacy.queries import PerturbedMinimumQuery, perturbed_minimum
+from skdp.privacy.rows import DenseRows
+from skdp.problem import Problem, RowBounds
 from skdp.problem.constraints import L1Ball, L2Ball
 from skdp.problem.losses import HuberisedHinge, Logistic, Loss
 from skdp.problem.mirror_maps import Entropy

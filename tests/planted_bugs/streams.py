@@ -15,23 +15,16 @@ from planted_bugs.mechanisms import less_gumbel
 from planted_bugs.noise import Prepared, seeded
 
 from skdp import DPLinearRegression, DPLogisticRegression, PrivacySpent, save_checkpoint
-from skdp.estimators import checkpoints, progress
-from skdp.estimators.base import PrivateLinearModel
-from skdp.estimators.partial_fit import Stream
+from skdp.estimators import PrivateLinearModel, Stream, checkpoints, progress
 from skdp.privacy import Adjacency
-from skdp.privacy.accounting.calculus import ZeroConcentratedDP
-from skdp.privacy.accounting.events import PrefixSumEvent
-from skdp.privacy.accounting.ledger import Ledger, Spend
-from skdp.privacy.queries.stream_terms import StreamTermQuery
-from skdp.privacy.rows.buffer import RowBuffer
-from skdp.privacy.rows.dense_rows import DenseRows
-from skdp.privacy.streams.stream_plan import StreamPlan, StreamRequest
-from skdp.privacy.streams.stream_session import StreamOpening, StreamSession
-from skdp.problem import Problem
-from skdp.problem.bounds import RowBounds
+from skdp.privacy.accounting import Ledger, PrefixSumEvent, Spend, ZeroConcentratedDP
+from skdp.privacy.queries import StreamTermQuery
+from skdp.privacy.rows import DenseRows, RowBuffer
+from skdp.privacy.streams import StreamOpening, StreamPlan, StreamRequest, StreamSession
+from skdp.problem import Problem, RowBounds
 from skdp.problem.constraints import L1Ball
 from skdp.problem.losses import Logistic
-from skdp.report.composition import ParallelComposition
+from skdp.report import ParallelComposition
 from skdp.solvers import FTRL, GD, Blocks
 from skdp.testing import check_parts, record_partial_fit, replay_partial_fit
 

@@ -9,13 +9,14 @@ from planted_bugs.bug import TOO_FAR, Bug
 
 from skdp import DPLinearRegression
 from skdp.privacy import Adjacency
-from skdp.privacy.queries.gradient import GradientQuery
-from skdp.privacy.queries.gradient_difference import GradientDifferenceQuery
-from skdp.privacy.queries.gradient_sizes import GradientAndShareQuery
-from skdp.privacy.queries.total_weight import TotalWeightQuery
-from skdp.privacy.rows.dense_rows import DenseRows
-from skdp.problem import Problem
-from skdp.problem.bounds import RowBounds
+from skdp.privacy.queries import (
+    GradientAndShareQuery,
+    GradientDifferenceQuery,
+    GradientQuery,
+    TotalWeightQuery,
+)
+from skdp.privacy.rows import DenseRows
+from skdp.problem import Problem, RowBounds
 from skdp.problem.losses import Logistic
 from skdp.solvers import GD
 from skdp.testing import record_fit, replay_fit

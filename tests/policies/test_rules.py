@@ -4,7 +4,7 @@ contexts."""
 import numpy as np
 import pytest
 
-from skdp.bandit.policies.choices import Greedy, Preselecting, RoundRobin, Thompson
+from skdp.bandit.policies import Greedy, Preselecting, RoundRobin, Thompson
 
 RNG = np.random.default_rng(0)
 K, P, N = 3, 4, 500

@@ -11,14 +11,11 @@ from sklearn.metrics import recall_score
 
 from skdp import DPLogisticRegression, DPSVMClassifier
 from skdp.preconditioning import balancing_offset, with_class_prior
-from skdp.privacy.accounting.ledger import Ledger
-from skdp.privacy.adjacency import Adjacency
-from skdp.privacy.oracle import PrivateOracle
-from skdp.privacy.randomness import SeededNoise
-from skdp.privacy.rows.dense_rows import DenseRows
-from skdp.problem.bounds import RowBounds
+from skdp.privacy import Adjacency, PrivateOracle, SeededNoise
+from skdp.privacy.accounting import Ledger
+from skdp.privacy.rows import DenseRows
+from skdp.problem import Problem, RowBounds
 from skdp.problem.losses import Hinge, Logistic, OneVsRest, Softmax
-from skdp.problem.problem import Problem
 from skdp.solvers import GD
 from skdp.testing import record_fit, replay_fit
 

@@ -7,18 +7,15 @@ import pytest
 import scipy.sparse as sp
 
 from skdp import DPLogisticRegression
-from skdp.estimators.auto import choose_preconditioner
+from skdp.estimators import choose_preconditioner
 from skdp.preconditioning import FrequencyScaling, Whitening
-from skdp.privacy.accounting.ledger import Ledger
-from skdp.privacy.adjacency import Adjacency
-from skdp.privacy.oracle import PrivateOracle
-from skdp.privacy.randomness import SeededNoise
-from skdp.privacy.rows.sparse_rows import SparseRows
-from skdp.problem.bounds import RowBounds
+from skdp.privacy import Adjacency, PrivateOracle, SeededNoise
+from skdp.privacy.accounting import Ledger
+from skdp.privacy.rows import SparseRows
+from skdp.problem import Problem, RowBounds
 from skdp.problem.constraints import L2Ball
 from skdp.problem.losses import Logistic, Softmax
 from skdp.problem.penalties import L1, L2, Tikhonov
-from skdp.problem.problem import Problem
 from skdp.testing import RecordingOracle, ReplayOracle, Transcript
 
 N, D = 400, 1200

@@ -6,16 +6,13 @@ from math import sqrt
 import numpy as np
 import pytest
 
-from skdp.preconditioning.iterative_whitening import IterativeWhitening
-from skdp.privacy.accounting.ledger import Ledger
-from skdp.privacy.adjacency import Adjacency
-from skdp.privacy.oracle import PrivateOracle
-from skdp.privacy.randomness import SeededNoise
-from skdp.privacy.rows.dense_rows import DenseRows
-from skdp.problem.bounds import RowBounds, TargetBounds
+from skdp.preconditioning import IterativeWhitening
+from skdp.privacy import Adjacency, PrivateOracle, SeededNoise
+from skdp.privacy.accounting import Ledger
+from skdp.privacy.rows import DenseRows
+from skdp.problem import Problem, RowBounds, TargetBounds
 from skdp.problem.losses import Squared
 from skdp.problem.penalties import L2, NoPenalty
-from skdp.problem.problem import Problem
 from skdp.testing import RecordingOracle, ReplayOracle, Transcript
 
 N, D, CONSTANT = 4000, 3, 0.3

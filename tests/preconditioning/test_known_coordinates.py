@@ -7,15 +7,11 @@ import pytest
 import scipy.sparse as sp
 
 from skdp.preconditioning import FrequencyScaling, IterativeWhitening, Whitening
-from skdp.privacy.accounting.ledger import Ledger
-from skdp.privacy.adjacency import Adjacency
-from skdp.privacy.oracle import PrivateOracle
-from skdp.privacy.randomness import SeededNoise
-from skdp.privacy.rows.dense_rows import DenseRows
-from skdp.privacy.rows.sparse_rows import SparseRows
-from skdp.problem.bounds import RowBounds, TargetBounds
+from skdp.privacy import Adjacency, PrivateOracle, SeededNoise
+from skdp.privacy.accounting import Ledger
+from skdp.privacy.rows import DenseRows, SparseRows
+from skdp.problem import Problem, RowBounds, TargetBounds
 from skdp.problem.losses import Logistic, Softmax, Squared
-from skdp.problem.problem import Problem
 
 N, D = 2000, 5
 RNG = np.random.default_rng(0)

@@ -5,7 +5,7 @@ from math import sqrt
 import numpy as np
 import pytest
 
-from skdp.privacy.adjacency import Adjacency
+from skdp.privacy import Adjacency
 
 
 def test_replacing_a_vector_by_its_opposite_moves_a_sum_by_the_declared_diameter():

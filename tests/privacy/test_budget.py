@@ -33,10 +33,9 @@ from skdp import (
 )
 from skdp.model_selection import DPRandomizedSearchCV
 from skdp.preprocessing import DPStandardScaler
+from skdp.privacy import PrivateOracle
 from skdp.privacy.accounting import gdp
-from skdp.privacy.oracle import PrivateOracle
-from skdp.report.filters import FILTERS
-from skdp.report.open_budgets import TOKENS
+from skdp.report import FILTERS, TOKENS
 
 
 @pytest.mark.parametrize("n", [1, 2, 5])

@@ -8,8 +8,13 @@ from by_night import by_night
 from dp_accounting.pld import PLDAccountant
 from dp_accounting.rdp import RdpAccountant
 
-from skdp.privacy.accounting.calculus import GaussianDP, PerturbedGaussianDP, ZeroConcentratedDP
-from skdp.privacy.accounting.events import ExponentialEvent, GaussianEvent
+from skdp.privacy.accounting import (
+    ExponentialEvent,
+    GaussianDP,
+    GaussianEvent,
+    PerturbedGaussianDP,
+    ZeroConcentratedDP,
+)
 
 ALL = [GaussianDP(), PerturbedGaussianDP(), ZeroConcentratedDP()]
 every_calculus = pytest.mark.parametrize("calculus", ALL, ids=lambda c: type(c).__name__)

@@ -3,13 +3,11 @@
 import numpy as np
 import pytest
 
-from skdp.preprocessing.column_ranges import Search, private_column_bounds
-from skdp.privacy.accounting.ledger import Ledger
-from skdp.privacy.adjacency import Adjacency
-from skdp.privacy.oracle import PrivateOracle
-from skdp.privacy.randomness import SeededNoise
-from skdp.privacy.rows.dense_rows import DenseRows
-from skdp.problem.column_bounds import ColumnBounds
+from skdp.preprocessing import Search, private_column_bounds
+from skdp.privacy import Adjacency, PrivateOracle, SeededNoise
+from skdp.privacy.accounting import Ledger
+from skdp.privacy.rows import DenseRows
+from skdp.problem import ColumnBounds
 from skdp.testing import ExactOracle
 
 N = 5000

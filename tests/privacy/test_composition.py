@@ -7,23 +7,23 @@ from math import exp, expm1, inf, sqrt
 import pytest
 from scipy.stats import binom
 
-from skdp.model_selection.accounts import GaussianSearch
-from skdp.privacy.accounting import gdp, perturbation, zcdp
-from skdp.privacy.accounting.events import (
+from skdp.model_selection import GaussianSearch
+from skdp.privacy import Adjacency
+from skdp.privacy.accounting import (
     ExponentialEvent,
     GaussianEvent,
     NonPrivateEvent,
+    NumberOfTrials,
     ObjectivePerturbationEvent,
     Part,
+    PrivacySpent,
     SampledGaussianEvent,
     Site,
+    gdp,
+    perturbation,
+    zcdp,
 )
-from skdp.privacy.accounting.ledger import PrivacySpent
-from skdp.privacy.accounting.trials import NumberOfTrials
-from skdp.privacy.adjacency import Adjacency
-from skdp.report import composition
-from skdp.report.composition import compose
-from skdp.report.receipts import Receipt
+from skdp.report import Receipt, compose, composition
 
 DELTA = 1e-5
 PERTURBATION = ObjectivePerturbationEvent(

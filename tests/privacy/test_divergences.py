@@ -8,19 +8,22 @@ import pytest
 from scipy.special import expit, logit, ndtr, ndtri
 from test_every_event import EXAMPLES
 
-from skdp.privacy.accounting import gdp
-from skdp.privacy.accounting.calculus import GaussianDP
-from skdp.privacy.accounting.divergences import CHOICE_AS_GAUSSIAN, gaussian_price, grouped, renyi
-from skdp.privacy.accounting.events import (
+from skdp.privacy import Adjacency
+from skdp.privacy.accounting import (
+    CHOICE_AS_GAUSSIAN,
     Event,
     ExponentialEvent,
+    GaussianDP,
     GaussianEvent,
     NonPrivateEvent,
     ObjectivePerturbationEvent,
     PrefixSumEvent,
     SampledGaussianEvent,
+    gaussian_price,
+    gdp,
+    grouped,
+    renyi,
 )
-from skdp.privacy.adjacency import Adjacency
 
 ALL = [event for kind in EXAMPLES.values() for event in kind]
 every_event = pytest.mark.parametrize("event", ALL, ids=str)

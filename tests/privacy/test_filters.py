@@ -6,24 +6,32 @@ from math import inf, sqrt
 import numpy as np
 import pytest
 
-from skdp.privacy.accounting import gdp, perturbation, zcdp
-from skdp.privacy.accounting.calculus import (
+from skdp.privacy import Adjacency
+from skdp.privacy.accounting import (
+    ExponentialEvent,
     GaussianDP,
+    GaussianEvent,
+    Ledger,
+    ObjectivePerturbationEvent,
     PerturbedGaussianDP,
+    PrivacySpent,
+    SampledGaussianEvent,
     SubsampledGaussianDP,
     ZeroConcentratedDP,
+    gdp,
+    perturbation,
+    zcdp,
 )
-from skdp.privacy.accounting.events import (
-    ExponentialEvent,
-    GaussianEvent,
-    ObjectivePerturbationEvent,
-    SampledGaussianEvent,
+from skdp.report import (
+    FILTERS,
+    Amount,
+    GaussianFilter,
+    Receipt,
+    RenyiFilter,
+    SpendBound,
+    SumsFilter,
+    compose,
 )
-from skdp.privacy.accounting.ledger import Ledger, PrivacySpent
-from skdp.privacy.adjacency import Adjacency
-from skdp.report.composition import compose
-from skdp.report.filters import FILTERS, Amount, GaussianFilter, RenyiFilter, SumsFilter
-from skdp.report.receipts import Receipt, SpendBound
 
 E, D = 2.0, 1e-5
 ONE, ZERO = Adjacency.REPLACE_ONE, Adjacency.ZERO_OUT

@@ -6,8 +6,7 @@ import numpy as np
 import pytest
 from scipy import stats
 
-from skdp.privacy import randomness
-from skdp.privacy.randomness import SeededNoise, SystemNoise
+from skdp.privacy import SeededNoise, SystemNoise, randomness
 
 SOURCES = {"system": SystemNoise, "seeded": lambda: SeededNoise(np.random.default_rng(5))}
 every_source = pytest.mark.parametrize("source", SOURCES.values(), ids=SOURCES)

@@ -9,10 +9,18 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 from skdp.exceptions import BudgetExceededError
-from skdp.privacy.accounting.calculus import GaussianDP, ZeroConcentratedDP
-from skdp.privacy.accounting.events import ExponentialEvent, GaussianEvent, NonPrivateEvent
-from skdp.privacy.accounting.ledger import Budget, Ledger, PrivacySpent, Spend
-from skdp.privacy.mechanisms.gaussian import GaussianMechanism
+from skdp.privacy.accounting import (
+    Budget,
+    ExponentialEvent,
+    GaussianDP,
+    GaussianEvent,
+    Ledger,
+    NonPrivateEvent,
+    PrivacySpent,
+    Spend,
+    ZeroConcentratedDP,
+)
+from skdp.privacy.mechanisms import GaussianMechanism
 from skdp.solvers import schedules
 
 CALCULI = [GaussianDP(), ZeroConcentratedDP()]

@@ -3,7 +3,7 @@
 import numpy as np
 import pytest
 
-from skdp.privacy.minimizer import SmoothObjective, minimize
+from skdp.privacy import SmoothObjective, minimize
 
 
 class Quadratic(SmoothObjective):

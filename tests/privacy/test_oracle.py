@@ -10,19 +10,19 @@ import numpy as np
 import pytest
 
 from skdp.exceptions import BudgetExceededError
-from skdp.privacy.accounting.ledger import Ledger, Spend
-from skdp.privacy.adjacency import Adjacency
-from skdp.privacy.mechanisms.noise_grid import spacing
-from skdp.privacy.oracle import PrivateOracle
-from skdp.privacy.queries.gradient import GradientNormQuery, GradientQuery
-from skdp.privacy.queries.gradient_sizes import GradientAndShareQuery, GradientSizesQuery
-from skdp.privacy.queries.histogram import HistogramQuery
-from skdp.privacy.randomness import SeededNoise, SystemNoise
-from skdp.privacy.rounding import inflated
-from skdp.privacy.rows.dense_rows import DenseRows
-from skdp.problem.bounds import RowBounds
+from skdp.privacy import Adjacency, PrivateOracle, SeededNoise, SystemNoise, inflated
+from skdp.privacy.accounting import Ledger, Spend
+from skdp.privacy.mechanisms import spacing
+from skdp.privacy.queries import (
+    GradientAndShareQuery,
+    GradientNormQuery,
+    GradientQuery,
+    GradientSizesQuery,
+    HistogramQuery,
+)
+from skdp.privacy.rows import DenseRows
+from skdp.problem import Problem, RowBounds
 from skdp.problem.losses import Logistic, Squared
-from skdp.problem.problem import Problem
 from skdp.testing import check_noise, check_pays_before_looking
 
 N, D = 40, 3

@@ -5,10 +5,8 @@ from math import sqrt
 import numpy as np
 import pytest
 
-from skdp.privacy.accounting import gdp
-from skdp.privacy.accounting.events import GaussianEvent, Part
-from skdp.privacy.accounting.ledger import Ledger
-from skdp.report.composition import ParallelComposition
+from skdp.privacy.accounting import GaussianEvent, Ledger, Part, gdp
+from skdp.report import ParallelComposition
 
 EPSILON, DELTA = 1.0, 1e-5
 LIMIT = gdp.mu(EPSILON, DELTA) ** 2

@@ -4,15 +4,11 @@ import numpy as np
 import pytest
 
 from skdp.exceptions import BudgetExceededError
-from skdp.privacy.accounting.calculus import ZeroConcentratedDP
-from skdp.privacy.accounting.ledger import Budget, Ledger, Spend
-from skdp.privacy.adjacency import Adjacency
-from skdp.privacy.oracle import PrivateOracle
-from skdp.privacy.randomness import SystemNoise
-from skdp.privacy.rows.dense_rows import DenseRows
-from skdp.problem.bounds import RowBounds, TargetBounds
+from skdp.privacy import Adjacency, PrivateOracle, SystemNoise
+from skdp.privacy.accounting import Budget, Ledger, Spend, ZeroConcentratedDP
+from skdp.privacy.rows import DenseRows
+from skdp.problem import Problem, RowBounds, TargetBounds
 from skdp.problem.losses import Squared
-from skdp.problem.problem import Problem
 from skdp.testing import ExactOracle
 
 N, D = 50, 6

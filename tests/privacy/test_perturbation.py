@@ -7,11 +7,14 @@ from by_night import by_night, with_names
 from divergence_of_minimisers import asked, cells, delta, delta_with_a_release
 
 from skdp.exceptions import BudgetExceededError
-from skdp.privacy.accounting import gdp, perturbation
-from skdp.privacy.accounting.calculus import PerturbedGaussianDP
-from skdp.privacy.accounting.events import ObjectivePerturbationEvent
-from skdp.privacy.accounting.ledger import Ledger
-from skdp.privacy.adjacency import Adjacency
+from skdp.privacy import Adjacency
+from skdp.privacy.accounting import (
+    Ledger,
+    ObjectivePerturbationEvent,
+    PerturbedGaussianDP,
+    gdp,
+    perturbation,
+)
 from skdp.problem.losses import HuberisedHinge, Logistic, SquaredHinge
 
 PAIRS = [(0.01, 1e-9), (0.1, 1e-5), (1.0, 1e-5), (4.0, 1e-6), (30.0, 0.1), (1e4, 1e-5)]

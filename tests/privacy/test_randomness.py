@@ -16,8 +16,7 @@ import pytest
 from scipy.special import ndtr, ndtri
 
 from skdp.exceptions import SeededNoiseWarning
-from skdp.privacy import randomness
-from skdp.privacy.randomness import SeededNoise, SystemNoise, public_generator, secret_noise
+from skdp.privacy import SeededNoise, SystemNoise, public_generator, randomness, secret_noise
 from skdp.testing import check_fork, check_noise
 
 DRAWS = 200_000

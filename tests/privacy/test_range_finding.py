@@ -6,13 +6,11 @@ from math import sqrt
 import numpy as np
 import pytest
 
-from skdp.estimators.range_finding import private_data_norm, private_target_bounds
-from skdp.privacy.accounting.ledger import Budget, Ledger
-from skdp.privacy.adjacency import Adjacency
-from skdp.privacy.oracle import PrivateOracle
-from skdp.privacy.randomness import SeededNoise
-from skdp.privacy.rows.dense_rows import DenseRows
-from skdp.problem.bounds import TargetBounds
+from skdp.estimators import private_data_norm, private_target_bounds
+from skdp.privacy import Adjacency, PrivateOracle, SeededNoise
+from skdp.privacy.accounting import Budget, Ledger
+from skdp.privacy.rows import DenseRows
+from skdp.problem import TargetBounds
 from skdp.testing import RecordingOracle, ReplayOracle, Transcript
 
 SHARE = 0.04

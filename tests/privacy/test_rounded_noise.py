@@ -4,7 +4,7 @@ import numpy as np
 import pytest
 from interruptions import Lines
 
-from skdp.privacy.randomness import SystemNoise
+from skdp.privacy import SystemNoise
 from skdp.testing import check_noise
 
 WORDS = 1 << 12  # Normals that are drawn ahead.

@@ -8,20 +8,13 @@ import numpy as np
 import pytest
 from by_night import by_night
 
-from skdp.privacy.accounting.ledger import Spend
-from skdp.privacy.adjacency import Adjacency
-from skdp.privacy.mechanisms.gaussian import GaussianMechanism
-from skdp.privacy.queries.gradient import GradientQuery
-from skdp.privacy.queries.moments import MomentsQuery
-from skdp.privacy.queries.row_means import RowMeansQuery
-from skdp.privacy.rounding import inflated, of_sum, spread
-from skdp.privacy.rows.base import total
-from skdp.privacy.rows.dense_rows import DenseRows
-from skdp.privacy.rows.mapped import MappedBlock
-from skdp.privacy.rows.row_blocks import MOST_ROWS, RawBlock, cut
-from skdp.problem.bounds import RowBounds, RowMap, TargetBounds
+from skdp.privacy import Adjacency, inflated, of_sum, spread
+from skdp.privacy.accounting import Spend
+from skdp.privacy.mechanisms import GaussianMechanism
+from skdp.privacy.queries import GradientQuery, MomentsQuery, RowMeansQuery
+from skdp.privacy.rows import MOST_ROWS, DenseRows, MappedBlock, RawBlock, cut, total
+from skdp.problem import Problem, RowBounds, RowMap, TargetBounds
 from skdp.problem.losses import Logistic, Squared
-from skdp.problem.problem import Problem
 
 RNG = np.random.default_rng(0)
 

@@ -4,16 +4,16 @@ import numpy as np
 import pytest
 
 from skdp.exceptions import BudgetExceededError
-from skdp.privacy.accounting import gdp
-from skdp.privacy.accounting.calculus import SubsampledGaussianDP
-from skdp.privacy.accounting.events import (
+from skdp.privacy import Adjacency
+from skdp.privacy.accounting import (
     GaussianEvent,
+    Ledger,
     ObjectivePerturbationEvent,
     SampledGaussianEvent,
     Site,
+    SubsampledGaussianDP,
+    gdp,
 )
-from skdp.privacy.accounting.ledger import Ledger
-from skdp.privacy.adjacency import Adjacency
 
 
 def event(site, price=1e-4, count=1):
@@ -146,7 +146,7 @@ def test_a_release_that_has_to_dominate_is_not_hidden_behind_sites():
         output_sensitivity=0.0,
         output_noise_scale=0.0,
     )
-    from skdp.privacy.accounting.calculus import PerturbedGaussianDP
+    from skdp.privacy.accounting import PerturbedGaussianDP
 
     ledger = Ledger(inf, 1e-5, calculus=PerturbedGaussianDP())
     ledger.charge((event("a", 0.5),))

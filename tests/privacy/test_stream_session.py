@@ -7,20 +7,20 @@ import pytest
 from examples_of_stream_terms import problems
 
 from skdp import BudgetExceededError
-from skdp.privacy.accounting.calculus import ZeroConcentratedDP
-from skdp.privacy.accounting.ledger import Ledger, Spend
-from skdp.privacy.adjacency import Adjacency
-from skdp.privacy.mechanisms import PREFIX_SUMS
-from skdp.privacy.mechanisms.noise_grid import spacing
-from skdp.privacy.randomness import SeededNoise
-from skdp.privacy.rows.base import BlockStore
-from skdp.privacy.rows.dense_rows import DenseRows
-from skdp.privacy.streams.stream_plan import StreamPlan, StreamRequest
-from skdp.privacy.streams.stream_session import StreamedRows, StreamOpening, StreamSession
-from skdp.problem.bounds import RowBounds
+from skdp.privacy import Adjacency, SeededNoise
+from skdp.privacy.accounting import Ledger, Spend, ZeroConcentratedDP
+from skdp.privacy.mechanisms import PREFIX_SUMS, spacing
+from skdp.privacy.rows import BlockStore, DenseRows
+from skdp.privacy.streams import (
+    StreamedRows,
+    StreamOpening,
+    StreamPlan,
+    StreamRequest,
+    StreamSession,
+)
+from skdp.problem import Problem, RowBounds
 from skdp.problem.constraints import L1Ball, Simplex
 from skdp.problem.losses import Logistic
-from skdp.problem.problem import Problem
 
 N, D = 40, 3
 PROBLEM = Problem(Logistic(), N, D, RowBounds(1.0))

@@ -11,12 +11,17 @@ from definition_of_a_sampled_release import check_one_release
 from scipy.stats import norm
 
 from skdp.exceptions import BudgetExceededError
-from skdp.privacy.accounting import gdp, subsampling
-from skdp.privacy.accounting.calculus import GaussianDP, SubsampledGaussianDP
-from skdp.privacy.accounting.events import GaussianEvent, SampledGaussianEvent
-from skdp.privacy.accounting.ledger import Ledger
-from skdp.privacy.accounting.subsampling import SampledReleases
-from skdp.privacy.adjacency import Adjacency
+from skdp.privacy import Adjacency
+from skdp.privacy.accounting import (
+    GaussianDP,
+    GaussianEvent,
+    Ledger,
+    SampledGaussianEvent,
+    SampledReleases,
+    SubsampledGaussianDP,
+    gdp,
+    subsampling,
+)
 from skdp.solvers import schedules
 
 DELTA = 1e-5

@@ -11,8 +11,7 @@ from selections_at_their_worst import (
     worst_delta,
 )
 
-from skdp.privacy.accounting import gdp, trials, zcdp
-from skdp.privacy.accounting.trials import NumberOfTrials
+from skdp.privacy.accounting import NumberOfTrials, gdp, trials, zcdp
 
 MEANS = [2.0, 20.0, 1000.0]
 every_number = pytest.mark.parametrize("number", [NumberOfTrials(m) for m in MEANS], ids=str)

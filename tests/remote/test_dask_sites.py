@@ -37,7 +37,7 @@ from skdp import (  # noqa: E402
 from skdp.exceptions import BudgetExceededError  # noqa: E402
 from skdp.federated import DaskSites  # noqa: E402
 from skdp.privacy import oracle_factory  # noqa: E402
-from skdp.privacy.rows.partition import Facts  # noqa: E402
+from skdp.privacy.rows import Facts  # noqa: E402
 from skdp.privacy.sites import site as remote_site  # noqa: E402
 from skdp.solvers import DDA, GD  # noqa: E402
 

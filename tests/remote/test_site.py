@@ -11,16 +11,13 @@ import scipy.sparse as sp
 from sites_on_workers import SIZES, D, Direct, exact, rows, seeded, seeded_here
 
 from skdp.exceptions import BudgetExceededError
-from skdp.privacy.accounting.ledger import Ledger, Spend
-from skdp.privacy.adjacency import Adjacency
-from skdp.privacy.rows.partition import Refusal
-from skdp.privacy.rows.partitions import packed
+from skdp.privacy import Adjacency
+from skdp.privacy.accounting import Ledger, Spend
+from skdp.privacy.rows import Refusal, packed
+from skdp.privacy.sites import RemoteOracle, Request, Site
 from skdp.privacy.sites import site as remote_site
-from skdp.privacy.sites.remote_oracle import RemoteOracle
-from skdp.privacy.sites.site import Request, Site
-from skdp.problem.bounds import RowBounds
+from skdp.problem import Problem, RowBounds
 from skdp.problem.losses import Logistic
-from skdp.problem.problem import Problem
 
 PROBLEM = Problem(Logistic(), sum(SIZES.values()), D, RowBounds(2.0, 2.0))
 W = np.array([0.5, -0.2, 0.1, 0.3])

@@ -25,7 +25,7 @@ from skdp import DPLinearRegression, PrivacyLeakWarning, privacy_spent
 from skdp.model_selection import DPRandomizedSearchCV
 from skdp.preprocessing import BoundsScaler, DPStandardScaler
 from skdp.privacy.accounting import gdp
-from skdp.testing.fits import exact_fit
+from skdp.testing import exact_fit
 
 
 def mu_of(epsilon, delta=DELTA):

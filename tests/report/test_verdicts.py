@@ -56,7 +56,7 @@ import skdp
 from skdp import DPLinearRegression, DPLogisticRegression, PrivacyBudget, PrivacyLeakWarning
 from skdp.model_selection import DPGridSearchCV, DPRandomizedSearchCV
 from skdp.preprocessing import BoundsScaler, DPMinMaxScaler, DPStandardScaler
-from skdp.privacy.oracle_factory import opened_by
+from skdp.privacy import opened_by
 from skdp.report import TABLE, verdict_of
 from skdp.testing import RecordingOracle, ReplayOracle, Transcript
 

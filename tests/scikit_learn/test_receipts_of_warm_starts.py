@@ -12,8 +12,7 @@ from recomputed_spend import recomputed
 import skdp
 from skdp import DPLassoRegressor, DPLogisticRegression
 from skdp.model_selection import DPGridSearchCV
-from skdp.privacy.accounting import gdp
-from skdp.privacy.accounting.events import Part, SearchEvent
+from skdp.privacy.accounting import Part, SearchEvent, gdp
 from skdp.privacy.rows import Chunks
 from skdp.solvers import GD, SVRG, Solver
 from skdp.testing import exact_fit

@@ -7,17 +7,13 @@ import pytest
 import scipy.sparse as sp
 from by_night import by_night
 
-from skdp.privacy.accounting.ledger import Ledger
-from skdp.privacy.adjacency import Adjacency
-from skdp.privacy.oracle import PrivateOracle
-from skdp.privacy.randomness import SeededNoise
-from skdp.privacy.rows.dense_rows import DenseRows
-from skdp.privacy.rows.sparse_rows import SparseRows
-from skdp.problem.bounds import RowBounds
+from skdp.privacy import Adjacency, PrivateOracle, SeededNoise
+from skdp.privacy.accounting import Ledger
+from skdp.privacy.rows import DenseRows, SparseRows
+from skdp.problem import Problem, RowBounds
 from skdp.problem.constraints import Box, L1Ball, L2Ball, LpBall, Simplex
 from skdp.problem.losses import Hinge, Logistic, Squared
 from skdp.problem.penalties import L1, L2
-from skdp.problem.problem import Problem
 from skdp.solvers import GD, AccMD
 
 DELTA, N = 1e-5, 1000

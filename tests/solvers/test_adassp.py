@@ -7,11 +7,10 @@ import pytest
 from sklearn.linear_model import Ridge
 
 from skdp import DPLinearRegression
-from skdp.problem.bounds import RowBounds, TargetBounds
+from skdp.problem import Problem, RowBounds, TargetBounds
 from skdp.problem.constraints import Box
 from skdp.problem.losses import Huber, Logistic, Squared
 from skdp.problem.penalties import L1, L2, Tikhonov
-from skdp.problem.problem import Problem
 from skdp.solvers import AdaSSP
 
 N, D = 3000, 4

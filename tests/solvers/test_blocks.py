@@ -4,11 +4,10 @@ import numpy as np
 import pytest
 
 from skdp import DPLogisticRegression
-from skdp.estimators.auto import choose_for_stream
-from skdp.problem.bounds import RowBounds, TargetBounds
+from skdp.estimators import choose_for_stream
+from skdp.problem import Problem, RowBounds, TargetBounds
 from skdp.problem.constraints import L1Ball, L2Ball, Simplex
 from skdp.problem.losses import Hinge, Logistic, Softmax, Squared
-from skdp.problem.problem import Problem
 from skdp.solvers import GD, Blocks, within_a_block
 
 

@@ -12,21 +12,14 @@ from sklearn.linear_model import LogisticRegression
 from sklearn.svm import LinearSVC
 from tasks_for_solvers import TASKS, D, N
 
-from skdp.federated import Adjacent, Mixing, draw_rounds, mixing_rate
-from skdp.federated.topology import Complete
-from skdp.privacy.accounting import gdp
-from skdp.privacy.accounting.ledger import Ledger
-from skdp.privacy.adjacency import Adjacency
-from skdp.privacy.oracle import PrivateOracle
-from skdp.privacy.randomness import SeededNoise
-from skdp.privacy.rows.dense_rows import DenseRows
-from skdp.problem.bounds import RowBounds
+from skdp.federated import Adjacent, Complete, Mixing, draw_rounds, mixing_rate
+from skdp.privacy import Adjacency, PrivateOracle, SeededNoise
+from skdp.privacy.accounting import Ledger, gdp
+from skdp.privacy.rows import DenseRows
+from skdp.problem import Problem, RowBounds, Sites
 from skdp.problem.losses import Hinge, Logistic
 from skdp.problem.penalties import L1, L2
-from skdp.problem.problem import Problem
-from skdp.problem.sites import Sites
-from skdp.solvers import DDA, GD
-from skdp.solvers.dda import DualNodes
+from skdp.solvers import DDA, GD, DualNodes
 from skdp.testing import RecordingOracle, ReplayOracle, Transcript
 
 DELTA = 1e-5

@@ -3,13 +3,11 @@
 import numpy as np
 import pytest
 
-from skdp.problem.bounds import RowBounds
+from skdp.problem import Problem, RowBounds
 from skdp.problem.constraints import L1Ball, Simplex
 from skdp.problem.losses import Logistic
 from skdp.problem.penalties import L1, L2
-from skdp.problem.problem import Problem
-from skdp.solvers.descent import Descent
-from skdp.solvers.rules import DescentRule
+from skdp.solvers import Descent, DescentRule
 
 D = 3
 RULE = DescentRule(steps=10, total_step_size=20.0, clip=1.0, momentum=0.5)

@@ -7,15 +7,12 @@ import pytest
 import scipy.sparse as sp
 from scipy.special import expit, softmax
 
-from skdp.estimators.auto import choose
-from skdp.privacy.accounting.ledger import Ledger
-from skdp.privacy.adjacency import Adjacency
-from skdp.privacy.oracle import PrivateOracle
-from skdp.privacy.randomness import SeededNoise
-from skdp.privacy.rows.sparse_rows import SparseRows
-from skdp.problem.bounds import RowBounds, RowMap
+from skdp.estimators import choose
+from skdp.privacy import Adjacency, PrivateOracle, SeededNoise
+from skdp.privacy.accounting import Ledger
+from skdp.privacy.rows import SparseRows
+from skdp.problem import Problem, RowBounds, RowMap
 from skdp.problem.losses import Logistic, Softmax, Squared
-from skdp.problem.problem import Problem
 from skdp.solvers import DualAveraging
 
 N, D, K = 1500, 2000, 3

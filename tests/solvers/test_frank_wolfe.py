@@ -11,15 +11,11 @@ from sklearn.linear_model import Lasso
 from tasks_for_solvers import TASKS, D, N
 
 from skdp import DPLassoRegressor, DPLogisticRegression
-from skdp.privacy.accounting.calculus import GaussianDP, ZeroConcentratedDP
-from skdp.privacy.accounting.ledger import Ledger, Spend
-from skdp.privacy.adjacency import Adjacency
-from skdp.privacy.oracle import PrivateOracle
-from skdp.privacy.queries.vertex import VertexQuery
-from skdp.privacy.randomness import SeededNoise
-from skdp.privacy.rows.dense_rows import DenseRows
-from skdp.privacy.rows.sparse_rows import SparseRows
-from skdp.problem.bounds import RowBounds, RowMap, TargetBounds
+from skdp.privacy import Adjacency, PrivateOracle, SeededNoise
+from skdp.privacy.accounting import GaussianDP, Ledger, Spend, ZeroConcentratedDP
+from skdp.privacy.queries import VertexQuery
+from skdp.privacy.rows import DenseRows, SparseRows
+from skdp.problem import Problem, RowBounds, RowMap, TargetBounds
 from skdp.problem.constraints import (
     Box,
     Constraint,
@@ -32,9 +28,7 @@ from skdp.problem.constraints import (
 )
 from skdp.problem.losses import Hinge, Logistic, OneVsRest, Squared
 from skdp.problem.penalties import L1, L2, ElasticNet, Tikhonov
-from skdp.problem.problem import Problem
-from skdp.solvers import GD, FrankWolfe
-from skdp.solvers.frank_wolfe import steps_for, ways_of
+from skdp.solvers import GD, FrankWolfe, steps_for, ways_of
 from skdp.testing import RecordingOracle, ReplayOracle, Transcript, exact_fit
 
 SETS = [L1Ball(3.0), Simplex(2.0), L2Ball(2.0), LpBall(2.0, 1.5), Box(-1.0, 0.5)]

@@ -6,16 +6,13 @@ import numpy as np
 import pytest
 from tasks_for_solvers import TASKS, D, N
 
-from skdp.privacy.accounting.ledger import Ledger, Spend
-from skdp.privacy.adjacency import Adjacency
-from skdp.privacy.oracle import PrivateOracle
-from skdp.privacy.randomness import SeededNoise
-from skdp.privacy.streams.stream_session import StreamOpening
-from skdp.problem.bounds import RowBounds
+from skdp.privacy import Adjacency, PrivateOracle, SeededNoise
+from skdp.privacy.accounting import Ledger, Spend
+from skdp.privacy.streams import StreamOpening
+from skdp.problem import Problem, RowBounds
 from skdp.problem.constraints import L2Ball
 from skdp.problem.losses import HuberisedHinge, Logistic, Softmax, Squared
 from skdp.problem.penalties import L2
-from skdp.problem.problem import Problem
 from skdp.solvers import FTRL
 from skdp.testing import ExactOracle
 

@@ -7,15 +7,12 @@ import pytest
 from scipy.optimize import brentq
 from scipy.special import expit
 
-from skdp.privacy.accounting.ledger import Ledger
-from skdp.privacy.adjacency import Adjacency
-from skdp.privacy.oracle import PrivateOracle
-from skdp.privacy.randomness import SeededNoise
-from skdp.privacy.rows.dense_rows import DenseRows
-from skdp.problem.bounds import RowBounds, TargetBounds
+from skdp.privacy import Adjacency, PrivateOracle, SeededNoise
+from skdp.privacy.accounting import Ledger
+from skdp.privacy.rows import DenseRows
+from skdp.problem import Problem, RowBounds, TargetBounds
 from skdp.problem.losses import Huber, Logistic, Squared
 from skdp.problem.penalties import L1, L2
-from skdp.problem.problem import Problem
 from skdp.solvers import GD, schedules
 
 DELTA = 1e-5

@@ -8,15 +8,12 @@ import pytest
 from scipy.optimize import minimize
 from scipy.special import expit
 
-from skdp.privacy.accounting.ledger import Ledger
-from skdp.privacy.adjacency import Adjacency
-from skdp.privacy.oracle import PrivateOracle
-from skdp.privacy.randomness import SeededNoise
-from skdp.privacy.rows.dense_rows import DenseRows
-from skdp.problem.bounds import RowBounds, TargetBounds
+from skdp.privacy import Adjacency, PrivateOracle, SeededNoise
+from skdp.privacy.accounting import Ledger
+from skdp.privacy.rows import DenseRows
+from skdp.problem import Problem, RowBounds, TargetBounds
 from skdp.problem.losses import Sigmoid, Tukey
 from skdp.problem.penalties import L2
-from skdp.problem.problem import Problem
 from skdp.solvers import GD, PPM, AdaptiveGD, Spider
 
 N, D = 5000, 4

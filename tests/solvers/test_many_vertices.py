@@ -7,11 +7,10 @@ import pytest
 from sklearn.base import clone
 
 from skdp import DPLinearRegression, DPLogisticRegression, DPSVMClassifier, PrivacyBudget
-from skdp.estimators.auto import choose
-from skdp.problem.bounds import RowBounds
+from skdp.estimators import choose
+from skdp.problem import Problem, RowBounds
 from skdp.problem.constraints import L1Ball, L2Ball, Simplex
 from skdp.problem.losses import Hinge, Logistic
-from skdp.problem.problem import Problem
 from skdp.solvers import FrankWolfe
 
 N, D = 400, 300

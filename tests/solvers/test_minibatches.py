@@ -9,17 +9,12 @@ import pytest
 from by_night import by_night
 
 from skdp import BudgetExceededError, DPLogisticRegression, privacy_spent
-from skdp.privacy.accounting.calculus import GaussianDP, SubsampledGaussianDP
-from skdp.privacy.accounting.events import SampledGaussianEvent
-from skdp.privacy.accounting.ledger import Ledger
-from skdp.privacy.adjacency import Adjacency
-from skdp.privacy.oracle import PrivateOracle
-from skdp.privacy.randomness import SeededNoise
-from skdp.privacy.rows.dense_rows import DenseRows
-from skdp.problem.bounds import RowBounds, TargetBounds
+from skdp.privacy import Adjacency, PrivateOracle, SeededNoise
+from skdp.privacy.accounting import GaussianDP, Ledger, SampledGaussianEvent, SubsampledGaussianDP
+from skdp.privacy.rows import DenseRows
+from skdp.problem import Problem, RowBounds, TargetBounds
 from skdp.problem.losses import Logistic, Squared
 from skdp.problem.penalties import L2
-from skdp.problem.problem import Problem
 from skdp.solvers import GD, SVRG
 from skdp.testing import ExactOracle, RecordingOracle, ReplayOracle, Transcript
 

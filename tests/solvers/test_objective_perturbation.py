@@ -10,15 +10,13 @@ from sklearn.metrics import log_loss
 
 from skdp import BudgetExceededError, DPLogisticRegression
 from skdp.preconditioning import Whitening
-from skdp.privacy.accounting.calculus import PerturbedGaussianDP
+from skdp.privacy.accounting import PerturbedGaussianDP
 from skdp.privacy.rows import Chunks
-from skdp.problem.bounds import RowBounds
+from skdp.problem import Problem, RowBounds
 from skdp.problem.constraints import Box
 from skdp.problem.losses import Logistic, Sigmoid, Softmax, Squared
 from skdp.problem.penalties import L1
-from skdp.problem.problem import Problem
-from skdp.solvers import GD, ObjectivePerturbation
-from skdp.solvers.temperature import Temperature
+from skdp.solvers import GD, ObjectivePerturbation, Temperature
 from skdp.testing import exact_fit, record_fit, replay_fit
 
 N, D = 4000, 5

@@ -6,11 +6,10 @@ import numpy as np
 import pytest
 from tasks_for_solvers import TASKS
 
-from skdp.privacy.accounting.calculus import GaussianDP, ZeroConcentratedDP
-from skdp.privacy.accounting.ledger import Spend
-from skdp.privacy.adjacency import Adjacency
-from skdp.privacy.streams.stream_session import StreamOpening
-from skdp.problem.bounds import RowBounds, TargetBounds
+from skdp.privacy import Adjacency
+from skdp.privacy.accounting import GaussianDP, Spend, ZeroConcentratedDP
+from skdp.privacy.streams import StreamOpening
+from skdp.problem import Problem, RowBounds, TargetBounds
 from skdp.problem.constraints import (
     Box,
     L1Ball,
@@ -22,7 +21,6 @@ from skdp.problem.constraints import (
 )
 from skdp.problem.losses import Logistic, Squared
 from skdp.problem.penalties import L1, L2
-from skdp.problem.problem import Problem
 from skdp.solvers import FrankWolfe
 
 PUBLIC_RNG = np.random.default_rng(7)
@@ -51,7 +49,7 @@ class Exact:
     """Answers without noise, straight from the query."""
 
     def __init__(self, problem, plan, X, y):
-        from skdp.privacy.rows.dense_rows import DenseRows
+        from skdp.privacy.rows import DenseRows
 
         self.opening = StreamOpening(problem, plan, Adjacency.REPLACE_ONE, Spend(1.0))
         self.rows, self.used, self.total = DenseRows(X, y), 0, 0.0

@@ -8,15 +8,12 @@ from sklearn.linear_model import Lasso
 from sklearn.svm import SVC, LinearSVC
 from test_every_solver import PRECISE
 
-from skdp.privacy.accounting.ledger import Ledger
-from skdp.privacy.adjacency import Adjacency
-from skdp.privacy.oracle import PrivateOracle
-from skdp.privacy.randomness import SeededNoise
-from skdp.privacy.rows.dense_rows import DenseRows
-from skdp.problem.bounds import RowBounds, TargetBounds
+from skdp.privacy import Adjacency, PrivateOracle, SeededNoise
+from skdp.privacy.accounting import Ledger
+from skdp.privacy.rows import DenseRows
+from skdp.problem import Problem, RowBounds, TargetBounds
 from skdp.problem.losses import Hinge, OneVsRest, Squared, SquaredHinge
 from skdp.problem.penalties import L1, L2
-from skdp.problem.problem import Problem
 
 N, D = 300, 4
 RNG = np.random.default_rng(3)

@@ -9,16 +9,13 @@ from scipy.special import expit
 import skdp
 from skdp import DPLogisticRegression, DPSVMClassifier
 from skdp.preconditioning import Whitening
-from skdp.privacy.accounting.ledger import Ledger
-from skdp.privacy.adjacency import Adjacency
-from skdp.privacy.oracle import PrivateOracle
-from skdp.privacy.randomness import SeededNoise
-from skdp.privacy.rows.dense_rows import DenseRows
-from skdp.problem.bounds import RowBounds
+from skdp.privacy import Adjacency, PrivateOracle, SeededNoise
+from skdp.privacy.accounting import Ledger
+from skdp.privacy.rows import DenseRows
+from skdp.problem import Problem, RowBounds
 from skdp.problem.constraints import L2Ball
 from skdp.problem.losses import Hinge, Logistic
 from skdp.problem.penalties import L1, L2
-from skdp.problem.problem import Problem
 from skdp.solvers import GD, PreconditionedGD
 
 N, D = 3000, 5

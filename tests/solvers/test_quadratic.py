@@ -4,12 +4,11 @@ import numpy as np
 import pytest
 from sklearn.linear_model import ElasticNet as SklearnElasticNet
 
-from skdp.problem.bounds import RowBounds
+from skdp.problem import Problem, RowBounds
 from skdp.problem.constraints import Box, NonNegative, Unconstrained
 from skdp.problem.losses import Squared
 from skdp.problem.penalties import L1, L2, ElasticNet, NoPenalty
-from skdp.problem.problem import Problem
-from skdp.solvers.screening import minimise_model
+from skdp.solvers import minimise_model
 
 N, K = 200, 6
 

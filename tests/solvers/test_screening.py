@@ -8,16 +8,13 @@ import pytest
 from by_night import by_night
 from sklearn.linear_model import Lasso, Ridge
 
-from skdp.privacy.accounting.ledger import Ledger
-from skdp.privacy.adjacency import Adjacency
-from skdp.privacy.oracle import PrivateOracle
-from skdp.privacy.randomness import SeededNoise
-from skdp.privacy.rows.dense_rows import DenseRows
-from skdp.problem.bounds import RowBounds, RowMap, TargetBounds
+from skdp.privacy import Adjacency, PrivateOracle, SeededNoise
+from skdp.privacy.accounting import Ledger
+from skdp.privacy.rows import DenseRows
+from skdp.problem import Problem, RowBounds, RowMap, TargetBounds
 from skdp.problem.constraints import Box, L2Ball, NonNegative
 from skdp.problem.losses import Huber, Squared
 from skdp.problem.penalties import L1, L2, Tikhonov
-from skdp.problem.problem import Problem
 from skdp.solvers import GD, Screening
 from skdp.testing import RecordingOracle, ReplayOracle, Transcript
 

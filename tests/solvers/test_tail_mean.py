@@ -3,7 +3,7 @@
 import numpy as np
 import pytest
 
-from skdp.solvers.descent import TailMean
+from skdp.solvers import TailMean
 
 ITERATES = np.random.default_rng(0).normal(size=(11, 4, 2))
 

@@ -10,18 +10,15 @@ from sklearn.linear_model import LogisticRegression
 from sklearn.metrics import log_loss
 
 from skdp import DPLogisticRegression
-from skdp.privacy.accounting.ledger import Ledger
-from skdp.privacy.adjacency import Adjacency
-from skdp.privacy.oracle import PrivateOracle
-from skdp.privacy.queries.score_scale import ScoreScaleQuery
-from skdp.privacy.randomness import SeededNoise
-from skdp.privacy.rows.dense_rows import DenseRows
-from skdp.problem.bounds import RowBounds
+from skdp.privacy import Adjacency, PrivateOracle, SeededNoise
+from skdp.privacy.accounting import Ledger
+from skdp.privacy.queries import ScoreScaleQuery
+from skdp.privacy.rows import DenseRows
+from skdp.problem import Problem, RowBounds
 from skdp.problem.constraints import L2Ball
 from skdp.problem.losses import Hinge, Logistic, Softmax
 from skdp.problem.penalties import L2
-from skdp.problem.problem import Problem
-from skdp.solvers.temperature import Temperature, plan_temperature
+from skdp.solvers import Temperature, plan_temperature
 
 RNG = np.random.default_rng(0)
 N = 4000

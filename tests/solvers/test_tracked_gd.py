@@ -6,16 +6,13 @@ from math import exp, sqrt
 import numpy as np
 import pytest
 
-from skdp.estimators.auto import choose
-from skdp.privacy.accounting.ledger import Ledger
-from skdp.privacy.adjacency import Adjacency
-from skdp.privacy.oracle import PrivateOracle
-from skdp.privacy.randomness import SeededNoise
-from skdp.privacy.rows.dense_rows import DenseRows
-from skdp.problem.bounds import RowBounds, RowMap, TargetBounds
+from skdp.estimators import choose
+from skdp.privacy import Adjacency, PrivateOracle, SeededNoise
+from skdp.privacy.accounting import Ledger
+from skdp.privacy.rows import DenseRows
+from skdp.problem import Problem, RowBounds, RowMap, TargetBounds
 from skdp.problem.losses import Huber, Logistic, Squared
 from skdp.problem.penalties import L2
-from skdp.problem.problem import Problem
 from skdp.solvers import TrackedGD
 from skdp.testing import RecordingOracle, Transcript
 

@@ -4,14 +4,13 @@ import numpy as np
 import pytest
 from sessions_of_bandits import D, K, Silence, T, replaced, stream
 
+from skdp.bandit import ArmStreams
 from skdp.bandit.policies import HDBPolicy
-from skdp.bandit.stream_arms import ArmStreams
 from skdp.estimators import Stream
-from skdp.privacy.accounting.ledger import Ledger
-from skdp.privacy.adjacency import Adjacency
-from skdp.privacy.bandit_sessions.bandit_plans import StreamsPlan
-from skdp.problem.bandit_problem import BanditProblem
-from skdp.problem.contexts import CubeBounds
+from skdp.privacy import Adjacency
+from skdp.privacy.accounting import Ledger
+from skdp.privacy.bandit_sessions import StreamsPlan
+from skdp.problem import BanditProblem, CubeBounds
 from skdp.problem.losses import Logistic, Squared
 from skdp.solvers import FTRL, FrankWolfe
 

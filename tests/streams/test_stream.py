@@ -8,19 +8,14 @@ import pytest
 from tasks_for_solvers import TASKS
 
 from skdp.estimators import Stream
-from skdp.privacy.accounting.ledger import Ledger
-from skdp.privacy.adjacency import Adjacency
-from skdp.privacy.oracle import PrivateOracle
-from skdp.privacy.randomness import SeededNoise, SystemNoise
-from skdp.privacy.rows.base import ResidentRows
-from skdp.privacy.rows.dense_rows import DenseRows
-from skdp.privacy.rows.sparse_rows import SparseRows
-from skdp.privacy.streams.stream_session import StreamSession
-from skdp.problem.bounds import RowBounds
+from skdp.privacy import Adjacency, PrivateOracle, SeededNoise, SystemNoise
+from skdp.privacy.accounting import Ledger
+from skdp.privacy.rows import DenseRows, ResidentRows, SparseRows
+from skdp.privacy.streams import StreamSession
+from skdp.problem import Problem, RowBounds
 from skdp.problem.constraints import L1Ball, L2Ball
 from skdp.problem.losses import Logistic
 from skdp.problem.penalties import L2
-from skdp.problem.problem import Problem
 from skdp.solvers import FTRL, FrankWolfe
 
 DELTA = 1e-5

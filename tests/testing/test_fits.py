@@ -7,8 +7,7 @@ import numpy as np
 import pytest
 
 from skdp import DPLinearRegression, DPLogisticRegression
-from skdp.privacy.oracle import PrivateOracle
-from skdp.privacy.oracle_factory import opened_by
+from skdp.privacy import PrivateOracle, opened_by
 from skdp.solvers import GD
 from skdp.testing import exact_fit, record_fit, replay_fit
 

@@ -25,19 +25,13 @@ from sklearn.linear_model import SGDClassifier
 from sklearn.svm import LinearSVC
 
 from skdp.federated import Complete, draw_rounds
-from skdp.privacy.accounting.ledger import Ledger
-from skdp.privacy.adjacency import Adjacency
-from skdp.privacy.oracle import PrivateOracle
-from skdp.privacy.randomness import SystemNoise
-from skdp.privacy.rows.dense_rows import DenseRows
-from skdp.privacy.rows.sparse_rows import SparseRows
-from skdp.problem.bounds import RowBounds
+from skdp.privacy import Adjacency, PrivateOracle, SystemNoise
+from skdp.privacy.accounting import Ledger
+from skdp.privacy.rows import DenseRows, SparseRows
+from skdp.problem import Problem, RowBounds, Sites
 from skdp.problem.losses import Hinge
 from skdp.problem.penalties import L1, L2
-from skdp.problem.problem import Problem
-from skdp.problem.sites import Sites
-from skdp.solvers import DDA
-from skdp.solvers.dda import DualNodes
+from skdp.solvers import DDA, DualNodes
 
 sys.path.insert(0, str(Path(__file__).resolve().parents[1]))
 import datasets

@@ -29,7 +29,7 @@ from math import inf, log, sqrt
 
 import numpy as np
 
-from skdp.privacy.mechanisms.blt import BLT
+from skdp.privacy.mechanisms import BLT
 
 DRAWS = 4000
 

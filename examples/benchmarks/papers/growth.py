@@ -18,15 +18,11 @@ from typing import ClassVar
 
 import numpy as np
 
-from skdp.privacy.accounting.ledger import Ledger
-from skdp.privacy.adjacency import Adjacency
-from skdp.privacy.oracle import PrivateOracle
-from skdp.privacy.randomness import SystemNoise
-from skdp.privacy.rows.base import BoundedRows
-from skdp.privacy.rows.dense_rows import DenseRows
-from skdp.problem.bounds import RowBounds
+from skdp.privacy import Adjacency, PrivateOracle, SystemNoise
+from skdp.privacy.accounting import Ledger
+from skdp.privacy.rows import BoundedRows, DenseRows
+from skdp.problem import Problem, RowBounds
 from skdp.problem.losses import Loss
-from skdp.problem.problem import Problem
 from skdp.solvers import SOLVERS
 
 TARGETS = np.array([0.8, -0.6, 0.4, -0.2, 0.6])

@@ -15,15 +15,12 @@ from pathlib import Path
 import numpy as np
 import scipy.sparse as sp
 
-from skdp.privacy.accounting.ledger import Ledger
-from skdp.privacy.adjacency import Adjacency
-from skdp.privacy.oracle import PrivateOracle
-from skdp.privacy.randomness import SystemNoise
-from skdp.privacy.rows.sparse_rows import SparseRows
-from skdp.problem.bounds import RowBounds
+from skdp.privacy import Adjacency, PrivateOracle, SystemNoise
+from skdp.privacy.accounting import Ledger
+from skdp.privacy.rows import SparseRows
+from skdp.problem import Problem, RowBounds
 from skdp.problem.constraints import L1Ball
 from skdp.problem.losses import Logistic
-from skdp.problem.problem import Problem
 from skdp.solvers import GD, AccMD
 
 N, EPSILON, DELTA = 2000, 0.3, 1e-5

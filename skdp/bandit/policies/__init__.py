@@ -2,11 +2,23 @@
 
 from .base import Policy
 from .blocks import BlocksPolicy
+from .choices import Greedy, Preselecting, RoundRobin, Thompson
 from .gd import GDPolicy
 from .hdb import HDBPolicy
 from .sparse import SparsePolicy
 
-__all__ = ["POLICIES", "BlocksPolicy", "GDPolicy", "HDBPolicy", "Policy", "SparsePolicy"]
+__all__ = [
+    "POLICIES",
+    "BlocksPolicy",
+    "GDPolicy",
+    "Greedy",
+    "HDBPolicy",
+    "Policy",
+    "Preselecting",
+    "RoundRobin",
+    "SparsePolicy",
+    "Thompson",
+]
 
 POLICIES: dict[str, type[Policy]] = {
     policy.option(): policy for policy in (BlocksPolicy, GDPolicy, HDBPolicy, SparsePolicy)

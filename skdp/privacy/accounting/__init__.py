@@ -1,1 +1,55 @@
 """Accounting: what releases cost, and the ledger that they are charged to."""
+
+from .calculus import (
+    Calculus,
+    GaussianDP,
+    PerturbedGaussianDP,
+    SubsampledGaussianDP,
+    ZeroConcentratedDP,
+)
+from .divergences import CHOICE_AS_GAUSSIAN, gaussian_price, grouped, renyi
+from .events import (
+    Event,
+    ExponentialEvent,
+    GaussianEvent,
+    NonPrivateEvent,
+    ObjectivePerturbationEvent,
+    Part,
+    PrefixSumEvent,
+    SampledGaussianEvent,
+    SearchEvent,
+    Site,
+    SiteGaussianEvent,
+)
+from .ledger import Budget, Ledger, PrivacySpent, Spend
+from .subsampling import SampledReleases
+from .trials import NumberOfTrials
+
+__all__ = [
+    "CHOICE_AS_GAUSSIAN",
+    "Budget",
+    "Calculus",
+    "Event",
+    "ExponentialEvent",
+    "GaussianDP",
+    "GaussianEvent",
+    "Ledger",
+    "NonPrivateEvent",
+    "NumberOfTrials",
+    "ObjectivePerturbationEvent",
+    "Part",
+    "PerturbedGaussianDP",
+    "PrefixSumEvent",
+    "PrivacySpent",
+    "SampledGaussianEvent",
+    "SampledReleases",
+    "SearchEvent",
+    "Site",
+    "SiteGaussianEvent",
+    "Spend",
+    "SubsampledGaussianDP",
+    "ZeroConcentratedDP",
+    "gaussian_price",
+    "grouped",
+    "renyi",
+]

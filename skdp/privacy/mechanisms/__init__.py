@@ -1,18 +1,39 @@
 """Mechanisms: how an exact answer becomes a private one."""
 
 from ...validation import shown
-from .blt import BLT
+from .blt import BLT, BUFFERS, decay_rates
+from .gaussian import GaussianMechanism
+from .gumbel import GumbelMechanism
+from .noise_grid import noisy_on_grid, spacing
 from .prefix_sums import PrefixSumMechanism
+from .random_slope import ObjectivePerturbation, largest_jacobian
+from .sampled_gaussian import SampledGaussian
+from .site_masks import exposure, exposure_bound, exposure_of_all_pairs
+from .site_noise import SiteNoise, Trust
 from .toeplitz import Toeplitz
 from .tree import Tree
 
 __all__ = [
     "BLT",
+    "BUFFERS",
     "PREFIX_SUMS",
+    "GaussianMechanism",
+    "GumbelMechanism",
+    "ObjectivePerturbation",
     "PrefixSumMechanism",
+    "SampledGaussian",
+    "SiteNoise",
     "Toeplitz",
     "Tree",
+    "Trust",
+    "decay_rates",
+    "exposure",
+    "exposure_bound",
+    "exposure_of_all_pairs",
+    "largest_jacobian",
+    "noisy_on_grid",
     "prefix_sums_by",
+    "spacing",
 ]
 
 PREFIX_SUMS: dict[str, type[PrefixSumMechanism]] = {

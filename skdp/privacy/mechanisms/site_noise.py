@@ -12,10 +12,10 @@ import numpy as np
 from ..accounting.events import Event, Site, SiteGaussianEvent
 from ..accounting.ledger import Spend
 from ..randomness import SecretNoise
-from ..sites.masks import exposure, exposure_of_all_pairs
 from .base import Mechanism
 from .gaussian import GaussianMechanism
 from .noise_grid import noisy_on_grid
+from .site_masks import exposure, exposure_of_all_pairs
 
 __all__ = ["SiteNoise", "Trust"]
 
@@ -95,8 +95,8 @@ class SiteNoise(Mechanism):
     - What is published has, for site i, at most the price
       ``(sensitivity / noise_scales[i])**2`` against the adversary named by the trust:
       ``local``, immediate, as the noises of sites are independent; ``pairwise``, see
-      :mod:`skdp.privacy.sites.masks`; sums, because the noises of the honest sites, of variance
-      ``own**2 (n_active - colluders)``, are unknown to it.
+      :mod:`skdp.privacy.mechanisms.site_masks`; sums, because the noises of the honest sites, of
+      variance ``own**2 (n_active - colluders)``, are unknown to it.
     - Each site draws noise of its own, and fresh masks in each round.
     """
 

@@ -1,1 +1,53 @@
 """The queries an oracle answers, one file a query, with the proof of its sensitivity."""
+
+from .base import GumbelQuery, PerturbedQuery, Query
+from .column_counts import ColumnCountsQuery
+from .column_moments import ColumnMomentsQuery
+from .gradient import GradientNormQuery, GradientQuery
+from .gradient_difference import GradientDifferenceQuery, around_both
+from .gradient_sizes import GradientAndShareQuery, GradientSizesQuery
+from .histogram import HistogramQuery
+from .intercept_gradient import InterceptGradientQuery
+from .moments import MomentsQuery
+from .normal_equations import NormalEquationsQuery
+from .perturbed_minimum import PerturbedMinimumQuery
+from .residual_quantile import ResidualQuantileQuery
+from .row_means import RowMeansQuery
+from .sampled_gradient import SampledGradientQuery
+from .score_scale import ScoreScaleQuery
+from .selection import SelectionQuery
+from .site_gradients import SiteGradientsQuery, SiteRequest
+from .stream_terms import StreamScoresQuery, StreamTerm, StreamTermQuery
+from .total_weight import TotalWeightQuery
+from .vertex import VertexQuery
+
+__all__ = [
+    "ColumnCountsQuery",
+    "ColumnMomentsQuery",
+    "GradientAndShareQuery",
+    "GradientDifferenceQuery",
+    "GradientNormQuery",
+    "GradientQuery",
+    "GradientSizesQuery",
+    "GumbelQuery",
+    "HistogramQuery",
+    "InterceptGradientQuery",
+    "MomentsQuery",
+    "NormalEquationsQuery",
+    "PerturbedMinimumQuery",
+    "PerturbedQuery",
+    "Query",
+    "ResidualQuantileQuery",
+    "RowMeansQuery",
+    "SampledGradientQuery",
+    "ScoreScaleQuery",
+    "SelectionQuery",
+    "SiteGradientsQuery",
+    "SiteRequest",
+    "StreamScoresQuery",
+    "StreamTerm",
+    "StreamTermQuery",
+    "TotalWeightQuery",
+    "VertexQuery",
+    "around_both",
+]

@@ -133,7 +133,7 @@ class GradientDifferenceQuery(GaussianQuery):
         if not (squares and _SHORTEST <= longest <= _LONGEST):
             return 0.0, reach
         centre, radius = self._kind
-        return _around_both(centre * longest, radius * longest, reach)
+        return around_both(centre * longest, radius * longest, reach)
 
     @property
     def radius(self) -> float:
@@ -220,7 +220,7 @@ class GradientDifferenceQuery(GaussianQuery):
         return block.combine(gradient.weighted(block, a))
 
 
-def _around_both(centre: float, radius: float, reach: float) -> tuple[float, float]:
+def around_both(centre: float, radius: float, reach: float) -> tuple[float, float]:
     """Smallest ball around the intersection of two, one of them with centre 0.
 
     Their boundaries meet in a sphere around a point between the centres; it is a great sphere of

@@ -1,5 +1,48 @@
 """Row stores. Public here: :class:`Chunks`, for data that do not fit in memory."""
 
-from .chunked import Chunks
+from .base import BlockStore, BoundedRows, ResidentRows, RowStore, total
+from .buffer import RowBuffer
+from .call_digests import SeenCalls
+from .chunked import ChunkedRows, Chunks
+from .dask_rows import DaskRows, Tasks, is_collection
+from .dense_rows import DenseRows
+from .mapped import MappedBlock, sparse_lengths
+from .partition import Facts, Refusal, added, opened
+from .partitions import packed
+from .row_blocks import MOST_ROWS, Block, Limits, RawBlock, cut
+from .score_cache import ScoreCache
+from .site_rows import SiteChunks, SiteRows, site_sums
+from .sparse_rows import SparseRows
 
-__all__ = ["Chunks"]
+__all__ = [
+    "MOST_ROWS",
+    "Block",
+    "BlockStore",
+    "BoundedRows",
+    "ChunkedRows",
+    "Chunks",
+    "DaskRows",
+    "DenseRows",
+    "Facts",
+    "Limits",
+    "MappedBlock",
+    "RawBlock",
+    "Refusal",
+    "ResidentRows",
+    "RowBuffer",
+    "RowStore",
+    "ScoreCache",
+    "SeenCalls",
+    "SiteChunks",
+    "SiteRows",
+    "SparseRows",
+    "Tasks",
+    "added",
+    "cut",
+    "is_collection",
+    "opened",
+    "packed",
+    "site_sums",
+    "sparse_lengths",
+    "total",
+]

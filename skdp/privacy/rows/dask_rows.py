@@ -101,7 +101,7 @@ class DaskRows(RowStore):
         self.weighted = sample_weight is not None
         if self.weighted:
             X, sample_weight = aligned(X, sample_weight, "sample_weight")
-        self._tasks = _Tasks(X, y, sample_weight, (encode, max_weight))
+        self._tasks = Tasks(X, y, sample_weight, (encode, max_weight))
         found = self._tasks.facts()
         self.n_samples = sum(part.n_samples for part in found)
         self.n_features = found[0].n_features
@@ -130,7 +130,7 @@ class DaskRows(RowStore):
 
 @final
 class _BoundedPartitions(BoundedRows):
-    def __init__(self, tasks: _Tasks, bounds: RowBounds) -> None:
+    def __init__(self, tasks: Tasks, bounds: RowBounds) -> None:
         self.bounds = bounds
         self._tasks = tasks
         self._view = tasks.bounded(bounds)
@@ -142,7 +142,7 @@ class _BoundedPartitions(BoundedRows):
 
 
 @final
-class _Tasks:
+class Tasks:
     """Tasks on workers that hold the rows of a fit; let go when nothing refers to it."""
 
     def __init__(self, X: Any, y: Any, sample_weight: Any, facts: tuple[Any, float]) -> None:

@@ -1,1 +1,6 @@
 """Sessions of streams: running sums over rows that arrive one after another."""
+
+from .stream_plan import StreamPlan, StreamRequest
+from .stream_session import StreamedRows, StreamOpening, StreamSession
+
+__all__ = ["StreamOpening", "StreamPlan", "StreamRequest", "StreamSession", "StreamedRows"]

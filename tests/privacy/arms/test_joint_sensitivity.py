@@ -24,8 +24,8 @@ from sessions_of_bandits import (
     zeroed_out,
 )
 
-from skdp.privacy.adjacency import Adjacency
-from skdp.privacy.bandit_sessions.arm_moments import joint_sensitivity
+from skdp.privacy import Adjacency
+from skdp.privacy.bandit_sessions import joint_sensitivity
 
 ROUNDING = 1 + 1e-12
 # Answers to gradients lie on a grid, which moves them by this, at most.

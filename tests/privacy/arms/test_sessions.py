@@ -10,19 +10,17 @@ from scipy import stats
 from sessions_of_bandits import CLIP, PLANS, D, K, Silence, T, exact, opened, stream, weights
 
 from skdp.exceptions import BudgetExceededError
-from skdp.privacy.accounting.ledger import Budget, Ledger
-from skdp.privacy.adjacency import Adjacency
-from skdp.privacy.bandit_sessions.bandit_plans import (
+from skdp.privacy import Adjacency, SeededNoise, SystemNoise
+from skdp.privacy.accounting import Budget, Ledger
+from skdp.privacy.bandit_sessions import (
+    SESSIONS,
     GradientPlan,
     MomentPlan,
     SelectionPlan,
     StepPlan,
+    best_vertices,
 )
-from skdp.privacy.bandit_sessions.noisy_vertices import best_vertices
-from skdp.privacy.bandit_sessions.session_factory import SESSIONS
-from skdp.privacy.randomness import SeededNoise, SystemNoise
-from skdp.problem.bandit_problem import BanditProblem
-from skdp.problem.contexts import CubeBounds
+from skdp.problem import BanditProblem, CubeBounds
 from skdp.problem.losses import Squared
 
 every_session = pytest.mark.parametrize("name", PLANS)

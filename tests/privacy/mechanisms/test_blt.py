@@ -14,9 +14,8 @@ from factors_of_prefix_sums import (
 )
 from scipy.signal import fftconvolve
 
-from skdp.privacy.mechanisms import BLT, Toeplitz
-from skdp.privacy.mechanisms.blt import BUFFERS, decay_rates
-from skdp.privacy.randomness import SeededNoise
+from skdp.privacy import SeededNoise
+from skdp.privacy.mechanisms import BLT, BUFFERS, Toeplitz, decay_rates
 
 every_number = pytest.mark.parametrize("buffers", BUFFERS)
 

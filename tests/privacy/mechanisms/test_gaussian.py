@@ -7,10 +7,9 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from skdp.privacy.accounting.calculus import GaussianDP
-from skdp.privacy.accounting.ledger import Spend
-from skdp.privacy.mechanisms.gaussian import GaussianMechanism
-from skdp.privacy.randomness import SeededNoise, SystemNoise
+from skdp.privacy import SeededNoise, SystemNoise
+from skdp.privacy.accounting import GaussianDP, Spend
+from skdp.privacy.mechanisms import GaussianMechanism
 from skdp.testing import check_noise
 
 sizes = st.floats(-100, 100).map(lambda exponent: 10.0**exponent)

@@ -10,13 +10,9 @@ from hypothesis import strategies as st
 from scipy.special import ndtr, ndtri
 from scipy.stats import binomtest
 
-from skdp.privacy import randomness
-from skdp.privacy.accounting.ledger import Spend
-from skdp.privacy.fine_normal import BITS, refined
-from skdp.privacy.mechanisms.gaussian import GaussianMechanism
-from skdp.privacy.mechanisms.noise_grid import noisy_on_grid, spacing
-from skdp.privacy.randomness import SystemNoise
-from skdp.privacy.rounding import GRID
+from skdp.privacy import BITS, GRID, SystemNoise, randomness, refined
+from skdp.privacy.accounting import Spend
+from skdp.privacy.mechanisms import GaussianMechanism, noisy_on_grid, spacing
 
 RNG = np.random.default_rng(0)
 TRIALS = 3000

@@ -7,10 +7,9 @@ import numpy as np
 import pytest
 from scipy import stats
 
-from skdp.privacy.accounting.calculus import ZeroConcentratedDP
-from skdp.privacy.accounting.ledger import Spend
-from skdp.privacy.mechanisms.gumbel import GumbelMechanism
-from skdp.privacy.randomness import SecretNoise, SeededNoise, SystemNoise
+from skdp.privacy import SecretNoise, SeededNoise, SystemNoise
+from skdp.privacy.accounting import Spend, ZeroConcentratedDP
+from skdp.privacy.mechanisms import GumbelMechanism
 
 SCORES = np.array([0.3, -1.0, 1.1, 0.0])
 FALSE_ALARM = 1e-9

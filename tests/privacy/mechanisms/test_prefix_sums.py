@@ -12,11 +12,9 @@ import pytest
 from factors_of_prefix_sums import KINDS, combination, largest_column, strategy
 from scipy.linalg import solve
 
-from skdp.privacy.accounting.calculus import GaussianDP, ZeroConcentratedDP
-from skdp.privacy.accounting.ledger import Ledger, Spend
-from skdp.privacy.mechanisms import PREFIX_SUMS, prefix_sums_by
-from skdp.privacy.mechanisms.prefix_sums import PrefixSumMechanism
-from skdp.privacy.randomness import SeededNoise, SystemNoise
+from skdp.privacy import SeededNoise, SystemNoise
+from skdp.privacy.accounting import GaussianDP, Ledger, Spend, ZeroConcentratedDP
+from skdp.privacy.mechanisms import PREFIX_SUMS, PrefixSumMechanism, prefix_sums_by
 from skdp.testing import check_noise
 
 LENGTHS = [1, 2, 3, 5, 8, 31, 32, 33, 100, 257]

@@ -3,13 +3,16 @@ from math import sqrt
 import numpy as np
 import pytest
 
-from skdp.privacy.accounting.ledger import Spend
-from skdp.privacy.adjacency import Adjacency
-from skdp.privacy.mechanisms.noise_grid import spacing
-from skdp.privacy.mechanisms.sampled_gaussian import SampledGaussian
-from skdp.privacy.mechanisms.site_noise import SiteNoise, Trust
-from skdp.privacy.randomness import SeededNoise, SystemNoise
-from skdp.privacy.sites.masks import exposure, exposure_of_all_pairs
+from skdp.privacy import Adjacency, SeededNoise, SystemNoise
+from skdp.privacy.accounting import Spend
+from skdp.privacy.mechanisms import (
+    SampledGaussian,
+    SiteNoise,
+    Trust,
+    exposure,
+    exposure_of_all_pairs,
+    spacing,
+)
 from skdp.testing import check_noise
 
 SITES = ("a", "b", "c", "d", "e")

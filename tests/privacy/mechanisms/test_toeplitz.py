@@ -7,8 +7,8 @@ import pytest
 from factors_of_prefix_sums import landau, max_error, rms_error
 from scipy.signal import fftconvolve
 
+from skdp.privacy import SeededNoise
 from skdp.privacy.mechanisms import Toeplitz
-from skdp.privacy.randomness import SeededNoise
 
 
 @pytest.mark.parametrize(("n", "largest", "typical"), [(1000, 3.27, 3.10), (10_000, 4.00, 3.84)])

@@ -6,12 +6,10 @@ import numpy as np
 import pytest
 import scipy.sparse as sp
 
-from skdp.privacy.adjacency import Adjacency
-from skdp.privacy.queries.column_counts import ColumnCountsQuery
-from skdp.privacy.queries.column_moments import ColumnMomentsQuery
-from skdp.privacy.rows.dense_rows import DenseRows
-from skdp.privacy.rows.sparse_rows import SparseRows
-from skdp.problem.column_bounds import ColumnBounds
+from skdp.privacy import Adjacency
+from skdp.privacy.queries import ColumnCountsQuery, ColumnMomentsQuery
+from skdp.privacy.rows import DenseRows, SparseRows
+from skdp.problem import ColumnBounds
 from skdp.testing import row_stores
 
 X = np.array(

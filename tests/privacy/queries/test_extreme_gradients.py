@@ -7,11 +7,11 @@ from typing import ClassVar
 import numpy as np
 import pytest
 
-from skdp.privacy.accounting.ledger import Spend
-from skdp.privacy.adjacency import Adjacency
-from skdp.privacy.mechanisms.gaussian import GaussianMechanism
-from skdp.privacy.queries.gradient import GradientQuery
-from skdp.problem.bounds import RowBounds
+from skdp.privacy import Adjacency
+from skdp.privacy.accounting import Spend
+from skdp.privacy.mechanisms import GaussianMechanism
+from skdp.privacy.queries import GradientQuery
+from skdp.problem import Problem, RowBounds
 from skdp.problem.losses import (
     Hinge,
     HuberisedHinge,
@@ -22,7 +22,6 @@ from skdp.problem.losses import (
     Squared,
     SquaredHinge,
 )
-from skdp.problem.problem import Problem
 from skdp.solvers import GD
 from skdp.testing import check_sensitivity, row_stores
 

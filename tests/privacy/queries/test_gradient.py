@@ -8,14 +8,11 @@ from hypothesis import example, given, settings
 from hypothesis import strategies as st
 
 from skdp import DPLinearRegression
-from skdp.privacy.oracle import PrivateOracle
-from skdp.privacy.queries.gradient import GradientQuery
-from skdp.privacy.queries.gradient_difference import GradientDifferenceQuery
-from skdp.privacy.rounding import of_sum
-from skdp.privacy.rows.dense_rows import DenseRows
-from skdp.problem.bounds import RowBounds, TargetBounds
+from skdp.privacy import PrivateOracle, of_sum
+from skdp.privacy.queries import GradientDifferenceQuery, GradientQuery
+from skdp.privacy.rows import DenseRows
+from skdp.problem import Problem, RowBounds, TargetBounds
 from skdp.problem.losses import Huber, Squared, Tukey
-from skdp.problem.problem import Problem
 from skdp.solvers import GD, SVRG
 
 N, D = 40, 3

@@ -9,14 +9,12 @@ from by_night import by_night
 from hypothesis import given, settings
 from hypothesis import strategies as st
 
-from skdp.privacy.accounting.ledger import Spend
-from skdp.privacy.adjacency import Adjacency
-from skdp.privacy.mechanisms.gaussian import GaussianMechanism
-from skdp.privacy.queries.gradient import GradientQuery
-from skdp.privacy.queries.gradient_difference import GradientDifferenceQuery, _around_both
-from skdp.problem.bounds import RowBounds, RowMap, TargetBounds
+from skdp.privacy import Adjacency
+from skdp.privacy.accounting import Spend
+from skdp.privacy.mechanisms import GaussianMechanism
+from skdp.privacy.queries import GradientDifferenceQuery, GradientQuery, around_both
+from skdp.problem import Problem, RowBounds, RowMap, TargetBounds
 from skdp.problem.losses import Huber, Logistic, Softmax, Squared
-from skdp.problem.problem import Problem
 from skdp.testing import check_sensitivity, row_stores
 
 N, D = 12, 3
@@ -233,7 +231,7 @@ def test_later_changes_of_the_arrays_do_not_change_the_query():
 def test_the_smallest_ball_holds_what_both_balls_hold(centre, radius, reach, seed):
     if centre > radius:
         centre = radius
-    middle, least = _around_both(centre, radius, reach)
+    middle, least = around_both(centre, radius, reach)
     assert least <= min(radius, reach) * (1 + 1e-12)
     rng = np.random.default_rng(seed)
     angle = rng.uniform(0, 2 * np.pi, 4000)
@@ -246,6 +244,6 @@ def test_the_smallest_ball_holds_what_both_balls_hold(centre, radius, reach, see
 @settings(max_examples=300)
 @given(size=st.floats(1e3, 1e30), reach=st.floats(0.01, 5))
 def test_the_smallest_ball_within_a_short_reach_keeps_all_digits(size, reach):
-    middle, least = _around_both(size, size, reach)
+    middle, least = around_both(size, size, reach)
     assert middle == pytest.approx(reach**2 / (2 * size), rel=1e-12)
     assert least == pytest.approx(reach * sqrt(1 - (reach / (2 * size)) ** 2), rel=1e-12)

@@ -3,12 +3,10 @@
 import numpy as np
 import pytest
 
-from skdp.privacy.adjacency import Adjacency
-from skdp.privacy.queries.gradient import GradientQuery
-from skdp.privacy.queries.gradient_sizes import GradientAndShareQuery, GradientSizesQuery
-from skdp.problem.bounds import RowBounds, RowMap, TargetBounds
+from skdp.privacy import Adjacency
+from skdp.privacy.queries import GradientAndShareQuery, GradientQuery, GradientSizesQuery
+from skdp.problem import Problem, RowBounds, RowMap, TargetBounds
 from skdp.problem.losses import Huber, Logistic, Softmax, Squared
-from skdp.problem.problem import Problem
 from skdp.testing import check_sensitivity, row_stores
 
 N, D = 8, 3

@@ -3,8 +3,8 @@
 import numpy as np
 import pytest
 
-from skdp.privacy.queries.moments import MomentsQuery
-from skdp.problem.bounds import RowBounds, RowMap
+from skdp.privacy.queries import MomentsQuery
+from skdp.problem import RowBounds, RowMap
 from skdp.testing import row_stores
 
 N, D = 8, 3

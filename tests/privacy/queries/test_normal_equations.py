@@ -4,12 +4,10 @@ import numpy as np
 import pytest
 from examples_of_one_shots import equations
 
-from skdp.privacy.adjacency import Adjacency
-from skdp.privacy.queries.gradient import GradientQuery
-from skdp.privacy.queries.moments import MomentsQuery
-from skdp.problem.bounds import RowBounds, TargetBounds
+from skdp.privacy import Adjacency
+from skdp.privacy.queries import GradientQuery, MomentsQuery
+from skdp.problem import Problem, RowBounds, TargetBounds
 from skdp.problem.losses import Squared
-from skdp.problem.problem import Problem
 from skdp.testing import check_pays_before_looking, row_stores
 
 N, D = 6, 3

@@ -8,20 +8,14 @@ import pytest
 from examples_of_one_shots import labels, rows_of_all_sizes, slope_problems
 from scipy.optimize import minimize as scipy_minimize
 
-from skdp.privacy.accounting.calculus import PerturbedGaussianDP
-from skdp.privacy.accounting.ledger import Ledger, Spend
-from skdp.privacy.adjacency import Adjacency
-from skdp.privacy.mechanisms.random_slope import ObjectivePerturbation, largest_jacobian
-from skdp.privacy.oracle import PrivateOracle
-from skdp.privacy.queries import perturbed_minimum
-from skdp.privacy.queries.perturbed_minimum import PerturbedMinimumQuery
-from skdp.privacy.randomness import SeededNoise
-from skdp.privacy.rounding import gamma, of_sum
-from skdp.privacy.rows.dense_rows import DenseRows
-from skdp.problem.bounds import RowBounds
+from skdp.privacy import Adjacency, PrivateOracle, SeededNoise, gamma, of_sum
+from skdp.privacy.accounting import Ledger, PerturbedGaussianDP, Spend
+from skdp.privacy.mechanisms import ObjectivePerturbation, largest_jacobian
+from skdp.privacy.queries import PerturbedMinimumQuery, perturbed_minimum
+from skdp.privacy.rows import DenseRows
+from skdp.problem import Problem, RowBounds
 from skdp.problem.losses import Hinge, HuberisedHinge, Logistic, Softmax, SquaredHinge
 from skdp.problem.penalties import L1, L2, Tikhonov
-from skdp.problem.problem import Problem
 from skdp.testing import check_noise, check_pays_before_looking, row_stores
 
 N, D = 40, 3

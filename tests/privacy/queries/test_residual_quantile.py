@@ -3,10 +3,9 @@
 import numpy as np
 import pytest
 
-from skdp.privacy.queries.residual_quantile import ResidualQuantileQuery
-from skdp.problem.bounds import RowBounds
+from skdp.privacy.queries import ResidualQuantileQuery
+from skdp.problem import Problem, RowBounds
 from skdp.problem.losses import Squared
-from skdp.problem.problem import Problem
 
 
 @pytest.mark.parametrize("share", [-0.1, 0.0, 1.0, 1.5, np.nan])

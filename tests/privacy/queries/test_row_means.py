@@ -5,10 +5,10 @@ from dataclasses import replace
 import numpy as np
 import pytest
 
-from skdp.privacy.adjacency import Adjacency
-from skdp.privacy.queries.row_means import RowMeansQuery
-from skdp.privacy.rows.dense_rows import DenseRows
-from skdp.problem.bounds import RowBounds, RowMap
+from skdp.privacy import Adjacency
+from skdp.privacy.queries import RowMeansQuery
+from skdp.privacy.rows import DenseRows
+from skdp.problem import RowBounds, RowMap
 from skdp.testing import check_sensitivity
 
 

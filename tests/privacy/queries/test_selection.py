@@ -7,18 +7,12 @@ import numpy as np
 import pytest
 import scipy.sparse as sp
 
-from skdp.privacy.accounting.calculus import ZeroConcentratedDP
-from skdp.privacy.accounting.ledger import Ledger, Spend
-from skdp.privacy.adjacency import Adjacency
-from skdp.privacy.oracle import PrivateOracle
-from skdp.privacy.queries.residual_quantile import ResidualQuantileQuery
-from skdp.privacy.queries.selection import SelectionQuery
-from skdp.privacy.randomness import SeededNoise
-from skdp.privacy.rows.dense_rows import DenseRows
-from skdp.privacy.rows.sparse_rows import SparseRows
-from skdp.problem.bounds import RowBounds, TargetBounds
+from skdp.privacy import Adjacency, PrivateOracle, SeededNoise
+from skdp.privacy.accounting import Ledger, Spend, ZeroConcentratedDP
+from skdp.privacy.queries import ResidualQuantileQuery, SelectionQuery
+from skdp.privacy.rows import DenseRows, SparseRows
+from skdp.problem import Problem, RowBounds, TargetBounds
 from skdp.problem.losses import Squared
-from skdp.problem.problem import Problem
 from skdp.testing import row_stores
 
 N, D = 30, 5
