@@ -348,6 +348,7 @@ def test_precise_settings_without_noise_reach_scikit_learn(option, name):
     assert_optimal(solution.w, task, objective=1e-10, relative=2e-5)
 
 
+@pytest.mark.nightly
 @pytest.mark.parametrize(
     ("budgets", "repeats"), [((0.1, 100.0), 3), *by_night(((0.1, 3.0, 100.0), 15))]
 )

@@ -6,6 +6,8 @@ import sys
 import tomllib
 from pathlib import Path
 
+import pytest
+
 REPOSITORY = Path(__file__).resolve().parents[1]
 
 
@@ -29,6 +31,7 @@ def test_types_are_shipped():
     assert (REPOSITORY / "skdp" / "py.typed").is_file()
 
 
+@pytest.mark.nightly
 def test_pages_may_name_parts_of_the_package_after_a_bare_import():
     pages = [REPOSITORY / "README.md", *(REPOSITORY / "docs").rglob("*.md")]
     parts = {p.stem for p in (REPOSITORY / "skdp").iterdir() if (p / "__init__.py").is_file()}

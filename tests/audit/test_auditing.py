@@ -198,6 +198,7 @@ def test_a_given_pair_is_used_and_a_searched_one_is_as_good():
     assert result.epsilon_lower_bound < 0.3
 
 
+@pytest.mark.nightly
 def test_a_statistic_of_ones_own_is_taken():
     result = audit(
         logistic(4.0), X, LABELS, runs=20, statistic=lambda model: float(model.coef_[0, 0])
@@ -255,6 +256,7 @@ def test_so_are_other_estimators_and_shapes():
             audit(bandit(), contexts, returned, **options)
 
 
+@pytest.mark.nightly
 @pytest.mark.parametrize("entry", [np.nan, np.inf, 1e200, 1e308, 5e-324])
 def test_rows_that_have_no_length_in_floats_make_no_pair_of_nonsense(entry):
     rows = np.full((4, 2), entry)

@@ -86,6 +86,7 @@ def test_rows_of_the_second_step_are_those_of_the_released_first_one():
     assert not result.at(SURE).refuted
 
 
+@pytest.mark.nightly
 @pytest.mark.parametrize("sees", ["answers", "model"])
 def test_whole_fits_of_pipelines_are_looked_at(sees):
     result = audit(make_pipeline(scaler(), logistic()), X, LABELS, sees=sees, runs=12)

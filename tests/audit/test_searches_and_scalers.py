@@ -59,6 +59,7 @@ def test_searches_are_audited_by_what_their_winner_publishes():
     np.testing.assert_array_equal(numbers[3:5], found.best_estimator_.coef_[0])
 
 
+@pytest.mark.nightly
 @pytest.mark.parametrize("space", [[1.0, 10.0], *by_night(uniform(1, 9))], ids=["listed", "drawn"])
 def test_so_are_random_searches_and_pipelines_that_hold_a_search(space):
     options = {"validation": (X, LABELS), "epsilon": 8.0, "delta": 1e-5}

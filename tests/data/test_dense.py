@@ -51,6 +51,7 @@ def test_huge_rows_do_not_cost_a_copy_of_the_data(gradient, peak_bytes):
     assert peak <= 0.1 * X.nbytes + 5 * y.nbytes
 
 
+@pytest.mark.nightly
 @pytest.mark.parametrize("dtype", [np.float32, *by_night(np.float64)])
 def test_fit_takes_a_fraction_of_the_memory_of_the_data(peak_bytes, dtype):
     X, y = large(dtype, "C")
@@ -134,6 +135,7 @@ def test_the_view_at_the_latest_bounds_is_kept():
     assert other.bounds == RowBounds(2.0)
 
 
+@pytest.mark.nightly
 @pytest.mark.parametrize("order", ["C", *by_night("F")])
 def test_a_memory_mapped_array_is_read_where_it_lies(tmp_path, gradient, peak_bytes, order):
     X, y = large(np.float64, order)

@@ -62,6 +62,7 @@ def test_a_gradient_takes_a_tenth_of_the_memory_of_the_data(gradient, peak_bytes
     assert peak <= 0.1 * (X.data.nbytes + X.indices.nbytes) + 5 * y.nbytes
 
 
+@pytest.mark.nightly
 def test_fit_takes_a_fraction_of_the_memory_of_the_data(peak_bytes):
     X, y = large(np.float64)
     model = DPLogisticRegression(data_norm=3.0, classes=[0, 1], solver=GD(steps=2))

@@ -3,6 +3,8 @@
 import subprocess
 import sys
 
+import pytest
+
 CODE = """
 import sys
 for name in ("dask", "distributed"):
@@ -15,6 +17,7 @@ model.predict(X), model.score(X, X[:, 0])
 """
 
 
+@pytest.mark.nightly
 def test_fits_in_memory_do_without_dask():
     done = subprocess.run([sys.executable, "-c", CODE], capture_output=True, text=True)
     assert done.returncode == 0, done.stderr

@@ -6,6 +6,7 @@ import numpy as np
 import pandas as pd
 import pytest
 import scipy.sparse as sp
+from by_night import by_night
 from joblib import Parallel, delayed
 from scipy.special import expit, log_softmax
 from sklearn.base import clone
@@ -292,7 +293,7 @@ def fitted_coefficients(model):
     return model.fit(X, BINARY).coef_
 
 
-@pytest.mark.parametrize("n_jobs", [1, 2])
+@pytest.mark.parametrize("n_jobs", [1, *by_night(2)])
 def test_no_two_fits_share_their_noise(n_jobs):
     # Forked workers start from the same memory; threads share it.
     for backend in ("loky", "threading"):

@@ -160,6 +160,7 @@ MOVES = {
 }
 
 
+@pytest.mark.nightly
 @pytest.mark.parametrize(
     "name", ["a clip, weak", *by_night("opposite rows", "logistic, more rows")]
 )

@@ -52,6 +52,7 @@ def test_searches_and_wrappers_run_in_processes():
     assert len({model.coef_.tobytes() for model in several.estimators_}) == 3
 
 
+@pytest.mark.nightly
 @pytest.mark.filterwarnings("ignore::skdp.SeededNoiseWarning")
 def test_a_bag_in_processes_gives_each_model_another_seed():
     bag = BaggingClassifier(logistic(), n_estimators=6, bootstrap=False, n_jobs=2).fit(X, BINARY)

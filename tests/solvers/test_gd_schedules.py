@@ -71,6 +71,7 @@ def test_excess_is_what_the_decay_of_noise_predicts(measured, schedule):
     assert found.mean() == pytest.approx(predicted(shares[schedule]), abs=4 * error)
 
 
+@pytest.mark.nightly
 def test_exponential_schedule_beats_the_uniform_one(measured):
     gain = measured["uniform"] - measured["exponential"]
     assert gain.mean() > 5 * gain.std(ddof=1) / np.sqrt(len(gain))

@@ -162,6 +162,7 @@ def long_gradient(query, X, y, w, b):
     return (np.clip(r, -limit, limit)[:, None] * X).sum(axis=0) + matrix * w + b
 
 
+@pytest.mark.nightly
 @pytest.mark.skipif(not LONG, reason="longdouble is no longer than double here")
 @pytest.mark.parametrize("kind", LOSSES)
 @pytest.mark.parametrize("n", [10, 1000, 300_000])
