@@ -70,7 +70,15 @@ _ROUNDING = 2e-14
 
 
 class Amount(NamedTuple):
-    """Amount that counts against a budget: in the unit of its filter, and in delta if it counts."""
+    """Amount that counts against a budget.
+
+    Parameters
+    ----------
+    main : float
+        In the unit of the filter.
+    delta : float, default=0.0
+        In delta, where that counts by itself.
+    """
 
     main: float
     delta: float = 0.0
