@@ -12,8 +12,8 @@ from .estimators import (
     load_checkpoint,
     save_checkpoint,
 )
-from .estimators.auto import FitPlan, plan
-from .estimators.planning import Plan
+from .estimators.fit_plan import FitPlan, plan
+from .estimators.forecast import Plan
 from .exceptions import BudgetExceededError, PrivacyLeakWarning, SeededNoiseWarning
 from .privacy import PrivacySpent
 from .report import PrivacyBudget, TotalSpent, privacy_spent

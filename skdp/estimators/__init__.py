@@ -1,14 +1,14 @@
 """Estimators: what users import from :mod:`skdp`."""
 
 from .announcements import Announcements
-from .auto import choose, choose_for_stream, choose_preconditioner
 from .base import PrivateLinearModel
 from .checkpoints import load_checkpoint, save_checkpoint
+from .fit_plan import choose, choose_for_stream, choose_preconditioner
+from .forecast import REGIMES
 from .lasso import DPLassoRegressor
 from .linear_regression import DPLinearRegression
 from .logistic_regression import DPLogisticRegression
 from .partial_fit import Stream, charge_repeats
-from .planning import REGIMES
 from .progress import EarlierModel
 from .range_finding import private_data_norm, private_target_bounds
 from .svm import DPSVMClassifier

@@ -39,7 +39,7 @@ from ..report.receipts import Receipt, SpendBound
 from ..solvers import SOLVERS, Solution, Solver, within_a_block
 from ..validation import check_parameters, one_of
 from .announcements import Announcements, CallbackSupportMixin, with_callbacks
-from .auto import RANGE_SHARE, FitPlan, plan_fit, settled_calculus
+from .fit_plan import RANGE_SHARE, FitPlan, plan_fit, settled_calculus
 from .progress import DISJOINT, EarlierModel, Progress, Released
 from .range_finding import private_data_norm
 

@@ -40,8 +40,8 @@ from ..solvers import Blocks, Solution
 from ..solvers.streaming import Learner, StreamingSolver
 from ..validation import check_parameters, shown
 from .announcements import announce_release
-from .auto import FitPlan, choose_for_stream, plan_stream
 from .base import ACCEPTED, PrivateLinearModel
+from .fit_plan import FitPlan, choose_for_stream, plan_stream
 from .progress import Progress, declared_disjoint
 
 __all__ = ["Session", "Stream", "advance", "charge_repeats"]

@@ -25,8 +25,8 @@ from ..problem.bounds import RowBounds, TargetBounds
 from ..problem.problem import Problem
 from ..solvers import SOLVERS, Solution
 from ..validation import one_of, shown
-from .auto import RANGE_SHARE
 from .base import PrivateLinearModel
+from .fit_plan import RANGE_SHARE
 from .partial_fit import advance
 from .range_finding import private_target_bounds
 

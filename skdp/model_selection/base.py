@@ -36,7 +36,7 @@ from ..exceptions import PrivacyLeakWarning, warn_user
 from ..federated import DaskSites
 from ..privacy.accounting.events import Event
 from ..privacy.accounting.ledger import PrivacySpent
-from ..privacy.accounting.trials import NumberOfTrials
+from ..privacy.accounting.number_of_trials import NumberOfTrials
 from ..privacy.adjacency import Adjacency
 from ..privacy.lock import run_locked
 from ..privacy.oracle_factory import PrivateSession

@@ -10,7 +10,7 @@ import numpy as np
 from sklearn.model_selection import ParameterGrid
 from sklearn.utils._param_validation import Interval
 
-from ..privacy.accounting.trials import NumberOfTrials
+from ..privacy.accounting.number_of_trials import NumberOfTrials
 from ..validation import shown
 from .base import PrivateSearch
 from .candidates import made_of

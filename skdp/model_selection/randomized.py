@@ -10,7 +10,7 @@ import numpy as np
 from sklearn.model_selection import ParameterSampler
 from sklearn.utils._param_validation import Interval
 
-from ..privacy.accounting.trials import NumberOfTrials
+from ..privacy.accounting.number_of_trials import NumberOfTrials
 from ..validation import shown
 from .base import PrivateSearch
 from .candidates import made_of
@@ -29,7 +29,8 @@ class DPRandomizedSearchCV(PrivateSearch):
 
     The number of trials is random, secret, and ``n_iter`` in the mean; its distribution is the
     logarithmic one. A search of ten trials leaves each about two thirds of the budget, where ten
-    fits side by side would leave less than a third (see :mod:`skdp.privacy.accounting.trials`).
+    fits side by side would leave less than a third (see
+    :mod:`skdp.privacy.accounting.number_of_trials`).
 
     Parameters
     ----------

@@ -18,8 +18,8 @@ from ..privacy.adjacency import Adjacency
 from ..privacy.lock import run_locked
 from ..privacy.oracle import Oracle
 from ..privacy.oracle_factory import PrivacyTerms, PrivateSession
+from ..privacy.rows.bounded_rows import Rows
 from ..privacy.rows.reading import redacted
-from ..privacy.rows.row_blocks import Rows
 from ..privacy.rows.row_stores import resident_rows
 from ..report.open_budgets import BudgetedEstimator, reservation_for
 from ..report.receipts import Receipt, SpendBound

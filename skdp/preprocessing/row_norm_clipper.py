@@ -9,7 +9,7 @@ import numpy as np
 from sklearn.utils._param_validation import Interval
 from sklearn.utils.extmath import row_norms
 
-from ..privacy.rows.row_blocks import Rows
+from ..privacy.rows.bounded_rows import Rows
 from .base import FreeTransformer
 
 __all__ = ["RowNormClipper"]

@@ -10,7 +10,7 @@ from typing import Any, final
 import numpy as np
 from sklearn.utils.validation import check_is_fitted
 
-from ..privacy.rows.row_blocks import Rows
+from ..privacy.rows.bounded_rows import Rows
 from ..validation import check_numbers, shown
 from .base import Transformer
 

@@ -39,8 +39,8 @@ from math import inf, log2
 import numpy as np
 
 from ..problem.bounds import RowBounds
+from .rows.bounded_rows import MOST_ROWS
 from .rows.mapped import LEAST_LENGTH, ROUNDING
-from .rows.row_blocks import MOST_ROWS
 
 __all__ = ["GRID", "UNIT", "gamma", "inflated", "of_sum", "spread"]
 

@@ -22,7 +22,7 @@ Several bounds hold, and the least of them is returned.
 3. *Renyi.* Divergences of one order add up, also for releases that are chosen adaptively (Mironov,
    2017); then every order gives an epsilon (Canonne, Kamath and Steinke, 2020).
 4. *Searches.* One search of Gaussian trials beside Gaussian releases, by
-   :mod:`skdp.privacy.accounting.trials`.
+   :mod:`skdp.privacy.accounting.number_of_trials`.
 5. *Privacy loss distributions*, if dp-accounting is installed and there are sampled releases or
    fits of which (epsilon, delta) is all that is known: products of dominating pairs dominate (Zhu,
    Dong and Wang, 2022). The pair of a fit that is (epsilon, delta)-DP is that of Kairouz, Oh and
@@ -47,7 +47,8 @@ from typing import Any, Self, TypeGuard
 import numpy as np
 from scipy.optimize import brentq
 
-from ..privacy.accounting import gdp, trials
+from ..privacy.accounting import gdp
+from ..privacy.accounting import number_of_trials as trials
 from ..privacy.accounting.divergences import gaussian_price
 from ..privacy.accounting.events import (
     Event,
@@ -60,9 +61,9 @@ from ..privacy.accounting.events import (
     Site,
 )
 from ..privacy.accounting.ledger import Ledger, PrivacySpent
+from ..privacy.accounting.number_of_trials import NumberOfTrials
 from ..privacy.accounting.subsampling import SampledReleases
 from ..privacy.accounting.subsampling import epsilon as epsilon_by_distributions
-from ..privacy.accounting.trials import NumberOfTrials
 from ..privacy.adjacency import Adjacency
 from ..validation import check_numbers, shown
 from .receipts import Receipt

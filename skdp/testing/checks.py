@@ -24,9 +24,9 @@ from ..privacy.oracle import Oracle, PrivateOracle
 from ..privacy.queries.base import GumbelQuery, Query
 from ..privacy.randomness import SecretNoise, SystemNoise
 from ..privacy.rows.base import BlockStore, RowStore
+from ..privacy.rows.bounded_rows import RawBlock
 from ..privacy.rows.chunked import ChunkedRows, Chunks
 from ..privacy.rows.dense_rows import DenseRows
-from ..privacy.rows.row_blocks import RawBlock
 from ..privacy.rows.sparse_rows import SparseRows
 from ..problem.problem import Problem
 

@@ -33,9 +33,9 @@ from skdp.privacy.accounting import (
     PrivacySpent,
     ZeroConcentratedDP,
     gdp,
-    trials,
     zcdp,
 )
+from skdp.privacy.accounting import number_of_trials as trials
 from skdp.privacy.rows import DenseRows
 from skdp.report import Receipt, compose
 

@@ -15,9 +15,9 @@ from skdp.privacy.accounting import (
     gdp,
     grouped,
     renyi,
-    trials,
     zcdp,
 )
+from skdp.privacy.accounting import number_of_trials as trials
 from skdp.report import Receipt
 
 KINDS = [GaussianSearch, ConcentratedSearch, ApproximateSearch]

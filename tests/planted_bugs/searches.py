@@ -10,7 +10,8 @@ from selections_at_their_worst import exact_delta, smaller_is_better, telling_ta
 
 from skdp.model_selection import DPGridSearchCV, DPRandomizedSearchCV, GaussianSearch, account_for
 from skdp.privacy import Adjacency, gdp
-from skdp.privacy.accounting import NumberOfTrials, trials
+from skdp.privacy.accounting import NumberOfTrials
+from skdp.privacy.accounting import number_of_trials as trials
 
 __all__ = ["BUGS"]
 

@@ -22,8 +22,8 @@ from .events import (
     SiteGaussianEvent,
 )
 from .ledger import Budget, Ledger, PrivacySpent, Spend
+from .number_of_trials import NumberOfTrials
 from .subsampling import SampledReleases
-from .trials import NumberOfTrials
 
 __all__ = [
     "CHOICE_AS_GAUSSIAN",

@@ -57,7 +57,7 @@ from .events import (
     SampledGaussianEvent,
     SearchEvent,
 )
-from .trials import NumberOfTrials
+from .number_of_trials import NumberOfTrials
 
 __all__ = ["CHOICE_AS_GAUSSIAN", "gaussian_price", "grouped", "perturbed_renyi", "renyi"]
 

@@ -10,7 +10,7 @@ import numpy as np
 
 from ..adjacency import Adjacency
 from ..rows.base import RowStore
-from ..rows.row_blocks import RawBlock
+from ..rows.bounded_rows import RawBlock
 from .base import GaussianQuery
 
 __all__ = ["ColumnCountsQuery"]

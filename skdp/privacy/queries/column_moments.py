@@ -13,7 +13,7 @@ from ...problem.column_bounds import ColumnBounds
 from ..adjacency import Adjacency
 from ..rounding import of_sum
 from ..rows.base import RowStore
-from ..rows.row_blocks import RawBlock
+from ..rows.bounded_rows import RawBlock
 from .base import GaussianQuery
 
 __all__ = ["ColumnMomentsQuery"]

@@ -12,7 +12,7 @@ from ...problem.losses import Loss
 from ...problem.problem import Problem
 from ..adjacency import Adjacency
 from ..rows.base import RowStore
-from ..rows.row_blocks import BoundedBlock
+from ..rows.bounded_rows import BoundedBlock
 from .base import GaussianQuery
 from .gradient import GradientQuery
 

@@ -12,7 +12,7 @@ from ...problem.bounds import RowBounds
 from ..adjacency import Adjacency
 from ..rounding import of_sum
 from ..rows.base import RowStore
-from ..rows.row_blocks import BoundedBlock
+from ..rows.bounded_rows import BoundedBlock
 from .base import GaussianQuery
 
 __all__ = ["MomentsQuery", "weighed"]

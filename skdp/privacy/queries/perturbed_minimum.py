@@ -19,7 +19,7 @@ from ..mechanisms.random_slope import ObjectivePerturbation, largest_jacobian, s
 from ..minimizer import SmoothObjective, minimize
 from ..rounding import UNIT, gamma, inflated, of_sum
 from ..rows.base import BoundedRows, RowStore
-from ..rows.row_blocks import BoundedBlock
+from ..rows.bounded_rows import BoundedBlock
 from .base import PerturbedQuery
 from .gradient import GradientQuery
 

@@ -11,7 +11,7 @@ from ...problem.problem import Problem
 from ..adjacency import Adjacency
 from ..rounding import of_sum
 from ..rows.base import RowStore
-from ..rows.row_blocks import BoundedBlock
+from ..rows.bounded_rows import BoundedBlock
 from .base import GumbelQuery
 
 __all__ = ["ResidualQuantileQuery"]

@@ -15,7 +15,7 @@ from ..adjacency import Adjacency
 from ..mechanisms.site_noise import SiteNoise, Trust
 from ..rounding import inflated
 from ..rows.base import RowStore
-from ..rows.row_blocks import BoundedBlock
+from ..rows.bounded_rows import BoundedBlock
 from ..rows.site_rows import SiteBlock, site_sums
 from .base import Query
 from .gradient import GradientQuery

@@ -13,7 +13,7 @@ from ...problem.problem import Problem
 from ..adjacency import Adjacency
 from ..rounding import of_sum, spread
 from ..rows.base import RowStore
-from ..rows.row_blocks import BoundedBlock
+from ..rows.bounded_rows import BoundedBlock
 from .base import GaussianQuery, GumbelQuery
 from .gradient import GradientQuery
 from .intercept_gradient import relatively_weighted

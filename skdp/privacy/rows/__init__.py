@@ -1,6 +1,7 @@
 """Row stores. Public here: :class:`Chunks`, for data that do not fit in memory."""
 
 from .base import BlockStore, BoundedRows, ResidentRows, RowStore, total
+from .bounded_rows import MOST_ROWS, Block, Limits, RawBlock, cut
 from .buffer import RowBuffer
 from .call_digests import SeenCalls
 from .chunked import ChunkedRows, Chunks
@@ -9,7 +10,6 @@ from .dense_rows import DenseRows
 from .mapped import MappedBlock, sparse_lengths
 from .partition import Facts, Refusal, added, opened
 from .partitions import packed
-from .row_blocks import MOST_ROWS, Block, Limits, RawBlock, cut
 from .score_cache import ScoreCache
 from .site_rows import SiteChunks, SiteRows, site_sums
 from .sparse_rows import SparseRows

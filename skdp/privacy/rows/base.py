@@ -14,8 +14,8 @@ from typing import ClassVar, Self, final
 import numpy as np
 
 from ...problem.bounds import RowBounds
+from .bounded_rows import Block, BoundedBlock, RawBlock, Rows
 from .mapped import MappedBlock
-from .row_blocks import Block, BoundedBlock, RawBlock, Rows
 
 __all__ = [
     "BlockStore",

@@ -8,8 +8,8 @@ import numpy as np
 import scipy.sparse as sp
 
 from .base import ResidentRows
+from .bounded_rows import compressed
 from .dense_rows import DenseRows
-from .row_blocks import compressed
 from .sparse_rows import SparseRows
 
 __all__ = ["RowBuffer"]

@@ -11,9 +11,9 @@ from sklearn.utils import check_array, check_consistent_length
 from sklearn.utils.validation import _get_feature_names
 
 from .base import BlockStore
+from .bounded_rows import RawBlock
 from .dense_rows import DenseRows
 from .reading import redacted, strict_checks
-from .row_blocks import RawBlock
 from .sparse_rows import SparseRows
 from .weights import in_units_of
 

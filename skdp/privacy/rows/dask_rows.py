@@ -27,8 +27,8 @@ import numpy as np
 from ...problem.bounds import RowBounds
 from . import partition
 from .base import BoundedRows, RowStore
+from .bounded_rows import BoundedBlock, RawBlock
 from .partitions import Partitions, packed
-from .row_blocks import BoundedBlock, RawBlock
 
 __all__ = ["DaskRows", "aligned", "is_collection", "labels_of"]
 

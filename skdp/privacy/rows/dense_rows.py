@@ -8,7 +8,7 @@ from typing import Self
 import numpy as np
 
 from .base import ResidentRows
-from .row_blocks import RawBlock, cut
+from .bounded_rows import RawBlock, cut
 
 __all__ = ["DenseRows"]
 

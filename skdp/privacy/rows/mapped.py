@@ -7,7 +7,7 @@ from copy import copy
 import numpy as np
 
 from ...problem.bounds import RowBounds, RowMap
-from .row_blocks import Block, BoundedBlock, Limits, RawBlock, Rows
+from .bounded_rows import Block, BoundedBlock, Limits, RawBlock, Rows
 
 __all__ = ["LEAST_LENGTH", "ROUNDING", "MappedBlock", "sparse_lengths"]
 

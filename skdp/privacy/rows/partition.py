@@ -19,10 +19,10 @@ from sklearn.utils.validation import _get_feature_names
 
 from ...problem.bounds import RowBounds
 from .base import bounded_block, over_all, over_marked, total
+from .bounded_rows import BoundedBlock, RawBlock
 from .dense_rows import DenseRows
 from .partitions import unpacked
 from .reading import redacted, strict_checks
-from .row_blocks import BoundedBlock, RawBlock
 from .sparse_rows import SparseRows
 from .weights import in_units_of
 

@@ -13,7 +13,7 @@ import scipy.sparse as sp
 from ...problem.bounds import RowBounds
 from ...problem.sites import Sites
 from .base import BlockStore, RowStore, bounded_block
-from .row_blocks import BoundedBlock, Limits, RawBlock, Rows
+from .bounded_rows import BoundedBlock, Limits, RawBlock, Rows
 
 __all__ = ["SiteBlock", "SiteChunks", "SiteRows", "SiteSums", "site_sums"]
 

@@ -9,7 +9,7 @@ import numpy as np
 import scipy.sparse as sp
 
 from .base import ResidentRows
-from .row_blocks import RawBlock, compressed, cut
+from .bounded_rows import RawBlock, compressed, cut
 
 __all__ = ["SparseRows"]
 

@@ -13,9 +13,9 @@ from ...problem.sites import Sites
 from ..adjacency import Adjacency
 from ..queries.site_gradients import SiteRequest
 from ..rows.base import BoundedRows, RowStore
+from ..rows.bounded_rows import RawBlock
 from ..rows.partition import Facts
 from ..rows.partitions import packed
-from ..rows.row_blocks import RawBlock
 from .actors import Actors
 from .site import Request
 

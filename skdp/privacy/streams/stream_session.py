@@ -25,8 +25,8 @@ from ..queries.stream_terms import StreamScoresQuery, StreamTerm, StreamTermQuer
 from ..randomness import SecretNoise
 from ..rounding import inflated
 from ..rows.base import BlockStore, RowStore
+from ..rows.bounded_rows import RawBlock
 from ..rows.dense_rows import DenseRows
-from ..rows.row_blocks import RawBlock
 from ..rows.sparse_rows import SparseRows
 from .stream_plan import StreamPlan, StreamRequest
 

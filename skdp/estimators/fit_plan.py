@@ -31,7 +31,7 @@ from ..solvers.minibatches import refuse_batch_size
 from ..solvers.streaming import StreamingSolver
 from ..solvers.temperature import Temperature, plan_temperature
 from ..validation import shown
-from .planning import Plan, forecast, require
+from .forecast import Plan, forecast, require
 
 __all__ = [
     "RANGE_SHARE",
