@@ -51,6 +51,7 @@ _BY_MODULE = {
     "skdp.privacy.queries.perturbed_minimum": "PerturbedMinimumQuery perturbed_minimum",
     "skdp.privacy.queries.row_means": "RowMeansQuery",
     "skdp.privacy.queries.sampled_gradient": "SampledGradientQuery",
+    "skdp.privacy.queries.score_scale": "ScoreScaleQuery",
     "skdp.privacy.queries.selection": "SelectionQuery",
     "skdp.privacy.queries.site_gradients": "SiteRequest",
     "skdp.privacy.queries.stream_terms": "StreamTerm stream_terms",

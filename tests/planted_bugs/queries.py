@@ -4,7 +4,7 @@ import warnings
 from dataclasses import dataclass, replace
 from fractions import Fraction
 from functools import partial
-from math import inf, sqrt
+from math import e, inf, sqrt
 from typing import ClassVar
 
 import numpy as np
@@ -12,6 +12,7 @@ import scipy.sparse as sp
 from examples_of_gradient_differences import Bent
 from examples_of_queries import EXAMPLES
 from planted_bugs.bug import REPLACE_ONE, TOO_FAR, ZERO_OUT, Bug, Value, after, gives, sets, times
+from scipy.special import lambertw
 
 from skdp.privacy import Adjacency
 from skdp.privacy.accounting import Spend
@@ -29,6 +30,7 @@ from skdp.privacy.queries import (
     MomentsQuery,
     NormalEquationsQuery,
     RowMeansQuery,
+    ScoreScaleQuery,
     SelectionQuery,
     StreamScoresQuery,
     StreamTerm,
@@ -262,6 +264,14 @@ def clipped_vertices():
 def slopes():
     problem = Problem(Logistic(), N, D, RowBounds(1.0))
     return InterceptGradientQuery(problem, np.zeros(D), 0.1), ALONG, ZEROS, ALONG, ONES
+
+
+def score_scales():
+    """A row that is sure and wrong against one whose residual is least: the box end to end."""
+    problem = Problem(Logistic(), N, D, RowBounds(2.0))
+    query = ScoreScaleQuery(problem, 40 * np.eye(D)[0], np.ones(1), 2.0)
+    margin = (1.0 + lambertw(1 / e).real) / 40
+    return query, -ALONG, ONES, margin * ALONG, ONES
 
 
 def stream_terms(query=StreamTermQuery, weights=None, before=True):
@@ -582,6 +592,9 @@ BUGS = (
     Bug("infinite derivatives within an infinite bound", {"GradientQuery.of_block": infinite_limit}, within(tiny_rows), TOO_FAR),
     Bug("a norm whose square overflows", {"GradientNormQuery.evaluate": lambda _, self, rows: np.asarray(np.linalg.norm(self.gradient.evaluate(rows)))}, norm_is_within_the_bound),
     Bug("derivatives of another shape than scores", {"Loss._checked": lambda _, self, d, z: d}, shape_of_derivatives_is_that_of_scores, "mixed"),
+    Bug("half the box of residuals at a scale", {"ScoreScaleQuery.sensitivity": times(0.5)}, within(score_scales), TOO_FAR),
+    Bug("the radius of the box of residuals", {"ScoreScaleQuery.sensitivity": lambda _, self, adjacency: self.reach / self.problem.n_samples}, within(score_scales), TOO_FAR),
+    Bug("a sum of residuals over the largest weight", {"ScoreScaleQuery._of_block": times(1.2)}, within(score_scales), TOO_FAR),
     Bug("slopes that are not clipped", {CLIPPED: lambda honest, self, y, z, b: honest(self, y, z, np.inf)}, within(slopes), TOO_FAR),
     Bug("vertices from derivatives with twice their bound", {"VertexQuery._of_block": lambda honest, self, block: honest(replace(self, clip=2 * self.clip), block)}, within(clipped_vertices), TOO_FAR),
     Bug("residuals of selections that are not clipped", {"SelectionQuery._of_block": lambda _, self, block: block.combine_within(block.y - block.scores(self.w), 0.5)}, crafted(SelectionQuery), TOO_FAR),
