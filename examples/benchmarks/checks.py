@@ -57,10 +57,12 @@ NEEDS: dict[str, dict[str, dict[str, Any] | str]] = {
         **dict.fromkeys(("adassp", "screening", "tracked_gd"), OF_RESIDUALS),
         **dict.fromkeys(("dda", "ftrl"), BOUNDS),
         "dual_averaging": OF_LOG_ODDS,
+        "preconditioned_gd": OF_LOG_ODDS,
         "frank_wolfe": {**BOUNDS, "constraint": L2Ball(10.0), "loss": HuberisedHinge()},
     },
     "DPLinearRegression": {
         "dual_averaging": OF_LOG_ODDS,
+        "preconditioned_gd": OF_LOG_ODDS,
         "objective_perturbation": OF_CLASSES,
         **dict.fromkeys(("dda", "ftrl"), ALL_BOUNDS),
         "frank_wolfe": {**ALL_BOUNDS, "constraint": L1Ball(10.0)},
@@ -68,6 +70,7 @@ NEEDS: dict[str, dict[str, dict[str, Any] | str]] = {
     "DPLassoRegressor": {
         "adassp": NO_PENALTY,
         "dual_averaging": OF_LOG_ODDS,
+        "preconditioned_gd": OF_LOG_ODDS,
         "objective_perturbation": OF_CLASSES,
         **dict.fromkeys(("dda", "ftrl"), ALL_BOUNDS),
         "frank_wolfe": {**ALL_BOUNDS, "alpha": 0.01},

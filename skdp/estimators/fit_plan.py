@@ -18,7 +18,7 @@ from ..preconditioning import (
     Whitening,
     asks_for_counts,
 )
-from ..privacy.accounting.calculus import Calculus, GaussianDP
+from ..privacy.accounting.calculus import Calculus, GaussianDP, PerturbedGaussianDP
 from ..privacy.accounting.gdp import mu
 from ..privacy.accounting.ledger import Ledger
 from ..privacy.adjacency import Adjacency
@@ -63,6 +63,7 @@ _MANY_FEATURES, _FEATURES_A_ROW = 100, 0.25
 _MOST_ROWS_OF_W = 2000
 # Beyond this mu clips grow, and the constants of few steps were not made for it.
 _ORDINARY = 2.0
+_MORE_THAN_HALF = 0.52
 
 
 @dataclass(frozen=True)
@@ -183,7 +184,8 @@ class FitPlan:
         """Query that is paid for after the solver, with its share of what that has."""
         if self.temperature is None:
             return "nothing"
-        return f"the scale of the scores, {self.temperature.share:.0%} of the rest"
+        share = f"{self.temperature.share:.0%} of the rest"
+        return f"the scale of the scores, {share} and what the solver leaves"
 
     def _outlook(self) -> str:
         """The forecast of accuracy in a sentence, if there is one for such a fit."""
@@ -275,6 +277,12 @@ def plan_fit(
     shares *= 1 - (getattr(preconditioner, "share", 0.0) if acts else 0.0)
     shares *= 1 - counts * COUNT_SHARE
     left = mu(model.epsilon, model.delta) * sqrt(shares)
+    temperature = None
+    if solver.curated:
+        temperature = plan_temperature(outline, left, penalised=model._penalty_given)
+    # A perturbed minimum needs more than half of the ledger for itself.
+    if temperature is not None and isinstance(calculus, PerturbedGaussianDP):
+        temperature = temperature if shares * (1 - temperature.share) > _MORE_THAN_HALF else None
     return FitPlan(
         **_facts(model, outline, weighted=weighted),
         n_samples=outline.n_samples,
@@ -287,11 +295,7 @@ def plan_fit(
         solver=copy(solver),
         reason=reason,
         calculus=calculus,
-        temperature=(
-            plan_temperature(outline, left, penalised=model._penalty_given)
-            if solver.curated
-            else None
-        ),
+        temperature=temperature,
         from_model=started,
     )
 

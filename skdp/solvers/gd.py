@@ -89,7 +89,7 @@ class GD(Solver):
     Wang and Zhou. Each gradient is over a fresh secret sample, each row in it with probability
     ``batch_size / n``; who is drawn, and how many, is never released. All steps are reserved when
     the ledger opens, out of nine tenths of the budget. The other tenth is for what is asked before
-    (bounds, class counts, private coordinates), and what that leaves of it is lost. Noise of a
+    (bounds, class counts, private coordinates), or after (the scale of the scores). Noise of a
     schedule is rounded to 8 levels. It is least from about ``n mu / sqrt(steps)`` rows on; below,
     it grows like ``1 / batch_size``, and a fit warns before anything is charged. A batch saves
     time, never noise, and adds the error of a sample. The accounting, proof included, is in

@@ -8,6 +8,7 @@ import numpy as np
 import pytest
 from by_night import by_night
 from definition_of_a_sampled_release import check_one_release
+from scipy.special import expit
 from scipy.stats import norm
 
 from skdp.exceptions import BudgetExceededError
@@ -22,6 +23,10 @@ from skdp.privacy.accounting import (
     gdp,
     subsampling,
 )
+from skdp.privacy.queries import GradientQuery, SampledGradientQuery
+from skdp.privacy.rows import Block, DenseRows
+from skdp.problem import Problem, RowBounds
+from skdp.problem.losses import Logistic
 from skdp.solvers import schedules
 
 DELTA = 1e-5
@@ -336,3 +341,42 @@ def test_losses_of_the_rarest_draws_fit_into_memory(monkeypatch):
     assert 0 <= bound <= gdp.epsilon(sqrt(5) / 0.2, 1e-5)
     # With a chance of at least 1 - 5e-12 no draw has the row, which a delta of 1e-5 covers.
     assert bound < 0.01
+
+
+def row_whose_score_depends_on_its_place(n, w):
+    """Nearly orthogonal to w, so that rounding is all of its score; by kernels for many rows."""
+    rng = np.random.default_rng(1)
+    rows = rng.normal(size=(2000, w.size))
+    rows -= np.outer(rows @ w, w) / (w @ w)
+    rows /= np.linalg.norm(rows, axis=1)[:, None] * 1.0001
+    fewer, more = (np.array([np.tile(row, (k, 1)) @ w for row in rows]) for k in (n - 1, n))
+    return rows[np.abs(expit(fewer) - expit(more[:, 1:])).sum(axis=1).argmax()]
+
+
+def check_drawn_row(n=12, d=20):
+    """Toggling whether one row is drawn moves the answer by no more than that row contributes."""
+    w = np.random.default_rng(0).normal(size=d)
+    w *= 1e17 / np.linalg.norm(w)
+    row = row_whose_score_depends_on_its_place(n, w)
+    for order in "CF":
+        X = np.asarray(np.tile(row, (n, 1)), order=order)
+        query = SampledGradientQuery(
+            GradientQuery(Problem(Logistic(), n, d, RowBounds(1.0)), w), 0.5
+        )
+        for label in (0.0, 1.0):
+            rows = DenseRows(X, np.append(label, np.zeros(n - 1)))
+            with_it = np.ones(n, dtype=bool)
+            without = with_it.copy()
+            without[0] = False
+            move = query.evaluate_under(rows, with_it) - query.evaluate_under(rows, without)
+            assert np.linalg.norm(move) <= query.sensitivity(Adjacency.ZERO_OUT) * (1 + 1e-6)
+
+
+def test_scores_of_drawn_rows_do_not_tell_who_else_is_drawn():
+    check_drawn_row()
+
+
+def test_scores_by_the_place_of_a_row_are_caught(monkeypatch):
+    monkeypatch.setattr(Block, "_products", lambda self, w: self._X @ w)
+    with pytest.raises(AssertionError):
+        check_drawn_row()

@@ -6,7 +6,6 @@ import numpy as np
 import pytest
 import scipy.sparse as sp
 from sklearn.linear_model import LogisticRegression
-from sklearn.metrics import log_loss
 
 from skdp import BudgetExceededError, DPLogisticRegression
 from skdp.preconditioning import Whitening
@@ -16,7 +15,7 @@ from skdp.problem import Problem, RowBounds
 from skdp.problem.constraints import Box
 from skdp.problem.losses import Logistic, Sigmoid, Softmax, Squared
 from skdp.problem.penalties import L1
-from skdp.solvers import GD, ObjectivePerturbation, Temperature
+from skdp.solvers import ObjectivePerturbation, Temperature
 from skdp.testing import exact_fit, record_fit, replay_fit
 
 N, D = 4000, 5
@@ -99,26 +98,6 @@ def test_all_layouts_of_rows_give_the_same_minimiser():
         model(precondition=None).fit(np.asfortranarray(X), y),
     ):
         np.testing.assert_allclose(fitted.coef_, dense.coef_, atol=1e-6)
-
-
-@pytest.mark.nightly
-def test_probabilities_are_better_calibrated_than_those_of_gradient_descent():
-    X, y = data(20_000)
-    unseen = data(5_000, seed=2)
-
-    def excess(solver):
-        losses = [
-            log_loss(
-                unseen[1],
-                model(0.5, k, solver=solver, precondition=None).fit(X, y).predict_proba(unseen[0]),
-            )
-            for k in range(5)
-        ]
-        return np.mean(losses) - log_loss(
-            unseen[1], LogisticRegression().fit(X, y).predict_proba(unseen[0])
-        )
-
-    assert excess("objective_perturbation") < 0.5 * excess(GD())
 
 
 @pytest.mark.parametrize("clip", [0.05, 0.3, None])

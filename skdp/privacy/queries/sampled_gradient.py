@@ -10,7 +10,7 @@ import numpy as np
 from ..accounting.ledger import Spend
 from ..adjacency import Adjacency
 from ..mechanisms.sampled_gaussian import SampledGaussian
-from ..rounding import inflated
+from ..rounding import GRID, inflated
 from ..rows.base import RowStore
 from .base import PerturbedQuery
 from .gradient import GradientQuery
@@ -80,7 +80,8 @@ class SampledGradientQuery(PerturbedQuery):
         return SampledGaussian.calibrated(
             self.full.problem.n_samples,
             self.sampling_rate,
-            inflated(self.sensitivity(adjacency), self.full.rounding),
+            # A row that is drawn or not moves by half of what the grid was made for.
+            inflated(self.sensitivity(adjacency), self.full.rounding + 2 * GRID),
             adjacency,
             spend,
             self.full.labels() if isinstance(self.full, SiteRequest) else None,

@@ -142,6 +142,8 @@ class Block(BoundedBlock):
         norms, limit = raw.norms, bounds.data_norm
         largest = norms.max(initial=0.0)
         self._X, self._limit, self._cache = raw.X, limit, ScoreCache()
+        # True for rows that were picked out of others.
+        self._apart = False
         self._scattered = isinstance(raw.X, np.ndarray) and not _fit_for_blas(raw.X)
         self._huge: np.ndarray | None = None
         if largest > _LARGEST_NORM:
@@ -194,6 +196,7 @@ class Block(BoundedBlock):
         """A copy with these of its rows, by their positions in the block; maybe none."""
         other = copy(self)
         other._X, other.y, other.norms = self._X[chosen], self.y[chosen], self.norms[chosen]
+        other._apart = True
         other._scattered, other._cache, other.limits = False, ScoreCache(), Limits(other.norms)
         other.weights = None if self.weights is None else self.weights[chosen]
         if self._factor is not None:
@@ -216,10 +219,23 @@ class Block(BoundedBlock):
     def scores(self, w: np.ndarray) -> np.ndarray:
         """Inner products of the rows with w; shape (m,) or (m, K)."""
         if not self._constant:
-            return self._scaled(self._X @ w)
-        z = self._scaled(self._X @ w[:-1])
+            return self._scaled(self._products(w))
+        z = self._scaled(self._products(w[:-1]))
         z += self._constant * w[-1]
         return z
+
+    def _products(self, w: np.ndarray) -> np.ndarray:
+        """Rows times w. What a row gets does not depend on its place, nor on who else is there.
+
+        Kernels of linear algebra round by the place of a row, which is public for a whole block.
+        Of rows that were drawn it tells who else was drawn, and so each is summed up by itself.
+        """
+        if not self._apart or not isinstance(self._X, np.ndarray):
+            return self._X @ w
+        X = np.ascontiguousarray(self._X)
+        if w.ndim == 1:
+            return (X * w).sum(axis=1)
+        return np.stack([(X * column).sum(axis=1) for column in w.T], axis=1)
 
     def scores_along(self, w: np.ndarray, shrunk: float) -> np.ndarray:
         """Scores at w, faster if w is ``shrunk`` times the latest w but for few features."""
