@@ -47,7 +47,7 @@ class Temperature:
     Parameters
     ----------
     share : float
-        Share of the budget (of mu^2) that the solver and the query have together.
+        What the query costs, as a share of what it and the solver have together (of mu^2).
     reach : float
         Range of scores beyond which they count as at its ends.
     penalised : bool
@@ -93,7 +93,7 @@ def plan_temperature(problem: Problem, mu: float, *, penalised: bool) -> Tempera
 
     That is the case for losses whose scores are not log-odds, within a constraint, which a factor
     could leave, and where noise would hide the answer: below ``n mu`` of about 300 for two classes
-    and 420 for ten.
+    and 400 for more.
 
     Parameters
     ----------

@@ -9,7 +9,9 @@ from scipy.special import expit, lambertw, softmax
 from sklearn.linear_model import LogisticRegression
 from sklearn.metrics import log_loss
 
+import skdp
 from skdp import DPLogisticRegression
+from skdp.preconditioning import Whitening
 from skdp.privacy import Adjacency, PrivateOracle, SeededNoise
 from skdp.privacy.accounting import Ledger
 from skdp.privacy.queries import ScoreScaleQuery
@@ -88,6 +90,11 @@ def test_what_public_facts_rule_out_is_not_asked():
     assert plan_temperature(problem(Hinge()), **planned) is None
     assert plan_temperature(problem(Logistic(), constraint=L2Ball(1.0)), **planned) is None
     assert plan_temperature(replace(problem(Logistic()), n_samples=200), **planned) is None
+    # As the pages say: n mu of about 300, or of 400 for several classes.
+    for loss, least in ((Logistic(), 303), (Softmax(3), 405)):
+        task = problem(loss)
+        assert plan_temperature(replace(task, n_samples=least - 3), **planned) is None
+        assert plan_temperature(replace(task, n_samples=least + 3), **planned) is not None
     few = plan_temperature(replace(problem(Logistic()), n_samples=600), **planned)
     many = plan_temperature(replace(problem(Logistic()), n_samples=60_000), **planned)
     assert few.share == 0.05
@@ -160,6 +167,21 @@ def test_clipped_descent_is_no_longer_too_sure_of_itself(monkeypatch):
     honest = fitted(solver="gd", epsilon=4.0)
     monkeypatch.setattr(Temperature, "apply", lambda self, problem, oracle, w: 2.5 * w)
     assert loss(honest) < loss(fitted(solver="gd", epsilon=4.0)) - 0.01
+
+
+def test_a_perturbed_minimum_keeps_more_than_half_of_the_budget():
+    def planned(share):
+        model = DPLogisticRegression(
+            data_norm=1.0,
+            classes=[0, 1],
+            solver="objective_perturbation",
+            precondition=Whitening(share=share),
+        )
+        return skdp.plan(model, 20_000, 3).temperature
+
+    assert planned(0.1) is not None
+    # It would be refused after the coordinates are paid for.
+    assert planned(0.475) is None
 
 
 def test_hinge_losses_constraints_and_streams_of_sums_go_without():
