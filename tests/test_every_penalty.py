@@ -29,7 +29,8 @@ EXAMPLES = [
     NoPenalty(),
 ]
 every_penalty = pytest.mark.parametrize("penalty", EXAMPLES, ids=str)
-every_penalty = pytest.mark.parametrize(
+# Penalties of zero stay zero: a wrong step or a negative factor changes nothing in them.
+every_positive_penalty = pytest.mark.parametrize(
     "penalty", [r for r in EXAMPLES if r.value(np.ones(1)) > 0], ids=str
 )
 
@@ -154,7 +155,7 @@ def test_strong_convexity_is_the_largest_that_holds(penalty):
     check_strong_convexity(penalty)
 
 
-@every_penalty
+@every_positive_penalty
 def test_wrong_prox_is_caught(penalty):
     right = type(penalty).prox
     for wrong in (
@@ -217,7 +218,7 @@ def test_scaled_multiplies_the_penalty(penalty, factor):
         )
 
 
-@every_penalty
+@every_positive_penalty
 def test_negative_factor_is_refused(penalty):
     with pytest.raises(ValueError, match="needs an alpha"):
         penalty.scaled(-1.0)
