@@ -6,7 +6,7 @@ from example_of_a_query import Example
 from skdp.privacy.queries import ColumnCountsQuery, ColumnMomentsQuery
 from skdp.problem import ColumnBounds
 
-N, D = 6, 3
+N, D = 4, 3
 
 
 def bounds():

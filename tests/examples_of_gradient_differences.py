@@ -11,7 +11,7 @@ from skdp.privacy.queries import GradientDifferenceQuery, GradientQuery
 from skdp.problem import Problem, RowBounds, TargetBounds
 from skdp.problem.losses import Huber, Logistic, Loss, Softmax, Squared
 
-N, D = 6, 3
+N, D = 4, 3
 # Far below the curvature's own scale, far above the rounding of derivatives.
 SHORT = 1e-5
 

@@ -12,7 +12,7 @@ from skdp.problem import Problem, RowBounds, RowMap, TargetBounds
 from skdp.problem.losses import HuberisedHinge, Logistic, SquaredHinge
 from skdp.testing import check_sensitivity
 
-N, D = 6, 3
+N, D = 4, 3
 # Too weak for the rounding of its part in a slope to be seen.
 WEAK = 1e-30
 

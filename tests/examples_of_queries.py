@@ -33,7 +33,7 @@ from skdp.privacy.queries import (
 from skdp.problem import Problem, RowBounds, RowMap, TargetBounds
 from skdp.problem.losses import Huber, Logistic, Softmax, Squared
 
-N, D = 6, 3
+N, D = 4, 3
 REGRESSION = {Squared, Huber}
 LOSSES = [Logistic(), Softmax(2), Softmax(3), Squared(), Huber(0.25)]
 TARGETS = [TargetBounds(-2.0, 6.0), TargetBounds(1.0, 6.0, centred=False)]

@@ -8,7 +8,7 @@ from skdp.problem import Problem, RowBounds, TargetBounds
 from skdp.problem.constraints import L1Ball, Simplex
 from skdp.problem.losses import Huber, Logistic, OneVsRest, Softmax, Squared
 
-N, D, NORM = 6, 3, 2.0
+N, D, NORM = 4, 3, 2.0
 REGRESSION = (Squared, Huber)
 LOSSES = [Logistic(), Softmax(2), Softmax(3), Squared(), Huber(0.25), OneVsRest(Logistic(), 3)]
 POLYTOPES = [L1Ball(0.5), Simplex(3.0)]

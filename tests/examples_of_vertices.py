@@ -7,7 +7,7 @@ from skdp.privacy.queries import InterceptGradientQuery, VertexQuery
 from skdp.problem import Problem, RowBounds, RowMap, TargetBounds
 from skdp.problem.losses import Logistic, Softmax, Squared
 
-N, D = 6, 3
+N, D = 4, 3
 UNIT = TargetBounds(-1.0, 1.0)
 
 

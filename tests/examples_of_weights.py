@@ -5,7 +5,7 @@ from example_of_a_query import Example
 
 from skdp.privacy.queries import TotalWeightQuery
 
-N, D = 6, 3
+N, D = 4, 3
 
 
 def random_weights(rng, n):

@@ -125,8 +125,8 @@ def first_lines(sources):
     kinds = ast.Module, ast.ClassDef, ast.FunctionDef, ast.AsyncFunctionDef
     for place, source in sources:
         for thing in ast.walk(ast.parse(source)):
-            if isinstance(thing, kinds) and (text := ast.get_docstring(thing)):
-                yield f"{place}:{getattr(thing, 'name', 'module')}", text.splitlines()[0]
+            if isinstance(thing, kinds) and (text := ast.get_docstring(thing, clean=False)):
+                yield f"{place}:{getattr(thing, 'name', 'module')}", text.strip().splitlines()[0]
 
 
 def test_every_docstring_begins_with_a_noun_or_a_verb():

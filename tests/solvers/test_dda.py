@@ -2,6 +2,7 @@
 
 from collections import Counter
 from dataclasses import replace
+from functools import cache
 from math import sqrt
 
 import numpy as np
@@ -47,6 +48,7 @@ def opened(solver, epsilon, problem):
     return Ledger(epsilon, DELTA, calculus=calculus)
 
 
+@cache
 def record(solver, task=TASK, epsilon=1.0, problem=None, seed=0):
     """Solution, ledger and transcript of a run."""
     problem = task.problem if problem is None else problem

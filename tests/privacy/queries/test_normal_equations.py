@@ -10,7 +10,7 @@ from skdp.problem import Problem, RowBounds, TargetBounds
 from skdp.problem.losses import Squared
 from skdp.testing import check_pays_before_looking, row_stores
 
-N, D = 6, 3
+N, D = 4, 3
 TARGET = TargetBounds(-4.0, 4.0)
 
 
