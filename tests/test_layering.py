@@ -6,6 +6,7 @@ second half of the file plants a violation for each check and expects it to be c
 
 import ast
 from functools import cache
+from graphlib import CycleError, TopologicalSorter
 from importlib import import_module
 from pathlib import Path, PurePosixPath
 
@@ -196,6 +197,24 @@ def forbidden_imports(path, source):
     ]
 
 
+def circle(sources):
+    """Modules that import each other, wherever in their text; [] if there are none."""
+    modules = {module_of(path) for path in sources}
+    graph = {}
+    for path, source in sources.items():
+        reached = graph[module_of(path)] = set()
+        for _, name in RunTime(path, source).imports:
+            while name and name not in modules:
+                name = name.rpartition(".")[0]
+            reached.add(name)
+        reached -= {"", module_of(path)}
+    try:
+        TopologicalSorter(graph).prepare()
+    except CycleError as found:
+        return found.args[1]
+    return []
+
+
 def outside_the_kernel(path, source):
     """Calls outside the kernel that read rows, draw secret noise or charge a ledger."""
     if layer_of(path) in (None, KERNEL, *LEAVES) or path == "skdp/__init__.py":
@@ -314,6 +333,17 @@ def test_sources_are_found():
 def test_sources_obey(check):
     complaints = [c for p in SOURCES for c in check(p, (REPOSITORY / p).read_text())]
     assert not complaints, "\n" + "\n".join(complaints)
+
+
+def test_no_modules_import_each_other():
+    assert circle({path: (REPOSITORY / path).read_text() for path in PACKAGE}) == []
+
+
+@pytest.mark.parametrize("way", ["from .gd import GD", "def f():\n    from . import GD"])
+def test_modules_that_import_each_other_are_found(way):
+    sources = {"skdp/solvers/__init__.py": "from .ppm import PPM", "skdp/solvers/ppm.py": way}
+    assert circle(sources | {"skdp/solvers/gd.py": "from .ppm import PPM"})
+    assert circle(sources | {"skdp/solvers/ppm.py": "", "skdp/solvers/gd.py": ""}) == []
 
 
 @pytest.mark.parametrize(("path", "names"), STILL_MAKE.items(), ids=STILL_MAKE)

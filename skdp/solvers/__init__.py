@@ -1,12 +1,10 @@
 """Solvers, one algorithm a file. The file name is the option string."""
 
-from typing import Any
-
-from ..validation import shown
 from .accmd import AccMD
 from .adaptive_gd import AdaptiveGD
 from .adassp import AdaSSP
 from .base import Solution, Solver
+from .batch_solvers import BATCH_SOLVERS, batch_kind_of
 from .blocks import Blocks, within_a_block
 from .dda import DDA, DualNodes
 from .descent import Descent, TailMean
@@ -59,30 +57,10 @@ __all__ = [
     "within_a_block",
 ]
 
-SOLVERS: dict[str, type[Solver]] = {
-    solver.option(): solver
-    for solver in (
-        AccMD,
-        AdaptiveGD,
-        AdaSSP,
-        Blocks,
-        DDA,
-        DualAveraging,
-        FrankWolfe,
-        FTRL,
-        GD,
-        ObjectivePerturbation,
-        PPM,
-        PreconditionedGD,
-        Screening,
-        Spider,
-        SVRG,
-        TrackedGD,
-    )
-}
+SOLVERS: dict[str, type[Solver]] = dict(sorted((BATCH_SOLVERS | {Blocks.option(): Blocks}).items()))
 
 
-def kind_of(solver: Any) -> type[Solver]:
+def kind_of(solver: str | Solver) -> type[Solver]:
     """Class of a configured solver, or the one that an option string names.
 
     Parameters
@@ -95,12 +73,5 @@ def kind_of(solver: Any) -> type[Solver]:
     ValueError
         If there is no such solver.
     """
-    if isinstance(solver, Solver):
-        return type(solver)
-    # Estimators have checked theirs; that of blocks is looked at here first.
-    if not isinstance(solver, str) or solver not in SOLVERS:
-        raise ValueError(
-            "Blocks needs a solver that is a Solver, 'auto' or one of "
-            f"{', '.join(map(repr, SOLVERS))}, got {shown(solver)}."
-        )
-    return SOLVERS[solver]
+    # Estimators have checked theirs, so that what is unknown is the solver of a block.
+    return Blocks if solver == Blocks.option() else batch_kind_of(solver)

@@ -120,6 +120,16 @@ class Solver(ABC):
             The whole budget.
         adjacency : Adjacency
             Neighbouring relation.
+
+        Raises
+        ------
+        ImportError
+            If the accounting of minibatches needs dp-accounting and it is missing.
+
+        Warns
+        -----
+        UserWarning
+            If minibatches are so small that answers about them are noisier than about all rows.
         """
         del problem, epsilon, delta, adjacency
         return self.calculus

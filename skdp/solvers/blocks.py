@@ -13,6 +13,7 @@ from sklearn.utils._param_validation import Interval
 from ..problem.problem import Problem
 from ..validation import check_hyperparameters
 from .base import Solution, Solver
+from .batch_solvers import batch_kind_of
 from .gd import GD
 from .minibatches import refuse_batch_size
 
@@ -165,12 +166,9 @@ class Blocks(Solver):
 
     def _inner(self) -> Solver:
         """The solver of a block; without an estimator, which decides what 'auto' is, GD."""
-        # The list of all solvers has this one in it.
-        from . import kind_of
-
         if isinstance(self.solver, Solver):
             return self.solver
-        return GD() if self.solver == "auto" else kind_of(self.solver)()
+        return GD() if self.solver == "auto" else batch_kind_of(self.solver)()
 
 
 def within_a_block(solver: str | Solver) -> str | Solver:

@@ -145,27 +145,7 @@ class GD(Solver):
     def calculus_for(
         self, problem: Problem, epsilon: float, delta: float, adjacency: Adjacency
     ) -> Calculus:
-        """A block of sampled gradients, if there are minibatches.
-
-        Parameters
-        ----------
-        problem : Problem
-            Loss and public sizes.
-        epsilon, delta : float
-            The whole budget.
-        adjacency : Adjacency
-            Neighbouring relation.
-
-        Raises
-        ------
-        ImportError
-            If dp-accounting is needed and missing.
-
-        Warns
-        -----
-        UserWarning
-            If batches are so small that gradients are noisier than those of all rows.
-        """
+        """A block of sampled gradients, if there are minibatches."""
         if self.batch_size is None:
             return self.calculus
         rule = self._rule(problem, sqrt(self.calculus.limit(epsilon, delta)))

@@ -182,27 +182,7 @@ class SVRG(Solver):
     def calculus_for(
         self, problem: Problem, epsilon: float, delta: float, adjacency: Adjacency
     ) -> Calculus:
-        """A block of sampled differences beside Gaussian releases, if there are minibatches.
-
-        Parameters
-        ----------
-        problem : Problem
-            Loss and public sizes.
-        epsilon, delta : float
-            The whole budget.
-        adjacency : Adjacency
-            Neighbouring relation.
-
-        Raises
-        ------
-        ImportError
-            If dp-accounting is needed and missing.
-
-        Warns
-        -----
-        UserWarning
-            If batches are so small that differences are noisier than those of all rows.
-        """
+        """A block of sampled differences beside Gaussian releases, if there are minibatches."""
         if self.batch_size is None:
             return self.calculus
         # No more steps than with what is left when it comes to them.
