@@ -153,7 +153,7 @@ def test_wrong_declarations_are_caught(constraint, declared):
         check_declared(wrong)
 
 
-def points(d, count=200):
+def points(d, count=100):
     """Points of the space: of all sizes, with ties and with zeros."""
     rng = np.random.default_rng(RNG_SEED + d)
     spread = 10 ** rng.uniform(-3, 3, size=(count, 1)) * rng.normal(size=(count, d))

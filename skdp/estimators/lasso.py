@@ -159,7 +159,7 @@ class DPLassoRegressor(PrivateLinearRegressor):
     --------
     >>> import numpy as np
     >>> from skdp import DPLassoRegressor
-    >>> X = np.random.default_rng(0).uniform(-1, 1, size=(20_000, 300))
+    >>> X = np.random.default_rng(0).uniform(-1, 1, size=(10_000, 200))
     >>> y = X[:, 7] - 2 * X[:, 30] + 3
     >>> model = DPLassoRegressor(epsilon=1.0, feature_bound=1.0, target_bounds=(0, 6)).fit(X, y)
     >>> bool(model.coef_[7] > 0.9 and model.coef_[30] < -1.8)

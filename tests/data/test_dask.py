@@ -41,7 +41,7 @@ from skdp.privacy.rows import (  # noqa: E402
 )
 from skdp.problem import RowBounds, RowMap, TargetBounds  # noqa: E402
 from skdp.problem.constraints import L1Ball  # noqa: E402
-from skdp.solvers import SVRG  # noqa: E402
+from skdp.solvers import PPM, SVRG, AccMD, AdaptiveGD, DualAveraging, Spider  # noqa: E402
 from skdp.testing import exact_fit, record_fit, replay_fit  # noqa: E402
 
 pytestmark = pytest.mark.filterwarnings("ignore::skdp.SeededNoiseWarning")
@@ -61,16 +61,16 @@ FITS = {
     "logistic, private bounds": (DPLogisticRegression(classes=[0, 1], random_state=0), labels),
     "softmax": (DPLogisticRegression(**{**CLASSIFIER, "classes": [0, 1, 2]}), several),
     "balanced": (DPLogisticRegression(class_weight="balanced", **CLASSIFIER), labels),
-    "svrg": (DPLogisticRegression(solver=SVRG(), **CLASSIFIER), labels),
+    "svrg": (DPLogisticRegression(solver=SVRG(steps=6), **CLASSIFIER), labels),
     "svrg, batches": (
         DPLogisticRegression(solver=SVRG(batch_size=300), **CLASSIFIER),
         labels,
     ),
-    "spider": (DPLogisticRegression(solver="spider", **CLASSIFIER), labels),
-    "accmd": (DPLogisticRegression(solver="accmd", **CLASSIFIER), labels),
-    "ppm": (DPLogisticRegression(solver="ppm", **CLASSIFIER), labels),
-    "dual_averaging": (DPLogisticRegression(solver="dual_averaging", **CLASSIFIER), labels),
-    "adaptive_gd": (DPLogisticRegression(solver="adaptive_gd", **CLASSIFIER), labels),
+    "spider": (DPLogisticRegression(solver=Spider(steps=6), **CLASSIFIER), labels),
+    "accmd": (DPLogisticRegression(solver=AccMD(steps=6), **CLASSIFIER), labels),
+    "ppm": (DPLogisticRegression(solver=PPM(steps=6), **CLASSIFIER), labels),
+    "dual_averaging": (DPLogisticRegression(solver=DualAveraging(steps=6), **CLASSIFIER), labels),
+    "adaptive_gd": (DPLogisticRegression(solver=AdaptiveGD(steps=6), **CLASSIFIER), labels),
     "perturbed": (DPLogisticRegression(solver="objective_perturbation", **CLASSIFIER), labels),
     "svm": (DPSVMClassifier(**CLASSIFIER), labels),
     "svm, several": (DPSVMClassifier(**{**CLASSIFIER, "classes": [0, 1, 2]}), several),

@@ -315,7 +315,7 @@ def test_grid_search_reaches_the_solver():
 
 def test_cross_validation_and_pipelines_run():
     pipeline = make_pipeline(Normalizer(), classifier(data_norm=1.0, epsilon=50.0))
-    scores = cross_val_score(pipeline, X, BINARY, cv=3, n_jobs=2, error_score="raise")
+    scores = cross_val_score(pipeline, X, BINARY, cv=3, error_score="raise")
     assert scores.mean() > 0.8
     pipeline = make_pipeline(Normalizer(), regressor(data_norm=1.0, epsilon=50.0))
     assert cross_val_score(pipeline, X, REAL, cv=3, error_score="raise").mean() > 0.3

@@ -169,6 +169,7 @@ def test_digests_go_into_checkpoints_and_not_into_pickles(tmp_path):
     digests = vars(vars(model)["_session"].calls)["_counts"]
     (digest,) = digests
     key = vars(vars(model)["_session"].calls)["_key"]
+
     # Six bytes that numbers have in a pickle, which writes them without leading zeros.
     def low_bytes(secret, order):
         return (secret % 2**48).to_bytes(6, order)

@@ -26,18 +26,18 @@ from skdp.testing import RecordingOracle, ReplayOracle, Transcript
 DELTA = 1e-5
 TASK = TASKS["logistic"]
 VARIANTS = {
-    "local": DDA(),
-    "pairwise": DDA(noise="pairwise"),
-    "pairwise on a ring": DDA(noise="pairwise", topology="ring"),
-    "secure sum": DDA(noise="secure_sum", colluders=2),
-    "central": DDA(noise="central"),
-    "final model": DDA(adversary="final_model"),
-    "round robin": DDA(activation=0.3, rounds=120),
-    "random": DDA(activation=0.5, schedule="random", topology="grid", rounds=120),
-    "edges": DDA(activation=0.2, schedule="edges", topology="ring", gossip_steps=2, rounds=120),
-    "dropout": DDA(noise="pairwise", dropout=0.2),
-    "paper, l2": DDA.from_paper("l2", activation=0.2, rounds=120),
-    "paper, l1": DDA.from_paper("l1", activation=0.4, rounds=120),
+    "local": DDA(rounds=40),
+    "pairwise": DDA(noise="pairwise", rounds=40),
+    "pairwise on a ring": DDA(noise="pairwise", topology="ring", rounds=40),
+    "secure sum": DDA(noise="secure_sum", colluders=2, rounds=40),
+    "central": DDA(noise="central", rounds=40),
+    "final model": DDA(adversary="final_model", rounds=40),
+    "round robin": DDA(activation=0.3, rounds=40),
+    "random": DDA(activation=0.5, schedule="random", topology="grid", rounds=40),
+    "edges": DDA(activation=0.2, schedule="edges", topology="ring", gossip_steps=2, rounds=40),
+    "dropout": DDA(noise="pairwise", dropout=0.2, rounds=40),
+    "paper, l2": DDA.from_paper("l2", activation=0.2, rounds=40),
+    "paper, l1": DDA.from_paper("l1", activation=0.4, rounds=40),
     "sampled": DDA(subsampling=0.2, rounds=30),
 }
 every_variant = pytest.mark.parametrize("solver", VARIANTS.values(), ids=VARIANTS)

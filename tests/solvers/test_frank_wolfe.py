@@ -68,11 +68,11 @@ def test_without_noise_it_reaches_the_optimum_of_projected_descent(name, constra
     if noise == "gumbel" and ways_of(given.problem) is None:
         pytest.skip("no vertices to choose from; the other noise is the only one")
     clip = 2.0 if name != "squared" else 4.0
-    solver = FrankWolfe(steps=1500, clip=clip, entry=1.0, noise=noise)
+    solver = FrankWolfe(steps=600, clip=clip, entry=1.0, noise=noise)
     rows = given.rows()
     found, _ = run(solver, given.problem, rows, 1e9)
     assert constraint.contains(found.w[:D])
-    assert given.objective(found.w) - least(name, constraint) <= 4e-3
+    assert given.objective(found.w) - least(name, constraint) <= 1e-2
 
 
 @pytest.mark.parametrize("noise", BOTH)
