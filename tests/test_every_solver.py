@@ -52,6 +52,7 @@ PRECISE = {
 # They see each row once.
 ONE_PASS = {"ftrl"}
 every_solver = pytest.mark.parametrize("option", sorted(SOLVERS))
+PROBLEMS = {name: task.problem for name, task in TASKS.items()}
 every_task = pytest.mark.parametrize("task", TASKS.values(), ids=str)
 
 
@@ -68,11 +69,6 @@ def in_turn(option, problems, turn):
     """One name of the problems that the solver takes; the first of all if it takes none."""
     names = [name for name in problems if not declined(SOLVERS[option](), problems[name])]
     return names[turn % len(names)] if names else next(iter(problems))
-
-
-def two_in_turn(option, turn):
-    problems = {name: task.problem for name, task in TASKS.items()}
-    return [in_turn(option, problems, t) for t in (turn, turn + 1)]
 
 
 def taken(solver, problem):
@@ -251,12 +247,12 @@ def test_replay_catches_a_solver_that_peeks(option, where):
 @pytest.mark.parametrize(
     ("option", "task", "epsilon"),
     [
-        # By day two of the tasks that the solver takes.
+        # By day one of the tasks that the solver takes.
         pytest.param(
             option,
             task,
             (1e-3, 1.0, 1e3)[(k + j) % 3],
-            marks=() if task.name in two_in_turn(option, k) else pytest.mark.nightly,
+            marks=() if task.name == in_turn(option, PROBLEMS, k) else pytest.mark.nightly,
         )
         for k, option in enumerate(sorted(SOLVERS))
         for j, task in enumerate(TASKS.values())
