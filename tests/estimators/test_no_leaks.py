@@ -18,6 +18,7 @@ import pytest
 from object_graphs import kinds_within, planted_in, reached
 from sklearn.base import clone
 
+import skdp
 from skdp import (
     DPContextualBandit,
     DPLassoRegressor,
@@ -67,6 +68,12 @@ STREAMS = {
     "logistic, sums": DPLogisticRegression(**CLASSES, buffer=False, horizon=N),
     "bandit": DPContextualBandit([0, 1], **SHARED, horizon=N),
 }
+
+
+def test_every_public_estimator_is_searched():
+    public = {getattr(skdp, name) for name in skdp.__all__ if name.startswith("DP")}
+    assert {type(model) for model in MODELS.values()} == public
+    assert {type(model) for model in STREAMS.values()} == public
 
 
 def columns_of(model):

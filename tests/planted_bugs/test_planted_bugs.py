@@ -6,6 +6,8 @@ import pytest
 from planted_bugs.bug import NOTICED
 from planted_bugs.catalogue import CATALOGUE
 
+from skdp.privacy import mechanisms
+
 ROWS = [(subject, bug) for subject, bugs in CATALOGUE.items() for bug in bugs]
 
 
@@ -55,3 +57,11 @@ def test_what_is_broken_is_said_once():
 @pytest.mark.parametrize("subject", CATALOGUE)
 def test_every_subject_has_bugs_in_the_default_run(subject):
     assert any(not bug.nightly for bug in CATALOGUE[subject])
+
+
+def test_every_mechanism_has_bugs_in_the_default_run():
+    kinds = [getattr(mechanisms, name) for name in mechanisms.__all__]
+    taken = {kind.__name__ for kind in kinds if isinstance(kind, type) and "randomize" in dir(kind)}
+    assert "GaussianMechanism" in taken
+    broken = {t.partition(".")[0] for _, bug in ROWS if not bug.nightly for t in bug.patches}
+    assert taken - broken == set(), "plant a bug in their noise"
