@@ -128,6 +128,8 @@ def check_declared(constraint):
             assert np.count_nonzero(found) == 1
             assert np.abs(found).max() == np.abs(alone[0])
             assert isinstance(constraint, Polytope)
+        if constraint.symmetric:
+            np.testing.assert_allclose(constraint.project(-w), -nearest, atol=1e-12)
 
 
 @every_constraint
@@ -142,6 +144,7 @@ def test_declarations_hold(example):
         (Box(-1.0, 2.0), "cone"),
         (L2Ball(1.0), "separable"),
         (L2Ball(1.0), "axis_vertices"),
+        (Simplex(1.0), "symmetric"),
         (Box(-1.0, 2.0), "axis_vertices"),
     ],
     ids=str,

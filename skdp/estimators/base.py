@@ -342,10 +342,10 @@ class PrivateLinearModel(CallbackSupportMixin, BudgetedEstimator, ABC):
                 f"{type(self).__name__} needs arrays, not dask collections, with a solver that "
                 "takes rows one after another or by sites; use another one, such as 'gd'."
             )
-        if isinstance(rows, RemoteRows) and solver.trusts is not None:
+        if isinstance(rows, RemoteRows) and solver.trusted_party is not None:
             raise ValueError(
                 f"{type(self).__name__} needs DDA(noise='local') without subsampling for sites "
-                f"on workers, got a solver that trusts {solver.trusts}."
+                f"on workers, got a solver that trusts {solver.trusted_party}."
             )
 
     @final

@@ -250,7 +250,7 @@ def plan_fit(
             f"conditions the features that it selects, got precondition="
             f"{shown(model.precondition)}."
         )
-    if solver.curated:
+    if solver.central:
         preconditioner = choose_preconditioner(model.precondition, asked, outline, block=block)
     if preconditioner is not None:
         preconditioner.check(outline)
@@ -278,7 +278,7 @@ def plan_fit(
     shares *= 1 - counts * COUNT_SHARE
     left = mu(model.epsilon, model.delta) * sqrt(shares)
     temperature = None
-    if solver.curated:
+    if solver.central:
         temperature = plan_temperature(outline, left, penalised=model._penalty_given)
     # A perturbed minimum needs more than half of the ledger for itself.
     if temperature is not None and isinstance(calculus, PerturbedGaussianDP):
@@ -287,7 +287,7 @@ def plan_fit(
         **_facts(model, outline, weighted=weighted),
         n_samples=outline.n_samples,
         bounds=tuple((name, RANGE_SHARE) for name in missing),
-        total_weight=TOTAL_SHARE if weighted and solver.curated and visible else 0.0,
+        total_weight=TOTAL_SHARE if weighted and solver.central and visible else 0.0,
         preconditioner=preconditioner,
         conditioned=acts,
         class_counts=counts,
@@ -660,7 +660,7 @@ def _check_trust(model: Any, solver: Solver, sites: Sites | None) -> None:
             f"got {how}, which reads all rows at one place. Use solver='dda', or leave groups "
             "out."
         )
-    if solver.curated:
+    if solver.central:
         return
     wanted = [("precondition", model.precondition not in (None, "auto"))]
     wanted += [("class_weight", model._balanced)]

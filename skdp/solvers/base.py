@@ -47,7 +47,7 @@ class Solver(ABC):
     answered with Gaussian noise, and otherwise by a calculus that prices mixtures. Solvers whose
     calculus depends on their fields or on the budget say so in ``calculus_for``.
 
-    ``federated`` says that rows may lie at several sites, ``problem.sites``. ``curated`` says that
+    ``federated`` says that rows may lie at several sites, ``problem.sites``. ``central`` says that
     somebody may see exact answers about all rows together, before noise is added. ``in_order`` says
     that rows have to lie one after another, also where they are all there. ``descends`` says that
     it starts where the problem says and moves by clipped gradients, so that private coordinates
@@ -68,8 +68,8 @@ class Solver(ABC):
     bounded_streams: ClassVar[bool] = False
 
     @property
-    def curated(self) -> bool:
-        """True if exact answers about all rows together may be computed at one place."""
+    def central(self) -> bool:
+        """True in the central model of privacy: somebody may see exact answers about all rows."""
         return True
 
     @property
@@ -83,7 +83,7 @@ class Solver(ABC):
         return type(self).calculus_for is Solver.calculus_for
 
     @property
-    def trusts(self) -> str | None:
+    def trusted_party(self) -> str | None:
         """Whom it trusts with more than noisy messages of single sites, in a few words."""
         return "somebody with the rows of all sites"
 

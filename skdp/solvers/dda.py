@@ -241,12 +241,12 @@ class DDA(Solver):
         return cls(**settings | changes)
 
     @property
-    def curated(self) -> bool:
+    def central(self) -> bool:
         """True if an aggregator sees exact answers about all rows."""
         return self.noise == "central"
 
     @property
-    def trusts(self) -> str | None:
+    def trusted_party(self) -> str | None:
         """Whom it trusts with more than noisy messages of single sites, in a few words."""
         if self.subsampling is not None:
             return "whoever asks with the secret draw of rows"

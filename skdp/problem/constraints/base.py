@@ -19,13 +19,15 @@ class Constraint(ABC):
     Solvers and estimators ask what a set declares, and never for its class: ``whole_space``, that
     it allows all weights; ``cone``, that it holds all multiples of its points; ``separable``, that
     it allows each entry the same interval, whatever the others are; ``axis_vertices``, that it is
-    the hull of multiples of unit vectors, all of one length.
+    the hull of multiples of unit vectors, all of one length; ``symmetric``, that with each point it
+    holds its negative.
     """
 
     whole_space: ClassVar[bool] = False
     cone: ClassVar[bool] = False
     separable: ClassVar[bool] = False
     axis_vertices: ClassVar[bool] = False
+    symmetric: ClassVar[bool] = False
 
     @abstractmethod
     def project(self, w: np.ndarray) -> np.ndarray:

@@ -31,6 +31,7 @@ class L1Ball(Polytope):
     radius: float
 
     axis_vertices: ClassVar[bool] = True
+    symmetric: ClassVar[bool] = True
 
     def __post_init__(self) -> None:
         settle_numbers(self)

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from dataclasses import dataclass
 from math import inf
-from typing import Self
+from typing import ClassVar, Self
 
 import numpy as np
 
@@ -25,6 +25,8 @@ class L2Ball(Constraint):
     """
 
     radius: float
+
+    symmetric: ClassVar[bool] = True
 
     def __post_init__(self) -> None:
         settle_numbers(self)

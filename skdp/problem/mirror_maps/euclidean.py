@@ -7,7 +7,7 @@ from math import sqrt
 
 import numpy as np
 
-from ..constraints import Constraint, L1Ball, L2Ball, LpBall
+from ..constraints import Constraint
 from .base import MirrorMap
 
 __all__ = ["Euclidean"]
@@ -42,10 +42,9 @@ class Euclidean(MirrorMap):
         return self.constraint.project(dual)
 
     def reach(self, n_features: int) -> float:
-        """Half the squared radius of a ball; of other sets, half the squared diameter."""
-        centred = isinstance(self.constraint, L1Ball | L2Ball | LpBall)
+        """Half the squared radius of a symmetric set; of others, half the squared diameter."""
         diameter = self.constraint.diameter(n_features)
-        return (0.125 if centred else 0.5) * diameter * diameter
+        return (0.125 if self.constraint.symmetric else 0.5) * diameter * diameter
 
     def width(self, n_features: int) -> float:
         """Root of the number of entries."""
