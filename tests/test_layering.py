@@ -6,6 +6,7 @@ second half of the file plants a violation for each check and expects it to be c
 
 import ast
 import re
+from collections import Counter
 from functools import cache
 from graphlib import CycleError, TopologicalSorter
 from importlib import import_module
@@ -333,6 +334,13 @@ def test_sources_are_found():
 def test_sources_obey(check):
     complaints = [c for p in SOURCES for c in check(p, (REPOSITORY / p).read_text())]
     assert not complaints, "\n" + "\n".join(complaints)
+
+
+def test_file_names_are_unique():
+    # A base is that of its folder. Policies are called like their options, as some solvers are.
+    paths = [PurePosixPath(p) for p in PACKAGE if not p.startswith("skdp/bandit/policies/")]
+    counts = Counter(p.stem for p in paths if p.stem not in ("__init__", "base"))
+    assert [name for name, count in counts.items() if count > 1] == []
 
 
 def test_no_modules_import_each_other():
