@@ -10,7 +10,6 @@ from typing import TYPE_CHECKING, Any
 import numpy as np
 from sklearn.utils._param_validation import Interval
 
-from ..problem.penalties import Tikhonov
 from ..problem.problem import Problem
 from ..validation import check_hyperparameters, shown
 from .base import Solution, Solver
@@ -96,11 +95,13 @@ class AdaSSP(Solver):
 
 
 def _penalty(problem: Problem) -> np.ndarray:
-    """Hessian of the penalty, zero for the intercept."""
+    """Hessian H of the penalty, zero for the intercept."""
     d, penalty = problem.n_features, problem.penalty
     out = np.zeros((problem.n_rows, problem.n_rows))
-    if isinstance(penalty, Tikhonov):
-        out[:d, :d] = penalty.factor.T @ penalty.factor
-    else:
+    if penalty.isotropic:
         out[np.diag_indices(d)] = penalty.strong_convexity
+    else:
+        # The proximal map of a quadratic form is multiplication by the inverse of I + H.
+        inverse = np.column_stack([penalty.prox(axis, 1.0) for axis in np.eye(d)])
+        out[:d, :d] = np.linalg.inv(inverse) - np.eye(d)
     return out

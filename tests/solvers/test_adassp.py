@@ -7,6 +7,9 @@ import pytest
 from sklearn.linear_model import Ridge
 
 from skdp import DPLinearRegression
+from skdp.privacy import Adjacency, PrivateOracle, SystemNoise
+from skdp.privacy.accounting import Ledger
+from skdp.privacy.rows import DenseRows
 from skdp.problem import Problem, RowBounds, TargetBounds
 from skdp.problem.constraints import Box
 from skdp.problem.losses import Huber, Logistic, Squared
@@ -14,6 +17,8 @@ from skdp.problem.penalties import L1, L2, Tikhonov
 from skdp.solvers import AdaSSP
 
 N, D = 3000, 4
+# An orthogonal matrix, after which a ridge penalty is the same.
+TURN = np.linalg.qr(np.random.default_rng(0).normal(size=(D, D)))[0]
 PLAIN = {"n_samples": N, "n_features": D, "bounds": RowBounds(1.0, 1.0, TargetBounds(-1.0, 1.0))}
 
 
@@ -63,9 +68,17 @@ def test_directions_that_stand_out_are_not_shrunk():
     assert np.abs(np.mean(errors, axis=0)).max() < 0.05
 
 
-def test_the_penalty_may_be_in_other_coordinates():
-    problem = Problem(Squared(), **PLAIN, penalty=Tikhonov(np.eye(D)))
-    AdaSSP().check(problem)
+@pytest.mark.parametrize("map_of", [lambda root: root, np.diag, lambda root: TURN @ np.diag(root)])
+def test_the_penalty_may_be_in_other_coordinates(map_of):
+    root = np.array([1.0, 0.1, 3.0, 0.5])
+    problem = Problem(Squared(), **PLAIN, penalty=Tikhonov(map_of(root)))
+    X, y = data()
+    ledger = Ledger(1e9, 1e-5, calculus=AdaSSP().calculus)
+    oracle = PrivateOracle(DenseRows(X, y), ledger, Adjacency.REPLACE_ONE, SystemNoise())
+    found = AdaSSP().solve(problem, oracle.for_problem(problem), np.random.default_rng(0)).w
+    rows = np.column_stack([X, np.ones(N)])
+    ridge = N * np.diag(np.append(root**2, 0.0))
+    np.testing.assert_allclose(found, np.linalg.solve(rows.T @ rows + ridge, rows.T @ y), atol=1e-5)
 
 
 @pytest.mark.parametrize(
