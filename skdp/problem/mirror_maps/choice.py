@@ -36,7 +36,7 @@ def choose_mirror_map(constraint: Constraint, n_features: int) -> MirrorMap:
 
 def _own(constraint: Constraint) -> MirrorMap | None:
     """The map made for a set, if there is one."""
-    # By class and not by what a set declares: a map's width and reach are proved for that set alone.
+    # By class and not by declarations: width and reach of a map are proved for that set alone.
     if isinstance(constraint, L1Ball):
         return Entropy(constraint.radius, signed=True)
     if isinstance(constraint, Simplex):
