@@ -47,7 +47,8 @@ def heavy_rows_move_within_the_sensitivity(query):
     if query is TotalWeightQuery:
         # Weights within [0, 1] are 1 and 0, so that its rows differ by one of 7.
         (example,) = EXAMPLES[query][0]
-        example.check(Adjacency.REPLACE_ONE, np.full(6, 7.0), np.zeros(6))
+        n = len(example.X)
+        example.check(Adjacency.REPLACE_ONE, np.full(n, 7.0), np.zeros(n))
         return
     for example, *_ in weighted(EXAMPLES[query][1][:2], seed=0):
         heavy = np.full(len(example.X), 7.0)
