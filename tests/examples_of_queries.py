@@ -6,6 +6,7 @@ dictionary ``EXAMPLES`` below takes in.
 """
 
 import math
+from dataclasses import replace
 
 import numpy as np
 from example_of_a_query import Example
@@ -30,13 +31,17 @@ from skdp.privacy.queries import (
     MomentsQuery,
     ScoreScaleQuery,
 )
-from skdp.problem import Problem, RowBounds, RowMap, TargetBounds
+from skdp.problem import ColumnBounds, ColumnScaling, Problem, RowBounds, RowMap, TargetBounds
 from skdp.problem.losses import Huber, Logistic, Softmax, Squared
 
 N, D = 4, 3
 REGRESSION = {Squared, Huber}
 LOSSES = [Logistic(), Softmax(2), Softmax(3), Squared(), Huber(0.25)]
 TARGETS = [TargetBounds(-2.0, 6.0), TargetBounds(1.0, 6.0, centred=False)]
+# Features of very different units, brought to one scale and to rows within a box.
+SCALING = ColumnScaling.of_bounds(
+    ColumnBounds(np.array([-1.0, 0.0, -2e3]), np.array([2.0, 1e-3, 1e3])), sparse=False
+)
 
 
 def problem_for(loss, *, intercept=0.0, weights=None, norm=2.0, target=TARGETS[0]):
@@ -53,6 +58,8 @@ def gradient_problems():
     yield problem_for(Logistic(), weights=(0.2, 7.0))
     yield problem_for(Logistic(), weights=(3.0, 0.0), intercept=1.0)
     yield problem_for(Softmax(3), weights=(5.0, 1e-200, 5.0), intercept=0.1, norm=1e-3)
+    for problem in (problem_for(Logistic(), intercept=0.5), problem_for(Softmax(3))):
+        yield replace(problem, bounds=replace(problem.bounds, scaling=SCALING))
 
 
 def gradients():
@@ -104,6 +111,9 @@ def crafted_gradients():
         alone = len(labels) == 1
         if alone and problem.bounds.intercept_value:
             continue
+        # Rows within a box are shorter than the bound on their norm.
+        if problem.bounds.scaling is not None:
+            continue
         norm, tilt = problem.bounds.data_norm, 1e-3
         # Large scores of the right sign, also where the row norm is small.
         steep = 1e4 / (norm * tilt)
@@ -130,6 +140,8 @@ def random_histograms():
         for e in edges:
             rows = [(random_rows(rng), rng.normal(scale=10.0, size=N)) for _ in range(2)]
             yield Example(HistogramQuery(of, e), *rows[0], *rows[1])
+            if of == "row_norm":
+                yield Example(HistogramQuery(of, e, SCALING), *rows[0], *rows[1])
 
 
 def crafted_histograms():
@@ -178,6 +190,8 @@ def moments_bounds():
     matrix, shift = 10 * rng.normal(size=(D, D + 1)), rng.normal(size=D + 1)
     yield RowBounds(2.0)
     yield RowBounds(2.0, 1.5)
+    yield RowBounds(1.2, 0.5, scaling=SCALING)
+    yield RowBounds(1.2, row_map=RowMap(np.ones(D), matrix, shift, 3.0), scaling=SCALING)
     for constant in (0.0, 0.7):
         yield RowBounds(2.0, constant, row_map=RowMap(np.ones(D), matrix, shift, 3.0))
         yield RowBounds(2.0, constant, row_map=RowMap(np.full(D, 5.0), None, np.zeros(D), 3.0))

@@ -55,6 +55,8 @@ def test_every_loss_and_every_weighting_is_among_the_crafted_gradients():
     assert {type(p.loss) for p in problems} == {type(loss) for loss in LOSSES}
     # One class without weight, and the other side of the ball is out of reach of the intercept.
     two_sided = [p for p in gradient_problems() if 0.0 not in (p.class_weight or ())]
+    # Rows within a box do not reach the bound on their norm.
+    two_sided = [p for p in two_sided if p.bounds.scaling is None]
     assert set(map(repr, problems)) == set(map(repr, two_sided))
 
 
@@ -157,6 +159,8 @@ def slow_gradient(query, X, y):
     problem, bounds = query.problem, query.problem.bounds
     w = query.w.reshape(problem.n_rows, -1)
     total = np.zeros(w.shape)
+    if bounds.scaling is not None:
+        X = bounds.scaling.apply(X.copy())
     for row, target in zip(X, y, strict=True):
         largest = np.abs(row).max()
         norm = largest * math.hypot(*(row / largest)) if largest else 0.0

@@ -52,6 +52,7 @@ MAY = {
     "skdp.preprocessing": (*SURFACE, "skdp.preprocessing"),
     "skdp.estimators": (
         *SURFACE, "skdp.estimators", "skdp.solvers", "skdp.preconditioning", "skdp.federated",
+        "skdp.preprocessing",
     ),
     "skdp.model_selection": (
         *SURFACE, "skdp.model_selection", "skdp.estimators", "skdp.preprocessing",

@@ -6,7 +6,7 @@ from abc import ABC, abstractmethod
 from collections.abc import Callable
 from copy import copy
 from dataclasses import replace
-from math import ceil
+from math import ceil, sqrt
 from numbers import Integral, Real
 from typing import Any, ClassVar, Self, TypeAlias, final
 
@@ -17,6 +17,7 @@ from sklearn.utils.validation import check_is_fitted, validate_data
 
 from ..federated import DaskSites
 from ..preconditioning import OPTIONS, Preconditioner, with_class_prior
+from ..preprocessing.column_ranges import private_column_bounds
 from ..privacy.accounting.events import Event
 from ..privacy.accounting.ledger import PrivacySpent
 from ..privacy.adjacency import Adjacency
@@ -31,7 +32,9 @@ from ..privacy.rows.reading import redacted, strict_checks
 from ..privacy.rows.row_stores import row_store
 from ..privacy.sites.remote_rows import RemoteRows
 from ..problem.bounds import RowBounds
+from ..problem.column_bounds import ColumnBounds, ColumnScaling, clipped
 from ..problem.constraints import Constraint
+from ..problem.penalties import Tikhonov
 from ..problem.problem import Problem
 from ..problem.sites import Sites
 from ..report.open_budgets import BudgetedEstimator, Reservation, reservation_for
@@ -39,7 +42,16 @@ from ..report.receipts import Receipt, SpendBound
 from ..solvers import SOLVERS, Solution, Solver, within_a_block
 from ..validation import check_parameters, one_of
 from .announcements import Announcements, CallbackSupportMixin, with_callbacks
-from .fit_plan import RANGE_SHARE, FitPlan, plan_fit, settled_calculus
+from .fit_plan import (
+    COLUMNS,
+    RANGE_SHARE,
+    STRETCH,
+    TAIL,
+    FitPlan,
+    finds_columns,
+    plan_fit,
+    settled_calculus,
+)
 from .progress import DISJOINT, EarlierModel, Progress, Released
 from .range_finding import private_data_norm
 
@@ -84,6 +96,8 @@ class PrivateLinearModel(CallbackSupportMixin, BudgetedEstimator, ABC):
     adjacency: str
     max_weight: float
     data_norm: float | None
+    # Not a parameter where the penalty is about the features in their own units.
+    data_bounds: Any = None
     fit_intercept: bool
     intercept_scaling: float
     solver: str | Solver
@@ -109,6 +123,7 @@ class PrivateLinearModel(CallbackSupportMixin, BudgetedEstimator, ABC):
     coef_: Any
     intercept_: Any
     data_norm_: float
+    data_bounds_: tuple[np.ndarray, np.ndarray] | None
     privacy_spent_: PrivacySpent
     privacy_ledger_: tuple[Event, ...]
     plan_: FitPlan
@@ -215,7 +230,7 @@ class PrivateLinearModel(CallbackSupportMixin, BudgetedEstimator, ABC):
         model to start from, and ``sites`` are where rows lie, if not all together.
         """
         progress, solver, (oracle, ledger) = self._progress, plan.solver, opened
-        released, n = progress.released, rows.n_samples
+        n = rows.n_samples
         announced = Announcements(self, ledger, n)
         # Until there is more to say, the whole budget counts as spent.
         progress.parts.open(n, ledger)
@@ -223,7 +238,7 @@ class PrivateLinearModel(CallbackSupportMixin, BudgetedEstimator, ABC):
         try:
             announced.begin(callbacks=not progress.streaming)
             total = self._total_weight(oracle, n, plan.total_weight) if plan.total_weight else n
-            bounds = self._row_bounds(oracle, total) if released is None else released.bounds
+            bounds = self._bounds_of_part(oracle, plan, total)
             problem = self._stated(total, bounds, sparse=rows.sparse, weighted=rows.weighted)
             problem = replace(problem, sites=sites, actual_rows=None if total == n else n)
             if origin is not None:
@@ -383,11 +398,14 @@ class PrivateLinearModel(CallbackSupportMixin, BudgetedEstimator, ABC):
         so others stand in. ``block`` says that the rows are a block of a stream, ``origin`` is the
         model to start from, and ``found`` are the bounds that an earlier part has paid for.
         """
-        outline = replace(self._outline(n_samples, sparse, weighted), sites=sites)
+        outline = replace(self._outline(n_samples, sparse, weighted, found), sites=sites)
         missing = self._bounds_to_find if found is None else ()
-        bounds = self._given_bounds() if found is None else found
+        # Earlier parts of a stream may have been too small to tell.
+        if found is not None and found.scaling is None and "data_norm" in self._bounds_to_find:
+            missing = ("data_norm",) if finds_columns(self, outline) else ()
+        bounds = outline.bounds if found is None else found
         known = origin is not None and not missing and origin.coordinates(bounds) is not None
-        facts = {"weighted": weighted, "block": block, "known": known}
+        facts = {"weighted": weighted, "block": block, "known": known, "anew": found is None}
         return plan_fit(self, outline, missing=missing, started=origin is not None, **facts)
 
     @final
@@ -411,9 +429,12 @@ class PrivateLinearModel(CallbackSupportMixin, BudgetedEstimator, ABC):
         return probe._plan(n_samples, sparse, sites, weighted=weighted, origin=origin)
 
     @final
-    def _outline(self, n_samples: int, sparse: bool, weighted: bool) -> Problem:
-        """The problem of so many rows, with stand-ins for bounds that are not given."""
-        return self._stated(n_samples, self._given_bounds(), sparse=sparse, weighted=weighted)
+    def _outline(
+        self, n_samples: int, sparse: bool, weighted: bool, found: RowBounds | None = None
+    ) -> Problem:
+        """The problem of so many rows, with stand-ins for bounds neither given nor found."""
+        bounds = self._given_bounds(sparse) if found is None else found
+        return self._stated(n_samples, bounds, sparse=sparse, weighted=weighted)
 
     @final
     def _stated(
@@ -421,6 +442,17 @@ class PrivateLinearModel(CallbackSupportMixin, BudgetedEstimator, ABC):
     ) -> Problem:
         """The problem to solve, for rows that have weights in units of ``max_weight`` or none."""
         problem = replace(self._problem(n_samples, bounds), sparse=sparse)
+        if bounds.scaling is not None and problem.tied_to_coordinates:
+            raise ValueError(
+                f"{type(self).__name__} needs an l2 penalty or none, and no constraint, with "
+                "data_bounds, because others would be about columns in units that are not yours, "
+                f"got {problem.penalty} and {problem.constraint}. Put BoundsScaler in front of the "
+                "model instead."
+            )
+        if bounds.scaling is not None and self._penalty_given:
+            # It is about coefficients of the features as they come.
+            penalty = Tikhonov.of(problem.penalty, bounds.scaling.factor)
+            problem = replace(problem, penalty=penalty)
         if not weighted or self._penalty_beside_mean:
             return problem
         penalty = problem.penalty.scaled(1.0 / float(self.max_weight))
@@ -438,11 +470,57 @@ class PrivateLinearModel(CallbackSupportMixin, BudgetedEstimator, ABC):
         return min(n_samples, max(least, round(float(total))))
 
     @final
-    def _norm_bound(self, oracle: Oracle, n_samples: int) -> float:
+    def _bounds_of_part(self, oracle: Oracle, plan: FitPlan, n_samples: int) -> RowBounds:
+        """Bounds of a data set or of a part of a stream, whose later parts keep those found."""
+        released = self._progress.released
+        if released is None:
+            return self._row_bounds(oracle, plan, n_samples)
+        if COLUMNS not in dict(plan.bounds):
+            return released.bounds
+        of_rows = self._found_row_bounds(oracle, plan, n_samples)
+        kept = released.bounds
+        return replace(of_rows, target=kept.target, feature_bound=kept.feature_bound)
+
+    @final
+    def _given_scaling(self, sparse: bool) -> ColumnScaling | None:
+        """Scale of the features by bounds that are known, if any are."""
+        if self.data_bounds is None:
+            return None
+        name, names = type(self).__name__, getattr(self, "feature_names_in_", None)
         if self.data_norm is not None:
-            return float(self.data_norm)
-        budget = oracle.budget.fraction(RANGE_SHARE)
-        return private_data_norm(oracle, budget, n_samples, self.n_features_in_)
+            raise ValueError(
+                f"{name} needs data_norm=None with data_bounds, which bound the rows feature by "
+                "feature, got both. Leave one of them out."
+            )
+        facts: dict[str, Any] = {"parameter": "data_bounds", "names": names}
+        bounds = ColumnBounds.of(name, self.data_bounds, self.n_features_in_, **facts)
+        return ColumnScaling.of_bounds(bounds, sparse=sparse)
+
+    @final
+    def _given_row_bounds(self, sparse: bool) -> RowBounds:
+        """Bounds of features that are given, with stand-ins for those that are not."""
+        scaling = self._given_scaling(sparse)
+        if scaling is not None:
+            # All rows on that scale are within.
+            norm = sqrt(self.n_features_in_)
+        else:
+            norm = 1.0 if self.data_norm is None else float(self.data_norm)
+        return RowBounds(norm, self._intercept_value(norm), scaling=scaling)
+
+    @final
+    def _found_row_bounds(self, oracle: Oracle, plan: FitPlan, n_samples: int) -> RowBounds:
+        """Bounds of features that are given, or private estimates."""
+        n, d, shares = n_samples, self.n_features_in_, dict(plan.bounds)
+        scaling, norm = self._given_scaling(plan.sparse), self.data_norm
+        reserve = oracle.budget.fraction(RANGE_SHARE)
+        if COLUMNS in shares:
+            budget = oracle.budget.fraction(shares[COLUMNS])
+            found = private_column_bounds(oracle, budget, n, d, tail=TAIL, stretch=STRETCH)
+            scaling = ColumnScaling.of_bounds(found, sparse=plan.sparse)
+        if norm is None:
+            norm = private_data_norm(oracle, reserve, n, d, scaling)
+        norm = float(norm)
+        return RowBounds(norm, self._intercept_value(norm), scaling=scaling)
 
     @final
     def _intercept_value(self, data_norm: float) -> float:
@@ -462,12 +540,17 @@ class PrivateLinearModel(CallbackSupportMixin, BudgetedEstimator, ABC):
         """Publish a solution and its plan, and let what comes next start from it."""
         self._publish(problem, solution, dtype)
         self.plan_ = plan
-        self.data_norm_ = bounds.data_norm
+        self._publish_bounds(bounds)
         w = solution.w.reshape(problem.n_rows, -1)
         # Few fits are followed by one that uses their coordinates, which take memory.
         kept = self._progress.streaming or self.warm_start
         row_map = problem.bounds.row_map if kept else None
         self._progress.released = Released(bounds, *problem.in_user_coordinates(w), row_map)
+
+    @final
+    def _publish_bounds(self, bounds: RowBounds) -> None:
+        self.data_norm_ = bounds.data_norm
+        self.data_bounds_ = None if bounds.scaling is None else bounds.scaling.clipped_to
 
     @final
     def _publish_receipt(self) -> None:
@@ -526,6 +609,10 @@ class PrivateLinearModel(CallbackSupportMixin, BudgetedEstimator, ABC):
                 "once with each X_chunk."
             )
         X = redacted(validate_data, self, X, reset=False, **ACCEPTED)
+        # Models that are set up by hand, or are of older checkpoints, have none.
+        within = getattr(self, "data_bounds_", None)
+        if within is not None:
+            X = clipped(X, *within)
         with strict_checks():
             scores = X @ self.coef_.T
         if sp.issparse(self.coef_):
@@ -562,7 +649,7 @@ class PrivateLinearModel(CallbackSupportMixin, BudgetedEstimator, ABC):
         return bool(getattr(self, "class_weight", None) == "balanced")
 
     @abstractmethod
-    def _given_bounds(self) -> RowBounds:
+    def _given_bounds(self, sparse: bool) -> RowBounds:
         """The bounds that parameters give, 1 and (-1, 1) standing in for those they do not."""
 
     @property
@@ -591,7 +678,7 @@ class PrivateLinearModel(CallbackSupportMixin, BudgetedEstimator, ABC):
         """Take the classes that a fit would be given, where there are any."""
 
     @abstractmethod
-    def _row_bounds(self, oracle: Oracle, n_samples: int) -> RowBounds:
+    def _row_bounds(self, oracle: Oracle, plan: FitPlan, n_samples: int) -> RowBounds:
         """Given bounds, or private estimates of those that are missing."""
 
     @abstractmethod

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from abc import ABC
+from abc import ABC, abstractmethod
 from collections.abc import Callable
 from copy import copy
 from numbers import Real
@@ -15,6 +15,7 @@ from sklearn.utils.multiclass import check_classification_targets
 
 from ..exceptions import PrivacyLeakWarning, warn_user
 from ..preconditioning import balancing_offset
+from ..privacy.accounting.gdp import mu
 from ..privacy.oracle import Oracle
 from ..privacy.rows.dask_rows import is_collection
 from ..privacy.rows.predictions import check_unweighted, lazily, summed
@@ -24,9 +25,14 @@ from ..problem.problem import Problem
 from ..solvers import SOLVERS, Solution
 from ..validation import one_of, shown
 from .base import PrivateLinearModel
+from .fit_plan import FitPlan
 from .partial_fit import advance
 
 __all__ = ["PrivateLinearClassifier"]
+
+# C by default: n mu a unit of it, its largest value, and that for the many features of text, among
+# which noise needs more of a penalty.
+_EVIDENCE_A_UNIT, _WEAKEST, _WEAKEST_OF_MANY, _MANY = 10.0, 100.0, 10.0, 1000
 
 
 class PrivateLinearClassifier(ClassifierMixin, PrivateLinearModel, ABC):
@@ -38,6 +44,7 @@ class PrivateLinearClassifier(ClassifierMixin, PrivateLinearModel, ABC):
         "class_weight": [None, dict, one_of("balanced")],
     }
 
+    C: float | None
     classes: Any
     class_weight: dict[Any, float] | str | None
 
@@ -333,10 +340,31 @@ class PrivateLinearClassifier(ClassifierMixin, PrivateLinearModel, ABC):
             )
         self._settle(self._checked_classes(told))
 
+    @property
+    @abstractmethod
+    def _l1_share(self) -> float:
+        """Share of the l1 norm in the penalty."""
+
+    @property
     @final
-    def _given_bounds(self) -> RowBounds:
-        data_norm = 1.0 if self.data_norm is None else float(self.data_norm)
-        return RowBounds(data_norm, self._intercept_value(data_norm))
+    def _penalty_given(self) -> bool:
+        """True if C or an l1 penalty was asked for."""
+        return self.C is not None or self._l1_share > 0
+
+    @final
+    def _strength(self, n_samples: int) -> float:
+        """Strength of the penalty by C, or one that leaves noise in charge of how far w goes."""
+        if self.C is not None:
+            return 1.0 / (n_samples * self.C)
+        if self._l1_share:
+            return 1.0 / n_samples
+        evidence = n_samples * mu(self.epsilon, self.delta)
+        weakest = _WEAKEST_OF_MANY if self.n_features_in_ > _MANY else _WEAKEST
+        return 1.0 / (n_samples * min(weakest, max(1.0, evidence / _EVIDENCE_A_UNIT)))
+
+    @final
+    def _given_bounds(self, sparse: bool) -> RowBounds:
+        return self._given_row_bounds(sparse)
 
     @property
     @final
@@ -344,9 +372,8 @@ class PrivateLinearClassifier(ClassifierMixin, PrivateLinearModel, ABC):
         return ("data_norm",) if self.data_norm is None else ()
 
     @final
-    def _row_bounds(self, oracle: Oracle, n_samples: int) -> RowBounds:
-        data_norm = self._norm_bound(oracle, n_samples)
-        return RowBounds(data_norm, self._intercept_value(data_norm))
+    def _row_bounds(self, oracle: Oracle, plan: FitPlan, n_samples: int) -> RowBounds:
+        return self._found_row_bounds(oracle, plan, n_samples)
 
     @final
     def _publish(self, problem: Problem, solution: Solution, dtype: np.dtype) -> None:

@@ -18,9 +18,10 @@ from ..preconditioning import (
     Whitening,
     asks_for_counts,
 )
+from ..preprocessing.column_ranges import Search
 from ..privacy.accounting.calculus import Calculus, GaussianDP, PerturbedGaussianDP
 from ..privacy.accounting.gdp import mu
-from ..privacy.accounting.ledger import Ledger
+from ..privacy.accounting.ledger import Budget, Ledger
 from ..privacy.adjacency import Adjacency
 from ..privacy.oracle_factory import PrivacyTerms
 from ..problem.constraints import Constraint
@@ -34,12 +35,17 @@ from ..validation import shown
 from .forecast import Plan, forecast, require
 
 __all__ = [
+    "COLUMNS",
     "RANGE_SHARE",
+    "STRETCH",
+    "TAIL",
+    "TARGETS",
     "TOTAL_SHARE",
     "FitPlan",
     "choose",
     "choose_for_stream",
     "choose_preconditioner",
+    "finds_columns",
     "plan",
     "plan_fit",
     "plan_stream",
@@ -48,6 +54,17 @@ __all__ = [
 
 # Share of mu^2 that is set aside for a bound that the user did not give.
 RANGE_SHARE = 0.04
+# Ranges of single columns: name and share; the share of rows that is looked for beyond each end,
+# and by what intervals are lengthened then.
+COLUMNS, _COLUMNS_SHARE = "ranges of columns", 0.12
+TAIL, STRETCH = 0.01, 2.0
+# Where noise leaves out more at each end, columns stay as they are.
+_MOST_LEFT_OUT = 0.2
+# Share for a look at whether given target bounds hold the targets; and the rows times mu from which
+# it tells.
+TARGETS, _TARGETS_SHARE, _TARGETS_TELL = "check of target_bounds", 0.01, 500.0
+# A bound for targets that is not given takes a larger share, up to a quarter, if rows are few.
+_EVIDENCE_FOR_TARGETS, _MOST_FOR_TARGETS = 2000.0, 0.25
 # Share of mu^2 for what weighted rows weigh together, and its largest noise, in rows, at which it
 # is asked.
 TOTAL_SHARE, _VISIBLE = 0.01, 0.1
@@ -198,11 +215,10 @@ class FitPlan:
                 "expected: depends on how few features matter; see skdp.plan(n_samples, "
                 "n_features, n_informative=...)"
             )
+        unknown = sum(name in ("data_norm", "target_bounds") for name, _ in self.bounds)
         facts: dict[str, Any] = {"epsilon": self.epsilon, "delta": self.delta}
         facts |= {"n_classes": self.n_classes, "adjacency": self.adjacency.value}
-        return forecast(
-            self.n_samples, self.n_features, unknown_bounds=len(self.bounds), **facts
-        ).sentence
+        return forecast(self.n_samples, self.n_features, unknown_bounds=unknown, **facts).sentence
 
 
 def plan_fit(
@@ -214,6 +230,7 @@ def plan_fit(
     known: bool,
     started: bool,
     block: bool,
+    anew: bool,
 ) -> FitPlan:
     """Plan of a fit of a whole data set, or of a block of a stream.
 
@@ -233,6 +250,8 @@ def plan_fit(
         Whether the fit starts at an earlier model.
     block : bool
         Whether further blocks of a stream will follow.
+    anew : bool
+        Whether no earlier part has settled the bounds.
 
     Raises
     ------
@@ -241,6 +260,21 @@ def plan_fit(
     """
     asked = model._batch_solver
     solver, reason = _chosen(asked, outline, conditioned=None, started=started)
+    adjacency = Adjacency(model.adjacency)
+    whole = mu(model.epsilon, model.delta)
+    bounds = tuple((name, _share_for(name, outline.n_samples * whole)) for name in missing)
+    checked = outline.bounds.target is not None and "target_bounds" not in missing
+    if (
+        checked
+        and anew
+        and solver.central
+        and asked == "auto"
+        and outline.n_samples * whole >= _TARGETS_TELL
+    ):
+        bounds = (*bounds, (TARGETS, _TARGETS_SHARE))
+    if "data_norm" in missing and finds_columns(model, outline):
+        bounds = ((COLUMNS, _COLUMNS_SHARE), *bounds)
+    first = 1 - weighted * TOTAL_SHARE - sum(share for _, share in bounds)
     preconditioner, acts = None, False
     classifies = outline.bounds.target is None
     screened = solver.preconditions and not classifies
@@ -254,8 +288,7 @@ def plan_fit(
         preconditioner = choose_preconditioner(model.precondition, asked, outline, block=block)
     if preconditioner is not None:
         preconditioner.check(outline)
-        shares = 1 - weighted * TOTAL_SHARE - len(missing) * RANGE_SHARE
-        left = mu(model.epsilon, model.delta) * sqrt(shares)
+        left = mu(model.epsilon, model.delta) * sqrt(first)
         acts = preconditioner.acts(outline, left, known=known)
         solver, reason = _chosen(asked, outline, conditioned=acts, started=started)
         ordinary = reason is not None and not (started or model._weighs_classes)
@@ -263,7 +296,6 @@ def plan_fit(
             solver = PreconditionedGD()
             reason = "second moments stand out of their noise, so few steps are enough"
     solver.check(outline)
-    adjacency = Adjacency(model.adjacency)
     calculus = solver.calculus_for(outline, model.epsilon, model.delta, adjacency)
     limit = PrivacyTerms(model.epsilon, model.delta, adjacency, calculus).ledger().limit
     # Where noise would drown the total weight, the number of rows stands in.
@@ -273,8 +305,7 @@ def plan_fit(
     # Other solvers do not start at the point that they are given, or leave it at once.
     counts = classifies and (balanced or solver.descends)
     counts = counts and asks_for_counts(outline, balanced=balanced)
-    shares = 1 - weighted * TOTAL_SHARE - len(missing) * RANGE_SHARE
-    shares *= 1 - (getattr(preconditioner, "share", 0.0) if acts else 0.0)
+    shares = first * (1 - (getattr(preconditioner, "share", 0.0) if acts else 0.0))
     shares *= 1 - counts * COUNT_SHARE
     left = mu(model.epsilon, model.delta) * sqrt(shares)
     temperature = None
@@ -286,7 +317,7 @@ def plan_fit(
     return FitPlan(
         **_facts(model, outline, weighted=weighted),
         n_samples=outline.n_samples,
-        bounds=tuple((name, RANGE_SHARE) for name in missing),
+        bounds=bounds,
         total_weight=TOTAL_SHARE if weighted and solver.central and visible else 0.0,
         preconditioner=preconditioner,
         conditioned=acts,
@@ -614,6 +645,36 @@ def _chosen(
     else:
         found, reason = "gd", "no other suits these rows and parameters better"
     return kind_of(found)(), reason
+
+
+def _share_for(name: str, evidence: float) -> float:
+    """Share of mu^2 that finding a bound may cost, for so many rows times mu."""
+    if name != "target_bounds":
+        return RANGE_SHARE
+    return min(_MOST_FOR_TARGETS, max(RANGE_SHARE, _EVIDENCE_FOR_TARGETS / evidence**2))
+
+
+def finds_columns(model: Any, problem: Problem) -> bool:
+    """Tell whether columns are to be brought to one scale by ranges that are found privately.
+
+    Not where the penalty is about the user's units, and not where noise would hide the ranges.
+
+    Parameters
+    ----------
+    model : estimator
+        Only its parameters are read.
+    problem : Problem
+        To be solved, with a stand-in for the norm.
+    """
+    known = problem.bounds.scaling is not None or problem.bounds.feature_bound is not None
+    if known or problem.tied_to_coordinates or problem.wide or problem.sites is not None:
+        return False
+    if not _chosen(model._batch_solver, problem, conditioned=None, started=False)[0].central:
+        return False
+    budget = Budget(mu(model.epsilon, model.delta) ** 2 * _COLUMNS_SHARE)
+    sizes = problem.n_actual, problem.n_features
+    search = Search.planned(Adjacency(model.adjacency), budget, *sizes, tail=TAIL, within=False)
+    return search is not None and search.tail <= _MOST_LEFT_OUT
 
 
 def _few_steps(preconditioner: Preconditioner, problem: Problem, mu: float) -> bool:

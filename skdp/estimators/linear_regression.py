@@ -55,7 +55,17 @@ class DPLinearRegression(PrivateLinearRegressor):
         If None, up to 4 % of the budget goes to a private estimate.
     data_norm : float, optional
         Bound on the l2 norm of the rows of X, known without looking at them. Longer rows are
-        scaled down to it during the fit. If None, 4 % of the budget goes to a private estimate.
+        scaled down to it during the fit. If None, the fit looks privately for the range of each
+        column, for 12 % of the budget, and for a norm of the rows on that scale, for 4 %: raw
+        columns need no scaler. The ranges are left out, and columns used as they come, where rows
+        and budget are too few to see them, for sparse rows of more than a thousand columns, and
+        with an l1 penalty or a constraint, which are about your units.
+    data_bounds : (low, high) or mapping, optional
+        Ranges of the columns that are known without looking at the rows, for example from a code
+        book: a number for all columns or one for each, or a dictionary of pairs by column name.
+        They cost nothing. Columns are brought to one scale by them; values beyond count as the
+        nearest end, in the fit and in predictions. Not together with ``data_norm``, an l1 penalty
+        or a constraint.
     max_weight : float, default=1.0
         Weights in ``sample_weight`` count up to this, in [1e-50, 1e50]; larger ones count as this
         one. A public bound: a row of this weight counts as much as a row without weights, and
@@ -117,7 +127,11 @@ class DPLinearRegression(PrivateLinearRegressor):
     intercept_ : float
         Intercept.
     data_norm_ : float
-        The bound on the norms of rows that the fit has used, given or privately found.
+        The bound on the norms of rows that the fit has used, given or privately found; of rows on
+        the scale of ``data_bounds_``, if there is one.
+    data_bounds_ : tuple of ndarray or None
+        Low and high ends of the range of each column that the fit has used, given or privately
+        found. Predictions hold features to them. None if columns were used as they come.
     target_bounds_ : tuple of float
         The target bounds (low, high) that the fit has used, given or privately found.
     plan_ : FitPlan
@@ -178,6 +192,7 @@ class DPLinearRegression(PrivateLinearRegressor):
         positive: bool = False,
         target_bounds: tuple[float, float] | None = None,
         data_norm: float | None = None,
+        data_bounds: Any = None,
         max_weight: float = 1.0,
         adjacency: str = "replace_one",
         solver: str | Solver = "auto",
@@ -199,6 +214,7 @@ class DPLinearRegression(PrivateLinearRegressor):
         self.positive = positive
         self.target_bounds = target_bounds
         self.data_norm = data_norm
+        self.data_bounds = data_bounds
         self.max_weight = max_weight
         self.adjacency = adjacency
         self.solver = solver

@@ -11,7 +11,6 @@ from scipy.special import log_expit, log_softmax
 from sklearn.utils._param_validation import Interval
 
 from ..preconditioning import Preconditioner
-from ..privacy.accounting.gdp import mu
 from ..privacy.rows.dask_rows import is_collection
 from ..privacy.rows.predictions import lazily
 from ..problem.bounds import RowBounds
@@ -23,10 +22,6 @@ from ..solvers import Solver
 from .classification import PrivateLinearClassifier
 
 __all__ = ["DPLogisticRegression"]
-
-# C by default: n mu a unit of it, its largest value, and that for the many features of text, among
-# which noise needs more of a penalty.
-_EVIDENCE_A_UNIT, _WEAKEST, _WEAKEST_OF_MANY, _MANY = 10.0, 100.0, 10.0, 1000
 
 
 class DPLogisticRegression(PrivateLinearClassifier):
@@ -69,7 +64,17 @@ class DPLogisticRegression(PrivateLinearClassifier):
         ``PrivacyLeakWarning``.
     data_norm : float, optional
         Bound on the l2 norm of the rows of X, known without looking at them. Longer rows are
-        scaled down to it during the fit. If None, 4 % of the budget goes to a private estimate.
+        scaled down to it during the fit. If None, the fit looks privately for the range of each
+        column, for 12 % of the budget, and for a norm of the rows on that scale, for 4 %: raw
+        columns need no scaler. The ranges are left out, and columns used as they come, where rows
+        and budget are too few to see them, for sparse rows of more than a thousand columns, and
+        with an l1 penalty or a constraint, which are about your units.
+    data_bounds : (low, high) or mapping, optional
+        Ranges of the columns that are known without looking at the rows, for example from a code
+        book: a number for all columns or one for each, or a dictionary of pairs by column name.
+        They cost nothing. Columns are brought to one scale by them; values beyond count as the
+        nearest end, in the fit and in predictions. Not together with ``data_norm``, an l1 penalty
+        or a constraint.
     max_weight : float, default=1.0
         Weights in ``sample_weight`` count up to this, in [1e-50, 1e50]; larger ones count as this
         one. A public bound: a row of this weight counts as much as a row without weights, and
@@ -130,7 +135,11 @@ class DPLogisticRegression(PrivateLinearClassifier):
     classes_ : ndarray of shape (n_classes,)
         Labels.
     data_norm_ : float
-        The bound on the norms of rows that the fit has used, given or privately found.
+        The bound on the norms of rows that the fit has used, given or privately found; of rows on
+        the scale of ``data_bounds_``, if there is one.
+    data_bounds_ : tuple of ndarray or None
+        Low and high ends of the range of each column that the fit has used, given or privately
+        found. Predictions hold features to them. None if columns were used as they come.
     plan_ : FitPlan
         What was settled before rows were asked, see :func:`skdp.plan`; after ``partial_fit``, that
         of the latest part of the stream.
@@ -205,6 +214,7 @@ class DPLogisticRegression(PrivateLinearClassifier):
         class_weight: dict[Any, float] | str | None = None,
         classes: Any = None,
         data_norm: float | None = None,
+        data_bounds: Any = None,
         max_weight: float = 1.0,
         adjacency: str = "replace_one",
         solver: str | Solver = "auto",
@@ -225,6 +235,7 @@ class DPLogisticRegression(PrivateLinearClassifier):
         self.class_weight = class_weight
         self.classes = classes
         self.data_norm = data_norm
+        self.data_bounds = data_bounds
         self.max_weight = max_weight
         self.adjacency = adjacency
         self.solver = solver
@@ -281,23 +292,10 @@ class DPLogisticRegression(PrivateLinearClassifier):
             n_features=self.n_features_in_,
             bounds=bounds,
             class_weight=self._weights(),
-            penalty=ElasticNet(
-                1.0 / (n_samples * self._inverse_strength(n_samples)), self.l1_ratio
-            ),
+            penalty=ElasticNet(self._strength(n_samples), self._l1_share),
             constraint=Unconstrained() if self.constraint is None else self.constraint,
         )
 
     @property
-    def _penalty_given(self) -> bool:
-        """True if C or an l1 penalty was asked for."""
-        return self.C is not None or self.l1_ratio > 0
-
-    def _inverse_strength(self, n_samples: int) -> float:
-        """C as given, or what leaves noise in charge of how far coefficients go."""
-        if self.C is not None:
-            return self.C
-        if self.l1_ratio:
-            return 1.0
-        evidence = n_samples * mu(self.epsilon, self.delta)
-        weakest = _WEAKEST_OF_MANY if self.n_features_in_ > _MANY else _WEAKEST
-        return min(weakest, max(1.0, evidence / _EVIDENCE_A_UNIT))
+    def _l1_share(self) -> float:
+        return float(self.l1_ratio)

@@ -186,7 +186,7 @@ def _publish_start(model: PrivateLinearModel, rows: ResidentRows) -> None:
     """The model before any row is asked about, with stand-ins for bounds not given."""
     outline = model._outline(1, rows.sparse, rows.weighted)
     model._publish(outline, Solution(outline.start(), 0), rows.X.dtype)
-    model.data_norm_ = outline.bounds.data_norm
+    model._publish_bounds(outline.bounds)
 
 
 def charge_repeats(model: PrivateLinearModel, claim: SpendBound | None, times: int) -> None:
@@ -302,11 +302,15 @@ def _streaming(
 ) -> StreamingSession:
     name, option = type(model).__name__, solver.option()
     released = model._progress.released
-    if released is None and model._bounds_to_find:
+    missing = set(model._bounds_to_find)
+    if model.data_bounds is not None:
+        # Bounds of features bound rows, if roughly.
+        missing.discard("data_norm")
+    if released is None and missing:
         raise ValueError(
             f"{name} needs all bounds of rows and targets for the solver {option!r}, which cannot "
-            "look for them in rows that are yet to come. Pass data_norm, and target_bounds for a "
-            "regressor."
+            "look for them in rows that are yet to come. Pass data_norm or data_bounds, and "
+            "target_bounds for a regressor."
         )
     if model.precondition not in (None, "auto"):
         raise ValueError(
@@ -318,7 +322,7 @@ def _streaming(
             f"{name} needs public class weights for a stream with the solver {option!r}, got "
             "class_weight='balanced', which takes counts of rows that are yet to come."
         )
-    bounds = model._given_bounds() if released is None else released.bounds
+    bounds = model._given_bounds(rows.sparse) if released is None else released.bounds
     # Of the number of rows only the penalty depends.
     stated = partial(copy(model)._stated, bounds=bounds, sparse=rows.sparse, weighted=rows.weighted)
     problem = stated(model.horizon or 1)

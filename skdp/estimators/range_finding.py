@@ -17,8 +17,9 @@ from ..privacy.accounting.ledger import Budget, Spend
 from ..privacy.oracle import Oracle
 from ..privacy.queries.histogram import Histogrammed
 from ..problem.bounds import TargetBounds
+from ..problem.column_bounds import ColumnScaling
 
-__all__ = ["private_data_norm", "private_target_bounds"]
+__all__ = ["private_data_norm", "private_target_bounds", "warn_of_target_bounds"]
 
 # Shares and grids below minimise an error that trades clipping against noise, over many shapes of
 # synthetic data with n from 300 to 50000 and mu^2 of 0.003.
@@ -32,9 +33,18 @@ _ZOOM_BINS = 12
 # Counts may fall short by this many standard deviations: waiting for noise to fill the last rows
 # would stretch an interval further than those rows deserve.
 _LEEWAY = 0.3
+# Given bounds of targets: bins of their check, what counts as many and as nearly all of the rows,
+# and the standard deviations of noise that an answer has to exceed for it.
+_CHECKED_BINS, _MANY_OUTSIDE, _NEARLY_ALL, _CERTAIN = 200, 0.15, 0.85, 4.0
 
 
-def private_data_norm(oracle: Oracle, budget: Budget, n_samples: int, n_features: int) -> float:
+def private_data_norm(
+    oracle: Oracle,
+    budget: Budget,
+    n_samples: int,
+    n_features: int,
+    scaling: ColumnScaling | None = None,
+) -> float:
     """A norm that about 95 % of the rows do not exceed, found in two looks.
 
     The first finds the factor of 4 in which it lies, the second the place within.
@@ -47,6 +57,9 @@ def private_data_norm(oracle: Oracle, budget: Budget, n_samples: int, n_features
         Most that may be spent.
     n_samples, n_features : int
         Public sizes.
+    scaling : ColumnScaling, optional
+        Scale of the features, within [-1, 1]; then ``sqrt(n_features)`` holds for all rows and
+        stands in without a warning.
 
     Returns
     -------
@@ -55,14 +68,14 @@ def private_data_norm(oracle: Oracle, budget: Budget, n_samples: int, n_features
         zero, and with a warning if the budget is too small to see anything.
     """
     coarse, fine = budget.split([_COARSE_SHARE, 1 - _COARSE_SHARE])
-    top = _size(oracle, "row_norm", coarse, _NORM_TAIL * n_samples)
-    if top is None:
+    top = _size(oracle, "row_norm", coarse, _NORM_TAIL * n_samples, scaling)
+    if top is None and scaling is None:
         usual = f"sqrt({n_features}), which suits columns of size 1,"
         _warn_unseen("data_norm", usual)
     if not top:
         return sqrt(n_features)
     edges = top * 4.0 ** (np.arange(-_NORM_STEPS, 1) / _NORM_STEPS)
-    counts = oracle.histogram("row_norm", edges, spend=fine)
+    counts = oracle.histogram("row_norm", edges, spend=fine, scaling=scaling)
     wanted = (1 - _NORM_TAIL) * n_samples - _leeway(oracle, fine, counts)
     enough = np.flatnonzero(_below(counts, n_samples) >= wanted)
     return float(edges[enough[0]]) if enough.size else top
@@ -113,12 +126,66 @@ def private_target_bounds(
     return TargetBounds(low, high, centred)
 
 
-def _size(oracle: Oracle, of: Histogrammed, spend: Spend, tail: float) -> float | None:
+def warn_of_target_bounds(
+    oracle: Oracle, spend: Spend, n_samples: int, bounds: TargetBounds
+) -> None:
+    """Warn if given bounds leave out many targets, or are far wider than nearly all of them.
+
+    One histogram says so; the fit goes on with the bounds as they are.
+
+    Parameters
+    ----------
+    oracle : Oracle
+        Asked for a histogram of targets.
+    spend : Spend
+        What it costs.
+    n_samples : int
+        Public size.
+    bounds : TargetBounds
+        As given.
+
+    Warns
+    -----
+    UserWarning
+        If about a fifth of the targets or more lie outside, or nine tenths in a hundredth of the
+        interval.
+    """
+    edges = np.linspace(bounds.low, bounds.high, _CHECKED_BINS + 1)
+    # A target at the upper bound is within.
+    edges[-1] = np.nextafter(edges[-1], np.inf)
+    counts = oracle.histogram("target", edges, spend=spend)
+    margin = _CERTAIN * _noise_scale(oracle, spend)
+    given = f"target_bounds=({bounds.low:g}, {bounds.high:g})"
+    if counts[0] + counts[-1] - margin * sqrt(2) > _MANY_OUTSIDE * n_samples:
+        warn_user(
+            f"Many targets lie outside of {given}, and are clipped to the nearer end. Pass bounds "
+            "that hold nearly all of them, or None to find some privately.",
+            UserWarning,
+        )
+        return
+    within = counts[1:-1]
+    together = float((within[:-1] + within[1:]).max())
+    if together - margin * sqrt(2) > _NEARLY_ALL * n_samples:
+        warn_user(
+            f"Nearly all targets lie in a hundredth of {given}, so that noise, which is in "
+            "proportion to the bounds, hides much of what they say. Pass narrower bounds, or None "
+            "to find some privately.",
+            UserWarning,
+        )
+
+
+def _size(
+    oracle: Oracle,
+    of: Histogrammed,
+    spend: Spend,
+    tail: float,
+    scaling: ColumnScaling | None = None,
+) -> float | None:
     """Least power of 4 with at most ``tail`` rows visibly beyond; 0 if all of them are below.
 
     None if nothing is visible.
     """
-    counts = oracle.histogram(of, _SIZES, spend=spend)
+    counts = oracle.histogram(of, _SIZES, spend=spend, scaling=scaling)
     # The largest of m normals is about sqrt(2 ln m). A false alarm gives a bound that is off by
     # many powers of ten; two more make its probability 3e-5 for these sizes.
     visible = counts > _noise_scale(oracle, spend) * (sqrt(2 * log(counts.size)) + 2)

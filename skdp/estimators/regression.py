@@ -6,6 +6,7 @@ from abc import ABC
 from collections.abc import Callable
 from contextlib import suppress
 from copy import copy
+from dataclasses import replace
 from functools import partial
 from math import sqrt
 from numbers import Real
@@ -26,9 +27,9 @@ from ..problem.problem import Problem
 from ..solvers import SOLVERS, Solution
 from ..validation import one_of, shown
 from .base import PrivateLinearModel
-from .fit_plan import RANGE_SHARE
+from .fit_plan import RANGE_SHARE, TARGETS, FitPlan
 from .partial_fit import advance
-from .range_finding import private_target_bounds
+from .range_finding import private_target_bounds, warn_of_target_bounds
 
 __all__ = ["PrivateLinearRegressor"]
 
@@ -195,12 +196,9 @@ class PrivateLinearRegressor(RegressorMixin, PrivateLinearModel, ABC):
         return partial(_as_numbers, type(self).__name__)
 
     @final
-    def _given_bounds(self) -> RowBounds:
-        known = self._known_norm
-        data_norm = 1.0 if known is None else known
+    def _given_bounds(self, sparse: bool) -> RowBounds:
         target = self._given_target_bounds() or TargetBounds(-1.0, 1.0, self.fit_intercept)
-        constant = self._intercept_value(data_norm)
-        return RowBounds(data_norm, constant, target, feature_bound=self.feature_bound)
+        return self._within_feature_bound(self._given_row_bounds(sparse), target)
 
     @property
     @final
@@ -238,15 +236,27 @@ class PrivateLinearRegressor(RegressorMixin, PrivateLinearModel, ABC):
         )
 
     @final
-    def _row_bounds(self, oracle: Oracle, n_samples: int) -> RowBounds:
-        reserve = oracle.budget.fraction(RANGE_SHARE)
-        known = self._known_norm
-        data_norm = self._norm_bound(oracle, n_samples) if known is None else known
+    def _row_bounds(self, oracle: Oracle, plan: FitPlan, n_samples: int) -> RowBounds:
+        shares = dict(plan.bounds)
+        reserve = oracle.budget.fraction(shares.get("target_bounds", RANGE_SHARE))
+        check = oracle.budget.fraction(shares.get(TARGETS, RANGE_SHARE)).whole()
+        known = self._known_norm is not None
+        features = self._given_row_bounds(plan.sparse) if known else None
+        if features is None:
+            features = self._found_row_bounds(oracle, plan, n_samples)
         target = self._given_target_bounds()
         if target is None:
             target = private_target_bounds(oracle, reserve, n_samples, centred=self.fit_intercept)
-        constant = self._intercept_value(data_norm)
-        return RowBounds(data_norm, constant, target, feature_bound=self.feature_bound)
+        elif TARGETS in shares:
+            warn_of_target_bounds(oracle, check, n_samples, target)
+        return self._within_feature_bound(features, target)
+
+    def _within_feature_bound(self, features: RowBounds, target: TargetBounds) -> RowBounds:
+        norm = self._known_norm
+        if norm is not None:
+            constant = self._intercept_value(norm)
+            features = replace(features, data_norm=norm, intercept_value=constant)
+        return replace(features, target=target, feature_bound=self.feature_bound)
 
     @final
     def _tell_classes(self, classes: Any) -> None:

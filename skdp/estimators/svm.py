@@ -46,8 +46,10 @@ class DPSVMClassifier(PrivateLinearClassifier):
         Privacy budget, in [1e-10, 1e9]. About 1 is a common choice; above 10 promises little.
     delta : float, default=1e-5
         Probability-like slack of the guarantee, in (0, 1). Well below 1 / n_samples.
-    C : float, default=1.0
-        Inverse strength of the penalty, as in scikit-learn.
+    C : float, optional
+        Inverse strength of the penalty, as in scikit-learn. By default the penalty is no stronger
+        than noise asks for: C is ``n_samples`` times the privacy budget mu over 10, between 1 and
+        100 (10 with more than a thousand features); with an l1 penalty it is 1.
     penalty : {'l2', 'l1'}, default='l2'
         Half the squared l2 norm of the coefficients, or their l1 norm.
     loss : {'squared_hinge', 'hinge', 'huberised_hinge'} or Loss, default='squared_hinge'
@@ -71,7 +73,17 @@ class DPSVMClassifier(PrivateLinearClassifier):
         ``PrivacyLeakWarning``.
     data_norm : float, optional
         Bound on the l2 norm of the rows of X, known without looking at them. Longer rows are
-        scaled down to it during the fit. If None, 4 % of the budget goes to a private estimate.
+        scaled down to it during the fit. If None, the fit looks privately for the range of each
+        column, for 12 % of the budget, and for a norm of the rows on that scale, for 4 %: raw
+        columns need no scaler. The ranges are left out, and columns used as they come, where rows
+        and budget are too few to see them, for sparse rows of more than a thousand columns, and
+        with an l1 penalty or a constraint, which are about your units.
+    data_bounds : (low, high) or mapping, optional
+        Ranges of the columns that are known without looking at the rows, for example from a code
+        book: a number for all columns or one for each, or a dictionary of pairs by column name.
+        They cost nothing. Columns are brought to one scale by them; values beyond count as the
+        nearest end, in the fit and in predictions. Not together with ``data_norm``, an l1 penalty
+        or a constraint.
     max_weight : float, default=1.0
         Weights in ``sample_weight`` count up to this, in [1e-50, 1e50]; larger ones count as this
         one. A public bound: a row of this weight counts as much as a row without weights, and
@@ -131,7 +143,11 @@ class DPSVMClassifier(PrivateLinearClassifier):
     classes_ : ndarray of shape (n_classes,)
         Labels.
     data_norm_ : float
-        The bound on the norms of rows that the fit has used, given or privately found.
+        The bound on the norms of rows that the fit has used, given or privately found; of rows on
+        the scale of ``data_bounds_``, if there is one.
+    data_bounds_ : tuple of ndarray or None
+        Low and high ends of the range of each column that the fit has used, given or privately
+        found. Predictions hold features to them. None if columns were used as they come.
     plan_ : FitPlan
         What was settled before rows were asked, see :func:`skdp.plan`; after ``partial_fit``, that
         of the latest part of the stream.
@@ -189,7 +205,7 @@ class DPSVMClassifier(PrivateLinearClassifier):
 
     _parameter_constraints: ClassVar[dict[str, list[Any]]] = {
         **PrivateLinearClassifier._parameter_constraints,
-        "C": [Interval(Real, 0, None, closed="right")],
+        "C": [None, Interval(Real, 0, None, closed="right")],
         "penalty": [one_of("l1", "l2")],
         "loss": [one_of(*_LOSSES), Loss],
     }
@@ -199,7 +215,7 @@ class DPSVMClassifier(PrivateLinearClassifier):
         epsilon: float = 1.0,
         delta: float = 1e-5,
         *,
-        C: float = 1.0,
+        C: float | None = None,
         penalty: str = "l2",
         loss: str | Loss = "squared_hinge",
         fit_intercept: bool = True,
@@ -207,6 +223,7 @@ class DPSVMClassifier(PrivateLinearClassifier):
         class_weight: dict[Any, float] | str | None = None,
         classes: Any = None,
         data_norm: float | None = None,
+        data_bounds: Any = None,
         max_weight: float = 1.0,
         adjacency: str = "replace_one",
         solver: str | Solver = "auto",
@@ -228,6 +245,7 @@ class DPSVMClassifier(PrivateLinearClassifier):
         self.class_weight = class_weight
         self.classes = classes
         self.data_norm = data_norm
+        self.data_bounds = data_bounds
         self.max_weight = max_weight
         self.adjacency = adjacency
         self.solver = solver
@@ -247,9 +265,13 @@ class DPSVMClassifier(PrivateLinearClassifier):
             n_features=self.n_features_in_,
             bounds=bounds,
             class_weight=self._weights(),
-            penalty=ElasticNet(1.0 / (n_samples * self.C), float(self.penalty == "l1")),
+            penalty=ElasticNet(self._strength(n_samples), self._l1_share),
             constraint=Unconstrained() if self.constraint is None else self.constraint,
         )
+
+    @property
+    def _l1_share(self) -> float:
+        return float(self.penalty == "l1")
 
     def _loss(self) -> Loss:
         loss = _LOSSES[self.loss] if isinstance(self.loss, str) else self.loss

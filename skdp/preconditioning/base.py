@@ -9,6 +9,7 @@ from typing import TYPE_CHECKING, ClassVar, final
 
 import numpy as np
 
+from ..exceptions import warn_user
 from ..problem.bounds import RowMap
 from ..problem.penalties import Tikhonov
 from ..problem.problem import Problem
@@ -16,7 +17,11 @@ from ..problem.problem import Problem
 if TYPE_CHECKING:
     from ..privacy.oracle import Oracle
 
-__all__ = ["Preconditioner", "mapped"]
+__all__ = ["Preconditioner", "mapped", "warn_of_one_column"]
+
+# By how much a column stands out of the noise, and the share of the rest but for noise, at which it
+# is said to be nearly all there is.
+_VISIBLE, _LITTLE = 8.0, 0.02
 
 
 @dataclass(frozen=True)
@@ -112,6 +117,35 @@ class Preconditioner(ABC):
         """The problem, which names no starting point, with rows in public coordinates."""
 
 
+def warn_of_one_column(problem: Problem, squares: np.ndarray, noise: float) -> None:
+    """Warn if released second moments show that one column is nearly all of the rows' length.
+
+    Rows are then cut, and noise is measured, by that column, and the others are lost. What is said
+    follows from answers that are paid for.
+
+    Parameters
+    ----------
+    problem : Problem
+        In the user's coordinates.
+    squares : ndarray of shape (d,)
+        Noisy second moments of the features.
+    noise : float
+        Standard deviation of their noise.
+    """
+    if problem.bounds.scaling is not None or squares.size < 2:
+        return
+    largest, spread = int(squares.argmax()), noise * sqrt(squares.size)
+    length = float(squares[largest])
+    if length > _VISIBLE * spread and squares.sum() - length <= _LITTLE * length + spread:
+        warn_user(
+            f"Column {largest} makes up nearly all of the length of the rows, so that noise hides "
+            "what the others say. Leave out data_norm, which lets the fit look for a scale for "
+            "each column if rows and budget are enough, or pass data_bounds, or scale the columns "
+            "by what is known about them.",
+            UserWarning,
+        )
+
+
 def mapped(problem: Problem, row_map: RowMap) -> Problem:
     """The problem with rows in the coordinates of the map, its ridge still on the user's.
 
@@ -119,10 +153,9 @@ def mapped(problem: Problem, row_map: RowMap) -> Problem:
     """
     old = problem.bounds
     constant = old.intercept_value / old.data_norm * row_map.norm
-    root = sqrt(problem.strong_convexity)
     factor = row_map.scale if row_map.matrix is None else row_map.jacobian()
     return replace(
         problem,
         bounds=replace(old, intercept_value=constant, row_map=row_map),
-        penalty=Tikhonov(root * factor) if root else problem.penalty,
+        penalty=Tikhonov.of(problem.penalty, factor),
     )

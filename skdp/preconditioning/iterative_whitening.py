@@ -11,7 +11,7 @@ import numpy as np
 from ..problem.bounds import RowMap
 from ..problem.penalties import Tikhonov
 from ..problem.problem import Problem
-from .base import Preconditioner
+from .base import Preconditioner, warn_of_one_column
 
 if TYPE_CHECKING:
     from ..privacy.oracle import Oracle
@@ -97,6 +97,8 @@ class IterativeWhitening(Preconditioner):
                     break
                 current = self._mapped(problem, matrix, norm)
             answer, sd = oracle.for_problem(current).second_moments(full=True, spend=spend)
+            if current is problem:
+                warn_of_one_column(problem, np.diag(answer)[: problem.n_features], sd)
             values, vectors = np.linalg.eigh(answer)
             ridge = _ridge(sd, p)
             values = np.maximum(_shrunk(values, ridge) if self.shrink else values, 0.0)
@@ -106,11 +108,8 @@ class IterativeWhitening(Preconditioner):
             effective = max(1.0, float(np.sum(values / (values + ridge))))
         reach = np.linalg.norm(matrix, 2) * bounds.row_norm
         conditioned = self._mapped(problem, matrix, _LONGER * float(reach), sqrt(effective))
-        strength = sqrt(problem.strong_convexity)
-        if strength > 0:
-            penalty = Tikhonov(strength * matrix[: problem.n_features])
-            conditioned = replace(conditioned, penalty=penalty)
-        return conditioned
+        penalty = Tikhonov.of(problem.penalty, matrix[: problem.n_features])
+        return replace(conditioned, penalty=penalty)
 
     @staticmethod
     def _mapped(

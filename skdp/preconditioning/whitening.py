@@ -10,7 +10,7 @@ import numpy as np
 
 from ..problem.bounds import RowMap
 from ..problem.problem import Problem
-from .base import Preconditioner, mapped
+from .base import Preconditioner, mapped, warn_of_one_column
 
 if TYPE_CHECKING:
     from ..privacy.oracle import Oracle
@@ -85,6 +85,7 @@ class Whitening(Preconditioner):
         moments, sd = oracle.for_problem(asked).second_moments(full=full, spend=portion.whole())
         squares, mean = (np.diag(moments), moments[d]) if full else moments
         squares, mean = squares[:d], mean[:d] / R
+        warn_of_one_column(problem, squares, sd)
         length = float(mean @ mean)
         # James and Stein: a mean that is all noise is no mean. Without an intercept nothing could
         # make up for a shift.

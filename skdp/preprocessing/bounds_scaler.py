@@ -6,9 +6,9 @@ from typing import Any, ClassVar, final
 
 import numpy as np
 
-from ..problem.column_bounds import ColumnBounds
+from ..problem.column_bounds import ColumnBounds, ColumnScaling
 from .base import FreeTransformer
-from .scaler import FEATURE_RANGE, Affine, Scaler, checked_range
+from .scaler import FEATURE_RANGE, Scaler, checked_range
 
 __all__ = ["BoundsScaler"]
 
@@ -83,11 +83,11 @@ class BoundsScaler(Scaler, FreeTransformer):
     def _settle(self) -> None:
         self._map(self.n_features_in_)
 
-    def _map(self, n_features: int) -> Affine:
+    def _map(self, n_features: int) -> ColumnScaling:
         name = type(self).__name__
         a, b = checked_range(name, self.feature_range)
         bounds = ColumnBounds.of(name, self.bounds, n_features)
         factor = (b - a) / (2 * bounds.half_width)
         shift = bounds.centre - (0.5 * a + 0.5 * b) / factor
         ends = np.full(n_features, a), np.full(n_features, b)
-        return Affine(factor, None if not shift.any() else shift, ends)
+        return ColumnScaling(factor, None if not shift.any() else shift, ends)

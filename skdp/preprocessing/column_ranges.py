@@ -16,6 +16,7 @@ import numpy as np
 
 from ..exceptions import warn_user
 from ..privacy.accounting.ledger import Budget, Spend
+from ..privacy.adjacency import Adjacency
 from ..privacy.oracle import Oracle
 from ..problem.column_bounds import ColumnBounds
 
@@ -29,6 +30,8 @@ _COARSE_STEPS = 8
 _LEAST_STEPS, _MOST_STEPS = 4, 12
 # Where known bounds are halved instead: to a 256th at least.
 _LEAST_WITHIN, _MOST_WITHIN = 8, 16
+# A tail of this share is small enough to rather halve once more.
+_CLOSE_ENOUGH = 0.2
 # A search in noise of this share of the rows finds nothing.
 _BLIND = 0.25
 # Features in an interval as short as this around zero seem to be zero.
@@ -59,7 +62,7 @@ class Search:
     @classmethod
     def planned(
         cls,
-        oracle: Oracle,
+        adjacency: Adjacency,
         budget: Budget,
         n_samples: int,
         n_features: int,
@@ -75,8 +78,8 @@ class Search:
 
         Parameters
         ----------
-        oracle : Oracle
-            Knows the noise of a count; nothing is asked.
+        adjacency : Adjacency
+            Neighbouring relation, which says how large the noise of a count is.
         budget : Budget
             What all steps may cost.
         n_samples, n_features : int
@@ -91,9 +94,9 @@ class Search:
         for steps in range(most, least - 1, -1):
             spend = Spend(budget.amount / (coarse + steps))
             m = 2 * n_features * (coarse + steps)
-            scale = oracle.column_counts_scale(2 * n_features, spend=spend)
+            scale = adjacency.of_counts(2 * n_features) / sqrt(spend.amount)
             visible = (sqrt(2 * log(m)) + 1) * scale / n_samples
-            if visible <= tail or steps == least:
+            if visible <= max(tail, _CLOSE_ENOUGH) or steps == least:
                 break
         return cls(steps, coarse, spend, max(tail, visible)) if visible <= _BLIND else None
 
@@ -134,7 +137,7 @@ def private_column_bounds(
         warning.
     """
     search = Search.planned(
-        oracle, budget, n_samples, n_features, tail=tail, within=within is not None
+        oracle.adjacency, budget, n_samples, n_features, tail=tail, within=within is not None
     )
     usual = ColumnBounds(-np.ones(n_features), np.ones(n_features)) if within is None else within
     if search is None:

@@ -9,10 +9,10 @@ import numpy as np
 from sklearn.utils._param_validation import Interval
 
 from ..privacy.oracle import Oracle
-from ..problem.column_bounds import ColumnBounds
+from ..problem.column_bounds import ColumnBounds, ColumnScaling
 from .base import PrivateTransformer
 from .column_ranges import private_column_bounds
-from .scaler import FEATURE_RANGE, Affine, Scaler, checked_range
+from .scaler import FEATURE_RANGE, Scaler, checked_range
 
 __all__ = ["DPMinMaxScaler"]
 
@@ -149,7 +149,7 @@ class DPMinMaxScaler(Scaler, PrivateTransformer):
         self.scale_ = (b - a) / self.data_range_
         self.min_ = a - found.low * self.scale_
 
-    def _map(self, n_features: int) -> Affine:
+    def _map(self, n_features: int) -> ColumnScaling:
         a, b = self.feature_range
         ends = np.full(n_features, a, dtype=float), np.full(n_features, b, dtype=float)
-        return Affine(self.scale_, -self.min_ / self.scale_, ends if self.clip else None)
+        return ColumnScaling(self.scale_, -self.min_ / self.scale_, ends if self.clip else None)

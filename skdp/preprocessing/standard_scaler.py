@@ -8,10 +8,10 @@ from typing import Any, ClassVar, final
 import numpy as np
 
 from ..privacy.oracle import Oracle
-from ..problem.column_bounds import ColumnBounds
+from ..problem.column_bounds import ColumnBounds, ColumnScaling
 from .base import PrivateTransformer
 from .column_ranges import private_column_bounds
-from .scaler import Affine, Scaler
+from .scaler import Scaler
 
 __all__ = ["DPStandardScaler"]
 
@@ -165,13 +165,15 @@ class DPStandardScaler(Scaler, PrivateTransformer):
             self.var_ = np.clip(seen, least, 1.0) * bounds.half_width**2
             self.scale_ = np.sqrt(self.var_)
 
-    def _map(self, n_features: int) -> Affine:
+    def _map(self, n_features: int) -> ColumnScaling:
         factor = np.ones(n_features) if self.scale_ is None else 1.0 / self.scale_
         shift = self.mean_ if self.with_mean else None
         if not self.clip:
-            return Affine(factor, shift)
+            return ColumnScaling(factor, shift)
         low, high = self.bounds_
         if shift is None:
             # Zeros stay zeros, and what lies between them and an interval apart stays, too.
-            return Affine(factor, None, (np.minimum(low, 0) * factor, np.maximum(high, 0) * factor))
-        return Affine(factor, shift, ((low - shift) * factor, (high - shift) * factor))
+            return ColumnScaling(
+                factor, None, (np.minimum(low, 0) * factor, np.maximum(high, 0) * factor)
+            )
+        return ColumnScaling(factor, shift, ((low - shift) * factor, (high - shift) * factor))

@@ -15,7 +15,7 @@ from typing import NamedTuple, Self, cast, final
 
 import numpy as np
 
-from ..problem.column_bounds import ColumnBounds
+from ..problem.column_bounds import ColumnBounds, ColumnScaling
 from ..problem.problem import Problem
 from ..problem.sites import Sites
 from .accounting.calculus import SubsampledGaussianDP
@@ -236,9 +236,20 @@ class Oracle(ABC):
         return Noisy(self._release(query, spend), scale)
 
     @final
-    def histogram(self, of: Histogrammed, edges: np.ndarray, *, spend: Spend) -> np.ndarray:
-        """Noisy counts of rows between increasing edges, below and above included."""
-        return self._release(HistogramQuery(of, np.array(edges, dtype=np.float64)), spend)
+    def histogram(
+        self,
+        of: Histogrammed,
+        edges: np.ndarray,
+        *,
+        spend: Spend,
+        scaling: ColumnScaling | None = None,
+    ) -> np.ndarray:
+        """Noisy counts of rows between increasing edges, below and above included.
+
+        Norms are those of the features as they came, or on a public scale.
+        """
+        query = HistogramQuery(of, np.array(edges, dtype=np.float64), scaling)
+        return self._release(query, spend)
 
     @final
     def total_weight(self, *, spend: Spend) -> Noisy:
@@ -382,15 +393,12 @@ class Oracle(ABC):
 
     @final
     def column_counts(self, edges: np.ndarray, n_samples: int, *, spend: Spend) -> np.ndarray:
-        """Noisy numbers of rows whose feature is below its edges, (d, k) like the edges."""
+        """Noisy numbers of rows whose feature is below its edges, (d, k) like the edges.
+
+        Of weighted rows it is what they weigh; ``n_samples`` is then what all weigh together.
+        """
         query = ColumnCountsQuery(np.array(edges, dtype=np.float64))
         return self._release(query, spend) + 0.5 * n_samples
-
-    @final
-    def column_counts_scale(self, n_edges: int, *, spend: Spend) -> float:
-        """Standard deviation of the noise of so many counts in all; costs nothing."""
-        query = ColumnCountsQuery(np.zeros((1, n_edges)))
-        return self._scale(query, spend)
 
     @final
     def site_gradients(

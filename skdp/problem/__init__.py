@@ -2,7 +2,7 @@
 
 from .bandit_problem import BanditProblem
 from .bounds import RowBounds, RowMap, TargetBounds
-from .column_bounds import ColumnBounds
+from .column_bounds import ColumnBounds, ColumnScaling
 from .contexts import CubeBounds, NormBounds
 from .problem import Problem
 from .sites import Sites
@@ -10,6 +10,7 @@ from .sites import Sites
 __all__ = [
     "BanditProblem",
     "ColumnBounds",
+    "ColumnScaling",
     "CubeBounds",
     "NormBounds",
     "Problem",

@@ -7,6 +7,8 @@ from math import hypot, inf
 
 import numpy as np
 
+from .column_bounds import ColumnScaling
+
 __all__ = ["RowBounds", "RowMap", "TargetBounds"]
 
 _FARTHEST = 1e150
@@ -64,6 +66,9 @@ class RowBounds:
         None keeps all.
     nonnegative : bool, default=False
         Whether negative features count as zero.
+    scaling : ColumnScaling, optional
+        Public scale that single features are brought to, and clipped on, before all else. The norm
+        and all that follows are about rows on that scale.
     """
 
     data_norm: float
@@ -73,8 +78,14 @@ class RowBounds:
     feature_bound: float | None = None
     columns: tuple[int, ...] | None = None
     nonnegative: bool = False
+    scaling: ColumnScaling | None = None
 
     def __post_init__(self) -> None:
+        if self.scaling is not None and self.columns is not None:
+            raise ValueError(
+                "RowBounds needs columns=None with a scaling, which is about all features, got "
+                "both."
+            )
         if self.row_map is None:
             return
         # Beyond this, squares of lengths overflow and rows could become NaN, depending on them.

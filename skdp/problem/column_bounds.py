@@ -1,15 +1,19 @@
-"""Public bounds of single features."""
+"""Public bounds of single features, and the scale that features are brought to by them."""
 
 from __future__ import annotations
 
+from collections.abc import Mapping
 from dataclasses import dataclass
-from typing import Any
+from typing import Any, TypeAlias
 
 import numpy as np
+import scipy.sparse as sp
 
 from ..validation import check_numbers
 
-__all__ = ["ColumnBounds"]
+Entries: TypeAlias = np.ndarray | sp.csr_array | sp.csr_matrix
+
+__all__ = ["ColumnBounds", "ColumnScaling", "clipped"]
 
 # Half widths within these leave room for squares and inverses in double precision.
 _LEAST_HALF_WIDTH, _LARGEST_HALF_WIDTH = 1e-150, 1e150
@@ -42,30 +46,45 @@ class ColumnBounds:
             )
 
     @classmethod
-    def of(cls, who: str, given: Any, n_features: int) -> ColumnBounds:
-        """The bounds that a parameter ``bounds`` gives.
+    def of(
+        cls,
+        who: str,
+        given: Any,
+        n_features: int,
+        *,
+        parameter: str = "bounds",
+        names: Any = None,
+    ) -> ColumnBounds:
+        """The bounds that a parameter gives.
 
         Parameters
         ----------
         who : str
             Whose parameter it is.
-        given : (low, high)
-            Each a number for all features or a sequence of n_features numbers.
+        given : (low, high), or mapping
+            Each a number for all features or a sequence of n_features numbers; or the pair of each
+            feature by its name.
         n_features : int
             Number of features d.
+        parameter : str, default='bounds'
+            Its name.
+        names : sequence of str, optional
+            Names of the features, if they have any.
 
         Raises
         ------
         ValueError
             If it is not a pair of such, or has low >= high somewhere.
         """
-        needed = f"{who} needs bounds=(low, high), numbers or one number for each feature"
+        needed = f"{who} needs {parameter}=(low, high), numbers or one number for each feature"
+        if isinstance(given, Mapping):
+            given = _by_name(f"{who} needs {parameter}", given, names)
         if not isinstance(given, tuple | list | np.ndarray) or len(given) != 2:
             raise ValueError(f"{needed}, got a {type(given).__name__}; pass a pair.")
         ends = []
         for name, end in zip(("low", "high"), given, strict=True):
             for value in np.ravel(np.asarray(end, dtype=object)):
-                check_numbers(who, **{f"the {name} end of bounds": value})
+                check_numbers(who, **{f"the {name} end of {parameter}": value})
             values = np.asarray(end, dtype=np.float64)
             if values.ndim and values.shape != (n_features,):
                 raise ValueError(
@@ -90,3 +109,156 @@ class ColumnBounds:
     def around_zero(self) -> bool:
         """True if all intervals hold zero."""
         return bool(np.all((self.low <= 0) & (self.high >= 0)))
+
+
+def _by_name(needed: str, given: Mapping[Any, Any], names: Any) -> tuple[list[Any], list[Any]]:
+    """Low and high ends, in the order of the features, of pairs by name."""
+    if names is None:
+        raise ValueError(
+            f"{needed}=(low, high) where features have no names, got a mapping; pass X as a data "
+            "frame, or the ends in the order of the columns."
+        )
+    lacking = [str(name) for name in names if name not in given]
+    if lacking or len(given) > len(names):
+        named = ", ".join(lacking[:3]) + (", ..." if len(lacking) > 3 else "")
+        unknown = f"{len(given) - len(names) + len(lacking)} other names"
+        raise ValueError(
+            f"{needed} to give a pair for each column and for no others, got none for "
+            f"{named or 'none of them'} and {unknown}."
+        )
+    pairs = [given[name] for name in names]
+    if not all(isinstance(pair, tuple | list | np.ndarray) and len(pair) == 2 for pair in pairs):
+        raise ValueError(f"{needed} to give a pair (low, high) for each column, got others.")
+    return [low for low, _ in pairs], [high for _, high in pairs]
+
+
+@dataclass(frozen=True, eq=False)
+class ColumnScaling:
+    """The map ``z_j = clip((x_j - shift_j) * factor_j, low_j, high_j)``, feature by feature.
+
+    Parameters
+    ----------
+    factor : ndarray of shape (d,)
+        Positive.
+    shift : ndarray of shape (d,), optional
+        What is taken off; None for nothing, which sparse rows need.
+    within : (ndarray, ndarray), optional
+        low and high, each of shape (d,); None holds nothing back. For sparse rows low <= 0 <= high.
+    """
+
+    factor: np.ndarray
+    shift: np.ndarray | None = None
+    within: tuple[np.ndarray, np.ndarray] | None = None
+
+    def __eq__(self, other: object) -> bool:
+        if not isinstance(other, ColumnScaling):
+            return NotImplemented
+        mine, theirs = self.facts, other.facts
+        return len(mine) == len(theirs) and all(map(np.array_equal, mine, theirs))
+
+    def __hash__(self) -> int:
+        return hash(self.factor.tobytes())
+
+    @property
+    def facts(self) -> tuple[np.ndarray, ...]:
+        """All arrays that it consists of."""
+        shift = () if self.shift is None else (self.shift,)
+        return (self.factor, *shift, *(self.within or ()))
+
+    @property
+    def clipped_to(self) -> tuple[np.ndarray, np.ndarray] | None:
+        """Ends of the intervals that features are held to, in their units."""
+        if self.within is None:
+            return None
+        low, high = (end / self.factor for end in self.within)
+        return (low, high) if self.shift is None else (low + self.shift, high + self.shift)
+
+    @classmethod
+    def of_bounds(cls, bounds: ColumnBounds, *, sparse: bool) -> ColumnScaling:
+        """The scaling of features within bounds to [-1, 1], or to [0, 1] where they begin at 0.
+
+        Zeros of such features stay zeros, and so do those of sparse rows: they are brought to
+        [-1, 1] by the larger end.
+
+        Parameters
+        ----------
+        bounds : ColumnBounds
+            Features are clipped to these; for sparse rows to the intervals from there to 0.
+        sparse : bool
+            Whether rows are stored sparsely.
+        """
+        low, high = bounds.low, bounds.high
+        if sparse:
+            low, high = np.minimum(low, 0.0), np.maximum(high, 0.0)
+        from_zero = (low == 0) | sparse
+        half = np.where(from_zero, np.maximum(-low, high), bounds.half_width)
+        shift = np.where(from_zero, 0.0, bounds.centre)
+        ends = (low - shift) / half, (high - shift) / half
+        return cls(1.0 / half, shift if shift.any() else None, ends)
+
+    def linear(self, coef: np.ndarray, intercept: np.ndarray) -> tuple[np.ndarray, np.ndarray]:
+        """The model of features as they come that is a model of scaled features within bounds.
+
+        Parameters
+        ----------
+        coef : ndarray of shape (d, K)
+            Coefficients of scaled features.
+        intercept : ndarray of shape (K,)
+            Intercepts.
+
+        Returns
+        -------
+        (ndarray, ndarray)
+            Coefficients and intercepts, in the same shapes.
+        """
+        coef = self.factor[:, None] * coef
+        return coef, intercept if self.shift is None else intercept - self.shift @ coef
+
+    def scaled(self, coef: np.ndarray, intercept: np.ndarray) -> tuple[np.ndarray, np.ndarray]:
+        """The inverse of :meth:`linear`."""
+        if self.shift is not None:
+            intercept = intercept + self.shift @ coef
+        return coef / self.factor[:, None], intercept
+
+    def apply(self, X: Entries) -> Entries:
+        """The rows (m, d) on the new scale. Overwrites them."""
+        values, features = _entries(X)
+        # Entries beyond the largest float end at the bound, which is where they belong.
+        with np.errstate(all="ignore"):
+            if self.shift is not None:
+                values -= self.shift[features]
+            values *= self.factor[features]
+            if self.within is not None:
+                low, high = self.within
+                np.clip(values, low[features], high[features], out=values)
+        return X
+
+    def undo(self, X: Entries) -> Entries:
+        """Entries on the new scale brought back. Overwrites them."""
+        values, features = _entries(X)
+        with np.errstate(all="ignore"):
+            values /= self.factor[features]
+            if self.shift is not None:
+                values += self.shift[features]
+        return X
+
+
+def _entries(X: Entries) -> tuple[np.ndarray, np.ndarray | slice]:
+    """The entries that are stored, and the feature of each as an index."""
+    return (X, slice(None)) if isinstance(X, np.ndarray) else (X.data, X.indices)
+
+
+def clipped(X: Entries, low: np.ndarray, high: np.ndarray) -> Entries:
+    """A copy of X with each feature held to its interval; for sparse rows low <= 0 <= high.
+
+    Parameters
+    ----------
+    X : ndarray or CSR matrix of shape (m, d)
+        Rows.
+    low, high : ndarray of shape (d,)
+        The ends.
+    """
+    X = X.copy()
+    values, features = _entries(X)
+    np.clip(values, low[features], high[features], out=values, casting="same_kind")
+    return X

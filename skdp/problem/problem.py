@@ -161,7 +161,7 @@ class Problem:
     @property
     def tied_to_coordinates(self) -> bool:
         """True if penalty or constraint mean something in the user's coordinates only."""
-        return not (self.penalty.isotropic and self.constraint.whole_space)
+        return not (self.penalty.quadratic and self.constraint.whole_space)
 
     @property
     def strong_convexity(self) -> float:
@@ -191,9 +191,10 @@ class Problem:
         constant, row_map = self.bounds.intercept_value, self.bounds.row_map
         v = w[:-1] if constant else w
         intercept = constant * w[-1] if constant else np.zeros(w.shape[1])
-        if row_map is None:
-            return v, intercept
-        return row_map.pull_back(v), intercept - row_map.shift @ v
+        if row_map is not None:
+            v, intercept = row_map.pull_back(v), intercept - row_map.shift @ v
+        scaling = self.bounds.scaling
+        return (v, intercept) if scaling is None else scaling.linear(v, intercept)
 
     def from_user_coordinates(self, coef: np.ndarray, intercept: np.ndarray) -> np.ndarray:
         """The w that is this model: the inverse of :meth:`in_user_coordinates`.
@@ -211,6 +212,8 @@ class Problem:
             In the shape of w. The nearest there is if the coordinates do not reach the model.
         """
         constant, row_map = self.bounds.intercept_value, self.bounds.row_map
+        if self.bounds.scaling is not None:
+            coef, intercept = self.bounds.scaling.scaled(coef, intercept)
         if row_map is None:
             v = coef
         elif row_map.matrix is None:

@@ -136,6 +136,7 @@ def test_no_attribute_has_as_many_entries_as_there_are_rows(model):
     assert set(vars(fitted)) - set(fitted.get_params(deep=False)) <= {
         "classes_",
         "coef_",
+        "data_bounds_",
         "data_norm_",
         "intercept_",
         "n_features_in_",

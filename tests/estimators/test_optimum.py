@@ -132,7 +132,7 @@ UNCLIPPED = GD(steps=2000, total_step_size=10_000.0, clip=1e3, momentum=0.9, ave
 
 def machine(y, **options):
     given = {"data_norm": LONGEST, "classes": np.unique(y), "precondition": None} | options
-    return without_noise(DPSVMClassifier(**{"solver": UNCLIPPED} | given), y)
+    return without_noise(DPSVMClassifier(**{"solver": UNCLIPPED, "C": 1.0} | given), y)
 
 
 @pytest.mark.parametrize(

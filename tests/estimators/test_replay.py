@@ -202,7 +202,7 @@ def test_bounds_taken_from_the_rows_are_caught(monkeypatch, parameter, complaint
         self._rows, dtype = opened(self, *data)
         return self._rows, dtype
 
-    def exact(self, oracle, n_samples):
+    def exact(self, oracle, plan, n_samples):
         raw = next(iter(self._rows.blocks()))
         norm = raw.norms.max() if parameter == "data_norm" else 3.0
         low, high = (raw.y.min(), raw.y.max()) if parameter == "target_bounds" else (-5.0, 15.0)

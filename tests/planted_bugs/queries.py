@@ -38,7 +38,7 @@ from skdp.privacy.queries import (
     VertexQuery,
 )
 from skdp.privacy.rows import Block, DenseRows, Limits, RawBlock, SparseRows
-from skdp.problem import ColumnBounds, Problem, RowBounds, RowMap, TargetBounds
+from skdp.problem import ColumnBounds, ColumnScaling, Problem, RowBounds, RowMap, TargetBounds
 from skdp.problem.constraints import L1Ball
 from skdp.problem.losses import Hinge, Huber, Logistic, Loss, OneVsRest, Softmax, Squared
 from skdp.testing import check_sensitivity, row_stores
@@ -244,6 +244,14 @@ def columns():
     bounds = ColumnBounds(np.full(D, -2.0), np.full(D, 2.0))
     ends, within_them = np.full((N, D), 2.0), np.full((N, D), -0.6)
     return ColumnMomentsQuery(bounds, N), ends, ZEROS, within_them, ZEROS
+
+
+def scaled_rows():
+    """Rows that are short as they come and long on the scale that they are brought to."""
+    scaling = ColumnScaling(np.full(D, 1e3))
+    problem = Problem(Logistic(), N, D, RowBounds(1.0, scaling=scaling))
+    X = np.full((N, D), 1e-2)
+    return GradientQuery(problem, np.zeros(D), None), X, ZEROS, -X, ZEROS
 
 
 def vertices(entry=3.0, row_map=None):
@@ -562,6 +570,8 @@ BUGS = (
     Bug("norms of dense float32 rows in single precision", {"RawBlock.norms": single_precision(False)}, norms_are_in_double_precision, f"({TOO_FAR}).*dense, single"),
     Bug("norms of sparse float32 rows in single precision", {"RawBlock.norms": single_precision(True)}, norms_are_in_double_precision, f"({TOO_FAR}).*csr, single"),
     Bug("duplicate entries of sparse rows that are not added up", {"sparse_rows._canonical": lambda _, X: X}, within(opposite), "entries in parts"),
+    Bug("norms of rows as they came in place of those on the scale", {"RawBlock.norms_on": lambda _, self, scaling: self.norms}, within(scaled_rows), TOO_FAR),
+    Bug("norms on the scale of an earlier question", {"RawBlock.norms_on": lambda honest, self, scaling: honest(self, ColumnScaling(scaling.factor / 10))}, within(scaled_rows), TOO_FAR),
     Bug("norms that overflow", {"bounded_rows._tamed": lambda _, X, huge, limit: X}, within(huge), TOO_FAR),
     Bug("products of rows in single precision", {"bounded_rows._in_double": lambda _, X: X}, rows_keep_their_bound_in_exact_arithmetic),
     Bug("targets that are not brought to their bounds", {"Block.__init__": sets("y", lambda self, raw, bounds: raw.y)}, targets_keep_their_bounds),

@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 from dataclasses import dataclass
-from math import sqrt
 from typing import ClassVar
 
 import numpy as np
@@ -18,7 +17,7 @@ __all__ = ["ColumnCountsQuery"]
 
 @dataclass(frozen=True, eq=False)
 class ColumnCountsQuery(GaussianQuery):
-    r"""``sum_i ([x_ij < e_jk] - 1/2)`` for feature j and its edge k.
+    r"""``sum_i v_i ([x_ij < e_jk] - 1/2)`` for feature j and its edge k, with weights v_i of rows.
 
     Parameters
     ----------
@@ -29,7 +28,8 @@ class ColumnCountsQuery(GaussianQuery):
     ----------
     - Replacing a row moves each entry by at most 1: ``sqrt(d k)`` in l2, attained where every
       feature goes from below its edges to above them. Zeroing it out moves each by exactly 1/2:
-      ``sqrt(d k) / 2``, which is what the half is taken off for.
+      ``sqrt(d k) / 2``, which is what the half is taken off for. Rows of weights v and u in
+      [0, 1] move an entry by at most ``(v + u) / 2``.
     - Values that are not numbers are below no edge.
     """
 
@@ -39,11 +39,11 @@ class ColumnCountsQuery(GaussianQuery):
 
     def sensitivity(self, adjacency: Adjacency) -> float:
         """``sqrt(d k)`` under replace-one, half of it under zero-out."""
-        return sqrt(self.edges.size) * (1.0 if adjacency is Adjacency.REPLACE_ONE else 0.5)
+        return adjacency.of_counts(self.edges.size)
 
     @property
     def rounding(self) -> float:
-        """None: counts, and halves of them, are exact."""
+        """None: sums of weights, and halves of them, are exact."""
         return 0.0
 
     def evaluate(self, rows: RowStore) -> np.ndarray:
@@ -55,14 +55,20 @@ class ColumnCountsQuery(GaussianQuery):
         return (self.edges,)
 
     def _of_block(self, block: RawBlock) -> np.ndarray:
-        m, X = block.y.size, block.X
+        m, X, v = block.y.size, block.X, block.bounded_weights
         d = len(self.edges)
         out = np.empty(self.edges.shape)
+        if not isinstance(X, np.ndarray):
+            per_entry = None if v is None else np.repeat(v, np.diff(X.indptr))
+            stored = np.bincount(X.indices, per_entry, minlength=d)
+        total = float(m) if v is None else float(v.sum())
         for k, edges in enumerate(self.edges.T):
             if isinstance(X, np.ndarray):
-                out[:, k] = np.count_nonzero(edges > X, axis=0)
+                below = edges > X
+                out[:, k] = np.count_nonzero(below, axis=0) if v is None else v @ below
             else:
-                stored = np.bincount(X.indices, minlength=d)
-                below = np.bincount(X.indices[X.data < edges[X.indices]], minlength=d)
-                out[:, k] = below + (m - stored) * (edges > 0.0)
-        return out - 0.5 * m
+                under = X.data < edges[X.indices]
+                chosen = None if per_entry is None else per_entry[under]
+                below = np.bincount(X.indices[under], chosen, minlength=d)
+                out[:, k] = below + (total - stored) * (edges > 0.0)
+        return out - 0.5 * total

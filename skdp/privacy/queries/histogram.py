@@ -7,6 +7,7 @@ from typing import ClassVar, Literal
 
 import numpy as np
 
+from ...problem.column_bounds import ColumnScaling
 from ..adjacency import Adjacency
 from ..rows.base import RowStore
 from ..rows.bounded_rows import RawBlock
@@ -25,10 +26,12 @@ class HistogramQuery(GaussianQuery):
     ----------
     of : {'row_norm', 'target', 'target_size'}
         What is counted: the l2 norm of the features, the target, or its absolute value; all as
-        they came, before any clipping.
+        they came, before any clipping, but for the scale.
     edges : ndarray of shape (m,)
         Increasing. Bin k holds values in ``[edges[k-1], edges[k])``; bin 0 lies below all edges
         and bin m above, so that every row falls in exactly one of m + 1 bins.
+    scaling : ColumnScaling, optional
+        Public scale that features are brought to before their norm is taken.
 
     Guarantees
     ----------
@@ -41,6 +44,7 @@ class HistogramQuery(GaussianQuery):
 
     of: Histogrammed
     edges: np.ndarray
+    scaling: ColumnScaling | None = None
 
     @property
     def rounding(self) -> float:
@@ -56,12 +60,12 @@ class HistogramQuery(GaussianQuery):
         return rows.sum(self._of_block)
 
     def public(self) -> tuple[object, ...]:
-        """The quantity that is counted, and the edges."""
-        return (self.of, self.edges)
+        """The quantity that is counted, the edges, and the scale if there is one."""
+        return (self.of, self.edges, *(() if self.scaling is None else self.scaling.facts))
 
     def _of_block(self, block: RawBlock) -> np.ndarray:
         if self.of == "row_norm":
-            values = block.norms
+            values = block.norms if self.scaling is None else block.norms_on(self.scaling)
         else:
             values = block.y if self.of == "target" else np.abs(block.y)
         bins = np.searchsorted(self.edges, values, side="right")

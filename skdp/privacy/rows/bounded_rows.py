@@ -14,6 +14,7 @@ import scipy.sparse as sp
 from sklearn.utils.extmath import row_norms
 
 from ...problem.bounds import RowBounds
+from ...problem.column_bounds import ColumnScaling
 from .score_cache import ScoreCache
 
 __all__ = ["MOST_ROWS", "Block", "BoundedBlock", "Limits", "RawBlock", "Rows", "compressed", "cut"]
@@ -54,6 +55,14 @@ class RawBlock:
             norms = row_norms(_in_double(self.X))
         norms[np.isnan(norms)] = np.inf
         return norms
+
+    def norms_on(self, scaling: ColumnScaling) -> np.ndarray:
+        """Norms (l2) of the rows with features on another scale; the latest are kept."""
+        kept: tuple[ColumnScaling, np.ndarray] | None = vars(self).get("_norms_on")
+        if kept is None or kept[0] is not scaling:
+            kept = scaling, RawBlock(_on(scaling, self.X), self.y).norms
+            vars(self)["_norms_on"] = kept
+        return kept[1]
 
     def cut_to(self, columns: tuple[int, ...]) -> RawBlock:
         """A block of these rows with the given features alone, dense."""
@@ -136,10 +145,14 @@ class Block(BoundedBlock):
       one row could move all others across the edges between which a query counts.
     - Mapped targets are in [-1, 1], also after rounding, and weights in [0, 1].
     - Computations are in double precision whatever the type of X.
+    - Features on another scale are brought to it entry by entry, so that a row there depends on
+      that row alone; norms are of these rows, and what ``scores`` and ``combine`` work with are the
+      same numbers.
     """
 
     def __init__(self, raw: RawBlock, bounds: RowBounds) -> None:
-        norms, limit = raw.norms, bounds.data_norm
+        self._scaling, limit = bounds.scaling, bounds.data_norm
+        norms = raw.norms if self._scaling is None else raw.norms_on(self._scaling)
         largest = norms.max(initial=0.0)
         self._X, self._limit, self._cache = raw.X, limit, ScoreCache()
         # True for rows that were picked out of others.
@@ -167,16 +180,19 @@ class Block(BoundedBlock):
     def loaded(self) -> Block:
         """Itself if its rows can be used where they lie, else a copy that lives for one use.
 
-        Single precision is brought to double, huge rows to a norm that can be computed with,
-        negative features to zero if they count as that, and what lies scattered in memory
-        together. A block is small: this happens in cache, and X as a whole is not copied.
+        Features are brought to the scale of the bounds, single precision to double, huge rows to a
+        norm that can be computed with, negative features to zero if they count as that, and what
+        lies scattered in memory together. A block is small: this happens in cache, and X as a whole
+        is not copied.
         """
         as_it_lies = self._X.dtype == np.float64 and not self._scattered
-        if self._huge is None and not self._signed and as_it_lies:
+        if self._huge is None and not self._signed and self._scaling is None and as_it_lies:
             return self
         other = copy(self)
-        other._X = _in_double(self._X)
-        if self._scattered:
+        if self._scaling is not None:
+            other._X, other._scaling, other._scattered = _on(self._scaling, self._X), None, False
+        other._X = _in_double(other._X)
+        if other._scattered:
             other._X, other._scattered = other._X.copy(order="K"), False
         if self._huge is not None:
             other._X, other._huge = _tamed(other._X, self._huge, self._limit), None
@@ -371,6 +387,16 @@ def _without_negatives(X: Rows) -> Rows:
     if isinstance(X, np.ndarray):
         return np.maximum(X, 0.0)
     return compressed(sp.csr_array, X.shape, np.maximum(X.data, 0.0), X.indices, X.indptr)
+
+
+def _on(scaling: ColumnScaling, X: Rows) -> Rows:
+    """A copy of X, in double precision, on the scale; dense if zeros do not stay zeros there."""
+    if not isinstance(X, np.ndarray) and scaling.shift is not None:
+        X = X.toarray()
+    if isinstance(X, np.ndarray):
+        return scaling.apply(np.array(X, dtype=np.float64, order="K", subok=False))
+    entries = X.data.astype(np.float64)
+    return scaling.apply(compressed(sp.csr_array, X.shape, entries, X.indices, X.indptr))
 
 
 def _in_double(X: Rows) -> Rows:

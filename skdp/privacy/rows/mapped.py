@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from copy import copy
+from dataclasses import replace
 
 import numpy as np
 
@@ -36,7 +37,7 @@ class MappedBlock(BoundedBlock):
         assert bounds.row_map is not None
         self._map = bounds.row_map
         self._constant = bounds.intercept_value
-        inner = RowBounds(bounds.data_norm, target=bounds.target, nonnegative=bounds.nonnegative)
+        inner = replace(bounds, intercept_value=0.0, row_map=None, columns=None)
         self._inner = Block(raw, inner)
         if isinstance(raw.X, np.ndarray) or self._map.matrix is not None:
             Z = self._map.apply(self._inner.loaded().rows())

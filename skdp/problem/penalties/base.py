@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from abc import ABC, abstractmethod
+from math import sqrt
 from typing import ClassVar, Self
 
 import numpy as np
@@ -32,6 +33,11 @@ class Penalty(ABC):
     def quadratic(self) -> bool:
         """True if it is a quadratic form of the weights, or zero."""
         return self.isotropic
+
+    @property
+    def root(self) -> float | np.ndarray:
+        """The map f, or a number, for which a quadratic penalty is ``||f w||^2 / 2``."""
+        return sqrt(self.strong_convexity)
 
     @property
     def l1(self) -> float:

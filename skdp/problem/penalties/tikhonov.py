@@ -31,6 +31,29 @@ class Tikhonov(Penalty):
 
     quadratic: ClassVar[bool] = True
 
+    @classmethod
+    def of(cls, penalty: Penalty, change: np.ndarray) -> Penalty:
+        """A quadratic penalty of the weights ``change @ v`` as one of v; none stays none.
+
+        Parameters
+        ----------
+        penalty : Penalty
+            Quadratic.
+        change : ndarray of shape (d, k), or (d,)
+            The change of coordinates; one dimension is the diagonal of a diagonal one.
+        """
+        root = penalty.root
+        if not isinstance(root, np.ndarray):
+            return cls(root * change) if root else penalty
+        if change.ndim == 1:
+            return cls(root * change)
+        return cls(root[:, None] * change if root.ndim == 1 else root @ change)
+
+    @property
+    def root(self) -> np.ndarray:
+        """The factor."""
+        return self.factor
+
     @property
     def diagonal(self) -> bool:
         """True if the factor is given by its diagonal."""

@@ -1,0 +1,248 @@
+"""Tables as they are: columns in units of their own, with known ranges or none."""
+
+import numpy as np
+import pandas as pd
+import pytest
+import scipy.sparse as sp
+from sklearn.linear_model import LogisticRegression
+
+import skdp
+from skdp import DPLassoRegressor, DPLinearRegression, DPLogisticRegression, DPSVMClassifier
+from skdp.privacy.rows import Chunks
+from skdp.problem.constraints import L2Ball
+from skdp.testing import record_fit, replay_fit
+
+pytestmark = pytest.mark.filterwarnings("ignore::skdp.SeededNoiseWarning")
+
+D = 6
+UNITS = np.array([1e-6, 1.0, 1e5, 1.0, 30.0, 1e3])
+ORIGIN = np.array([0.0, 1900.0, 0.0, -5.0, 100.0, 0.0])
+
+
+def table(n=6000, seed=0):
+    """Six columns of which each matters, in their own units; labels and targets."""
+    rng = np.random.default_rng(seed)
+    Z = rng.normal(size=(n, D))
+    score = Z @ [1.5, -1.0, 1.0, 1.0, -1.5, 1.0]
+    return Z * UNITS + ORIGIN, (score + rng.logistic(size=n) > 0).astype(int), score
+
+
+def bounds(width=4.0):
+    return ORIGIN - width * UNITS, ORIGIN + width * UNITS
+
+
+def classifier(**settings):
+    return DPLogisticRegression(1.0, classes=[0, 1], **settings)
+
+
+def found(model):
+    return "ranges of columns" in dict(model.plan_.bounds)
+
+
+def test_columns_in_their_own_units_are_learned_from():
+    X, y, _ = table()
+    model = classifier(random_state=0).fit(X[:5000], y[:5000])
+    assert found(model)
+    # Without privacy .83, and about .68 where one column hides the others.
+    assert model.score(X[5000:], y[5000:]) > 0.81
+    assert model.privacy_spent_.epsilon <= 1.0
+
+
+@pytest.mark.parametrize("given", [False, True], ids=["found", "given"])
+def test_regression_on_columns_in_their_own_units(given):
+    X, _, score = table()
+    y = score + np.random.default_rng(1).normal(size=score.size)
+    known = {"data_bounds": bounds()} if given else {}
+    model = DPLinearRegression(1.0, target_bounds=(-12, 12), random_state=0, **known)
+    assert model.fit(X[:5000], y[:5000]).score(X[5000:], y[5000:]) > 0.8
+
+
+def test_svm_on_columns_in_their_own_units():
+    X, y, _ = table()
+    model = DPSVMClassifier(1.0, classes=[0, 1], random_state=0).fit(X[:5000], y[:5000])
+    assert model.score(X[5000:], y[5000:]) > 0.81
+
+
+def test_known_ranges_cost_nothing_and_are_published():
+    X, y, _ = table()
+    low, high = bounds()
+    model = classifier(data_bounds=(low, high), random_state=0).fit(X, y)
+    assert not found(model)
+    assert "column_counts" not in {event.query for event in model.privacy_ledger_}
+    for ours, theirs in zip(model.data_bounds_, (low, high), strict=True):
+        np.testing.assert_allclose(ours, theirs, rtol=1e-12)
+
+
+def test_ranges_may_be_given_by_name():
+    X, y, _ = table(500)
+    low, high = bounds()
+    names = list("fedcba")
+    frame = pd.DataFrame(X, columns=names)
+    by_name = {name: (low[j], high[j]) for j, name in enumerate(names)}
+    model = classifier(random_state=0)
+    ours = model.set_params(data_bounds=by_name).fit(frame, y).coef_
+    theirs = model.set_params(data_bounds=(low, high)).fit(frame, y).coef_
+    np.testing.assert_array_equal(ours, theirs)
+
+
+def test_predictions_hold_features_to_the_ranges_of_the_fit():
+    X, y, _ = table(2000)
+    model = classifier(data_bounds=bounds(), random_state=0).fit(X, y)
+    low, high = bounds()
+    wild = X[:50] + 1e9
+    held = np.clip(wild, low, high)
+    np.testing.assert_allclose(
+        model.decision_function(wild), held @ model.coef_[0] + model.intercept_[0], rtol=1e-9
+    )
+    kept = wild.copy()
+    model.predict(wild)
+    np.testing.assert_array_equal(wild, kept)
+
+
+def test_few_rows_stay_as_they_are():
+    X, y, _ = table(200)
+    assert not found(classifier(random_state=0).fit(X / UNITS / 10, y))
+
+
+@pytest.mark.parametrize(
+    "settings",
+    [
+        {"data_norm": 3.0},
+        {"l1_ratio": 0.5},
+        {"constraint": L2Ball(1.0)},
+    ],
+    ids=["norm", "l1", "constraint"],
+)
+def test_columns_are_not_scaled_where_units_are_the_users(settings):
+    X, y, _ = table()
+    assert not found(classifier(random_state=0, **settings).fit((X - ORIGIN) / UNITS, y))
+
+
+def test_an_explicit_penalty_is_about_columns_as_they_come():
+    X, y, _ = table()
+    X, (low, high) = X - ORIGIN, (-5 * UNITS, 5 * UNITS)
+    ours = DPLogisticRegression(
+        1e6, classes=[0, 1], C=1e-3, data_bounds=(low, high), random_state=0, fit_intercept=False
+    ).fit(X, y)
+    theirs = LogisticRegression(C=1e-3, fit_intercept=False, tol=1e-8, max_iter=10000).fit(X, y)
+    # The smallest column all but vanishes by the penalty, whose units are its own.
+    ours, theirs = (ours.coef_[0] * UNITS, theirs.coef_[0] * UNITS)
+    assert abs(theirs[0]) < 1e-6
+    np.testing.assert_allclose(ours, theirs, atol=0.05)
+
+
+def test_sparse_rows_stay_sparse_and_agree_with_dense_ones():
+    X, y, _ = table(3000)
+    X = X - ORIGIN
+    X[np.random.default_rng(3).random(X.shape) < 0.6] = 0.0
+    model = classifier(random_state=0)
+    sparse = model.fit(sp.csr_array(X), y)
+    assert found(sparse)
+    low, high = sparse.data_bounds_
+    assert np.all((low <= 0) & (high >= 0))
+    dense = X.clip(low, high) @ sparse.coef_[0] + sparse.intercept_[0]
+    np.testing.assert_allclose(sparse.decision_function(sp.csr_array(X)), dense, rtol=1e-9)
+    assert sparse.score(X, y) > 0.6
+
+
+def test_chunks_give_the_model_of_rows_in_memory():
+    X, y, _ = table(3000)
+    model = classifier(random_state=0)
+    in_memory = model.fit(X, y).coef_.copy()
+    read = Chunks(lambda: ((X[i : i + 1000], y[i : i + 1000]) for i in (0, 1000, 2000)))
+    np.testing.assert_allclose(model.fit(read).coef_, in_memory, rtol=1e-6)
+
+
+def test_blocks_of_a_stream_keep_the_ranges_of_the_first():
+    X, y, _ = table(20000)
+    model = classifier(random_state=0, horizon=20000)
+    ranges = set()
+    for i in range(0, 20000, 1000):
+        model.partial_fit(X[i : i + 1000], y[i : i + 1000])
+        if model.data_bounds_ is not None:
+            ranges.add(model.data_bounds_[0].tobytes())
+    assert len(ranges) == 1
+    assert model.score(X, y) > 0.8
+
+
+def test_streams_of_sums_take_known_ranges():
+    X, y, _ = table(6000)
+    model = classifier(random_state=0, buffer=False, horizon=6000, data_bounds=bounds(3.0))
+    assert model.partial_fit(X, y).score(X, y) > 0.75
+    with pytest.raises(ValueError, match="data_bounds"):
+        classifier(buffer=False).partial_fit(X, y)
+
+
+def test_all_that_is_published_follows_from_answers():
+    X, y, _ = table()
+    model = classifier(random_state=0)
+    transcript = record_fit(model, X, y)
+    first = {name: value for name, value in vars(model).items() if name.endswith("_")}
+    assert found(model)
+    replay_fit(model, 1e3 * X[::-1] + 7, 1 - y, transcript)
+    for name, value in first.items():
+        np.testing.assert_array_equal(getattr(model, name), value, err_msg=name)
+
+
+def test_the_plan_says_what_ranges_cost():
+    planned = skdp.plan(classifier(), 6000, D)
+    assert dict(planned.bounds)["ranges of columns"] == 0.12
+    assert "ranges of columns, up to 12%" in str(planned)
+
+
+@pytest.mark.parametrize(
+    ("settings", "message"),
+    [
+        ({"data_bounds": (0, 1), "data_norm": 1.0}, "data_norm=None with data_bounds"),
+        ({"data_bounds": (0, 1), "l1_ratio": 0.5}, "BoundsScaler"),
+        ({"data_bounds": (1, 0)}, "low < high"),
+        ({"data_bounds": ([0, 0], 1)}, "got 2 for the low ends of 6 features"),
+        ({"data_bounds": {"a": (0, 1)}}, "features have no names"),
+        ({"data_bounds": 3}, r"data_bounds=\(low, high\)"),
+    ],
+)
+def test_ranges_that_cannot_be_are_refused(settings, message):
+    X, y, _ = table(50)
+    with pytest.raises(ValueError, match=message):
+        classifier(**settings).fit(X, y)
+
+
+def test_names_without_a_range_are_refused_by_name():
+    X, y, _ = table(50)
+    frame = pd.DataFrame(X, columns=list("fedcba"))
+    with pytest.raises(ValueError, match=r"none for f, e, d, \.\.\. and 0 other names"):
+        classifier(data_bounds={"a": (0, 1), "b": (0, 1)}).fit(frame, y)
+
+
+def test_a_lasso_takes_no_ranges():
+    with pytest.raises(TypeError, match="data_bounds"):
+        DPLassoRegressor(data_bounds=(0, 1))
+
+
+@pytest.mark.parametrize(
+    ("of", "targets"), [(classifier, {}), (DPLinearRegression, {"target_bounds": (0, 1)})]
+)
+def test_a_norm_that_one_column_makes_up_is_warned_of(of, targets):
+    X, y, _ = table()
+    with pytest.warns(UserWarning, match="Column 2 makes up nearly all"):
+        of(data_norm=4e5, random_state=0).set_params(epsilon=4.0, **targets).fit(X, y)
+
+
+@pytest.mark.parametrize(
+    ("given", "message"),
+    [((100, 200), "Many targets lie outside"), ((-1e5, 1e5), "in a hundredth")],
+)
+def test_target_bounds_that_do_not_fit_are_warned_of(given, message):
+    X, _, score = table()
+    with pytest.warns(UserWarning, match=message):
+        DPLinearRegression(1.0, data_bounds=bounds(), target_bounds=given, random_state=0).fit(
+            X, score
+        )
+
+
+def test_target_bounds_that_fit_are_not():
+    X, _, score = table()
+    for width in (6.0, 60.0):
+        DPLinearRegression(
+            1.0, data_bounds=bounds(), target_bounds=(-width, width), random_state=0
+        ).fit(X, score)

@@ -1,0 +1,123 @@
+"""Features brought to a public scale, and clipped on it, before rows are bounded."""
+
+from dataclasses import replace
+
+import numpy as np
+import pytest
+import scipy.sparse as sp
+
+from skdp.privacy.rows import DenseRows, SparseRows
+from skdp.problem import ColumnBounds, ColumnScaling, Problem, RowBounds, RowMap
+from skdp.problem.losses import Logistic
+
+N, D = 60, 4
+LOW, HIGH = np.array([-1.0, 0.0, 2e6, -1e-6]), np.array([3.0, 1e-3, 3e6, 2e-6])
+SCALING = ColumnScaling.of_bounds(ColumnBounds(LOW, HIGH), sparse=False)
+KEPT_ZEROS = ColumnScaling.of_bounds(ColumnBounds(LOW, HIGH), sparse=True)
+MAP = RowMap(np.ones(D), np.random.default_rng(1).normal(size=(D, D)), np.full(D, 0.1), 2.0)
+
+
+def table(seed=0):
+    rng = np.random.default_rng(seed)
+    X = rng.uniform(LOW - (HIGH - LOW), HIGH + (HIGH - LOW), size=(N, D))
+    X[0], X[1], X[2] = 1e300, -1e300, 0.0
+    return X
+
+
+def by_hand(X, scaling):
+    """The middle of an interval at 0 and its ends at -1 and 1, unless zeros are to stay."""
+    low, high = (np.minimum(LOW, 0), np.maximum(HIGH, 0)) if scaling is KEPT_ZEROS else (LOW, HIGH)
+    if scaling is KEPT_ZEROS:
+        return np.clip(X, low, high) / np.maximum(-low, high)
+    shift = np.where(LOW == 0, 0, (LOW + HIGH) / 2)
+    return (np.clip(X, LOW, HIGH) - shift) / np.where(LOW == 0, HIGH, (HIGH - LOW) / 2)
+
+
+def view(X, bounds):
+    """Scores, norms, a weighted sum and second moments of the bounded rows."""
+    store = (SparseRows if sp.issparse(X) else DenseRows)(X, np.zeros(X.shape[0]))
+    rows = store.bounded(bounds)
+    p = D + bool(bounds.intercept_value)
+    w = np.random.default_rng(2).normal(size=p)
+    scores, norms = [], []
+
+    def kernel(block):
+        z = block.scores(w)
+        scores.append(z.copy())
+        norms.append(block.norms)
+        return np.vstack([block.combine(np.tanh(z)), block.gram()])
+
+    total = rows.sum(kernel)
+    return np.concatenate(scores), np.concatenate(norms), total
+
+
+@pytest.mark.parametrize("row_map", [None, MAP], ids=["plain", "mapped"])
+@pytest.mark.parametrize("kind", ["dense", "columns first", "single", "sparse"])
+def test_rows_on_a_scale_are_those_that_were_scaled_by_hand(kind, row_map):
+    scaling = KEPT_ZEROS if kind == "sparse" else SCALING
+    X = table()
+    if kind == "columns first":
+        X = np.asfortranarray(X)
+    if kind == "single":
+        X = X.clip(-1e30, 1e30).astype(np.float32)
+    bounds = RowBounds(1.1, 0.5, row_map=row_map, scaling=scaling)
+    found = view(sp.csr_array(X) if kind == "sparse" else X, bounds)
+    expected = view(by_hand(X.astype(float), scaling), replace(bounds, scaling=None))
+    for ours, theirs in zip(found, expected, strict=True):
+        np.testing.assert_allclose(ours, theirs, rtol=1e-9, atol=1e-12)
+
+
+def test_sparse_rows_on_a_scale_that_moves_zeros_are_handled_as_dense_ones():
+    X = table()
+    bounds = RowBounds(1.1, 0.5, scaling=SCALING)
+    for ours, theirs in zip(view(sp.csr_array(X), bounds), view(X, bounds), strict=True):
+        np.testing.assert_allclose(ours, theirs, rtol=1e-12)
+
+
+def test_rows_themselves_are_not_changed():
+    X = table()
+    before = X.copy()
+    view(X, RowBounds(1.0, scaling=SCALING))
+    np.testing.assert_array_equal(X, before)
+
+
+@pytest.mark.parametrize("row_map", [None, MAP], ids=["plain", "mapped"])
+def test_scores_and_norms_of_a_row_do_not_depend_on_the_others(row_map):
+    X, other = table(), table(1)
+    other[5] = X[5]
+    bounds = RowBounds(0.7, 0.5, row_map=row_map, scaling=SCALING)
+    for ours, theirs in zip(view(X, bounds)[:2], view(other, bounds)[:2], strict=True):
+        assert ours[5] == theirs[5]
+
+
+def test_a_model_of_scaled_features_is_one_of_features_as_they_come():
+    rng = np.random.default_rng(3)
+    for row_map in (None, MAP):
+        bounds = RowBounds(2.0, 0.5, row_map=row_map, scaling=SCALING)
+        problem = Problem(Logistic(), N, D, bounds)
+        w = rng.normal(size=(D + 1, 1))
+        coef, intercept = problem.in_user_coordinates(w)
+        X = rng.uniform(LOW, HIGH, size=(N, D))
+        Z = by_hand(X, SCALING)
+        Z = Z if row_map is None else Z @ MAP.matrix - MAP.shift
+        np.testing.assert_allclose(X @ coef + intercept, Z @ w[:D] + 0.5 * w[D], rtol=1e-9)
+        back = problem.from_user_coordinates(coef, intercept)
+        np.testing.assert_allclose(back, w[:, 0], rtol=1e-7, atol=1e-9)
+
+
+def test_bounds_of_columns_survive_the_scale():
+    low, high = SCALING.clipped_to
+    np.testing.assert_allclose(low, LOW, rtol=1e-12)
+    np.testing.assert_allclose(high, HIGH, rtol=1e-12)
+
+
+def test_scales_of_the_same_bounds_are_equal():
+    again = ColumnScaling.of_bounds(ColumnBounds(LOW.copy(), HIGH.copy()), sparse=False)
+    assert again == SCALING
+    assert hash(again) == hash(SCALING)
+    assert again != KEPT_ZEROS
+
+
+def test_a_selection_of_columns_is_refused():
+    with pytest.raises(ValueError, match="columns=None"):
+        RowBounds(1.0, scaling=SCALING, columns=(0,))
