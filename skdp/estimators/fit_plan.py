@@ -291,6 +291,7 @@ def plan_fit(
         left = mu(model.epsilon, model.delta) * sqrt(first)
         acts = preconditioner.acts(outline, left, known=known)
         solver, reason = _chosen(asked, outline, conditioned=acts, started=started)
+        # With weights of classes few steps lose .01 of balanced accuracy where one class is rare.
         ordinary = reason is not None and not (started or model._weighs_classes)
         if acts and ordinary and _few_steps(preconditioner, outline, left):
             solver = PreconditionedGD()
@@ -634,7 +635,7 @@ def _chosen(
         found, reason = "screening", "an l1 penalty expects few features to matter"
     elif not conditioned and _many_vertices(problem):
         found, reason = "frank_wolfe", "vertices suit many features"
-    elif conditioned and problem.wide and problem.loss.log_odds:
+    elif conditioned and problem.wide and not problem.loss.of_residuals:
         found, reason = "dual_averaging", "sparse rows of many features, in private coordinates"
     elif conditioned and problem.loss.of_residuals:
         reason = "regression in private coordinates"

@@ -94,15 +94,17 @@ class DPSVMClassifier(PrivateLinearClassifier):
         removed. Replace-one is the stronger promise.
     solver : str or Solver, default='auto'
         The algorithm: ``'auto'``, or one of ``'accmd'``, ``'adaptive_gd'``, ``'blocks'``,
-        ``'dda'``, ``'frank_wolfe'``, ``'ftrl'``, ``'gd'``, ``'objective_perturbation'``, ``'ppm'``,
-        ``'spider'`` and ``'svrg'`` (see :mod:`skdp.solvers`). ``'auto'`` is
-        ``'frank_wolfe'`` for an l1 ball or simplex and many features, ``'dda'`` with ``groups``,
-        else ``'gd'``; under ``partial_fit`` it is ``'blocks'``, or if rows may not be
-        kept ``'ftrl'``, for an l1 ball or simplex ``'frank_wolfe'``. The plain hinge loss is not
-        smooth, which leaves ``'adaptive_gd'``, ``'blocks'``, ``'dda'``, ``'ftrl'``, ``'gd'`` and
-        ``'ppm'``. ``'objective_perturbation'`` takes two classes, and neither an l1 penalty nor a
-        constraint. A solver that asks for more than the problem offers refuses before anything is
-        spent. A configured instance such as ``GD(steps=50)`` sets its hyperparameters.
+        ``'dda'``, ``'dual_averaging'``, ``'frank_wolfe'``, ``'ftrl'``, ``'gd'``,
+        ``'objective_perturbation'``, ``'ppm'``, ``'spider'`` and ``'svrg'`` (see
+        :mod:`skdp.solvers`). ``'auto'`` is ``'dual_averaging'`` for preconditioned sparse rows of
+        more than 1000 features, ``'frank_wolfe'`` for an l1 ball or simplex and many features,
+        ``'dda'`` with ``groups``, else ``'gd'``; under ``partial_fit`` it is ``'blocks'``, or if
+        rows may not be kept ``'ftrl'``, for an l1 ball or simplex ``'frank_wolfe'``. The plain
+        hinge loss is not smooth, which leaves ``'adaptive_gd'``, ``'blocks'``, ``'dda'``,
+        ``'dual_averaging'``, ``'ftrl'``, ``'gd'`` and ``'ppm'``. ``'objective_perturbation'`` takes
+        two classes, and neither an l1 penalty nor a constraint. A solver that asks for more than
+        the problem offers refuses before anything is spent. A configured instance such as
+        ``GD(steps=50)`` sets its hyperparameters.
     constraint : Constraint, optional
         A set that the coefficients must lie in; the solver 'frank_wolfe' needs one, bounded.
     precondition : {'auto', 'diagonal', 'full'}, Whitening or None, default='auto'

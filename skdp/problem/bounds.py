@@ -154,11 +154,8 @@ class RowMap:
         return self.shift.size
 
     def apply(self, rows: np.ndarray) -> np.ndarray:
-        """Rows (m, d) in these coordinates, (m, k), none of them scaled down. Overwrites rows."""
-        Z = rows
-        Z *= self.scale
-        if self.matrix is not None:
-            Z = Z @ self.matrix
+        """Rows (m, d) in these coordinates, (m, k), none of them scaled down; a fresh array."""
+        Z = rows * self.scale if self.matrix is None else rows @ self.jacobian()
         Z -= self.shift
         return Z
 

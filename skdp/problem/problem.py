@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from dataclasses import dataclass, field, replace
+from functools import cached_property
 from math import isfinite
 
 import numpy as np
@@ -235,8 +236,13 @@ class Problem:
 
         For solvers that clip gradients, which bounds what a row contributes by itself: a row's
         scores are then those that the published model gives it. Bounds on gradients that are not
-        clipped become very large.
+        clipped become very large. The copy is the same object each time, so that what rows are
+        measured by is found once.
         """
+        return self._unshortened
+
+    @cached_property
+    def _unshortened(self) -> Problem:
         row_map, data_norm = self.bounds.row_map, self.bounds.data_norm
         if row_map is None:
             return self

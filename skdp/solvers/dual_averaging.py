@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from dataclasses import dataclass, replace
-from math import ceil, sqrt
+from math import ceil, isinf, sqrt
 from numbers import Integral, Real
 from typing import TYPE_CHECKING, Any, ClassVar
 
@@ -38,6 +38,8 @@ _STRIDE = 3000.0
 # Standard deviation that noise may put on the score of a row of full norm, with one score a row
 # and with several.
 _SCORE_NOISE, _SCORE_NOISE_OF_SEVERAL = 3.0, 1.0
+# Derivative and curvature that unbounded and unsmooth losses of margins are taken to have.
+_STEEPEST, _MOST_CURVED = 4.0, 1.0
 # Advantage over other classes that opening and steps give a typical row at most, in log-odds.
 _ADVANTAGE = 4.0
 
@@ -106,13 +108,13 @@ class DualAveraging(Solver):
     average: float = 0.5
 
     def check(self, problem: Problem) -> None:
-        """Refuse hyperparameters outside their range, and losses that are not log-odds."""
+        """Refuse hyperparameters outside their range, and losses of residuals."""
         name = type(self).__name__
         check_hyperparameters(_HYPERPARAMETERS, self.get_params(), name)
-        if not problem.loss.log_odds:
+        if problem.loss.of_residuals:
             raise ValueError(
-                f"{name} needs the logistic loss or softmax, got {type(problem.loss).__name__}. "
-                "Use the solver 'gd'."
+                f"{name} needs a loss of classes, such as the logistic loss or a hinge loss, got "
+                f"{type(problem.loss).__name__}. Use the solver 'gd'."
             )
         if self.opening and problem.loss.n_scores == 1:
             raise ValueError(
@@ -140,13 +142,15 @@ class DualAveraging(Solver):
         if steps is None:
             steps = _STEPS if problem.wide else _STEPS_OF_FEW_FEATURES
             steps = min(_MOST_STEPS, ceil(steps * growth**0.75))
-        lipschitz = problem.loss.lipschitz
+        lipschitz = min(problem.loss.lipschitz, _STEEPEST)
         clip = min(lipschitz, _CLIP * growth if self.clip is None else self.clip)
         scale = problem.row_norm * problem.max_weight
         momentum = 1 - 1 / sqrt(growth)
         # From the stride at the default clip to that of the loss itself.
-        whole = max(0.0, clip - _CLIP) / (lipschitz - _CLIP)
-        stride = _STRIDE ** (1 - whole) * (1 / problem.loss.smoothness) ** whole
+        whole = max(0.0, clip - _CLIP) / max(1e-9, lipschitz - _CLIP)
+        curvature = problem.loss.smoothness
+        curvature = _MOST_CURVED if isinf(curvature) else curvature
+        stride = _STRIDE ** (1 - whole) * (1 / curvature) ** whole
         score_noise = _SCORE_NOISE if problem.loss.n_scores == 1 else _SCORE_NOISE_OF_SEVERAL
         afforded = (1 - momentum) * score_noise * problem.n_samples * rest.mu / (2 * clip) / steps
         step = min(stride, afforded) / (problem.row_norm * scale)

@@ -32,6 +32,8 @@ _LEAST_REACH, _MOST_REACH, _EVIDENCE_A_UNIT = 2.0, 8.0, 4600.0
 _SPREAD_OF_TWO, _SPREAD_OF_SEVERAL = 1.2, 1.6
 # Noise of the answer that is aimed at, and the shares of mu^2 that it may cost.
 _NOISE, _LEAST_SHARE, _MOST_SHARE = 0.005, 0.01, 0.05
+# Noise that is aimed at for text, where the steps make more of the budget than the answer does.
+_NOISE_OF_TEXT = 0.05
 # Typical slope of the answer in log a for balanced classes, and the variance that the logarithm of
 # the temperature is expected to have. Nothing is asked where noise in log a, by that slope, would
 # have more than this multiple of it.
@@ -110,7 +112,8 @@ def plan_temperature(problem: Problem, mu: float, *, penalised: bool) -> Tempera
     reach = min(_MOST_REACH, max(_LEAST_REACH, evidence / _EVIDENCE_A_UNIT))
     spread = _SPREAD_OF_TWO if problem.loss.n_scores == 1 else _SPREAD_OF_SEVERAL
     noise = spread * reach * sqrt(_SCALES.size) / evidence
-    share = min(_MOST_SHARE, max(_LEAST_SHARE, (noise / _NOISE) ** 2))
+    aim = _NOISE_OF_TEXT if problem.wide else _NOISE
+    share = min(_MOST_SHARE, max(_LEAST_SHARE, (noise / aim) ** 2))
     drowned = noise**2 / share > _DROWNED * _SLOPE * _VARIANCE
     return None if drowned else Temperature(share, reach, penalised)
 

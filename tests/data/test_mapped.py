@@ -1,6 +1,8 @@
 import numpy as np
 import pytest
 
+from skdp import DPLinearRegression, DPLogisticRegression
+from skdp.exceptions import SeededNoiseWarning
 from skdp.privacy import Adjacency
 from skdp.privacy.queries import GradientQuery
 from skdp.privacy.rows import Block, MappedBlock, RawBlock
@@ -140,10 +142,29 @@ def test_rows_along_what_the_map_hardly_keeps_are_clipped_no_less(condition):
 @pytest.mark.parametrize("mapped", [True, False])
 def test_the_gram_matrix_is_that_of_the_rows(mapped, data_norm, intercept):
     rng = np.random.default_rng(6)
-    X = rng.normal(size=(50, D))
+    # More rows than are brought to other coordinates at a time.
+    n = 20_000 if mapped else 50
+    X = rng.normal(size=(n, D))
     bounds = RowBounds(data_norm, intercept, row_map=row_map() if mapped else None)
-    for rows_ in row_stores(X, np.zeros(50)).values():
+    for rows_ in row_stores(X, np.zeros(n)).values():
         for raw in rows_.blocks():
             block = (MappedBlock if mapped else Block)(raw, bounds).loaded()
             V = block.rows()
             np.testing.assert_allclose(block.gram(), V.T @ V, rtol=1e-12, atol=1e-12)
+
+
+@pytest.mark.parametrize(
+    ("model", "times"),
+    [
+        (DPLogisticRegression(classes=[0, 1], data_norm=1.0, random_state=0), 1),
+        # For two looks in released coordinates, and for all steps.
+        (DPLinearRegression(data_norm=1.0, target_bounds=(0, 1), random_state=0), 3),
+    ],
+)
+def test_a_fit_brings_rows_to_each_of_its_coordinates_once(model, times, monkeypatch):
+    X, y = np.random.default_rng(7).normal(size=(3000, D)), np.arange(3000) % 2
+    apply, brought = RowMap.apply, []
+    monkeypatch.setattr(RowMap, "apply", lambda m, Z: brought.append(len(Z)) or apply(m, Z))
+    with pytest.warns(SeededNoiseWarning):
+        model.fit(X, y)
+    assert sum(brought) == 3000 * times

@@ -7,13 +7,15 @@ import pytest
 import scipy.sparse as sp
 from scipy.special import expit, softmax
 
+from skdp import DPSVMClassifier
 from skdp.estimators import choose
 from skdp.privacy import Adjacency, PrivateOracle, SeededNoise
 from skdp.privacy.accounting import Ledger
 from skdp.privacy.rows import SparseRows
 from skdp.problem import Problem, RowBounds, RowMap
-from skdp.problem.losses import Logistic, Softmax, Squared
-from skdp.solvers import DualAveraging
+from skdp.problem.losses import Hinge, Logistic, Softmax, Squared, SquaredHinge
+from skdp.problem.penalties import L2
+from skdp.solvers import GD, DualAveraging
 
 N, D, K = 1500, 2000, 3
 
@@ -148,10 +150,42 @@ def test_it_is_the_default_for_classification_of_sparse_rows_in_public_coordinat
     assert type(choose("auto", problem(bounds=mapped, n_features=1000))) is not DualAveraging
 
 
+@pytest.mark.parametrize("loss", ["squared_hinge", "hinge", "huberised_hinge"])
+@pytest.mark.parametrize("n_classes", [2, 3])
+def test_it_is_the_default_for_margins_of_text_too(loss, n_classes):
+    """One against the rest opens with sums by class, and learns in ten steps."""
+    X, y = text(n_classes)
+    options = {"classes": range(n_classes), "data_norm": 1.0, "random_state": 0}
+    with pytest.warns(UserWarning, match="random_state"):
+        model = DPSVMClassifier(4.0, loss=loss, **options).fit(X, y)
+    assert type(model.plan_.solver) is DualAveraging
+    # Frequencies of the features, and with several classes the sums by class.
+    assert [e.count for e in model.privacy_ledger_ if e.query == "row_means"] == (
+        [1] if n_classes == 2 else [1, 1]
+    )
+    assert sum(e.count for e in model.privacy_ledger_ if e.query == "gradient") == 10
+    assert model.score(X, y) > 0.85
+
+
+@pytest.mark.parametrize("loss", [Hinge(), SquaredHinge()])
+def test_margins_at_a_huge_budget_have_the_optimum_of_gradient_descent(loss):
+    """Neither an unbounded derivative nor a corner lets the steps run away."""
+    rng = np.random.default_rng(1)
+    X = rng.normal(size=(300, 5))
+    X /= np.linalg.norm(X, axis=1, keepdims=True)
+    y = (X[:, 0] + 0.3 * rng.normal(size=300) > 0).astype(float)
+    task = problem(2, loss=loss, n_samples=300, n_features=5, sparse=False, penalty=L2(0.1))
+
+    def objective(solver):
+        w = run(solver, task, sp.csr_array(X), y, epsilon=1e4)[0]
+        scores = X @ w[:-1] + 0.1 * w[-1]
+        return np.mean(loss.value(y, scores)) + 0.05 * w[:-1] @ w[:-1]
+
+    assert objective(DualAveraging(steps=500)) < objective(GD(steps=500)) + 0.01
+
+
 def test_other_losses_and_an_opening_of_one_score_are_refused():
-    with pytest.raises(
-        ValueError, match="DualAveraging needs the logistic loss or softmax, got Sq"
-    ):
+    with pytest.raises(ValueError, match="needs a loss of classes, such as"):
         DualAveraging().check(problem(loss=Squared()))
     with pytest.raises(ValueError, match="DualAveraging needs several scores a row for an opening"):
         DualAveraging(opening=0.5).check(problem(2))

@@ -85,6 +85,15 @@ def test_where_noise_is_large_the_model_stays_near_what_it_was():
     assert unsure < 0.2 * sure
 
 
+def test_text_pays_less_for_the_scale_than_dense_rows():
+    """Its many coordinates make more of the budget than a more precise scale would."""
+    text = Problem(Softmax(20), 11_000, 40_000, RowBounds(1.0, 0.3), sparse=True)
+    for mu, share in ((0.15, 0.01), (0.3, 0.01)):
+        assert plan_temperature(text, mu, penalised=False).share == share
+        assert plan_temperature(replace(text, sparse=False), mu, penalised=False).share == 0.05
+    assert plan_temperature(text, 0.02, penalised=False) is None
+
+
 def test_what_public_facts_rule_out_is_not_asked():
     planned = {"mu": 1.0, "penalised": False}
     assert plan_temperature(problem(Hinge()), **planned) is None

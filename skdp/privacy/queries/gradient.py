@@ -152,7 +152,7 @@ class GradientQuery(GaussianQuery):
         most = _LARGEST_SUM / self.problem.n_samples / max(1.0, heaviest)
         return block.limits.of(self.bound / heaviest, most)
 
-    def clipped(self, block: BoundedBlock, z: np.ndarray, limits: np.ndarray) -> np.ndarray:
+    def clipped(self, block: BoundedBlock, z: np.ndarray, limits: float | np.ndarray) -> np.ndarray:
         """Derivatives of some rows with scores z, clipped to these bounds."""
         # As a function of the base class: no loss can bring a clip of its own.
         return Loss.clipped_derivative(self.problem.loss, block.y, z, limits)

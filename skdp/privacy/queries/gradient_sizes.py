@@ -67,7 +67,8 @@ class GradientSizesQuery(GaussianQuery):
         return (self.w, self.edges)
 
     def _of_block(self, block: BoundedBlock) -> np.ndarray:
-        sizes = _sizes(self.problem, block, block.scores(self.w))
+        r = Loss.clipped_derivative(self.problem.loss, block.y, block.scores(self.w), np.inf)
+        sizes = _sizes(self.problem, block, r)
         bins = np.searchsorted(self.edges, sizes, side="right")
         counts = np.bincount(bins, block.weights, minlength=self.edges.size + 1)
         return counts.astype(np.float64, copy=False)
@@ -131,20 +132,20 @@ class GradientAndShareQuery(GaussianQuery):
         return (*self.gradient.public(), self.weight, self.usual)
 
     def _of_block(self, block: BoundedBlock) -> np.ndarray:
-        z = block.scores(self.gradient.w)
-        sizes = _sizes(self.gradient.problem, block, z)
-        left_whole = sizes <= self.gradient.bound
+        gradient = self.gradient
+        r = gradient.clipped(block, block.scores(gradient.w), np.inf)
+        left_whole = _sizes(gradient.problem, block, r) <= gradient.bound
         whole = float(np.count_nonzero(left_whole))
         if block.weights is not None:
             whole = float(block.weights @ (left_whole - self.usual))
         whole *= self.weight
-        return np.append(self.gradient.of_block(block, z), whole)
+        r = gradient.weighted(block, Loss.shrunk(r, gradient.limits(block)))
+        return np.append(block.combine(r), whole)
 
 
-def _sizes(problem: Problem, block: BoundedBlock, z: np.ndarray) -> np.ndarray:
-    """Norms of the rows' gradients."""
+def _sizes(problem: Problem, block: BoundedBlock, r: np.ndarray) -> np.ndarray:
+    """Norms of the rows' gradients, from their derivatives before any clip."""
     with np.errstate(over="ignore", invalid="ignore"):
-        r = Loss.clipped_derivative(problem.loss, block.y, z, np.inf)
         sizes = block.norms * (np.abs(r) if r.ndim == 1 else np.sqrt(np.einsum("ij,ij->i", r, r)))
     if problem.class_weight is not None:
         sizes *= np.take(problem.class_weight, block.y.astype(np.intp), mode="clip")

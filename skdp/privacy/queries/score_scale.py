@@ -122,7 +122,8 @@ class ScoreScaleQuery(GaussianQuery):
             r = self.problem.loss.derivative(block.y, a * s)
             psi = r * g if g.ndim == 1 else np.einsum("ik,ik->i", r, g)
             # What is not a number would survive a clip.
-            moments[:, j] = np.clip(np.nan_to_num(psi, nan=0.0), least, self.reach)
+            np.copyto(psi, 0.0, where=np.isnan(psi))
+            moments[:, j] = np.clip(psi, least, self.reach)
         return relatively_weighted(self.problem, block, moments).sum(axis=0)
 
     def _scores(self, block: BoundedBlock) -> tuple[np.ndarray, np.ndarray]:

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from abc import ABC, abstractmethod
+from collections.abc import Iterator
 from copy import copy
 from dataclasses import dataclass
 from functools import cached_property
@@ -29,6 +30,8 @@ _ROUNDED = 1.0 + 2.0**-50  # How far off is what was brought to unit norm.
 _LONGEST_CUT = 1 << 15  # Rows; what rounding does to a sum grows with their number.
 _STEPS = 2.0**26  # Of weights between 0 and 1.
 MOST_ROWS = _LONGEST_CUT * 3 // 2
+# Entries and rows that are brought to other coordinates at a time, so that they stay in cache.
+_PIECE_ENTRIES, _LEAST_PIECE = 1 << 16, 512
 # Kernels of linear algebra for fewer rows than this may depend on the memory between columns.
 _FEW_ROWS = 16
 
@@ -270,6 +273,15 @@ class Block(BoundedBlock):
             return X * f[:, None]
         entries = X.data * np.repeat(f, np.diff(X.indptr))
         return compressed(sp.csr_array, X.shape, entries, X.indices, X.indptr)
+
+    def pieces(self) -> Iterator[tuple[slice, np.ndarray]]:
+        """Few rows at a time, dense and without the intercept entry, and their places."""
+        m, d = self._X.shape
+        step = max(_LEAST_PIECE, _PIECE_ENTRIES // d)
+        for part in (slice(i, i + step) for i in range(0, m, step)):
+            X = self._X[part]
+            X = X if isinstance(X, np.ndarray) else X.toarray()
+            yield part, X if self._factor is None else X * self._factor[part, None]
 
     def rows(self) -> np.ndarray:
         """The rows themselves, dense (m, p)."""

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 from copy import copy
 from dataclasses import replace
+from functools import cached_property
 
 import numpy as np
 
@@ -39,49 +40,72 @@ class MappedBlock(BoundedBlock):
         self._constant = bounds.intercept_value
         inner = replace(bounds, intercept_value=0.0, row_map=None, columns=None)
         self._inner = Block(raw, inner)
-        if isinstance(raw.X, np.ndarray) or self._map.matrix is not None:
-            Z = self._map.apply(self._inner.loaded().rows())
-            lengths = np.sqrt(np.einsum("ij,ij->i", Z, Z))
-            # A row that nearly cancels with the shift does so in sums as well, up to rounding,
-            # which must not be blown up by a bound that is divided by a tiny length.
-            shift = float(np.linalg.norm(self._map.shift))
-            lengths = np.maximum(lengths, LEAST_LENGTH * shift)
-            # An entry of z is a sum of d products and the shift, which errs by at most d + 2 units
-            # of rounding of the sum of their sizes; over all entries that sum is the longest length
-            # in l2, or less. Rows along directions that the map hardly keeps are not clipped less.
-            lengths += 8.0 * (raw.X.shape[1] + 8) * ROUNDING * self._map.longest(bounds.data_norm)
-        else:
-            lengths = sparse_lengths(self._inner.loaded(), self._map)
-        longest = self._map.norm
-        all_within = lengths.max(initial=0.0) <= longest
-        self._factor = None if all_within else longest / np.maximum(lengths, longest)
-        clipped = np.minimum(lengths, longest)
-        # Positive, so that a bound on a row's contribution can be divided by it.
-        self.norms = np.maximum(np.hypot(clipped, self._constant), 1e-150)
-        self.limits = Limits(self.norms)
+        self._dense = isinstance(raw.X, np.ndarray) or self._map.matrix is not None
+        self._margin = 8.0 * (raw.X.shape[1] + 8) * ROUNDING * self._map.longest(bounds.data_norm)
         self.y, self.weights = self._inner.y, self._inner.weights
+
+    @cached_property
+    def _lengths(self) -> np.ndarray:
+        """Upper bounds on the norms of the rows before they are scaled down, (m,)."""
+        inner = self._inner.loaded()
+        if not self._dense:
+            return sparse_lengths(inner, self._map)
+        parts = [self._lengths_of(self._map.apply(X)) for _, X in inner.pieces()]
+        return np.concatenate(parts or [np.empty(0)])
+
+    def _lengths_of(self, Z: np.ndarray) -> np.ndarray:
+        lengths = np.sqrt(np.einsum("ij,ij->i", Z, Z))
+        # A row that nearly cancels with the shift does so in sums as well, up to rounding,
+        # which must not be blown up by a bound that is divided by a tiny length.
+        np.maximum(lengths, LEAST_LENGTH * float(np.linalg.norm(self._map.shift)), out=lengths)
+        # An entry of z is a sum of d products and the shift, which errs by at most d + 2 units
+        # of rounding of the sum of their sizes; over all entries that sum is the longest length
+        # in l2, or less. Rows along directions that the map hardly keeps are not clipped less.
+        lengths += self._margin
+        return lengths
+
+    @cached_property
+    def _factor(self) -> np.ndarray | None:
+        longest = self._map.norm
+        all_within = self._lengths.max(initial=0.0) <= longest
+        return None if all_within else longest / np.maximum(self._lengths, longest)
+
+    @cached_property
+    def norms(self) -> np.ndarray:  # type: ignore[override]
+        """Positive bounds on the norms of the rows, so that bounds can be divided by them."""
+        clipped = np.minimum(self._lengths, self._map.norm)
+        return np.maximum(np.hypot(clipped, self._constant), 1e-150)
+
+    @cached_property
+    def limits(self) -> Limits:  # type: ignore[override]
+        """Bounds on the derivatives of the rows, from these norms."""
+        return Limits(self.norms)
 
     def loaded(self) -> MappedBlock:
         """Itself, or a copy that lives for one use."""
         inner = self._inner.loaded()
         if inner is self._inner:
             return self
+        return self._with(inner)
+
+    def over(self, X: Rows | None) -> MappedBlock:
+        """A copy with X, the same rows as they came, in place of its own; None takes them out."""
+        other = self._with(self._inner.over(X))
+        other.limits = Limits(self.norms)
+        return other
+
+    def _with(self, inner: Block) -> MappedBlock:
+        """A copy around another block of the same rows; they are measured once for both."""
+        _ = self._factor, self.limits
         other = copy(self)
         other._inner = inner
         return other
 
-    def over(self, X: Rows | None) -> MappedBlock:
-        """A copy with X, the same rows as they came, in place of its own; None takes them out."""
-        other = copy(self)
-        other._inner, other.limits = self._inner.over(X), Limits(self.norms)
-        return other
-
     def taken(self, chosen: np.ndarray) -> MappedBlock:
         """A copy with these of its rows, by their positions in the block; maybe none."""
-        other = copy(self)
-        other._inner = self._inner.taken(chosen)
-        other.y, other.norms = self.y[chosen], self.norms[chosen]
-        other.weights = other._inner.weights
+        other = self._with(self._inner.taken(chosen))
+        other.y, other.weights = other._inner.y, other._inner.weights
+        other._lengths, other.norms = self._lengths[chosen], self.norms[chosen]
         other.limits = Limits(other.norms)
         if self._factor is not None:
             other._factor = self._factor[chosen]
@@ -104,13 +128,14 @@ class MappedBlock(BoundedBlock):
 
     def combine(self, r: np.ndarray) -> np.ndarray:
         """Sum of the rows weighted by r, (m,) or (m, K); has the shape of w. Overwrites r."""
-        last = self._constant * r.sum(axis=0, keepdims=True) if self._constant else None
-        r = self._scaled(r)
-        total = r.sum(axis=0)
+        total = np.add.reduce(r)
+        last = self._constant * total
+        if self._factor is not None:
+            total = np.add.reduce(self._scaled(r))
         shift = self._map.shift
         g = self._map.push_forward(self._inner.combine(r))
         g -= shift * total if r.ndim == 1 else np.outer(shift, total)
-        return g if last is None else np.concatenate([g, last])
+        return g if not self._constant else np.concatenate([g, last[None]])
 
     def combine_within(self, r: np.ndarray, bound: float) -> np.ndarray:
         """Sum of the rows, entries clipped to [-bound, bound], weighted by r, (m,) or (m, K)."""
@@ -125,8 +150,16 @@ class MappedBlock(BoundedBlock):
 
     def gram(self) -> np.ndarray:
         """Sum over the rows of ``v v'``, shape (p, p)."""
-        V = self.rows()
-        return V.T @ V
+        out = np.zeros((self._map.n_features + bool(self._constant),) * 2)
+        for part, X in self._inner.pieces():
+            V = self._map.apply(X)
+            # Rows need not have been measured, which would bring them to the coordinates as well.
+            lengths = self._lengths_of(V) if self._dense else self._lengths[part]
+            V *= np.minimum(1.0, self._map.norm / lengths)[:, None]
+            if self._constant:
+                V = np.column_stack([V, np.full(len(V), self._constant)])
+            out += V.T @ V
+        return out
 
     def _scaled(self, values: np.ndarray) -> np.ndarray:
         if self._factor is not None:

@@ -118,7 +118,7 @@ class BoundedPartition:
     blocks: list[BoundedBlock]
 
     def __sizeof__(self) -> int:
-        return sum(3 * sys.getsizeof(block.norms) for block in self.blocks)
+        return sum(4 * sys.getsizeof(block.norms) for block in self.blocks)
 
 
 def opened(X: Any, y: Any, weights: Any, pieces: list[bytes]) -> OpenedPartition | Refusal:

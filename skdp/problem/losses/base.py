@@ -158,6 +158,21 @@ class Loss(ABC):
         """
         with np.errstate(over="ignore", invalid="ignore"):
             d = self._checked(np.asarray(self.derivative(y, z)), z)
+        return Loss.shrunk(d, bound)
+
+    @final
+    @staticmethod
+    def shrunk(d: np.ndarray, bound: float | np.ndarray) -> np.ndarray:
+        """Derivatives, shrunk row by row; see :meth:`clipped_derivative`. Overwrites them.
+
+        Parameters
+        ----------
+        d : ndarray of shape (m,) or (m, n_scores)
+            Derivatives.
+        bound : float or ndarray of shape (m,)
+            Largest norm, of all rows or of each.
+        """
+        with np.errstate(over="ignore", invalid="ignore"):
             if d.ndim == 1:
                 # Twice as fast as numpy's clip, and like it for what is not a number.
                 np.minimum(d, bound, out=d)
