@@ -16,6 +16,7 @@ from ..preconditioning import (
     IterativeWhitening,
     Preconditioner,
     Whitening,
+    WideWhitening,
     asks_for_counts,
 )
 from ..privacy.accounting.calculus import Calculus, GaussianDP, PerturbedGaussianDP
@@ -61,6 +62,11 @@ _AVERAGE_FROM_A_MODEL = 0.8
 _MANY_FEATURES, _FEATURES_A_ROW = 100, 0.25
 # Beyond, matrices of that many rows and columns take longer than all else.
 _MOST_ROWS_OF_W = 2000
+# More dense features than these are taken for embeddings of more than two classes, and a ridge
+# weaker than a unit of this over n leaves what tells these apart.
+_MANY_DENSE_FEATURES, _WEAK_RIDGE = 1000, 0.11
+# Bound on the noise of scores there.
+_SCORE_NOISE_OF_WIDE = 1.5
 # Beyond this mu clips grow, and the constants of few steps were not made for it.
 _ORDINARY = 2.0
 _MORE_THAN_HALF = 0.52
@@ -252,16 +258,23 @@ def plan_fit(
         )
     if solver.curated:
         preconditioner = choose_preconditioner(model.precondition, asked, outline, block=block)
+    shares = 1 - weighted * TOTAL_SHARE - len(missing) * RANGE_SHARE
+    left = mu(model.epsilon, model.delta) * sqrt(shares)
+    usual = not (started or model._weighs_classes)
+    # Of weighted rows it is not known yet how much evidence they are.
+    plain = model.precondition == "auto" and usual and not weighted
+    if plain and preconditioner == Whitening():
+        wide = WideWhitening(penalised=model._penalty_given)
+        preconditioner = wide if _embedded(asked, outline, wide, left) else preconditioner
     if preconditioner is not None:
         preconditioner.check(outline)
-        shares = 1 - weighted * TOTAL_SHARE - len(missing) * RANGE_SHARE
-        left = mu(model.epsilon, model.delta) * sqrt(shares)
         acts = preconditioner.acts(outline, left, known=known)
         solver, reason = _chosen(asked, outline, conditioned=acts, started=started)
-        ordinary = reason is not None and not (started or model._weighs_classes)
-        if acts and ordinary and _few_steps(preconditioner, outline, left):
+        if acts and reason is not None and usual and _few_steps(preconditioner, outline, left):
             solver = PreconditionedGD()
             reason = "second moments stand out of their noise, so few steps are enough"
+            if isinstance(preconditioner, WideWhitening):
+                solver = PreconditionedGD(score_noise=_SCORE_NOISE_OF_WIDE)
     solver.check(outline)
     adjacency = Adjacency(model.adjacency)
     calculus = solver.calculus_for(outline, model.epsilon, model.delta, adjacency)
@@ -273,7 +286,6 @@ def plan_fit(
     # Other solvers do not start at the point that they are given, or leave it at once.
     counts = classifies and (balanced or solver.descends)
     counts = counts and asks_for_counts(outline, balanced=balanced)
-    shares = 1 - weighted * TOTAL_SHARE - len(missing) * RANGE_SHARE
     shares *= 1 - (getattr(preconditioner, "share", 0.0) if acts else 0.0)
     shares *= 1 - counts * COUNT_SHARE
     left = mu(model.epsilon, model.delta) * sqrt(shares)
@@ -618,12 +630,21 @@ def _chosen(
 
 def _few_steps(preconditioner: Preconditioner, problem: Problem, mu: float) -> bool:
     """True if a few preconditioned steps do what many do."""
+    return problem.loss.log_odds and mu <= _ORDINARY and preconditioner.resolves(problem, mu)
+
+
+def _embedded(solver: str | Solver, problem: Problem, wide: WideWhitening, mu: float) -> bool:
+    """True if dense rows are wide enough for embeddings, and noise is low enough to whiten them."""
+    weak = not wide.penalised or problem.n_samples * problem.strong_convexity <= _WEAK_RIDGE
     return (
-        isinstance(preconditioner, Whitening)
-        and preconditioner.full is not False
+        solver == "auto"
+        and not problem.sparse
+        and problem.n_features > _MANY_DENSE_FEATURES
         and problem.loss.log_odds
+        and problem.loss.n_scores > 1
+        and weak
         and mu <= _ORDINARY
-        and preconditioner.resolves(problem, mu)
+        and wide.acts(problem, mu, known=False)
     )
 
 

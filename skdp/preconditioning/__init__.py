@@ -5,6 +5,7 @@ from .class_prior import COUNT_SHARE, asks_for_counts, balancing_offset, with_cl
 from .frequency_scaling import FrequencyScaling
 from .iterative_whitening import IterativeWhitening
 from .whitening import Whitening
+from .wide_whitening import WideWhitening
 
 __all__ = [
     "COUNT_SHARE",
@@ -12,6 +13,7 @@ __all__ = [
     "IterativeWhitening",
     "Preconditioner",
     "Whitening",
+    "WideWhitening",
     "asks_for_counts",
     "balancing_offset",
     "with_class_prior",

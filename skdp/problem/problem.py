@@ -213,7 +213,7 @@ class Problem:
         constant, row_map = self.bounds.intercept_value, self.bounds.row_map
         if row_map is None:
             v = coef
-        elif row_map.matrix is None:
+        elif not row_map.mixes:
             v = coef / row_map.scale[:, None]
         else:
             matrix = row_map.jacobian()

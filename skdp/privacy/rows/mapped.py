@@ -38,7 +38,7 @@ class MappedBlock(BoundedBlock):
         self._constant = bounds.intercept_value
         inner = RowBounds(bounds.data_norm, target=bounds.target, nonnegative=bounds.nonnegative)
         self._inner = Block(raw, inner)
-        if isinstance(raw.X, np.ndarray) or self._map.matrix is not None:
+        if isinstance(raw.X, np.ndarray) or self._map.mixes:
             Z = self._map.apply(self._inner.loaded().rows())
             lengths = np.sqrt(np.einsum("ij,ij->i", Z, Z))
             # A row that nearly cancels with the shift does so in sums as well, up to rounding,
