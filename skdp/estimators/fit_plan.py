@@ -62,10 +62,7 @@ _AVERAGE_FROM_A_MODEL = 0.8
 _MANY_FEATURES, _FEATURES_A_ROW = 100, 0.25
 # Beyond, matrices of that many rows and columns take longer than all else.
 _MOST_ROWS_OF_W = 2000
-# More dense features than these are taken for embeddings of more than two classes, and a ridge
-# weaker than a unit of this over n leaves what tells these apart.
-_MANY_DENSE_FEATURES, _WEAK_RIDGE = 1000, 0.11
-# Bound on the noise of scores there.
+# Bound on the noise of scores with many features, among which that of tables would be too large.
 _SCORE_NOISE_OF_WIDE = 1.5
 # Beyond this mu clips grow, and the constants of few steps were not made for it.
 _ORDINARY = 2.0
@@ -258,19 +255,14 @@ def plan_fit(
         )
     if solver.curated:
         preconditioner = choose_preconditioner(model.precondition, asked, outline, block=block)
-    shares = 1 - weighted * TOTAL_SHARE - len(missing) * RANGE_SHARE
-    left = mu(model.epsilon, model.delta) * sqrt(shares)
-    usual = not (started or model._weighs_classes)
-    # Of weighted rows it is not known yet how much evidence they are.
-    plain = model.precondition == "auto" and usual and not weighted
-    if plain and preconditioner == Whitening():
-        wide = WideWhitening(penalised=model._penalty_given)
-        preconditioner = wide if _embedded(asked, outline, wide, left) else preconditioner
     if preconditioner is not None:
         preconditioner.check(outline)
+        shares = 1 - weighted * TOTAL_SHARE - len(missing) * RANGE_SHARE
+        left = mu(model.epsilon, model.delta) * sqrt(shares)
         acts = preconditioner.acts(outline, left, known=known)
         solver, reason = _chosen(asked, outline, conditioned=acts, started=started)
-        if acts and reason is not None and usual and _few_steps(preconditioner, outline, left):
+        ordinary = reason is not None and not (started or model._weighs_classes)
+        if acts and ordinary and _few_steps(preconditioner, outline, left):
             solver = PreconditionedGD()
             reason = "second moments stand out of their noise, so few steps are enough"
             if isinstance(preconditioner, WideWhitening):
@@ -286,6 +278,7 @@ def plan_fit(
     # Other solvers do not start at the point that they are given, or leave it at once.
     counts = classifies and (balanced or solver.descends)
     counts = counts and asks_for_counts(outline, balanced=balanced)
+    shares = 1 - weighted * TOTAL_SHARE - len(missing) * RANGE_SHARE
     shares *= 1 - (getattr(preconditioner, "share", 0.0) if acts else 0.0)
     shares *= 1 - counts * COUNT_SHARE
     left = mu(model.epsilon, model.delta) * sqrt(shares)
@@ -536,7 +529,7 @@ def choose_preconditioner(
 
     Parameters
     ----------
-    precondition : {'auto', 'diagonal', 'full'}, Preconditioner or None
+    precondition : {'auto', 'diagonal', 'full', 'wide'}, Preconditioner or None
         What the user asked for. For classes ``'auto'`` whitens rows before a solver that clips
         gradients, or damps frequent features if rows are sparse and have more than a thousand; for
         regression it whitens them repeatedly before ``'tracked_gd'``. It leaves rows as they are
@@ -555,6 +548,8 @@ def choose_preconditioner(
         return Whitening(full=True) if of_classes else IterativeWhitening(least=0.0)
     if precondition == "diagonal":
         return Whitening(full=False)
+    if precondition == "wide":
+        return WideWhitening()
     if precondition is None or isinstance(precondition, Preconditioner):
         return precondition
     if problem.tied_to_coordinates:
@@ -631,21 +626,6 @@ def _chosen(
 def _few_steps(preconditioner: Preconditioner, problem: Problem, mu: float) -> bool:
     """True if a few preconditioned steps do what many do."""
     return problem.loss.log_odds and mu <= _ORDINARY and preconditioner.resolves(problem, mu)
-
-
-def _embedded(solver: str | Solver, problem: Problem, wide: WideWhitening, mu: float) -> bool:
-    """True if dense rows are wide enough for embeddings, and noise is low enough to whiten them."""
-    weak = not wide.penalised or problem.n_samples * problem.strong_convexity <= _WEAK_RIDGE
-    return (
-        solver == "auto"
-        and not problem.sparse
-        and problem.n_features > _MANY_DENSE_FEATURES
-        and problem.loss.log_odds
-        and problem.loss.n_scores > 1
-        and weak
-        and mu <= _ORDINARY
-        and wide.acts(problem, mu, known=False)
-    )
 
 
 def _many_vertices(problem: Problem) -> bool:

@@ -19,4 +19,4 @@ __all__ = [
     "with_class_prior",
 ]
 
-OPTIONS = ("auto", "diagonal", "full")
+OPTIONS = ("auto", "diagonal", "full", "wide")

@@ -51,15 +51,19 @@ class WideWhitening(Preconditioner):
         Share of mu^2 for the mean (a thirteenth of it) and the moments (four and eight).
     most_coordinates : int, default=2000
         Largest number of coordinates.
-    penalised : bool, default=True
-        Whether the ridge penalty stays. It is about coefficients in the user's coordinates and
-        shrinks those along fine directions most, which takes away what whitening has gained unless
-        it is weak.
+
+    Notes
+    -----
+    A ridge penalty keeps its meaning in the user's coordinates, where it shrinks coefficients along
+    fine directions most. A strong one takes away what whitening has gained: leave C at None, or
+    take 10 and more for rows of norm 1.
+
+    Where noise would be too large, which public facts alone decide, nothing is asked and rows stay
+    as they are: below ``n mu`` of about 240 times the root of the number of coordinates.
     """
 
     share: float = 0.26
     most_coordinates: int = 2000
-    penalised: bool = True
 
     def acts(self, problem: Problem, mu: float, *, known: bool) -> bool:
         """Tell whether noise of the first moments is well below the squared norm of rows."""
@@ -112,25 +116,25 @@ class WideWhitening(Preconditioner):
             asked = replace(asked, bounds=replace(plain, row_map=row_map))
             spend = budget.fraction(share).whole()
             answer, sd = oracle.for_problem(asked).second_moments(full=True, spend=spend)
-            ridge, (values, vectors) = half_edge(sd, k), np.linalg.eigh(answer)
+            # In units of the squared length of rows.
+            values, vectors = np.linalg.eigh(answer / square)
             kept = np.maximum(values, 0.0)
-            factors = 1.0 / (kept + ridge)
-            before, square = square, mean_square(values, factors, sd)
-            # The longest factor is 1, so that no row is made longer.
+            factors = 1.0 / (kept + half_edge(sd / square, k))
+            # The longest stretch is 1, so that no row is made longer.
             stretch = np.sqrt(factors / factors.max())
-            square = min(before, square / factors.max())
-            moments = kept * stretch**2
+            moments = square * kept * stretch**2
+            left = min(1.0, mean_square(values, factors, sd / square) / factors.max())
+            square *= left
             matrix = vectors * stretch
             if row_map.matrix is not None:
                 matrix = row_map.matrix @ matrix
             row_map = replace(row_map, matrix=matrix)
-            if square > _FLAT * before:
+            if left > _FLAT:
                 break
         assert row_map.matrix is not None
         shift = row_map.matrix.T @ mean
         row_map = replace(row_map, shift=shift, norm=sqrt(square), moments=moments)
-        kept_problem = problem if self.penalised else replace(problem, penalty=NoPenalty())
-        return mapped(kept_problem, row_map)
+        return mapped(problem, row_map)
 
 
 def _portions() -> list[float]:

@@ -11,12 +11,13 @@ from sklearn.linear_model import LogisticRegression
 import skdp
 from skdp import DPLogisticRegression, DPSVMClassifier
 from skdp.preconditioning import Whitening, WideWhitening
+from skdp.preconditioning.wide_whitening import mean_square
 from skdp.privacy import Adjacency, PrivateOracle, SeededNoise
 from skdp.privacy.accounting import Ledger
-from skdp.privacy.rows import DenseRows
+from skdp.privacy.rows import Chunks, DenseRows
 from skdp.problem import Problem, RowBounds
 from skdp.problem.losses import Softmax
-from skdp.problem.penalties import L2, NoPenalty, Tikhonov
+from skdp.problem.penalties import L2, Tikhonov
 from skdp.solvers import GD, PreconditionedGD
 from skdp.testing import record_fit, replay_fit
 
@@ -108,8 +109,6 @@ def test_a_flat_spectrum_is_not_asked_for_twice_and_the_fit_spends_as_much():
 @pytest.mark.parametrize("sd", [0.02, 0.05, 0.1])
 def test_the_length_after_whitening_is_not_taken_from_noise(sd):
     """Rows are cut to what they are long, on average over the noise."""
-    from skdp.preconditioning import wide_whitening
-
     rng, k = np.random.default_rng(0), 30
     truth = np.diag(np.arange(1, k + 1) ** -1.5)
     estimates, naive, exact = [], [], []
@@ -118,7 +117,7 @@ def test_the_length_after_whitening_is_not_taken_from_noise(sd):
         answer = truth + noise + noise.T
         values, vectors = np.linalg.eigh(answer)
         factors = 1 / (np.maximum(values, 0) + sd * np.sqrt(2 * k) / 2)
-        estimates.append(wide_whitening.mean_square(values, factors, sd))
+        estimates.append(mean_square(values, factors, sd))
         naive.append(factors @ values)
         exact.append(np.sum(factors * np.einsum("ij,ik,kj->j", vectors, truth, vectors)))
     error = np.std(np.subtract(estimates, exact)) / np.sqrt(300)
@@ -142,13 +141,12 @@ def test_rows_are_not_shifted_where_no_intercept_could_make_up_for_it():
     assert "row_means" not in {event.query for event in ledger.receipt()}
 
 
-def test_the_penalty_is_about_coefficients_in_the_users_coordinates_or_left_out():
+def test_the_penalty_is_about_coefficients_in_the_users_coordinates():
     done, _ = prepared()
     assert isinstance(done.penalty, Tikhonov)
     v = np.random.default_rng(0).normal(size=(D, K))
     expected = PROBLEM.penalty.value(done.bounds.row_map.pull_back(v))
     assert done.penalty.value(v) == pytest.approx(expected)
-    assert prepared(WideWhitening(penalised=False))[0].penalty == NoPenalty()
 
 
 @pytest.mark.parametrize("most", [D, 40])
@@ -174,6 +172,7 @@ def test_replay_on_garbage_gives_the_same_model(most):
     np.testing.assert_array_equal(first.intercept_, second.intercept_)
 
 
+@pytest.mark.nightly
 def test_it_beats_coordinates_in_the_users_directions_where_fine_ones_count():
     X, y = rows(2.0, n=30_000)
     train, test = slice(0, 20_000), slice(20_000, None)
@@ -198,59 +197,47 @@ def test_rows_in_single_precision_are_never_copied_as_a_whole():
     assert peak < 2 * X.nbytes
 
 
-# When it is chosen.
+def test_a_fit_reads_the_rows_at_most_forty_times():
+    reads = []
+
+    def source():
+        reads.append(1)
+        for i in range(0, N, 5000):
+            yield STEEP[0][i : i + 5000], STEEP[1][i : i + 5000]
+
+    fitted = model(precondition="wide").fit(Chunks(source))
+    assert isinstance(fitted.plan_.solver, PreconditionedGD)
+    assert 24 < len(reads) <= 40
 
 
-def plan_of(given=None, n_samples=60_000, n_features=1500, **facts):
-    given = DPLogisticRegression(classes=range(10), data_norm=1.0) if given is None else given
-    return skdp.plan(given, n_samples, n_features, **facts)
+# What the plan makes of it.
 
 
-def test_it_is_the_default_for_many_dense_features_of_several_classes():
+def plan_of(n_samples=60_000, n_features=1500, *, estimator=DPLogisticRegression, **parameters):
+    given = {"classes": range(10), "data_norm": 1.0, "precondition": "wide"} | parameters
+    return skdp.plan(estimator(**given), n_samples, n_features)
+
+
+def test_it_is_taken_with_few_short_steps_where_it_is_asked_for():
     plan = plan_of()
-    assert plan.preconditioner == WideWhitening(penalised=False)
+    assert plan.preconditioner == WideWhitening()
     assert plan.conditioned
     assert plan.solver == PreconditionedGD(score_noise=1.5)
     assert "coordinates by WideWhitening, up to 26% of the rest" in str(plan)
+    assert plan_of(precondition="auto").preconditioner == Whitening()
 
 
-@pytest.mark.parametrize(
-    "facts",
-    [{"n_features": 1000}, {"n_samples": 20_000}, {"sparse": True}, {"weighted": True}],
-    ids=["few features", "few rows", "sparse rows", "weighted rows"],
-)
-def test_other_rows_get_what_they_had(facts):
-    assert not isinstance(plan_of(**facts).preconditioner, WideWhitening)
+@pytest.mark.parametrize("epsilon", [0.1, 20.0])
+def test_steps_are_many_where_few_were_not_made_for_the_budget(epsilon):
+    plan = plan_of(epsilon=epsilon)
+    assert plan.solver == GD()
+    assert plan.conditioned == (epsilon > 1)
 
 
-@pytest.mark.parametrize(
-    "parameters",
-    [
-        {"classes": range(2)},
-        {"class_weight": "balanced"},
-        {"precondition": "diagonal"},
-        {"solver": "gd"},
-        {"epsilon": 20.0},
-        {"epsilon": 0.1},
-        {"C": 1.0},
-    ],
-    ids=str,
-)
-def test_other_parameters_get_what_they_had(parameters):
-    given = DPLogisticRegression(**({"classes": range(10), "data_norm": 1.0} | parameters))
-    assert plan_of(given).preconditioner == Whitening(
-        full=False if "precondition" in parameters else None
-    )
-    assert isinstance(plan_of(given).solver, GD)
-
-
-def test_a_weak_penalty_that_is_asked_for_is_kept():
-    given = DPLogisticRegression(C=100.0, classes=range(10), data_norm=1.0)
-    assert plan_of(given).preconditioner == WideWhitening()
-
-
-def test_other_losses_get_what_they_had():
-    assert plan_of(DPSVMClassifier(classes=range(10), data_norm=1.0)).preconditioner == Whitening()
+def test_other_losses_and_named_solvers_take_its_coordinates():
+    assert plan_of(estimator=DPSVMClassifier).solver == GD()
+    assert plan_of(solver="gd").solver == GD()
+    assert plan_of(solver="gd").preconditioner == WideWhitening()
 
 
 def test_many_sparse_features_are_refused():
