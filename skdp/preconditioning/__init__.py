@@ -5,7 +5,7 @@ from .class_prior import COUNT_SHARE, asks_for_counts, balancing_offset, with_cl
 from .frequency_scaling import FrequencyScaling
 from .iterative_whitening import IterativeWhitening
 from .whitening import Whitening
-from .wide_whitening import WideWhitening
+from .wide_whitening import WideWhitening, whitened_mean_square
 
 __all__ = [
     "COUNT_SHARE",
@@ -16,6 +16,7 @@ __all__ = [
     "WideWhitening",
     "asks_for_counts",
     "balancing_offset",
+    "whitened_mean_square",
     "with_class_prior",
 ]
 

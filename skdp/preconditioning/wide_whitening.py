@@ -16,7 +16,7 @@ from .base import Preconditioner, half_edge, mapped
 if TYPE_CHECKING:
     from ..privacy.oracle import Oracle
 
-__all__ = ["WideWhitening", "mean_square"]
+__all__ = ["WideWhitening", "whitened_mean_square"]
 
 # Shares of mu^2 for the mean and for the second moments, asked for one after the other.
 _MEAN_SHARE, _MOMENTS_SHARES = 0.02, (0.08, 0.16)
@@ -123,7 +123,7 @@ class WideWhitening(Preconditioner):
             # The longest stretch is 1, so that no row is made longer.
             stretch = np.sqrt(factors / factors.max())
             moments = square * kept * stretch**2
-            left = min(1.0, mean_square(values, factors, sd / square) / factors.max())
+            left = min(1.0, whitened_mean_square(values, factors, sd / square) / factors.max())
             square *= left
             matrix = vectors * stretch
             if row_map.matrix is not None:
@@ -143,7 +143,7 @@ def _portions() -> list[float]:
     return [share / whole for share in (_MEAN_SHARE, *_MOMENTS_SHARES)]
 
 
-def mean_square(values: np.ndarray, factors: np.ndarray, sd: float) -> float:
+def whitened_mean_square(values: np.ndarray, factors: np.ndarray, sd: float) -> float:
     r"""Mean squared length of rows after directions are scaled by the roots of the factors.
 
     With S the noisy moments and f the function that makes factors of eigenvalues, ``tr(f(S) S)`` is

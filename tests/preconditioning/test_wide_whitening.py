@@ -10,8 +10,7 @@ from sklearn.linear_model import LogisticRegression
 
 import skdp
 from skdp import DPLogisticRegression, DPSVMClassifier
-from skdp.preconditioning import Whitening, WideWhitening
-from skdp.preconditioning.wide_whitening import mean_square
+from skdp.preconditioning import Whitening, WideWhitening, whitened_mean_square
 from skdp.privacy import Adjacency, PrivateOracle, SeededNoise
 from skdp.privacy.accounting import Ledger
 from skdp.privacy.rows import Chunks, DenseRows
@@ -117,7 +116,7 @@ def test_the_length_after_whitening_is_not_taken_from_noise(sd):
         answer = truth + noise + noise.T
         values, vectors = np.linalg.eigh(answer)
         factors = 1 / (np.maximum(values, 0) + sd * np.sqrt(2 * k) / 2)
-        estimates.append(mean_square(values, factors, sd))
+        estimates.append(whitened_mean_square(values, factors, sd))
         naive.append(factors @ values)
         exact.append(np.sum(factors * np.einsum("ij,ik,kj->j", vectors, truth, vectors)))
     error = np.std(np.subtract(estimates, exact)) / np.sqrt(300)
