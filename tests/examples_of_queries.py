@@ -195,6 +195,8 @@ def moments_bounds():
     for constant in (0.0, 0.7):
         yield RowBounds(2.0, constant, row_map=RowMap(np.ones(D), matrix, shift, 3.0))
         yield RowBounds(2.0, constant, row_map=RowMap(np.full(D, 5.0), None, np.zeros(D), 3.0))
+        sketched = RowMap(np.array([1.0, -1.0, 1.0]), None, shift[:2], 3.0, sketch=np.arange(D) % 2)
+        yield RowBounds(2.0, constant, row_map=sketched)
 
 
 def moments(bounds, full):

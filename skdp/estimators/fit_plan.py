@@ -16,6 +16,7 @@ from ..preconditioning import (
     IterativeWhitening,
     Preconditioner,
     Whitening,
+    WideWhitening,
     asks_for_counts,
 )
 from ..preprocessing.column_ranges import Search
@@ -78,6 +79,8 @@ _AVERAGE_FROM_A_MODEL = 0.8
 _MANY_FEATURES, _FEATURES_A_ROW = 100, 0.25
 # Beyond, matrices of that many rows and columns take longer than all else.
 _MOST_ROWS_OF_W = 2000
+# Bound on the noise of scores with many features, among which that of tables would be too large.
+_SCORE_NOISE_OF_WIDE = 1.5
 # Beyond this mu clips grow, and the constants of few steps were not made for it.
 _ORDINARY = 2.0
 _MORE_THAN_HALF = 0.52
@@ -296,6 +299,8 @@ def plan_fit(
         if acts and ordinary and _few_steps(preconditioner, outline, left):
             solver = PreconditionedGD()
             reason = "second moments stand out of their noise, so few steps are enough"
+            if isinstance(preconditioner, WideWhitening):
+                solver = PreconditionedGD(score_noise=_SCORE_NOISE_OF_WIDE)
     solver.check(outline)
     calculus = solver.calculus_for(outline, model.epsilon, model.delta, adjacency)
     limit = PrivacyTerms(model.epsilon, model.delta, adjacency, calculus).ledger().limit
@@ -556,7 +561,7 @@ def choose_preconditioner(
 
     Parameters
     ----------
-    precondition : {'auto', 'diagonal', 'full'}, Preconditioner or None
+    precondition : {'auto', 'diagonal', 'full', 'wide'}, Preconditioner or None
         What the user asked for. For classes ``'auto'`` whitens rows before a solver that clips
         gradients, or damps frequent features if rows are sparse and have more than a thousand; for
         regression it whitens them repeatedly before ``'tracked_gd'``. It leaves rows as they are
@@ -575,6 +580,8 @@ def choose_preconditioner(
         return Whitening(full=True) if of_classes else IterativeWhitening(least=0.0)
     if precondition == "diagonal":
         return Whitening(full=False)
+    if precondition == "wide":
+        return WideWhitening()
     if precondition is None or isinstance(precondition, Preconditioner):
         return precondition
     if problem.tied_to_coordinates:
@@ -680,13 +687,7 @@ def finds_columns(model: Any, problem: Problem) -> bool:
 
 def _few_steps(preconditioner: Preconditioner, problem: Problem, mu: float) -> bool:
     """True if a few preconditioned steps do what many do."""
-    return (
-        isinstance(preconditioner, Whitening)
-        and preconditioner.full is not False
-        and problem.loss.log_odds
-        and mu <= _ORDINARY
-        and preconditioner.resolves(problem, mu)
-    )
+    return problem.loss.log_odds and mu <= _ORDINARY and preconditioner.resolves(problem, mu)
 
 
 def _many_vertices(problem: Problem) -> bool:

@@ -96,13 +96,14 @@ class DPLogisticRegression(PrivateLinearClassifier):
         A configured instance such as ``GD(steps=50)`` sets its hyperparameters.
     constraint : Constraint, optional
         A set that the coefficients must lie in; the solver 'frank_wolfe' needs one, bounded.
-    precondition : {'auto', 'diagonal', 'full'}, Preconditioner or None, default='auto'
+    precondition : {'auto', 'diagonal', 'full', 'wide'}, Preconditioner or None, default='auto'
         Whether a tenth of the budget goes to bringing the rows to coordinates in which noise hurts
         less: centred and scaled (``'diagonal'``), also whitened (``'full'``), or left as they are
         (None). ``'auto'`` decides by n, d and budget for dense rows and damps frequent features of
         sparse ones if they have more than 1000, unless there is an l1 penalty, a constraint or a
-        solver that does without. The model stays linear in X, and penalties keep their meaning:
-        they are about ``coef_``.
+        solver that does without. ``'wide'``, a quarter of the budget, is for embeddings of hundreds
+        to thousands of features, see :class:`skdp.preconditioning.WideWhitening`. The model stays
+        linear in X, and penalties keep their meaning: they are about ``coef_``.
     horizon : int, optional
         Number of rows that ``partial_fit`` is going to be given in all, if it is known beforehand.
         It is public. Streams are cut so that the model is at its best there; rows beyond are

@@ -107,12 +107,13 @@ class DPSVMClassifier(PrivateLinearClassifier):
         ``GD(steps=50)`` sets its hyperparameters.
     constraint : Constraint, optional
         A set that the coefficients must lie in; the solver 'frank_wolfe' needs one, bounded.
-    precondition : {'auto', 'diagonal', 'full'}, Whitening or None, default='auto'
+    precondition : {'auto', 'diagonal', 'full', 'wide'}, Preconditioner or None, default='auto'
         Whether a tenth of the budget goes to bringing the rows to coordinates in which noise hurts
         less: centred and scaled (``'diagonal'``), also whitened (``'full'``), or left as they are
         (None). ``'auto'`` conditions dense rows, the cheaper way where n or the budget is small,
-        unless there is an l1 penalty or a constraint. The model stays linear in X, and penalties
-        keep their meaning: they are about ``coef_``.
+        unless there is an l1 penalty or a constraint. ``'wide'``, a quarter of the budget, is for
+        hundreds to thousands of dense features. The model stays linear in X, and penalties keep
+        their meaning: they are about ``coef_``.
     horizon : int, optional
         Number of rows that ``partial_fit`` is going to be given in all, if it is known beforehand.
         It is public. Streams are cut so that the model is at its best there; rows beyond are

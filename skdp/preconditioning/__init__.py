@@ -5,6 +5,7 @@ from .class_prior import COUNT_SHARE, asks_for_counts, balancing_offset, with_cl
 from .frequency_scaling import FrequencyScaling
 from .iterative_whitening import IterativeWhitening
 from .whitening import Whitening
+from .wide_whitening import WideWhitening, whitened_mean_square
 
 __all__ = [
     "COUNT_SHARE",
@@ -12,9 +13,11 @@ __all__ = [
     "IterativeWhitening",
     "Preconditioner",
     "Whitening",
+    "WideWhitening",
     "asks_for_counts",
     "balancing_offset",
+    "whitened_mean_square",
     "with_class_prior",
 ]
 
-OPTIONS = ("auto", "diagonal", "full")
+OPTIONS = ("auto", "diagonal", "full", "wide")

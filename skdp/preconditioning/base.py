@@ -17,7 +17,7 @@ from ..problem.problem import Problem
 if TYPE_CHECKING:
     from ..privacy.oracle import Oracle
 
-__all__ = ["Preconditioner", "mapped", "warn_of_one_column"]
+__all__ = ["Preconditioner", "half_edge", "mapped", "warn_of_one_column"]
 
 # By how much a column stands out of the noise, and the share of the rest but for noise, at which it
 # is said to be nearly all there is.
@@ -76,6 +76,19 @@ class Preconditioner(ABC):
         """
         del problem, mu, known
         return True
+
+    def resolves(self, problem: Problem, mu: float) -> bool:
+        """True if second moments will stand so clearly out of their noise that steps rely on them.
+
+        Parameters
+        ----------
+        problem : Problem
+            As for ``prepare``; only its public sizes count.
+        mu : float
+            As for ``acts``.
+        """
+        del problem, mu
+        return False
 
     @final
     def prepare(
@@ -153,9 +166,23 @@ def mapped(problem: Problem, row_map: RowMap) -> Problem:
     """
     old = problem.bounds
     constant = old.intercept_value / old.data_norm * row_map.norm
-    factor = row_map.scale if row_map.matrix is None else row_map.jacobian()
+    factor = row_map.jacobian() if row_map.mixes else row_map.scale
     return replace(
         problem,
+        n_features=row_map.n_features,
         bounds=replace(old, intercept_value=constant, row_map=row_map),
         penalty=Tikhonov.of(problem.penalty, factor),
     )
+
+
+def half_edge(sd: float, p: int) -> float:
+    """Half the expected spectral norm of symmetric noise, sd on the diagonal, sd / sqrt(2) off.
+
+    Parameters
+    ----------
+    sd : float
+        Standard deviation of the noise of second moments.
+    p : int
+        Number of rows and columns.
+    """
+    return 0.5 * sd * sqrt(2 * p)

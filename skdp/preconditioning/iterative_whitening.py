@@ -11,7 +11,7 @@ import numpy as np
 from ..problem.bounds import RowMap
 from ..problem.penalties import Tikhonov
 from ..problem.problem import Problem
-from .base import Preconditioner, warn_of_one_column
+from .base import Preconditioner, half_edge, warn_of_one_column
 
 if TYPE_CHECKING:
     from ..privacy.oracle import Oracle
@@ -93,14 +93,14 @@ class IterativeWhitening(Preconditioner):
             if k > 0 or known is not None:
                 norm = self.row_clip * sqrt(effective)
                 # Noise grows with the square of the norm; eigenvalues are now 1 at most.
-                if _ridge(sd * (norm / current.row_norm) ** 2, p) > _DROWNED:
+                if half_edge(sd * (norm / current.row_norm) ** 2, p) > _DROWNED:
                     break
                 current = self._mapped(problem, matrix, norm)
             answer, sd = oracle.for_problem(current).second_moments(full=True, spend=spend)
             if current is problem:
                 warn_of_one_column(problem, np.diag(answer)[: problem.n_features], sd)
             values, vectors = np.linalg.eigh(answer)
-            ridge = _ridge(sd, p)
+            ridge = half_edge(sd, p)
             values = np.maximum(_shrunk(values, ridge) if self.shrink else values, 0.0)
             if known is not None and ridge > _DROWNED:
                 break
@@ -132,11 +132,6 @@ def _matrix_of(row_map: RowMap, constant: float) -> np.ndarray:
 
 def _squared(row_map: RowMap, p: int) -> float:
     return float(p) if row_map.typical is None else row_map.typical**2
-
-
-def _ridge(sd: float, p: int) -> float:
-    """Half the expected spectral norm of symmetric noise, sd on the diagonal, sd / sqrt(2) off."""
-    return 0.5 * sd * sqrt(2 * p)
 
 
 def _shrunk(values: np.ndarray, ridge: float) -> np.ndarray:

@@ -60,6 +60,8 @@ class Whitening(Preconditioner):
 
     def resolves(self, problem: Problem, mu: float) -> bool:
         """True if second moments in all directions will stand clearly out of their noise."""
+        if self.full is False:
+            return False
         d, k = problem.n_features, max(1, problem.loss.n_scores - 1)
         evidence = problem.n_samples * sqrt(self.share) * mu
         return d <= _MOST_FEATURES and evidence >= _CLEAR * sqrt(d * k)

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from dataclasses import dataclass
-from math import hypot, inf
+from math import hypot, inf, sqrt
 
 import numpy as np
 
@@ -108,6 +108,8 @@ class RowBounds:
 class RowMap:
     """``z = (x * scale) @ matrix - shift``, and longer z scaled down to ``norm`` during the fit.
 
+    With a sketch features are added up before the matrix is applied, some to each coordinate.
+
     All fields are public: released by the oracle, or post-processing of what it released. A model
     that is linear in z (before it is scaled down) is linear in x.
 
@@ -125,6 +127,9 @@ class RowMap:
         Length of most mapped rows, if it has been found out.
     moments : ndarray of shape (k,), optional
         Second moments of the coordinates of mapped rows, if they stand out of their noise.
+    sketch : ndarray of int of shape (d,), optional
+        Coordinate, below that of any row of the matrix, that each feature is added to; every
+        coordinate occurs. None adds none to another.
     """
 
     scale: np.ndarray
@@ -133,18 +138,39 @@ class RowMap:
     norm: float = inf
     typical: float | None = None
     moments: np.ndarray | None = None
+    sketch: np.ndarray | None = None
+
+    def __eq__(self, other: object) -> bool:
+        """True if the other holds the very same arrays, so that rows need not be mapped anew."""
+        if not isinstance(other, RowMap):
+            return NotImplemented
+        arrays = ("scale", "matrix", "shift", "moments", "sketch")
+        same = all(getattr(self, name) is getattr(other, name) for name in arrays)
+        return same and (self.norm, self.typical) == (other.norm, other.typical)
+
+    def __hash__(self) -> int:
+        return hash((id(self.scale), id(self.matrix), id(self.shift), self.norm))
+
+    @property
+    def mixes(self) -> bool:
+        """True if a coordinate depends on more than one feature."""
+        return self.matrix is not None or self.sketch is not None
 
     def reach(self) -> float:
         """A bound on the size of any number that mapping a row of norm 1 can bring about."""
         factors = float(np.abs(self.scale).max(initial=0.0))
         if self.matrix is not None:
-            factors *= float(np.abs(self.matrix).max(initial=0.0)) * self.scale.size
-        return factors
+            factors *= float(np.abs(self.matrix).max(initial=0.0))
+        return factors * self.scale.size if self.mixes else factors
 
     def longest(self, data_norm: float) -> float:
         """A bound on the norm of the map of any row whose norm is at most ``data_norm``."""
         factor = float(np.abs(self.scale).max(initial=0.0))
-        if self.matrix is not None:
+        if self.sketch is not None:
+            # A sum of m numbers is at most sqrt(m) times as large as they are long.
+            factor *= sqrt(float(np.bincount(self.sketch).max()))
+            factor *= 1.0 if self.matrix is None else float(np.linalg.norm(self.matrix))
+        elif self.matrix is not None:
             factor = float(np.linalg.norm(self.scale[:, None] * self.matrix))
         return data_norm * factor + float(np.linalg.norm(self.shift))
 
@@ -155,20 +181,34 @@ class RowMap:
 
     def apply(self, rows: np.ndarray) -> np.ndarray:
         """Rows (m, d) in these coordinates, (m, k), none of them scaled down; a fresh array."""
-        Z = rows * self.scale if self.matrix is None else rows @ self.jacobian()
+        if self.sketch is not None:
+            Z = self._added_up(rows * self.scale)
+            Z = Z if self.matrix is None else Z @ self.matrix
+        else:
+            Z = rows * self.scale if self.matrix is None else rows @ self.jacobian()
         Z -= self.shift
         return Z
 
     def jacobian(self) -> np.ndarray:
         """The matrix B (d, k) of the linear part, written out: ``z = x @ B - shift``."""
-        return np.diag(self.scale) if self.matrix is None else self.scale[:, None] * self.matrix
+        matrix = np.eye(self.n_features) if self.matrix is None else self.matrix
+        return self.scale[:, None] * (matrix if self.sketch is None else matrix[self.sketch])
 
     def pull_back(self, v: np.ndarray) -> np.ndarray:
         """``B v``, so that ``<x, pull_back(v)> = <z + shift, v>``; v is (k,) or (k, K)."""
         u = v if self.matrix is None else self.matrix @ v
+        u = u if self.sketch is None else u[self.sketch]
         return self.scale * u if u.ndim == 1 else self.scale[:, None] * u
 
     def push_forward(self, g: np.ndarray) -> np.ndarray:
         """``B' g``; g is (d,) or (d, K)."""
         s = self.scale * g if g.ndim == 1 else self.scale[:, None] * g
+        s = s if self.sketch is None else self._added_up(s.T).T
         return s if self.matrix is None else self.matrix.T @ s
+
+    def _added_up(self, features: np.ndarray) -> np.ndarray:
+        """Features, along the last axis, added up to coordinates."""
+        assert self.sketch is not None
+        order = np.argsort(self.sketch, kind="stable")
+        starts = np.searchsorted(self.sketch[order], np.arange(self.sketch.max() + 1))
+        return np.add.reduceat(features[..., order], starts, axis=-1)

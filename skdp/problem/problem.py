@@ -217,7 +217,7 @@ class Problem:
             coef, intercept = self.bounds.scaling.scaled(coef, intercept)
         if row_map is None:
             v = coef
-        elif row_map.matrix is None:
+        elif not row_map.mixes:
             v = coef / row_map.scale[:, None]
         else:
             matrix = row_map.jacobian()

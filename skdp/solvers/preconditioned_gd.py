@@ -27,6 +27,7 @@ _HYPERPARAMETERS: dict[str, list[Any]] = {
     "clip": [None, Interval(Real, 1e-50, None, closed="both")],
     "momentum": [None, Interval(Real, 0, 1, closed="left")],
     "average": [Interval(Real, 0, 1, closed="both")],
+    "score_noise": [Interval(Real, 0, None, closed="neither")],
 }
 _STEPS, _CLIP = 24, 0.3
 # Curvature of the clipped loss that steps assume, in units of the second moment of a direction: a
@@ -37,8 +38,6 @@ _CURVATURE, _FIRST_CURVATURE = 0.07, 0.25
 # Curvature of the unclipped loss over that of the clipped one, a unit of its smoothness, and how
 # many times as many steps huge budgets take.
 _MOST_BEND, _LONGER = 4.8, 50.0
-# Bound on the standard deviation that noise puts on the score of a typical row, before averaging.
-_SCORE_NOISE = 6.0
 # Least curvature at the start, for rare classes, in units of that for balanced ones.
 _LEAST_CURVATURE = 0.3
 
@@ -69,6 +68,10 @@ class PreconditionedGD(Solver):
         Heavy-ball coefficient beta, in [0, 1); 0.7 for two classes and 0.75 for more.
     average : float, default=0.5
         Share of the last iterates that are averaged, in [0, 1]; 0 returns the last one.
+    score_noise : float, default=6.0
+        Bound on the standard deviation, under replace-one, that noise puts on the score of a
+        typical row before iterates are averaged. The smaller, the shorter the steps; 1.5 suits
+        rows of many features that are white.
 
     Examples
     --------
@@ -83,6 +86,7 @@ class PreconditionedGD(Solver):
     clip: float | None = None
     momentum: float | None = None
     average: float = 0.5
+    score_noise: float = 6.0
 
     def check(self, problem: Problem) -> None:
         """Refuse hyperparameters outside their range, and problems that steps do not suit."""
@@ -116,7 +120,7 @@ class PreconditionedGD(Solver):
         scale = problem.row_norm * problem.max_weight
         # Units of the total step size, and its inverse that the noise allows.
         unit = problem.row_norm * scale
-        afforded = _SCORE_NOISE * problem.n_samples * budget.mu / (2 * clip)
+        afforded = self.score_noise * problem.n_samples * budget.mu / (2 * clip)
         slowest = steps * unit / (afforded * (1 - momentum))
         # No symmetric matrix exceeds the diagonal of the sums of its rows' sizes.
         slowest = slowest + np.abs(ridge).sum(axis=1)

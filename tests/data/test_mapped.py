@@ -1,3 +1,5 @@
+from dataclasses import replace
+
 import numpy as np
 import pytest
 
@@ -13,14 +15,20 @@ from skdp.testing import check_sensitivity, row_stores
 D, K = 5, 3
 
 
-def row_map(norm=1.3, matrix=True, seed=0):
+# Coordinates that features are added to; one is alone in its own.
+SKETCH = np.array([2, 0, 3, 1, 0])
+
+
+def row_map(norm=1.3, matrix=True, seed=0, sketch=False):
     rng = np.random.default_rng(seed)
-    k = K if matrix else D
+    wide = 4 if sketch else D
+    k = K if matrix else wide
     return RowMap(
         rng.uniform(0.1, 3.0, D),
-        rng.normal(size=(D, K)) if matrix else None,
+        rng.normal(size=(wide, K)) if matrix else None,
         rng.normal(size=k),
         norm,
+        sketch=SKETCH if sketch else None,
     )
 
 
@@ -39,18 +47,21 @@ def written_out(X, bounds):
         length = size * np.linalg.norm(x / size) if size else 0.0
         x = x / length * bounds.data_norm if length > bounds.data_norm else x
         z = x * m.scale
+        if m.sketch is not None:
+            z = np.array([z[m.sketch == j].sum() for j in range(4)])
         z = (z if m.matrix is None else z @ m.matrix) - m.shift
         z = z * min(1.0, m.norm / np.linalg.norm(z))
         out.append(np.append(z, bounds.intercept_value) if bounds.intercept_value else z)
     return np.array(out)
 
 
+@pytest.mark.parametrize("sketch", [True, False])
 @pytest.mark.parametrize("matrix", [True, False])
 @pytest.mark.parametrize("intercept", [0.0, 0.4])
 @pytest.mark.parametrize("norm", [0.7, np.inf])
-def test_products_are_those_of_rows_written_out(matrix, intercept, norm):
+def test_products_are_those_of_rows_written_out(sketch, matrix, intercept, norm):
     X, y = rows()
-    bounds = RowBounds(2.0, intercept, row_map=row_map(norm, matrix))
+    bounds = RowBounds(2.0, intercept, row_map=row_map(norm, matrix, sketch=sketch))
     block = MappedBlock(RawBlock(X, y), bounds).loaded()
     U = written_out(X, bounds)
     rng = np.random.default_rng(2)
@@ -62,18 +73,37 @@ def test_products_are_those_of_rows_written_out(matrix, intercept, norm):
         np.testing.assert_allclose(block.combine(r.copy()), U.T @ r, rtol=1e-11, atol=1e-11)
 
 
-def test_rows_respect_the_norm_whatever_the_data():
+@pytest.mark.parametrize("sketch", [True, False])
+def test_the_written_out_linear_part_is_the_map(sketch):
+    for matrix in (True, False):
+        m = row_map(np.inf, matrix, sketch=sketch)
+        X, B = np.random.default_rng(3).normal(size=(7, D)), m.jacobian()
+        Z = X @ B - m.shift
+        np.testing.assert_allclose(m.apply(X.copy()), Z, rtol=1e-12, atol=1e-12)
+        np.testing.assert_allclose(m.pull_back(Z.T), B @ Z.T, rtol=1e-12, atol=1e-12)
+        np.testing.assert_allclose(m.push_forward(X.T), B.T @ X.T, rtol=1e-12, atol=1e-12)
+        np.testing.assert_allclose(m.push_forward(X[0]), B.T @ X[0], rtol=1e-12, atol=1e-12)
+        # Bounds on lengths and on entries hold for the row that is longest after the map.
+        longest = np.linalg.svd(B)[0][:, 0]
+        assert np.linalg.norm(longest @ B - m.shift) <= m.longest(1.0)
+        assert np.abs(longest @ B).max() <= m.reach() * (1 + 1e-12)
+
+
+@pytest.mark.parametrize("sketch", [True, False])
+@pytest.mark.parametrize("matrix", [True, False])
+def test_rows_respect_the_norm_whatever_the_data(sketch, matrix):
     X, y = rows()
-    bounds = RowBounds(2.0, 0.4, row_map=row_map(0.7))
+    bounds = RowBounds(2.0, 0.4, row_map=row_map(0.7, matrix, sketch=sketch))
     for layout, store in row_stores(X, y).items():
         gram = store.bounded(bounds).sum(lambda b: np.array([np.square(b.rows()).sum(1).max()]))
         assert gram[0] <= len(list(store.blocks())) * bounds.row_norm**2 * (1 + 1e-12), layout
 
 
-def test_every_layout_gives_the_same_gradient_sum():
+@pytest.mark.parametrize("sketch", [True, False])
+def test_every_layout_gives_the_same_gradient_sum(sketch):
     X, y = rows()
     X[4] = 30.0  # within the range of single precision
-    bounds = RowBounds(2.0, 0.4, TargetBounds(-1.0, 1.0), row_map())
+    bounds = RowBounds(2.0, 0.4, TargetBounds(-1.0, 1.0), row_map(sketch=sketch))
     r = np.random.default_rng(3).normal(size=K + 1)
     sums = {
         layout: store.bounded(bounds).sum(lambda b: b.combine(b.scores(r) - b.y))
@@ -87,15 +117,34 @@ def test_every_layout_gives_the_same_gradient_sum():
 @pytest.mark.parametrize("loss", [Logistic(), Softmax(3), Squared()], ids=str)
 @pytest.mark.parametrize("adjacency", Adjacency)
 @pytest.mark.parametrize("matrix", [True, False])
-def test_gradients_in_mapped_coordinates_stay_within_their_sensitivity(loss, adjacency, matrix):
+@pytest.mark.parametrize("sketch", [True, False])
+def test_gradients_in_mapped_coordinates_stay_within_their_sensitivity(
+    loss, adjacency, matrix, sketch
+):
     rng = np.random.default_rng(4)
     target = TargetBounds(-1.0, 1.0) if isinstance(loss, Squared) else None
-    bounds = RowBounds(2.0, 0.4, target, row_map(0.7, matrix))
+    bounds = RowBounds(2.0, 0.4, target, row_map(0.7, matrix, sketch=sketch))
     problem = Problem(loss, 6, bounds.row_map.n_features, bounds)
     query = GradientQuery(problem, 30 * rng.normal(size=problem.shape), 0.2)
     (X, _), (other_X, _) = rows(6, seed=5), rows(6, seed=6)
     y, other_y = (rng.integers(0, 2, 6).astype(float) for _ in range(2))
     assert check_sensitivity(query, X, y, other_X, other_y, adjacency) > 0.2
+
+
+def test_rows_are_mapped_anew_only_for_other_coordinates():
+    X, y = rows()
+    (store,) = [s for name, s in row_stores(X, y).items() if name == "dense"]
+    first = row_map()
+    view = store.bounded(RowBounds(2.0, row_map=first))
+    same = RowMap(first.scale, first.matrix, first.shift, first.norm)
+    assert store.bounded(RowBounds(2.0, row_map=same)) is view
+    assert hash(same) == hash(first)
+    for name in ("scale", "matrix", "shift"):
+        other = replace(first, **{name: getattr(first, name).copy()})
+        assert store.bounded(RowBounds(2.0, row_map=other)) is not view
+    for change in ({"norm": 1.4}, {"sketch": np.arange(D)}):
+        other = replace(first, **change)
+        assert store.bounded(RowBounds(2.0, row_map=other)) is not view
 
 
 def test_a_forgotten_clip_after_the_map_is_caught(monkeypatch):

@@ -71,6 +71,7 @@ _BY_MODULE = {
     "skdp.privacy.sites.remote_rows": "RemoteRows",
     "skdp.privacy.sites.site": "Request Site site",
     "skdp.privacy.streams.stream_session": "StreamOpening StreamSession",
+    "skdp.problem.bounds": "RowMap",
     "skdp.problem.losses": "Loss",
     "skdp.problem.mirror_maps": "Entropy",
     "skdp.problem.problem": "Problem",

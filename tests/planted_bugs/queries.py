@@ -213,6 +213,14 @@ def stretched():
     return query, ALONG, ONES, ACROSS, ONES
 
 
+def sketched():
+    """Rows whose features go together in one coordinate, where they are longer than before."""
+    together = RowMap(np.ones(D), None, np.zeros(1), 1.0, sketch=np.zeros(D, int))
+    problem = Problem(Logistic(), N, 1, RowBounds(1.0, row_map=together))
+    query = GradientQuery(problem, np.full(1, -100.0), None)
+    return query, np.ones((N, D)), ONES, NOTHING, ONES
+
+
 def means(bounds, X, y, other, other_y):
     return RowMeansQuery(bounds, N, 2), X, y, other, other_y
 
@@ -578,6 +586,7 @@ BUGS = (
     Bug("a clip that is forgotten after a change of coordinates", {"MappedBlock._lengths_of": times(1e-3)}, crafted(MomentsQuery), TOO_FAR),
     Bug("a clip that is skipped for mapped sparse rows", {"MappedBlock.__init__": sets("_factor", lambda self, raw, bounds: None if sp.issparse(raw.X) else self._factor)}, within(shifted, ZERO_OUT), TOO_FAR),
     Bug("a shift that is forgotten in norms", {"mapped.sparse_lengths": lambda honest, block, m: honest(block, replace(m, shift=np.zeros(D)))}, within(shifted, ZERO_OUT), TOO_FAR),
+    Bug("a sketch that is forgotten in norms of sparse rows", {"RowMap.mixes": Value(False)}, within(sketched, ZERO_OUT), TOO_FAR),
     Bug("a scale that is forgotten in norms", {"mapped.sparse_lengths": lambda honest, block, m: honest(block, replace(m, scale=np.full(D, 1e-3)))}, within(stretched), TOO_FAR),
     Bug("negative features that stay in one-sided rows", {"bounded_rows._without_negatives": lambda _, X: X}, within(one_sided_means), TOO_FAR),
     Bug("scores that depend on the size of other rows", {"Block.scores_along": centred_scores}, margins_do_not_depend_on_other_rows),

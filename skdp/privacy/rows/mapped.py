@@ -40,7 +40,7 @@ class MappedBlock(BoundedBlock):
         self._constant = bounds.intercept_value
         inner = replace(bounds, intercept_value=0.0, row_map=None, columns=None)
         self._inner = Block(raw, inner)
-        self._dense = isinstance(raw.X, np.ndarray) or self._map.matrix is not None
+        self._dense = isinstance(raw.X, np.ndarray) or self._map.mixes
         self._margin = 8.0 * (raw.X.shape[1] + 8) * ROUNDING * self._map.longest(bounds.data_norm)
         self.y, self.weights = self._inner.y, self._inner.weights
 
