@@ -5,6 +5,8 @@ from dataclasses import replace
 import numpy as np
 import pytest
 
+from skdp.bandit import ArmStreams
+from skdp.estimators import Stream
 from skdp.privacy import Adjacency, SecretNoise
 from skdp.privacy.accounting import Ledger
 from skdp.privacy.bandit_sessions import (
@@ -127,6 +129,43 @@ def price(name, moved):
         return sum(r.sum() for r in ranges) / updates
     rounds = [k for k in PLANS[name][1].answers for _ in range(k)]
     return sum(r.sum() / k for r, k in zip(ranges, rounds, strict=True))
+
+
+def fed_to_streams(plan, problem, rows, adjacency=Adjacency.REPLACE_ONE):
+    """Rows and targets that each arm's stream was fed, in order, as arrays (n, D + 1)."""
+    ledger = Ledger(1.0, 1e-5, calculus=plan.calculus)
+    session, seen, honest = ArmStreams(plan, problem, ledger, adjacency, Silence()), {}, Stream.feed
+
+    def feed(self, some):
+        seen.setdefault(id(self), []).extend(np.c_[some.X, some.y])
+        honest(self, some)
+
+    X, arms, y = rows
+    with pytest.MonkeyPatch.context() as patch:
+        patch.setattr(Stream, "feed", feed)
+        for i in range(len(X)):
+            session.add(X[i : i + 1], arms[i : i + 1], y[i : i + 1])
+            if session.due:
+                session.close()
+    return [np.array(seen.get(id(s), np.empty((0, D + 1)))) for s in session._streams]
+
+
+def price_of_streams(plan, problem, rows, i, x, arm, y):
+    """Cost of a replaced user in units of what is charged, where derivatives are at their bound.
+
+    With targets at the ends of their range a row moves its term by the row itself, in units of the
+    bound; what is charged is a move of 2.
+    """
+    before = fed_to_streams(plan, problem, rows)
+    after = fed_to_streams(plan, problem, replaced(rows, i, x, arm, y))
+    cost = 0.0
+    for a, b in zip(before, after, strict=True):
+        n = max(len(a), len(b))
+        terms = [np.zeros((n, D)), np.zeros((n, D))]
+        for term, part in zip(terms, (a, b), strict=True):
+            term[: len(part)] = part[:, :D] * np.sign(part[:, D:])
+        cost += float(((terms[0] - terms[1]) ** 2).sum()) / 4
+    return cost
 
 
 def axis(j):

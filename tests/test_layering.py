@@ -47,7 +47,8 @@ MAY = {
     ),
     "skdp.federated": (*PROBLEM, "skdp.federated", "skdp.privacy"),
     **dict.fromkeys(GRAPHS, (*PROBLEM, *GRAPHS, *DECLARED)),
-    "skdp.bandit.policies": (*PROBLEM, "skdp.bandit.policies", *DECLARED),
+    # Solvers see rows no more than policies do.
+    "skdp.bandit.policies": (*PROBLEM, "skdp.bandit.policies", "skdp.solvers", *DECLARED),
     "skdp.bandit": (*SURFACE, "skdp.bandit", "skdp.solvers", "skdp.estimators"),
     "skdp.preprocessing": (*SURFACE, "skdp.preprocessing"),
     "skdp.estimators": (

@@ -35,7 +35,7 @@ from skdp import (
     DPSVMClassifier,
 )
 from skdp.audit import AuditResult, audit
-from skdp.bandit.policies import BlocksPolicy, GDPolicy, HDBPolicy, SparsePolicy
+from skdp.bandit.policies import BlocksPolicy, FTRLPolicy, GDPolicy, HDBPolicy, SparsePolicy
 from skdp.problem.constraints import L1Ball, L2Ball
 from skdp.solvers import (
     DDA,
@@ -197,6 +197,7 @@ def cases(epsilon: float) -> list[Case]:
     few = {"gaussian": False, "runs": 20_000}
     policies = {
         "blocks": (BlocksPolicy(), turned, {}),
+        "ftrl": (FTRLPolicy(), users, {"white": False}),
         "gd": (GDPolicy(steps=3), users, {}),
         "hdb": (HDBPolicy(), users, few),
         "hdb, ftrl": (HDBPolicy(solver=FTRL()), users, {"white": False}),

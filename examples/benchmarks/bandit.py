@@ -23,7 +23,7 @@ from math import sqrt
 from pathlib import Path
 
 import numpy as np
-from bandit_results import Run, plot_all, show
+from bandit_results import Run, plot_all, show, show_pairs
 from datasets import load, scaled, unit_rows
 from linear_ucb import LinUCB
 from simulated_users import (
@@ -237,6 +237,7 @@ def figure():
                 ("hdb, radius 2, clip 6", HDBPolicy(radius=2.0, stream_clip=6.0), whole),
                 ("hdb", "hdb", cube),
                 ("hdb, ftrl", "hdb", {**cube, "solver": "ftrl"}),
+                ("ftrl", "ftrl", {**ball, "half_width": 0.25}),
                 ("sparse", "sparse", cube),
                 ("gd", "gd", ball),
                 ("blocks", "blocks", {**ball, "half_width": 0.25}),
@@ -246,6 +247,37 @@ def figure():
                 for eps in budgets:
                     make = partial(private, users, eps, policy, fit_intercept=False, **options)
                     yield job(("figure", setting, method, eps, seed), users, make)
+
+
+def choice():
+    """The policies among which 'auto' chooses, on the same users: regret, or errors, in percent."""
+    budgets = (0.1, 1.0, 4.0)
+    sizes = [(10_000, d, K) for d in (5, 20, 50) for K in (2, 5, 10)]
+    sizes += [(1_000, d, K) for d in (5, 20) for K in (2, 5)]
+    for seed in range(8):
+        for name, n in (("shuttle", 2_000), ("covertype", 2_000), ("shuttle", 20_000),
+                        ("covertype", 20_000)):  # fmt: skip
+            users = class_users(name, n, 500 + seed)
+            for eps in budgets:
+                for policy in ("ftrl", "blocks"):
+                    key = "choice", f"{name} T={n}", policy, eps, seed
+                    make = partial(private, users, eps, policy)
+                    yield key, partial(_errors_of, partial(run, key, users, make, batch=50))
+        for T, d, K in sizes:
+            for kind in ("linear", "logistic"):
+                rng = np.random.default_rng([4000 + seed, T, d, K])
+                users = (linear_users if kind == "linear" else logistic_users)(T, d, K, rng)
+                bounded = {"half_width": 0.25} if kind == "linear" else {}
+                for eps in budgets:
+                    for policy in ("ftrl", "blocks"):
+                        key = "choice", f"{kind} T={T} d={d} K={K}", policy, eps, seed
+                        make = partial(private, users, eps, policy, fit_intercept=False, **bounded)
+                        yield job(key, users, make, batch=50)
+
+
+def _errors_of(go):
+    done = go(accuracy=True)
+    return Run(*done.key, 100 * (1 - done.value))
 
 
 GROWING = (
@@ -304,7 +336,7 @@ def _rate(key, users, make, batch):
     return Run(*key, len(users.X) / (time.process_time() - start))
 
 
-TABLES = {f.__name__: f for f in (synthetic, reference, classes, figure, growth, speed)}
+TABLES = {f.__name__: f for f in (synthetic, reference, classes, figure, choice, growth, speed)}
 
 
 def read(path):
@@ -332,6 +364,7 @@ def main():
             args.save.write_text(json.dumps([asdict(x) for x in runs.values()]))
     titles = {name: table.__doc__.splitlines()[0] for name, table in TABLES.items()}
     show(list(runs.values()), titles)
+    show_pairs([r for r in runs.values() if r.table == "choice"], "ftrl", "blocks")
     if args.plots:
         plot_all(list(runs.values()), args.plots)
 

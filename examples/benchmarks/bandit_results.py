@@ -40,6 +40,30 @@ def show(runs, titles):
                 print(f"  {setting:22s} {method:22s}", *cells)
 
 
+def show_pairs(runs, one, other):
+    """Markdown: both means, and the mean difference on the same users with its standard error."""
+    for setting in dict.fromkeys(r.setting for r in runs):
+        cells = []
+        for eps in sorted({r.epsilon for r in runs if r.setting == setting}):
+            a, b = (
+                {
+                    r.seed: r.value
+                    for r in runs
+                    if (r.setting, r.method, r.epsilon) == (setting, m, eps)
+                }
+                for m in (one, other)
+            )
+            seeds = sorted(a.keys() & b.keys())
+            if len(seeds) < 2:
+                continue
+            moved = np.array([a[s] - b[s] for s in seeds])
+            error = moved.std(ddof=1) / sqrt(len(seeds))
+            means = (np.mean([v[s] for s in seeds]) for v in (a, b))
+            cells.append("{:.3g} / {:.3g} ".format(*means) + f"({moved.mean():+.2g}±{error:.1g})")
+        if cells:
+            print(f"| {setting} |", " | ".join(cells), "|")
+
+
 # One colour and order for all figures.
 METHODS = {
     "not private": "tab:gray",
@@ -48,6 +72,7 @@ METHODS = {
     "hdb, radius 2, clip 6": "tab:olive",
     "hdb": "tab:red",
     "hdb, ftrl": "tab:purple",
+    "ftrl": "tab:cyan",
     "sparse": "tab:green",
     "gd": "tab:orange",
     "blocks": "tab:blue",

@@ -119,7 +119,8 @@ EXPECTED = {
 OF_BANDITS = {
     "check_fit_score_takes_y": "partial_fit after fit would be another run; it takes a clone",
 }
-OF_HDB = {"check_fit2d_1sample": "one user cannot pull two arms; refused in words of its own"}
+ONE_USER = {"check_fit2d_1sample": "one user cannot pull two arms; refused in words of its own"}
+OF_POLICIES = {"ftrl": ONE_USER, "hdb": ONE_USER}
 
 
 def counted(
@@ -163,7 +164,8 @@ def main(names: list[str]) -> int:
 
     def row(name: str, option: str, estimator: BaseEstimator) -> None:
         bandit = isinstance(estimator, DPContextualBandit)
-        expected = OF_BANDITS | (OF_HDB if "hdb" in option else {}) if bandit else EXPECTED
+        of_policy = OF_POLICIES.get(option.removeprefix("policy="), {})
+        expected = OF_BANDITS | of_policy if bandit else EXPECTED
         counts, failures = counted(estimator, expected)
         total.update(counts)
         reasons.update({f"{name}, {option}, {check}": why for check, why in failures.items()})

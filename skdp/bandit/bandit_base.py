@@ -31,6 +31,7 @@ from .bandit_choices import (
     choose_bounds,
     choose_policy,
     given_bounds,
+    learnability,
     refuse_unplanned,
     warn_if_hopeless,
     warn_of_rewards,
@@ -266,7 +267,13 @@ class PrivateBandit(BudgetedEstimator, ABC):
         sizes = len(self._labels), self.n_features_in_
         adjacency = Adjacency(self.adjacency)
         policy = choose_policy(
-            self.policy, *sizes, only_entries=self.data_norm is None, solver=self.solver
+            self.policy,
+            horizon,
+            *sizes,
+            learnable=learnability(horizon, *sizes, float(self.epsilon), float(self.delta)),
+            at_once=at_once,
+            only_entries=self.data_norm is None,
+            solver=self.solver,
         )
         constant = self.intercept_scaling * self.fit_intercept
         problem = BanditProblem(

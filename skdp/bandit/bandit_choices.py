@@ -13,13 +13,22 @@ from ..problem.contexts import ContextBounds, CubeBounds, NormBounds
 from ..solvers import SOLVERS
 from ..solvers.streaming import StreamingSolver
 from ..validation import shown
-from .policies import POLICIES, BlocksPolicy, GDPolicy, HDBPolicy, Policy, SparsePolicy
+from .policies import (
+    POLICIES,
+    BlocksPolicy,
+    FTRLPolicy,
+    GDPolicy,
+    HDBPolicy,
+    Policy,
+    SparsePolicy,
+)
 
 __all__ = [
     "STREAMING",
     "choose_bounds",
     "choose_policy",
     "given_bounds",
+    "learnability",
     "refuse_unplanned",
     "warn_if_hopeless",
     "warn_of_rewards",
@@ -28,15 +37,21 @@ __all__ = [
 STREAMING = {name for name, kind in SOLVERS.items() if issubclass(kind, StreamingSolver)}
 # Below this, noise leaves nothing of dense contexts for any policy to learn.
 _HOPELESS = 0.15
+# Moments of every arm are worth their noise in a stream where there are at most this many features
+# for an arm, three arms at least, and more than so much can be learned; by experience.
+_FEW_FEATURES, _ENOUGH = 4 / 3, 3.0
 # With more moments than these another policy is chosen, for memory and time.
 _MOST_MOMENTS = 4_000_000
 
 
 def choose_policy(
     policy: str | Policy,
+    horizon: int,
     n_arms: int,
     n_features: int,
     *,
+    learnable: float,
+    at_once: bool,
     only_entries: bool,
     solver: str | StreamingSolver,
 ) -> Policy:
@@ -46,8 +61,12 @@ def choose_policy(
     ----------
     policy : str or Policy
         As given.
-    n_arms, n_features : int
-        Numbers of arms and features.
+    horizon, n_arms, n_features : int
+        Numbers of users, arms and features.
+    learnable : float
+        Index of how much can be learned, see :func:`learnability`.
+    at_once : bool
+        Whether all users are there already, in a log.
     only_entries : bool
         Whether contexts are bounded entry by entry and not by their norm.
     solver : str or StreamingSolver
@@ -62,7 +81,24 @@ def choose_policy(
         return POLICIES[policy]()
     if only_entries:
         return SparsePolicy()
-    return BlocksPolicy() if n_arms * (n_features + 1) ** 2 <= _MOST_MOMENTS else GDPolicy()
+    fits = n_arms * (n_features + 1) ** 2 <= _MOST_MOMENTS
+    if at_once or horizon < n_arms:
+        return BlocksPolicy() if fits else GDPolicy()
+    few = n_arms > 2 and n_features <= _FEW_FEATURES * n_arms and learnable > _ENOUGH
+    return BlocksPolicy() if few and fits else FTRLPolicy()
+
+
+def learnability(horizon: int, n_arms: int, n_features: int, epsilon: float, delta: float) -> float:
+    """Users per arm, times mu, over ``2 d^1.5``: how much dense contexts can teach; public.
+
+    Parameters
+    ----------
+    horizon, n_arms, n_features : int
+        Numbers of users, arms and features.
+    epsilon, delta : float
+        The whole budget; mu is its Gaussian-DP parameter.
+    """
+    return horizon / n_arms * gdp.mu(epsilon, delta) / (2 * n_features**1.5)
 
 
 def _streaming(solver: str | StreamingSolver) -> Any:
@@ -135,8 +171,8 @@ def warn_if_hopeless(problem: BanditProblem) -> None:
     UserWarning
         If users per arm, times mu, over ``2 d^1.5`` is below 0.15.
     """
-    mu = gdp.mu(problem.epsilon, problem.delta)
-    learnable = problem.horizon / problem.n_arms * mu / (2 * problem.n_features**1.5)
+    sizes = problem.horizon, problem.n_arms, problem.n_features
+    learnable = learnability(*sizes, problem.epsilon, problem.delta)
     if learnable < _HOPELESS:
         warn_user(
             f"DPContextualBandit has {problem.horizon} users for {problem.n_arms} arms and "

@@ -42,8 +42,8 @@ class DPContextualBandit(PrivateBandit):
         Probability-like slack of the guarantee, in (0, 1). Well below 1 / horizon.
     data_norm : float, optional
         Bound on the l2 norm of contexts, known without looking at them. Longer ones are scaled down
-        to it. Needed by the policies ``'blocks'`` and ``'gd'``, unless there is a feature_bound,
-        from which ``feature_bound * sqrt(d)`` follows.
+        to it. Needed by the policies ``'ftrl'``, ``'blocks'`` and ``'gd'``, unless there is a
+        feature_bound, from which ``feature_bound * sqrt(d)`` follows.
     feature_bound : float, optional
         Bound on the size of every entry of contexts, known without looking at them. Entries beyond
         are clipped. Used by the policies ``'sparse'`` and ``'hdb'``; by default data_norm.
@@ -54,11 +54,14 @@ class DPContextualBandit(PrivateBandit):
     loss : {'squared', 'logistic'}, default='squared'
         Whether expected rewards are linear in the context, or logistic between the bounds.
     policy : str or Policy, default='auto'
-        What is released when, and how arms are chosen: ``'blocks'``, ``'gd'``, ``'hdb'`` or
-        ``'sparse'`` (see :mod:`skdp.bandit.policies`), or an instance with hyperparameters of its
-        own. ``'auto'`` is ``'sparse'`` if a feature_bound is given and no data_norm, else
-        ``'blocks'``, or ``'gd'`` if there are so many features and arms that moments would not fit
-        in memory.
+        What is released when, and how arms are chosen: ``'ftrl'``, ``'blocks'``, ``'gd'``,
+        ``'hdb'`` or ``'sparse'`` (see :mod:`skdp.bandit.policies`), or an instance with
+        hyperparameters of its own. ``'auto'`` is ``'sparse'`` if a feature_bound is given and no
+        data_norm. Else it is ``'ftrl'`` in a stream, but ``'blocks'`` with three arms or more,
+        at most 4 / 3 as many features as arms, and more than 3 in users per arm, times mu, over
+        ``2 d^1.5`` (mu is the Gaussian-DP parameter of the budget, about epsilon / 4). For a log it
+        is ``'blocks'``, or ``'gd'`` if moments would not fit in memory. ``policy_`` is the one in
+        use.
     solver : str or StreamingSolver, default='frank_wolfe'
         What ``policy='hdb'`` learns the weights of an arm by; others do not look at it.
         ``'frank_wolfe'`` is the algorithm of the paper, with a choice after every user. Any other

@@ -45,6 +45,7 @@ class ArmStreams(ArmSession):
         problem, public_rng = self._problem, public_generator(0)
         alone = replace(self._plan.problem, n_samples=self._plan.updates)
         self._streams = []
+        self._rows: list[tuple[np.ndarray, np.ndarray, np.ndarray]] = []
         for _ in range(problem.n_arms):
             ledger = Ledger(problem.epsilon, problem.delta, calculus=self._plan.calculus)
             opened = (alone, self._plan.solver, ledger, adjacency, self._noise, public_rng)
@@ -59,20 +60,29 @@ class ArmStreams(ArmSession):
         return np.stack([stream.solution.w for stream in self._streams])
 
     def _keep(self, V: np.ndarray, arms: np.ndarray, y: np.ndarray) -> None:
+        # Streams are fed once a block: with few rows it takes as long as with many.
+        if len(V):
+            self._rows.append((V, arms.copy(), y))
+        if self._seen + len(V) == self._plan.next_end(self._seen) and self._rows:
+            V, arms, y = (np.concatenate(parts) for parts in zip(*self._rows, strict=True))
+            self._rows = []
+            self._feed(V, arms, y)
+
+    def _feed(self, V: np.ndarray, arms: np.ndarray, y: np.ndarray) -> None:
         turn = self._plan.turn(self._seen)
         targets = 0.5 + 0.5 * y if self._problem.logistic else y
-        fed = range(len(self._streams)) if turn is None else [turn]
-        for k in fed if len(V) else ():
+        for k in range(len(self._streams)) if turn is None else [turn]:
             mine = (arms == k).astype(np.float64)
             self._streams[k].feed(DenseRows(V * mine[:, np.newaxis], targets * mine))
 
     def _forget_block(self) -> None:
-        """Nothing is kept but what streams keep."""
+        """The rows of a block that has ended are with the streams."""
 
     def _packed(self, value: Any) -> Any:
         return value
 
     def _unpacked(self, value: Any) -> Any:
-        for stream in value if isinstance(value, list) else ():
-            stream.resume(self._noise)
+        for each in value if isinstance(value, list) else ():
+            if isinstance(each, Stream):
+                each.resume(self._noise)
         return value

@@ -12,7 +12,14 @@ from sklearn.exceptions import NotFittedError
 from sklearn.utils import estimator_checks
 
 from skdp import DPContextualBandit, SeededNoiseWarning
-from skdp.bandit.policies import POLICIES, BlocksPolicy, GDPolicy, HDBPolicy, SparsePolicy
+from skdp.bandit.policies import (
+    POLICIES,
+    BlocksPolicy,
+    FTRLPolicy,
+    GDPolicy,
+    HDBPolicy,
+    SparsePolicy,
+)
 from skdp.solvers import FTRL, FrankWolfe
 
 pytestmark = [
@@ -105,8 +112,11 @@ def test_acting_learns_better_than_chance():
 
 def test_acting_comes_before_the_first_reward_and_gives_every_arm():
     X, _, _ = log()
-    model = bandit()
+    model = bandit(policy="blocks")
     assert list(model.act(X[:3])) + list(model.act(X[3:5])) == ["a", "b", "a", "b", "a"]
+    # The default gives half of the root of 300 users to the arms in turn.
+    model = bandit()
+    assert list(model.act(X[:3])) + list(model.act(X[3:8])) == ["a"] * 4 + ["b"] * 4
     assert model.privacy_spent_.epsilon == pytest.approx(5.0)
     assert not model.coef_.any()
 
@@ -254,6 +264,7 @@ def test_users_beyond_the_horizon_are_refused_before_they_are_read():
         ({"policy": GDPolicy(steps=0)}, "at least 1 step"),
         ({"policy": SparsePolicy(radius=0)}, "needs radius and clip"),
         ({"policy": HDBPolicy(forced=1000)}, "forced=1000"),
+        ({"policy": "ftrl", "horizon": 1}, "a user for each of its 2 arms, got 1 users"),
     ],
     ids=str,
 )
@@ -274,7 +285,7 @@ def test_rewards_that_are_no_numbers_are_refused_by_name():
         bandit().fit(X, a, a)
 
 
-def test_auto_follows_public_facts():
+def test_auto_follows_public_facts_for_a_log():
     rows = log()
     assert isinstance(bandit().fit(*rows).policy_, BlocksPolicy)
     assert isinstance(bandit(feature_bound=1.0).fit(*rows).policy_, BlocksPolicy)
@@ -283,6 +294,38 @@ def test_auto_follows_public_facts():
     X = np.zeros((4, 1500))
     wide = bandit().fit(X, ["a"] * 4, [0.0] * 4)
     assert isinstance(wide.policy_, GDPolicy)
+
+
+@pytest.mark.parametrize(
+    ("n_arms", "n_features", "options", "expected"),
+    [
+        (2, 3, {}, FTRLPolicy),
+        (2, 50, {}, FTRLPolicy),
+        (6, 8, {"epsilon": 5.0}, BlocksPolicy),
+        (6, 9, {"epsilon": 5.0}, FTRLPolicy),
+        (6, 8, {"epsilon": 0.1}, FTRLPolicy),
+        (6, 8, {"epsilon": 5.0, "horizon": 100}, FTRLPolicy),
+        (6, 8, {"epsilon": 5.0, "horizon": 4}, BlocksPolicy),
+        (1500, 60, {"epsilon": 1e4, "horizon": 10**6}, FTRLPolicy),
+        (5, 9, {"feature_bound": 1.0, "data_norm": None}, SparsePolicy),
+    ],
+)
+def test_auto_follows_public_facts_in_a_stream(n_arms, n_features, options, expected):
+    """Decided before there is a reward: from arms, features, users, the budget and bounds."""
+    model = bandit(**{"arms": list(range(n_arms)), "horizon": 10_000} | options)
+    model.act(np.zeros((1, n_features)))
+    assert isinstance(model.policy_, expected)
+    # The price is the whole budget, whatever was chosen.
+    budget = options.get("epsilon", 5.0)
+    assert model.privacy_spent_.epsilon == pytest.approx(budget)
+
+
+def test_the_policy_of_the_plan_does_not_look_at_contexts_and_rewards():
+    """Two streams that differ in everything but their sizes get the same policy and receipt."""
+    X, a, r = log()
+    model, other = bandit().partial_fit(X, a, r), bandit().partial_fit(-9 * X, a[::-1], 1 - r)
+    assert model.policy_ == other.policy_ == FTRLPolicy()
+    assert model.privacy_ledger_ == other.privacy_ledger_
 
 
 @pytest.mark.filterwarnings("default:DPContextualBandit has")
@@ -309,7 +352,7 @@ def test_an_interrupted_call_ends_the_stream(monkeypatch):
     def interrupt(*_):
         raise KeyboardInterrupt
 
-    monkeypatch.setattr(BlocksPolicy, "learn", interrupt)
+    monkeypatch.setattr(FTRLPolicy, "learn", interrupt)
     with pytest.raises(KeyboardInterrupt):
         model.partial_fit(*part(rows, 10, 200))
     monkeypatch.undo()

@@ -124,7 +124,7 @@ BANDITS = {
     policy: DPContextualBandit(
         [0, 1], EPSILON, data_norm=2.0, reward_bounds=(-1, 1), policy=policy, horizon=80
     )
-    for policy in ("sparse", "gd", "blocks", "hdb")
+    for policy in ("sparse", "gd", "blocks", "hdb", "ftrl")
 }
 
 

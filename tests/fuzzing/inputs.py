@@ -76,7 +76,7 @@ BANDIT = _COMMON | {
     "feature_bound": NORM,
     "reward_bounds": [(0.0, 1.0), (-1, 1), (0, 1e300), (1, 0)],
     "loss": ["squared", "logistic"],
-    "policy": ["auto", "gd", "hdb", "sparse", "blocks"],
+    "policy": ["auto", "ftrl", "gd", "hdb", "sparse", "blocks"],
     "solver": ["frank_wolfe", "ftrl"],
     "horizon": [40, 200, 1, None, 10**6],
     "fit_intercept": [True, False],

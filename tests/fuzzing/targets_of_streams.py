@@ -53,7 +53,7 @@ def checkpoint_cases(draw):
     kind = draw(st.sampled_from(list(_STREAMS)))
     options = _STREAMS[kind] | {"random_state": draw(st.sampled_from([0, 0, None]))}
     if kind is DPContextualBandit:
-        options["policy"] = draw(st.sampled_from(["auto", "gd", "hdb", "blocks"]))
+        options["policy"] = draw(st.sampled_from(["auto", "ftrl", "gd", "hdb", "blocks"]))
         if options["policy"] == "hdb":
             options["feature_bound"] = 1.0
     else:

@@ -11,6 +11,7 @@ import sessions_of_bandits
 from planted_bugs.bug import Bug, gives
 from sessions_of_bandits import (
     CLIP,
+    NORM,
     PLANS,
     D,
     K,
@@ -19,13 +20,16 @@ from sessions_of_bandits import (
     moves,
     opened,
     price,
+    price_of_streams,
     replaced,
     stream,
     worst,
 )
 
+from skdp.bandit.policies import FTRLPolicy
 from skdp.privacy import SystemNoise
 from skdp.privacy.mechanisms import Toeplitz
+from skdp.privacy.rows import DenseRows
 from skdp.testing import check_noise
 
 __all__ = ["BUGS"]
@@ -65,6 +69,32 @@ def wild_rewards_cost_no_more_than_was_paid():
     rows = replaced(stream(), 0, np.eye(D)[0], 0, 50.0)
     moved = moves("moments", rows, 0, -np.eye(D)[0], 0, 50.0)
     assert price("moments", moved) <= 1 + MARGIN, "a replaced user costs more"
+
+
+def a_user_of_streams_costs_no_more_than_was_paid():
+    """The worst pair with one arm, and pairs with two arms, of the default policy."""
+    plan, (x, y) = FTRLPolicy().plan(NORM), (np.eye(D)[0], 1.0)
+    prices = [
+        price_of_streams(plan, NORM, replaced(stream(), i, x, 0, y), i, -x, arm, y)
+        for i in (0, T // 2, T - 1)
+        for arm in range(K)
+    ]
+    assert max(prices) <= 1 + MARGIN, "a replaced user costs more"
+    assert max(prices) >= 1 - MARGIN
+
+
+def fed_alone(honest, self, V, arms, y):
+    """Each stream gets the rows of its own arm."""
+    for k, each in enumerate(self._streams):
+        own = arms == k
+        if own.any():
+            each.feed(DenseRows(V[own], y[own]))
+
+
+def fed_to_all(honest, self, V, arms, y):
+    turn = self._plan.turn(self._seen)
+    for each in self._streams if turn is None else [self._streams[turn]]:
+        each.feed(DenseRows(V, y))
 
 
 def noise_is_what_the_worst_pair_needs(name):
@@ -135,6 +165,8 @@ BUGS = (
     Bug("users of two arms counted as users of one (moments)", {"arm_moments.joint_sensitivity": gives(1.0)}, partial(NEEDED, "moments"), "is needed"),
     Bug("users of two arms counted as rows that vanish (moments)", {"arm_moments.joint_sensitivity": gives(np.sqrt(2.0))}, partial(NEEDED, "moments"), "is needed"),
     *(Bug(f"noise without the margin for finite precision ({name})", {"bandit_sessions.inflated": lambda _, sensitivity, rounding: sensitivity}, partial(NEEDED, name), "is needed") for name in PLANS),
+    Bug("streams of arms that are fed the users of their arm alone", {"ArmStreams._feed": fed_alone}, a_user_of_streams_costs_no_more_than_was_paid, "costs more"),
+    Bug("a user who is a row in the streams of all arms", {"ArmStreams._feed": fed_to_all}, a_user_of_streams_costs_no_more_than_was_paid, "costs more"),
     Bug("half the noise on moments", {"PrefixNoise.next": lambda honest, self: honest(self) / 2}, partial(answers_have_the_noise_of_their_mechanism, moments_have_the_noise_that_is_named), HALF),
     Bug("half the noise on gradients of arms", {"GradientSession.gradient": lambda honest, self, w: honest(self, w) / 2}, partial(answers_have_the_noise_of_their_mechanism, gradients_have_the_noise_that_is_named), HALF),
     *(Bug(f"a user who is counted twice ({name})", {f"{session}._keep": twice}, partial(COSTS, name), "costs more") for session, name in (("MomentSession", "moments"), ("GradientSession", "gradients"), ("SelectionSession", "selections"))),

@@ -8,6 +8,7 @@ __all__ = ["PLACES"]
 _BY_MODULE = {
     "numpy": "numpy",
     "skdp": "DPLogisticRegression",
+    "skdp.bandit": "ArmStreams",
     "skdp.estimators.announcements": "Announcements",
     "skdp.estimators.base": "PrivateLinearModel base",
     "skdp.estimators.checkpoints": "checkpoints",

@@ -5,7 +5,7 @@ import pytest
 from sklearn.base import clone
 
 from skdp import DPContextualBandit
-from skdp.bandit.policies import BlocksPolicy, GDPolicy, HDBPolicy, SparsePolicy
+from skdp.bandit.policies import BlocksPolicy, FTRLPolicy, GDPolicy, HDBPolicy, SparsePolicy
 from skdp.solvers import FTRL, GD
 
 WRONG = [
@@ -13,6 +13,9 @@ WRONG = [
     (BlocksPolicy, {"exploration": None}),
     (GDPolicy, {"steps": 2.5}),
     (GDPolicy, {"clip": 1j}),
+    (FTRLPolicy, {"clip": "0.1"}),
+    (FTRLPolicy, {"clip": 1e-300}),
+    (FTRLPolicy, {"reach": np.nan}),
     (HDBPolicy, {"forced": 1.5}),
     (HDBPolicy, {"margin": "0"}),
     (HDBPolicy, {"radius": [1.0]}),

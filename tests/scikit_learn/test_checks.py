@@ -63,7 +63,7 @@ def test_no_check_fails_with_any_solver(checks, name, option, capsys):
 @pytest.mark.nightly
 @pytest.mark.parametrize("policy", ["auto", *POLICIES])
 def test_no_check_fails_for_a_bandit_that_gets_rewards_for_targets(checks, policy):
-    excused = checks.OF_BANDITS | (checks.OF_HDB if policy == "hdb" else {})
+    excused = checks.OF_BANDITS | checks.OF_POLICIES.get(policy, {})
     counts, failures = checks.counted(checks.BanditOnRows(policy=policy), excused)
     assert not failures
     # What is excused does fail: an excuse that is not needed would hide a failure to come.

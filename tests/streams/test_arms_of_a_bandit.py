@@ -68,6 +68,24 @@ def test_a_replaced_user_is_one_row_of_two_streams_at_most(i, arm, monkeypatch):
         assert rows[1][i] == arm or not before[k][place].any() or not after[k][place].any()
 
 
+@pytest.mark.parametrize("calls", [1, 5])
+def test_streams_are_fed_once_a_block_however_users_come(calls, monkeypatch):
+    """The same numbers, to the bit, and no row before its block ends."""
+    X, arms, y = stream()
+    session, _ = opened(SOLVERS[0])
+    session.add(X[:2], arms[:2], y[:2])
+    assert session.due
+    sizes, honest = [], Stream.feed
+    monkeypatch.setattr(
+        Stream, "feed", lambda self, rows: sizes.append(rows.n_samples) or honest(self, rows)
+    )
+    session.close()
+    session.add(X[2:3], arms[2:3], y[2:3])
+    assert not sizes
+    session.add(X[3:4], arms[3:4], y[3:4])
+    assert sizes == [2]
+
+
 @pytest.mark.parametrize("loss", [Squared(), Logistic()])
 @pytest.mark.parametrize("solver", SOLVERS[::2], ids=str)
 def test_synthetic_rows_add_nothing(loss, solver):

@@ -3,6 +3,7 @@
 from .base import Policy
 from .blocks import BlocksPolicy
 from .choices import Greedy, Preselecting, RoundRobin, Thompson
+from .ftrl import FTRLPolicy
 from .gd import GDPolicy
 from .hdb import HDBPolicy
 from .sparse import SparsePolicy
@@ -10,6 +11,7 @@ from .sparse import SparsePolicy
 __all__ = [
     "POLICIES",
     "BlocksPolicy",
+    "FTRLPolicy",
     "GDPolicy",
     "Greedy",
     "HDBPolicy",
@@ -21,5 +23,6 @@ __all__ = [
 ]
 
 POLICIES: dict[str, type[Policy]] = {
-    policy.option(): policy for policy in (BlocksPolicy, GDPolicy, HDBPolicy, SparsePolicy)
+    policy.option(): policy
+    for policy in (BlocksPolicy, FTRLPolicy, GDPolicy, HDBPolicy, SparsePolicy)
 }

@@ -29,7 +29,7 @@ _TOLD_FROM_NOISE = 1.2
 
 @dataclass(frozen=True)
 class BlocksPolicy(Policy):
-    r"""Ridge regression from few noisy sums, the default; all users weigh the same.
+    r"""Ridge regression from few noisy sums; all users weigh the same.
 
     The rule changes at the ends of blocks that grow by a factor, about ``log(T) / log(growth)``
     times in all. Then the moments ``A_k = sum v v'`` and ``b_k = sum y v`` of each arm over all

@@ -9,14 +9,14 @@ from typing import TYPE_CHECKING, Any, ClassVar, Literal, cast
 import numpy as np
 
 from ...privacy.accounting.calculus import Calculus, ZeroConcentratedDP
-from ...privacy.bandit_sessions.bandit_plans import Plan, StepPlan, StreamsPlan
+from ...privacy.bandit_sessions.bandit_plans import Plan, StepPlan
 from ...problem.bandit_problem import BanditProblem
 from ...problem.bounds import RowBounds
 from ...problem.constraints import L1Ball
-from ...problem.problem import Problem
 from ...validation import check_integers, check_numbers, shown
 from .base import Policy, toward, zero_weights
 from .choices import Preselecting, RoundRobin, Rule
+from .ftrl import few_at_first, streams_plan
 
 if TYPE_CHECKING:
     from ...privacy.bandit_sessions.base import ArmSession
@@ -24,9 +24,6 @@ if TYPE_CHECKING:
     from ..stream_arms import ArmStreams
 
 __all__ = ["HDBPolicy"]
-
-# How often the rule looks at the weights of streams.
-_LOOKS = 200
 
 
 @dataclass(frozen=True, eq=False)
@@ -150,23 +147,10 @@ class HDBPolicy(Policy):
         return Preselecting(now.w, now.first, margin)
 
     def _streams(self, problem: BanditProblem) -> Plan:
-        forced, p = self._forced(problem), problem.n_rows
-        alone = Problem(
-            loss=problem.loss,
-            n_samples=problem.horizon - (problem.n_arms - 1) * forced,
-            n_features=p,
-            # Entries are in [-1, 1], so that no row is scaled.
-            bounds=RowBounds(sqrt(p), feature_bound=1.0),
-            constraint=L1Ball(self.radius),
-        )
-        self.solver.check(alone)
-        self.solver.check_stream(alone)
-        counted = self.solver.calculus_for_stream(
-            alone, problem.epsilon, problem.delta, problem.adjacency
-        )
-        every = max(1, problem.horizon // _LOOKS)
-        sizes = problem.horizon, problem.n_arms, forced
-        return StreamsPlan(*sizes, self.solver, alone, counted, every)
+        # Entries are in [-1, 1], so that no row is scaled.
+        bounds = RowBounds(sqrt(problem.n_rows), feature_bound=1.0)
+        forced = self._forced(problem)
+        return streams_plan(problem, self.solver, forced, bounds, L1Ball(self.radius))
 
     def _from_streams(
         self, problem: BanditProblem, session: ArmSession, memory: Any
@@ -178,6 +162,4 @@ class HDBPolicy(Policy):
         return self._rule(problem, asked.seen, now), now
 
     def _forced(self, problem: BanditProblem) -> int:
-        if self.forced is not None:
-            return self.forced
-        return max(1, int(sqrt(problem.horizon) / (2 * problem.n_arms)))
+        return few_at_first(problem) if self.forced is None else self.forced
