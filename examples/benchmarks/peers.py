@@ -42,7 +42,7 @@ def diffprivlib(data, X, y, X_test, epsilons):
     """Predictions for each epsilon; None without its environment or for rows it cannot take."""
     interpreter = os.environ.get("SKDP_PEERS")
     wide = data.is_regression and X.shape[1] > MOST_FEATURES
-    if interpreter is None or wide or not isinstance(X, np.ndarray):
+    if interpreter is None or wide or data.data_norm is None or not isinstance(X, np.ndarray):
         return [None] * len(epsilons)
     given = {"X": X, "y": y, "X_test": X_test, "epsilons": epsilons, "data_norm": data.data_norm}
     if data.is_regression:
