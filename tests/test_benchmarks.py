@@ -234,7 +234,7 @@ def test_table_has_a_row_a_method_and_epsilon_with_the_scores_that_were_measured
         *(fit(piece, epsilon=e, scores=scores) for e in (4.0, 0.1)),
     ]
     assert piece("report").table(fits).splitlines() == [
-        "| digits: 100 rows, 5 features, 10 classes; 1 split | ε | accuracy | log-loss | passes "
+        "| digits: 100 rows, 5 features, 10 classes; splits: 1 | ε | accuracy | log-loss | passes "
         "| seconds |",
         "|---|---|---|---|---|---|",
         "| **skdp** | 0.1 | 0.900 | 0.250 | 26 | 0.10 |",
@@ -289,7 +289,7 @@ def test_command_line_runs_in_pieces_and_reports(piece, tmp_path, capsys):
     capsys.readouterr()
     utility.main(["--report", out])
     said = capsys.readouterr().out
-    assert "| wine: 142 rows, 13 features, 3 classes; 2 splits |" in said
+    assert "| wine: 142 rows, 13 features, 3 classes; splits: 2 |" in said
     records = json.loads(Path(out).read_text())
     assert {(r["method"], r["seed"]) for r in records} == {
         *(("exact", k) for k in range(4)),

@@ -25,6 +25,11 @@ STYLES = {
 LEVELS = {"exact": "--", "frequencies": ":"}
 
 
+def name_of(method):
+    """Name of a method without markdown."""
+    return report.NAMES[method].strip("*").replace("`", "")
+
+
 def panel(axes, fits, metric):
     """Lines of all methods for one data set, with two standard errors."""
     data = fits[0].data
@@ -37,14 +42,15 @@ def panel(axes, fits, metric):
         epsilons = [e for e, _ in found]
         means = [c.mean for _, c in found]
         errors = [2 * c.error for _, c in found]
-        name = report.NAMES[method].strip("*")
-        axes.errorbar(epsilons, means, errors, label=name, capsize=2, markersize=4, **style)
+        axes.errorbar(
+            epsilons, means, errors, label=name_of(method), capsize=2, markersize=4, **style
+        )
         shown += means
     for method, style in LEVELS.items():
         level = by_key.get((data, method, None))
         # Guessing is of interest where others may be worse.
         if level and (method == "exact" or metric == "log_loss"):
-            axes.axhline(level.mean, color="0.4", linestyle=style, label=report.NAMES[method])
+            axes.axhline(level.mean, color="0.4", linestyle=style, label=name_of(method))
             levels.append(level.mean)
     axes.set_xscale("log")
     axes.set_xticks([0.1, 0.5, 1, 2, 4], ["0.1", "0.5", "1", "2", "4"], minor=False)
@@ -84,7 +90,7 @@ def figure(sets, metric=None, columns=4):
     found = {}
     for axes in grid.flat:
         found |= {label: h for h, label in zip(*axes.get_legend_handles_labels(), strict=True)}
-    order = [report.NAMES[m].strip("*") for m in (*STYLES, *LEVELS)]
+    order = [name_of(method) for method in (*STYLES, *LEVELS)]
     labels = sorted(found, key=order.index)
     lines = ceil(len(labels) / columns)
     drawing.legend(

@@ -51,10 +51,9 @@ def by_set(fits):
     return {name: own for name, own in found.items() if own}
 
 
-def size(fit):
-    """Rows to learn from, features and classes in words."""
-    words = f"{fit.n_samples:,} rows, {fit.n_features:,} features"
-    return words if fit.n_classes is None else f"{words}, {fit.n_classes} classes"
+def splits(fits):
+    """Number of splits."""
+    return len({f.seed for f in fits})
 
 
 def shown(cell, metric):
@@ -85,9 +84,10 @@ def table(fits):
             key = first.data, method, epsilon
             scores = [shown(cells[m].get(key), m) for m in metrics]
             rows.append([NAMES[method], "" if epsilon is None else f"{epsilon:g}", *scores])
-    splits = len({f.seed for f in fits})
-    title = f"{first.data}: {size(first)}; {splits} split{'s' if splits > 1 else ''}"
-    return grid([title, "ε", *(METRICS[m] for m in metrics)], rows)
+    title = f"{first.data}: {first.n_samples:,} rows, {first.n_features:,} features"
+    if first.n_classes is not None:
+        title += f", {first.n_classes} classes"
+    return grid([f"{title}; splits: {splits(fits)}", "ε", *(METRICS[m] for m in metrics)], rows)
 
 
 def document(fits):
@@ -118,38 +118,40 @@ def summary(fits, methods=("skdp",)):
     epsilons = sorted({f.epsilon for f in fits if f.method == "skdp"})
     rows = []
     for data, own in by_set(fits).items():
-        metric = metric_of(own[0])
+        first, metric = own[0], metric_of(own[0])
         cells = results.cells(own, metric)
+        size = [f"{first.n_samples:,}", f"{first.n_features:,}", str(splits(own))]
+        many = first.n_classes is not None and first.n_classes > 2
+        kind = METRICS[metric] + (f", {first.n_classes} classes" if many else "")
         for method in methods:
             name = data if len(methods) == 1 else f"{data}, {NAMES[method].strip('*')}"
             row = [cells.get((data, method, e)) for e in epsilons]
             row.append(cells.get((data, "exact", None)))
-            rows.append([name, size(own[0]), METRICS[metric], *(shown(c, metric) for c in row)])
-    header = ["data", "size", "score", *(f"ε = {e:g}" for e in epsilons), "without privacy"]
+            rows.append([name, *size, kind, *(shown(cell, metric) for cell in row)])
+    budgets = [f"ε = {e:g}" for e in epsilons]
+    header = ["data", "rows", "features", "splits", "score", *budgets, "without privacy"]
     return grid(header, rows)
 
 
 def probabilities_and_times(fits, epsilon):
     """A row a data set: log-losses, calibration, times and passes at one epsilon."""
-    ours, theirs = ("skdp", epsilon), ("exact", None)
-    columns = {
-        "log-loss": ("log_loss", *ours),
-        "without privacy": ("log_loss", *theirs),
-        "class frequencies": ("log_loss", "frequencies", None),
-        "calibration error": ("calibration_error", *ours),
-        "without privacy ": ("calibration_error", *theirs),
-        "seconds": ("seconds", *ours),
-        "without privacy  ": ("seconds", *theirs),
-        "passes": ("passes", *ours),
-    }
+    columns = [
+        *(("log_loss", method) for method in ("skdp", "exact", "frequencies")),
+        *(("calibration_error", method) for method in ("skdp", "exact")),
+        *(("seconds", method) for method in ("skdp", "exact")),
+        ("passes", "skdp"),
+    ]
     rows = []
     for data, own in by_set(fits).items():
-        found = [
-            (results.cells(own, metric).get((data, *key)), metric)
-            for metric, *key in columns.values()
-        ]
-        rows.append([data, *(shown(cell, metric) for cell, metric in found)])
-    return grid([f"ε = {epsilon:g}", *columns], rows)
+        cells = {
+            (metric, method): cell
+            for metric in METRICS
+            for (_, method, at), cell in results.cells(own, metric).items()
+            if at in (epsilon, None)
+        }
+        rows.append([data, *(shown(cells.get(column), column[0]) for column in columns)])
+    header = [f"{METRICS[metric]}, {NAMES[method].strip('*')}" for metric, method in columns]
+    return grid([f"ε = {epsilon:g}", *header], rows)
 
 
 def comparison(fits, epsilon):

@@ -1,7 +1,8 @@
 """How good private linear models are, against what there is to compare with.
 
 Each data set is split 80 / 20 with seeds that no default was chosen on, and the noise is fresh;
-delta = n^-1.1, one row replaced by another. All methods get the same rows and the same bounds.
+delta = n^-1.1, one row replaced by another. All methods get the same rows and the same bounds; for
+raw columns (adult_raw and others) none gets bounds of features.
 Results of single fits go to a JSON file, which grows with each run, so that the benchmark can be
 run in pieces; tables of mean and standard error are printed in markdown.
 
