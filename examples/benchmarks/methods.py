@@ -212,7 +212,7 @@ WITHOUT_PRIVACY = ("exact", "frequencies")
 def run(method, data, X, y, X_test, epsilons, delta):
     """Answers of a method for each epsilon, with None where it does not apply.
 
-    Seconds are of processor time, which does not depend on what else is running.
+    Seconds are of processor time, which depends little on what else is running.
     """
     if method in AT_ONCE:
         found = AT_ONCE[method](data, X, y, X_test, epsilons)
