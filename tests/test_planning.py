@@ -34,7 +34,7 @@ SIZES = {
     "california": (16_512, 8, None, None),
     "bike": (13_903, 58, None, None),
     "protein": (36_584, 9, None, None),
-    "california_raw": (16_512, 8, None, None),
+    "california_without_logs": (16_512, 8, None, None),
     "uniform": (16_000, 50, None, None),
     "autoregressive": (16_000, 20, None, None),
     "lognormal": (16_000, 20, None, None),

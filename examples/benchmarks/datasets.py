@@ -19,11 +19,15 @@ import scipy.sparse as sp
 from sklearn.datasets import load_breast_cancer, load_diabetes, load_digits, load_iris, load_wine
 from sklearn.preprocessing import normalize
 
+RAW = "columns as they are in the file, without a bound"
+
 
 @dataclass(frozen=True)
 class Dataset:
     """Features with rows of norm at most ``data_norm``, and targets.
 
+    Of raw features no bound is known: ``data_norm`` is None, and ``numeric`` are the columns that
+    somebody might scale, all but the codes of categories.
     ``feature_bound`` bounds the size of each entry; ``n_informative`` says how many features a
     sparse linear model would use, for the sets that are about that.
     """
@@ -31,10 +35,11 @@ class Dataset:
     X: np.ndarray | sp.csr_matrix
     y: np.ndarray
     note: str
-    data_norm: float = 1.0
+    data_norm: float | None = 1.0
     target_bounds: tuple[float, float] | None = None
     feature_bound: float = 1.0
     n_informative: int | None = None
+    numeric: list[int] | None = None
 
     @property
     def is_regression(self) -> bool:
@@ -126,6 +131,20 @@ def covertype():
     )
 
 
+def adult_raw():
+    X, y, extras = load("adult")
+    return Dataset(X, y, RAW, data_norm=None, numeric=numbers(extras))
+
+
+def covertype_raw():
+    X, y, _ = load("covertype")
+    rows = some(np.arange(len(y)), 100_000, seed=0)
+    y = (y[rows] == 2).astype(int)
+    return Dataset(
+        X[rows], y, f"{RAW}; rows of covertype_2", data_norm=None, numeric=list(range(10))
+    )
+
+
 def covertype_2():
     data = covertype()
     rows = some(np.arange(len(data.y)), 100_000, seed=0)
@@ -193,8 +212,32 @@ def california(logs=True):
     )
 
 
-def california_raw():
+def california_without_logs():
     return california(logs=False)
+
+
+def numbers(extras):
+    """Columns that are not the code of a category."""
+    return [j for j, name in enumerate(map(str, extras["feature_names"])) if "=" not in name]
+
+
+def raw_regression(scaled_set):
+    """Features of a set as they are in the file; bounds of the target are known all the same."""
+    X, y, extras = load(scaled_set.__name__)
+    bounds = scaled_set().target_bounds
+    return Dataset(X, y, RAW, data_norm=None, target_bounds=bounds, numeric=numbers(extras))
+
+
+def california_raw():
+    return raw_regression(california)
+
+
+def protein_raw():
+    return raw_regression(protein)
+
+
+def bike_raw():
+    return raw_regression(bike)
 
 
 def protein():

@@ -1,25 +1,48 @@
 """What the benchmark compares: each method maps training rows to predictions for test rows.
 
-A method takes ``(data, X, y, X_test, epsilon, delta)`` and returns log-probabilities of the
-classes, of shape (rows, classes), or predicted targets. It returns None where it does not apply.
-Diffprivlib alone, for which a process has to be started, takes a list of epsilons at once.
+A method takes ``(data, X, y, X_test, epsilon, delta)`` and returns an :class:`Answer`, or None
+where it does not apply. Diffprivlib alone, for which a process has to be started, takes a list of
+epsilons at once.
 """
 
 from __future__ import annotations
 
+import time
 import warnings
+from dataclasses import dataclass
 from math import ceil, sqrt
 
 import numpy as np
 import output_perturbation
 import peers
 from scipy.special import log_expit, log_softmax
+from sklearn.compose import ColumnTransformer
 from sklearn.exceptions import ConvergenceWarning
 from sklearn.linear_model import LinearRegression, LogisticRegression
+from sklearn.pipeline import make_pipeline
+from sklearn.preprocessing import StandardScaler
 
 from skdp import DPLassoRegressor, DPLinearRegression, DPLogisticRegression
+from skdp.preprocessing import DPStandardScaler
 from skdp.privacy.accounting import gdp
 from skdp.solvers import GD
+
+# Share of mu^2 of a private scaler, by the rule in docs/preprocessing.md.
+SCALER_SHARE = 0.1
+
+
+@dataclass
+class Answer:
+    """Predictions for the test rows, and what it took to make them.
+
+    ``predicted`` are log-probabilities of shape (rows, classes), or targets. ``passes`` is the
+    number of times that all training rows were read, where it is known, and ``seconds`` the time
+    of fitting and predicting.
+    """
+
+    predicted: np.ndarray
+    passes: int | None = None
+    seconds: float = 0.0
 
 
 def two_columns(scores):
@@ -38,6 +61,12 @@ def predictions(model, data, X_test):
     return model.predict(X_test) if data.is_regression else model.predict_log_proba(X_test)
 
 
+def answered(model, data, X_test, *before):
+    """Predictions of a private model; each of its releases, and of steps before it, is a pass."""
+    passes = sum(event.count for step in (*before, model) for event in step.privacy_ledger_)
+    return Answer(predictions(model, data, X_test), passes)
+
+
 def defaults(data, X, y, X_test, epsilon, delta):
     """This package as it comes; for sparse signals the model that is made for them."""
     if data.n_informative is None:
@@ -50,18 +79,45 @@ def defaults(data, X, y, X_test, epsilon, delta):
             target_bounds=data.target_bounds,
             feature_bound=data.feature_bound,
         )
-    return predictions(model.fit(X, y), data, X_test)
+    return answered(model.fit(X, y), data, X_test)
+
+
+def scaled(data, X, y, X_test, epsilon, delta):
+    """This package behind a private scaler of raw columns, within one budget."""
+    if data.numeric is None:
+        return None
+    mu = gdp.mu(epsilon, delta)
+    of_scaler, of_model = (
+        gdp.epsilon(sqrt(share) * mu, delta) for share in (SCALER_SHARE, 1 - SCALER_SHARE)
+    )
+    columns = ColumnTransformer(
+        [("numbers", DPStandardScaler(of_scaler, delta=delta), data.numeric)],
+        remainder="passthrough",
+    )
+    model = private(data, of_model, delta).fit(columns.fit_transform(X), y)
+    return answered(model, data, columns.transform(X_test), columns.named_transformers_["numbers"])
 
 
 def exact(data, X, y, X_test, epsilon, delta):
-    """Scikit-learn without privacy."""
+    """Scikit-learn without privacy, behind its scaler if columns are raw."""
     del epsilon, delta
-    if data.is_regression:
-        return LinearRegression().fit(X, y).predict(X_test)
-    model = LogisticRegression(C=100.0, max_iter=300)
+    model = LinearRegression() if data.is_regression else LogisticRegression(C=100.0, max_iter=300)
+    scalers = [] if data.numeric is None else [StandardScaler()]
     with warnings.catch_warnings():
         warnings.simplefilter("ignore", ConvergenceWarning)
-        return model.fit(X, y).predict_log_proba(X_test)
+        pipeline = make_pipeline(*scalers, model).fit(X, y)
+    # One gradient an iteration; least squares have none.
+    passes = None if data.is_regression else int(model.n_iter_.max())
+    return Answer(predictions(pipeline, data, X_test), passes)
+
+
+def frequencies(data, X, y, X_test, epsilon, delta):
+    """The frequencies of the classes for every row, without privacy: what learning starts from."""
+    del X, epsilon, delta
+    if data.is_regression:
+        return None
+    shares = np.bincount(y, minlength=len(data.classes)) / len(y)
+    return Answer(np.tile(np.log(shares), (X_test.shape[0], 1)))
 
 
 def floor(data, X, y, X_test, epsilon, delta):
@@ -73,6 +129,8 @@ def floor(data, X, y, X_test, epsilon, delta):
     Regression: no momentum, clip .25, total_step_size ``min(1600, n mu / (clip sqrt(d)))``, last
     iterate.
     """
+    if data.data_norm is None:
+        return None
     n, d = X.shape
     evidence = n * gdp.mu(epsilon, delta)
     if data.is_regression:
@@ -91,13 +149,13 @@ def floor(data, X, y, X_test, epsilon, delta):
         solver = GD(steps=steps, total_step_size=reach / 0.1, clip=0.1, momentum=0.9)
         penalty = {"C": np.inf}
     model = private(data, epsilon, delta, solver=solver, precondition=None, **penalty)
-    return predictions(model.fit(X, y), data, X_test)
+    return answered(model.fit(X, y), data, X_test)
 
 
 def balanced(data, X, y, X_test, epsilon, delta):
     """This package with classes weighted by their noisy counts, for rare classes."""
     model = private(data, epsilon, delta, class_weight="balanced")
-    return predictions(model.fit(X, y), data, X_test)
+    return answered(model.fit(X, y), data, X_test)
 
 
 def adassp(data, X, y, X_test, epsilon, delta):
@@ -105,37 +163,41 @@ def adassp(data, X, y, X_test, epsilon, delta):
     if not data.is_regression:
         return None
     model = private(data, epsilon, delta, solver="adassp")
-    return predictions(model.fit(X, y), data, X_test)
+    return answered(model.fit(X, y), data, X_test)
 
 
 def objective_perturbation(data, X, y, X_test, epsilon, delta):
-    """A random slope in the objective, for two classes."""
+    """A random slope in the objective, for two classes. How many passes it takes is not told."""
     if data.is_regression or len(data.classes) > 2:
         return None
     model = private(data, epsilon, delta, solver="objective_perturbation")
-    return predictions(model.fit(X, y), data, X_test)
+    return Answer(predictions(model.fit(X, y), data, X_test))
 
 
 def output(data, X, y, X_test, epsilon, delta):
     """Noise on the exact minimiser of a ridge-penalised risk."""
+    if data.data_norm is None:
+        return None
     rng = np.random.default_rng()
     if data.is_regression:
         low, high = data.target_bounds
         unit, centre = (high - low) / 2, (high + low) / 2
         inside = np.clip((y - centre) / unit, -1, 1)
         w = output_perturbation.fit(X, inside, "regression", 1, epsilon, delta, data.data_norm, rng)
-        return centre + unit * output_perturbation.scores(X_test, w, data.data_norm)
+        return Answer(centre + unit * output_perturbation.scores(X_test, w, data.data_norm))
     k = len(data.classes)
     kind = "binary" if k == 2 else "softmax"
     w = output_perturbation.fit(X, y, kind, k, epsilon, delta, data.data_norm, rng)
     scores = output_perturbation.scores(X_test, w, data.data_norm)
-    return two_columns(scores) if k == 2 else log_softmax(scores, axis=1)
+    return Answer(two_columns(scores) if k == 2 else log_softmax(scores, axis=1))
 
 
 METHODS = {
     "skdp": defaults,
+    "scaled": scaled,
     "balanced": balanced,
     "exact": exact,
+    "frequencies": frequencies,
     "floor": floor,
     "adassp": adassp,
     "objective_perturbation": objective_perturbation,
@@ -143,10 +205,22 @@ METHODS = {
 }
 AT_ONCE = {"diffprivlib": peers.diffprivlib}
 NAMES = (*METHODS, *AT_ONCE)
+# Of which one answer does for all epsilons.
+WITHOUT_PRIVACY = ("exact", "frequencies")
 
 
 def run(method, data, X, y, X_test, epsilons, delta):
-    """Predictions of a method for each epsilon."""
+    """Answers of a method for each epsilon, with None where it does not apply.
+
+    Seconds are of processor time, which depends little on what else is running.
+    """
     if method in AT_ONCE:
-        return AT_ONCE[method](data, X, y, X_test, epsilons)
-    return [METHODS[method](data, X, y, X_test, epsilon, delta) for epsilon in epsilons]
+        found = AT_ONCE[method](data, X, y, X_test, epsilons)
+        return [None if pair is None else Answer(pair[0], seconds=pair[1]) for pair in found]
+    answers = []
+    for epsilon in epsilons:
+        start = time.process_time()
+        answers.append(METHODS[method](data, X, y, X_test, epsilon, delta))
+        if answers[-1] is not None:
+            answers[-1].seconds = time.process_time() - start
+    return answers

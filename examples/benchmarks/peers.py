@@ -21,6 +21,7 @@ import os
 import subprocess
 import sys
 import tempfile
+import time
 from pathlib import Path
 
 import numpy as np
@@ -39,19 +40,23 @@ def install(folder):
 
 
 def diffprivlib(data, X, y, X_test, epsilons):
-    """Predictions for each epsilon; None without its environment or for rows it cannot take."""
+    """Predictions and seconds for each epsilon.
+
+    None without its environment, and for rows that it cannot take.
+    """
     interpreter = os.environ.get("SKDP_PEERS")
     wide = data.is_regression and X.shape[1] > MOST_FEATURES
-    if interpreter is None or wide or not isinstance(X, np.ndarray):
+    if interpreter is None or wide or data.data_norm is None or not isinstance(X, np.ndarray):
         return [None] * len(epsilons)
     given = {"X": X, "y": y, "X_test": X_test, "epsilons": epsilons, "data_norm": data.data_norm}
     if data.is_regression:
         given |= {"target_bounds": data.target_bounds, "feature_bound": data.feature_bound}
     with tempfile.TemporaryDirectory() as folder:
-        source, answer = Path(folder) / "rows.npz", Path(folder) / "predictions.npy"
+        source, answer = Path(folder) / "rows.npz", Path(folder) / "answers.npz"
         np.savez(source, **given)
         subprocess.run([interpreter, __file__, "--fit", source, answer], check=True)
-        return list(np.load(answer))
+        found = np.load(answer)
+        return list(zip(found["predicted"], found["seconds"].tolist(), strict=True))
 
 
 def fit(source, answer):
@@ -63,8 +68,9 @@ def fit(source, answer):
     warnings.simplefilter("ignore")
     given = np.load(source)
     X, y, X_test = given["X"], given["y"], given["X_test"]
-    predicted = []
+    predicted, seconds = [], []
     for epsilon in given["epsilons"].tolist():
+        start = time.process_time()
         if "target_bounds" in given:
             bound = float(given["feature_bound"])
             bounds_y = tuple(given["target_bounds"].tolist())
@@ -76,7 +82,8 @@ def fit(source, answer):
             # Its scores may overflow, which says nothing about the classes.
             probabilities = np.nan_to_num(probabilities, nan=1 / probabilities.shape[1])
             predicted.append(np.log(np.maximum(probabilities, 1e-300)))
-    np.save(answer, np.array(predicted))
+        seconds.append(time.process_time() - start)
+    np.savez(answer, predicted=np.array(predicted), seconds=seconds)
 
 
 def main():

@@ -14,6 +14,7 @@ import results
 
 STYLES = {
     "skdp": {"color": "C0", "marker": "o", "linewidth": 2.2, "zorder": 5},
+    "scaled": {"color": "C0", "marker": "o", "linestyle": "--"},
     "balanced": {"color": "C0", "marker": "o", "linestyle": ":"},
     "floor": {"color": "C1", "marker": "s"},
     "adassp": {"color": "C2", "marker": "^"},
@@ -21,14 +22,19 @@ STYLES = {
     "output_perturbation": {"color": "C4", "marker": "v"},
     "diffprivlib": {"color": "C3", "marker": "x"},
 }
-LABELS = {"r2": "R²", "auc": "AUC", "accuracy": "accuracy"}
+LEVELS = {"exact": "--", "frequencies": ":"}
 
 
-def panel(axes, fits, data):
+def name_of(method):
+    """Name of a method without markdown."""
+    return report.NAMES[method].strip("*").replace("`", "")
+
+
+def panel(axes, fits, metric):
     """Lines of all methods for one data set, with two standard errors."""
-    metric = report.metric_of(data)
-    by_key = results.cells([f for f in fits if f.data == data], metric)
-    shown = []
+    data = fits[0].data
+    by_key = results.cells(fits, metric)
+    shown, levels = [], []
     for method, style in STYLES.items():
         found = sorted((e, c) for (_, m, e), c in by_key.items() if m == method)
         if not found:
@@ -36,49 +42,55 @@ def panel(axes, fits, data):
         epsilons = [e for e, _ in found]
         means = [c.mean for _, c in found]
         errors = [2 * c.error for _, c in found]
-        name = report.NAMES[method].strip("*")
-        axes.errorbar(epsilons, means, errors, label=name, capsize=2, markersize=4, **style)
+        axes.errorbar(
+            epsilons, means, errors, label=name_of(method), capsize=2, markersize=4, **style
+        )
         shown += means
-    exact = by_key.get((data, "exact", None))
-    if exact:
-        axes.axhline(exact.mean, color="0.4", linestyle="--", label="without privacy")
-        shown.append(exact.mean)
+    for method, style in LEVELS.items():
+        level = by_key.get((data, method, None))
+        # Guessing is of interest where others may be worse.
+        if level and (method == "exact" or metric == "log_loss"):
+            axes.axhline(level.mean, color="0.4", linestyle=style, label=name_of(method))
+            levels.append(level.mean)
     axes.set_xscale("log")
     axes.set_xticks([0.1, 0.5, 1, 2, 4], ["0.1", "0.5", "1", "2", "4"], minor=False)
     axes.minorticks_off()
-    # Below an R^2 of 0 a model is worse than the mean; how much is of no interest.
-    low, high = max(min(shown), -0.2) if metric == "r2" else min(shown), max(shown)
+    low, high = min(shown + levels), max(shown + levels)
+    # How much a model is worse than guessing is of no interest.
+    if metric == "r2":
+        low = max(low, -0.2)
+    elif metric == "log_loss" and levels:
+        high = min(high, 1.3 * max(levels))
     margin = 0.08 * max(high - low, 0.02)
     axes.set_ylim(low - margin, high + margin)
-    first = next(f for f in fits if f.data == data)
-    axes.set_title(f"{data} ({first.n_samples:,} x {first.n_features:,})", fontsize=9)
-    axes.set_ylabel(LABELS[metric], fontsize=8)
+    axes.set_title(f"{data} ({fits[0].n_samples:,} x {fits[0].n_features:,})", fontsize=9)
+    axes.set_ylabel(report.METRICS[metric], fontsize=8)
     axes.tick_params(labelsize=8)
     axes.grid(alpha=0.3)
 
 
-def figure(fits, names, columns=4):
-    """A figure with one panel a data set and one legend."""
+def figure(sets, metric=None, columns=4):
+    """A figure with one panel a data set and one legend, by default of what is reported first."""
     import matplotlib
 
     matplotlib.use("agg")
     from matplotlib import pyplot
 
-    columns = min(columns, len(names))
-    rows = ceil(len(names) / columns)
+    columns = min(columns, len(sets))
+    rows = ceil(len(sets) / columns)
     drawing, grid = pyplot.subplots(
         rows, columns, figsize=(3.1 * columns, 2.6 * rows + 0.6), squeeze=False
     )
-    for axes, name in zip(grid.flat, names, strict=False):
-        panel(axes, fits, name)
-    for axes in list(grid.flat)[len(names) :]:
+    for axes, fits in zip(grid.flat, sets, strict=False):
+        panel(axes, fits, metric or report.metric_of(fits[0]))
+    for axes in list(grid.flat)[len(sets) :]:
         axes.axis("off")
     for axes in grid[-1]:
         axes.set_xlabel("ε", fontsize=9)
     found = {}
     for axes in grid.flat:
         found |= {label: h for h, label in zip(*axes.get_legend_handles_labels(), strict=True)}
-    order = [report.NAMES[m].strip("*") for m in (*STYLES, "exact")]
+    order = [name_of(method) for method in (*STYLES, *LEVELS)]
     labels = sorted(found, key=order.index)
     lines = ceil(len(labels) / columns)
     drawing.legend(
@@ -95,21 +107,24 @@ def figure(fits, names, columns=4):
 
 
 def save(fits, folder):
-    """One PNG for classification and one for regression; returns the paths."""
+    """PNG files of scores of classifiers, their log-losses and R²; returns the paths."""
     from matplotlib import pyplot
 
     folder = Path(folder)
     folder.mkdir(parents=True, exist_ok=True)
-    names = report.in_order(fits)
+    sets = list(report.by_set(fits).values())
+    classes = [own for own in sets if own[0].n_classes is not None]
+    targets = [own for own in sets if own[0].n_classes is None]
     kinds = {
-        "classification": [n for n in names if report.metric_of(n) != "r2"],
-        "regression": [n for n in names if report.metric_of(n) == "r2"],
+        "classification": (classes, None),
+        "log_loss": (classes, "log_loss"),
+        "regression": (targets, None),
     }
     paths = []
-    for kind, chosen in kinds.items():
+    for kind, (chosen, metric) in kinds.items():
         if chosen:
             paths.append(folder / f"{kind}.png")
-            drawing = figure(fits, chosen)
+            drawing = figure(chosen, metric)
             drawing.savefig(paths[-1], dpi=110)
             pyplot.close(drawing)
     return paths

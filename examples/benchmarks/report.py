@@ -1,8 +1,4 @@
-"""Tables of the benchmark in markdown, published figures beside ours, and pages that hold them.
-
-A cell of ours is marked with ``<`` if it lies below the published one by more than two standard
-errors of the difference.
-"""
+"""Tables of the benchmark in markdown, and the pages that hold them."""
 
 from __future__ import annotations
 
@@ -12,151 +8,163 @@ from math import hypot
 from pathlib import Path
 
 import results
-from scoring import LOSSES
-from suite import RARE, SETS
+from suite import RARE, RAW, SETS
 
 # Reference implementations of the rules on other splits; for synthetic data also on other draws.
 TARGETS = json.loads((Path(__file__).parent / "targets.json").read_text())
 NAMES = {
     "skdp": "**skdp**",
+    "scaled": "skdp behind `DPStandardScaler`",
     "balanced": 'skdp, `class_weight="balanced"`',
     "exact": "without privacy",
+    "frequencies": "class frequencies",
     "floor": "clipped gradient descent",
     "adassp": "AdaSSP",
     "objective_perturbation": "objective perturbation",
     "output_perturbation": "output perturbation",
     "diffprivlib": "diffprivlib (pure epsilon)",
 }
+METRICS = {
+    "accuracy": "accuracy",
+    "r2": "R²",
+    "auc": "AUC",
+    "balanced_accuracy": "balanced accuracy",
+    "average_precision": "average precision",
+    "log_loss": "log-loss",
+    "brier": "Brier score",
+    "calibration_error": "calibration error",
+    "passes": "passes",
+    "seconds": "seconds",
+}
 
 
-def metric_of(data):
-    """The score that is reported first."""
-    if data in RARE:
+def metric_of(fit):
+    """The score that is reported first for the data set of a fit."""
+    if fit.data in RARE:
         return "auc"
-    return "r2" if TARGETS.get(data, {}).get("metric") == "r2" else "accuracy"
+    return "r2" if fit.n_classes is None else "accuracy"
 
 
-def target(data, metric, epsilon):
-    """Published figure as (mean, standard error), or None."""
-    published = TARGETS.get(data, {})
-    if published.get("metric") != metric:
-        return None
-    pair = published["reached"].get(f"{epsilon:g}")
-    return tuple(pair) if pair else None
+def by_set(fits):
+    """``{data: fits}`` in the order of the suite."""
+    found = {name: [f for f in fits if f.data == name] for name in SETS}
+    return {name: own for name, own in found.items() if own}
 
 
-def is_below(cell, published, metric):
-    """Whether a cell is worse than a published one by more than two standard errors."""
-    mean, error = published
-    short = cell.mean - mean if metric in LOSSES else mean - cell.mean
-    return short > 2 * hypot(cell.error, error)
+def splits(fits):
+    """Number of splits."""
+    return len({f.seed for f in fits})
 
 
-def table(fits, data, metric):
-    """Rows are methods, columns epsilons."""
-    by_key = results.cells([f for f in fits if f.data == data], metric)
-    first = next(f for f in fits if f.data == data)
-    epsilons = sorted({e for _, _, e in by_key if e is not None})
-    methods = [m for m in NAMES if any(m == found for _, found, _ in by_key)]
-    size = f"{first.n_samples:,} rows, {first.n_features:,} features"
-    if first.n_classes is not None:
-        size += f", {first.n_classes} classes"
-    lines = [
-        f"| {data}: {size} | " + " | ".join(f"ε = {e:g}" for e in epsilons) + " |",
-        "|---" * (len(epsilons) + 1) + "|",
-    ]
-    for method in methods:
-        if method == "exact":
-            exact = by_key[data, method, None]
-            lines.append(f"| {NAMES[method]} | {exact} |" + " |" * (len(epsilons) - 1))
-            continue
-        row = [_cell(by_key.get((data, method, e)), method, data, metric, e) for e in epsilons]
-        lines.append(f"| {NAMES[method]} | " + " | ".join(row) + " |")
-    published = [target(data, metric, e) for e in epsilons]
-    if any(published):
-        row = [f"{p[0]:.3f}" if p else "" for p in published]
-        lines.append("| to reach | " + " | ".join(row) + " |")
-    return "\n".join(lines)
-
-
-def _cell(cell, method, data, metric, epsilon):
+def shown(cell, metric):
+    """A cell in as many digits as its metric deserves; nothing for None."""
     if cell is None:
         return ""
-    published = target(data, metric, epsilon) if method == "skdp" else None
-    mark = " <" if published and is_below(cell, published, metric) else ""
-    return f"{cell}{mark}"
+    if metric == "seconds":
+        return f"{cell.mean:.{2 if cell.mean < 1 else 1 if cell.mean < 10 else 0}f}"
+    return f"{cell.mean:.0f}" if metric == "passes" else str(cell)
 
 
-def in_order(fits):
-    """Names of the data sets that occur, in the order of the suite."""
-    found = {f.data for f in fits}
-    return [name for name in SETS if name in found]
+def grid(header, rows):
+    """A markdown table."""
+    lines = [f"| {' | '.join(line)} |" for line in (header, *rows)]
+    return "\n".join([lines[0], "|---" * len(header) + "|", *lines[1:]])
+
+
+def table(fits):
+    """All scores of one data set: a row for each method and epsilon."""
+    first = fits[0]
+    cells = {metric: results.cells(fits, metric) for metric in METRICS}
+    rare = ("balanced_accuracy", "average_precision")
+    metrics = [m for m in METRICS if cells[m] and (m not in rare or first.data in RARE)]
+    rows = []
+    for method in NAMES:
+        own = {f.epsilon for f in fits if f.method == method}
+        for epsilon in sorted(own, key=lambda e: e or 0.0):
+            key = first.data, method, epsilon
+            scores = [shown(cells[m].get(key), m) for m in metrics]
+            rows.append([NAMES[method], "" if epsilon is None else f"{epsilon:g}", *scores])
+    title = f"{first.data}: {first.n_samples:,} rows, {first.n_features:,} features"
+    if first.n_classes is not None:
+        title += f", {first.n_classes} classes"
+    return grid([f"{title}; splits: {splits(fits)}", "ε", *(METRICS[m] for m in metrics)], rows)
 
 
 def document(fits):
-    """All tables; for rare classes more than one score."""
-    parts = []
-    for data in in_order(fits):
-        metrics = [metric_of(data)]
-        if data in RARE:
-            metrics += ["average_precision", "balanced_accuracy", "log_loss", "accuracy"]
-        for metric in metrics:
-            parts.append(f"{metric.replace('_', ' ')}:\n\n{table(fits, data, metric)}")
-    return "\n\n".join(parts)
+    """Tables of all data sets."""
+    return "\n\n".join(table(own) for own in by_set(fits).values())
 
 
 def shortfalls(fits):
-    """``(data, metric, epsilon, cell, published)`` of our cells below their target."""
+    """``(data, metric, epsilon, cell, published)`` of our cells below their target.
+
+    A cell is below it by more than two standard errors of the difference.
+    """
     found = []
-    for data in in_order(fits):
-        metric = metric_of(data)
-        for (_, method, epsilon), cell in results.cells(
-            [f for f in fits if f.data == data], metric
-        ).items():
-            published = target(data, metric, epsilon) if method == "skdp" else None
-            if published and is_below(cell, published, metric):
-                found.append((data, metric, epsilon, cell, published))
+    for data, own in by_set(fits).items():
+        metric = metric_of(own[0])
+        published = TARGETS.get(data, {"reached": {}})["reached"]
+        for (_, method, epsilon), cell in results.cells(own, metric).items():
+            if method != "skdp" or f"{epsilon:g}" not in published:
+                continue
+            mean, error = published[f"{epsilon:g}"]
+            if mean - cell.mean > 2 * hypot(cell.error, error):
+                found.append((data, metric, epsilon, cell, (mean, error)))
     return found
 
 
-def summary(fits):
-    """One row a data set, ours only, beside the scores without privacy."""
+def summary(fits, methods=("skdp",)):
+    """A row a data set and method, a column an epsilon, beside the scores without privacy."""
     epsilons = sorted({f.epsilon for f in fits if f.method == "skdp"})
-    lines = [
-        "| data | rows | features | score | "
-        + " | ".join(f"ε = {e:g}" for e in epsilons)
-        + " | without privacy |",
-        "|---" * (len(epsilons) + 5) + "|",
+    rows = []
+    for data, own in by_set(fits).items():
+        first, metric = own[0], metric_of(own[0])
+        cells = results.cells(own, metric)
+        size = [f"{first.n_samples:,}", f"{first.n_features:,}", str(splits(own))]
+        many = first.n_classes is not None and first.n_classes > 2
+        kind = METRICS[metric] + (f", {first.n_classes} classes" if many else "")
+        for method in methods:
+            name = data if len(methods) == 1 else f"{data}, {NAMES[method].strip('*')}"
+            row = [cells.get((data, method, e)) for e in epsilons]
+            row.append(cells.get((data, "exact", None)))
+            rows.append([name, *size, kind, *(shown(cell, metric) for cell in row)])
+    budgets = [f"ε = {e:g}" for e in epsilons]
+    header = ["data", "rows", "features", "splits", "score", *budgets, "without privacy"]
+    return grid(header, rows)
+
+
+def probabilities_and_times(fits, epsilon):
+    """A row a data set: log-losses, calibration, times and passes at one epsilon."""
+    columns = [
+        *(("log_loss", method) for method in ("skdp", "exact", "frequencies")),
+        *(("calibration_error", method) for method in ("skdp", "exact")),
+        *(("seconds", method) for method in ("skdp", "exact")),
+        ("passes", "skdp"),
     ]
-    for data in in_order(fits):
-        metric = metric_of(data)
-        first = next(f for f in fits if f.data == data)
-        by_key = results.cells([f for f in fits if f.data == data], metric)
-        row = [by_key.get((data, "skdp", e), "") for e in epsilons]
-        row.append(by_key.get((data, "exact", None), ""))
-        kind = {"r2": "R²", "auc": "AUC"}.get(metric, metric)
-        if first.n_classes and first.n_classes > 2:
-            kind += f", {first.n_classes} classes"
-        numbers = " | ".join(str(c) for c in row)
-        lines.append(
-            f"| {data} | {first.n_samples:,} | {first.n_features:,} | {kind} | {numbers} |"
-        )
-    return "\n".join(lines)
+    rows = []
+    for data, own in by_set(fits).items():
+        cells = {
+            (metric, method): cell
+            for metric in METRICS
+            for (_, method, at), cell in results.cells(own, metric).items()
+            if at in (epsilon, None)
+        }
+        rows.append([data, *(shown(cells.get(column), column[0]) for column in columns)])
+    header = [f"{METRICS[metric]}, {NAMES[method].strip('*')}" for metric, method in columns]
+    return grid([f"ε = {epsilon:g}", *header], rows)
 
 
 def comparison(fits, epsilon):
-    """One row a data set, one column a method, at one epsilon."""
+    """A row a data set, a column a method, at one epsilon."""
     fits = [f for f in fits if f.epsilon in (epsilon, None)]
-    methods = [m for m in NAMES if m != "balanced" and any(f.method == m for f in fits)]
-    lines = [
-        f"| ε = {epsilon:g} | " + " | ".join(NAMES[m] for m in methods) + " |",
-        "|---" * (len(methods) + 1) + "|",
-    ]
-    for data in in_order(fits):
-        by_key = results.cells([f for f in fits if f.data == data], metric_of(data))
-        row = [by_key.get((data, m, None if m == "exact" else epsilon), "") for m in methods]
-        lines.append(f"| {data} | " + " | ".join(str(c) for c in row) + " |")
-    return "\n".join(lines)
+    found = {f.method for f in fits} - {"balanced", "frequencies"}
+    methods = [m for m in NAMES if m in found]
+    rows = []
+    for data, own in by_set(fits).items():
+        metric = metric_of(own[0])
+        cells = {method: cell for (_, method, _), cell in results.cells(own, metric).items()}
+        rows.append([data, *(shown(cells.get(m), metric) for m in methods)])
+    return grid([f"ε = {epsilon:g}", *(NAMES[m] for m in methods)], rows)
 
 
 def fill(page, blocks):
@@ -177,16 +185,21 @@ def fill(page, blocks):
     return page
 
 
-def fill_page(path, fits):
-    """Write the tables into ``docs/how_accurate.md``, and the plots in ``figures`` beside it."""
+def fill_pages(path, fits):
+    """Write tables into ``docs/how_accurate.md``, and all of them into ``..._tables.md`` beside it.
+
+    Raw columns have a block of their own, which stays as it is if they were not measured.
+    """
     path = Path(path)
-    pictures = [
-        f"![Scores by epsilon, {picture.stem}](figures/{picture.name})"
-        for picture in sorted((path.parent / "figures").glob("*.png"))
-    ]
+    raw = [f for f in fits if f.data in RAW]
+    others = [f for f in fits if f.data not in RAW]
     blocks = {
-        "scores by epsilon": "\n\n".join([summary(fits), *pictures]),
-        "methods at epsilon 1": comparison(fits, 1.0),
-        "all tables": document(fits),
+        "scores by epsilon": summary(others),
+        "probabilities and times": probabilities_and_times(others, 1.0),
     }
+    if raw:
+        blocks["raw columns"] = summary(raw, ("skdp", "scaled"))
     path.write_text(fill(path.read_text(), blocks))
+    tables = path.with_stem(f"{path.stem}_tables")
+    blocks = {"methods at epsilon 1": comparison(others, 1.0), "all tables": document(fits)}
+    tables.write_text(fill(tables.read_text(), blocks))

@@ -73,11 +73,12 @@ def paired(fits):
 
 
 def cells(fits, metric):
-    """``{(data, method, epsilon): Cell}`` for a score."""
+    """``{(data, method, epsilon): Cell}`` for a score, or for seconds."""
     values = defaultdict(list)
     for fit in fits:
-        if metric in fit.scores:
-            values[fit.data, fit.method, fit.epsilon].append(fit.scores[metric])
+        scores = {"seconds": fit.seconds, **fit.scores}
+        if metric in scores:
+            values[fit.data, fit.method, fit.epsilon].append(scores[metric])
     return {
         key: Cell(
             float(np.mean(v)),

@@ -11,19 +11,21 @@ from sklearn.metrics import (
     roc_auc_score,
 )
 
-METRICS = ("accuracy", "auc", "balanced_accuracy", "average_precision", "log_loss", "r2")
-# Of which less is better.
-LOSSES = ("log_loss",)
+# Bins of equal width into which probabilities are sorted.
+BINS = 15
 
 
 def score(data, predicted, y):
     """Scores by name. Regression predictions are clipped to the target bounds, for all methods.
 
-    For more than two classes the areas are means over one class against the rest.
+    For more than two classes the areas are means over one class against the rest. The Brier score
+    is the mean squared error of the probability of class 1, for more classes the sum of those of
+    all. The calibration error is that of the probability of the predicted class (Guo et al., 2017).
     """
     if data.is_regression:
         return {"r2": float(r2_score(y, np.clip(predicted, *data.target_bounds)))}
     code = predicted.argmax(axis=1)
+    probabilities = np.exp(predicted)
     k = predicted.shape[1]
     membership = np.eye(k)[y]
     # With two classes both columns say the same.
@@ -33,8 +35,16 @@ def score(data, predicted, y):
         "auc": _mean(roc_auc_score, membership, predicted, columns),
         "balanced_accuracy": float(balanced_accuracy_score(y, code)),
         "average_precision": _mean(average_precision_score, membership, predicted, columns),
-        "log_loss": float(log_loss(y, np.exp(predicted), labels=range(k))),
+        "log_loss": float(log_loss(y, probabilities, labels=range(k))),
+        "brier": float(np.sum((probabilities - membership)[:, columns] ** 2, axis=1).mean()),
+        "calibration_error": calibration_error(probabilities.max(axis=1), code == y),
     }
+
+
+def calibration_error(confidence, right):
+    """Distance of confidence from accuracy, a mean over bins by their numbers of rows."""
+    bins = np.minimum((confidence * BINS).astype(int), BINS - 1)
+    return float(np.abs(np.bincount(bins, confidence - right)).sum() / len(right))
 
 
 def _mean(area, membership, predicted, columns):

@@ -28,7 +28,7 @@ SETS: dict[str, Callable[[], Dataset]] = {
         datasets.newsgroups,
         datasets.diabetes,
         datasets.california,
-        datasets.california_raw,
+        datasets.california_without_logs,
         datasets.bike,
         datasets.protein,
         synthetic.uniform,
@@ -39,10 +39,17 @@ SETS: dict[str, Callable[[], Dataset]] = {
         synthetic.skewed_target,
         synthetic.sparse_independent,
         synthetic.sparse_correlated,
+        datasets.adult_raw,
+        datasets.covertype_raw,
+        datasets.california_raw,
+        datasets.protein_raw,
+        datasets.bike_raw,
     )
 }
 
 # Few rows, so that means over as many splits as elsewhere would say little.
 SMALL = ("breast_cancer", "iris", "wine", "digits", "diabetes")
+# Columns in their own units, and no bounds.
+RAW = ("adult_raw", "covertype_raw", "california_raw", "protein_raw", "bike_raw")
 # Beside accuracy, or in its place, what is reported first.
 RARE = ("adult_rare", "covertype_7", "newsgroups_2")
