@@ -48,7 +48,9 @@ def random_counts():
         for k in (1, 2, 5):
             edges = rng.uniform(bound.low, bound.high, size=(k, D)).T
             rows = [rows_of_all_sizes(rng, bound) for _ in range(2)]
-            yield Example(ColumnCountsQuery(edges), rows[0], np.zeros(N), rows[1], np.zeros(N))
+            for sizes in (False, True):
+                query = ColumnCountsQuery(edges, sizes)
+                yield Example(query, rows[0], np.zeros(N), rows[1], np.zeros(N))
 
 
 def crafted_counts():

@@ -17,7 +17,7 @@ from sklearn.utils.validation import check_is_fitted, validate_data
 
 from ..federated import DaskSites
 from ..preconditioning import OPTIONS, Preconditioner, with_class_prior
-from ..preprocessing.column_ranges import private_column_bounds
+from ..preprocessing.column_ranges import private_column_bounds, private_column_sizes
 from ..privacy.accounting.events import Event
 from ..privacy.accounting.ledger import PrivacySpent
 from ..privacy.adjacency import Adjacency
@@ -45,6 +45,7 @@ from .announcements import Announcements, CallbackSupportMixin, with_callbacks
 from .fit_plan import (
     COLUMNS,
     RANGE_SHARE,
+    SIZES,
     STRETCH,
     TAIL,
     FitPlan,
@@ -402,7 +403,7 @@ class PrivateLinearModel(CallbackSupportMixin, BudgetedEstimator, ABC):
         missing = self._bounds_to_find if found is None else ()
         # Earlier parts of a stream may have been too small to tell.
         if found is not None and found.scaling is None and "data_norm" in self._bounds_to_find:
-            missing = ("data_norm",) if finds_columns(self, outline) else ()
+            missing = ("data_norm",) if finds_columns(self, outline) == COLUMNS else ()
         bounds = outline.bounds if found is None else found
         known = origin is not None and not missing and origin.coordinates(bounds) is not None
         facts = {"weighted": weighted, "block": block, "known": known, "anew": found is None}
@@ -516,6 +517,9 @@ class PrivateLinearModel(CallbackSupportMixin, BudgetedEstimator, ABC):
         if COLUMNS in shares:
             budget = oracle.budget.fraction(shares[COLUMNS])
             found = private_column_bounds(oracle, budget, n, d, tail=TAIL, stretch=STRETCH)
+            scaling = ColumnScaling.of_bounds(found, sparse=plan.sparse)
+        elif SIZES in shares:
+            found = private_column_sizes(oracle, oracle.budget.fraction(shares[SIZES]), n, d)
             scaling = ColumnScaling.of_bounds(found, sparse=plan.sparse)
         if norm is None:
             norm = private_data_norm(oracle, reserve, n, d, scaling)

@@ -19,7 +19,7 @@ from ..preconditioning import (
     WideWhitening,
     asks_for_counts,
 )
-from ..preprocessing.column_ranges import Search
+from ..preprocessing.column_ranges import Search, tail_of_sizes
 from ..privacy.accounting.calculus import Calculus, GaussianDP, PerturbedGaussianDP
 from ..privacy.accounting.gdp import mu
 from ..privacy.accounting.ledger import Budget, Ledger
@@ -38,6 +38,7 @@ from .forecast import Plan, forecast, require
 __all__ = [
     "COLUMNS",
     "RANGE_SHARE",
+    "SIZES",
     "STRETCH",
     "TAIL",
     "TARGETS",
@@ -57,10 +58,11 @@ __all__ = [
 RANGE_SHARE = 0.04
 # Ranges of single columns: name and share; the share of rows that is looked for beyond each end,
 # and by what intervals are lengthened then.
-COLUMNS, _COLUMNS_SHARE = "ranges of columns", 0.12
+COLUMNS, SIZES, _COLUMNS_SHARE = "ranges of columns", "sizes of columns", 0.12
 TAIL, STRETCH = 0.01, 2.0
-# Where noise leaves out more at each end, columns stay as they are.
-_MOST_LEFT_OUT = 0.2
+# Where noise leaves out more rows at each end, sizes alone are looked for, and where it leaves out
+# more beyond these, columns stay as they are.
+_MOST_LEFT_OUT, _MOST_BEYOND = 0.2, 0.3
 # Share for a look at whether given target bounds hold the targets; and the rows times mu from which
 # it tells.
 TARGETS, _TARGETS_SHARE, _TARGETS_TELL = "check of target_bounds", 0.01, 500.0
@@ -275,8 +277,9 @@ def plan_fit(
         and outline.n_samples * whole >= _TARGETS_TELL
     ):
         bounds = (*bounds, (TARGETS, _TARGETS_SHARE))
-    if "data_norm" in missing and finds_columns(model, outline):
-        bounds = ((COLUMNS, _COLUMNS_SHARE), *bounds)
+    columns = finds_columns(model, outline) if "data_norm" in missing else None
+    if columns is not None:
+        bounds = ((columns, _COLUMNS_SHARE), *bounds)
     first = 1 - weighted * TOTAL_SHARE - sum(share for _, share in bounds)
     preconditioner, acts = None, False
     classifies = outline.bounds.target is None
@@ -662,10 +665,10 @@ def _share_for(name: str, evidence: float) -> float:
     return min(_MOST_FOR_TARGETS, max(RANGE_SHARE, _EVIDENCE_FOR_TARGETS / evidence**2))
 
 
-def finds_columns(model: Any, problem: Problem) -> bool:
-    """Tell whether columns are to be brought to one scale by ranges that are found privately.
+def finds_columns(model: Any, problem: Problem) -> str | None:
+    """Tell by which private search columns are to be brought to one scale, if by any.
 
-    Not where the penalty is about the user's units, and not where noise would hide the ranges.
+    By none where the penalty is about the user's units, or where noise would hide the sizes.
 
     Parameters
     ----------
@@ -673,16 +676,24 @@ def finds_columns(model: Any, problem: Problem) -> bool:
         Only its parameters are read.
     problem : Problem
         To be solved, with a stand-in for the norm.
+
+    Returns
+    -------
+    str or None
+        ``COLUMNS``, ``SIZES`` or None.
     """
     known = problem.bounds.scaling is not None or problem.bounds.feature_bound is not None
     if known or problem.tied_to_coordinates or problem.wide or problem.sites is not None:
-        return False
+        return None
     if not _chosen(model._batch_solver, problem, conditioned=None, started=False)[0].central:
-        return False
+        return None
+    adjacency = Adjacency(model.adjacency)
     budget = Budget(mu(model.epsilon, model.delta) ** 2 * _COLUMNS_SHARE)
     sizes = problem.n_actual, problem.n_features
-    search = Search.planned(Adjacency(model.adjacency), budget, *sizes, tail=TAIL, within=False)
-    return search is not None and search.tail <= _MOST_LEFT_OUT
+    search = Search.planned(adjacency, budget, *sizes, tail=TAIL, within=False)
+    if search is not None and search.tail <= _MOST_LEFT_OUT:
+        return COLUMNS
+    return SIZES if tail_of_sizes(adjacency, budget, *sizes) <= _MOST_BEYOND else None
 
 
 def _few_steps(preconditioner: Preconditioner, problem: Problem, mu: float) -> bool:

@@ -2,7 +2,12 @@
 
 from .base import FreeTransformer, PrivateTransformer, Transformer
 from .bounds_scaler import BoundsScaler
-from .column_ranges import Search, private_column_bounds
+from .column_ranges import (
+    Search,
+    private_column_bounds,
+    private_column_sizes,
+    tail_of_sizes,
+)
 from .min_max_scaler import DPMinMaxScaler
 from .row_norm_clipper import RowNormClipper
 from .standard_scaler import DPStandardScaler
@@ -17,4 +22,6 @@ __all__ = [
     "Search",
     "Transformer",
     "private_column_bounds",
+    "private_column_sizes",
+    "tail_of_sizes",
 ]

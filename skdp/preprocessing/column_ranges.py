@@ -20,7 +20,7 @@ from ..privacy.adjacency import Adjacency
 from ..privacy.oracle import Oracle
 from ..problem.column_bounds import ColumnBounds
 
-__all__ = ["Search", "private_column_bounds"]
+__all__ = ["Search", "private_column_bounds", "private_column_sizes", "tail_of_sizes"]
 
 # 255 edges, 256 cells between and around them: the range of single precision.
 _POWERS = 4.0 ** np.arange(-63, 64)
@@ -34,6 +34,9 @@ _LEAST_WITHIN, _MOST_WITHIN = 8, 16
 _CLOSE_ENOUGH = 0.2
 # A search in noise of this share of the rows finds nothing.
 _BLIND = 0.25
+# Sizes of features are looked for among 64 powers of 4, beyond which no more than so many rows lie.
+_SIZES = 4.0 ** np.arange(-31, 32)
+_STEPS_OF_SIZES, _TAIL_OF_SIZES = 6, 0.05
 # Features in an interval as short as this around zero seem to be zero.
 _NOTHING = 4.0**-62
 
@@ -177,3 +180,55 @@ def _cells(
         above = oracle.column_counts(_EDGES[middle], n_samples, spend=search.spend) < wanted
         first, last = np.where(above, middle + 1, first), np.where(above, last, middle)
     return _ENDS[first], _ENDS[first + 1]
+
+
+def tail_of_sizes(adjacency: Adjacency, budget: Budget, n_samples: int, n_features: int) -> float:
+    """Share of the rows beyond the sizes that :func:`private_column_sizes` finds.
+
+    Parameters
+    ----------
+    adjacency : Adjacency
+        Neighbouring relation.
+    budget : Budget
+        What is spent on it.
+    n_samples, n_features : int
+        Public sizes.
+    """
+    scale = adjacency.of_counts(n_features) / sqrt(budget.amount / _STEPS_OF_SIZES)
+    visible = (sqrt(2 * log(n_features * _STEPS_OF_SIZES)) + 1) * scale / n_samples
+    return max(_TAIL_OF_SIZES, visible)
+
+
+def private_column_sizes(
+    oracle: Oracle, budget: Budget, n_samples: int, n_features: int
+) -> ColumnBounds:
+    """Intervals about zero that hold most values of each feature, to a factor of 4.
+
+    Rougher than :func:`private_column_bounds`, and found where noise hides more: one quantile of
+    each feature is searched for in place of two, in a third of the steps.
+
+    Parameters
+    ----------
+    oracle : Oracle
+        Asked for counts of rows whose absolute values are below edges.
+    budget : Budget
+        What is spent on it.
+    n_samples, n_features : int
+        Public sizes.
+
+    Returns
+    -------
+    ColumnBounds
+        ``(-1, 1)`` for features that seem to be zero.
+    """
+    spend = Spend(budget.amount / _STEPS_OF_SIZES)
+    wanted = n_samples * (1 - tail_of_sizes(oracle.adjacency, budget, n_samples, n_features))
+    first, last = np.zeros(n_features, dtype=np.intp), np.full(n_features, _SIZES.size)
+    for _ in range(_STEPS_OF_SIZES):
+        middle = (first + last) // 2
+        edges = _SIZES[middle][:, None]
+        above = oracle.column_counts(edges, n_samples, spend=spend, sizes=True)[:, 0] < wanted
+        first, last = np.where(above, middle + 1, first), np.where(above, last, middle)
+    # What lies below all edges seems to be zero; what lies beyond is held to the last.
+    size = np.where(first == 0, 1.0, _SIZES[np.minimum(first, _SIZES.size - 1)])
+    return ColumnBounds(-size, size)

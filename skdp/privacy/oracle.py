@@ -392,12 +392,15 @@ class Oracle(ABC):
         return ColumnMoments(*query.moments(self._release(query, spend)), scale)
 
     @final
-    def column_counts(self, edges: np.ndarray, n_samples: int, *, spend: Spend) -> np.ndarray:
+    def column_counts(
+        self, edges: np.ndarray, n_samples: int, *, spend: Spend, sizes: bool = False
+    ) -> np.ndarray:
         """Noisy numbers of rows whose feature is below its edges, (d, k) like the edges.
 
-        Of weighted rows it is what they weigh; ``n_samples`` is then what all weigh together.
+        Of weighted rows it is what they weigh; ``n_samples`` is then what all weigh together. With
+        ``sizes`` it is the absolute value that is below.
         """
-        query = ColumnCountsQuery(np.array(edges, dtype=np.float64))
+        query = ColumnCountsQuery(np.array(edges, dtype=np.float64), sizes)
         return self._release(query, spend) + 0.5 * n_samples
 
     @final

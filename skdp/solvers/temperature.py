@@ -4,7 +4,8 @@ Clipping gradients leaves the direction of a model hardly changed, but makes its
 too small. One paid answer mends that: mean residuals along the model's own scores at a few scales
 (:class:`~skdp.privacy.queries.score_scale.ScoreScaleQuery`), whose root is the factor by which
 scores have to be multiplied. A penalty that the user asked for takes part, as a function of the
-factor, so that a solution of the user's problem is left as it is.
+factor, so that a solution of the user's problem is left as it is: the factor is the one nearest to
+1 between what the labels ask for with the penalty and without it.
 """
 
 from __future__ import annotations
@@ -83,11 +84,17 @@ class Temperature:
         answer, noise = oracle.for_problem(problem).score_scale(
             w, _SCALES, reach=self.reach, spend=spend
         )
-        if self.penalised:
-            answer = answer + _slopes_of_penalty(problem, w) / problem.max_weight
         # A normal prior for the logarithm of the temperature, in units of the noise.
         prior = noise**2 / (_SLOPE * max(_LEAST_CURVATURE, curvature_at_start(problem)) * _VARIANCE)
-        return _root(isotonic_regression(answer) + (prior + 1e-12) * np.log(_SCALES)) * w
+        steady = (prior + 1e-12) * np.log(_SCALES)
+        found = _root(isotonic_regression(answer) + steady)
+        if self.penalised:
+            # The penalty asks for less, and for more so the longer w is, noise in it included. What
+            # it makes up for in the solution of the problem stays, so 1 is kept if it lies between.
+            answer = answer + _slopes_of_penalty(problem, w) / problem.max_weight
+            least = _root(isotonic_regression(answer) + steady)
+            found = min(max(1.0, least), found)
+        return found * w
 
 
 def plan_temperature(problem: Problem, mu: float, *, penalised: bool) -> Temperature | None:

@@ -246,3 +246,28 @@ def test_target_bounds_that_fit_are_not():
         DPLinearRegression(
             1.0, data_bounds=bounds(), target_bounds=(-width, width), random_state=0
         ).fit(X, score)
+
+
+def test_sizes_alone_are_looked_for_where_noise_hides_ranges():
+    X, y, _ = table(20000)
+    model = classifier(random_state=0).set_params(epsilon=0.05)
+    model.fit(X[:15000], y[:15000])
+    assert dict(model.plan_.bounds)["sizes of columns"] == 0.12
+    low, high = model.data_bounds_
+    np.testing.assert_array_equal(low, -high)
+    # Powers of 4 near the sizes of columns.
+    assert np.all(high >= 0.5 * (np.abs(ORIGIN) + UNITS))
+    assert np.all(high <= 16 * (np.abs(ORIGIN) + 2 * UNITS))
+
+
+def test_sizes_find_the_same_in_sparse_rows():
+    rng = np.random.default_rng(4)
+    X = rng.normal(size=(4000, 3)) * [1e-3, 1.0, 1e4]
+    X[rng.random(X.shape) < 0.3] = 0.0
+    y = (X[:, 1] > 0).astype(int)
+    model = classifier(random_state=0).set_params(epsilon=0.2)
+    dense = model.fit(X, y).data_bounds_
+    assert "sizes of columns" in dict(model.plan_.bounds)
+    sparse = model.fit(sp.csr_array(X), y).data_bounds_
+    for ours, theirs in zip(sparse, dense, strict=True):
+        np.testing.assert_array_equal(ours, theirs)

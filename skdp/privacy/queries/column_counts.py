@@ -23,6 +23,8 @@ class ColumnCountsQuery(GaussianQuery):
     ----------
     edges : ndarray of shape (d, k)
         Edges of each feature, in any order.
+    sizes : bool, default=False
+        Whether absolute values are compared with the edges.
 
     Guarantees
     ----------
@@ -36,6 +38,7 @@ class ColumnCountsQuery(GaussianQuery):
     name: ClassVar[str] = "column_counts"
 
     edges: np.ndarray
+    sizes: bool = False
 
     def sensitivity(self, adjacency: Adjacency) -> float:
         """``sqrt(d k)`` under replace-one, half of it under zero-out."""
@@ -51,8 +54,8 @@ class ColumnCountsQuery(GaussianQuery):
         return rows.sum(self._of_block)
 
     def public(self) -> tuple[object, ...]:
-        """The edges."""
-        return (self.edges,)
+        """The edges, and whether absolute values are compared with them."""
+        return (self.edges, self.sizes)
 
     def _of_block(self, block: RawBlock) -> np.ndarray:
         m, X, v = block.y.size, block.X, block.bounded_weights
@@ -64,10 +67,11 @@ class ColumnCountsQuery(GaussianQuery):
         total = float(m) if v is None else float(v.sum())
         for k, edges in enumerate(self.edges.T):
             if isinstance(X, np.ndarray):
-                below = edges > X
+                below = edges > (np.abs(X) if self.sizes else X)
                 out[:, k] = np.count_nonzero(below, axis=0) if v is None else v @ below
             else:
-                under = X.data < edges[X.indices]
+                entries = np.abs(X.data) if self.sizes else X.data
+                under = entries < edges[X.indices]
                 chosen = None if per_entry is None else per_entry[under]
                 below = np.bincount(X.indices[under], chosen, minlength=d)
                 out[:, k] = below + (total - stored) * (edges > 0.0)
