@@ -22,6 +22,7 @@ pytestmark = [
     pytest.mark.filterwarnings("ignore::skdp.PrivacyLeakWarning"),
     # Bounds cannot be found privately on the few rows of the checks; that is said, too.
     pytest.mark.filterwarnings("ignore:The share of the budget set aside:UserWarning"),
+    pytest.mark.filterwarnings("ignore:Many targets lie outside of target_bounds:UserWarning"),
 ]
 
 EVERY_ESTIMATOR = [

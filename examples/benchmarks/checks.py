@@ -56,7 +56,6 @@ NEEDS: dict[str, dict[str, dict[str, Any] | str]] = {
     "DPSVMClassifier": {
         **dict.fromkeys(("adassp", "screening", "tracked_gd"), OF_RESIDUALS),
         **dict.fromkeys(("dda", "ftrl"), BOUNDS),
-        "dual_averaging": OF_LOG_ODDS,
         "preconditioned_gd": OF_LOG_ODDS,
         "frank_wolfe": {**BOUNDS, "constraint": L2Ball(10.0), "loss": HuberisedHinge()},
     },

@@ -66,7 +66,8 @@ _MOST_LEFT_OUT, _MOST_BEYOND = 0.2, 0.3
 # Share for a look at whether given target bounds hold the targets; and the rows times mu from which
 # it tells.
 TARGETS, _TARGETS_SHARE, _TARGETS_TELL = "check of target_bounds", 0.01, 500.0
-# A bound for targets that is not given takes a larger share, up to a quarter, if rows are few.
+# A bound for targets that is not given takes a larger share, up to a quarter, if rows are few and it
+# can be found by it.
 _EVIDENCE_FOR_TARGETS, _MOST_FOR_TARGETS = 2000.0, 0.25
 # Share of mu^2 for what weighted rows weigh together, and its largest noise, in rows, at which it
 # is asked.
@@ -660,9 +661,9 @@ def _chosen(
 
 def _share_for(name: str, evidence: float) -> float:
     """Share of mu^2 that finding a bound may cost, for so many rows times mu."""
-    if name != "target_bounds":
-        return RANGE_SHARE
-    return min(_MOST_FOR_TARGETS, max(RANGE_SHARE, _EVIDENCE_FOR_TARGETS / evidence**2))
+    needed = _EVIDENCE_FOR_TARGETS / evidence**2
+    more = name == "target_bounds" and RANGE_SHARE < needed <= _MOST_FOR_TARGETS
+    return needed if more else RANGE_SHARE
 
 
 def finds_columns(model: Any, problem: Problem) -> str | None:
