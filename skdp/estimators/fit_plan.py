@@ -66,8 +66,8 @@ _MOST_LEFT_OUT, _MOST_BEYOND = 0.2, 0.3
 # Share for a look at whether given target bounds hold the targets; and the rows times mu from which
 # it tells.
 TARGETS, _TARGETS_SHARE, _TARGETS_TELL = "check of target_bounds", 0.01, 500.0
-# A bound for targets that is not given takes a larger share, up to a quarter, if rows are few and it
-# can be found by it.
+# A bound for targets that is not given takes a larger share, up to a quarter, if rows are few and
+# that finds it.
 _EVIDENCE_FOR_TARGETS, _MOST_FOR_TARGETS = 2000.0, 0.25
 # Share of mu^2 for what weighted rows weigh together, and its largest noise, in rows, at which it
 # is asked.

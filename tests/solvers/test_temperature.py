@@ -71,8 +71,7 @@ def test_a_solution_of_the_users_problem_is_left_as_it_is():
         solved = LogisticRegression(C=C, fit_intercept=False, tol=1e-10).fit(X, TWO).coef_[0]
         task = problem(Logistic(), penalty=L2(1 / (N * C)))
         assert factor(task, TWO, solved, penalised=True) == pytest.approx(1.0, abs=1e-4)
-        # Longer than the labels bear out; what only the penalty asks for is left, as noise lengthens
-        # a model, too.
+        # What only the penalty asks for is left, as noise lengthens a model, too.
         assert factor(task, TWO, 2 * solved, penalised=True) <= 1.0
         assert factor(task, TWO, 2 * W2, penalised=True) == pytest.approx(0.5, rel=0.12)
     # A penalty that is there for the noise alone says nothing about the scale.
