@@ -36,8 +36,8 @@ _BLIND_CLIP = 0.1
 # Largest noise of a count, as a share of the rows, at which counts are used.
 _VISIBLE = 1 / 12
 # Steps in the user's coordinates, and in good ones: as many as there is evidence for, for what
-# many short steps do a few do with momentum. Their total length is the same.
-_STEPS, _MOST_STEPS, _LEAST_STEPS, _EVIDENCE_IN_STEPS = 200, 160, 20, 12_400.0
+# many short steps do a few do with momentum. With fewer at the least skewed targets lose.
+_STEPS, _MOST_STEPS, _LEAST_STEPS, _EVIDENCE_IN_STEPS = 200, 160, 40, 12_400.0
 _LONGEST = 1.25
 # Times that momentum is forgotten, at least, so that it can replace steps.
 _MEMORIES = 6.4
@@ -71,7 +71,7 @@ class TrackedGD(Solver):
     ----------
     steps : int, optional
         Number of gradients T. By default 200 in the user's coordinates and, the more rows there are
-        for each coordinate, 160 to 20 in private ones, where momentum replaces steps; more at
+        for each coordinate, 160 to 40 in private ones, where momentum replaces steps; more at
         budgets beyond mu = 2.
     whole : float, optional
         Share q of the rows that the clip should leave whole, in (0, 1). By default between 0.5
