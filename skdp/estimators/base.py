@@ -53,6 +53,7 @@ from .fit_plan import (
     plan_fit,
     settled_calculus,
 )
+from .plain_models import plain_model
 from .progress import DISJOINT, EarlierModel, Progress, Released
 from .range_finding import private_data_norm
 
@@ -573,6 +574,27 @@ class PrivateLinearModel(CallbackSupportMixin, BudgetedEstimator, ABC):
                 delattr(self, name)
 
     @final
+    def to_sklearn(self) -> Any:
+        """The published model as one of scikit-learn's, to be served where skdp is not installed.
+
+        Predictions are the same. Where the fit has brought columns to ranges, or predictions are
+        clipped, steps that do so come with it. Nothing else is: no budget, no receipt, no seed.
+
+        Returns
+        -------
+        estimator
+            A fitted ``LogisticRegression``, ``LinearSVC`` or ``LinearRegression``, in a
+            ``Pipeline`` behind a step that holds columns to ``data_bounds_`` if there are any
+            (dense rows only), and in a ``TransformedTargetRegressor`` if predictions are clipped.
+        """
+        check_is_fitted(self)
+        coef = self.coef_.toarray() if sp.issparse(self.coef_) else self.coef_.copy()
+        names = getattr(self, "feature_names_in_", None)
+        return plain_model(
+            self._plain(coef), self.n_features_in_, names, getattr(self, "data_bounds_", None)
+        )
+
+    @final
     def sparsify(self) -> Self:
         """Store ``coef_`` sparsely, which saves memory where most coefficients are zero.
 
@@ -651,6 +673,10 @@ class PrivateLinearModel(CallbackSupportMixin, BudgetedEstimator, ABC):
         """True if noisy counts say what classes weigh."""
         # A dictionary of weights is not equal to a string.
         return bool(getattr(self, "class_weight", None) == "balanced")
+
+    @abstractmethod
+    def _plain(self, coef: np.ndarray) -> Any:
+        """Scikit-learn's estimator with these coefficients and all else that predictions take."""
 
     @abstractmethod
     def _given_bounds(self, sparse: bool) -> RowBounds:

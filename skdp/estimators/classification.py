@@ -340,6 +340,13 @@ class PrivateLinearClassifier(ClassifierMixin, PrivateLinearModel, ABC):
             )
         self._settle(self._checked_classes(told))
 
+    @final
+    def _with_scores(self, plain: Any, coef: np.ndarray) -> Any:
+        """A classifier of scikit-learn with the classes and coefficients of this one."""
+        plain.classes_, plain.coef_, plain.intercept_ = self.classes_, coef, self.intercept_.copy()
+        plain.n_iter_ = self.n_iter_.copy()
+        return plain
+
     @property
     @abstractmethod
     def _l1_share(self) -> float:

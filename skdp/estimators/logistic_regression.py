@@ -8,6 +8,7 @@ from typing import Any, ClassVar
 
 import numpy as np
 from scipy.special import log_expit, log_softmax
+from sklearn.linear_model import LogisticRegression
 from sklearn.utils._param_validation import Interval
 
 from ..preconditioning import Preconditioner
@@ -296,6 +297,9 @@ class DPLogisticRegression(PrivateLinearClassifier):
             penalty=ElasticNet(self._strength(n_samples), self._l1_share),
             constraint=Unconstrained() if self.constraint is None else self.constraint,
         )
+
+    def _plain(self, coef: np.ndarray) -> LogisticRegression:
+        return self._with_scores(LogisticRegression(), coef)
 
     @property
     def _l1_share(self) -> float:

@@ -14,6 +14,7 @@ from typing import Any, ClassVar, Self, final
 
 import numpy as np
 from sklearn.base import RegressorMixin
+from sklearn.linear_model import LinearRegression
 from sklearn.metrics import r2_score
 from sklearn.utils.metaestimators import available_if
 
@@ -29,6 +30,7 @@ from ..validation import one_of, shown
 from .base import PrivateLinearModel
 from .fit_plan import RANGE_SHARE, TARGETS, FitPlan
 from .partial_fit import advance
+from .plain_models import clipped_regressor
 from .range_finding import private_target_bounds, warn_of_target_bounds
 
 __all__ = ["PrivateLinearRegressor"]
@@ -250,6 +252,12 @@ class PrivateLinearRegressor(RegressorMixin, PrivateLinearModel, ABC):
         elif TARGETS in shares:
             warn_of_target_bounds(oracle, check, n_samples, target)
         return self._within_feature_bound(features, target)
+
+    @final
+    def _plain(self, coef: np.ndarray) -> Any:
+        plain = LinearRegression()
+        plain.coef_, plain.intercept_ = np.ravel(coef), float(self.intercept_)
+        return clipped_regressor(plain, *self.target_bounds_) if self.clip_predictions else plain
 
     def _within_feature_bound(self, features: RowBounds, target: TargetBounds) -> RowBounds:
         norm = self._known_norm

@@ -6,6 +6,7 @@ from numbers import Real
 from typing import Any, ClassVar
 
 import numpy as np
+from sklearn.svm import LinearSVC
 from sklearn.utils._param_validation import Interval
 
 from ..preconditioning import Preconditioner
@@ -271,6 +272,9 @@ class DPSVMClassifier(PrivateLinearClassifier):
             penalty=ElasticNet(self._strength(n_samples), self._l1_share),
             constraint=Unconstrained() if self.constraint is None else self.constraint,
         )
+
+    def _plain(self, coef: np.ndarray) -> LinearSVC:
+        return self._with_scores(LinearSVC(), coef)
 
     @property
     def _l1_share(self) -> float:
