@@ -7,6 +7,7 @@ import pytest
 import scipy.sparse as sp
 
 from skdp.privacy.rows import DenseRows, SparseRows
+from skdp.privacy.rows import base as rows_base
 from skdp.problem import ColumnBounds, ColumnScaling, Problem, RowBounds, RowMap
 from skdp.problem.losses import Logistic
 
@@ -121,3 +122,31 @@ def test_scales_of_the_same_bounds_are_equal():
 def test_a_selection_of_columns_is_refused():
     with pytest.raises(ValueError, match="columns=None"):
         RowBounds(1.0, scaling=SCALING, columns=(0,))
+
+
+@pytest.mark.parametrize("row_map", [None, MAP], ids=["plain", "mapped"])
+def test_rows_that_are_scaled_at_each_pass_are_those_that_are_written_out(row_map, monkeypatch):
+    bounds = RowBounds(1.1, 0.5, row_map=row_map, scaling=SCALING)
+    written = view(table(), bounds)
+    monkeypatch.setattr(rows_base, "_MOST_ENTRIES_WRITTEN_OUT", 0)
+    for ours, theirs in zip(view(table(), bounds), written, strict=True):
+        np.testing.assert_array_equal(ours, theirs)
+
+
+def test_rows_in_a_file_are_not_written_out(tmp_path):
+    np.save(tmp_path / "X.npy", table())
+    X = np.load(tmp_path / "X.npy", mmap_mode="r")
+    for stored in (X, X[:30]):
+        assert DenseRows(stored, np.zeros(len(stored))).on(SCALING) is None
+    assert DenseRows(table(), np.zeros(N)).on(SCALING) is not None
+
+
+def test_another_scale_is_not_answered_by_the_rows_of_an_earlier_one():
+    X = table()
+    store = DenseRows(X, np.zeros(N))
+    other = ColumnScaling.of_bounds(ColumnBounds(LOW, 2 * np.abs(HIGH) + 1), sparse=False)
+    for scaling in (SCALING, other, SCALING):
+        bounds = RowBounds(1.1, scaling=scaling)
+        got = store.bounded(bounds).sum(lambda block: block.gram())
+        fresh = DenseRows(X, np.zeros(N)).bounded(bounds).sum(lambda block: block.gram())
+        np.testing.assert_array_equal(got, fresh)

@@ -1,21 +1,27 @@
 """Row stores: "sum this over the rows", nothing else.
 
-A store never copies X. Every query is one pass over the rows, in blocks small enough to stay in
-cache between the product that makes scores and the product that combines rows. Rows that this
-process can reach are in a :class:`BlockStore`.
+A store never copies X, but for tables of moderate size whose features are brought to another
+scale: these are written out once, and not at each pass. Every query is one pass over the rows, in
+blocks small enough to stay in cache between the product that makes scores and the product that
+combines rows. Rows that this process can reach are in a :class:`BlockStore`.
 """
 
 from __future__ import annotations
 
 from abc import ABC, abstractmethod
 from collections.abc import Callable, Iterable
-from typing import ClassVar, Self, final
+from dataclasses import replace
+from typing import Any, ClassVar, Self, final
 
 import numpy as np
 
 from ...problem.bounds import RowBounds
-from .bounded_rows import Block, BoundedBlock, RawBlock, Rows
+from ...problem.column_bounds import ColumnScaling
+from .bounded_rows import Block, BoundedBlock, RawBlock, Rows, on_scale
 from .mapped import MappedBlock
+
+# Entries, in double precision a quarter of a gigabyte.
+_MOST_ENTRIES_WRITTEN_OUT = 1 << 25
 
 __all__ = [
     "BlockStore",
@@ -112,6 +118,11 @@ class BlockStore(RowStore):
     def _bounded(self, bounds: RowBounds) -> BoundedRows:
         return _BoundedBlocks(self, bounds)
 
+    def on(self, scaling: ColumnScaling) -> BlockStore | None:
+        """A store of these rows on another scale, if there is room to write them out; else None."""
+        del scaling
+        return None
+
 
 class ResidentRows(BlockStore):
     """Rows that stay in memory, or in a memory-mapped file, and can be taken apart.
@@ -131,6 +142,24 @@ class ResidentRows(BlockStore):
     y: np.ndarray
     weights: np.ndarray | None
 
+    _on_scale: tuple[ColumnScaling, Self] | None = None
+
+    @final
+    def on(self, scaling: ColumnScaling) -> Self | None:
+        """A store of these rows on another scale, if they are few enough to write out; else None.
+
+        The latest is kept. What is in a file, and so may be larger than memory, is not written out.
+        """
+        if self.n_samples * self.n_features > _MOST_ENTRIES_WRITTEN_OUT or _in_a_file(self.X):
+            return None
+        if self._on_scale is None or self._on_scale[0] is not scaling:
+            rows = on_scale(scaling, self.X)
+            same_kind = isinstance(rows, np.ndarray) == isinstance(self.X, np.ndarray)
+            if not same_kind:
+                return None
+            self._on_scale = scaling, type(self)(rows, self.y, self.weights)  # type: ignore[call-arg]
+        return self._on_scale[1]
+
     @abstractmethod
     def part(self, start: int, stop: int) -> Self:
         """The rows ``start <= i < stop``, not copied, as a store of their own; at least one."""
@@ -140,6 +169,8 @@ class ResidentRows(BlockStore):
 class _BoundedBlocks(BoundedRows):
     def __init__(self, store: BlockStore, bounds: RowBounds) -> None:
         self.bounds = bounds
+        if bounds.scaling is not None and (scaled := store.on(bounds.scaling)) is not None:
+            store, bounds = scaled, replace(bounds, scaling=None)
         self._store = store
         self._kept = [bounded_block(r, bounds) for r in store.blocks()] if store.resident else None
 
@@ -152,6 +183,16 @@ class _BoundedBlocks(BoundedRows):
         # One block at a time: nothing here holds on to it while the next one is read.
         blocks = self._store.blocks()
         return total(of_block(bounded_block(raw, self.bounds)) for raw in blocks)
+
+
+def _in_a_file(X: Rows) -> bool:
+    """True if the entries are mapped from a file."""
+    entries: Any = X if isinstance(X, np.ndarray) else X.data
+    while entries is not None:
+        if isinstance(entries, np.memmap):
+            return True
+        entries = getattr(entries, "base", None)
+    return False
 
 
 def bounded_block(raw: RawBlock, bounds: RowBounds) -> BoundedBlock:

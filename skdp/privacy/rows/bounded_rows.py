@@ -18,7 +18,17 @@ from ...problem.bounds import RowBounds
 from ...problem.column_bounds import ColumnScaling
 from .score_cache import ScoreCache
 
-__all__ = ["MOST_ROWS", "Block", "BoundedBlock", "Limits", "RawBlock", "Rows", "compressed", "cut"]
+__all__ = [
+    "MOST_ROWS",
+    "Block",
+    "BoundedBlock",
+    "Limits",
+    "RawBlock",
+    "Rows",
+    "compressed",
+    "cut",
+    "on_scale",
+]
 
 Rows: TypeAlias = np.ndarray | sp.csr_array | sp.csr_matrix
 Sparse = TypeVar("Sparse", sp.csr_array, sp.csc_array)
@@ -63,7 +73,7 @@ class RawBlock:
         """Norms (l2) of the rows with features on another scale; the latest are kept."""
         kept: tuple[ColumnScaling, np.ndarray] | None = vars(self).get("_norms_on")
         if kept is None or kept[0] is not scaling:
-            kept = scaling, RawBlock(_on(scaling, self.X), self.y).norms
+            kept = scaling, RawBlock(on_scale(scaling, self.X), self.y).norms
             vars(self)["_norms_on"] = kept
         return kept[1]
 
@@ -193,7 +203,11 @@ class Block(BoundedBlock):
             return self
         other = copy(self)
         if self._scaling is not None:
-            other._X, other._scaling, other._scattered = _on(self._scaling, self._X), None, False
+            other._X, other._scaling, other._scattered = (
+                on_scale(self._scaling, self._X),
+                None,
+                False,
+            )
         other._X = _in_double(other._X)
         if other._scattered:
             other._X, other._scattered = other._X.copy(order="K"), False
@@ -401,8 +415,16 @@ def _without_negatives(X: Rows) -> Rows:
     return compressed(sp.csr_array, X.shape, np.maximum(X.data, 0.0), X.indices, X.indptr)
 
 
-def _on(scaling: ColumnScaling, X: Rows) -> Rows:
-    """A copy of X, in double precision, on the scale; dense if zeros do not stay zeros there."""
+def on_scale(scaling: ColumnScaling, X: Rows) -> Rows:
+    """A copy of X, in double precision, on the scale; dense if zeros do not stay zeros there.
+
+    Parameters
+    ----------
+    scaling : ColumnScaling
+        The scale.
+    X : ndarray or CSR matrix of shape (m, d)
+        Rows as they came.
+    """
     if not isinstance(X, np.ndarray) and scaling.shift is not None:
         X = X.toarray()
     if isinstance(X, np.ndarray):
