@@ -4,7 +4,7 @@ import numpy as np
 from example_of_a_query import Example
 
 from skdp.privacy.queries import RowMeansQuery
-from skdp.problem import RowBounds, RowMap
+from skdp.problem import ColumnBounds, ColumnScaling, RowBounds, RowMap
 
 N, D = 4, 3
 
@@ -20,6 +20,11 @@ def bounds():
         for row_map in (None, damped, shifted, flipped, rotated):
             for constant in (0.0, 0.4):
                 yield RowBounds(2.0, constant, row_map=row_map, nonnegative=nonnegative)
+        # Rows that are not negative as they come, and are on the scale that they are brought to.
+        scaling = ColumnScaling.of_bounds(
+            ColumnBounds(np.array([1.0, 1.0, 5.0]), np.array([3.0, 2.0, 6.0])), sparse=False
+        )
+        yield RowBounds(2.0, 0.4, nonnegative=nonnegative, scaling=scaling)
 
 
 def rows_of_all_sizes(rng):

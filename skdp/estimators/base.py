@@ -17,7 +17,14 @@ from sklearn.utils.validation import check_is_fitted, validate_data
 
 from ..federated import DaskSites
 from ..preconditioning import OPTIONS, Preconditioner, with_class_prior
-from ..preprocessing.column_ranges import private_column_bounds, private_column_sizes
+from ..preprocessing.column_ranges import (
+    RANGES_OF_SCALE,
+    Search,
+    private_column_bounds,
+    private_column_moments,
+    private_column_sizes,
+    tail_of_sizes,
+)
 from ..privacy.accounting.events import Event
 from ..privacy.accounting.ledger import PrivacySpent
 from ..privacy.adjacency import Adjacency
@@ -44,6 +51,7 @@ from ..validation import check_parameters, one_of
 from .announcements import Announcements, CallbackSupportMixin, with_callbacks
 from .fit_plan import (
     COLUMNS,
+    MOST_BEYOND,
     RANGE_SHARE,
     SIZES,
     STRETCH,
@@ -515,13 +523,22 @@ class PrivateLinearModel(CallbackSupportMixin, BudgetedEstimator, ABC):
         n, d, shares = n_samples, self.n_features_in_, dict(plan.bounds)
         scaling, norm = self._given_scaling(plan.sparse), self.data_norm
         reserve = oracle.budget.fraction(RANGE_SHARE)
-        if COLUMNS in shares:
-            budget = oracle.budget.fraction(shares[COLUMNS])
-            found = private_column_bounds(oracle, budget, n, d, tail=TAIL, stretch=STRETCH)
-            scaling = ColumnScaling.of_bounds(found, sparse=plan.sparse)
-        elif SIZES in shares:
-            found = private_column_sizes(oracle, oracle.budget.fraction(shares[SIZES]), n, d)
-            scaling = ColumnScaling.of_bounds(found, sparse=plan.sparse)
+        share = shares.get(COLUMNS, shares.get(SIZES))
+        whole, ranges = oracle.budget.fraction(share or RANGE_SHARE), RANGES_OF_SCALE
+        budget, moments = whole.fraction(ranges), whole.fraction(1 - ranges).whole()
+        facts = oracle.adjacency, budget, n, d
+        # Weighted rows may turn out to weigh too little together.
+        if COLUMNS in shares and Search.planned(*facts, tail=TAIL, within=False) is None:
+            share = None
+        if SIZES in shares and tail_of_sizes(*facts) > MOST_BEYOND:
+            share = None
+        if share is not None:
+            if COLUMNS in shares:
+                found = private_column_bounds(oracle, budget, n, d, tail=TAIL, stretch=STRETCH)
+            else:
+                found = private_column_sizes(oracle, budget, n, d)
+            mean, var = private_column_moments(oracle, found, n, moments)
+            scaling = ColumnScaling.standard(found, mean, np.sqrt(var), sparse=plan.sparse)
         if norm is None:
             norm = private_data_norm(oracle, reserve, n, d, scaling)
         norm = float(norm)

@@ -19,7 +19,7 @@ from ..preconditioning import (
     WideWhitening,
     asks_for_counts,
 )
-from ..preprocessing.column_ranges import Search, tail_of_sizes
+from ..preprocessing.column_ranges import RANGES_OF_SCALE, Search, tail_of_sizes
 from ..privacy.accounting.calculus import Calculus, GaussianDP, PerturbedGaussianDP
 from ..privacy.accounting.gdp import mu
 from ..privacy.accounting.ledger import Budget, Ledger
@@ -37,6 +37,7 @@ from .forecast import Plan, forecast, require
 
 __all__ = [
     "COLUMNS",
+    "MOST_BEYOND",
     "RANGE_SHARE",
     "SIZES",
     "STRETCH",
@@ -58,11 +59,11 @@ __all__ = [
 RANGE_SHARE = 0.04
 # Ranges of single columns: name and share; the share of rows that is looked for beyond each end,
 # and by what intervals are lengthened then.
-COLUMNS, SIZES, _COLUMNS_SHARE = "ranges of columns", "sizes of columns", 0.12
+COLUMNS, SIZES, _COLUMNS_SHARE = "ranges of columns", "sizes of columns", 0.15
 TAIL, STRETCH = 0.01, 2.0
-# Where noise leaves out more rows at each end, sizes alone are looked for, and where it leaves out
-# more beyond these, columns stay as they are.
-_MOST_LEFT_OUT, _MOST_BEYOND = 0.2, 0.3
+# Where noise leaves out more rows at each end, or more entries of a row, sizes alone are looked
+# for, and where it leaves out more rows beyond these, columns stay as they are.
+_MOST_LEFT_OUT, _MOST_OF_A_ROW, MOST_BEYOND = 0.2, 1.5, 0.3
 # Share for a look at whether given target bounds hold the targets; and the rows times mu from which
 # it tells.
 TARGETS, _TARGETS_SHARE, _TARGETS_TELL = "check of target_bounds", 0.01, 500.0
@@ -321,6 +322,12 @@ def plan_fit(
     temperature = None
     if solver.central:
         temperature = plan_temperature(outline, left, penalised=model._penalty_given)
+    if isinstance(calculus, PerturbedGaussianDP) and shares <= 0.5:
+        raise ValueError(
+            f"{type(model).__name__} needs more than half of the budget for the one answer of "
+            f"{type(solver).__name__}, got {shares:.0%} of it after what is paid for first. Pass "
+            "data_norm or data_bounds, or a preconditioner of a smaller share."
+        )
     # A perturbed minimum needs more than half of the ledger for itself.
     if temperature is not None and isinstance(calculus, PerturbedGaussianDP):
         temperature = temperature if shares * (1 - temperature.share) > _MORE_THAN_HALF else None
@@ -689,12 +696,13 @@ def finds_columns(model: Any, problem: Problem) -> str | None:
     if not _chosen(model._batch_solver, problem, conditioned=None, started=False)[0].central:
         return None
     adjacency = Adjacency(model.adjacency)
-    budget = Budget(mu(model.epsilon, model.delta) ** 2 * _COLUMNS_SHARE)
+    budget = Budget(mu(model.epsilon, model.delta) ** 2 * _COLUMNS_SHARE * RANGES_OF_SCALE)
     sizes = problem.n_actual, problem.n_features
     search = Search.planned(adjacency, budget, *sizes, tail=TAIL, within=False)
-    if search is not None and search.tail <= _MOST_LEFT_OUT:
+    most = min(_MOST_LEFT_OUT, _MOST_OF_A_ROW / problem.n_features)
+    if search is not None and search.tail <= most:
         return COLUMNS
-    return SIZES if tail_of_sizes(adjacency, budget, *sizes) <= _MOST_BEYOND else None
+    return SIZES if tail_of_sizes(adjacency, budget, *sizes) <= MOST_BEYOND else None
 
 
 def _few_steps(preconditioner: Preconditioner, problem: Problem, mu: float) -> bool:

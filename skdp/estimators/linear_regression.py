@@ -56,7 +56,7 @@ class DPLinearRegression(PrivateLinearRegressor):
     data_norm : float, optional
         Bound on the l2 norm of the rows of X, known without looking at them. Longer rows are
         scaled down to it during the fit. If None, the fit looks privately for the range of each
-        column, for 12 % of the budget, and for a norm of the rows on that scale, for 4 %: raw
+        column, for 15 % of the budget, and for a norm of the rows on that scale, for 4 %: raw
         columns need no scaler. The ranges are left out, and columns used as they come, where rows
         and budget are too few to see them, for sparse rows of more than a thousand columns, and
         with an l1 penalty or a constraint, which are about your units.

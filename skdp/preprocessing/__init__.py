@@ -3,8 +3,10 @@
 from .base import FreeTransformer, PrivateTransformer, Transformer
 from .bounds_scaler import BoundsScaler
 from .column_ranges import (
+    RANGES_OF_SCALE,
     Search,
     private_column_bounds,
+    private_column_moments,
     private_column_sizes,
     tail_of_sizes,
 )
@@ -13,6 +15,7 @@ from .row_norm_clipper import RowNormClipper
 from .standard_scaler import DPStandardScaler
 
 __all__ = [
+    "RANGES_OF_SCALE",
     "BoundsScaler",
     "DPMinMaxScaler",
     "DPStandardScaler",
@@ -22,6 +25,7 @@ __all__ = [
     "Search",
     "Transformer",
     "private_column_bounds",
+    "private_column_moments",
     "private_column_sizes",
     "tail_of_sizes",
 ]

@@ -20,7 +20,14 @@ from ..privacy.adjacency import Adjacency
 from ..privacy.oracle import Oracle
 from ..problem.column_bounds import ColumnBounds
 
-__all__ = ["Search", "private_column_bounds", "private_column_sizes", "tail_of_sizes"]
+__all__ = [
+    "RANGES_OF_SCALE",
+    "Search",
+    "private_column_bounds",
+    "private_column_moments",
+    "private_column_sizes",
+    "tail_of_sizes",
+]
 
 # 255 edges, 256 cells between and around them: the range of single precision.
 _POWERS = 4.0 ** np.arange(-63, 64)
@@ -30,13 +37,15 @@ _COARSE_STEPS = 8
 _LEAST_STEPS, _MOST_STEPS = 4, 12
 # Where known bounds are halved instead: to a 256th at least.
 _LEAST_WITHIN, _MOST_WITHIN = 8, 16
-# A tail of this share is small enough to rather halve once more.
-_CLOSE_ENOUGH = 0.2
 # A search in noise of this share of the rows finds nothing.
 _BLIND = 0.25
 # Sizes of features are looked for among 64 powers of 4, beyond which no more than so many rows lie.
 _SIZES = 4.0 ** np.arange(-31, 32)
 _STEPS_OF_SIZES, _TAIL_OF_SIZES = 6, 0.05
+# Share of a budget for ranges that is spent on them; the rest goes to moments within them.
+RANGES_OF_SCALE = 0.8
+# A variance is known to a few standard deviations of its noise; less is as good as none.
+_RESOLVED = 2.0
 # Features in an interval as short as this around zero seem to be zero.
 _NOTHING = 4.0**-62
 
@@ -99,7 +108,7 @@ class Search:
             m = 2 * n_features * (coarse + steps)
             scale = adjacency.of_counts(2 * n_features) / sqrt(spend.amount)
             visible = (sqrt(2 * log(m)) + 1) * scale / n_samples
-            if visible <= max(tail, _CLOSE_ENOUGH) or steps == least:
+            if visible <= tail or steps == least:
                 break
         return cls(steps, coarse, spend, max(tail, visible)) if visible <= _BLIND else None
 
@@ -232,3 +241,32 @@ def private_column_sizes(
     # What lies below all edges seems to be zero; what lies beyond is held to the last.
     size = np.where(first == 0, 1.0, _SIZES[np.minimum(first, _SIZES.size - 1)])
     return ColumnBounds(-size, size)
+
+
+def private_column_moments(
+    oracle: Oracle, bounds: ColumnBounds, n_samples: int, spend: Spend
+) -> tuple[np.ndarray, np.ndarray]:
+    """Means and variances of features that are clipped to bounds.
+
+    Parameters
+    ----------
+    oracle : Oracle
+        Asked once.
+    bounds : ColumnBounds
+        Intervals of the features.
+    n_samples : int
+        Public size.
+    spend : Spend
+        What it costs.
+
+    Returns
+    -------
+    (ndarray, ndarray)
+        Means, within the bounds, and variances, each of shape (d,). A variance is at least what
+        noise leaves to see, so that a feature that hardly varies is not blown up.
+    """
+    moments = oracle.column_moments(bounds, n_samples, spend=spend)
+    means = np.clip(moments.means, -1.0, 1.0)
+    least = min(_RESOLVED * moments.scale / sqrt(2.0), 1.0)
+    variances = np.clip(moments.squares - means**2, least, 1.0)
+    return bounds.centre + bounds.half_width * means, variances * bounds.half_width**2

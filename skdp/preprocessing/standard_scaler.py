@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-from math import sqrt
 from typing import Any, ClassVar, final
 
 import numpy as np
@@ -10,18 +9,14 @@ import numpy as np
 from ..privacy.oracle import Oracle
 from ..problem.column_bounds import ColumnBounds, ColumnScaling
 from .base import PrivateTransformer
-from .column_ranges import private_column_bounds
+from .column_ranges import RANGES_OF_SCALE, private_column_bounds, private_column_moments
 from .scaler import Scaler
 
 __all__ = ["DPStandardScaler"]
 
-# Of the budget, for bounds that are not given.
-_RANGE_SHARE = 0.75
 # Share of rows beyond each end of an interval that is found, and by what it is lengthened, so that
 # light tails are not clipped at all.
 _TAIL, _STRETCH = 0.01, 2.0
-# A variance is known to a few standard deviations of its noise; less is as good as none.
-_RESOLVED = 2.0
 
 
 @final
@@ -146,7 +141,7 @@ class DPStandardScaler(Scaler, PrivateTransformer):
     def _learn(self, oracle: Oracle, n_samples: int) -> None:
         d, budget = self.n_features_in_, oracle.budget
         if self.bounds is None:
-            share = budget.fraction(_RANGE_SHARE)
+            share = budget.fraction(RANGES_OF_SCALE)
             bounds = private_column_bounds(
                 oracle, share, n_samples, d, tail=_TAIL, stretch=_STRETCH
             )
@@ -156,14 +151,10 @@ class DPStandardScaler(Scaler, PrivateTransformer):
         self.mean_ = self.var_ = self.scale_ = None
         if not (self.with_mean or self.with_std):
             return
-        moments = oracle.column_moments(bounds, n_samples, spend=oracle.budget.whole())
-        means = np.clip(moments.means, -1.0, 1.0)
-        self.mean_ = bounds.centre + bounds.half_width * means
+        mean, var = private_column_moments(oracle, bounds, n_samples, oracle.budget.whole())
+        self.mean_ = mean
         if self.with_std:
-            seen = moments.squares - means**2
-            least = min(_RESOLVED * moments.scale / sqrt(2.0), 1.0)
-            self.var_ = np.clip(seen, least, 1.0) * bounds.half_width**2
-            self.scale_ = np.sqrt(self.var_)
+            self.var_, self.scale_ = var, np.sqrt(var)
 
     def _map(self, n_features: int) -> ColumnScaling:
         factor = np.ones(n_features) if self.scale_ is None else 1.0 / self.scale_

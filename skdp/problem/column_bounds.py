@@ -196,6 +196,27 @@ class ColumnScaling:
         ends = (low - shift) / half, (high - shift) / half
         return cls(1.0 / half, shift if shift.any() else None, ends)
 
+    @classmethod
+    def standard(
+        cls, bounds: ColumnBounds, mean: np.ndarray, deviation: np.ndarray, *, sparse: bool
+    ) -> ColumnScaling:
+        """The scaling of features within bounds to about mean 0 and standard deviation 1.
+
+        Parameters
+        ----------
+        bounds : ColumnBounds
+            Features are clipped to these; for sparse rows to the intervals from there to 0.
+        mean, deviation : ndarray of shape (d,)
+            Of the features within the bounds; sparse rows are not centred.
+        sparse : bool
+            Whether rows are stored sparsely.
+        """
+        low, high = bounds.low, bounds.high
+        if sparse:
+            low, high = np.minimum(low, 0.0), np.maximum(high, 0.0)
+            return cls(1.0 / deviation, None, (low / deviation, high / deviation))
+        return cls(1.0 / deviation, mean, ((low - mean) / deviation, (high - mean) / deviation))
+
     def linear(self, coef: np.ndarray, intercept: np.ndarray) -> tuple[np.ndarray, np.ndarray]:
         """The model of features as they come that is a model of scaled features within bounds.
 
@@ -249,7 +270,7 @@ def _entries(X: Entries) -> tuple[np.ndarray, np.ndarray | slice]:
 
 
 def clipped(X: Entries, low: np.ndarray, high: np.ndarray) -> Entries:
-    """A copy of X with each feature held to its interval; for sparse rows low <= 0 <= high.
+    """A copy of X with each feature held to its interval; dense if zeros do not stay zeros.
 
     Parameters
     ----------
@@ -258,6 +279,8 @@ def clipped(X: Entries, low: np.ndarray, high: np.ndarray) -> Entries:
     low, high : ndarray of shape (d,)
         The ends.
     """
+    if not isinstance(X, np.ndarray) and (np.any(low > 0) or np.any(high < 0)):
+        X = X.toarray()
     X = X.copy()
     values, features = _entries(X)
     np.clip(values, low[features], high[features], out=values, casting="same_kind")

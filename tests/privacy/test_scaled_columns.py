@@ -6,7 +6,9 @@ import numpy as np
 import pytest
 import scipy.sparse as sp
 
-from skdp.privacy.rows import DenseRows, SparseRows
+from skdp.privacy import Adjacency
+from skdp.privacy.queries import RowMeansQuery
+from skdp.privacy.rows import DaskRows, DenseRows, SparseRows
 from skdp.privacy.rows import base as rows_base
 from skdp.problem import ColumnBounds, ColumnScaling, Problem, RowBounds, RowMap
 from skdp.problem.losses import Logistic
@@ -34,10 +36,13 @@ def by_hand(X, scaling):
     return (np.clip(X, LOW, HIGH) - shift) / np.where(LOW == 0, HIGH, (HIGH - LOW) / 2)
 
 
+def store(X):
+    return (SparseRows if sp.issparse(X) else DenseRows)(X, np.zeros(X.shape[0]))
+
+
 def view(X, bounds):
     """Scores, norms, a weighted sum and second moments of the bounded rows."""
-    store = (SparseRows if sp.issparse(X) else DenseRows)(X, np.zeros(X.shape[0]))
-    rows = store.bounded(bounds)
+    rows = store(X).bounded(bounds)
     p = D + bool(bounds.intercept_value)
     w = np.random.default_rng(2).normal(size=p)
     scores, norms = [], []
@@ -143,10 +148,46 @@ def test_rows_in_a_file_are_not_written_out(tmp_path):
 
 def test_another_scale_is_not_answered_by_the_rows_of_an_earlier_one():
     X = table()
-    store = DenseRows(X, np.zeros(N))
+    kept = store(X)
     other = ColumnScaling.of_bounds(ColumnBounds(LOW, 2 * np.abs(HIGH) + 1), sparse=False)
     for scaling in (SCALING, other, SCALING):
         bounds = RowBounds(1.1, scaling=scaling)
-        got = store.bounded(bounds).sum(lambda block: block.gram())
+        got = kept.bounded(bounds).sum(lambda block: block.gram())
         fresh = DenseRows(X, np.zeros(N)).bounded(bounds).sum(lambda block: block.gram())
         np.testing.assert_array_equal(got, fresh)
+
+
+def test_one_negative_entry_does_not_decide_how_other_rows_count():
+    low, high = np.full(D, 1.0), np.full(D, 3.0)
+    scaling = ColumnScaling.of_bounds(ColumnBounds(low, high), sparse=False)
+    bounds = RowBounds(2.0, nonnegative=True, scaling=scaling)
+    X = np.random.default_rng(5).uniform(low, high, size=(N, D))
+    other = X.copy()
+    other[0, 0] = -1e-9
+    query = RowMeansQuery(bounds, N, 1)
+    moved = np.linalg.norm(query.evaluate(store(X)) - query.evaluate(store(other)))
+    assert moved <= query.sensitivity(Adjacency.REPLACE_ONE)
+
+
+def test_a_source_that_changes_where_the_scale_is_fine_is_refused():
+    da = pytest.importorskip("dask.array", reason="needs dask: pip install 'skdp[dask]'")
+    dask = pytest.importorskip("dask")
+    low, high = np.array([0.0, 0.0]), np.array([1e12, 1e-6])
+    scaling = ColumnScaling.of_bounds(ColumnBounds(low, high), sparse=False)
+    first = np.column_stack([np.full(8, 1e12), np.full(8, 1e-7)])
+    passes = []
+
+    def read():
+        passes.append(None)
+        # Unseen beside a number of 1e12, and the whole range of its column.
+        return first if len(passes) < 3 else first + np.array([0.0, 1e-6])
+
+    lazy = dask.delayed(read, pure=False)()
+    X = da.from_delayed(lazy, shape=(8, 2), dtype=float)
+    y = da.from_array(np.zeros(8), chunks=8)
+    with dask.config.set(scheduler="synchronous"):
+        rows = DaskRows(X, y, np.asarray)
+        bounded = rows.bounded(RowBounds(1.0, scaling=scaling))
+        with pytest.raises(ValueError, match="they have changed"):
+            bounded.sum(lambda block: block.gram())
+    assert len(passes) >= 3

@@ -179,8 +179,10 @@ class Block(BoundedBlock):
         # Whether there is a factor depends on other rows; what a row is multiplied by must not.
         self._factor = None if long is None else np.where(long, limit / np.maximum(norms, limit), 1)
         self._constant = bounds.intercept_value
-        # Written so that entries that are not numbers count as negative.
-        self._signed = bounds.nonnegative and not _entries(raw.X).min(initial=0.0) >= 0
+        # Written so that entries that are not numbers count as negative. On another scale any may
+        # be, and a look at one row must not decide about others.
+        settled = self._scaling is None and _entries(raw.X).min(initial=0.0) >= 0
+        self._signed = bounds.nonnegative and not settled
         # Positive, so that a bound on a row's contribution can be divided by it.
         self.norms = np.maximum(np.hypot(np.minimum(norms, limit), self._constant), _LEAST_NORM)
         self.limits = Limits(self.norms)

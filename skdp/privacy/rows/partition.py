@@ -18,8 +18,9 @@ from sklearn.utils import check_array
 from sklearn.utils.validation import _get_feature_names
 
 from ...problem.bounds import RowBounds
+from ...problem.column_bounds import ColumnScaling
 from .base import bounded_block, over_all, over_marked, total
-from .bounded_rows import BoundedBlock, RawBlock
+from .bounded_rows import BoundedBlock, RawBlock, on_scale
 from .dense_rows import DenseRows
 from .partitions import unpacked
 from .reading import redacted, strict_checks
@@ -97,28 +98,31 @@ class OpenedPartition:
         store = (SparseRows if sp.issparse(rows) else DenseRows)(rows, self.y, self.weights)
         blocks = list(store.blocks())
         # Where the very object is still there, nothing can have changed.
-        return blocks if X is self.source() or self._are_mine(blocks) else _changed()
-
-    def _are_mine(self, blocks: list[RawBlock]) -> bool:
-        # The factors that are kept belong to these rows, as do the targets.
-        norms, shadows = _norms(blocks), _shadows(blocks)
-        # A copy on another worker may lie in memory in another order, and sums round differently.
-        with np.errstate(all="ignore"):
-            most = _ROUNDING * self.norms
-            same = (np.abs(norms - self.norms) <= most) | (norms == self.norms)
-            # Not so for rows beyond the largest float, whose shadows need not be numbers.
-            same &= ~(np.abs(shadows - self.shadows) > most)
-        return bool(np.all(same))
+        same = X is self.source() or _are_same(blocks, self.norms, self.shadows)
+        return blocks if same else _changed()
 
 
 @dataclass(frozen=True, eq=False)
 class BoundedPartition:
-    """Bounded blocks without their rows."""
+    """Bounded blocks without their rows; on another scale also norms and shadows there.
+
+    A row of large entries may change unseen in a small one, which is large on that scale.
+    """
 
     blocks: list[BoundedBlock]
+    scaling: ColumnScaling | None = None
+    norms: np.ndarray | None = None
+    shadows: np.ndarray | None = None
 
     def __sizeof__(self) -> int:
-        return sum(4 * sys.getsizeof(block.norms) for block in self.blocks)
+        marks = sum(map(sys.getsizeof, (self.norms, self.shadows)))
+        return marks + sum(4 * sys.getsizeof(block.norms) for block in self.blocks)
+
+    def same(self, blocks: list[RawBlock]) -> bool:
+        """True if rows are those that were bounded, as far as their scale goes."""
+        if self.scaling is None or self.norms is None or self.shadows is None:
+            return True
+        return _are_same(_scaled(self.scaling, blocks), self.norms, self.shadows)
 
 
 def opened(X: Any, y: Any, weights: Any, pieces: list[bytes]) -> OpenedPartition | Refusal:
@@ -158,7 +162,11 @@ def bounded(
             blocks = partition.blocks(X)
             if isinstance(blocks, Refusal):
                 return blocks
-            return BoundedPartition([bounded_block(raw, bounds).over(None) for raw in blocks])
+            bounded = [bounded_block(raw, bounds).over(None) for raw in blocks]
+            if bounds.scaling is None or not blocks:
+                return BoundedPartition(bounded)
+            there = _scaled(bounds.scaling, blocks)
+            return BoundedPartition(bounded, bounds.scaling, _norms(there), _shadows(there))
     except Exception as error:
         return _failure(error)
 
@@ -229,6 +237,22 @@ def _opened(
         return OpenedPartition(known, targets, norms, shadows, ref(X), weights)
 
 
+def _scaled(scaling: ColumnScaling, blocks: list[RawBlock]) -> list[RawBlock]:
+    return [RawBlock(on_scale(scaling, block.X), block.y) for block in blocks]
+
+
+def _are_same(blocks: list[RawBlock], norms: np.ndarray, shadows: np.ndarray) -> bool:
+    """True if rows have these norms and shadows: factors and targets that are kept are theirs."""
+    now, there = _norms(blocks), _shadows(blocks)
+    # A copy on another worker may lie in memory in another order, and sums round differently.
+    with np.errstate(all="ignore"):
+        most = _ROUNDING * norms
+        same = (np.abs(now - norms) <= most) | (now == norms)
+        # Not so for rows beyond the largest float, whose shadows need not be numbers.
+        same &= ~(np.abs(there - shadows) > most)
+    return bool(np.all(same))
+
+
 def _norms(blocks: list[RawBlock]) -> np.ndarray:
     return np.concatenate([block.norms for block in blocks])
 
@@ -254,6 +278,8 @@ def _answered(
         return None
     if view is None:
         return total(map(kernel, blocks))
+    if X is not partition.source() and not view.same(blocks):
+        return _changed()
     of_block = over_all(kernel)
     if marked is not None:
         bits = np.unpackbits(marked, count=partition.facts.n_samples)
