@@ -84,7 +84,7 @@ SEARCHES: Mapping[str, str] = {
         "validation=0.2 or validation=(X, y)."
     ),
     "refit": "The winner is published as it was fitted, without another fit: leave it out.",
-    "verbose": "How far a search is would tell of the rows: leave it out.",
+    "verbose": "The number of trials is secret, and so is the progress of a search: leave it out.",
     "pre_dispatch": "Leave it out; n_jobs alone says how many processes there are.",
     "error_score": "A fit that fails has the lowest score there is: leave it out.",
     "return_train_score": "Scores stay secret, all but what has been paid for: leave it out.",
@@ -141,7 +141,7 @@ def _unnamed(who: str, parameters: list[Parameter], given: tuple[Any, ...]) -> s
     by_place = [p.name for p in parameters if p.kind is not Parameter.KEYWORD_ONLY]
     if len(given) <= len(by_place):
         return None
-    # Numbers that scikit-learn's classes take by place are other things than epsilon.
+    # Both of what it may be: epsilon, and what scikit-learn's classes take first.
     named = [p.name for p in parameters if p.name not in ("delta", *by_place)]
     after = f" after {' and '.join(by_place)}" if by_place else ""
     return (
