@@ -64,7 +64,7 @@ def main():
     report("without privacy", exact.fit(train, train["income"]))
     print()
     for epsilon in (0.1, 0.5, 1.0, 4.0):
-        private = DPLogisticRegression(epsilon, delta=1e-5, data_norm=1.0, classes=LABELS)
+        private = DPLogisticRegression(epsilon=epsilon, delta=1e-5, data_norm=1.0, classes=LABELS)
         model = make_pipeline(*preparation(), private).fit(train, train["income"])
         report(f"epsilon = {epsilon:g}", model)
         spent = private.privacy_spent_

@@ -44,8 +44,8 @@ def private_pipeline(epsilon):
     mu = gdp.mu(epsilon, DELTA)
     of_scaler, of_model = (gdp.epsilon(sqrt(share) * mu, DELTA) for share in (SHARE, 1 - SHARE))
     return pipeline(
-        DPStandardScaler(of_scaler, delta=DELTA),
-        DPLogisticRegression(of_model, delta=DELTA, classes=LABELS),
+        DPStandardScaler(epsilon=of_scaler, delta=DELTA),
+        DPLogisticRegression(epsilon=of_model, delta=DELTA, classes=LABELS),
     )
 
 

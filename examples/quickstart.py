@@ -36,7 +36,9 @@ def digits():
     exact = make_pipeline(*prepare, LogisticRegression(C=10)).fit(X_train, y_train)
     scores, receipts = [], []
     for epsilon in EPSILONS:
-        private = DPLogisticRegression(epsilon, delta=1e-4, data_norm=1.0, classes=range(10))
+        private = DPLogisticRegression(
+            epsilon=epsilon, delta=1e-4, data_norm=1.0, classes=range(10)
+        )
         model = make_pipeline(*prepare, private).fit(X_train, y_train)
         scores.append(model.score(X_test, y_test))
         receipts.append(private.privacy_spent_)
@@ -51,7 +53,9 @@ def diabetes():
     exact = Ridge(1.0).fit(X_train, y_train)
     scores, receipts = [], []
     for epsilon in EPSILONS:
-        private = DPLinearRegression(epsilon, delta=1e-4, data_norm=4.5, target_bounds=(25, 346))
+        private = DPLinearRegression(
+            epsilon=epsilon, delta=1e-4, data_norm=4.5, target_bounds=(25, 346)
+        )
         scores.append(private.fit(X_train, y_train).score(X_test, y_test))
         receipts.append(private.privacy_spent_)
     show("Diabetes progression, R^2", exact.score(X_test, y_test), scores, receipts)

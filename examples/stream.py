@@ -100,7 +100,7 @@ def main():
     stream = source()
     X_test, y_test = stream.held_out()
     model = DPLogisticRegression(
-        EPSILON, DELTA, data_norm=1.0, classes=stream.labels, horizon=stream.n_rows
+        epsilon=EPSILON, delta=DELTA, data_norm=1.0, classes=stream.labels, horizon=stream.n_rows
     )
     exact = SGDClassifier(loss="log_loss", average=True, random_state=0)
     looks = iter(stream.n_rows / 2.0 ** np.arange(LOOKS - 1, -1, -1))

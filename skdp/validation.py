@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from collections.abc import Iterable, Mapping
 from dataclasses import fields, is_dataclass
 from numbers import Integral, Real
 from typing import Any
@@ -9,11 +10,13 @@ from typing import Any
 import numpy as np
 from sklearn.utils._param_validation import (
     InvalidParameterError,
+    Options,
     StrOptions,
     validate_parameter_constraints,
 )
 
 __all__ = [
+    "PAIR",
     "check_delta",
     "check_hyperparameters",
     "check_integers",
@@ -28,17 +31,52 @@ __all__ = [
 ]
 
 
-def one_of(*options: str) -> StrOptions:
+class _Pair(Options):
+    """Constraint that a parameter holds two ends; their owner checks what they are."""
+
+    def __init__(self) -> None:
+        # Of the classes that scikit-learn lets others derive constraints from, the plainest.
+        super().__init__(tuple, frozenset())
+
+    def is_satisfied_by(self, val: object) -> bool:
+        return isinstance(val, tuple | list | np.ndarray) and getattr(val, "ndim", 1) == 1
+
+    def __str__(self) -> str:
+        return "a pair of numbers (low, high)"
+
+
+PAIR = _Pair()
+
+
+class _Names(StrOptions):
+    """Constraint that a parameter is one of some strings."""
+
+    def __init__(
+        self, options: Iterable[str], unlisted: Iterable[str], advice: Mapping[str, str]
+    ) -> None:
+        super().__init__(frozenset(options))
+        self.listed = sorted(self.options - frozenset(unlisted))
+        self.advice = advice
+
+    def __str__(self) -> str:
+        return f"a str among {{{', '.join(map(repr, self.listed))}}}"
+
+
+def one_of(
+    *options: str, unlisted: Iterable[str] = (), advice: Mapping[str, str] | None = None
+) -> StrOptions:
     """The constraint that a parameter is one of these; errors list them alphabetically.
 
     Parameters
     ----------
     *options : str
         The valid strings.
+    unlisted : iterable of str, optional
+        Those that errors leave out, because something else refuses them in most cases.
+    advice : mapping, optional
+        Words on strings that are not valid but likely to be given.
     """
-    # Messages list options in the order of iteration. That of a set differs from run to run, that
-    # of the keys of a dict, which serve as a set in all else, is the one in which they came.
-    return StrOptions(dict.fromkeys(sorted(options)).keys())
+    return _Names(options, unlisted, advice or {})
 
 
 def check_parameters(estimator: Any) -> None:
@@ -100,6 +138,13 @@ def _refusal(constraints: dict[str, list[Any]], name: str, value: Any, who: str)
         needed = f"The {name!r} parameter of {who} must be of another kind."
     else:
         return None
+    kinds = tuple(kind for kind in constraints[name] if isinstance(kind, type))
+    if isinstance(value, type) and issubclass(value, kinds):
+        return f"{needed} Got {shown(value)}; pass an instance of it, {value.__name__}(...)."
+    if type(value) is str:
+        for names in constraints[name]:
+            if isinstance(names, _Names) and value in names.advice:
+                return f"{needed} Got {shown(value)}, {names.advice[value]}"
     return f"{needed} Got {shown(value)} instead."
 
 

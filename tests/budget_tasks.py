@@ -29,7 +29,7 @@ def share(n):
 def model(n=10, **parameters):
     """A model that takes one n-th of the ceiling, and little time."""
     given = {"classes": [0, 1], "data_norm": 2.0, "precondition": None, "solver": "gd"}
-    return DPLogisticRegression(share(n), DELTA, **(given | parameters))
+    return DPLogisticRegression(epsilon=share(n), delta=DELTA, **(given | parameters))
 
 
 def budget(**parameters):

@@ -1,13 +1,28 @@
-"""Arguments of the wrong type are refused in one sentence that names no value."""
+"""Wrong arguments are refused in one sentence that says what to do, and quotes no data."""
 
+import inspect
+import re
 from fractions import Fraction
 
 import numpy as np
 import pytest
+from sklearn import linear_model, model_selection, preprocessing, svm
+from sklearn.base import clone
 
+from skdp import (
+    DPContextualBandit,
+    DPLassoRegressor,
+    DPLinearRegression,
+    DPLogisticRegression,
+    DPSVMClassifier,
+)
+from skdp.audit import audit
+from skdp.model_selection import DPGridSearchCV, DPRandomizedSearchCV
+from skdp.preprocessing import BoundsScaler, DPMinMaxScaler, DPStandardScaler
 from skdp.problem.constraints import Box, L1Ball, L2Ball, LpBall, Simplex
 from skdp.problem.losses import Hinge, Huber, HuberisedHinge, OneVsRest, Softmax, Tukey
 from skdp.problem.penalties import L1, L2, ElasticNet
+from skdp.solvers import GD, SOLVERS
 from skdp.validation import numbers_in
 
 NUMBERS = {
@@ -69,3 +84,125 @@ def test_what_holds_no_numbers_is_told_from_what_does(given):
     found = numbers_in([True, 2, None])
     assert found.dtype == np.float64
     np.testing.assert_array_equal(found, [1, 2, np.nan])
+
+
+# For each class what it takes by place, and which classes of scikit-learn it stands in for.
+GRID = (DPLogisticRegression(), {})
+CONSTRUCTORS = {
+    DPLogisticRegression: ((), [linear_model.LogisticRegression, linear_model.SGDClassifier]),
+    DPSVMClassifier: ((), [svm.LinearSVC, linear_model.SGDClassifier]),
+    DPLinearRegression: (
+        (),
+        [linear_model.LinearRegression, linear_model.Ridge, linear_model.HuberRegressor],
+    ),
+    DPLassoRegressor: ((), [linear_model.Lasso, linear_model.ElasticNet]),
+    DPStandardScaler: ((), [preprocessing.StandardScaler]),
+    DPMinMaxScaler: ((), [preprocessing.MinMaxScaler]),
+    BoundsScaler: (((0, 1),), [preprocessing.MinMaxScaler]),
+    DPGridSearchCV: (GRID, [model_selection.GridSearchCV]),
+    DPRandomizedSearchCV: (GRID, [model_selection.RandomizedSearchCV]),
+    DPContextualBandit: (([0, 1],), []),
+}
+MODELS = [DPLogisticRegression, DPSVMClassifier, DPLinearRegression, DPLassoRegressor]
+
+
+@pytest.mark.parametrize("kind", CONSTRUCTORS)
+def test_arguments_whose_meaning_their_place_does_not_tell_need_a_name(kind):
+    by_place, _ = CONSTRUCTORS[kind]
+    with pytest.raises(TypeError, match=r"by name, got 10 without one; say which .*, such as") as e:
+        kind(*by_place, 10)
+    assert str(e.value).startswith(f"{kind.__name__} needs its arguments")
+    assert e.value.__context__ is None
+    with pytest.raises(TypeError) as e:
+        kind(*by_place, np.array([987.5]))
+    assert "987" not in str(e.value)
+
+
+@pytest.mark.parametrize("kind", CONSTRUCTORS)
+def test_signatures_stay_explicit(kind):
+    by_place, _ = CONSTRUCTORS[kind]
+    parameters = inspect.signature(kind).parameters
+    assert all(p.kind in (p.KEYWORD_ONLY, p.POSITIONAL_OR_KEYWORD) for p in parameters.values())
+    estimator = kind(*by_place)
+    assert sorted(estimator.get_params(deep=False)) == sorted(parameters)
+    assert type(clone(estimator)) is kind
+
+
+@pytest.mark.parametrize("kind", CONSTRUCTORS)
+def test_every_parameter_of_scikit_learn_is_taken_or_answered(kind):
+    by_place, counterparts = CONSTRUCTORS[kind]
+    taken = inspect.signature(kind).parameters
+    for name in {name for other in counterparts for name in inspect.signature(other).parameters}:
+        if name in taken:
+            continue
+        with pytest.raises(TypeError, match=rf"^{kind.__name__} has no parameter '{name}'\.") as e:
+            kind(*by_place, **{name: "auto"})
+        advice = str(e.value).partition(". ")[2]
+        assert "Did you mean" not in advice, name
+        assert "Its own are" not in advice, name
+        # What it says to pass, outside of other constructors, can be passed.
+        ours = re.sub(r"\w+\(.*?\)", "", advice)
+        assert set(re.findall(r"(\w+)=", ours)) <= set(taken), advice
+
+
+@pytest.mark.parametrize(
+    ("kind", "name", "complaint"),
+    [
+        (DPLogisticRegression, "positive", r"pass constraint=NonNegative\(\)"),
+        (DPLassoRegressor, "data_bounds", "put BoundsScaler in front"),
+        (DPLinearRegression, "max_features", "DPLassoRegressor"),
+        (DPLinearRegression, "epsilom", "Did you mean epsilon"),
+        (DPLinearRegression, "zzz", "Its own are epsilon, delta, alpha"),
+        (DPContextualBandit, "reward_bound", "Did you mean reward_bounds"),
+    ],
+)
+def test_other_names_are_answered(kind, name, complaint):
+    by_place, _ = CONSTRUCTORS[kind]
+    with pytest.raises(TypeError, match=f"(?i)has no parameter '{name}'.*{complaint}"):
+        kind(*by_place, **{name: 1})
+
+
+def fit(kind, **parameters):
+    kind(**parameters).fit(np.eye(6, 2), np.arange(6) % 2)
+
+
+@pytest.mark.parametrize("kind", [DPLinearRegression, DPLassoRegressor])
+@pytest.mark.parametrize("given", [10, "ab", range(2), {0: 1}, np.array(3.0)])
+def test_target_bounds_that_are_no_pair_are_refused(kind, given):
+    needed = r"must be None or a pair of numbers \(low, high\)\. Got"
+    with pytest.raises(ValueError, match=f"'target_bounds' parameter of {kind.__name__} {needed}"):
+        fit(kind, target_bounds=given)
+
+
+@pytest.mark.parametrize("kind", MODELS)
+def test_a_class_in_place_of_an_instance_is_told_from_other_values(kind):
+    with pytest.raises(ValueError, match=r"Got the class GD; pass an instance of it, GD\(\.\.\.\)"):
+        fit(kind, solver=GD)
+    with pytest.raises(ValueError, match=r"Got the class L1Ball instead\."):
+        fit(kind, solver=L1Ball)
+
+
+@pytest.mark.parametrize("kind", MODELS)
+@pytest.mark.parametrize("name", ["lbfgs", "liblinear", "newton-cg", "saga", "svd"])
+def test_solvers_of_scikit_learn_are_refused_by_name(kind, name):
+    with pytest.raises(ValueError, match=f"Got '{name}', a solver of scikit-learn.*leave it out"):
+        fit(kind, solver=name)
+
+
+@pytest.mark.parametrize("kind", MODELS)
+def test_a_refusal_of_a_solver_names_those_that_the_docstring_names(kind):
+    with pytest.raises(ValueError, match="'solver' parameter") as e:
+        fit(kind, solver="sdg")
+    listed = set(re.findall(r"'(\w+)'", str(e.value).partition("{")[2].partition("}")[0]))
+    documented = re.search(r"solver : .*?\(see\s+:mod:", kind.__doc__, re.DOTALL)[0]
+    assert listed == set(re.findall(r"``'(\w+)'``", documented))
+    assert listed < {"auto", *SOLVERS}
+
+
+@pytest.mark.parametrize(
+    "other", [np.ones((6, 2)), np.ones((2, 2)), [np.ones((6, 2))], "Xy", 1, (1, 2, 3)]
+)
+def test_other_data_of_an_audit_are_a_pair(other):
+    model = DPLogisticRegression(data_norm=1.0, classes=[0, 1])
+    with pytest.raises(ValueError, match=r"audit needs other=\(X, y\).*got .*; pass other=\("):
+        audit(model, np.eye(6, 2), np.arange(6) % 2, other=other)

@@ -40,7 +40,12 @@ def separation(model, first, second, statistic):
 
 def logistic(steps):
     model = DPLogisticRegression(
-        EPSILON, DELTA, data_norm=1.0, classes=[0, 1], fit_intercept=False, solver=solver(steps)
+        epsilon=EPSILON,
+        delta=DELTA,
+        data_norm=1.0,
+        classes=[0, 1],
+        fit_intercept=False,
+        solver=solver(steps),
     )
     X = np.ones((3, 1))
     return model, (X, np.array([0, 1, 1])), (X, np.array([1, 1, 1])), lambda m: m.coef_[0, 0]
@@ -48,7 +53,12 @@ def logistic(steps):
 
 def softmax(steps):
     model = DPLogisticRegression(
-        EPSILON, DELTA, data_norm=1.0, classes=[0, 1, 2], fit_intercept=False, solver=solver(steps)
+        epsilon=EPSILON,
+        delta=DELTA,
+        data_norm=1.0,
+        classes=[0, 1, 2],
+        fit_intercept=False,
+        solver=solver(steps),
     )
     X = np.array([[1.0], [1.0], [1.0]]), np.array([[-1.0], [1.0], [1.0]])
     y = np.array([0, 1, 2])
@@ -61,8 +71,8 @@ def softmax(steps):
 
 def regression(steps):
     model = DPLinearRegression(
-        EPSILON,
-        DELTA,
+        epsilon=EPSILON,
+        delta=DELTA,
         data_norm=1.0,
         target_bounds=(-1, 1),
         fit_intercept=False,

@@ -29,7 +29,12 @@ def published(X, y, first_seed):
     # The strength keeps minimisers where the derivative of the row is at its clip.
     solver = ObjectivePerturbation(clip=0.25, strength=40.0)
     model = DPLogisticRegression(
-        EPSILON, DELTA, data_norm=1.0, classes=[0, 1], fit_intercept=False, solver=solver
+        epsilon=EPSILON,
+        delta=DELTA,
+        data_norm=1.0,
+        classes=[0, 1],
+        fit_intercept=False,
+        solver=solver,
     )
     with warnings.catch_warnings():
         warnings.simplefilter("ignore")

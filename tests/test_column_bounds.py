@@ -1,8 +1,11 @@
 """Bounds of features are what was given, or refused in one sentence."""
 
 import numpy as np
+import pandas as pd
 import pytest
+import scipy.sparse as sp
 
+from skdp.preprocessing import BoundsScaler, DPMinMaxScaler, DPStandardScaler
 from skdp.problem import ColumnBounds
 
 
@@ -53,3 +56,66 @@ def test_what_was_given_may_change_afterwards():
     bounds = ColumnBounds.of("Scaler", (low, 1), 2)
     low[0] = 5
     assert bounds.low[0] == 0
+
+
+@pytest.mark.parametrize(
+    "given",
+    [
+        [(0, 1), (5, 20)],
+        [[0, 1], [5, 20]],
+        [(0, 1), [5, 20]],
+        ((0, 1), (5, 20)),
+    ],
+)
+def test_pairs_that_may_go_by_feature_are_refused(given):
+    # Read as (low, high), the features would be in [0, 5] and [1, 20].
+    with pytest.raises(ValueError, match=r"got 2 pairs, which may mean one for each.*pass all low"):
+        ColumnBounds.of("Scaler", given, 2)
+    with pytest.raises(ValueError, match="got 3 pairs, which may mean one for each feature"):
+        ColumnBounds.of("Scaler", [*given, given[0]], 3)
+
+
+@pytest.mark.parametrize("given", [([0, 5], [1, 20]), [np.array([0, 5]), np.array([1, 20])]])
+def test_ends_of_two_features_are_not_taken_for_pairs(given):
+    bounds = ColumnBounds.of("Scaler", given, 2)
+    np.testing.assert_array_equal(bounds.low, [0, 5])
+    np.testing.assert_array_equal(bounds.high, [1, 20])
+
+
+SCALERS = [BoundsScaler, DPStandardScaler, DPMinMaxScaler]
+
+
+def fitted(kind, bounds, X):
+    options = {} if kind is BoundsScaler else {"random_state": 0}
+    return kind(bounds=bounds, **options).fit(X)
+
+
+@pytest.mark.parametrize("kind", SCALERS)
+@pytest.mark.filterwarnings("ignore::skdp.SeededNoiseWarning")
+def test_bounds_by_column_name_are_those_of_the_columns(kind):
+    rows = np.random.default_rng(0).uniform([0, 5], [1, 20], size=(2000, 2))
+    frame = pd.DataFrame(rows, columns=["share", "age"])
+    by_name = fitted(kind, {"age": (5, 20), "share": (0, 1)}, frame)
+    by_place = fitted(kind, ([0, 5], [1, 20]), frame)
+    np.testing.assert_array_equal(by_name.transform(frame), by_place.transform(frame))
+    # Frames are told apart by the names that they are fitted on.
+    other = frame.rename(columns={"age": "years"})
+    with pytest.raises(ValueError, match="got none for years and 1 other names"):
+        by_name.fit(other)
+    with pytest.raises(ValueError, match="where features have no names, got a mapping"):
+        by_name.fit(rows)
+    np.testing.assert_array_equal(by_name.transform(frame), by_place.transform(frame))
+
+
+@pytest.mark.parametrize("kind", SCALERS)
+def test_scalers_refuse_pairs_that_may_go_by_feature(kind):
+    with pytest.raises(ValueError, match=f"{kind.__name__} needs bounds=.*got 2 pairs"):
+        kind(bounds=[(0, 1), (5, 20)]).fit(np.ones((50, 2)))
+
+
+@pytest.mark.parametrize(("low", "stay"), [(-2, True), (0, False)])
+def test_whether_zeros_stay_zeros_is_read_off_bounds_by_name(low, stay):
+    scaler = BoundsScaler(bounds={"a": (-1, 1), "b": (low, 2)})
+    complaint = "features have no names" if stay else "needs dense rows"
+    with pytest.raises(ValueError if stay else TypeError, match=complaint):
+        scaler.fit(sp.csr_array(np.eye(2)))

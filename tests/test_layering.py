@@ -32,10 +32,11 @@ DECLARED = (
     "skdp.privacy.mechanisms.site_masks",
 )
 GRAPHS = ("skdp.federated.mixing", "skdp.federated.rounds", "skdp.federated.topology")
-SURFACE = (*PROBLEM, "skdp.privacy", "skdp.report")
+SURFACE = (*PROBLEM, "skdp.arguments", "skdp.privacy", "skdp.report")
 MAY = {
     "skdp.exceptions": (),
     "skdp.validation": (),
+    "skdp.arguments": ("skdp.validation",),
     "skdp.problem": (*PROBLEM, *DECLARED),
     # The kernel: rows, noise and ledger. It knows problems, and nobody who asks about them.
     "skdp.privacy": (*PROBLEM, "skdp.privacy"),

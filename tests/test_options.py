@@ -29,7 +29,7 @@ def test_an_unknown_option_gets_the_list(estimator, parameter):
     (listed,) = re.findall(r"among \{(.*?)\}", str(error.value))
     names = listed.replace("'", "").split(", ")
     assert names == sorted(names)
-    assert parameter != "solver" or set(names) == {"auto", *SOLVERS}
+    assert parameter != "solver" or set(names) < {"auto", *SOLVERS}
 
 
 def test_solvers_list_their_options_alphabetically():

@@ -48,8 +48,8 @@ def objective(X, y, coef, intercept):
 
 def model(solver, n, epsilon, delta):
     return DPLogisticRegression(
-        epsilon,
-        delta,
+        epsilon=epsilon,
+        delta=delta,
         C=1 / (n * PENALTY),
         data_norm=1.0,
         classes=[0, 1],

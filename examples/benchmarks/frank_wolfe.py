@@ -116,7 +116,7 @@ def run(name, chosen, seeds, epsilons):
         )
         for epsilon in epsilons:
             for method, make in named.items():
-                model = make(epsilon, len(y) ** -1.1)
+                model = make(epsilon=epsilon, delta=len(y) ** -1.1)
                 start = time.process_time()
                 model.fit(X, y)
                 seconds = round(time.process_time() - start, 3)

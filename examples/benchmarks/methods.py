@@ -73,8 +73,8 @@ def defaults(data, X, y, X_test, epsilon, delta):
         model = private(data, epsilon, delta)
     else:
         model = DPLassoRegressor(
-            epsilon,
-            delta,
+            epsilon=epsilon,
+            delta=delta,
             data_norm=data.data_norm,
             target_bounds=data.target_bounds,
             feature_bound=data.feature_bound,
@@ -91,7 +91,7 @@ def scaled(data, X, y, X_test, epsilon, delta):
         gdp.epsilon(sqrt(share) * mu, delta) for share in (SCALER_SHARE, 1 - SCALER_SHARE)
     )
     columns = ColumnTransformer(
-        [("numbers", DPStandardScaler(of_scaler, delta=delta), data.numeric)],
+        [("numbers", DPStandardScaler(epsilon=of_scaler, delta=delta), data.numeric)],
         remainder="passthrough",
     )
     model = private(data, of_model, delta).fit(columns.fit_transform(X), y)

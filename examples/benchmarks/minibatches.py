@@ -67,7 +67,12 @@ def forget():
 
 def logistic(solver, epsilon, n):
     return DPLogisticRegression(
-        epsilon, n**-1.1, solver=solver, data_norm=NORM, classes=[0, 1], precondition=None
+        epsilon=epsilon,
+        delta=n**-1.1,
+        solver=solver,
+        data_norm=NORM,
+        classes=[0, 1],
+        precondition=None,
     )
 
 

@@ -42,7 +42,7 @@ TRIALS, FOLDS, PUBLIC = 10, 3, 200
 
 
 def model(epsilon):
-    return DPLogisticRegression(epsilon, DELTA, data_norm=1.0, classes=[0, 1])
+    return DPLogisticRegression(epsilon=epsilon, delta=DELTA, data_norm=1.0, classes=[0, 1])
 
 
 def search(epsilon, **parameters):

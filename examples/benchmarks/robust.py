@@ -57,19 +57,21 @@ def wild(rng):
 
 
 def logistic(epsilon, solver, seed):
-    return DPLogisticRegression(epsilon, classes=[0, 1], solver=solver, random_state=seed, **SHARED)
+    return DPLogisticRegression(
+        epsilon=epsilon, classes=[0, 1], solver=solver, random_state=seed, **SHARED
+    )
 
 
 def sigmoid(epsilon, solver, seed):
     return DPSVMClassifier(
-        epsilon, classes=[0, 1], loss=Sigmoid(), solver=solver, random_state=seed, **SHARED
+        epsilon=epsilon, classes=[0, 1], loss=Sigmoid(), solver=solver, random_state=seed, **SHARED
     )
 
 
 def regression(loss):
     def make(epsilon, solver, seed):
         return DPLinearRegression(
-            epsilon,
+            epsilon=epsilon,
             loss=loss,
             target_bounds=(-1, 1),
             solver=solver,

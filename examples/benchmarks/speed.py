@@ -151,8 +151,8 @@ def solvers(sizes, repeats):
         models, bare = {}, {}
         for name in SOLVED:
             model = DPLogisticRegression(
-                1.0,
-                1e-6,
+                epsilon=1.0,
+                delta=1e-6,
                 data_norm=float(np.sqrt(d - 53)),
                 classes=[0, 1],
                 solver=name,

@@ -55,7 +55,9 @@ def logistic_loss(model, X, y):
 
 
 def private(epsilon, delta, **parameters):
-    return DPLogisticRegression(epsilon, delta, data_norm=1.0, classes=[0, 1], **parameters)
+    return DPLogisticRegression(
+        epsilon=epsilon, delta=delta, data_norm=1.0, classes=[0, 1], **parameters
+    )
 
 
 def followed(model, X, y, times, look):

@@ -13,7 +13,7 @@ from ..model_selection.base import PrivateSearch
 from ..privacy.adjacency import Adjacency
 from ..privacy.queries.base import Query
 from ..privacy.rows.base import RowStore
-from ..validation import shown
+from ..validation import shown, sized
 
 __all__ = [
     "BOUNDS",
@@ -24,6 +24,7 @@ __all__ = [
     "check_options",
     "check_query",
     "cut",
+    "paired",
     "refuse_zero_out",
     "searches",
 ]
@@ -191,6 +192,27 @@ def refuse_zero_out(other: Any, calls: int | None, *, bandit: bool) -> None:
             "and one call of fit: no row stands for nothing in a stream. Audit streams and bandits "
             "with adjacency='replace_one'."
         )
+
+
+def paired(other: Any) -> tuple[Any, Any]:
+    """The second data set, a pair like the first.
+
+    Parameters
+    ----------
+    other : tuple of array-like
+        As for :func:`~skdp.audit.audit`.
+
+    Raises
+    ------
+    ValueError
+        If it is anything else, for example rows alone.
+    """
+    if not isinstance(other, tuple | list) or len(other) != 2:
+        raise ValueError(
+            f"audit needs other=(X, y), rows and targets of a neighbour, got {sized(other)}; pass "
+            "other=(other_X, y) if rows alone differ."
+        )
+    return other[0], other[1]
 
 
 def arrays(X: Any, y: Any) -> tuple[Any, Any]:

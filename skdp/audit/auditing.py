@@ -25,6 +25,7 @@ from .audit_validation import (
     check_options,
     check_query,
     cut,
+    paired,
     refuse_zero_out,
     searches,
 )
@@ -165,7 +166,7 @@ def audit(
     >>> from skdp import DPLinearRegression
     >>> from skdp.audit import audit
     >>> X, y = np.ones((3, 1)), np.array([1.0, 0.0, 0.0])
-    >>> model = DPLinearRegression(1.0, data_norm=1.0, target_bounds=(-1, 1), solver="adassp")
+    >>> model = DPLinearRegression(data_norm=1.0, target_bounds=(-1, 1), solver="adassp")
     >>> result = audit(model, X, y)
     >>> result.epsilon, result.sees
     (1.0, 'queries')
@@ -189,7 +190,7 @@ def audit(
     adjacency = adjacency_of(estimator)
     check_kind(estimator, sees=sees, one_run=one_run, calls=calls, adjacency=adjacency)
     data = arrays(X, y)
-    other = None if other is None else arrays(*other)
+    other = None if other is None else arrays(*paired(other))
     bandit, zero_out = isinstance(estimator, PrivateBandit), adjacency == "zero_out"
     if zero_out:
         refuse_zero_out(other, calls, bandit=bandit)

@@ -24,7 +24,7 @@ from ..problem.losses import Logistic, Squared
 from ..report.open_budgets import BudgetedEstimator, Rollback, reservation_for
 from ..report.receipts import Receipt, SpendBound
 from ..solvers.streaming import StreamingSolver
-from ..validation import check_parameters, one_of
+from ..validation import PAIR, check_parameters, one_of
 from .arm_labels import ArmLabels
 from .bandit_choices import (
     STREAMING,
@@ -55,7 +55,7 @@ class PrivateBandit(BudgetedEstimator, ABC):
         "delta": [Interval(Real, 0, 1, closed="neither")],
         "data_norm": [None, Interval(Real, 1e-100, 1e100, closed="both")],
         "feature_bound": [None, Interval(Real, 1e-100, 1e100, closed="both")],
-        "reward_bounds": [tuple, list],
+        "reward_bounds": [PAIR],
         "loss": [one_of(*_LOSSES)],
         "policy": [one_of("auto", *POLICIES), Policy],
         "solver": [one_of(*STREAMING), StreamingSolver],

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 from typing import Any
 
+from ..arguments import with_advice
 from ..solvers.streaming import StreamingSolver
 from .bandit_base import PrivateBandit
 from .policies import Policy
@@ -152,12 +153,13 @@ class DPContextualBandit(PrivateBandit):
     True
     """
 
+    @with_advice()
     def __init__(
         self,
         arms: Any = None,
+        *,
         epsilon: float = 1.0,
         delta: float = 1e-5,
-        *,
         data_norm: float | None = None,
         feature_bound: float | None = None,
         reward_bounds: tuple[float, float] = (0.0, 1.0),

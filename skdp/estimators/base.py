@@ -15,6 +15,7 @@ import scipy.sparse as sp
 from sklearn.utils._param_validation import Interval
 from sklearn.utils.validation import check_is_fitted, validate_data
 
+from ..arguments import EXACT_SOLVERS
 from ..federated import DaskSites
 from ..preconditioning import OPTIONS, Preconditioner, with_class_prior
 from ..preprocessing.column_ranges import (
@@ -65,7 +66,7 @@ from .plain_models import plain_model
 from .progress import DISJOINT, EarlierModel, Progress, Released
 from .range_finding import private_data_norm
 
-__all__ = ["ACCEPTED", "PrivateLinearModel"]
+__all__ = ["ACCEPTED", "PrivateLinearModel", "solvers_but"]
 
 Origin: TypeAlias = EarlierModel | Released | None
 
@@ -73,6 +74,17 @@ Origin: TypeAlias = EarlierModel | Released | None
 ACCEPTED: dict[str, Any] = {"accept_sparse": "csr", "dtype": [np.float64, np.float32]}
 # A total that is smaller, in rows, could not be told from zero.
 _LEAST_TOTAL = 1e-6
+
+
+def solvers_but(*unfit: str) -> list[Any]:
+    """Constraints on a solver, which name all but those that do not fit to the usual loss.
+
+    Parameters
+    ----------
+    *unfit : str
+        Names that are refused later, in the words of the solver.
+    """
+    return [one_of("auto", *SOLVERS, unlisted=unfit, advice=EXACT_SOLVERS), Solver]
 
 
 class PrivateLinearModel(CallbackSupportMixin, BudgetedEstimator, ABC):
@@ -91,7 +103,7 @@ class PrivateLinearModel(CallbackSupportMixin, BudgetedEstimator, ABC):
         "data_norm": [None, Interval(Real, 1e-100, 1e100, closed="both")],
         "fit_intercept": ["boolean"],
         "intercept_scaling": [Interval(Real, 1e-20, 1e20, closed="both")],
-        "solver": [one_of("auto", *SOLVERS), Solver],
+        "solver": solvers_but(),
         "constraint": [None, Constraint],
         "precondition": [None, one_of(*OPTIONS), Preconditioner],
         "horizon": [None, Interval(Integral, 1, None, closed="left")],

@@ -9,12 +9,14 @@ import numpy as np
 import scipy.sparse as sp
 from sklearn.utils._param_validation import Interval
 
+from ..arguments import REGRESSORS, with_advice
 from ..problem.bounds import RowBounds
 from ..problem.constraints import NonNegative, Unconstrained
 from ..problem.losses import Squared
 from ..problem.penalties import L1
 from ..problem.problem import Problem
 from ..solvers import Solver
+from .base import solvers_but
 from .regression import PrivateLinearRegressor
 
 __all__ = ["DPLassoRegressor"]
@@ -178,16 +180,20 @@ class DPLassoRegressor(PrivateLinearRegressor):
         "alpha": [Interval(Real, 0, None, closed="left")],
         "positive": ["boolean"],
         "feature_bound": [None, Interval(Real, 1e-100, 1e100, closed="both")],
+        "solver": solvers_but(
+            *("adassp", "dual_averaging", "objective_perturbation", "preconditioned_gd")
+        ),
     }
 
     precondition: None = None
     _penalty_beside_mean: ClassVar[bool] = True
 
+    @with_advice(REGRESSORS)
     def __init__(
         self,
+        *,
         epsilon: float = 1.0,
         delta: float = 1e-5,
-        *,
         alpha: float = 0.0,
         fit_intercept: bool = True,
         intercept_scaling: float = 0.3,

@@ -8,6 +8,7 @@ from typing import Any, ClassVar
 import numpy as np
 from sklearn.utils._param_validation import Interval
 
+from ..arguments import REGRESSORS, with_advice
 from ..preconditioning.iterative_whitening import IterativeWhitening
 from ..problem.bounds import RowBounds
 from ..problem.constraints import Constraint, NonNegative, Unconstrained
@@ -16,6 +17,7 @@ from ..problem.penalties import L2
 from ..problem.problem import Problem
 from ..solvers import Solver
 from ..validation import one_of, shown
+from .base import solvers_but
 from .regression import PrivateLinearRegressor
 
 __all__ = ["DPLinearRegression"]
@@ -177,14 +179,16 @@ class DPLinearRegression(PrivateLinearRegressor):
         **PrivateLinearRegressor._parameter_constraints,
         "alpha": [Interval(Real, 0, None, closed="left")],
         "loss": [one_of("huber", "squared"), Loss],
+        "solver": solvers_but("dual_averaging", "objective_perturbation", "preconditioned_gd"),
         "positive": ["boolean"],
     }
 
+    @with_advice(REGRESSORS)
     def __init__(
         self,
+        *,
         epsilon: float = 1.0,
         delta: float = 1e-5,
-        *,
         alpha: float = 0.0,
         loss: str | Loss = "squared",
         fit_intercept: bool = True,

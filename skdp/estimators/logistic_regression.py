@@ -11,6 +11,7 @@ from scipy.special import log_expit, log_softmax
 from sklearn.linear_model import LogisticRegression
 from sklearn.utils._param_validation import Interval
 
+from ..arguments import CLASSIFIERS, with_advice
 from ..preconditioning import Preconditioner
 from ..privacy.rows.dask_rows import is_collection
 from ..privacy.rows.predictions import lazily
@@ -20,6 +21,7 @@ from ..problem.losses import Logistic, Softmax
 from ..problem.penalties import ElasticNet
 from ..problem.problem import Problem
 from ..solvers import Solver
+from .base import solvers_but
 from .classification import PrivateLinearClassifier
 
 __all__ = ["DPLogisticRegression"]
@@ -202,13 +204,15 @@ class DPLogisticRegression(PrivateLinearClassifier):
         **PrivateLinearClassifier._parameter_constraints,
         "C": [None, Interval(Real, 0, None, closed="right")],
         "l1_ratio": [Interval(Real, 0, 1, closed="both")],
+        "solver": solvers_but("adassp", "screening", "tracked_gd"),
     }
 
+    @with_advice(CLASSIFIERS)
     def __init__(
         self,
+        *,
         epsilon: float = 1.0,
         delta: float = 1e-5,
-        *,
         C: float | None = None,
         l1_ratio: float = 0.0,
         fit_intercept: bool = True,

@@ -26,7 +26,7 @@ from ..privacy.rows.reading import redacted
 from ..problem.bounds import RowBounds, TargetBounds
 from ..problem.problem import Problem
 from ..solvers import SOLVERS, Solution
-from ..validation import one_of, shown
+from ..validation import PAIR, one_of, shown
 from .base import PrivateLinearModel
 from .fit_plan import RANGE_SHARE, TARGETS, FitPlan
 from .partial_fit import advance
@@ -54,7 +54,7 @@ class PrivateLinearRegressor(RegressorMixin, PrivateLinearModel, ABC):
 
     _parameter_constraints: ClassVar[dict[str, list[Any]]] = {
         **PrivateLinearModel._parameter_constraints,
-        "target_bounds": [None, tuple, list, np.ndarray],
+        "target_bounds": [None, PAIR],
         "precondition": [None, one_of("auto", "full"), IterativeWhitening],
         "clip_predictions": ["boolean"],
     }

@@ -9,6 +9,7 @@ import numpy as np
 from sklearn.svm import LinearSVC
 from sklearn.utils._param_validation import Interval
 
+from ..arguments import CLASSIFIERS, with_advice
 from ..preconditioning import Preconditioner
 from ..problem.bounds import RowBounds
 from ..problem.constraints import Constraint, Unconstrained
@@ -17,6 +18,7 @@ from ..problem.penalties import ElasticNet
 from ..problem.problem import Problem
 from ..solvers import Solver
 from ..validation import one_of
+from .base import solvers_but
 from .classification import PrivateLinearClassifier
 
 __all__ = ["DPSVMClassifier"]
@@ -212,13 +214,15 @@ class DPSVMClassifier(PrivateLinearClassifier):
         "C": [None, Interval(Real, 0, None, closed="right")],
         "penalty": [one_of("l1", "l2")],
         "loss": [one_of(*_LOSSES), Loss],
+        "solver": solvers_but("adassp", "preconditioned_gd", "screening", "tracked_gd"),
     }
 
+    @with_advice(CLASSIFIERS)
     def __init__(
         self,
+        *,
         epsilon: float = 1.0,
         delta: float = 1e-5,
-        *,
         C: float | None = None,
         penalty: str = "l2",
         loss: str | Loss = "squared_hinge",

@@ -10,6 +10,7 @@ import numpy as np
 from sklearn.model_selection import ParameterGrid
 from sklearn.utils._param_validation import Interval
 
+from ..arguments import SEARCHES, with_advice
 from ..privacy.accounting.number_of_trials import NumberOfTrials
 from ..validation import shown
 from .base import PrivateSearch
@@ -107,6 +108,7 @@ class DPGridSearchCV(PrivateSearch):
         "exhaustive": ["boolean"],
     }
 
+    @with_advice(SEARCHES)
     def __init__(
         self,
         estimator: Any,

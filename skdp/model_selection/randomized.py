@@ -10,6 +10,7 @@ import numpy as np
 from sklearn.model_selection import ParameterSampler
 from sklearn.utils._param_validation import Interval
 
+from ..arguments import SEARCHES, with_advice
 from ..privacy.accounting.number_of_trials import NumberOfTrials
 from ..validation import shown
 from .base import PrivateSearch
@@ -145,6 +146,7 @@ class DPRandomizedSearchCV(PrivateSearch):
         "n_iter": [Interval(Real, 1, 1e4, closed="both")],
     }
 
+    @with_advice(SEARCHES)
     def __init__(
         self,
         estimator: Any,

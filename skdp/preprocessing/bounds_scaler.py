@@ -2,13 +2,16 @@
 
 from __future__ import annotations
 
+from collections.abc import Mapping
 from typing import Any, ClassVar, final
 
 import numpy as np
 
+from ..arguments import SCALERS, with_advice
 from ..problem.column_bounds import ColumnBounds, ColumnScaling
+from ..validation import PAIR
 from .base import FreeTransformer
-from .scaler import FEATURE_RANGE, Scaler, checked_range
+from .scaler import Scaler, checked_range
 
 __all__ = ["BoundsScaler"]
 
@@ -25,9 +28,10 @@ class BoundsScaler(Scaler, FreeTransformer):
 
     Parameters
     ----------
-    bounds : (low, high)
-        Each a number for all features or one for each feature. Bounds that were read off the data
-        make a model behind them not private.
+    bounds : (low, high) or mapping
+        Each a number for all features or one for each feature, ``([low, ...], [high, ...])``; or a
+        dictionary of pairs (low, high) by column name. Bounds that were read off the data make a
+        model behind them not private.
     feature_range : (float, float), default=(-1.0, 1.0)
         The common range (a, b). One around zero suits a private linear model best, because rows are
         shortest then.
@@ -65,17 +69,22 @@ class BoundsScaler(Scaler, FreeTransformer):
 
     _parameter_constraints: ClassVar[dict[str, list[Any]]] = {
         "bounds": ["array-like"],
-        "feature_range": FEATURE_RANGE,
+        "feature_range": [PAIR],
     }
 
+    @with_advice(SCALERS)
     def __init__(self, bounds: Any, *, feature_range: tuple[float, float] = (-1.0, 1.0)) -> None:
         self.bounds = bounds
         self.feature_range = feature_range
 
     @property
     def _sparse(self) -> bool:
+        who, given, names = type(self).__name__, self.bounds, None
         try:
-            return self._map(max(np.size(end) for end in self.bounds)).shift is None
+            if isinstance(given, Mapping):
+                names = list(given)
+            n_features = max(map(np.size, given)) if names is None else len(names)
+            return self._scaling(ColumnBounds.of(who, given, n_features, names=names)).shift is None
         except (TypeError, ValueError):
             # Said by fit, with the reason; tags are asked for before.
             return False
@@ -84,10 +93,11 @@ class BoundsScaler(Scaler, FreeTransformer):
         self._map(self.n_features_in_)
 
     def _map(self, n_features: int) -> ColumnScaling:
-        name = type(self).__name__
-        a, b = checked_range(name, self.feature_range)
-        bounds = ColumnBounds.of(name, self.bounds, n_features)
+        return self._scaling(self._given_bounds(self.bounds))
+
+    def _scaling(self, bounds: ColumnBounds) -> ColumnScaling:
+        a, b = checked_range(type(self).__name__, self.feature_range)
         factor = (b - a) / (2 * bounds.half_width)
         shift = bounds.centre - (0.5 * a + 0.5 * b) / factor
-        ends = np.full(n_features, a), np.full(n_features, b)
+        ends = np.full_like(factor, a), np.full_like(factor, b)
         return ColumnScaling(factor, None if not shift.any() else shift, ends)

@@ -8,11 +8,13 @@ from typing import Any, ClassVar, final
 import numpy as np
 from sklearn.utils._param_validation import Interval
 
+from ..arguments import SCALERS, with_advice
 from ..privacy.oracle import Oracle
 from ..problem.column_bounds import ColumnBounds, ColumnScaling
+from ..validation import PAIR
 from .base import PrivateTransformer
 from .column_ranges import private_column_bounds
-from .scaler import FEATURE_RANGE, Scaler, checked_range
+from .scaler import Scaler, checked_range
 
 __all__ = ["DPMinMaxScaler"]
 
@@ -39,10 +41,10 @@ class DPMinMaxScaler(Scaler, PrivateTransformer):
         Share of the rows that may lie beyond each bound, in (0, 0.25]. Where noise hides as few
         rows as that it is more: with d features and mu the level of the budget, a few times
         ``sqrt(30 d) / (n mu)``.
-    bounds : (low, high), optional
+    bounds : (low, high) or mapping, optional
         Wide bounds that are known without the data, between which to search; each a number for all
-        features or one for each feature. Where the data fill known bounds, ``BoundsScaler`` is
-        free.
+        features or one for each feature; or a dictionary of pairs (low, high) by column name. Where
+        the data fill known bounds, ``BoundsScaler`` is free.
     clip : bool, default=True
         Whether ``transform`` clips to the range.
     adjacency : {'replace_one', 'zero_out'}, default='replace_one'
@@ -94,7 +96,7 @@ class DPMinMaxScaler(Scaler, PrivateTransformer):
 
     _parameter_constraints: ClassVar[dict[str, list[Any]]] = {
         **PrivateTransformer._parameter_constraints,
-        "feature_range": FEATURE_RANGE,
+        "feature_range": [PAIR],
         "tail": [Interval(Real, 0, 0.25, closed="right")],
         "bounds": [None, "array-like"],
         "clip": ["boolean"],
@@ -106,10 +108,11 @@ class DPMinMaxScaler(Scaler, PrivateTransformer):
     scale_: np.ndarray
     min_: np.ndarray
 
+    @with_advice(SCALERS)
     def __init__(
         self,
-        epsilon: float = 1.0,
         *,
+        epsilon: float = 1.0,
         delta: float = 1e-5,
         feature_range: tuple[float, float] = (0.0, 1.0),
         tail: float = 0.01,
@@ -136,9 +139,7 @@ class DPMinMaxScaler(Scaler, PrivateTransformer):
         self._known_bounds()
 
     def _known_bounds(self) -> ColumnBounds | None:
-        if self.bounds is None:
-            return None
-        return ColumnBounds.of(type(self).__name__, self.bounds, self.n_features_in_)
+        return None if self.bounds is None else self._given_bounds(self.bounds)
 
     def _learn(self, oracle: Oracle, n_samples: int) -> None:
         sizes, known = (n_samples, self.n_features_in_), self._known_bounds()

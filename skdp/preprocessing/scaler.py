@@ -9,11 +9,11 @@ from typing import Any, final
 from sklearn.utils.validation import check_is_fitted
 
 from ..privacy.rows.bounded_rows import Rows
-from ..problem.column_bounds import ColumnScaling
+from ..problem.column_bounds import ColumnBounds, ColumnScaling
 from ..validation import check_numbers, shown
 from .base import Transformer
 
-__all__ = ["FEATURE_RANGE", "Scaler", "checked_range"]
+__all__ = ["Scaler", "checked_range"]
 
 
 class Scaler(Transformer, ABC):
@@ -42,11 +42,14 @@ class Scaler(Transformer, ABC):
         """The map, a function of parameters and public attributes."""
 
     @final
+    def _given_bounds(self, bounds: Any) -> ColumnBounds:
+        """Bounds that a parameter gives to the features that ``fit`` has seen."""
+        names = getattr(self, "feature_names_in_", None)
+        return ColumnBounds.of(type(self).__name__, bounds, self.n_features_in_, names=names)
+
+    @final
     def _applied(self, X: Rows) -> Rows:
         return self._map(X.shape[1]).apply(X)
-
-
-FEATURE_RANGE: list[Any] = [tuple, list]
 
 
 def checked_range(who: str, given: Any) -> tuple[float, float]:

@@ -6,8 +6,9 @@ from typing import Any, ClassVar, final
 
 import numpy as np
 
+from ..arguments import SCALERS, with_advice
 from ..privacy.oracle import Oracle
-from ..problem.column_bounds import ColumnBounds, ColumnScaling
+from ..problem.column_bounds import ColumnScaling
 from .base import PrivateTransformer
 from .column_ranges import RANGES_OF_SCALE, private_column_bounds, private_column_moments
 from .scaler import Scaler
@@ -35,11 +36,11 @@ class DPStandardScaler(Scaler, PrivateTransformer):
         Budget of this step alone; a model behind it has its own.
     delta : float, default=1e-5
         Slack.
-    bounds : (low, high), optional
-        Each a number for all features or one for each feature, known without the data. None finds
-        an interval for each feature with three quarters of the budget: twice as long as the one
-        between two quantiles, about 1 % of the rows from each end, or more where noise hides as
-        few.
+    bounds : (low, high) or mapping, optional
+        Each a number for all features or one for each feature, known without the data; or a
+        dictionary of pairs (low, high) by column name. None finds an interval for each feature with
+        three quarters of the budget: twice as long as the one between two quantiles, about 1 % of
+        the rows from each end, or more where noise hides as few.
     with_mean : bool, default=True
         Whether to centre. Sparse rows need False.
     with_std : bool, default=True
@@ -109,10 +110,11 @@ class DPStandardScaler(Scaler, PrivateTransformer):
     scale_: np.ndarray | None
     bounds_: tuple[np.ndarray, np.ndarray]
 
+    @with_advice(SCALERS)
     def __init__(
         self,
-        epsilon: float = 1.0,
         *,
+        epsilon: float = 1.0,
         delta: float = 1e-5,
         bounds: Any = None,
         with_mean: bool = True,
@@ -136,7 +138,7 @@ class DPStandardScaler(Scaler, PrivateTransformer):
 
     def _settle(self) -> None:
         if self.bounds is not None:
-            ColumnBounds.of(type(self).__name__, self.bounds, self.n_features_in_)
+            self._given_bounds(self.bounds)
 
     def _learn(self, oracle: Oracle, n_samples: int) -> None:
         d, budget = self.n_features_in_, oracle.budget
@@ -146,7 +148,7 @@ class DPStandardScaler(Scaler, PrivateTransformer):
                 oracle, share, n_samples, d, tail=_TAIL, stretch=_STRETCH
             )
         else:
-            bounds = ColumnBounds.of(type(self).__name__, self.bounds, d)
+            bounds = self._given_bounds(self.bounds)
         self.bounds_ = bounds.low, bounds.high
         self.mean_ = self.var_ = self.scale_ = None
         if not (self.with_mean or self.with_std):

@@ -74,11 +74,18 @@ class ColumnBounds:
         Raises
         ------
         ValueError
-            If it is not a pair of such, or has low >= high somewhere.
+            If it is not a pair of such, has low >= high somewhere, or holds pairs that may as well
+            go by feature: a list of two lists or tuples, or two tuples, for two features.
         """
         needed = f"{who} needs {parameter}=(low, high), numbers or one number for each feature"
         if isinstance(given, Mapping):
             given = _by_name(f"{who} needs {parameter}", given, names)
+        if _may_go_by_feature(given, n_features):
+            raise ValueError(
+                f"{needed}, got {n_features} pairs, which may mean one for each feature; pass all "
+                "low ends and all high ends, as a tuple of lists ([low, ...], [high, ...]), or, "
+                "for a data frame, a dictionary of pairs (low, high) by column name."
+            )
         if not isinstance(given, tuple | list | np.ndarray) or len(given) != 2:
             raise ValueError(f"{needed}, got a {type(given).__name__}; pass a pair.")
         ends = []
@@ -109,6 +116,14 @@ class ColumnBounds:
     def around_zero(self) -> bool:
         """True if all intervals hold zero."""
         return bool(np.all((self.low <= 0) & (self.high >= 0)))
+
+
+def _may_go_by_feature(given: Any, n_features: int) -> bool:
+    """Tell whether these may be pairs (low, high) of each feature, which two features hide."""
+    if not isinstance(given, tuple | list) or len(given) != n_features:
+        return False
+    kinds = tuple | list if isinstance(given, list) else tuple
+    return all(isinstance(pair, kinds) and len(pair) == 2 for pair in given)
 
 
 def _by_name(needed: str, given: Mapping[Any, Any], names: Any) -> tuple[list[Any], list[Any]]:

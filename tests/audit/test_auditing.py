@@ -37,7 +37,9 @@ SHORT = GD(steps=3, total_step_size=1e-6, clip=0.25)
 
 def logistic(epsilon=1.0, **params):
     params = {"solver": SHORT, "fit_intercept": False, "precondition": None} | params
-    return DPLogisticRegression(epsilon, 1e-5, data_norm=1.0, classes=[0, 1], **params)
+    return DPLogisticRegression(
+        epsilon=epsilon, delta=1e-5, data_norm=1.0, classes=[0, 1], **params
+    )
 
 
 def check_tight(result):
@@ -118,7 +120,13 @@ def users(n=6, user=1):
 
 def bandit():
     return DPContextualBandit(
-        ["a", "b"], 1.0, 1e-5, data_norm=1.0, horizon=6, policy="gd", fit_intercept=False
+        ["a", "b"],
+        epsilon=1.0,
+        delta=1e-5,
+        data_norm=1.0,
+        horizon=6,
+        policy="gd",
+        fit_intercept=False,
     )
 
 

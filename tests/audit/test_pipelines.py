@@ -32,7 +32,7 @@ FRAME = pd.DataFrame({"a": X[:, 0], "b": X[:, 1], "kind": ["x", "y"] * 10})
 def logistic(**params):
     steps = GD(steps=3, total_step_size=1e-6, clip=0.25)
     params = {"solver": steps, "precondition": None, "classes": [0, 1]} | params
-    return DPLogisticRegression(1.0, 1e-5, data_norm=1.0, **params)
+    return DPLogisticRegression(epsilon=1.0, delta=1e-5, data_norm=1.0, **params)
 
 
 def scaler(**params):

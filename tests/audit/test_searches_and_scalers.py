@@ -24,7 +24,7 @@ SURE = 1 - 1e-7
 def logistic(**params):
     steps = GD(steps=3, total_step_size=1e-6, clip=0.25)
     params = {"solver": steps, "fit_intercept": False, "precondition": None} | params
-    return DPLogisticRegression(1.0, 1e-5, data_norm=1.0, classes=[0, 1], **params)
+    return DPLogisticRegression(epsilon=1.0, delta=1e-5, data_norm=1.0, classes=[0, 1], **params)
 
 
 def search(**options):

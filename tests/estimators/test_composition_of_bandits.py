@@ -16,7 +16,7 @@ N, D, ARMS = 300, 3, ["a", "b"]
 
 
 def bandit(epsilon=5.0):
-    return DPContextualBandit(ARMS, epsilon, data_norm=1.0, horizon=N, random_state=0)
+    return DPContextualBandit(ARMS, epsilon=epsilon, data_norm=1.0, horizon=N, random_state=0)
 
 
 def log(n=N):

@@ -47,7 +47,7 @@ def test_a_huge_budget_gives_the_solution_of_scikit_learn(
     # The default takes more steps the larger the budget.
     epsilon = 1e9 if solver is PRECISE else 1e4
     model = DPLassoRegressor(
-        epsilon, data_norm=sqrt(8), target_bounds=bounds(y), solver=solver, **shared
+        epsilon=epsilon, data_norm=sqrt(8), target_bounds=bounds(y), solver=solver, **shared
     ).fit(X, y)
     best = Lasso(**shared, tol=1e-10).fit(X, y)
     scale = np.abs(best.coef_).max()
@@ -60,7 +60,9 @@ def test_a_huge_budget_gives_the_solution_of_scikit_learn(
 
 def test_selects_what_matters_and_nothing_else_is_stored():
     X, y = data(n=8000, d=200)
-    model = DPLassoRegressor(2.0, feature_bound=1.0, target_bounds=(-3, 3), solver=Screening(k=6))
+    model = DPLassoRegressor(
+        epsilon=2.0, feature_bound=1.0, target_bounds=(-3, 3), solver=Screening(k=6)
+    )
     model.fit(X, y)
     assert {1, 5, 7} <= set(np.flatnonzero(model.coef_))
     assert np.count_nonzero(model.coef_) == model.sparse_coef_.nnz == 6
@@ -73,7 +75,7 @@ def test_selects_what_matters_and_nothing_else_is_stored():
 def test_penalty_makes_it_sparser():
     X, y = data(n=8000)
     counts = [
-        DPLassoRegressor(4.0, alpha=alpha, feature_bound=1.0, target_bounds=(-3, 3))
+        DPLassoRegressor(epsilon=4.0, alpha=alpha, feature_bound=1.0, target_bounds=(-3, 3))
         .fit(X, y)
         .sparse_coef_.nnz
         for alpha in (0.0, 0.05, 10.0)
@@ -86,7 +88,9 @@ def test_sparse_rows_are_taken():
     X, y = data(n=8000, d=200)
     X[np.abs(X) < 0.8] = 0.0
     y = X[:, [1, 5, 7]] @ [1.0, -0.8, 0.6]
-    model = DPLassoRegressor(4.0, feature_bound=1.0, target_bounds=(-2, 2), solver=Screening(k=6))
+    model = DPLassoRegressor(
+        epsilon=4.0, feature_bound=1.0, target_bounds=(-2, 2), solver=Screening(k=6)
+    )
     model.fit(sp.csr_array(X), y)
     assert {1, 5, 7} <= set(np.flatnonzero(model.coef_))
     assert model.score(sp.csr_array(X), y) > 0.7
@@ -109,7 +113,7 @@ def test_a_bound_on_features_bounds_rows_without_cost(given, expected):
 
 def test_without_bounds_a_share_of_the_budget_finds_them():
     X, y = data(n=8000)
-    model = DPLassoRegressor(2.0).fit(X, y)
+    model = DPLassoRegressor(epsilon=2.0).fit(X, y)
     assert "histogram" in {event.query for event in model.privacy_ledger_}
     assert model.score(X, y) > 0.5
 
@@ -119,8 +123,8 @@ def test_without_bounds_a_share_of_the_budget_finds_them():
 def test_the_receipt_alone_gives_the_spend(adjacency, feature_bound):
     X, y = data(n=500)
     model = DPLassoRegressor(
-        0.7,
-        1e-6,
+        epsilon=0.7,
+        delta=1e-6,
         data_norm=8.0,
         feature_bound=feature_bound,
         target_bounds=(-3, 3),
@@ -147,7 +151,7 @@ def test_a_fit_replays_from_its_answers_alone():
 def test_without_noise_the_best_features_are_selected():
     X, y = data(d=200)
     model = DPLassoRegressor(
-        0.1, feature_bound=1.0, target_bounds=(-3, 3), solver=Screening(k=3, rounds=1)
+        epsilon=0.1, feature_bound=1.0, target_bounds=(-3, 3), solver=Screening(k=3, rounds=1)
     )
     receipt = exact_fit(model, X, y)
     np.testing.assert_array_equal(np.flatnonzero(model.coef_), [1, 5, 7])
@@ -157,7 +161,7 @@ def test_without_noise_the_best_features_are_selected():
 @pytest.mark.parametrize("n", [1, 2, 3])
 def test_few_rows_and_a_tiny_budget_give_a_finite_model(n):
     X, y = data(n=n)
-    model = DPLassoRegressor(1e-6, feature_bound=1.0, target_bounds=(-3, 3)).fit(X, y)
+    model = DPLassoRegressor(epsilon=1e-6, feature_bound=1.0, target_bounds=(-3, 3)).fit(X, y)
     assert np.isfinite(model.coef_).all()
     assert np.count_nonzero(model.coef_) <= 2
 
@@ -166,7 +170,7 @@ def test_few_rows_and_a_tiny_budget_give_a_finite_model(n):
 def test_linear_regression_can_be_screened_as_well():
     X, y = data(n=8000)
     model = DPLinearRegression(
-        4.0, data_norm=sqrt(D), target_bounds=(-3, 3), solver=Screening(k=6)
+        epsilon=4.0, data_norm=sqrt(D), target_bounds=(-3, 3), solver=Screening(k=6)
     ).fit(X, y)
     assert np.count_nonzero(model.coef_) == 6
     assert {1, 5, 7} <= set(np.flatnonzero(model.coef_))
@@ -201,7 +205,7 @@ def test_parameters_are_checked(wrong):
 )
 def test_few_rows_of_few_features_are_not_screened(n, d, screened):
     X, y = data(n=n, d=d)
-    model = DPLassoRegressor(10.0, feature_bound=1.0, target_bounds=(-3, 3)).fit(X, y)
+    model = DPLassoRegressor(epsilon=10.0, feature_bound=1.0, target_bounds=(-3, 3)).fit(X, y)
     assert ("gradient" not in {event.query for event in model.privacy_ledger_}) == screened
 
 
@@ -209,6 +213,8 @@ def test_a_stream_bounds_rows_like_a_fit():
     """Where no row is looked at before the stream begins, the bound on entries says it all."""
     X = np.random.default_rng(0).uniform(-0.5, 0.5, size=(200, D))
     bounds = {"feature_bound": 0.5, "target_bounds": (-3, 3)}
-    model = DPLassoRegressor(2.0, **bounds, solver="ftrl", buffer=False).partial_fit(X, X[:, 0])
+    model = DPLassoRegressor(epsilon=2.0, **bounds, solver="ftrl", buffer=False).partial_fit(
+        X, X[:, 0]
+    )
     assert model.data_norm_ == 0.5 * sqrt(D)
     assert model._session._problem.bounds.data_norm == 0.5 * sqrt(D)

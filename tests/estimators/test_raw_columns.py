@@ -33,7 +33,7 @@ def bounds(width=4.0):
 
 
 def classifier(**settings):
-    return DPLogisticRegression(1.0, classes=[0, 1], **settings)
+    return DPLogisticRegression(epsilon=1.0, classes=[0, 1], **settings)
 
 
 def found(model):
@@ -54,13 +54,13 @@ def test_regression_on_columns_in_their_own_units(given):
     X, _, score = table()
     y = score + np.random.default_rng(1).normal(size=score.size)
     known = {"data_bounds": bounds()} if given else {}
-    model = DPLinearRegression(1.0, target_bounds=(-12, 12), random_state=0, **known)
+    model = DPLinearRegression(epsilon=1.0, target_bounds=(-12, 12), random_state=0, **known)
     assert model.fit(X[:5000], y[:5000]).score(X[5000:], y[5000:]) > 0.8
 
 
 def test_svm_on_columns_in_their_own_units():
     X, y, _ = table()
-    model = DPSVMClassifier(1.0, classes=[0, 1], random_state=0).fit(X[:5000], y[:5000])
+    model = DPSVMClassifier(epsilon=1.0, classes=[0, 1], random_state=0).fit(X[:5000], y[:5000])
     assert model.score(X[5000:], y[5000:]) > 0.81
 
 
@@ -123,7 +123,12 @@ def test_an_explicit_penalty_is_about_columns_as_they_come():
     X, y, _ = table()
     X, (low, high) = X - ORIGIN, (-5 * UNITS, 5 * UNITS)
     ours = DPLogisticRegression(
-        1e6, classes=[0, 1], C=1e-3, data_bounds=(low, high), random_state=0, fit_intercept=False
+        epsilon=1e6,
+        classes=[0, 1],
+        C=1e-3,
+        data_bounds=(low, high),
+        random_state=0,
+        fit_intercept=False,
     ).fit(X, y)
     theirs = LogisticRegression(C=1e-3, fit_intercept=False, tol=1e-8, max_iter=10000).fit(X, y)
     # The smallest column all but vanishes by the penalty, whose units are its own.
@@ -236,16 +241,16 @@ def test_a_norm_that_one_column_makes_up_is_warned_of(of, targets):
 def test_target_bounds_that_do_not_fit_are_warned_of(given, message):
     X, _, score = table()
     with pytest.warns(UserWarning, match=message):
-        DPLinearRegression(1.0, data_bounds=bounds(), target_bounds=given, random_state=0).fit(
-            X, score
-        )
+        DPLinearRegression(
+            epsilon=1.0, data_bounds=bounds(), target_bounds=given, random_state=0
+        ).fit(X, score)
 
 
 def test_target_bounds_that_fit_are_not():
     X, _, score = table()
     for width in (6.0, 60.0):
         DPLinearRegression(
-            1.0, data_bounds=bounds(), target_bounds=(-width, width), random_state=0
+            epsilon=1.0, data_bounds=bounds(), target_bounds=(-width, width), random_state=0
         ).fit(X, score)
 
 

@@ -25,7 +25,7 @@ X, CLEAN, WILD = make_data()
 @pytest.mark.parametrize("loss", [Huber(0.1), Tukey(), Tukey(0.4)], ids=str)
 def test_wild_targets_are_resisted_at_any_budget(loss, solver, epsilon):
     model = DPLinearRegression(
-        epsilon,
+        epsilon=epsilon,
         data_norm=1.8,
         target_bounds=(-10, 10),
         loss=loss,

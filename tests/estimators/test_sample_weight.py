@@ -132,7 +132,7 @@ def test_other_solvers_know_them_too(solver):
 
 
 def make(solver, **options):
-    return DPLinearRegression(1e4, alpha=1.0, solver=solver, **BOUNDS, **options)
+    return DPLinearRegression(epsilon=1e4, alpha=1.0, solver=solver, **BOUNDS, **options)
 
 
 @pytest.mark.parametrize("solver", [PRECISE, "auto"], ids=["gd", "auto"])

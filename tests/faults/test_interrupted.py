@@ -31,15 +31,17 @@ Y, R = (X[:, 1] > 0).astype(int), X[:, 1].copy()
 EPSILON = 1.0
 _LOGISTIC = {"classes": [0, 1], "data_norm": 2.0, "precondition": None}
 FITS = {
-    "logistic": (DPLogisticRegression(EPSILON, solver=GD(steps=3), **_LOGISTIC), (X, Y)),
-    "machine": (DPSVMClassifier(EPSILON, solver=GD(steps=2), **_LOGISTIC), (X, Y)),
+    "logistic": (DPLogisticRegression(epsilon=EPSILON, solver=GD(steps=3), **_LOGISTIC), (X, Y)),
+    "machine": (DPSVMClassifier(epsilon=EPSILON, solver=GD(steps=2), **_LOGISTIC), (X, Y)),
     "linear": (
-        DPLinearRegression(EPSILON, data_norm=2.0, target_bounds=(-1, 1), solver="adassp"),
+        DPLinearRegression(epsilon=EPSILON, data_norm=2.0, target_bounds=(-1, 1), solver="adassp"),
         (X, R),
     ),
-    "scaler": (DPStandardScaler(EPSILON, bounds=(-1, 1)), (X,)),
+    "scaler": (DPStandardScaler(epsilon=EPSILON, bounds=(-1, 1)), (X,)),
     "bandit": (
-        DPContextualBandit([0, 1], EPSILON, data_norm=2.0, reward_bounds=(-1, 1), policy="sparse"),
+        DPContextualBandit(
+            [0, 1], epsilon=EPSILON, data_norm=2.0, reward_bounds=(-1, 1), policy="sparse"
+        ),
         (X, Y, R),
     ),
 }
@@ -112,10 +114,10 @@ def test_a_receipt_that_is_only_written_in_the_end_is_caught(monkeypatch):
 
 
 def streams():
-    yield DPLogisticRegression(EPSILON, solver=GD(steps=2), **_LOGISTIC)
-    yield DPLogisticRegression(EPSILON, solver="blocks", **_LOGISTIC)
+    yield DPLogisticRegression(epsilon=EPSILON, solver=GD(steps=2), **_LOGISTIC)
+    yield DPLogisticRegression(epsilon=EPSILON, solver="blocks", **_LOGISTIC)
     yield DPLogisticRegression(
-        EPSILON, solver=FTRL(batches=4), horizon=10 * N, buffer=False, **_LOGISTIC
+        epsilon=EPSILON, solver=FTRL(batches=4), horizon=10 * N, buffer=False, **_LOGISTIC
     )
 
 

@@ -122,7 +122,7 @@ def test_opening_and_closing_a_budget_may_be_interrupted_at_any_line(tmp_path, m
 
 BANDITS = {
     policy: DPContextualBandit(
-        [0, 1], EPSILON, data_norm=2.0, reward_bounds=(-1, 1), policy=policy, horizon=80
+        [0, 1], epsilon=EPSILON, data_norm=2.0, reward_bounds=(-1, 1), policy=policy, horizon=80
     )
     for policy in ("sparse", "gd", "blocks", "hdb", "ftrl")
 }

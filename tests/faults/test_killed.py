@@ -24,7 +24,7 @@ DELTA = 1e-5
 
 def model(epsilon=0.1, **parameters):
     given = {"classes": [0, 1], "data_norm": 2.0, "precondition": None, "solver": GD(steps=3)}
-    return DPLogisticRegression(epsilon, DELTA, **(given | parameters))
+    return DPLogisticRegression(epsilon=epsilon, delta=DELTA, **(given | parameters))
 
 
 def killed_while(work, after):

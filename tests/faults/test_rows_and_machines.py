@@ -57,7 +57,7 @@ MODELS = {
         (X, Y, R),
     ),
     "scaler": (DPStandardScaler(bounds=(-1, 1), random_state=0), (X,)),
-    "range": (DPMinMaxScaler(50.0, bounds=(-1, 1), random_state=0), (X,)),
+    "range": (DPMinMaxScaler(epsilon=50.0, bounds=(-1, 1), random_state=0), (X,)),
     "bounds": (BoundsScaler((-1, 1)), (X,)),
     "clipper": (RowNormClipper(0.5), (X,)),
 }

@@ -242,7 +242,7 @@ def check_budget(case):
     with closing(made):
         for solver, share, own, adjacency in fits:
             model = DPLogisticRegression(
-                min(10.0, share), own, classes=[0, 1], data_norm=1.0, solver=solver,
+                epsilon=min(10.0, share), delta=own, classes=[0, 1], data_norm=1.0, solver=solver,
                 adjacency=adjacency, precondition=None,
             )  # fmt: skip
             runs = len(made.receipts)

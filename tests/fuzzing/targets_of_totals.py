@@ -41,13 +41,13 @@ def _model(draw):
     options["delta"] = draw(st.sampled_from([1e-5, 1e-5, 1e-9, 1e-3]))
     if kind is DPLogisticRegression and not draw(st.integers(0, 3)):
         options["solver"] = "objective_perturbation"
-    return kind(draw(st.sampled_from([1.0, 0.1, 20.0])), **options)
+    return kind(epsilon=draw(st.sampled_from([1.0, 0.1, 20.0])), **options)
 
 
 def _step(draw, depth):
     choice = draw(st.integers(0, 9 if depth else 6))
     simple = [
-        lambda: DPStandardScaler(0.5, bounds=(-1, 1)), lambda: DPMinMaxScaler(0.3),
+        lambda: DPStandardScaler(epsilon=0.5, bounds=(-1, 1)), lambda: DPMinMaxScaler(epsilon=0.3),
         lambda: BoundsScaler(bounds=(-1, 1)), RowNormClipper, lambda: Normalizer(),
         lambda: FunctionTransformer(), lambda: "passthrough", StandardScaler,
     ]  # fmt: skip

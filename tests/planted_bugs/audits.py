@@ -19,12 +19,14 @@ SOLVER = GD(steps=2, total_step_size=1e-6, clip=0.25)
 
 def logistic(solver=SOLVER, **options):
     options |= {"fit_intercept": False, "precondition": None, "solver": solver}
-    return DPLogisticRegression(1.0, 1e-5, data_norm=1.0, classes=[0, 1], **options)
+    return DPLogisticRegression(epsilon=1.0, delta=1e-5, data_norm=1.0, classes=[0, 1], **options)
 
 
 def linear():
     options = {"fit_intercept": False, "precondition": None, "solver": SOLVER}
-    return DPLinearRegression(1.0, 1e-5, data_norm=1.0, target_bounds=(-1, 1), **options)
+    return DPLinearRegression(
+        epsilon=1.0, delta=1e-5, data_norm=1.0, target_bounds=(-1, 1), **options
+    )
 
 
 CASES = {
@@ -56,7 +58,7 @@ def claims_of_bandits_are_not_refuted(policy, **options):
     users = np.tile([1.0, 0.0], (6, 1))
     other = users, np.concatenate([[[0.0, 1.0]], users[1:]])
     facts = {"data_norm": 1.0, "horizon": 6, "fit_intercept": False}
-    bandit = DPContextualBandit([0, 1], 1.0, 1e-5, policy=policy, **facts)
+    bandit = DPContextualBandit([0, 1], epsilon=1.0, delta=1e-5, policy=policy, **facts)
     assert not audit(bandit, users, users, other=other, **options).at(SURE).refuted, "refuted"
 
 

@@ -197,7 +197,7 @@ def weighted_ridge_is_that_of_scikit_learn():
     y, norm = X @ [1.0, -2.0, 0.5], float(np.linalg.norm(X, axis=1).max())
     precise = GD(steps=500, total_step_size=3000.0, clip=10.0, momentum=0.9, average=0.05)
     bounds = {"data_norm": norm, "target_bounds": (-4.0, 4.0), "max_weight": 2.0}
-    model = DPLinearRegression(1e4, alpha=1.0, solver=precise, **bounds)
+    model = DPLinearRegression(epsilon=1e4, alpha=1.0, solver=precise, **bounds)
     exact_fit(model, X, y, sample_weight=2 * weights)
     best = Ridge(alpha=1.0).fit(X, y, 2 * weights)
     np.testing.assert_allclose(model.coef_, best.coef_, atol=1e-3)

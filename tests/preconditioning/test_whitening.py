@@ -29,7 +29,7 @@ def badly_scaled(n=4000, seed=0):
 
 def model(epsilon=1.0, **parameters):
     given = {"data_norm": 1.0, "classes": [0, 1], "random_state": 0, "precondition": "auto"}
-    return DPLogisticRegression(epsilon, 1e-6, **(given | parameters))
+    return DPLogisticRegression(epsilon=epsilon, delta=1e-6, **(given | parameters))
 
 
 @pytest.mark.parametrize("precondition", ["diagonal", "full", "auto", Whitening(0.3)])

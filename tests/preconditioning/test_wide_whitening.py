@@ -51,7 +51,7 @@ def prepared(stage=None, data=STEEP, epsilon=10.0, problem=PROBLEM, seed=0):
 
 def model(epsilon=2.0, **parameters):
     given = {"data_norm": 1.0, "classes": range(K), "random_state": 0}
-    return DPLogisticRegression(epsilon, 1e-5, **(given | parameters))
+    return DPLogisticRegression(epsilon=epsilon, delta=1e-5, **(given | parameters))
 
 
 def mapped_rows(problem, data=STEEP):

@@ -27,7 +27,7 @@ def test_rows_come_into_the_range_and_use_it(seed, feature_range):
     used = []
     # One fit in 1,500 finds a bound far beyond the rows.
     for _ in range(2):
-        scaler = DPMinMaxScaler(1.0, feature_range=feature_range)
+        scaler = DPMinMaxScaler(epsilon=1.0, feature_range=feature_range)
         scaled = scaler.fit_transform(X)
         assert scaled.min() >= low
         assert scaled.max() <= high
@@ -41,7 +41,7 @@ def test_rows_come_into_the_range_and_use_it(seed, feature_range):
 
 def test_attributes_are_those_of_the_min_max_scaler():
     X = make_rows()
-    scaler = DPMinMaxScaler(1.0, clip=False).fit(X)
+    scaler = DPMinMaxScaler(epsilon=1.0, clip=False).fit(X)
     np.testing.assert_allclose(scaler.data_range_, scaler.data_max_ - scaler.data_min_)
     np.testing.assert_allclose(scaler.scale_, 1 / scaler.data_range_)
     np.testing.assert_allclose(scaler.transform(X), X * scaler.scale_ + scaler.min_, atol=1e-9)
@@ -50,26 +50,26 @@ def test_attributes_are_those_of_the_min_max_scaler():
 
 
 def test_what_is_clipped_comes_back_at_the_bound():
-    scaler = DPMinMaxScaler(1.0).fit(make_rows())
+    scaler = DPMinMaxScaler(epsilon=1.0).fit(make_rows())
     back = scaler.inverse_transform(scaler.transform(np.full((1, 4), 1e20)))
     np.testing.assert_allclose(back[0], scaler.data_max_)
 
 
 def test_the_tail_is_a_matter_of_choice():
     X = np.random.default_rng(0).uniform(size=(N, 1))
-    wide, narrow = (DPMinMaxScaler(5.0, tail=tail).fit(X) for tail in (0.01, 0.2))
+    wide, narrow = (DPMinMaxScaler(epsilon=5.0, tail=tail).fit(X) for tail in (0.01, 0.2))
     assert wide.data_max_ > 0.97
     assert 0.75 < narrow.data_max_ < 0.85
 
 
 def test_known_bounds_are_kept():
-    scaler = DPMinMaxScaler(1.0, bounds=(0.0, 10.0)).fit(make_rows())
+    scaler = DPMinMaxScaler(epsilon=1.0, bounds=(0.0, 10.0)).fit(make_rows())
     assert scaler.data_min_.min() >= 0
     assert scaler.data_max_.max() <= 10
 
 
 def test_where_noise_hides_all_nothing_is_spent_and_that_is_said():
-    scaler = DPMinMaxScaler(0.5)
+    scaler = DPMinMaxScaler(epsilon=0.5)
     with pytest.warns(UserWarning, match="too small for this number of rows"):
         scaler.fit(np.ones((50, 2)))
     assert scaler.privacy_spent_ == PrivacySpent(0.0, 0.0)

@@ -47,7 +47,7 @@ def test_noise_of_means_is_the_least_for_the_budget(adjacency, of_one):
     half = (HIGH - LOW) / 2
 
     def draw():
-        fitted = DPStandardScaler(2.0, bounds=(LOW, HIGH), adjacency=adjacency).fit(X)
+        fitted = DPStandardScaler(epsilon=2.0, bounds=(LOW, HIGH), adjacency=adjacency).fit(X)
         return (fitted.mean_ - exact) / half
 
     # The margin for finite precision is 3e-5 of it, which this many draws cannot see.
@@ -67,7 +67,7 @@ def test_without_bounds_features_of_any_size_come_out_standardised(seed):
     rng = np.random.default_rng(seed)
     size = 10.0 ** np.array([-12, -3, 0, 3, 12])
     X = size * rng.normal(rng.normal(size=5), 1.0, size=(40_000, 5))
-    scaled = DPStandardScaler(1.0).fit_transform(X)
+    scaled = DPStandardScaler(epsilon=1.0).fit_transform(X)
     assert np.abs(scaled.mean(axis=0)).max() < 0.05
     assert np.abs(scaled.std(axis=0) - 1).max() < 0.1
 
@@ -111,7 +111,7 @@ def test_options_of_the_standard_scaler():
 
 def test_where_noise_hides_the_ranges_the_budget_goes_to_the_moments():
     X = np.random.default_rng(0).normal(size=(50, 2)) / 10
-    scaler = DPStandardScaler(0.5)
+    scaler = DPStandardScaler(epsilon=0.5)
     with pytest.warns(UserWarning, match="too small for this number of rows"):
         scaler.fit(X)
     assert [event.query for event in scaler.privacy_ledger_] == ["column_moments"]

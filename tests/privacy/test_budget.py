@@ -230,7 +230,7 @@ def test_the_rule_is_settled_by_the_first_fit():
         with pytest.raises(BudgetExceededError):
             perturbed(0.01, 1e-9).fit(X, Y)
     with budget() as ceiling:
-        sparse = DPLassoRegressor(EPSILON, DELTA, data_norm=2.0, target_bounds=(0, 1))
+        sparse = DPLassoRegressor(epsilon=EPSILON, delta=DELTA, data_norm=2.0, target_bounds=(0, 1))
         sparse.fit(np.repeat(X, 12, axis=1), Y)
         assert ceiling.spent == (EPSILON, DELTA)
     with budget() as ceiling:
@@ -254,7 +254,7 @@ def test_divergences_of_one_order_add_up_fits_of_all_kinds():
     with budget(accounting="renyi") as ceiling:
         perturbed(0.3, 1e-6).fit(X, Y)
         model(10).fit(X, Y)
-        DPLassoRegressor(0.3, DELTA, data_norm=2.0, target_bounds=(0, 1)).fit(
+        DPLassoRegressor(epsilon=0.3, delta=DELTA, data_norm=2.0, target_bounds=(0, 1)).fit(
             np.repeat(X, 12, axis=1), Y
         )
         DPRandomizedSearchCV(model(), {"C": [0.5, 1.0]}, epsilon=0.2).fit(X, Y)

@@ -160,7 +160,7 @@ def test_ensembles_compose_on_the_same_rows():
     assert total.epsilon == pytest.approx(together(one, one))
     assert [r.who for r in total.receipts] == ["VotingClassifier.a", "VotingClassifier.c"]
     assert privacy_spent(FrozenEstimator(model().fit(X, Y))).epsilon == pytest.approx(one)
-    regression = DPLinearRegression(0.5, data_norm=2.0, target_bounds=(-1, 1))
+    regression = DPLinearRegression(epsilon=0.5, data_norm=2.0, target_bounds=(-1, 1))
     target = TransformedTargetRegressor(
         regression, func=np.tanh, inverse_func=np.arctanh, check_inverse=False
     )
@@ -198,7 +198,7 @@ def test_what_is_not_fitted_is_refused():
 
 @pytest.mark.filterwarnings("ignore::skdp.PrivacyLeakWarning")
 def test_parameters_that_change_after_a_fit_take_nothing_off_the_total():
-    regression = DPLinearRegression(0.5, data_norm=2.0, target_bounds=(-1, 1))
+    regression = DPLinearRegression(epsilon=0.5, data_norm=2.0, target_bounds=(-1, 1))
     several = OneVsRestClassifier(model()).fit(X, np.arange(len(X)) % 3)
     votes = VotingRegressor([("a", regression), ("b", clone(regression))]).fit(X, X[:, 0])
     both = MultiOutputRegressor(regression).fit(X, X)

@@ -93,12 +93,12 @@ OF_NUMBERS = {"target": {"target": 1e9}} | {k: v for k, v in NEIGHBOURS.items() 
 
 def logistic(**options):
     given = {"classes": [0, 1, 2], "data_norm": 2.0, "precondition": None, "solver": "gd"}
-    return DPLogisticRegression(0.5, **given | options)
+    return DPLogisticRegression(epsilon=0.5, **given | options)
 
 
 def linear(**options):
     given = {"data_norm": 2.0, "target_bounds": (-1, 1), "precondition": None, "solver": "gd"}
-    return DPLinearRegression(0.5, **given | options)
+    return DPLinearRegression(epsilon=0.5, **given | options)
 
 
 def one_hot(**options):
@@ -106,7 +106,7 @@ def one_hot(**options):
 
 
 def scaler():
-    return DPStandardScaler(0.5, bounds=(-1, 1))
+    return DPStandardScaler(epsilon=0.5, bounds=(-1, 1))
 
 
 def columns(encoder=None, **options):
@@ -130,7 +130,7 @@ COVERED = {
     ),
     "ColumnTransformer, sparse": lambda: make_pipeline(columns(sparse_threshold=1), logistic()),
     "ColumnTransformer, remainder": lambda: make_pipeline(
-        ColumnTransformer([("n", DPMinMaxScaler(0.5), [0])], remainder=scaler()), logistic()
+        ColumnTransformer([("n", DPMinMaxScaler(epsilon=0.5), [0])], remainder=scaler()), logistic()
     ),
     "FeatureUnion": lambda: make_pipeline(make_union(scaler(), Normalizer()), logistic()),
     "nested": lambda: make_pipeline(

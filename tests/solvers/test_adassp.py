@@ -31,7 +31,7 @@ def data():
 
 def fitted(epsilon, solver="adassp", seed=0, **options):
     settings = {"data_norm": 1.0, "target_bounds": (-1.0, 1.0), "random_state": seed}
-    return DPLinearRegression(epsilon, solver=solver, **settings | options).fit(*data())
+    return DPLinearRegression(epsilon=epsilon, solver=solver, **settings | options).fit(*data())
 
 
 @pytest.fixture(autouse=True)

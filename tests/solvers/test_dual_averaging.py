@@ -157,7 +157,7 @@ def test_it_is_the_default_for_margins_of_text_too(loss, n_classes):
     X, y = text(n_classes)
     options = {"classes": range(n_classes), "data_norm": 1.0, "random_state": 0}
     with pytest.warns(UserWarning, match="random_state"):
-        model = DPSVMClassifier(4.0, loss=loss, **options).fit(X, y)
+        model = DPSVMClassifier(epsilon=4.0, loss=loss, **options).fit(X, y)
     assert type(model.plan_.solver) is DualAveraging
     # Frequencies of the features, and with several classes the sums by class.
     assert [e.count for e in model.privacy_ledger_ if e.query == "row_means"] == (

@@ -309,7 +309,12 @@ def test_estimators_offer_it():
     X = rng.normal(size=(300, 5))
     y = (X[:, 0] > 0).astype(int)
     model = DPLogisticRegression(
-        1e6, 1e-5, solver="frank_wolfe", constraint=L1Ball(4.0), data_norm=4.0, classes=[0, 1]
+        epsilon=1e6,
+        delta=1e-5,
+        solver="frank_wolfe",
+        constraint=L1Ball(4.0),
+        data_norm=4.0,
+        classes=[0, 1],
     ).fit(X, y)
     assert np.abs(model.coef_).sum() <= 4.0 + 1e-9
     assert model.score(X, y) > 0.9
@@ -318,7 +323,12 @@ def test_estimators_offer_it():
     with pytest.raises(ValueError, match="FrankWolfe needs a bounded constraint"):
         DPLassoRegressor(solver="frank_wolfe").fit(X, X[:, 0])
     lasso = DPLassoRegressor(
-        1e6, 1e-5, alpha=0.01, solver="frank_wolfe", target_bounds=(-3, 3), data_norm=4.0
+        epsilon=1e6,
+        delta=1e-5,
+        alpha=0.01,
+        solver="frank_wolfe",
+        target_bounds=(-3, 3),
+        data_norm=4.0,
     ).fit(X, X[:, 0])
     # One vertex more or less of so large a ball makes it 0.6 or 1.4.
     assert lasso.coef_[0] > 0.2

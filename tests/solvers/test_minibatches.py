@@ -314,7 +314,9 @@ def test_a_receipt_can_be_recomputed_from_the_ledger_by_dp_accounting_alone(solv
 
     _, X, y = make_problem()
     relation = dp_accounting.NeighboringRelation.REPLACE_ONE
-    model = DPLogisticRegression(1.0, DELTA, data_norm=1.0, classes=[0, 1], solver=solver)
+    model = DPLogisticRegression(
+        epsilon=1.0, delta=DELTA, data_norm=1.0, classes=[0, 1], solver=solver
+    )
     model.fit(X, y)
     accountant = PLDAccountant(neighboring_relation=relation)
     for event in model.privacy_ledger_:
@@ -329,7 +331,9 @@ def test_a_receipt_can_be_recomputed_from_the_ledger_by_dp_accounting_alone(solv
 
 def test_weighted_rows_count_by_their_number():
     _, X, y = make_problem()
-    model = DPLogisticRegression(1.0, DELTA, data_norm=1.0, classes=[0, 1], solver=SGD)
+    model = DPLogisticRegression(
+        epsilon=1.0, delta=DELTA, data_norm=1.0, classes=[0, 1], solver=SGD
+    )
     model.fit(X, y, sample_weight=np.where(np.arange(N) % 2, 1.0, 0.5))
     (event,) = [e for e in model.privacy_ledger_ if e.mechanism == "sampled_gaussian"]
     assert event.sampling_rate == 400 / N
@@ -351,7 +355,7 @@ def test_a_published_receipt_gives_nothing_of_the_block_back():
     X = np.zeros((N, D))
     X[:, 0] = 1.0
     model = DPLogisticRegression(
-        1.0, DELTA, data_norm=1.0, classes=[0, 1], precondition=None, solver=BATCHES
+        epsilon=1.0, delta=DELTA, data_norm=1.0, classes=[0, 1], precondition=None, solver=BATCHES
     )
     counts = set()
     for y in (np.arange(N) % 2, np.ones(N)):

@@ -38,7 +38,7 @@ def data(n=N, seed=1):
 
 def model(epsilon=1.0, seed=0, **options):
     plain = {"data_norm": 2.0, "classes": [0, 1], "solver": "objective_perturbation"}
-    return DPLogisticRegression(epsilon, random_state=seed, **plain | options)
+    return DPLogisticRegression(epsilon=epsilon, random_state=seed, **plain | options)
 
 
 @pytest.mark.parametrize("precondition", [None, "diagonal", "full"])

@@ -200,7 +200,13 @@ def test_hinge_losses_constraints_and_streams_of_sums_go_without():
     assert constrained.plan_.temperature is None
     with pytest.warns(UserWarning, match="random_state"):
         stream = DPLogisticRegression(
-            1.0, 1e-5, data_norm=1.0, classes=[0, 1], buffer=False, horizon=N, random_state=0
+            epsilon=1.0,
+            delta=1e-5,
+            data_norm=1.0,
+            classes=[0, 1],
+            buffer=False,
+            horizon=N,
+            random_state=0,
         ).partial_fit(X, TWO)
     assert all(event.query != "score_scale" for event in stream.privacy_ledger_)
 

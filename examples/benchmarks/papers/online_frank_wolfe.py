@@ -99,8 +99,8 @@ def model(p, d, n, parameters):
     # Largest l2 norm of a row of unit q-norm, which the description of the data gives away.
     longest = d ** (1 / 2 - 1 / 3) if p == "1.5" else 1.0
     return DPLinearRegression(
-        1.0,
-        1.0 / n,
+        epsilon=1.0,
+        delta=1.0 / n,
         data_norm=longest,
         target_bounds=(-1.0, 1.0),
         fit_intercept=False,

@@ -72,8 +72,8 @@ def least(X, y, ridge):
 
 def run(solver, X, y, ridge, epsilon):
     model = DPLogisticRegression(
-        epsilon,
-        DELTA,
+        epsilon=epsilon,
+        delta=DELTA,
         C=1 / (ridge * N) if ridge else 1e12,
         data_norm=1.0,
         classes=[0, 1],

@@ -59,8 +59,8 @@ def gaussian(n, seed):
 def fitted(X, y, average, schedule, decay=1.0):
     solver = GD(steps=STEPS, momentum=0.0, average=average, schedule=schedule, decay=decay)
     model = DPLogisticRegression(
-        EPSILON,
-        DELTA,
+        epsilon=EPSILON,
+        delta=DELTA,
         C=1 / (len(y) * RIDGE),
         data_norm=1.0,
         classes=[0, 1],

@@ -133,7 +133,7 @@ def test_margins_of_conditioned_regressions_without_an_intercept_are_small(
 
     monkeypatch.setattr(PrivateOracle, "_release", release)
     DPLinearRegression(
-        4.0,
+        epsilon=4.0,
         data_norm=1.5,
         target_bounds=(-1, 1),
         fit_intercept=False,
