@@ -389,9 +389,9 @@ def _encoded(parameters, encode, y):
     return encode(y)
 
 
-def forgets_shadows(honest, self, blocks):
-    self_norms = np.concatenate([block.norms for block in blocks])
-    return bool(np.all(np.abs(self_norms - self.norms) <= 1e-9 * self.norms))
+def forgets_shadows(honest, blocks, norms, shadows):
+    """Norms alone do not tell rows from their negatives."""
+    return honest(blocks, norms, np.full_like(shadows, np.nan))
 
 
 PRICE = sites_pay_for_what_their_messages_tell
@@ -439,7 +439,7 @@ BUGS = (
     Bug("marks of other rows", {"partition.over_marked": lambda honest, kernel, marked: honest(kernel, np.roll(marked, 1))}, collections_sum_as_rows_in_memory_do, needs="dask"),
     Bug("a partition that is left out", {"partition.added": lambda honest, parts: honest(parts[:-1])}, collections_sum_as_rows_in_memory_do, needs="dask"),
     Bug("rows of partitions that are not bounded", LOOSE, collections_sum_as_rows_in_memory_do, needs="dask"),
-    Bug("a pass over other rows", {"OpenedPartition._are_mine": gives(True)}, partial(collections_sum_as_rows_in_memory_do, 3.0), needs="dask"),
-    Bug("factors of earlier rows used for rows of the same norm", {"OpenedPartition._are_mine": forgets_shadows}, partial(collections_sum_as_rows_in_memory_do, -1.0), needs="dask"),
+    Bug("a pass over other rows", {"partition._are_same": gives(True)}, partial(collections_sum_as_rows_in_memory_do, 3.0), needs="dask"),
+    Bug("factors of earlier rows used for rows of the same norm", {"partition._are_same": forgets_shadows}, partial(collections_sum_as_rows_in_memory_do, -1.0), needs="dask"),
     Bug("seeds that are sent to workers", {"PrivateLinearRegressor._prepare_targets": with_the_estimator}, seeds_stay_where_they_are, "a seed was sent", nightly=True, needs="dask"),
 )  # fmt: skip
