@@ -549,8 +549,12 @@ class PrivateLinearModel(CallbackSupportMixin, BudgetedEstimator, ABC):
                 found = private_column_bounds(oracle, budget, n, d, tail=TAIL, stretch=STRETCH)
             else:
                 found = private_column_sizes(oracle, budget, n, d)
-            mean, var = private_column_moments(oracle, found, n, moments)
-            scaling = ColumnScaling.standard(found, mean, np.sqrt(var), sparse=plan.sparse)
+            if plan.weighted:
+                # Moments would count all rows alike.
+                scaling = ColumnScaling.of_bounds(found, sparse=plan.sparse)
+            else:
+                mean, var = private_column_moments(oracle, found, n, moments)
+                scaling = ColumnScaling.standard(found, mean, np.sqrt(var), sparse=plan.sparse)
         if norm is None:
             norm = private_data_norm(oracle, reserve, n, d, scaling)
         norm = float(norm)

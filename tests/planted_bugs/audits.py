@@ -39,7 +39,7 @@ CASES = {
 
 def claims_are_not_refuted(case, **options):
     make, y = CASES[case]
-    result = audit(make(), X, y, **{"sees": "queries", "runs": 2000} | options)
+    result = audit(make(), X, y, **{"sees": "queries", "runs": 4000} | options)
     assert not result.at(SURE).refuted, "refuted"
 
 
