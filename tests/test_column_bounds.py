@@ -100,7 +100,7 @@ def test_bounds_by_column_name_are_those_of_the_columns(kind):
     np.testing.assert_array_equal(by_name.transform(frame), by_place.transform(frame))
     # Frames are told apart by the names that they are fitted on.
     other = frame.rename(columns={"age": "years"})
-    with pytest.raises(ValueError, match="got none for years and 1 other names"):
+    with pytest.raises(ValueError, match="got none for years and 1 for names that no column has"):
         by_name.fit(other)
     with pytest.raises(ValueError, match="where features have no names, got a mapping"):
         by_name.fit(rows)

@@ -134,13 +134,14 @@ def _by_name(needed: str, given: Mapping[Any, Any], names: Any) -> tuple[list[An
             "frame, or the ends in the order of the columns."
         )
     lacking = [str(name) for name in names if name not in given]
-    if lacking or len(given) > len(names):
-        named = ", ".join(lacking[:3]) + (", ..." if len(lacking) > 3 else "")
-        unknown = f"{len(given) - len(names) + len(lacking)} other names"
-        raise ValueError(
-            f"{needed} to give a pair for each column and for no others, got none for "
-            f"{named or 'none of them'} and {unknown}."
-        )
+    others = len(given) - (len(names) - len(lacking))
+    got = []
+    if lacking:
+        got.append(f"none for {', '.join(lacking[:3])}{', ...' if len(lacking) > 3 else ''}")
+    if others:
+        got.append(f"{others} for names that no column has")
+    if got:
+        raise ValueError(f"{needed} to give a pair for each column, got {' and '.join(got)}.")
     pairs = [given[name] for name in names]
     if not all(isinstance(pair, tuple | list | np.ndarray) and len(pair) == 2 for pair in pairs):
         raise ValueError(f"{needed} to give a pair (low, high) for each column, got others.")

@@ -213,11 +213,19 @@ def test_ranges_that_cannot_be_are_refused(settings, message):
         classifier(**settings).fit(X, y)
 
 
-def test_names_without_a_range_are_refused_by_name():
+@pytest.mark.parametrize(
+    ("given", "message"),
+    [
+        ("ab", r"got none for f, e, d, \.\.\.\."),
+        ("fedcbaz", "got 1 for names that no column has"),
+        ("fedcbz", "got none for a and 1 for names that no column has"),
+    ],
+)
+def test_names_and_ranges_that_do_not_match_are_refused_by_name(given, message):
     X, y, _ = table(50)
     frame = pd.DataFrame(X, columns=list("fedcba"))
-    with pytest.raises(ValueError, match=r"none for f, e, d, \.\.\. and 0 other names"):
-        classifier(data_bounds={"a": (0, 1), "b": (0, 1)}).fit(frame, y)
+    with pytest.raises(ValueError, match=message):
+        classifier(data_bounds=dict.fromkeys(given, (0, 1))).fit(frame, y)
 
 
 def test_a_lasso_takes_no_ranges():
