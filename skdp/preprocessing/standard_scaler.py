@@ -10,11 +10,13 @@ from ..arguments import SCALERS, with_advice
 from ..privacy.oracle import Oracle
 from ..problem.column_bounds import ColumnScaling
 from .base import PrivateTransformer
-from .column_ranges import RANGES_OF_SCALE, private_column_bounds, private_column_moments
+from .column_ranges import private_column_bounds, private_column_moments
 from .scaler import Scaler
 
 __all__ = ["DPStandardScaler"]
 
+# Of the budget, for bounds that are not given.
+_RANGE_SHARE = 0.75
 # Share of rows beyond each end of an interval that is found, and by what it is lengthened, so that
 # light tails are not clipped at all.
 _TAIL, _STRETCH = 0.01, 2.0
@@ -143,7 +145,7 @@ class DPStandardScaler(Scaler, PrivateTransformer):
     def _learn(self, oracle: Oracle, n_samples: int) -> None:
         d, budget = self.n_features_in_, oracle.budget
         if self.bounds is None:
-            share = budget.fraction(RANGES_OF_SCALE)
+            share = budget.fraction(_RANGE_SHARE)
             bounds = private_column_bounds(
                 oracle, share, n_samples, d, tail=_TAIL, stretch=_STRETCH
             )
