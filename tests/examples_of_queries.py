@@ -161,7 +161,8 @@ def random_sizes():
 def crafted_sizes():
     """Zero rows, whose gradients are zero, against rows whose gradients are not."""
     for problem in gradient_problems():
-        if not problem.bounds.intercept_value and problem.class_weight is None:
+        plain = not problem.bounds.intercept_value and problem.bounds.scaling is None
+        if plain and problem.class_weight is None:
             query = GradientSizesQuery(problem, np.zeros(problem.shape), np.array([1e-3]))
             X, y = np.zeros((N, D)), np.zeros(N)
             yield Example(query, X, y, np.ones((N, D)), y)

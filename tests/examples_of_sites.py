@@ -43,8 +43,8 @@ def queries(gradients, seed):
     rng = np.random.default_rng(seed)
     for k, example in enumerate(gradients):
         problem, n = example.query.problem, len(example.X)
-        # A row of zeros contributes nothing if there is no intercept.
-        if problem.bounds.intercept_value:
+        # A row of zeros contributes nothing if there is no intercept and no scale that moves zero.
+        if problem.bounds.intercept_value or problem.bounds.scaling is not None:
             continue
         sizes = [1, n - 1] if k % 2 else [n]
         order = rng.permutation(n) if k % 3 else None

@@ -155,7 +155,7 @@ class MappedBlock(BoundedBlock):
             V = self._map.apply(X)
             # Rows need not have been measured, which would bring them to the coordinates as well.
             lengths = self._lengths_of(V) if self._dense else self._lengths[part]
-            V *= np.minimum(1.0, self._map.norm / lengths)[:, None]
+            V *= (self._map.norm / np.maximum(lengths, self._map.norm))[:, None]
             if self._constant:
                 V = np.column_stack([V, np.full(len(V), self._constant)])
             out += V.T @ V
