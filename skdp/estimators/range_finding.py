@@ -58,8 +58,8 @@ def private_data_norm(
     n_samples, n_features : int
         Public sizes.
     scaling : ColumnScaling, optional
-        Scale of the features, within [-1, 1]; then ``sqrt(n_features)`` holds for all rows and
-        stands in without a warning.
+        Scale that features are brought to. On it they are about as large as 1, so that
+        ``sqrt(n_features)`` stands in without a warning where noise hides the norms.
 
     Returns
     -------
