@@ -315,6 +315,9 @@ class ParallelComposition:
 
 
 def _epsilon(receipts: Sequence[Receipt], delta: float) -> float:
+    if all(receipt.exact and receipt.complete for receipt in receipts):
+        # Gaussian releases compose exactly, so that no other bound can be below.
+        return min(_sum(receipts, delta), _gaussian(receipts, delta))
     apart = [part for receipt in receipts for part in _apart(receipt)]
     least = min(_sum(receipts, delta), *(_by_kind(some, delta) for some in (receipts, apart)))
     return min(least, _distributions(receipts, delta, least))
@@ -394,7 +397,7 @@ def _perturbed(receipts: Sequence[Receipt], delta: float | None) -> float:
 
 def _of_all_rows(receipt: Receipt) -> tuple[Event, ...]:
     """The events, if all rows took part in the same ones."""
-    slices = receipt.slices()
+    slices = receipt.slices
     return slices[0] if len(slices) == 1 and receipt.complete else ()
 
 

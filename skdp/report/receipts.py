@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from dataclasses import dataclass, replace
+from functools import cached_property
 from itertools import pairwise
 from math import expm1, inf, isinf, nextafter
 from typing import Any, Self
@@ -94,7 +95,8 @@ class Receipt:
         """True if nothing was spent."""
         return not self.events and self.spent.epsilon == 0 == self.spent.delta
 
-    def slices(self) -> list[tuple[Event, ...]]:
+    @cached_property
+    def slices(self) -> tuple[tuple[Event, ...], ...]:
         """Events that a row took part in, for each set of rows that took part in the same ones.
 
         Events that name parts of a stream, or sites, are about the rows there and no others. What a
@@ -120,7 +122,7 @@ class Receipt:
                         if not isinstance(event.part, Site) or event.part.label == label
                     )
                 ] = None
-        return list(found)
+        return tuple(found)
 
     @property
     def exact(self) -> bool:
@@ -169,7 +171,7 @@ class Receipt:
         asked most, as events about all rows. Where events do not say which rows that are, the
         (epsilon, delta) stays.
         """
-        slices = self.slices() if self.complete else []
+        slices = self.slices if self.complete else []
         events: tuple[Event, ...] = ()
         if len(slices) == 1 or (slices and self.exact):
             costliest = max(slices, key=lambda rows: sum(map(gaussian_price, rows)))
@@ -180,7 +182,7 @@ class Receipt:
         """The mu^2 for which the fit is mu-GDP; infinite if none is known."""
         if not self.complete:
             return 0.0 if self.nothing else inf
-        return max(sum(gaussian_price(event) for event in rows) for rows in self.slices())
+        return max(sum(gaussian_price(event) for event in rows) for rows in self.slices)
 
     def renyi(self, order: float) -> float:
         """Renyi divergence of an order; infinite if none is known.
@@ -192,7 +194,7 @@ class Receipt:
         """
         if not self.complete:
             return 0.0 if self.nothing else inf
-        return max(sum(renyi(event, order) for event in rows) for rows in self.slices())
+        return max(sum(renyi(event, order) for event in rows) for rows in self.slices)
 
     def under(self, adjacency: Adjacency) -> Receipt:
         """Receipt of the fit under another neighbouring relation.
