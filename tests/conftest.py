@@ -50,16 +50,25 @@ def covering(cases):
 
 @pytest.hookimpl(tryfirst=True)
 def pytest_collection_modifyitems(items):
-    """Leave most combinations of several parameters to the nightly run."""
-    cases = defaultdict(list)
+    """Leave most combinations of several parameters, and most of many slow cases, to the night."""
+    cases, slow = defaultdict(list), defaultdict(list)
     for item in items:
         kept = any(item.get_closest_marker(name) for name in ("nightly", "every_combination"))
         if hasattr(item, "callspec") and not kept:
-            cases[item.parent, item.originalname].append((item, parameters(item)))
+            if item.get_closest_marker("by_day"):
+                slow[item.parent, item.originalname].append(item)
+            else:
+                cases[item.parent, item.originalname].append((item, parameters(item)))
     for of_one_test in cases.values():
         chosen = covering([case for _, case in of_one_test])
         for item, case in of_one_test:
             if case not in chosen:
+                item.add_marker(pytest.mark.nightly)
+    for of_one_test in slow.values():
+        (few,) = of_one_test[0].get_closest_marker("by_day").args
+        chosen = {k * len(of_one_test) // few for k in range(few)}
+        for k, item in enumerate(of_one_test):
+            if k not in chosen:
                 item.add_marker(pytest.mark.nightly)
 
 

@@ -351,6 +351,7 @@ def test_minima_of_the_solver_matrix_are_those_of_scikit_learn(piece, tiny):
         assert least == pytest.approx(scale * error)
 
 
+@pytest.mark.nightly
 def test_docstrings_name_the_solvers_that_are_taken_and_no_others(piece, tiny):
     solvers = piece("solvers")
     for name, model in solvers.MODELS.items():

@@ -354,6 +354,7 @@ def test_defaults_at_a_huge_budget_come_close_to_scikit_learn(option, name):
 
 @pytest.mark.parametrize("name", FITTED)
 @pytest.mark.parametrize("option", sorted(PRECISE))
+@pytest.mark.by_day(3)
 def test_precise_settings_without_noise_reach_scikit_learn(option, name):
     task = TASKS[name]
     solution, _ = run(PRECISE[option], task, 1e12)

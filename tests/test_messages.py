@@ -333,6 +333,7 @@ def functions_with(value, folder):
 # By day a share of the calls, others for each value; each call is made with a few of the values.
 @pytest.mark.parametrize("share", [6, *by_night(1)])
 @pytest.mark.parametrize("value", PARAMETERS)
+@pytest.mark.by_day(6)
 def test_no_parameter_is_quoted_that_may_be_data(value, share, tmp_path):
     turn = [*PARAMETERS].index(value) % share
     value = PARAMETERS[value]

@@ -72,6 +72,7 @@ MODELS = [
 
 
 @pytest.mark.parametrize("model", MODELS, ids=["plain", "zero-out", "stream", "svm"])
+@pytest.mark.by_day(2)
 def test_answers_of_a_fit_tell_as_much_as_claimed(model):
     result = audit(model, X, LABELS, sees="queries", runs=20_000)
     assert result.adjacency == model.adjacency
@@ -168,6 +169,7 @@ def test_one_run_is_cheap_and_honest():
     assert not left_out.at(SURE).refuted
 
 
+@pytest.mark.nightly
 def test_what_is_not_gaussian_gets_the_general_bound():
     model = logistic(4.0, solver=ObjectivePerturbation(clip=0.25, strength=40.0))
     result = audit(model, X, LABELS, sees="queries", runs=60)
@@ -178,6 +180,7 @@ def test_what_is_not_gaussian_gets_the_general_bound():
         audit(model, X, LABELS, bound="gaussian", runs=10)
 
 
+@pytest.mark.nightly
 def test_bounds_of_a_known_mechanism_exceed_it_at_most_as_often_as_said():
     query = GradientQuery(Problem(Logistic(), 1, 1, RowBounds(1.0)), np.zeros(1), 0.25)
     first, second = DenseRows(np.ones((1, 1)), np.zeros(1)), DenseRows(np.ones((1, 1)), np.ones(1))
@@ -336,6 +339,7 @@ def test_the_plot_shows_both_curves():
 
 
 @pytest.mark.parametrize("gaussian", [True, False])
+@pytest.mark.by_day(1)
 def test_the_claimed_curve_is_what_the_claim_allows(gaussian):
     result = replace(
         audit(logistic(), X, LABELS, sees="queries", runs=50), gaussian=gaussian, delta=0.01

@@ -66,6 +66,7 @@ HONEST = {
 
 
 @pytest.mark.parametrize("case", [*by_night("columns"), *(c for c in HONEST if c != "columns")])
+@pytest.mark.by_day(3)
 def test_honest_pipelines_claim_their_total_and_are_not_refuted(case):
     model, rows = HONEST[case]
     result = audit(model, rows, LABELS, runs=4000)

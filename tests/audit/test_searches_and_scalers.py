@@ -45,6 +45,7 @@ def test_searches_are_audited_by_a_statistic_of_the_winner():
     assert not result.at(SURE).refuted
 
 
+@pytest.mark.nightly
 def test_searches_are_audited_by_what_their_winner_publishes():
     """The score, marks of the chosen parameters, and coefficients; a pair is found."""
     model = search(epsilon=8.0, delta=1e-5)

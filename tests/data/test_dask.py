@@ -91,6 +91,7 @@ FITS = {
         FITS, ("svrg, batches", "linear, private bounds", "lasso", "svm, several", "balanced")
     ),
 )
+@pytest.mark.by_day(7)
 def test_a_fit_equals_the_one_in_memory_for_the_same_noise(model, as_target):
     X, t = data()
     y = t if as_target is None else as_target(t)

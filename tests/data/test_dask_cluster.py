@@ -83,6 +83,7 @@ def gathered(monkeypatch):
 
 
 @pytest.mark.parametrize("persisted", [False, True], ids=["lazy", "persisted"])
+@pytest.mark.by_day(1)
 def test_rows_are_never_gathered(client, gathered, persisted):
     X, y = lazy()
     if persisted:

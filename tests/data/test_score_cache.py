@@ -44,6 +44,7 @@ def walk(p, k, seed=1):
 
 @every_bounds
 @pytest.mark.parametrize("k", [1, 3])
+@pytest.mark.by_day(2)
 def test_scores_along_a_walk_equal_scores_computed_afresh(bounds, k):
     X, y = data()
     p = D + bool(bounds.intercept_value)

@@ -93,6 +93,7 @@ def test_a_stream_of_one_users_learns_what_one_of_batches_does(policy):
 
 
 @every_policy
+@pytest.mark.by_day(2)
 def test_the_same_seed_acts_the_same_and_another_does_not(policy):
     users = linear_users(N, D, 2, np.random.default_rng(0))
 
@@ -419,6 +420,7 @@ def test_docstring_names_the_default_of_every_parameter():
 
 
 @pytest.mark.parametrize("solver", ["ftrl", FTRL(), FrankWolfe(batch=50)], ids=str)
+@pytest.mark.by_day(2)
 def test_another_streaming_solver_learns_arms_for_hdb(solver):
     X, a, r = log(4000)
     model = bandit(policy="hdb", solver=solver, epsilon=1e3, horizon=4000)

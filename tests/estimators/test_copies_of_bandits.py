@@ -65,6 +65,7 @@ def test_clones_have_the_parameters_alone():
 
 
 @pytest.mark.parametrize("policy", [*sorted(POLICIES), HDBPolicy(solver=FTRL())], ids=str)
+@pytest.mark.by_day(3)
 def test_a_checkpoint_takes_the_stream_along(policy, tmp_path):
     rows = log()
     whole = bandit(policy=policy).partial_fit(*rows)

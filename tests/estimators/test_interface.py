@@ -184,6 +184,7 @@ LAYOUTS = {
     [(classifier, BINARY), (partial(classifier, classes=[0, 1, 2]), SEVERAL), (regressor, REAL)],
     ids=["binary", "several", "regression"],
 )
+@pytest.mark.by_day(6)
 def test_layout_of_the_rows_does_not_change_the_model(make, y, layout, data_norm, tmp_path):
     rows = np.where(X > 0.1, X, 0.0)
     # Whether rows are sparse is public, and decides by default how they are conditioned.

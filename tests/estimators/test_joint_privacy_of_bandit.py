@@ -57,6 +57,7 @@ def recorded(policy, some):
 
 
 @every_policy
+@pytest.mark.by_day(3)
 def test_given_the_releases_a_user_changes_nobody_elses_action(policy):
     """One user's context is replaced so that the action flips; rewards change with it."""
     some = users()
@@ -72,6 +73,7 @@ def test_given_the_releases_a_user_changes_nobody_elses_action(policy):
 
 
 @every_policy
+@pytest.mark.by_day(3)
 def test_garbage_rows_and_recorded_releases_give_users_with_their_own_contexts_the_same(policy):
     """All rewards, and every other context, are garbage; the rest get the actions they got."""
     some = users()

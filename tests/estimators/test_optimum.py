@@ -59,6 +59,7 @@ def assert_same(ours, theirs, tol=2e-4):
     ids=str,
 )
 @pytest.mark.parametrize("y", [BINARY, SEVERAL], ids=["binary", "several"])
+@pytest.mark.by_day(1)
 def test_logistic_regression(y, options):
     elastic = {"solver": "saga", "random_state": 0} | NAMED if "l1_ratio" in options else {}
     theirs = LogisticRegression(**options, **elastic, tol=1e-10, max_iter=50_000).fit(X, y)
@@ -77,6 +78,7 @@ def test_logistic_regression(y, options):
     "options", [{}, {"alpha": 1.0}, {"alpha": 50.0}, {"fit_intercept": False}], ids=str
 )
 @pytest.mark.parametrize("target_bounds", [(-20.0, 20.0), (-15.0, 30.0)], ids=str)
+@pytest.mark.by_day(2)
 def test_linear_regression(options, target_bounds):
     ours = without_noise(
         DPLinearRegression(
@@ -145,6 +147,7 @@ def machine(y, **options):
     ids=str,
 )
 @pytest.mark.parametrize("y", [BINARY, SEVERAL], ids=["binary", "several"])
+@pytest.mark.by_day(1)
 def test_support_vector_machine(y, options):
     # Scikit-learn's penalises the intercept in units of its scaling: hardly, if that is large.
     theirs = LinearSVC(dual=False, intercept_scaling=1e3, tol=1e-10, max_iter=100_000, **options)

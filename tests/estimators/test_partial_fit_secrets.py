@@ -98,6 +98,7 @@ def test_copies_predict_and_say_that_they_cannot_go_on(make, way):
 
 
 @every_way
+@pytest.mark.by_day(2)
 def test_copies_of_a_stream_without_secrets_go_on(way):
     model = feed(classifier(solver="gd"))
     other = way(model)
@@ -166,6 +167,7 @@ def test_pickle_is_a_function_of_released_answers(make):
 
 
 @EVERY
+@pytest.mark.by_day(2)
 def test_a_resumed_stream_is_the_uninterrupted_one(make, tmp_path):
     expected = feed(make(), stop=300)
     for stop in (25, 150, 250):

@@ -52,6 +52,7 @@ def test_plain_models_predict_the_same(name):
 
 
 @pytest.mark.parametrize("name", ["ranges", "linear", "svm"])
+@pytest.mark.by_day(1)
 def test_plain_models_need_no_skdp(name):
     state = pickle.dumps(fitted(name).to_sklearn())
     assert b"skdp" not in state

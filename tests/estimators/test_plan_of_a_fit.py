@@ -235,6 +235,7 @@ def test_the_plan_beforehand_is_that_of_the_fit(kind, solver):
 @pytest.mark.parametrize("sparse", [False, True])
 @pytest.mark.parametrize("weighted", [False, True])
 @pytest.mark.filterwarnings("ignore:.*(set aside|drown)")
+@pytest.mark.by_day(4)
 def test_the_plan_beforehand_holds_for_all_kinds_of_rows(kind, options, sparse, weighted):
     make = MADE[kind]
     model = make(**{"solver": "auto", "epsilon": 1.0, "warm_start": True} | options)

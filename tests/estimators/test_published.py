@@ -73,6 +73,7 @@ def test_names_of_an_earlier_fit_do_not_outlive_a_fit_from_chunks(make):
 
 
 @both
+@pytest.mark.by_day(1)
 def test_names_of_chunks_are_those_of_the_model(make):
     model = make().fit(Chunks([(FRAME[:150], Y[:150]), (FRAME[150:], Y[150:])]))
     assert model.feature_names_in_.tolist() == ["a", "b", "c"]

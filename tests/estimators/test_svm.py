@@ -86,6 +86,7 @@ def test_every_solver_stays_feasible(solver, constraint):
 
 @pytest.mark.parametrize("y", [BINARY, SEVERAL], ids=["binary", "several"])
 @pytest.mark.parametrize("solver", sorted(SOLVERS))
+@pytest.mark.by_day(8)
 def test_every_solver_replays_from_its_answers(solver, y):
     model = machine(y, solver=solver, loss="huberised_hinge")
     if refusal := refusal_of(model, y):

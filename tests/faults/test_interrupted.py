@@ -93,6 +93,7 @@ def check_interrupted_fits(name, monkeypatch, failure=KeyboardInterrupt, earlier
 
 
 @pytest.mark.parametrize("name", FITS)
+@pytest.mark.by_day(3)
 def test_a_fit_may_be_interrupted_at_any_line(name, monkeypatch):
     check_interrupted_fits(name, monkeypatch)
 
@@ -122,6 +123,7 @@ def streams():
 
 
 @pytest.mark.parametrize("made", [*streams()], ids=["batches", "blocks", "ftrl"])
+@pytest.mark.by_day(1)
 def test_a_stream_may_be_interrupted_at_any_line(made, monkeypatch):
     """No row is asked about in two parts, or read twice, if rows that count are left out."""
 

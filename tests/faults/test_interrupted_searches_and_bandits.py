@@ -71,6 +71,7 @@ def check_interrupted_searches(name, monkeypatch, count, earlier=False):
 @pytest.mark.filterwarnings("ignore:DP.* compares:UserWarning")
 @pytest.mark.parametrize("name", SEARCHES)
 @pytest.mark.parametrize("count", [3, pytest.param(15, marks=pytest.mark.nightly)])
+@pytest.mark.by_day(2)
 def test_a_search_may_be_interrupted_at_any_line(name, count, monkeypatch):
     check_interrupted_searches(name, monkeypatch, count)
 
@@ -140,6 +141,7 @@ def go_on(model):
 
 @pytest.mark.parametrize("policy", BANDITS)
 @pytest.mark.parametrize("count", [5, pytest.param(40, marks=pytest.mark.nightly)])
+@pytest.mark.by_day(2)
 def test_learning_of_a_bandit_may_be_interrupted_at_any_line(policy, count, monkeypatch):
     def start():
         return clone(BANDITS[policy]).partial_fit(X[:15], Y[:15], R[:15])

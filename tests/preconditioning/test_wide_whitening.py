@@ -149,6 +149,7 @@ def test_the_penalty_is_about_coefficients_in_the_users_coordinates():
 
 
 @pytest.mark.parametrize("most", [D, 40])
+@pytest.mark.by_day(1)
 def test_a_model_in_a_sketch_is_linear_in_all_features(most):
     X, y = STEEP
     fitted = model(4.0, precondition=WideWhitening(most_coordinates=most)).fit(X, y)

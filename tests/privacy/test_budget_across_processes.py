@@ -36,6 +36,7 @@ from skdp import (
 FORK = "fork" in multiprocessing.get_all_start_methods()
 
 
+@pytest.mark.nightly
 def test_workers_of_joblib_charge_the_ceiling_of_their_parent():
     with budget() as ceiling:
         results = Parallel(n_jobs=2)(delayed(fit_a_clone)(model(3)) for _ in range(4))

@@ -11,6 +11,7 @@ WORDS = 1 << 12  # Normals that are drawn ahead.
 SCALE = 2.0**40  # So wide that rounded normals are hardly ever equal.
 
 
+@pytest.mark.nightly
 def test_no_rounded_normal_is_handed_out_twice_at_one_scale_or_at_several():
     one, other = SystemNoise(), SystemNoise()
     sizes = [1, 5, WORDS // 8, WORDS // 8 + 1, 3, *[WORDS // 9] * 12, WORDS, WORDS + 1, 0, 10, 10]

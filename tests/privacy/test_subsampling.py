@@ -94,6 +94,7 @@ def test_one_release_costs_what_its_definition_says(adjacency):
 @pytest.mark.parametrize(
     ("rate", "z", "count", "price"), [(0.1, 3.0, 20, 0.04), *by_night((0.02, 1.0, 50, 0.3))]
 )
+@pytest.mark.by_day(1)
 def test_agrees_with_dp_accounting_composed_directly(adjacency, rate, z, count, price):
     accounting = pytest.importorskip("dp_accounting", reason="dp-accounting is optional")
     pld = pytest.importorskip("dp_accounting.pld")

@@ -25,6 +25,7 @@ def epsilon(accountant, multiplier):
 
 
 @pytest.mark.parametrize("z", [2.0, 8.0, *by_night(1.0)])
+@pytest.mark.by_day(1)
 def test_privacy_loss_distributions_double(z):
     replace = epsilon(PLDAccountant(neighboring_relation=REPLACE), z)
     zero_out = epsilon(PLDAccountant(neighboring_relation=ADD_OR_REMOVE), z)

@@ -32,6 +32,7 @@ def renyi_epsilon(mu, number, delta=DELTA):
 @every_number
 @pytest.mark.parametrize("mu", [0.05, 0.27, 1.0, 3.0])
 @pytest.mark.parametrize("times", [0.3, 1.0, 1.7])
+@pytest.mark.by_day(2)
 def test_no_explicit_selection_costs_more(number, mu, times):
     epsilon = times * trials.epsilon(mu, 1e-4, number)
     assert worst_delta(epsilon, mu, number) <= trials.delta(mu, epsilon, number) * (1 + 1e-6)
@@ -39,6 +40,7 @@ def test_no_explicit_selection_costs_more(number, mu, times):
 
 @every_number
 @pytest.mark.parametrize(("mu", "more"), [(0.2, 0.04), (0.3, 1.0), (1.0, 0.01)])
+@pytest.mark.by_day(1)
 def test_no_explicit_selection_beside_other_releases_costs_more(number, mu, more):
     for times in (0.5, 1.0):
         epsilon = times * trials.epsilon(mu, 1e-4, number, more)
@@ -74,6 +76,7 @@ def test_other_releases_compose_exactly_where_there_is_no_choice(number):
 
 
 @every_number
+@pytest.mark.by_day(1)
 def test_answers_are_monotone(number):
     mus, epsilons = np.geomspace(0.01, 5, 4), np.linspace(0, 5, 4)
     table = np.array([[trials.delta(m, e, number) for e in epsilons] for m in mus])
@@ -92,6 +95,7 @@ def test_more_trials_cost_more():
 
 @every_number
 @pytest.mark.parametrize(("epsilon", "delta"), [(0.01, 1e-6), (1.0, 1e-5), (8.0, 1e-10)])
+@pytest.mark.by_day(1)
 def test_mu_and_epsilon_are_inverse_and_err_on_the_safe_side(number, epsilon, delta):
     mu = trials.mu(epsilon, delta, number)
     assert trials.delta(mu, epsilon, number) <= delta

@@ -105,6 +105,7 @@ REGRESSOR = {**BOUNDS, "target_bounds": (-4.0, 4.0)}
         (DPLassoRegressor, REGRESSOR | {"solver": "dda"}, targets),
     ],
 )
+@pytest.mark.by_day(3)
 def test_a_fit_equals_the_one_in_one_process(client, monkeypatch, kind, options, of):
     heard = []
     monkeypatch.setattr(remote_site, "SystemNoise", seeded_here)

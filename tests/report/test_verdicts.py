@@ -235,6 +235,7 @@ def neighbours(make, y, change, capsys):
         for k, change in enumerate(OF_NUMBERS if name in REGRESSORS else NEIGHBOURS)
     ],
 )
+@pytest.mark.by_day(10)
 def test_what_is_covered_is_the_same_for_neighbours(name, change, capsys):
     regressor = name in REGRESSORS
     given = OF_NUMBERS[change] if regressor else NEIGHBOURS[change]
@@ -247,6 +248,7 @@ def test_what_is_covered_is_the_same_for_neighbours(name, change, capsys):
 
 
 @pytest.mark.parametrize("change", OF_NUMBERS)
+@pytest.mark.by_day(2)
 def test_several_targets_are_the_same_for_neighbours(change, capsys):
     y = np.column_stack([TARGETS, TARGETS[::-1]])
     given = OF_NUMBERS[change]
@@ -277,6 +279,7 @@ def test_what_leaks_is_named_and_really_differs(name, capsys):
 
 
 @pytest.mark.parametrize("change", NEIGHBOURS)
+@pytest.mark.by_day(2)
 def test_the_layout_of_columns_is_judged_by_parameters_and_not_by_how_a_fit_went(change):
     for threshold in (0.2, 0.3, 0.6, 0.9):
         pipeline = make_pipeline(columns(sparse_threshold=threshold), logistic())

@@ -96,6 +96,7 @@ SPARSE = {
 
 
 @pytest.mark.parametrize(("kind", "dtype"), SPARSE.values(), ids=SPARSE)
+@pytest.mark.by_day(5)
 def test_sparse_arrays_and_matrices_of_any_format(kind, dtype):
     rows = kind(np.where(X > 0, X, 0).astype(dtype))
     for make in (logistic, linear):

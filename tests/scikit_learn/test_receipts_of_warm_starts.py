@@ -142,6 +142,7 @@ def test_of_an_earlier_stream_the_costliest_part_counts_whatever_its_rows_are():
     assert recomputed(found.privacy_ledger_, delta) == pytest.approx(epsilon, rel=1e-6)
 
 
+@pytest.mark.nightly
 def test_parts_that_choices_make_incomparable_count_by_epsilon_and_delta():
     rows = np.random.default_rng(1).uniform(-1, 1, size=(1200, 40))
     y = rows[:, 0]

@@ -83,6 +83,7 @@ def test_error_on_the_l1_ball_grows_like_the_logarithm_of_the_dimension():
     [L1Ball(3.0), *by_night(Simplex(2.0), LpBall(3.0, 1.2), LpBall(2.0, 3.0))],
     ids=str,
 )
+@pytest.mark.nightly
 def test_huge_budget_in_every_geometry_agrees_with_projected_gradient_descent(constraint):
     rng = np.random.default_rng(0)
     X = rng.normal(size=(N, 60))

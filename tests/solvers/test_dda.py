@@ -70,6 +70,7 @@ def solve(solver, problem, X, y, epsilon=1e12, seed=1):
 
 
 @every_variant
+@pytest.mark.by_day(7)
 def test_replays_over_sites_without_rows(solver):
     sites = Sites.of_groups(np.random.default_rng(0).integers(0, 10, N))
     problem = replace(TASK.problem, sites=sites)
@@ -83,6 +84,7 @@ def test_replays_over_sites_without_rows(solver):
 
 
 @every_variant
+@pytest.mark.by_day(7)
 def test_each_site_pays_for_each_round_in_which_it_is_active(solver):
     _, ledger, transcript = record(solver)
     rounds, paid = Counter(), Counter()
@@ -141,6 +143,7 @@ def test_what_is_published_is_noisy(solver):
     assert np.sqrt(np.mean(difference**2)) > 0.3 * scale
 
 
+@pytest.mark.nightly
 def test_sites_of_any_size_add_up_to_the_gradient_of_all_rows():
     sites = Sites.of_groups(np.array([0] * 250 + [1] * 45 + [2] * 5))
     problem = replace(TASK.problem, sites=sites)

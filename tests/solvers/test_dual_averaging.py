@@ -168,6 +168,7 @@ def test_it_is_the_default_for_margins_of_text_too(loss, n_classes):
 
 
 @pytest.mark.parametrize("loss", [Hinge(), SquaredHinge()])
+@pytest.mark.by_day(1)
 def test_margins_at_a_huge_budget_have_the_optimum_of_gradient_descent(loss):
     """Neither an unbounded derivative nor a corner lets the steps run away."""
     rng = np.random.default_rng(1)

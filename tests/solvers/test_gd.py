@@ -159,6 +159,7 @@ def test_without_averaging_the_last_iterate_is_returned_and_with_it_a_mean():
 
 
 @pytest.mark.parametrize("clip", [0.3, 0.6, 1.0])
+@pytest.mark.by_day(1)
 def test_penalty_is_shrunk_with_the_clip(clip):
     # One feature that is 1 everywhere: the stationary point is the root of one equation.
     n, share, strength = 1000, 0.8, 0.1

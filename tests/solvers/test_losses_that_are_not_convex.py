@@ -85,6 +85,7 @@ every_solver = pytest.mark.parametrize("name", sorted(PRECISE))
 
 @every_task
 @every_solver
+@pytest.mark.by_day(2)
 def test_huge_budget_finds_the_lowest_minimum(name, task):
     start, best = task.objective(task.problem.start()), task.best
     left = task.objective(task.solve(PRECISE[name], 1e6)) - best

@@ -70,6 +70,7 @@ def drawn(ledger):
 
 @SOLVERS
 @pytest.mark.parametrize("adjacency", Adjacency)
+@pytest.mark.by_day(3)
 def test_noise_is_a_constant_multiple_of_a_public_bound(solver, adjacency):
     problem, X, y = make_problem()
     _, transcript, ledger = solve(solver, problem, X, y, adjacency=adjacency)

@@ -46,6 +46,7 @@ def binary_task(loss):
 @pytest.mark.parametrize("stages", [1, 2, 3])
 @pytest.mark.parametrize("momentum", [0.0, 0.8])
 @pytest.mark.parametrize("penalty", [0.0, 0.1])
+@pytest.mark.by_day(1)
 def test_without_noise_each_stage_is_a_proximal_point(stages, momentum, penalty):
     problem, X, y = linear_task(Squared(), penalty=L2(penalty))
     total_step_size = 6.0

@@ -130,6 +130,7 @@ def test_one_choice_at_a_time_needs_no_bound_on_entries():
 
 
 @pytest.mark.parametrize("k", [None, 3, 6])
+@pytest.mark.by_day(1)
 def test_the_calculus_is_the_same_for_all_budgets_and_holds_what_is_asked(k):
     """Searches derive budgets from it, so a budget must not decide about it."""
     solver = Screening(k=k)

@@ -63,6 +63,7 @@ def fed(stream, store, cuts):
 
 @both_horizons
 @every_solver
+@pytest.mark.by_day(2)
 def test_models_do_not_depend_on_how_rows_are_spread_over_calls(option, horizon):
     store, rng = rows(), np.random.default_rng(0)
     whole = fed(opened(option, horizon), store, [])[-1]
@@ -77,6 +78,7 @@ def test_models_do_not_depend_on_how_rows_are_spread_over_calls(option, horizon)
 
 @both_horizons
 @every_solver
+@pytest.mark.by_day(2)
 def test_models_are_a_function_of_what_was_released(option, horizon, monkeypatch):
     """Record the releases, feed garbage of the same shape with the same releases."""
     honest, released = StreamSession.release, []
@@ -148,6 +150,7 @@ def test_rows_beyond_the_horizon_are_refused_before_they_are_read(option):
 
 
 @every_solver
+@pytest.mark.by_day(2)
 def test_parts_without_a_horizon_double_and_each_pays_with_a_ledger_of_its_own(option):
     stream = opened(option, None)
     store = rows(n=3000)
@@ -209,6 +212,7 @@ def test_sparse_rows_give_the_models_of_dense_ones():
 
 
 @every_solver
+@pytest.mark.by_day(2)
 def test_a_checkpoint_is_small_and_goes_on(option):
     store, sizes = rows(), []
     models = []

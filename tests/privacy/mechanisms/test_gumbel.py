@@ -110,6 +110,7 @@ def chi_square_of_many(mechanism, scale, noise):
 @pytest.mark.parametrize(
     "noise", [SeededNoise(np.random.default_rng(0)), SystemNoise()], ids=["seeded", "system"]
 )
+@pytest.mark.by_day(1)
 def test_one_of_many_is_chosen_in_two_stages_by_the_same_law(scale, noise):
     assert chi_square_of_many(GumbelMechanism(1.0, scale, 1), scale, noise) > FALSE_ALARM
 

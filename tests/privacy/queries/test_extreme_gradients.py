@@ -127,6 +127,7 @@ def test_a_clip_whose_sum_overflows_has_no_price(clip):
 
 @pytest.mark.parametrize("clip", [3e-140, 1e-3, 1e140])
 @pytest.mark.parametrize("problem", [PROBLEM, replace(PROBLEM, loss=Softmax(3))], ids=["1", "3"])
+@pytest.mark.by_day(1)
 def test_bounds_within_the_range_hold(problem, clip):
     for value in (1.0, 1e6, 1e300, inf, nan):
         w = np.full(problem.shape, 0.1)
@@ -190,6 +191,7 @@ def against_the_rest():
 @pytest.mark.parametrize("adjacency", Adjacency)
 @pytest.mark.parametrize("clip", [None, 0.5])
 @pytest.mark.parametrize("inner", [Hinge(), HuberisedHinge(), SquaredHinge(), Logistic()], ids=str)
+@pytest.mark.by_day(2)
 def test_sensitivity_against_the_rest_holds_and_is_attained(inner, clip, adjacency):
     problem = replace(REST, loss=OneVsRest(inner, K))
     if clip is None and np.isinf(problem.lipschitz):

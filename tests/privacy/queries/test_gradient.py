@@ -94,6 +94,7 @@ def test_some_row_attains_the_bound(size, monkeypatch):
 @pytest.mark.parametrize("loss", LOSSES, ids=str)
 @given(size=powers, step=powers, clip=powers, norm=powers, seed=st.integers(0))
 @settings(max_examples=40, deadline=None)
+@pytest.mark.by_day(2)
 def test_no_difference_of_derivatives_exceeds_its_bound(loss, size, step, clip, norm, seed):
     rng = np.random.default_rng(seed)
     target = TARGETS[2]

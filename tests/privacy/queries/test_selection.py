@@ -136,6 +136,7 @@ CHOICE = Problem(
 
 
 @pytest.mark.parametrize("adjacency", Adjacency)
+@pytest.mark.by_day(1)
 def test_the_order_of_several_choices_loses_no_more_than_was_paid(adjacency):
     """Each prefix of the order is at most its number of choices times eta from the neighbour."""
     pushing, problem, draws, eta = np.array([0.5, -0.5, 0.0]), CHOICE, 3000, 1.2
