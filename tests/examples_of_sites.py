@@ -50,7 +50,7 @@ def queries(gradients, seed):
         order = rng.permutation(n) if k % 3 else None
         sites = Sites(tuple(range(len(sizes))), np.array(sizes), order)
         W = np.tile(example.query.w, (len(sizes), *[1] * example.query.w.ndim))
-        request = SiteRequest(problem, sites, np.arange(len(sizes)), W, example.query.clip)
+        request = SiteRequest(problem, sites, np.arange(len(sizes)), W, example.query.clip_norm)
         yield example, request
 
 

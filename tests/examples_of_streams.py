@@ -85,7 +85,9 @@ class Failing(Solver):
 
     def solve(self, problem, oracle, rng):
         self.calls[0] -= 1
-        w = oracle.gradient(problem.start(), spend=oracle.budget.fraction(0.3).whole(), clip=1.0)
+        w = oracle.gradient(
+            problem.start(), spend=oracle.budget.fraction(0.3).whole(), clip_norm=1.0
+        )
         if self.calls[0] == 0:
             raise MemoryError
         return Solution(w, 1)

@@ -34,7 +34,7 @@ def test_copies_of_rows_count_as_often_as_the_rows_would(piece):
     all_of_them = DenseRows(
         np.tile(np.eye(growth.D), (n // growth.D, 1)), np.tile(growth.TARGETS, n // growth.D)
     )
-    gradient = GradientQuery(problem, np.linspace(-1, 1, growth.D), clip=0.5)
+    gradient = GradientQuery(problem, np.linspace(-1, 1, growth.D), clip_norm=0.5)
     for query in (gradient, GradientDifferenceQuery(gradient, np.zeros(growth.D))):
         np.testing.assert_allclose(query.evaluate(few), query.evaluate(all_of_them), atol=1e-14)
 

@@ -229,11 +229,11 @@ class Peeking(Solver):
         trace = 1e-6 * self.X.mean()
         if self.where == "query":
             w = problem.start() + trace
-            oracle.gradient(w, clip=1.0, spend=oracle.budget.fraction(0.1).whole())
+            oracle.gradient(w, clip_norm=1.0, spend=oracle.budget.fraction(0.1).whole())
         if self.where == "price":
             share = 0.1 + trace
             spend = oracle.budget.fraction(share).whole()
-            oracle.gradient(problem.start(), clip=1.0, spend=spend)
+            oracle.gradient(problem.start(), clip_norm=1.0, spend=spend)
         solution = self.inner.solve(problem, oracle, rng)
         if self.where == "answer":
             return Solution(solution.w + trace, solution.n_iter)

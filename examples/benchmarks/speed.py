@@ -203,7 +203,7 @@ def gradient(X, y, n_classes, data_norm):
     loss = Logistic() if n_classes == 2 else Softmax(n_classes)
     problem = Problem(loss, *X.shape, RowBounds(data_norm, data_norm))
     w = 0.01 * np.random.default_rng(1).standard_normal(problem.shape)
-    query = GradientQuery(problem, w, clip=0.3 * problem.row_norm)
+    query = GradientQuery(problem, w, clip_norm=0.3 * problem.row_norm)
     rows = (SparseRows if sp.issparse(X) else DenseRows)(X, y.astype(np.float64))
     bare_w = w[:-1].astype(X.dtype)
     bare_y = y.astype(X.dtype if n_classes == 2 else np.intp)

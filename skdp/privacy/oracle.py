@@ -158,25 +158,29 @@ class Oracle(ABC):
         return Budget(left)
 
     @final
-    def gradient(self, w: np.ndarray, *, spend: Spend, clip: float | None = None) -> np.ndarray:
-        """Noisy mean gradient of the loss at w, rows clipped to ``clip``; shape of w."""
-        return self._release(GradientQuery(self._current(), w, clip), spend)
+    def gradient(
+        self, w: np.ndarray, *, spend: Spend, clip_norm: float | None = None
+    ) -> np.ndarray:
+        """Noisy mean gradient of the loss at w, rows clipped to ``clip_norm``; shape of w."""
+        return self._release(GradientQuery(self._current(), w, clip_norm), spend)
 
     @final
-    def gradient_norm(self, w: np.ndarray, *, spend: Spend, clip: float | None = None) -> float:
+    def gradient_norm(
+        self, w: np.ndarray, *, spend: Spend, clip_norm: float | None = None
+    ) -> float:
         """Noisy norm of the mean gradient at w. May be negative."""
-        query = GradientNormQuery(GradientQuery(self._current(), w, clip))
+        query = GradientNormQuery(GradientQuery(self._current(), w, clip_norm))
         return float(self._release(query, spend))
 
     @final
     def gradient_difference(
-        self, w: np.ndarray, w0: np.ndarray, *, spend: Spend, clip: float | None = None
+        self, w: np.ndarray, w0: np.ndarray, *, spend: Spend, clip_norm: float | None = None
     ) -> np.ndarray:
         """Noisy mean gradient at w less that at w0; its noise is in proportion to their distance.
 
         Where the two are so far apart that it would not pay, it costs what two gradients cost.
         """
-        gradient = GradientQuery(self._current(), w, clip)
+        gradient = GradientQuery(self._current(), w, clip_norm)
         return self._release(GradientDifferenceQuery(gradient, w0), spend)
 
     @property
@@ -187,21 +191,21 @@ class Oracle(ABC):
 
     @final
     def sampled_gradient(
-        self, w: np.ndarray, *, spend: Spend, clip: float | None = None
+        self, w: np.ndarray, *, spend: Spend, clip_norm: float | None = None
     ) -> np.ndarray:
         """Noisy gradient at w over a secret sample; the spend is one of ``reserved``."""
-        return self._sampled(GradientQuery(self._current(), w, clip), spend)
+        return self._sampled(GradientQuery(self._current(), w, clip_norm), spend)
 
     @final
     def sampled_gradient_difference(
-        self, w: np.ndarray, w0: np.ndarray, *, spend: Spend, clip: float | None = None
+        self, w: np.ndarray, w0: np.ndarray, *, spend: Spend, clip_norm: float | None = None
     ) -> np.ndarray:
         """Noisy difference of gradients over a secret sample; the spend is one of ``reserved``."""
-        gradient = GradientQuery(self._current(), w, clip)
+        gradient = GradientQuery(self._current(), w, clip_norm)
         return self._sampled(GradientDifferenceQuery(gradient, w0), spend)
 
     @final
-    def gradient_scale(self, *, spend: Spend, clip: float | None = None) -> float:
+    def gradient_scale(self, *, spend: Spend, clip_norm: float | None = None) -> float:
         """Standard deviation of the noise of such gradients, and of their norms; costs nothing.
 
         It depends on public facts alone: the sensitivity of the query and the spend. A solver
@@ -209,19 +213,19 @@ class Oracle(ABC):
         root of the spend.
         """
         problem = self._current()
-        query = GradientQuery(problem, np.zeros(problem.shape), clip)
+        query = GradientQuery(problem, np.zeros(problem.shape), clip_norm)
         return self._scale(query, spend)
 
     @final
     def gradient_and_share(
-        self, w: np.ndarray, *, spend: Spend, clip: float, of_share: float, usual: float = 0.5
+        self, w: np.ndarray, *, spend: Spend, clip_norm: float, of_share: float, usual: float = 0.5
     ) -> tuple[np.ndarray, Noisy]:
-        """Noisy mean of gradients clipped to ``clip``, and the share of rows not clipped.
+        """Noisy mean of gradients clipped to ``clip_norm``, and the share of rows not clipped.
 
         ``of_share``, between 0 and 1, is the part of the spend that goes to the share; ``usual`` is
         what it will be compared with, see :class:`GradientAndShareQuery`.
         """
-        gradient = GradientQuery(self._current(), w.copy(), clip)
+        gradient = GradientQuery(self._current(), w.copy(), clip_norm)
         weight = self._adjacency.of_sum(gradient.bound) * sqrt(of_share / (1 - of_share))
         query = GradientAndShareQuery(gradient, weight, usual)
         answer = self._release(query, spend)
@@ -366,16 +370,16 @@ class Oracle(ABC):
 
     @final
     def perturbed_minimum(
-        self, *, spend: Spend, clip: float | None = None, strength: float = 0.0
+        self, *, spend: Spend, clip_norm: float | None = None, strength: float = 0.0
     ) -> np.ndarray:
-        """Minimiser of the objective with a random slope, rows clipped to ``clip``; shape of w.
+        """Minimiser of the objective with a random slope, with clipped rows; shape of w.
 
         The quadratic part of the objective, as a sum over rows, is made at least ``strength``
         strong, and as strong as privacy asks for. It has to be more than half of all that the
         ledger ever holds, and ``PerturbedGaussianDP`` has to be its calculus.
         """
         query = PerturbedMinimumQuery.planned(
-            self._current(), clip, strength, self._adjacency, spend
+            self._current(), clip_norm, strength, self._adjacency, spend
         )
         return self._release(query, spend)
 
@@ -412,7 +416,7 @@ class Oracle(ABC):
         *,
         spend: Spend,
         shares: np.ndarray,
-        clip: float | None,
+        clip_norm: float | None,
         trust: tuple[str, int, float],
         edges: np.ndarray | None = None,
     ) -> np.ndarray:
@@ -421,15 +425,21 @@ class Oracle(ABC):
         ``trust`` has the fields of :class:`~skdp.privacy.mechanisms.site_noise.Trust` and
         ``shares`` says what each site pays of the spend. See :class:`SiteGradientsQuery`.
         """
-        request = SiteRequest(self._current(), sites, active, W, clip)
+        request = SiteRequest(self._current(), sites, active, W, clip_norm)
         return self._release(SiteGradientsQuery(request, Trust(*trust), edges, shares), spend)
 
     @final
     def sampled_site_gradients(
-        self, sites: Sites, active: np.ndarray, W: np.ndarray, *, spend: Spend, clip: float | None
+        self,
+        sites: Sites,
+        active: np.ndarray,
+        W: np.ndarray,
+        *,
+        spend: Spend,
+        clip_norm: float | None,
     ) -> np.ndarray:
         """Noisy gradients from rows that sites draw in secret; the spend is one of ``reserved``."""
-        return self._sampled(SiteRequest(self._current(), sites, active, W, clip), spend)
+        return self._sampled(SiteRequest(self._current(), sites, active, W, clip_norm), spend)
 
     @final
     def stream(self, plan: StreamPlan, *, spend: Spend) -> StreamAnswers:

@@ -123,9 +123,9 @@ class AccMD(Solver):
         }
         rule = descent_rule(problem, budget.mu, **given)
         scale = problem.row_norm * problem.max_weight
-        clip, unit = rule.clip * scale, 1 / (problem.row_norm * scale)
+        clip_norm, unit = rule.clip * scale, 1 / (problem.row_norm * scale)
         # Of the mean of all gradients together.
-        noise = oracle.gradient_scale(spend=budget.whole(), clip=clip)
+        noise = oracle.gradient_scale(spend=budget.whole(), clip_norm=clip_norm)
         mirror = _mirror_map(problem, self.geometry)
         total_step_size = self._total_step_size(problem, mirror, rule, budget.mu, noise * unit)
         rate = 4 * total_step_size / (rule.steps * (rule.steps + 3)) * unit
@@ -141,7 +141,7 @@ class AccMD(Solver):
         for k, spend in enumerate(budget.split(rule.steps)):
             r = 2 / (k + 2)
             x = r * z + (1 - r) * y
-            g = oracle.gradient(x, spend=spend, clip=clip)
+            g = oracle.gradient(x, spend=spend, clip_norm=clip_norm)
             total += rate / r
             dual -= rate / r * space.with_penalty(g, x)
             z = space.primal(dual, total)

@@ -172,7 +172,7 @@ class AdaptiveGD(Solver):
         rule, largest, steps, fewest = self._plan(problem, budget.mu)
         least, most = 1 / steps, 1 / fewest
         scale = problem.row_norm * problem.max_weight
-        clip, unit = rule.clip * scale, 1 / (problem.row_norm * scale)
+        clip_norm, unit = rule.clip * scale, 1 / (problem.row_norm * scale)
         lipschitz = problem.loss.lipschitz
         # Clipping a bounded derivative shrinks the loss to about this share of itself.
         weight = 1.0 if isinf(lipschitz) else rule.clip / lipschitz
@@ -180,14 +180,14 @@ class AdaptiveGD(Solver):
         apart = ceil(steps / self.norms)
         look = budget.fraction(self.norm_share).split(ceil(steps / apart))[0]
         rest = budget.fraction(1 - self.norm_share)
-        hidden = oracle.gradient_scale(spend=look, clip=clip)
-        noise_of_all = oracle.gradient_scale(spend=rest.whole(), clip=clip)
+        hidden = oracle.gradient_scale(spend=look, clip_norm=clip_norm)
+        noise_of_all = oracle.gradient_scale(spend=rest.whole(), clip_norm=clip_norm)
         noise, left = self.noise, 1.0
         w = before = problem.start()
         mean = np.zeros_like(w)
         for t in range(steps):
             if t % apart == 0:
-                norm = max(hidden, oracle.gradient_norm(w, spend=look, clip=clip))
+                norm = max(hidden, oracle.gradient_norm(w, spend=look, clip_norm=clip_norm))
             if noise is None:
                 noise = noise_of_all * sqrt(rule.steps) / max(hidden, _REFERENCE * norm)
             # Compared before squaring, which could overflow.
@@ -195,7 +195,7 @@ class AdaptiveGD(Solver):
             last = left < 1.5 * share or t == steps - 1
             # What was set aside for norms that were not asked for goes to the last step.
             spend = oracle.budget.whole() if last else rest.fraction(share).whole()
-            g = oracle.gradient(w, spend=spend, clip=clip)
+            g = oracle.gradient(w, spend=spend, clip_norm=clip_norm)
             share = left if last else share
             step = min((1 - rule.momentum) * rule.total_step_size * share, largest)
             step = unit * (self.step or step)

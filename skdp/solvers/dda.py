@@ -420,7 +420,7 @@ class Run:
         lipschitz = problem.loss.lipschitz
         # Clipping a bounded derivative shrinks the loss to about this share of itself.
         self._weight_of_penalty = 1.0 if isinf(lipschitz) else clip / lipschitz
-        self._clip = clip * problem.row_norm * problem.max_weight
+        self._clip_norm = clip * problem.row_norm * problem.max_weight
         momentum = solver.momentum
         self._momentum = _MOMENTUM if momentum is None else momentum
         active = np.concatenate([r.active for r in schedule])
@@ -471,7 +471,7 @@ class Run:
         if self._solver.subsampling is not None:
             spend = oracle.reserved.spends[0]
             return oracle.sampled_site_gradients(
-                self._sites, r.active, W, spend=spend, clip=self._clip
+                self._sites, r.active, W, spend=spend, clip_norm=self._clip_norm
             )
         # Where noise is of many sites, they all pay the same.
         paid = counts.max()
@@ -485,7 +485,7 @@ class Run:
             W,
             spend=self._budget.split(int(paid))[0],
             shares=shares,
-            clip=self._clip,
+            clip_norm=self._clip_norm,
             trust=self._trust,
             edges=r.edges if self._trust[0] == "pairwise" else None,
         )
@@ -523,11 +523,11 @@ class Run:
         n_active = releases / len(self._schedule)
         if self._solver.subsampling is not None:
             block = oracle.reserved
-            scale = oracle.gradient_scale(spend=block.spends[0], clip=self._clip)
+            scale = oracle.gradient_scale(spend=block.spends[0], clip_norm=self._clip_norm)
             return scale * sites.n_sites / block.sampling_rate / sqrt(releases)
         often = max(1, round(float(counts[counts > 0].mean())))
         spend = self._budget.split(often)[0]
-        scale = oracle.gradient_scale(spend=spend, clip=self._clip)
+        scale = oracle.gradient_scale(spend=spend, clip_norm=self._clip_norm)
         if self._solver.summed:
             honest = (n_active - colluders) / n_active
             return scale / self._participation / sqrt(len(self._schedule) * honest)

@@ -28,8 +28,8 @@ class Descent:
     ----------
     w : ndarray
         The current iterate.
-    clip : float
-        Bound on a row's gradient, for queries: that of the rule times ``row_norm * max_weight``.
+    clip_norm : float
+        Bound on the norm of a row's gradient: that of the rule times ``row_norm * max_weight``.
     step : float
         Step size without momentum.
     stride : float
@@ -41,7 +41,7 @@ class Descent:
     def __init__(self, problem: Problem, rule: DescentRule, average: float) -> None:
         scale = problem.row_norm * problem.max_weight
         lipschitz = problem.loss.lipschitz
-        self.clip = rule.clip * scale
+        self.clip_norm = rule.clip * scale
         self.step = (
             (1 - rule.momentum) * rule.total_step_size / rule.steps / (problem.row_norm * scale)
         )

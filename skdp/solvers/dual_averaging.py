@@ -165,8 +165,8 @@ class DualAveraging(Solver):
         moved = beyond_noise()
         before = w = problem.project(moved)
         for spend in rest.split(steps):
-            g = oracle.gradient(w, spend=spend, clip=clip * scale)
-            sd = oracle.gradient_scale(spend=spend, clip=clip * scale)
+            g = oracle.gradient(w, spend=spend, clip_norm=clip * scale)
+            sd = oracle.gradient_scale(spend=spend, clip_norm=clip * scale)
             # Rows are told apart by ``eta |gradient|^2 / clip`` a step, noise taken off.
             agreement = float(np.vdot(g, g)) - g.size * sd**2
             eta = step

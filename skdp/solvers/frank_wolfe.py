@@ -449,7 +449,7 @@ def _by_gradients(
     start, warm = w[:d].copy(), problem.initial is not None and bool(w[:d].any())
     mean = np.zeros_like(w)
     for t, spend in enumerate(oracle.budget.split(walking.steps)):
-        g = oracle.gradient(w, spend=spend, clip=walking.clip * scale)
+        g = oracle.gradient(w, spend=spend, clip_norm=walking.clip * scale)
         if constant:
             curvature = problem.loss.smoothness * problem.max_weight * constant**2
             w[-1] -= g[-1] / curvature

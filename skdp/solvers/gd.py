@@ -168,7 +168,7 @@ class GD(Solver):
         oracle = oracle.for_problem(problem.unshortened())
         ask = oracle.gradient if self.batch_size is None else oracle.sampled_gradient
         for spend in spends:
-            descent.move(ask(descent.w, spend=spend, clip=descent.clip))
+            descent.move(ask(descent.w, spend=spend, clip_norm=descent.clip_norm))
         return Solution(descent.mean(), n_iter=rule.steps)
 
     def _rule(self, problem: Problem, mu: float, steps: int | None = None) -> DescentRule:

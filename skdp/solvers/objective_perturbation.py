@@ -117,7 +117,7 @@ class ObjectivePerturbation(Solver):
             clip = min(1.0, max(_LEAST_CLIP, 0.15 * sqrt(evidence)))
         scale = problem.row_norm * problem.max_weight
         w = oracle.perturbed_minimum(
-            clip=clip * scale,
+            clip_norm=clip * scale,
             strength=self.strength * problem.row_norm * scale,
             spend=budget.whole(),
         )

@@ -127,7 +127,7 @@ class PPM(Solver):
             reach=rule.total_step_size / self.stages * unit,
             longest=largest * unit,
             momentum=rule.momentum,
-            clip=rule.clip * scale,
+            clip_norm=rule.clip * scale,
             # Clipping a bounded derivative shrinks the loss to about this share of itself.
             weight=1.0 if isinf(lipschitz) else rule.clip / lipschitz,
         )
@@ -158,7 +158,7 @@ class _Stage:
     reach: float
     longest: float
     momentum: float
-    clip: float
+    clip_norm: float
     weight: float
 
     def solve(self, centre: np.ndarray, oracle: Oracle, spends: list[Any]) -> np.ndarray:
@@ -168,7 +168,7 @@ class _Stage:
         w = before = centre
         mean = np.zeros_like(w)
         for t, spend in enumerate(spends, start=1):
-            g = oracle.gradient(w, spend=spend, clip=self.clip)
+            g = oracle.gradient(w, spend=spend, clip_norm=self.clip_norm)
             step = min(self.longest, (1 - self.momentum) * 2 * self.reach / (t + 1))
             moved = w - step * (g + (w - centre) / self.reach) + self.momentum * (w - before)
             nearby = problem.project(problem.prox(moved, step * self.weight))
@@ -179,5 +179,5 @@ class _Stage:
     def _within(self, w: np.ndarray, middle: np.ndarray) -> np.ndarray:
         """Towards the middle until the minimiser of the model could be there; stays feasible."""
         away = w - middle
-        most, far = self.reach * self.clip, float(np.linalg.norm(away))
+        most, far = self.reach * self.clip_norm, float(np.linalg.norm(away))
         return middle + away * (most / far) if far > most else w

@@ -241,8 +241,8 @@ def _more_features(
     edges = bounds.data_norm * _SIZES
     counts = np.cumsum(oracle.gradient_sizes(w, edges, spend=spend).value)[:-1]
     enough = np.flatnonzero(counts >= share * problem.n_samples)
-    clip = float(edges[enough[0] if enough.size else -1])
-    scores = -oracle.gradient(w, clip=clip, spend=oracle.budget.whole())[candidates]
+    clip_norm = float(edges[enough[0] if enough.size else -1])
+    scores = -oracle.gradient(w, clip_norm=clip_norm, spend=oracle.budget.whole())[candidates]
     if not signed:
         scores = np.abs(scores)
     return candidates[np.argsort(-scores, kind="stable")[:k]]

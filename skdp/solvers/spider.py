@@ -227,10 +227,10 @@ class Spider(Solver):
         descent = Descent(problem, rule, self.average)
         kappa = self._kappa(problem, rule)
         # Norm of the noise of a gradient that is asked for in each step.
-        noise = 2 * descent.clip / (problem.n_samples * oracle.budget.mu)
+        noise = 2 * descent.clip_norm / (problem.n_samples * oracle.budget.mu)
         floor = noise * sqrt(rule.steps * problem.n_parameters)
 
-        left, k, target = rule.steps, 1, descent.clip
+        left, k, target = rule.steps, 1, descent.clip_norm
         while left > 0:
             # The last step asks for a gradient, with all that is unspent by then.
             k = max(1, min(k, left - 1))
@@ -239,14 +239,14 @@ class Spider(Solver):
             target = max(floor, min(target, self.stop * descent.gradient_map(v)))
             done = self._walk(problem, oracle, descent, v, budget, k, target, target > floor)
             left -= done
-            law = ceil(self.first * (descent.clip / target) ** (2 - kappa))
+            law = ceil(self.first * (descent.clip_norm / target) ** (2 - kappa))
             k = min(law, self.longest, 2 * k) if done == k else done
         return Solution(descent.mean(), n_iter=descent.n_steps)
 
     def _gradient(self, oracle: Oracle, descent: Descent, budget: Budget, k: int) -> np.ndarray:
         """The gradient with which a round of k steps begins."""
         full = budget.fraction(1 - self.share) if k > 1 else budget
-        return oracle.gradient(descent.w, spend=full.whole(), clip=descent.clip)
+        return oracle.gradient(descent.w, spend=full.whole(), clip_norm=descent.clip_norm)
 
     def _walk(
         self,
@@ -261,7 +261,7 @@ class Spider(Solver):
     ) -> int:
         """Take at most k steps towards a target, and return their number."""
         longest = descent.stride * target
-        farthest = self.reach * 2 * descent.clip / problem.smoothness
+        farthest = self.reach * 2 * descent.clip_norm / problem.smoothness
         walked = 0.0
         for done in range(1, k + 1):
             before = descent.w
@@ -274,7 +274,7 @@ class Spider(Solver):
                 share = max(_LEAST_SHARE, min(1.0, length / longest) ** 2)
                 spend = budget.fraction(self.share / (k - 1) * share).whole()
                 v = v + oracle.gradient_difference(
-                    descent.w, before, spend=spend, clip=descent.clip
+                    descent.w, before, spend=spend, clip_norm=descent.clip_norm
                 )
             if may_stop and descent.gradient_map(v) < target:
                 return done
@@ -321,7 +321,7 @@ class Spider(Solver):
         # A sum whose end was chosen by answers is no guarantee, so nothing is left over.
         rest = oracle.budget
         if rest.amount > 0:
-            noise = oracle.gradient_scale(spend=rest.whole(), clip=descent.clip)
+            noise = oracle.gradient_scale(spend=rest.whole(), clip_norm=descent.clip_norm)
             v = self._gradient(oracle, descent, rest, 1)
             norm = descent.gradient_map(v)
             if norm >= self.stop * aim and noise * sqrt(problem.n_parameters) < aim:

@@ -199,7 +199,7 @@ class SVRG(Solver):
         self.check(problem)
         rule = self._rule(problem, oracle.budget.mu)
         descent = Descent(problem, rule, self.average)
-        farthest = self.reach * 2 * descent.clip / problem.smoothness
+        farthest = self.reach * 2 * descent.clip_norm / problem.smoothness
 
         steps = _BarzilaiBorwein(descent, problem) if self.step == "bb" else None
 
@@ -228,7 +228,7 @@ class SVRG(Solver):
         steps: _BarzilaiBorwein | None,
     ) -> tuple[int, np.ndarray]:
         """Take at most k of the steps left; returns their number and the mean of their ends."""
-        budget, clip = oracle.budget.fraction(k / left), descent.clip
+        budget, clip_norm = oracle.budget.fraction(k / left), descent.clip_norm
         if self.batch_size is not None and k == left:
             # The last snapshot takes all that is left, so that there can be no other.
             farthest = inf
@@ -239,7 +239,7 @@ class SVRG(Solver):
             full, spends = budget.whole(), []
         else:
             full, *spends = budget.split([1 - self.share, *[self.share / n] * n])
-        snapshot = oracle.gradient(w0, spend=full, clip=clip)
+        snapshot = oracle.gradient(w0, spend=full, clip_norm=clip_norm)
         if steps is not None:
             steps.see(descent, w0, snapshot)
         total = np.zeros_like(w0)
@@ -251,9 +251,9 @@ class SVRG(Solver):
             v = snapshot
             if distance > 0 and self.batch_size is not None:
                 spend = oracle.reserved.spends[0]
-                v = v + oracle.sampled_gradient_difference(w, w0, spend=spend, clip=clip)
+                v = v + oracle.sampled_gradient_difference(w, w0, spend=spend, clip_norm=clip_norm)
             elif distance > 0 and spends:
-                v = v + oracle.gradient_difference(w, w0, spend=spends[0], clip=clip)
+                v = v + oracle.gradient_difference(w, w0, spend=spends[0], clip_norm=clip_norm)
             descent.move(v)
             total += descent.w
         return k, total / k

@@ -135,14 +135,14 @@ class TrackedGD(Solver):
         w = before = problem.start()
         looking = budget.fraction(_START_SHARE).whole()
         counts = oracle.gradient_sizes(w, length * _OCTAVES, spend=looking)
-        clip = length * _first_clip(counts.value, counts.scale, whole, problem.n_samples)
+        clip_norm = length * _first_clip(counts.value, counts.scale, whole, problem.n_samples)
         tail = TailMean(steps, self.average)
         for spend in budget.fraction(1 - _START_SHARE).split(steps):
             g, share = oracle.gradient_and_share(
-                w, spend=spend, clip=clip, of_share=_FOLLOW_SHARE, usual=whole
+                w, spend=spend, clip_norm=clip_norm, of_share=_FOLLOW_SHARE, usual=whole
             )
             # Beyond this total step length noise, not data, would lengthen w.
-            total_step_size = 0.65 * evidence * sqrt(p * curvature) / clip
+            total_step_size = 0.65 * evidence * sqrt(p * curvature) / clip_norm
             step = (1 - momentum) * min(stride, total_step_size / steps) / curvature
             moved = w - step * g + momentum * (w - before)
             before, w = w, problem.project(problem.prox(moved, step))
@@ -150,7 +150,7 @@ class TrackedGD(Solver):
             # Noise larger than the share of clipped rows would make the clip a random walk.
             rate = pace * min(1.0, (1 - whole) / share.scale)
             excess = (float(share.value) - whole) / (1 - whole)
-            clip *= exp(-rate * min(1.0, max(-1.0, excess)))
+            clip_norm *= exp(-rate * min(1.0, max(-1.0, excess)))
         return Solution(tail.value(), n_iter=steps)
 
 

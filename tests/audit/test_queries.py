@@ -46,7 +46,7 @@ def planned(query):
         return query
     limit = Ledger(EPSILON, DELTA, calculus=PerturbedGaussianDP()).limit
     return PerturbedMinimumQuery.planned(
-        query.problem, query.clip, 40.0, Adjacency.REPLACE_ONE, Spend(limit)
+        query.problem, query.clip_norm, 40.0, Adjacency.REPLACE_ONE, Spend(limit)
     )
 
 

@@ -19,7 +19,7 @@ def gradient():
         bounds = RowBounds(data_norm, intercept)
         problem = Problem(loss, rows.n_samples, rows.n_features, bounds)
         w = np.random.default_rng(7).standard_normal(problem.shape) / data_norm
-        return GradientQuery(problem, w, clip=0.5 * problem.row_norm).evaluate(rows)
+        return GradientQuery(problem, w, clip_norm=0.5 * problem.row_norm).evaluate(rows)
 
     return gradient
 

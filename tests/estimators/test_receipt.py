@@ -154,7 +154,7 @@ class Interrupted(Solver):
 
     def solve(self, problem, oracle, rng):
         for spend in oracle.budget.split(10)[:3]:
-            oracle.gradient(problem.start(), spend=spend, clip=1.0)
+            oracle.gradient(problem.start(), spend=spend, clip_norm=1.0)
         raise self.failure()
 
 
@@ -185,7 +185,7 @@ def test_solver_that_asks_for_more_than_is_left_is_stopped():
         def solve(self, problem, oracle, rng):
             spend = oracle.budget.fraction(0.7).whole()
             for _ in range(2):
-                oracle.gradient(problem.start(), spend=spend, clip=1.0)
+                oracle.gradient(problem.start(), spend=spend, clip_norm=1.0)
 
     model = classifier(solver=Greedy(None))
     with pytest.raises(BudgetExceededError, match="Nothing was read"):

@@ -67,7 +67,7 @@ ZERO, EDGE = np.zeros(D), np.array([0.5])
 QUERIES = {
     "gradient": (LOGISTIC, GaussianDP, lambda o, s: o.gradient(ZERO, spend=s)),
     "histogram": (LOGISTIC, GaussianDP, lambda o, s: o.histogram("target", EDGE, spend=s)),
-    "gradient_and_share": (SQUARED, GaussianDP, lambda o, s: o.gradient_and_share(ZERO, spend=s, clip=1.0, of_share=0.1)),
+    "gradient_and_share": (SQUARED, GaussianDP, lambda o, s: o.gradient_and_share(ZERO, spend=s, clip_norm=1.0, of_share=0.1)),
     "gradient_sizes": (SQUARED, GaussianDP, lambda o, s: o.gradient_sizes(ZERO, EDGE, spend=s)),
     "moments": (SQUARED, GaussianDP, lambda o, s: o.second_moments(full=True, spend=s)),
     "row_means": (CLASSES, GaussianDP, lambda o, s: o.row_means(by_class=False, spend=s)),

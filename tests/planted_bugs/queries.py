@@ -37,7 +37,7 @@ from skdp.privacy.queries import (
     StreamTermQuery,
     VertexQuery,
 )
-from skdp.privacy.rows import Block, DenseRows, Limits, RawBlock, SparseRows
+from skdp.privacy.rows import Block, DenseRows, DerivativeBounds, RawBlock, SparseRows
 from skdp.problem import ColumnBounds, ColumnScaling, Problem, RowBounds, RowMap, TargetBounds
 from skdp.problem.constraints import L1Ball
 from skdp.problem.losses import Hinge, Huber, Logistic, Loss, OneVsRest, Softmax, Squared
@@ -355,7 +355,7 @@ def norm_is_within_the_bound():
 def shape_of_derivatives_is_that_of_scores():
     """A column as w would mix rows; the second line of defence is that of the loss."""
     query = object.__new__(GradientQuery)
-    for name, value in {"problem": SQUARED, "w": np.ones((D, 1)), "clip": 0.1}.items():
+    for name, value in {"problem": SQUARED, "w": np.ones((D, 1)), "clip_norm": 0.1}.items():
         object.__setattr__(query, name, value)
     try:
         query.evaluate(row_stores(np.ones((N, D)), ZEROS)["dense"])
@@ -472,7 +472,7 @@ def single_precision(sparse):
 
 def intercept_outside(self, raw, bounds):
     self.norms = np.minimum(raw.norms, bounds.data_norm)
-    self.limits = Limits(self.norms)
+    self.derivative_bounds = DerivativeBounds(self.norms)
 
 
 def weight_outside(honest, self, block, z):

@@ -141,7 +141,7 @@ def asker(direct, ledger, amount=AMOUNT):
     public = {
         "spend": Spend(amount),
         "shares": np.ones(3),
-        "clip": None,
+        "clip_norm": None,
         "trust": ("local", 0, 3.0),
     }
     return lambda: oracle.site_gradients(found.sites, np.arange(3), weights, **public)

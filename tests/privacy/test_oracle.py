@@ -36,14 +36,14 @@ def ask_gradient_and_share(oracle, spend):
     """With the parts of the spend for which the share has the weight above."""
     of_gradient = oracle.adjacency.of_sum(0.3)
     of_share = WEIGHT**2 / (of_gradient**2 + WEIGHT**2)
-    gradient, share = oracle.gradient_and_share(W, spend=spend, clip=0.3, of_share=of_share)
+    gradient, share = oracle.gradient_and_share(W, spend=spend, clip_norm=0.3, of_share=of_share)
     return np.append(gradient, WEIGHT * share.value)
 
 
 # Query: (how it is asked, the query it stands for).
 QUESTIONS = {
     "gradient": (
-        lambda oracle, spend: oracle.gradient(W, spend=spend, clip=0.3),
+        lambda oracle, spend: oracle.gradient(W, spend=spend, clip_norm=0.3),
         GradientQuery(PROBLEM, W, 0.3),
     ),
     "gradient without a clip": (
@@ -51,7 +51,7 @@ QUESTIONS = {
         GradientQuery(PROBLEM, W, None),
     ),
     "gradient_norm": (
-        lambda oracle, spend: oracle.gradient_norm(W, spend=spend, clip=0.3),
+        lambda oracle, spend: oracle.gradient_norm(W, spend=spend, clip_norm=0.3),
         GradientNormQuery(GradientQuery(PROBLEM, W, 0.3)),
     ),
     "gradient_and_share": (
@@ -245,7 +245,7 @@ def test_points_of_another_kind_or_shape_are_refused_before_anything_is_charged(
     s = setup(kind=BreakingRows)
     for request in (s.asked.gradient, s.asked.gradient_norm):
         with pytest.raises(ValueError, match=r"needs a w of real numbers and of shape \(4,\), got"):
-            request(w, spend=Spend(0.01), clip=0.3)
+            request(w, spend=Spend(0.01), clip_norm=0.3)
     assert s.ledger.receipt() == ()
 
 
@@ -256,7 +256,7 @@ def test_points_are_brought_to_plain_double_precision(kind):
     query = GradientQuery(PROBLEM, w, np.float32(0.5))
     assert type(query.w) is np.ndarray
     assert query.w.dtype == np.float64
-    assert type(query.clip) is float
+    assert type(query.clip_norm) is float
     np.testing.assert_array_equal(query.w, given)
     if isinstance(w, np.ndarray):
         assert not np.shares_memory(w, query.w)

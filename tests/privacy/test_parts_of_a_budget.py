@@ -30,7 +30,7 @@ def opened(epsilon=1.0):
 
 
 def ask(oracle, spend):
-    oracle.gradient(np.zeros(D), clip=1.0, spend=spend)
+    oracle.gradient(np.zeros(D), clip_norm=1.0, spend=spend)
 
 
 def test_a_part_shows_what_is_left_of_it():

@@ -165,7 +165,7 @@ def test_the_oracle_refuses_other_queries_before_it_charges_them():
             np.stack([W] * 3),
             spend=Spend(0.01),
             shares=np.ones(3),
-            clip=None,
+            clip_norm=None,
             trust=("central", 0, 3.0),
         ),
     ):

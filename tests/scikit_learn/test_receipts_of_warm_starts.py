@@ -192,7 +192,7 @@ class Failing(Solver):
         pass
 
     def solve(self, problem, oracle, rng):
-        oracle.gradient(problem.start(), spend=oracle.budget.fraction(0.25).whole(), clip=1.0)
+        oracle.gradient(problem.start(), spend=oracle.budget.fraction(0.25).whole(), clip_norm=1.0)
         raise MemoryError
 
 

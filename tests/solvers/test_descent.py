@@ -20,7 +20,7 @@ def descent_of(rule=RULE, average=0.5, **fields):
 
 def test_constants_are_in_units_of_the_rows():
     _, descent = descent_of()
-    assert descent.clip == 2.0
+    assert descent.clip_norm == 2.0
     assert descent.step == pytest.approx(0.5 * 20.0 / 10 / 2.0**2)
     assert descent.stride == pytest.approx(20.0 / 10 / 2.0**2)
 

@@ -287,7 +287,7 @@ def test_the_noisier_of_the_two_is_not_the_one_that_is_chosen(noise, entry):
     oracle = PrivateOracle(
         rows, ledger, Adjacency.REPLACE_ONE, SeededNoise(np.random.default_rng(0))
     )
-    sd = oracle.for_problem(problem).gradient_scale(spend=spend, clip=0.1)
+    sd = oracle.for_problem(problem).gradient_scale(spend=spend, clip_norm=0.1)
     rng = np.random.default_rng(1)
     off = {
         "gumbel": np.mean([(gumbel * rng.gumbel(size=2 * d)).max() for _ in range(50)]),

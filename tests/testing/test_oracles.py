@@ -33,7 +33,7 @@ def ask_all(oracle, shift=0.0):
     w = np.full(D, shift)
     answers = [
         oracle.gradient(w, spend=oracle.budget.fraction(0.5).whole()),
-        oracle.gradient_norm(w, spend=oracle.budget.fraction(0.5).whole(), clip=0.3),
+        oracle.gradient_norm(w, spend=oracle.budget.fraction(0.5).whole(), clip_norm=0.3),
     ]
     for of in ("row_norm", "target", "target_size"):
         spend = oracle.budget.fraction(0.5).whole()
@@ -122,7 +122,7 @@ def test_replay_refuses_another_clip_or_histogram():
     replay = replay.for_problem(PROBLEM)
     spend = replay.budget.fraction(0.5).whole()
     with pytest.raises(AssertionError, match="another content"):
-        replay.gradient(np.zeros(D), spend=spend, clip=0.1)
+        replay.gradient(np.zeros(D), spend=spend, clip_norm=0.1)
 
 
 def test_replay_charges_a_budget_too():

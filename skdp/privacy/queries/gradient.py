@@ -30,8 +30,8 @@ class GradientQuery(GaussianQuery):
 
     The gradient of row i is ``v_i c_i l'(y_i, <w, x~_i>) x~_i^T`` with v_i in [0, 1] the weight of
     the row and c_i that of its class. In closed form ``l'`` is shrunk until
-    ``max(c) ||l'|| ||x~_i||`` is at most ``clip``, for rows of all weights alike, so that clipping
-    does not undo them.
+    ``max(c) ||l'|| ||x~_i||`` is at most ``clip_norm``, for rows of all weights alike, so that
+    clipping does not undo them.
 
     Parameters
     ----------
@@ -39,7 +39,7 @@ class GradientQuery(GaussianQuery):
         Loss and public bounds.
     w : ndarray
         Where; public. Real numbers in the shape of the problem; copied to double precision.
-    clip : float or None
+    clip_norm : float or None
         Bound on the norm of one row's gradient; None stands for the Lipschitz constant of the
         problem, with which clipping changes nothing.
 
@@ -50,7 +50,7 @@ class GradientQuery(GaussianQuery):
 
     Guarantees
     ----------
-    - Under replace-one the exact answer moves by at most ``2 min(clip, lipschitz) / n`` in l2,
+    - Under replace-one the exact answer moves by at most ``2 min(clip_norm, lipschitz) / n`` in l2,
       under zero-out by half of it: the sum has one vector a row (see ``Adjacency.of_sum``), and n
       is public. Proof that it has at most that norm: after clipping,
       ``||l'|| <= bound / (max(c) ||x~_i||)``, hence
@@ -66,7 +66,7 @@ class GradientQuery(GaussianQuery):
 
     problem: Problem
     w: np.ndarray
-    clip: float | None = None
+    clip_norm: float | None = None
 
     def __post_init__(self) -> None:
         w, shape = np.asarray(self.w), self.problem.shape
@@ -76,14 +76,14 @@ class GradientQuery(GaussianQuery):
                 f"shape {w.shape}; ask at arrays like problem.start()."
             )
         object.__setattr__(self, "w", np.array(w, dtype=np.float64))
-        if self.clip is not None:
-            object.__setattr__(self, "clip", float(self.clip))
+        if self.clip_norm is not None:
+            object.__setattr__(self, "clip_norm", float(self.clip_norm))
 
     @cached_property
     def bound(self) -> float:
         """Bound on the norm of one row's gradient."""
         lipschitz = self.problem.lipschitz
-        return lipschitz if self.clip is None else min(self.clip, lipschitz)
+        return lipschitz if self.clip_norm is None else min(self.clip_norm, lipschitz)
 
     @property
     def rounding(self) -> float:
@@ -142,20 +142,20 @@ class GradientQuery(GaussianQuery):
 
     def slopes(self, block: BoundedBlock, z: np.ndarray) -> np.ndarray:
         """Clipped derivatives of some rows with scores z, before class weights."""
-        return self.clipped(block, z, self.limits(block))
+        return self.clipped(block, z, self.derivative_bounds(block))
 
-    def limits(self, block: BoundedBlock) -> np.ndarray:
+    def derivative_bounds(self, block: BoundedBlock) -> np.ndarray:
         """Bounds on the derivatives of some rows, read-only."""
         # Negative weights are refused by the problem; the bound holds in spite of them.
         heaviest = max(map(abs, self.problem.class_weight or (1.0,)))
         # The derivative at an infinite score must not outlive a bound that overflows.
         most = _LARGEST_SUM / self.problem.n_samples / max(1.0, heaviest)
-        return block.limits.of(self.bound / heaviest, most)
+        return block.derivative_bounds.of(self.bound / heaviest, most)
 
-    def clipped(self, block: BoundedBlock, z: np.ndarray, limits: float | np.ndarray) -> np.ndarray:
+    def clipped(self, block: BoundedBlock, z: np.ndarray, bounds: float | np.ndarray) -> np.ndarray:
         """Derivatives of some rows with scores z, clipped to these bounds."""
         # As a function of the base class: no loss can bring a clip of its own.
-        return Loss.clipped_derivative(self.problem.loss, block.y, z, limits)
+        return Loss.clipped_derivative(self.problem.loss, block.y, z, bounds)
 
     def weighted(self, block: BoundedBlock, r: np.ndarray) -> np.ndarray:
         """Derivatives of some rows times the weights of rows and classes; overwrites r."""

@@ -209,10 +209,10 @@ class GradientDifferenceQuery(GaussianQuery):
         """Sum of the differences of some rows."""
         problem, gradient = self.gradient.problem, self.gradient
         z, t = block.scores(gradient.w), block.scores(self._delta)
-        limits = gradient.limits(block)
-        a = gradient.clipped(block, z, limits)
+        derivative_bounds = gradient.derivative_bounds(block)
+        a = gradient.clipped(block, z, derivative_bounds)
         z -= t
-        a -= gradient.clipped(block, z, limits)
+        a -= gradient.clipped(block, z, derivative_bounds)
         if np.isfinite(problem.loss.smoothness):
             _project(a, t, problem.loss.smoothness, self._kind)
         if not isfinite(np.vdot(a, a)):

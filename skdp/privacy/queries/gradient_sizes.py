@@ -139,7 +139,7 @@ class GradientAndShareQuery(GaussianQuery):
         if block.weights is not None:
             whole = float(block.weights @ (left_whole - self.usual))
         whole *= self.weight
-        r = gradient.weighted(block, Loss.shrunk(r, gradient.limits(block)))
+        r = gradient.weighted(block, Loss.shrunk(r, gradient.derivative_bounds(block)))
         return np.append(block.combine(r), whole)
 
 

@@ -57,8 +57,8 @@ class PerturbedMinimumQuery(PerturbedQuery):
               \qquad b \sim N(0, \sigma^2 I)
 
     ``l_C`` is the convex loss whose derivative is that of the loss, clipped as for gradients: the
-    norm of a row's gradient is at most ``clip``; v_i in [0, 1] is the weight of the row. Q is the
-    Hessian of n times the penalty, scaled down with the loss where it is clipped, with its
+    norm of a row's gradient is at most C, or ``clip_norm``. v_i in [0, 1] is the row's weight. Q is
+    the Hessian of n times the penalty, scaled down with the loss where it is clipped, with its
     eigenvalues raised to at least ``strength``. The intercept is a part of w, so its curvature is
     ``strength``.
 
@@ -67,7 +67,7 @@ class PerturbedMinimumQuery(PerturbedQuery):
     problem : Problem
         A loss for two classes whose derivative is Lipschitz, a quadratic penalty or none; public.
         A constraint is disregarded.
-    clip : float or None
+    clip_norm : float or None
         Bound on the norm of one row's gradient; None stands for the Lipschitz constant of the
         problem, with which clipping changes nothing.
     strength : float
@@ -83,15 +83,15 @@ class PerturbedMinimumQuery(PerturbedQuery):
     Guarantees
     ----------
     - At any point the gradients of the objectives of two neighbours differ by at most
-      ``2 clip`` under replace-one and by ``clip`` under zero-out, which is the sensitivity.
+      ``2 C`` under replace-one and by ``C`` under zero-out, which is the sensitivity.
     - The log-ratio of their Jacobian determinants is at most ``jacobian``. Proof:
       ``skdp.privacy.accounting.perturbation``, step 2, with ``S = curvature``. The derivative of
-      row i is clipped to ``C_i = clip / (max(c) ||x_i||)``, and its slope is at most
+      row i is clipped to ``C_i = C / (max(c) ||x_i||)``, and its slope is at most
       ``smoothness``. The logistic loss has a slope of ``a (1 - a)`` where the derivative is a in
       size, so with ``C_i < 1/2`` the slope is at most ``C_i (1 - C_i)``, and then
-      ``max(c) ||x_i||^2 C_i (1 - C_i) = clip ||x_i|| - clip^2 / max(c)`` is largest for the longest
-      row. For rows so short that C_i is larger, ``max(c) ||x_i||^2 / 4 <= clip ||x_i|| / 2`` is
-      less than that. A weight v_i makes derivative and slope smaller and keeps the sign.
+      ``max(c) ||x_i||^2 C_i (1 - C_i) = C ||x_i|| - C^2 / max(c)`` is largest for the longest row.
+      For rows so short that C_i is larger, ``max(c) ||x_i||^2 / 4 <= C ||x_i|| / 2`` is less than
+      that. A weight v_i makes derivative and slope smaller and keeps the sign.
     - Where the computed gradient is at most half the tolerance, which is what is asked of the
       minimiser, the exact gradient is at most the tolerance, for all rows, targets and slopes.
       Proof in :meth:`planned` and :meth:`rounding`.
@@ -102,7 +102,7 @@ class PerturbedMinimumQuery(PerturbedQuery):
     name: ClassVar[str] = "perturbed_minimum"
 
     problem: Problem
-    clip: float | None
+    clip_norm: float | None
     strength: float
     tolerance: float
 
@@ -122,7 +122,7 @@ class PerturbedMinimumQuery(PerturbedQuery):
     def planned(
         cls,
         problem: Problem,
-        clip: float | None,
+        clip_norm: float | None,
         strength: float,
         adjacency: Adjacency,
         spend: Spend,
@@ -149,7 +149,7 @@ class PerturbedMinimumQuery(PerturbedQuery):
         ----------
         problem : Problem
             As above.
-        clip : float or None
+        clip_norm : float or None
             As above.
         strength : float
             Least strength that is asked for, at least 0.
@@ -158,7 +158,7 @@ class PerturbedMinimumQuery(PerturbedQuery):
         spend : Spend
             Price.
         """
-        query = cls(problem, clip, 0.0, inf)
+        query = cls(problem, clip_norm, 0.0, inf)
         n, p = problem.n_actual, problem.n_rows
         # Beyond this power, exp is not needed: other bounds on strength are larger.
         most = min(largest_jacobian(spend), 500.0)
@@ -166,8 +166,8 @@ class PerturbedMinimumQuery(PerturbedQuery):
         computable = _LEAST_STRENGTH * n * query.curvature
         computable = max(computable, _LEAST_OF_LARGEST * float(query._penalty()[1]))
         strength = max(strength, least, computable)
-        strength = max(strength, 20.0 * cls(problem, clip, strength, inf)._growth())
-        query = cls(problem, clip, strength, inf)
+        strength = max(strength, 20.0 * cls(problem, clip_norm, strength, inf)._growth())
+        query = cls(problem, clip_norm, strength, inf)
         slope = slope_scale(inflated(query.sensitivity(adjacency), 0.0), spend)
         output = _LITTLE * slope * p / (n * query.curvature + strength)
         # What the mechanism will make of the tolerance, solved for it.
@@ -177,12 +177,12 @@ class PerturbedMinimumQuery(PerturbedQuery):
         largest = slope * (sqrt(p) + _SURELY)
         longest = 2 * largest / strength + sqrt(2 * n * at_zero / strength)
         rounding = _ROUNDINGS * query.rounding(longest, largest)
-        return cls(problem, clip, strength, max(tolerance, rounding))
+        return cls(problem, clip_norm, strength, max(tolerance, rounding))
 
     @property
     def gradient(self) -> GradientQuery:
         """The query for the mean of the clipped gradients, at zero."""
-        return GradientQuery(self.problem, np.zeros(self.problem.shape), self.clip)
+        return GradientQuery(self.problem, np.zeros(self.problem.shape), self.clip_norm)
 
     @property
     def curvature(self) -> float:

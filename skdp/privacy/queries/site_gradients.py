@@ -44,7 +44,7 @@ class SiteRequest:
         Numbers of the sites that take part, increasing.
     W : ndarray of shape (n_active, *problem.shape)
         Where each of them is asked.
-    clip : float or None
+    clip_norm : float or None
         Bound on the norm of one row's gradient, as for :class:`GradientQuery`.
 
     Raises
@@ -55,16 +55,16 @@ class SiteRequest:
     Guarantees
     ----------
     - A neighbour differs in one row of one site, whose message is the only one that moves, by at
-      most ``2 min(clip, lipschitz) m / n`` in l2 under replace-one, and half of it under zero-out.
-      This is ``2 C / q`` of the mean of a site of q rows, for sites of equal size. Who takes part
-      does not depend on rows.
+      most ``2 min(clip_norm, lipschitz) m / n`` in l2 under replace-one, and half of it under
+      zero-out. This is ``2 C / q`` of the mean of a site of q rows, for sites of equal size. Who
+      takes part does not depend on rows.
     """
 
     problem: Problem
     sites: Sites
     active: np.ndarray
     W: np.ndarray
-    clip: float | None = None
+    clip_norm: float | None = None
 
     def __post_init__(self) -> None:
         active, shape = np.asarray(self.active), self.problem.shape
@@ -90,7 +90,7 @@ class SiteRequest:
     @property
     def gradient(self) -> GradientQuery:
         """The query about all rows that has the same clip."""
-        return GradientQuery(self.problem, self.problem.start(), self.clip)
+        return GradientQuery(self.problem, self.problem.start(), self.clip_norm)
 
     @property
     def rounding(self) -> float:

@@ -1,7 +1,7 @@
 """Row stores. Public here: :class:`Chunks`, for data that do not fit in memory."""
 
 from .base import BlockStore, BoundedRows, ResidentRows, RowStore, total
-from .bounded_rows import MOST_ROWS, Block, Limits, RawBlock, cut
+from .bounded_rows import MOST_ROWS, Block, DerivativeBounds, RawBlock, cut
 from .buffer import RowBuffer
 from .call_digests import SeenCalls
 from .chunked import ChunkedRows, Chunks
@@ -23,8 +23,8 @@ __all__ = [
     "Chunks",
     "DaskRows",
     "DenseRows",
+    "DerivativeBounds",
     "Facts",
-    "Limits",
     "MappedBlock",
     "RawBlock",
     "Refusal",

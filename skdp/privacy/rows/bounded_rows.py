@@ -22,7 +22,7 @@ __all__ = [
     "MOST_ROWS",
     "Block",
     "BoundedBlock",
-    "Limits",
+    "DerivativeBounds",
     "RawBlock",
     "Rows",
     "compressed",
@@ -92,7 +92,7 @@ class BoundedBlock(ABC):
         Bounded targets.
     norms : ndarray of shape (m,)
         Positive bounds on the norms of the rows.
-    limits : Limits
+    derivative_bounds : DerivativeBounds
         Bounds on the derivatives of the rows, from these norms.
     weights : ndarray of shape (m,) or None
         Weights of the rows within [0, 1], for queries to apply; None if every row weighs 1.
@@ -101,7 +101,7 @@ class BoundedBlock(ABC):
     y: np.ndarray
     norms: np.ndarray
     weights: np.ndarray | None
-    limits: Limits
+    derivative_bounds: DerivativeBounds
 
     @abstractmethod
     def loaded(self) -> BoundedBlock:
@@ -185,7 +185,7 @@ class Block(BoundedBlock):
         self._signed = bounds.nonnegative and not settled
         # Positive, so that a bound on a row's contribution can be divided by it.
         self.norms = np.maximum(np.hypot(np.minimum(norms, limit), self._constant), _LEAST_NORM)
-        self.limits = Limits(self.norms)
+        self.derivative_bounds = DerivativeBounds(self.norms)
         self.y, self.weights = raw.y, raw.bounded_weights
         if (target := bounds.target) is not None:
             y = (np.clip(raw.y, target.low, target.high) - target.centre) / target.half_width
@@ -223,7 +223,11 @@ class Block(BoundedBlock):
         """A copy with X, the same rows as they came, in place of its own; None takes them out."""
         other = copy(self)
         # Without rows it waits for this method again. What is derived from rows goes with them.
-        other._X, other._cache, other.limits = X, ScoreCache(), Limits(self.norms)
+        other._X, other._cache, other.derivative_bounds = (
+            X,
+            ScoreCache(),
+            DerivativeBounds(self.norms),
+        )
         other._scattered = isinstance(X, np.ndarray) and not _fit_for_blas(X)
         return other
 
@@ -232,7 +236,11 @@ class Block(BoundedBlock):
         other = copy(self)
         other._X, other.y, other.norms = self._X[chosen], self.y[chosen], self.norms[chosen]
         other._apart = True
-        other._scattered, other._cache, other.limits = False, ScoreCache(), Limits(other.norms)
+        other._scattered, other._cache, other.derivative_bounds = (
+            False,
+            ScoreCache(),
+            DerivativeBounds(other.norms),
+        )
         other.weights = None if self.weights is None else self.weights[chosen]
         if self._factor is not None:
             other._factor = self._factor[chosen]
@@ -472,7 +480,7 @@ def _tamed(X: Rows, huge: np.ndarray, limit: float) -> Rows:
     return out
 
 
-class Limits:
+class DerivativeBounds:
     """The latest bounds on derivatives of a run of rows, kept between queries.
 
     Queries with the same clip ask for the same bounds, one after the other.
@@ -499,8 +507,8 @@ class Limits:
         """
         latest = self._latest
         if latest is None or latest[:2] != (bound, most):
-            limits = np.divide(bound, self._norms)
-            np.minimum(limits, most, out=limits)
-            limits.flags.writeable = False
-            latest = self._latest = (bound, most, limits)
+            bounds = np.divide(bound, self._norms)
+            np.minimum(bounds, most, out=bounds)
+            bounds.flags.writeable = False
+            latest = self._latest = (bound, most, bounds)
         return latest[2]

@@ -9,7 +9,7 @@ from functools import cached_property
 import numpy as np
 
 from ...problem.bounds import RowBounds, RowMap
-from .bounded_rows import Block, BoundedBlock, Limits, RawBlock, Rows
+from .bounded_rows import Block, BoundedBlock, DerivativeBounds, RawBlock, Rows
 
 __all__ = ["LEAST_LENGTH", "ROUNDING", "MappedBlock", "sparse_lengths"]
 
@@ -77,9 +77,9 @@ class MappedBlock(BoundedBlock):
         return np.maximum(np.hypot(clipped, self._constant), 1e-150)
 
     @cached_property
-    def limits(self) -> Limits:  # type: ignore[override]
+    def derivative_bounds(self) -> DerivativeBounds:  # type: ignore[override]
         """Bounds on the derivatives of the rows, from these norms."""
-        return Limits(self.norms)
+        return DerivativeBounds(self.norms)
 
     def loaded(self) -> MappedBlock:
         """Itself, or a copy that lives for one use."""
@@ -91,12 +91,12 @@ class MappedBlock(BoundedBlock):
     def over(self, X: Rows | None) -> MappedBlock:
         """A copy with X, the same rows as they came, in place of its own; None takes them out."""
         other = self._with(self._inner.over(X))
-        other.limits = Limits(self.norms)
+        other.derivative_bounds = DerivativeBounds(self.norms)
         return other
 
     def _with(self, inner: Block) -> MappedBlock:
         """A copy around another block of the same rows; they are measured once for both."""
-        _ = self._factor, self.limits
+        _ = self._factor, self.derivative_bounds
         other = copy(self)
         other._inner = inner
         return other
@@ -106,7 +106,7 @@ class MappedBlock(BoundedBlock):
         other = self._with(self._inner.taken(chosen))
         other.y, other.weights = other._inner.y, other._inner.weights
         other._lengths, other.norms = self._lengths[chosen], self.norms[chosen]
-        other.limits = Limits(other.norms)
+        other.derivative_bounds = DerivativeBounds(other.norms)
         if self._factor is not None:
             other._factor = self._factor[chosen]
         return other

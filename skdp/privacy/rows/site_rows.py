@@ -13,7 +13,7 @@ import scipy.sparse as sp
 from ...problem.bounds import RowBounds
 from ...problem.sites import Sites
 from .base import BlockStore, RowStore, bounded_block
-from .bounded_rows import BoundedBlock, Limits, RawBlock, Rows
+from .bounded_rows import BoundedBlock, DerivativeBounds, RawBlock, Rows
 
 __all__ = ["SiteBlock", "SiteChunks", "SiteRows", "SiteSums", "site_sums"]
 
@@ -44,9 +44,9 @@ class SiteBlock:
         return SiteBlock(self.y[chosen], self.norms[chosen], weights)
 
     @cached_property
-    def limits(self) -> Limits:
+    def derivative_bounds(self) -> DerivativeBounds:
         """Bounds on the derivatives of the rows."""
-        return Limits(self.norms)
+        return DerivativeBounds(self.norms)
 
 
 class SiteSums(ABC):

@@ -138,8 +138,12 @@ class RemoteRows(RowStore):
 
     def _content(self, request: SiteRequest) -> list[bytes]:
         known = self._packed
-        if known is None or known[0] is not request.problem or known[1] != request.clip:
-            known = request.problem, request.clip, _pieces((request.problem, request.clip))
+        if known is None or known[0] is not request.problem or known[1] != request.clip_norm:
+            known = (
+                request.problem,
+                request.clip_norm,
+                _pieces((request.problem, request.clip_norm)),
+            )
             self._packed = known
         return known[2]
 

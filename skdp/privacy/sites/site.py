@@ -53,7 +53,7 @@ class Request(NamedTuple):
     number : int
         Of the round; larger in each round of a fit.
     content : list of bytes
-        Problem and clip, packed.
+        Problem and clip_norm, packed.
     w : ndarray
         Where the gradient is wanted.
     amount : float
@@ -203,10 +203,10 @@ class Site:
                 "it needs the rounds of one fit, one after the other, and the same query if a "
                 "round is repeated. Another fit may have begun; run one at a time.",
             )
-        problem, clip = unpacked(request.content)
+        problem, clip_norm = unpacked(request.content)
         own = replace(problem, n_samples=self._n_samples, sites=None, initial=None)
         oracle = self._oracle.for_problem(own)
-        message = oracle.gradient(request.w, spend=Spend(request.amount), clip=clip)
+        message = oracle.gradient(request.w, spend=Spend(request.amount), clip_norm=clip_norm)
         self._latest = request.number, digest, message
         return message.copy()
 

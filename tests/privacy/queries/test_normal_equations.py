@@ -33,7 +33,7 @@ def test_together_they_cost_less_than_apart(balance):
     query, replace_one = equations(bounds, balance), Adjacency.REPLACE_ONE
     moments = MomentsQuery(bounds, N, D, full=True).sensitivity(replace_one)
     problem = Problem(Squared(), N, D, bounds)
-    gradient = GradientQuery(problem, np.zeros(D), clip=2.0).sensitivity(replace_one)
+    gradient = GradientQuery(problem, np.zeros(D), clip_norm=2.0).sensitivity(replace_one)
     assert query.sensitivity(replace_one) < 0.95 * np.hypot(moments, query.weight * gradient)
 
 
