@@ -57,7 +57,7 @@ def check(query, parts, adjacency=Adjacency.REPLACE_ONE):
 def without_checks(problem, w, clip):
     """A query whose content was not looked at."""
     query = object.__new__(GradientQuery)
-    for name, value in {"problem": problem, "w": w, "clip": clip}.items():
+    for name, value in {"problem": problem, "w": w, "clip_norm": clip}.items():
         object.__setattr__(query, name, value)
     return query
 
