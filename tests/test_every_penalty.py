@@ -49,7 +49,9 @@ def check_declared(penalty):
         if penalty.isotropic:
             assert penalty.value(w) == pytest.approx(squares)
         if penalty.quadratic:
-            assert penalty.value(2 * w) == pytest.approx(4 * penalty.value(w))
+            root = np.asarray(penalty.root)
+            moved = root @ w if root.ndim == 2 else root * w
+            assert penalty.value(w) == pytest.approx(0.5 * np.vdot(moved, moved))
         if penalty.separable:
             entries = [penalty.prox(w[k : k + 1], 0.7)[0] for k in range(w.size)]
             np.testing.assert_allclose(penalty.prox(w, 0.7), entries)
@@ -58,7 +60,10 @@ def check_declared(penalty):
             assert penalty.value(w) == pytest.approx(absolute)
 
 
-@pytest.mark.parametrize("penalty", [*EXAMPLES, Tikhonov(np.diag([1.0, 2.0, 3.0, 4.0]))], ids=str)
+RIDGES = [Tikhonov(np.diag([1.0, 2.0, 3.0, 4.0])), Tikhonov(np.arange(4.0))]
+
+
+@pytest.mark.parametrize("penalty", [*EXAMPLES, *RIDGES], ids=str)
 def test_declarations_hold(penalty):
     check_declared(penalty)
 
@@ -73,6 +78,7 @@ def test_declarations_hold(penalty):
         (L1(0.4), {"l1": 0.0}),
         (Tikhonov(np.array([[1.0, 1, 0, 0], [0, 1, 0, 0]])), {"separable": True}),
         (Tikhonov(np.diag([1.0, 2.0, 3.0, 4.0])), {"isotropic": True}),
+        (Tikhonov(np.diag([1.0, 2.0, 3.0, 4.0])), {"root": 1.0}),
     ],
     ids=str,
 )

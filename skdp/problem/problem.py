@@ -128,6 +128,16 @@ class Problem:
         """Rows of w: the features and, if there is one, the intercept (last)."""
         return self.n_features + (self.bounds.intercept_value != 0)
 
+    def penalty_hessian(self) -> np.ndarray:
+        """Hessian of a quadratic penalty, (p, p); zero for the intercept."""
+        hessian, root = np.zeros((self.n_rows, self.n_rows)), np.asarray(self.penalty.root)
+        d = self.n_features
+        if root.ndim == 2:
+            hessian[:d, :d] = root.T @ root
+        else:
+            np.fill_diagonal(hessian[:d, :d], np.square(root))
+        return hessian
+
     @property
     def shape(self) -> tuple[int, ...]:
         """Shape of w: (p,), or (p, K) if the loss takes K scores a row."""

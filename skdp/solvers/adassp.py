@@ -88,20 +88,7 @@ class AdaSSP(Solver):
         del rng
         self.check(problem)
         moments, cross = oracle.normal_equations(balance=self.balance, spend=oracle.budget.whole())
-        values, vectors = np.linalg.eigh(moments.value + _penalty(problem))
+        values, vectors = np.linalg.eigh(moments.value + problem.penalty_hessian())
         level = self.floor * moments.scale * sqrt(2 * problem.n_rows)
         w = vectors @ (vectors.T @ cross / np.maximum(values, level))
         return Solution(w, n_iter=1)
-
-
-def _penalty(problem: Problem) -> np.ndarray:
-    """Hessian H of the penalty, zero for the intercept."""
-    d, penalty = problem.n_features, problem.penalty
-    out = np.zeros((problem.n_rows, problem.n_rows))
-    if penalty.isotropic:
-        out[np.diag_indices(d)] = penalty.strong_convexity
-    else:
-        # The proximal map of a quadratic form is multiplication by the inverse of I + H.
-        inverse = np.column_stack([penalty.prox(axis, 1.0) for axis in np.eye(d)])
-        out[:d, :d] = np.linalg.inv(inverse) - np.eye(d)
-    return out

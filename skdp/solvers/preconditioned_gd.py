@@ -11,7 +11,6 @@ import numpy as np
 from scipy.special import expit, softmax
 from sklearn.utils._param_validation import Interval
 
-from ..problem.penalties import Tikhonov
 from ..problem.problem import Problem
 from ..validation import check_hyperparameters
 from .base import Solution, Solver
@@ -116,7 +115,7 @@ class PreconditionedGD(Solver):
         clip = min(clip, problem.loss.lipschitz)
         # A loss that is clipped less bends more.
         bend = min(max(1.0, clip / _CLIP), _MOST_BEND * problem.loss.smoothness)
-        ridge = _hessian(problem) * (clip / problem.loss.lipschitz)
+        ridge = problem.penalty_hessian() * (clip / problem.loss.lipschitz)
         scale = problem.row_norm * problem.max_weight
         # Units of the total step size, and its inverse that the noise allows.
         unit = problem.row_norm * scale
@@ -148,19 +147,6 @@ def _second_moments(problem: Problem) -> np.ndarray:
         # As if all rows lay along each of them.
         moments = np.full(problem.n_features, problem.row_norm**2)
     return np.append(moments, constant**2) if constant else moments
-
-
-def _hessian(problem: Problem) -> np.ndarray:
-    """Hessian of the ridge, which leaves the intercept out, (p, p)."""
-    hessian, d = np.zeros((problem.n_rows, problem.n_rows)), problem.n_features
-    penalty = problem.penalty
-    if isinstance(penalty, Tikhonov) and not penalty.diagonal:
-        hessian[:d, :d] = penalty.factor.T @ penalty.factor
-    elif isinstance(penalty, Tikhonov):
-        np.fill_diagonal(hessian[:d, :d], penalty.factor**2)
-    else:
-        np.fill_diagonal(hessian[:d, :d], penalty.strong_convexity)
-    return hessian
 
 
 def curvature_at_start(problem: Problem) -> float:
