@@ -748,7 +748,9 @@ def _check_trust(model: Any, solver: Solver, sites: Sites | None) -> None:
     wanted = [("precondition", model.precondition not in (None, "auto"))]
     wanted += [("class_weight", model._balanced)]
     named = [f"{what}={getattr(model, what)!r}" for what, asked in wanted if asked]
-    if model._bounds_to_find:
+    if getattr(model, "data_bounds", None) is not None:
+        named.append("the moments by which data_bounds scale columns")
+    elif model._bounds_to_find:
         named.append("bounds to be estimated")
     if named:
         raise ValueError(

@@ -347,6 +347,9 @@ def _same(value: Any, noted: Any) -> bool:
         return True
     if isinstance(value, np.ndarray) or isinstance(noted, np.ndarray):
         return bool(np.array_equal(value, noted))
+    if isinstance(value, tuple | list) and type(value) is type(noted) and len(value) == len(noted):
+        # Such as the lower and the upper ends of data_bounds.
+        return all(_same(*pair) for pair in zip(value, noted, strict=True))
     try:
         return type(value) is type(noted) and bool(value == noted)
     except ValueError:

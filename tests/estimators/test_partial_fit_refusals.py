@@ -148,6 +148,17 @@ def test_horizon_buffer_and_solver_may_be_set_between_a_fit_and_its_stream():
         feed(model.set_params(horizon=N + 1), start=50)
 
 
+def test_equal_bounds_of_columns_may_be_given_anew_in_a_stream():
+    def bounds():
+        return np.full(X.shape[1], -9.0), np.full(X.shape[1], 9.0)
+
+    model = feed(classifier(data_norm=None, data_bounds=bounds(), solver=CUTS), stop=50)
+    feed(model.set_params(data_bounds=bounds()), start=50)
+    other = bounds()[0], np.full(X.shape[1], 8.0)
+    with pytest.raises(ValueError, match="other values of data_bounds"):
+        feed(model.set_params(data_bounds=other))
+
+
 CHANGES = [
     {"epsilon": 2.0},
     {"delta": 1e-4},
