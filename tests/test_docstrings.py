@@ -4,6 +4,7 @@ import ast
 import doctest
 import enum
 import importlib
+import importlib.util
 import inspect
 import pkgutil
 import re
@@ -16,7 +17,12 @@ import skdp
 ROOT = Path(skdp.__file__).parent
 MODULES = [
     skdp,
-    *(importlib.import_module(m.name) for m in pkgutil.walk_packages(skdp.__path__, "skdp.")),
+    *(
+        importlib.import_module(m.name)
+        for m in pkgutil.walk_packages(skdp.__path__, "skdp.")
+        # Its import is what registers converters with an extra.
+        if m.name != "skdp.conversion.onnx_converters" or importlib.util.find_spec("skl2onnx")
+    ),
 ]
 
 

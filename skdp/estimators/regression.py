@@ -256,7 +256,7 @@ class PrivateLinearRegressor(RegressorMixin, PrivateLinearModel, ABC):
     @final
     def _plain(self, coef: np.ndarray) -> Any:
         plain = LinearRegression()
-        plain.coef_, plain.intercept_ = np.ravel(coef), float(self.intercept_)
+        plain.coef_, plain.intercept_ = np.ravel(coef), np.float64(self.intercept_)
         return clipped_regressor(plain, *self.target_bounds_) if self.clip_predictions else plain
 
     def _within_feature_bound(self, features: RowBounds, target: TargetBounds) -> RowBounds:

@@ -19,6 +19,12 @@ __all__ = ["Scaler", "checked_range"]
 class Scaler(Transformer, ABC):
     """A transformer that is an :class:`ColumnScaling` map."""
 
+    @property
+    def scaling_(self) -> ColumnScaling:
+        """The map of a fitted scaler: what it takes off, multiplies by and clips to."""
+        check_is_fitted(self)
+        return self._map(self.n_features_in_)
+
     @final
     def inverse_transform(self, X: Any) -> Any:
         """Bring rows back to their units.
