@@ -104,7 +104,7 @@ def _end(x: Any, scope: Any, operator: Any, container: Any) -> None:
     OnnxIdentity(x, op_version=container.target_opset, output_names=named).add_to(scope, container)
 
 
-def _dtype(operator: Any) -> type:
+def _dtype(operator: Any) -> Any:
     return np.float64 if isinstance(operator.inputs[0].type, DoubleTensorType) else np.float32
 
 
