@@ -16,7 +16,7 @@ from .estimators.fit_plan import FitPlan, plan
 from .estimators.forecast import Plan
 from .exceptions import BudgetExceededError, PrivacyLeakWarning, SeededNoiseWarning
 from .privacy import PrivacySpent
-from .report import PrivacyBudget, TotalSpent, privacy_spent
+from .reporting import PrivacyBudget, TotalSpent, privacy_spent
 
 __version__ = "0.1.0.dev0"
 

@@ -21,8 +21,8 @@ from ..privacy.randomness import SecretNoise, public_generator, secret_noise
 from ..privacy.rows.reading import redacted
 from ..problem.bandit_problem import BanditProblem
 from ..problem.losses import Logistic, Squared
-from ..report.open_budgets import BudgetedEstimator, Rollback, reservation_for
-from ..report.receipts import Receipt, SpendBound
+from ..reporting.open_budgets import BudgetedEstimator, Rollback, reservation_for
+from ..reporting.receipts import Receipt, SpendBound
 from ..solvers.streaming import StreamingSolver
 from ..validation import PAIR, check_parameters, one_of
 from .arm_labels import ArmLabels

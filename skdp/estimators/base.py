@@ -45,8 +45,8 @@ from ..problem.constraints import Constraint
 from ..problem.penalties import Tikhonov
 from ..problem.problem import Problem
 from ..problem.sites import Sites
-from ..report.open_budgets import BudgetedEstimator, Reservation, reservation_for
-from ..report.receipts import Receipt, SpendBound
+from ..reporting.open_budgets import BudgetedEstimator, Reservation, reservation_for
+from ..reporting.receipts import Receipt, SpendBound
 from ..solvers import SOLVERS, Solution, Solver, within_a_block
 from ..validation import check_parameters, one_of
 from .announcements import Announcements, CallbackSupportMixin, with_callbacks

@@ -46,9 +46,9 @@ from ..privacy.rows.chunked import Chunks
 from ..privacy.rows.dask_rows import is_collection
 from ..privacy.rows.reading import redacted
 from ..privacy.rows.weights import in_units_of
-from ..report.open_budgets import BudgetedEstimator, reservation_for
-from ..report.receipts import FOUND_BY, Receipt, SpendBound
-from ..report.verdicts import warn_of
+from ..reporting.open_budgets import BudgetedEstimator, reservation_for
+from ..reporting.receipts import FOUND_BY, Receipt, SpendBound
+from ..reporting.verdicts import warn_of
 from ..validation import check_parameters, shown
 from .accounts import SearchAccount, account_for
 from .candidates import (

@@ -20,7 +20,7 @@ from sklearn.utils.metadata_routing import process_routing
 from ..privacy.oracle_factory import PrivateSession
 from ..privacy.randomness import SecretNoise
 from ..privacy.row_scores import ROW_SCORES, NoisyScoring, RowScore
-from ..report.open_budgets import covered
+from ..reporting.open_budgets import covered
 from ..validation import numbers_in, shown
 from .candidates import Allowance
 

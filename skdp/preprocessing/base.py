@@ -21,8 +21,8 @@ from ..privacy.oracle_factory import PrivacyTerms, PrivateSession
 from ..privacy.rows.bounded_rows import Rows
 from ..privacy.rows.reading import redacted
 from ..privacy.rows.row_stores import resident_rows
-from ..report.open_budgets import BudgetedEstimator, reservation_for
-from ..report.receipts import Receipt, SpendBound
+from ..reporting.open_budgets import BudgetedEstimator, reservation_for
+from ..reporting.receipts import Receipt, SpendBound
 from ..validation import check_parameters, one_of
 
 __all__ = ["FreeTransformer", "PrivateTransformer", "Transformer"]

@@ -54,10 +54,10 @@ class TotalSpent:
 def privacy_spent(estimator: Any, delta: float | None = None) -> TotalSpent:
     """Total of what a fitted pipeline, ensemble or search has spent, all of its fits together.
 
-    Takes apart what :data:`skdp.report.TABLE` says is covered (pipelines, column transformers,
+    Takes apart what :data:`skdp.reporting.TABLE` says is covered (pipelines, column transformers,
     unions and a few ensembles) and composes the receipts of all fits in it by the least bound that
     is known to be valid: exactly if all noise is Gaussian, else by Renyi divergences, privacy loss
-    distributions, or sums (:mod:`skdp.report.composition`). All fits count as fits on the same
+    distributions, or sums (:mod:`skdp.reporting.composition`). All fits count as fits on the same
     rows. Verdicts depend on classes and parameters, and never on how a fit went.
 
     Parameters
