@@ -394,7 +394,11 @@ def test_makers_are_where_they_are_said_to_be(name):
         (forbidden_imports, "skdp/privacy/queries/q.py", "from ...estimators import base"),
         (forbidden_imports, "skdp/privacy/oracle_factory.py", "from ..reporting.total import T"),
         (forbidden_imports, "skdp/reporting/total.py", "from ..privacy.rows.base import RowStore"),
-        (forbidden_imports, "skdp/reporting/total.py", "from ..privacy.randomness import SystemNoise"),
+        (
+            forbidden_imports,
+            "skdp/reporting/total.py",
+            "from ..privacy.randomness import SystemNoise",
+        ),
         (forbidden_imports, "skdp/bandit/policies/gd.py", "from ...privacy import oracle"),
         (forbidden_imports, "skdp/federated/topology.py", "from ..privacy.sites.site import Site"),
         (forbidden_imports, "skdp/exceptions.py", "from .estimators.base import Base"),

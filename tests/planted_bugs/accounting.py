@@ -47,7 +47,14 @@ from skdp.privacy.accounting import (
 from skdp.problem import ColumnBounds, Problem, RowBounds, TargetBounds
 from skdp.problem.constraints import L1Ball
 from skdp.problem.losses import Logistic, Softmax, Squared
-from skdp.reporting import Amount, ParallelComposition, Receipt, SumsFilter, composition, open_budgets
+from skdp.reporting import (
+    Amount,
+    ParallelComposition,
+    Receipt,
+    SumsFilter,
+    composition,
+    open_budgets,
+)
 from skdp.solvers import Spider
 from skdp.testing import check_pays_before_looking
 
