@@ -41,7 +41,9 @@ MAY = {
     # The kernel: rows, noise and ledger. It knows problems, and nobody who asks about them.
     "skdp.privacy": (*PROBLEM, "skdp.privacy"),
     # Bookkeeping: reads receipts of whole fits, and neither rows nor noise.
-    "skdp.reporting": (*ROOT, "skdp.reporting", "skdp.privacy.accounting", "skdp.privacy.adjacency"),
+    "skdp.reporting": (
+        *ROOT, "skdp.reporting", "skdp.privacy.accounting", "skdp.privacy.adjacency",
+    ),
     "skdp.preconditioning": (*PROBLEM, "skdp.preconditioning"),
     "skdp.solvers": (
         *PROBLEM, "skdp.solvers", "skdp.preconditioning", *DECLARED, *GRAPHS, "skdp.federated",

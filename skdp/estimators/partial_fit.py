@@ -715,6 +715,7 @@ class Stream:
         budget = Budget(ledger.remaining)
         plan = self._solver.plan(problem, budget.mu)
         opening = StreamOpening(problem, plan, self._adjacency, budget.whole())
+        ledger.note("coefficients")
         session = StreamSession(opening, ledger, noise)
         self._receipts.append((length, ledger))
         self._learner = self._solver.learner(

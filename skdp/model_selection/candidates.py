@@ -122,8 +122,8 @@ def check_steps(who: str, estimator: Any) -> list[str]:
     Raises
     ------
     ValueError
-        If no step has a budget, a part is not covered by :data:`skdp.reporting.TABLE` or fits a step
-        more than once, or steps differ in their adjacency.
+        If no step has a budget, a part is not covered by :data:`skdp.reporting.TABLE` or fits a
+        step more than once, or steps differ in their adjacency.
     """
     steps = private_steps(estimator)
     if not steps:

@@ -141,6 +141,19 @@ class Oracle(ABC):
         other._ceiling = min(self._ceiling, self._ledger.total + budget.amount)
         return other
 
+    @final
+    def note(self, purpose: str | None = None, planned: int | None = None) -> None:
+        """Note on the ledger what the coming queries are for, and how many there will be.
+
+        Parameters
+        ----------
+        purpose : str, optional
+            In words, which must not depend on rows but through answers; by default as before.
+        planned : int, optional
+            Number of queries, likewise, if it is known.
+        """
+        self._ledger.note(purpose, planned)
+
     @property
     @final
     def adjacency(self) -> Adjacency:

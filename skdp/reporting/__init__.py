@@ -4,12 +4,14 @@ from .budget import PrivacyBudget
 from .composition import ParallelComposition, compose
 from .filters import FILTERS, Amount, GaussianFilter, RenyiFilter, SumsFilter
 from .open_budgets import TOKENS, BudgetedEstimator
+from .privacy_ledger import QUERIES, PrivacyLedger, Releases, releases, words_of
 from .receipts import Receipt, SpendBound
 from .total import TotalSpent, privacy_spent
 from .verdicts import TABLE, Entry, Verdict, check_composed, verdict_of
 
 __all__ = [
     "FILTERS",
+    "QUERIES",
     "TABLE",
     "TOKENS",
     "Amount",
@@ -18,7 +20,9 @@ __all__ = [
     "GaussianFilter",
     "ParallelComposition",
     "PrivacyBudget",
+    "PrivacyLedger",
     "Receipt",
+    "Releases",
     "RenyiFilter",
     "SpendBound",
     "SumsFilter",
@@ -27,5 +31,7 @@ __all__ = [
     "check_composed",
     "compose",
     "privacy_spent",
+    "releases",
     "verdict_of",
+    "words_of",
 ]

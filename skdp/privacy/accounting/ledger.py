@@ -129,6 +129,8 @@ class Ledger:
         self._reserved_used: Counter[float] = Counter()
         self._sites = SiteAccounts(self._calculus)
         self._listener: Callable[[Event | tuple[Event, ...]], None] | None = None
+        self._purpose = ""
+        self._planned: int | None = None
 
     @property
     def calculus(self) -> Calculus:
@@ -160,6 +162,24 @@ class Ledger:
         """Rest of the budget, in mu^2."""
         return max(0.0, self._limit - self.total) if self._limit < inf else inf
 
+    @property
+    def planned(self) -> int | None:
+        """Number of queries that were planned for the present purpose, if somebody has said so."""
+        return self._planned
+
+    def note(self, purpose: str | None = None, planned: int | None = None) -> None:
+        """Note what the events to come are for; they bear it.
+
+        Parameters
+        ----------
+        purpose : str, optional
+            In words; by default that of the events before.
+        planned : int, optional
+            Number of queries that are planned for it, a public fact.
+        """
+        self._purpose = self._purpose if purpose is None else purpose
+        self._planned = planned
+
     def anew(self) -> Ledger:
         """An empty ledger of the same budget, for rows that this one says nothing about."""
         return Ledger(self._epsilon, self._delta, calculus=self._calculus)
@@ -181,6 +201,8 @@ class Ledger:
         TypeError
             If the calculus has no price for this kind of event.
         """
+        if self._purpose:
+            event = _for(event, self._purpose)
         self._record(event)
         if self._listener is not None:
             self._listener(event)
@@ -323,9 +345,19 @@ class Ledger:
 
 
 def _counted(event: Event, count: int) -> Event:
-    """Copy of an event with another count; its checks, which take time, are not repeated."""
+    return _with(event, count=count)
+
+
+def _for(event: Event | tuple[Event, ...], purpose: str) -> Event | tuple[Event, ...]:
+    if isinstance(event, tuple):
+        return tuple(_with(one, purpose=purpose) for one in event)
+    return _with(event, purpose=purpose)
+
+
+def _with(event: Event, **fields: object) -> Event:
+    """Copy of an event with other fields; its checks, which take time, are not repeated."""
     out = object.__new__(type(event))
-    vars(out).update(vars(event), count=count)
+    vars(out).update(vars(event), **fields)
     return out
 
 
