@@ -5,13 +5,17 @@ from .composition import ParallelComposition, compose
 from .filters import FILTERS, Amount, GaussianFilter, RenyiFilter, SumsFilter
 from .open_budgets import TOKENS, BudgetedEstimator
 from .privacy_ledger import QUERIES, PrivacyLedger, Releases, releases, words_of
+from .privacy_report import SCHEMA, PrivacyReport, report
 from .receipts import Receipt, SpendBound
+from .recomputation import RULES
 from .total import TotalSpent, privacy_spent
 from .verdicts import TABLE, Entry, Verdict, check_composed, verdict_of
 
 __all__ = [
     "FILTERS",
     "QUERIES",
+    "RULES",
+    "SCHEMA",
     "TABLE",
     "TOKENS",
     "Amount",
@@ -21,6 +25,7 @@ __all__ = [
     "ParallelComposition",
     "PrivacyBudget",
     "PrivacyLedger",
+    "PrivacyReport",
     "Receipt",
     "Releases",
     "RenyiFilter",
@@ -32,6 +37,7 @@ __all__ = [
     "compose",
     "privacy_spent",
     "releases",
+    "report",
     "verdict_of",
     "words_of",
 ]

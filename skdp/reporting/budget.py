@@ -225,6 +225,11 @@ class PrivacyBudget:
         return summary.rule.left(summary.total)
 
     @property
+    def rule(self) -> str:
+        """Name of the rule by which fits add up: that in force, or the first that is possible."""
+        return self._summary().rule.name
+
+    @property
     def receipts(self) -> tuple[Entry, ...]:
         """Entries of all runs, in order."""
         return self._summary().entries

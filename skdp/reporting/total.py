@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from dataclasses import dataclass, field, replace
-from typing import Any
+from typing import Any, Self
 
 from ..privacy.accounting.ledger import PrivacySpent
 from .composition import common_adjacency, compose
@@ -11,7 +11,7 @@ from .open_budgets import BudgetedEstimator
 from .receipts import Receipt
 from .verdicts import TABLE, Verdict, fitted_parts, nested_estimators, verdict_of, warn_of
 
-__all__ = ["TotalSpent", "privacy_spent"]
+__all__ = ["Found", "TotalSpent", "privacy_spent"]
 
 
 @dataclass(frozen=True)
@@ -100,31 +100,70 @@ def privacy_spent(estimator: Any, delta: float | None = None) -> TotalSpent:
       Pipeline.dpstandardscaler: epsilon=0.6 at delta=1e-05
       Pipeline.dplogisticregression: epsilon=0.8 at delta=1e-05
     """
-    found = _Found()
-    if isinstance(estimator, list | tuple):
-        for k, one in enumerate(estimator):
-            found.look(one, f"{type(one).__name__} {k}")
-    else:
-        found.look(estimator, type(estimator).__name__)
+    found = Found.of(estimator)
     if found.refused:
         listed = "".join(f"\n- {reason}" for reason in found.refused)
         raise ValueError(f"privacy_spent needs parts of which the privacy is known:{listed}")
     warn_of("privacy_spent", found.leaks)
-    receipts = _once([receipt for receipt in found.receipts if not receipt.nothing])
+    receipts = found.spending
     relation = common_adjacency(receipts)
     total = compose(receipts, delta, relation)
     return TotalSpent(total.epsilon, total.delta, str(relation), tuple(receipts))
 
 
 @dataclass
-class _Found:
-    """Receipts, parts that are refused, and leaks, on the way through a fitted estimator."""
+class Found:
+    """Receipts, models and verdicts found on the way through a fitted estimator.
+
+    Parameters
+    ----------
+    receipts : list of Receipt
+        Of all fits.
+    models : dict of str to estimator
+        What has them, by name.
+    refused : list of str
+        Sentences about parts of which the privacy is not known.
+    leaks : list of str
+        Sentences about what is public beyond the receipts.
+    """
 
     receipts: list[Receipt] = field(default_factory=list)
+    models: dict[str, Any] = field(default_factory=dict)
     refused: list[str] = field(default_factory=list)
     leaks: list[str] = field(default_factory=list)
 
+    @classmethod
+    def of(cls, estimator: Any) -> Self:
+        """All that is found in an estimator, or in each of a list.
+
+        Parameters
+        ----------
+        estimator : estimator, or list or tuple of estimators
+            Fitted or not.
+        """
+        found = cls()
+        if isinstance(estimator, list | tuple):
+            for k, one in enumerate(estimator):
+                found.look(one, f"{type(one).__name__} {k}")
+        else:
+            found.look(estimator, type(estimator).__name__)
+        return found
+
+    @property
+    def spending(self) -> list[Receipt]:
+        """The receipts of fits that have spent something, each once."""
+        return _once([receipt for receipt in self.receipts if not receipt.nothing])
+
     def look(self, thing: Any, who: str) -> None:
+        """Look at an estimator and its parts.
+
+        Parameters
+        ----------
+        thing : object
+            The estimator.
+        who : str
+            What to call it.
+        """
         if isinstance(thing, BudgetedEstimator):
             self._private(thing, who)
             return
@@ -143,6 +182,7 @@ class _Found:
             self.refused.append(f"{who} is not fitted")
             return
         self.receipts.append(Receipt.of(thing, who))
+        self.models[who] = thing
         if getattr(thing, "random_state", None) is not None:
             self.leaks.append(f"{who} has a seed, from which anyone can compute its noise")
         if thing._read_classes:
