@@ -253,9 +253,9 @@ class PrivateLinearModel(CallbackSupportMixin, BudgetedEstimator, ABC):
         """
         progress, solver, (oracle, ledger) = self._progress, plan.solver, opened
         n = rows.n_samples
-        announced = Announcements(self, ledger, n)
         # Until there is more to say, the whole budget counts as spent.
         progress.parts.open(n, ledger)
+        announced = Announcements(self, ledger, n, progress)
         self._publish_receipt()
         try:
             announced.begin(callbacks=not progress.streaming)

@@ -143,14 +143,14 @@ class Oracle(ABC):
 
     @final
     def note(self, purpose: str | None = None, planned: int | None = None) -> None:
-        """Note on the ledger what the coming queries are for, and how many there will be.
+        """Note what the coming queries are for, on the ledger, whose events bear it.
 
         Parameters
         ----------
         purpose : str, optional
             In words, which must not depend on rows but through answers; by default as before.
         planned : int, optional
-            Number of queries, likewise, if it is known.
+            How often each query is going to be asked, likewise, if it is known.
         """
         self._ledger.note(purpose, planned)
 

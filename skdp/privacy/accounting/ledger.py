@@ -13,7 +13,7 @@ from .calculus import Calculus, GaussianDP
 from .events import Event
 from .site_accounts import SiteAccounts
 
-__all__ = ["Budget", "Ledger", "PrivacySpent", "Spend"]
+__all__ = ["Budget", "Ledger", "PrivacySpent", "Spend", "Stage"]
 
 # Shares of such limits, and noise for them, neither underflow nor overflow.
 _SMALLEST_LIMIT, _LARGEST_LIMIT = 1e-250, 1e250
@@ -88,6 +88,22 @@ class Budget:
         return Budget(self.amount * share)
 
 
+@dataclass(frozen=True, eq=False)
+class Stage:
+    """Stage of a fit: what charges are for, in public terms.
+
+    Parameters
+    ----------
+    purpose : str, default=''
+        In words.
+    planned : int or None, default=None
+        How often each query is going to be asked, if that is known.
+    """
+
+    purpose: str = ""
+    planned: int | None = None
+
+
 class Ledger:
     """Adds up events and refuses the one that would exceed the budget.
 
@@ -129,8 +145,7 @@ class Ledger:
         self._reserved_used: Counter[float] = Counter()
         self._sites = SiteAccounts(self._calculus)
         self._listener: Callable[[Event | tuple[Event, ...]], None] | None = None
-        self._purpose = ""
-        self._planned: int | None = None
+        self._stage = Stage()
 
     @property
     def calculus(self) -> Calculus:
@@ -163,9 +178,9 @@ class Ledger:
         return max(0.0, self._limit - self.total) if self._limit < inf else inf
 
     @property
-    def planned(self) -> int | None:
-        """Number of queries that were planned for the present purpose, if somebody has said so."""
-        return self._planned
+    def stage(self) -> Stage:
+        """Stage of the fit that charges are for now; a new object for each."""
+        return self._stage
 
     def note(self, purpose: str | None = None, planned: int | None = None) -> None:
         """Note what the events to come are for; they bear it.
@@ -175,10 +190,9 @@ class Ledger:
         purpose : str, optional
             In words; by default that of the events before.
         planned : int, optional
-            Number of queries that are planned for it, a public fact.
+            How often each query is going to be asked, a public fact.
         """
-        self._purpose = self._purpose if purpose is None else purpose
-        self._planned = planned
+        self._stage = Stage(self._stage.purpose if purpose is None else purpose, planned)
 
     def anew(self) -> Ledger:
         """An empty ledger of the same budget, for rows that this one says nothing about."""
@@ -201,8 +215,8 @@ class Ledger:
         TypeError
             If the calculus has no price for this kind of event.
         """
-        if self._purpose:
-            event = _for(event, self._purpose)
+        if self._stage.purpose:
+            event = _for(event, self._stage.purpose)
         self._record(event)
         if self._listener is not None:
             self._listener(event)
