@@ -47,6 +47,7 @@ from ..privacy.rows.reading import redacted
 from ..privacy.rows.weights import in_units_of
 from ..reporting.open_budgets import BudgetedEstimator, reservation_for
 from ..reporting.privacy_ledger import PrivacyLedger
+from ..reporting.progress_bar import with_progress
 from ..reporting.receipts import FOUND_BY, Receipt, SpendBound
 from ..reporting.verdicts import warn_of
 from ..validation import check_parameters, shown
@@ -275,7 +276,11 @@ class PrivateSearch(BudgetedEstimator, MetaEstimatorMixin, BaseEstimator, ABC):
         tasks = (delayed(perform)(c, rows, plan.scoring, os.getpid()) for c in plan.candidates)
         best = Trial()
         with silence():
-            for trial in Parallel(n_jobs=self.n_jobs, return_as="generator")(tasks):
+            done = Parallel(n_jobs=self.n_jobs, return_as="generator")(tasks)
+            if isinstance(plan.account.trials, int):
+                # Nobody may see how many there are where their number is secret.
+                done = with_progress(done, plan.account.trials, type(self).__name__)
+            for trial in done:
                 if trial.score > best.score:
                     best = trial
         return best

@@ -44,9 +44,8 @@ def test_lines_are_those_of_the_receipt(make, verbose, capsys):
 def test_queries_that_are_planned_are_counted_down(capsys):
     logistic(verbose=2, precondition=None).fit(X, BINARY)
     out = capsys.readouterr().out
-    assert re.findall(r"coefficients: gradient (\d+) of 20,", out) == [
-        str(k + 1) for k in range(20)
-    ]
+    told = re.findall(r"coefficients: gradient (\d+) of 20,", out)
+    assert told == [str(k + 1) for k in range(20)]
 
 
 def test_the_logger_of_the_package_hears_the_same(caplog, capsys):
