@@ -2,6 +2,7 @@
 
 from .budget import PrivacyBudget
 from .composition import ParallelComposition, compose
+from .diagrams import documentation
 from .filters import FILTERS, Amount, GaussianFilter, RenyiFilter, SumsFilter
 from .open_budgets import TOKENS, BudgetedEstimator
 from .privacy_ledger import QUERIES, PrivacyLedger, Releases, releases, words_of
@@ -35,6 +36,7 @@ __all__ = [
     "Verdict",
     "check_composed",
     "compose",
+    "documentation",
     "privacy_spent",
     "releases",
     "report",
