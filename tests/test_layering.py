@@ -64,9 +64,10 @@ MAY = {
     ),
     # Leaves: they run whole estimators, and nothing looks at them.
     "skdp.audit": ("skdp",),
+    "skdp.displays": ("skdp",),
     "skdp.testing": ("skdp",),
 }  # fmt: skip
-LEAVES = ("skdp.audit", "skdp.testing")
+LEAVES = ("skdp.audit", "skdp.displays", "skdp.testing")
 KERNEL = "skdp.privacy"
 # Layers that must not hold rows or noise: what they return has to be post-processing.
 PURE = ("skdp.solvers", "skdp.preconditioning", "skdp.problem", "skdp.bandit.policies", *GRAPHS)

@@ -84,6 +84,11 @@ class Releases:
     price: float | None
 
     @property
+    def words(self) -> tuple[str, str, str]:
+        """Purpose, query and mechanism."""
+        return self.purpose, self.query, self.mechanism
+
+    @property
     def cells(self) -> tuple[str, ...]:
         """One row of a table, with the columns of ``what for`` to ``noise``."""
         within = f" in {self.parts} parts" if self.parts > 1 else ""

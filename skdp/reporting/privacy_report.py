@@ -278,8 +278,8 @@ def _fit(receipt: Receipt, model: Any, steps: int) -> dict[str, Any]:
         "times": receipt.fits,
         "n_samples": None if n_samples is None else int(n_samples),
         "published": sorted(published) if finished else [],
-        "releases": _grouped(receipt.events),
         "events": _events(receipt.events),
+        **_grouped(receipt),
     }
 
 
@@ -321,8 +321,8 @@ def _of_budget(budget: PrivacyBudget) -> dict[str, Any]:
                 "times": 1,
                 "n_samples": None,
                 "published": [],
-                "releases": _grouped(events),
                 "events": _events(events),
+                **_grouped(Receipt(tuple(events), entry.spent)),
             }
         )
     price = sum(entry.amount for entry in entries) if rule == "gaussian" else None
@@ -451,34 +451,39 @@ def _section(fit: dict[str, Any]) -> Section:
 
 
 def _kinds(fit: dict[str, Any]) -> list[tuple[str, ...]]:
-    kinds = fit["releases"]
-    known = all(kind["price"] is not None and kind["parts"] == 1 for kind in kinds)
-    whole = sum(float(kind["price"]) for kind in kinds) if known else 0.0
     return [
         (
             kind["purpose"],
             kind["query"],
             f"{kind['count']:,}" + f" in {kind['parts']} parts" * (kind["parts"] > 1),
             kind["mechanism"],
-            f"{float(kind['price']) / whole:.1%}" if 0 < whole < inf else "",
+            "" if kind["share"] is None else f"{100 * kind['share']:.1f} %",
         )
-        for kind in kinds
+        for kind in fit["releases"]
     ]
 
 
-def _grouped(events: Sequence[Event]) -> list[dict[str, Any]]:
-    """Kinds of releases in words, and what they cost in mu^2 where that is known."""
-    return [
+def _grouped(receipt: Receipt) -> dict[str, Any]:
+    """Kinds of releases in words, and what the row that took part in most was charged for each."""
+    slices = [releases(rows) for rows in receipt.slices()]
+    totals = [sum(inf if k.price is None else k.price for k in kinds) for kinds in slices]
+    whole = max(totals, default=0.0) if receipt.events else 0.0
+    shares: dict[tuple[str, str, str], float] = {}
+    if 0 < whole < inf:
+        costliest = slices[totals.index(whole)]
+        shares = {kind.words: (kind.price or 0.0) / whole for kind in costliest}
+    kinds = [
         {
             "purpose": kind.purpose,
             "query": kind.query,
             "mechanism": kind.mechanism,
             "count": kind.count,
             "parts": kind.parts,
-            "price": _number(kind.price),
+            "share": shares.get(kind.words, 0.0) if shares else None,
         }
-        for kind in releases(events)
+        for kind in releases(receipt.events)
     ]
+    return {"price": whole if shares else None, "releases": kinds}
 
 
 def _versions() -> dict[str, str]:

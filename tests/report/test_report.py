@@ -373,8 +373,10 @@ def test_the_page_documents_every_key(fitted):
 
 def test_the_page_runs_and_its_twenty_lines_agree(tmp_path, monkeypatch, capsys):
     monkeypatch.chdir(tmp_path)
-    first, second = re.findall(r"^```python\n(.*?)^```$", PAGE.read_text(), re.M | re.S)
-    exec(compile(first, "reports.md", "exec"), {})
+    blocks = re.findall(r"^```python\n(.*?)^```$", PAGE.read_text(), re.M | re.S)
+    first, second, third = blocks
+    names = {}
+    exec(compile(first, "reports.md", "exec"), names)
     printed = capsys.readouterr().out
     shown = re.search(r"^```text\n.*?(  what for.*?)^```$", PAGE.read_text(), re.M | re.S)
     assert shown.group(1) in printed + "\n"
@@ -382,6 +384,8 @@ def test_the_page_runs_and_its_twenty_lines_agree(tmp_path, monkeypatch, capsys)
     assert "8.5 %" in printed
     exec(compile(second, "reports.md", "exec"), {})
     assert capsys.readouterr().out == "1.000000 1.0\n"
+    exec(compile(third, "reports.md", "exec"), names)
+    assert capsys.readouterr().out == "1.000\n"
     monkeypatch.setattr(sys, "argv", ["recompute_report.py", "report.json"])
     runpy.run_path(str(SCRIPT), run_name="__main__")
     assert "total: epsilon = 1 at delta = 1e-05, as stated" in capsys.readouterr().out
