@@ -230,7 +230,7 @@ def _facts(
         "neighbours": _NEIGHBOURS[relation.value],
         "n_samples": n_samples,
         "rule": rule,
-        "meaning": _meaning(at, price),
+        "meaning": _meaning(at, price, relation),
         "trust": _trust(events),
         "fits": fits,
         "public": _public(models),
@@ -340,7 +340,7 @@ def _of_budget(budget: PrivacyBudget) -> dict[str, Any]:
         "neighbours": _NEIGHBOURS[budget.adjacency],
         "n_samples": None,
         "rule": filed,
-        "meaning": _meaning(budget.spent, price),
+        "meaning": _meaning(budget.spent, price, Adjacency(budget.adjacency)),
         "trust": _CENTRAL,
         "fits": fits,
         "public": [limit],
@@ -351,7 +351,7 @@ def _of_budget(budget: PrivacyBudget) -> dict[str, Any]:
     }
 
 
-def _meaning(spent: PrivacySpent, price: float | None) -> dict[str, Any]:
+def _meaning(spent: PrivacySpent, price: float | None, relation: Adjacency) -> dict[str, Any]:
     """The total as what somebody can find out who has to tell two neighbours apart.
 
     By the trade-off function of Dong, Roth and Su (2022): of a Gaussian release, whose mu^2 is the
@@ -372,8 +372,10 @@ def _meaning(spent: PrivacySpent, price: float | None) -> dict[str, Any]:
         ratio = exp(min(epsilon, 700.0))
         guess = (ratio + delta) / (1 + ratio)
         power = min(ratio * _ALARMS + delta, 1 - (1 - delta - _ALARMS) / ratio)
+    replaced = relation is Adjacency.REPLACE_ONE
+    what = "which of two rows that one is" if replaced else "whether that one took part"
     sentence = (
-        "who knows all rows but one, and guesses which of two rows that one is, is right at most "
+        f"who knows all rows but one, and guesses {what}, is right at most "
         f"{_percent(guess)} of the time (by tossing a coin 50 %); a test that raises a false alarm "
         f"in {_percent(_ALARMS)} of cases finds the row in at most {_percent(power)}"
     )

@@ -333,6 +333,14 @@ def test_the_power_of_a_test_is_the_best_bound_of_the_privacy_profile():
     assert meaning["best_guess"] == pytest.approx((1 + gdp.delta(level, 0.0)) / 2, rel=1e-6)
 
 
+def test_under_zero_out_the_guess_is_about_taking_part():
+    model = classifier(adjacency="zero_out", solver=GD(steps=2)).fit(X, BINARY)
+    found = report(model).to_dict()
+    assert "guesses whether that one took part" in found["meaning"]["sentence"]
+    # Which is public under this relation, too.
+    assert found["n_samples"] == N
+
+
 def test_the_meaning_of_a_total_that_is_not_gaussian_is_that_of_epsilon_and_delta():
     found = report(classifier(solver="objective_perturbation").fit(X, BINARY)).to_dict()
     epsilon, delta = found["epsilon"], found["delta"]

@@ -17,6 +17,8 @@ __all__ = ["Budget", "Ledger", "PrivacySpent", "Spend", "Stage"]
 
 # Shares of such limits, and noise for them, neither underflow nor overflow.
 _SMALLEST_LIMIT, _LARGEST_LIMIT = 1e-250, 1e250
+# Different events of sites that are remembered with their purpose.
+_MOST_NAMED = 64
 
 
 class PrivacySpent(NamedTuple):
@@ -146,6 +148,8 @@ class Ledger:
         self._sites = SiteAccounts(self._calculus)
         self._listener: Callable[[Event | tuple[Event, ...]], None] | None = None
         self._stage = Stage()
+        # By the identity of what was charged: sites charge the same events again and again.
+        self._named: dict[int, tuple[tuple[Event, ...], tuple[Event, ...]]] = {}
 
     @property
     def calculus(self) -> Calculus:
@@ -193,6 +197,7 @@ class Ledger:
             How often each query is going to be asked, a public fact.
         """
         self._stage = Stage(self._stage.purpose if purpose is None else purpose, planned)
+        self._named = {}
 
     def anew(self) -> Ledger:
         """An empty ledger of the same budget, for rows that this one says nothing about."""
@@ -216,7 +221,7 @@ class Ledger:
             If the calculus has no price for this kind of event.
         """
         if self._stage.purpose:
-            event = _for(event, self._stage.purpose)
+            event = self._with_purpose(event)
         self._record(event)
         if self._listener is not None:
             self._listener(event)
@@ -232,6 +237,17 @@ class Ledger:
             Called with the event; None for nobody.
         """
         self._listener = listener
+
+    def _with_purpose(self, event: Event | tuple[Event, ...]) -> Event | tuple[Event, ...]:
+        purpose = self._stage.purpose
+        if not isinstance(event, tuple):
+            return _with(event, purpose=purpose)
+        given, named = self._named.get(id(event), ((), ()))
+        if given is not event:
+            named = tuple(_with(one, purpose=purpose) for one in event)
+            if len(self._named) < _MOST_NAMED:
+                self._named[id(event)] = event, named
+        return named
 
     def _record(self, event: Event | tuple[Event, ...]) -> None:
         if isinstance(event, tuple):
@@ -360,12 +376,6 @@ class Ledger:
 
 def _counted(event: Event, count: int) -> Event:
     return _with(event, count=count)
-
-
-def _for(event: Event | tuple[Event, ...], purpose: str) -> Event | tuple[Event, ...]:
-    if isinstance(event, tuple):
-        return tuple(_with(one, purpose=purpose) for one in event)
-    return _with(event, purpose=purpose)
 
 
 def _with(event: Event, **fields: object) -> Event:
