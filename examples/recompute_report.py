@@ -14,8 +14,10 @@ from statistics import NormalDist
 def price(event, steps, rule, order):
     """What the releases of an event cost: their mu^2, or their Renyi divergence of an order."""
     noise, mechanism = float(event["noise_scale"]), event["mechanism"]
+    if not noise:
+        return inf
     moves = steps * float(event["sensitivity"]) * event.get("column_norm", 1.0)
-    ratio = moves / noise if noise else inf
+    ratio = moves / noise
     if mechanism in ("gaussian", "site_gaussian", "prefix_sums"):
         one = ratio**2 * (order / 2 if rule == "renyi" else 1)
     elif (mechanism, rule) == ("exponential", "concentrated"):

@@ -180,9 +180,8 @@ def report(subject: Any, *, delta: float | None = None) -> PrivacyReport:
 def _of_fits(subject: Any, delta: float | None) -> dict[str, Any]:
     found = Found.of(subject)
     name = "several models" if isinstance(subject, list | tuple) else type(subject).__name__
-    unfitted = [line for line in found.refused if line.endswith("is not fitted")]
-    if unfitted:
-        return _not_fitted(name, subject, unfitted)
+    if found.unfitted:
+        return _not_fitted(name, subject, found.unfitted)
     receipts = found.spending
     relation = common_adjacency(receipts)
     alike = [receipt.under(relation) for receipt in receipts]

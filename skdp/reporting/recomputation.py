@@ -75,7 +75,7 @@ def _renyi(receipts: Sequence[Receipt], delta: float) -> float:
 
 def _sum(receipts: Sequence[Receipt], delta: float) -> float:
     deltas = sum(receipt.fits * receipt.spent.delta for receipt in receipts)
-    if len(receipts) < 2 or not isclose(deltas, delta, rel_tol=_ROUNDING):
+    if len(receipts) == 1 or not isclose(deltas, delta, rel_tol=_ROUNDING):
         return inf
     return sum(receipt.fits * receipt.spent.epsilon for receipt in receipts)
 

@@ -122,7 +122,9 @@ class Found:
     models : dict of str to estimator
         What has them, by name.
     refused : list of str
-        Sentences about parts of which the privacy is not known.
+        Sentences about parts of which the privacy is not known, those that are not fitted included.
+    unfitted : list of str
+        Sentences about the latter alone.
     leaks : list of str
         Sentences about what is public beyond the receipts.
     """
@@ -130,6 +132,7 @@ class Found:
     receipts: list[Receipt] = field(default_factory=list)
     models: dict[str, Any] = field(default_factory=dict)
     refused: list[str] = field(default_factory=list)
+    unfitted: list[str] = field(default_factory=list)
     leaks: list[str] = field(default_factory=list)
 
     @classmethod
@@ -173,13 +176,13 @@ class Found:
             return
         parts = fitted_parts(thing)
         if parts is None:
-            self.refused.append(f"{who} is not fitted")
+            self._unfitted(who)
         for name, part in parts or []:
             self.look(part, f"{who}.{name}")
 
     def _private(self, thing: Any, who: str) -> None:
         if not (hasattr(thing, "privacy_ledger_") and hasattr(thing, "privacy_spent_")):
-            self.refused.append(f"{who} is not fitted")
+            self._unfitted(who)
             return
         self.receipts.append(Receipt.of(thing, who))
         self.models[who] = thing
@@ -190,6 +193,11 @@ class Found:
         # A search has fitted its template many times.
         for name, part in nested_estimators(getattr(thing, "estimator", None), f"{who}.estimator"):
             self._note(verdict_of(part), name)
+
+    def _unfitted(self, who: str) -> None:
+        sentence = f"{who} is not fitted"
+        self.refused.append(sentence)
+        self.unfitted.append(sentence)
 
     def _note(self, verdict: Verdict, who: str) -> None:
         if verdict.kind == "refused":

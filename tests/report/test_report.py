@@ -6,11 +6,13 @@ import re
 import runpy
 import sys
 from dataclasses import asdict
-from math import exp, sqrt
+from html.parser import HTMLParser
+from math import exp
 from pathlib import Path
 
 import numpy as np
 import pytest
+from sklearn.linear_model import LogisticRegression
 from sklearn.pipeline import Pipeline, make_pipeline
 from sklearn.preprocessing import FunctionTransformer, StandardScaler
 
@@ -32,6 +34,7 @@ from skdp.privacy.accounting import gdp
 from skdp.problem.constraints import L1Ball
 from skdp.reporting import QUERIES, RULES, PrivacyLedger, words_of
 from skdp.solvers import DDA, FTRL, GD, SOLVERS, Blocks, FrankWolfe
+from skdp.testing import exact_fit
 
 SCRIPT = Path(__file__).resolve().parents[2] / "examples" / "recompute_report.py"
 PAGE = Path(__file__).resolve().parents[2] / "docs" / "reports.md"
@@ -272,6 +275,22 @@ def test_leaks_are_named():
     assert "epsilon = 20 is above 10" in said
 
 
+def test_exact_answers_make_the_total_infinite():
+    model = classifier(solver=GD(steps=2))
+    exact_fit(model, X, BINARY)
+    filed = json.loads(report(model).to_json())
+    assert filed["epsilon"] == "inf"
+    assert "nothing is known" in filed["meaning"]["sentence"]
+    CHECK(filed)
+    assert report(model).spent.epsilon == np.inf
+
+
+def test_what_is_not_private_at_all_is_named():
+    filed = report(LogisticRegression().fit(X, BINARY)).to_dict()
+    assert filed["epsilon"] is None
+    assert any("LogisticRegression" in line for line in filed["cautions"])
+
+
 def test_a_stream_that_sees_rows_again_says_so():
     model = classifier(solver=GD(steps=2))
     for _ in range(2):
@@ -414,4 +433,28 @@ def test_a_ledger_is_a_tuple_that_prints_as_a_table():
 
 def test_report_is_a_function_of_the_package():
     assert skdp.report is report
-    assert sqrt(report(BoundsScaler((-1, 1)).fit(X)).to_dict()["epsilon"]) == 0
+
+
+def test_steps_that_learn_nothing_spend_nothing():
+    filed = report(BoundsScaler((-1, 1)).fit(X)).to_dict()
+    assert (filed["epsilon"], filed["delta"], filed["fits"]) == (0.0, 0.0, [])
+    CHECK(filed)
+
+
+def test_html_is_well_formed(fitted):
+    class Open(HTMLParser):
+        def __init__(self):
+            super().__init__()
+            self.tags, self.seen = [], 0
+
+        def handle_starttag(self, tag, attrs):
+            self.tags.append(tag)
+            self.seen += 1
+
+        def handle_endtag(self, tag):
+            assert self.tags.pop() == tag
+
+    parser = Open()
+    parser.feed(report(fitted(RECOMPUTED["two relations"]))._repr_html_())
+    assert parser.tags == []
+    assert parser.seen > 50
