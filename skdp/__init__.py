@@ -16,7 +16,7 @@ from .estimators.fit_plan import FitPlan, plan
 from .estimators.forecast import Plan
 from .exceptions import BudgetExceededError, PrivacyLeakWarning, SeededNoiseWarning
 from .privacy import PrivacySpent
-from .report import PrivacyBudget, TotalSpent, privacy_spent
+from .reporting import PrivacyBudget, PrivacyReport, TotalSpent, privacy_spent, report
 
 __version__ = "0.1.0.dev0"
 
@@ -31,17 +31,19 @@ __all__ = [
     "Plan",
     "PrivacyBudget",
     "PrivacyLeakWarning",
+    "PrivacyReport",
     "PrivacySpent",
     "SeededNoiseWarning",
     "TotalSpent",
     "load_checkpoint",
     "plan",
     "privacy_spent",
+    "report",
     "save_checkpoint",
 ]
 
 # Of no use to most fits, so they are loaded when they are named.
-_ON_DEMAND = ("audit", "model_selection", "testing")
+_ON_DEMAND = ("audit", "displays", "model_selection", "testing")
 
 
 def __getattr__(name: str) -> Any:

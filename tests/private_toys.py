@@ -4,7 +4,7 @@ import numpy as np
 from sklearn.base import ClassifierMixin
 
 from skdp.privacy.accounting import GaussianEvent, PrivacySpent
-from skdp.report import BudgetedEstimator
+from skdp.reporting import BudgetedEstimator
 
 
 class Toy(ClassifierMixin, BudgetedEstimator):

@@ -32,7 +32,7 @@ DECLARED = (
     "skdp.privacy.mechanisms.site_masks",
 )
 GRAPHS = ("skdp.federated.mixing", "skdp.federated.rounds", "skdp.federated.topology")
-SURFACE = (*PROBLEM, "skdp.arguments", "skdp.privacy", "skdp.report")
+SURFACE = (*PROBLEM, "skdp.arguments", "skdp.privacy", "skdp.reporting")
 MAY = {
     "skdp.exceptions": (),
     "skdp.validation": (),
@@ -41,7 +41,9 @@ MAY = {
     # The kernel: rows, noise and ledger. It knows problems, and nobody who asks about them.
     "skdp.privacy": (*PROBLEM, "skdp.privacy"),
     # Bookkeeping: reads receipts of whole fits, and neither rows nor noise.
-    "skdp.report": (*ROOT, "skdp.report", "skdp.privacy.accounting", "skdp.privacy.adjacency"),
+    "skdp.reporting": (
+        *ROOT, "skdp.reporting", "skdp.privacy.accounting", "skdp.privacy.adjacency",
+    ),
     "skdp.preconditioning": (*PROBLEM, "skdp.preconditioning"),
     "skdp.solvers": (
         *PROBLEM, "skdp.solvers", "skdp.preconditioning", *DECLARED, *GRAPHS, "skdp.federated",
@@ -63,9 +65,10 @@ MAY = {
     ),
     # Leaves: they run whole estimators, and nothing looks at them.
     "skdp.audit": ("skdp",),
+    "skdp.displays": ("skdp",),
     "skdp.testing": ("skdp",),
 }  # fmt: skip
-LEAVES = ("skdp.audit", "skdp.testing")
+LEAVES = ("skdp.audit", "skdp.displays", "skdp.testing")
 KERNEL = "skdp.privacy"
 # Layers that must not hold rows or noise: what they return has to be post-processing.
 PURE = ("skdp.solvers", "skdp.preconditioning", "skdp.problem", "skdp.bandit.policies", *GRAPHS)
@@ -88,7 +91,7 @@ STILL_MAKE = {
     "skdp/bandit/stream_arms.py": {"DenseRows", "Ledger"},
     "skdp/federated/dask_sites.py": {"Ledger", "RemoteRows"},
     # Asks what limit a budget has.
-    "skdp/report/receipts.py": {"Ledger"},
+    "skdp/reporting/receipts.py": {"Ledger"},
 }
 SUBMODULES = {p.stem for p in (REPOSITORY / "skdp").iterdir() if p.name != "__init__.py"}
 RANDOM = ("numpy.random", "random", "secrets", "os.urandom", "sklearn.utils.check_random_state")
@@ -393,9 +396,13 @@ def test_makers_are_where_they_are_said_to_be(name):
         (forbidden_imports, "skdp/problem/constraints/box.py", "from skdp.solvers import GD"),
         (forbidden_imports, "skdp/privacy/oracle.py", "from ..solvers.gd import GD"),
         (forbidden_imports, "skdp/privacy/queries/q.py", "from ...estimators import base"),
-        (forbidden_imports, "skdp/privacy/oracle_factory.py", "from ..report.total import T"),
-        (forbidden_imports, "skdp/report/total.py", "from ..privacy.rows.base import RowStore"),
-        (forbidden_imports, "skdp/report/total.py", "from ..privacy.randomness import SystemNoise"),
+        (forbidden_imports, "skdp/privacy/oracle_factory.py", "from ..reporting.total import T"),
+        (forbidden_imports, "skdp/reporting/total.py", "from ..privacy.rows.base import RowStore"),
+        (
+            forbidden_imports,
+            "skdp/reporting/total.py",
+            "from ..privacy.randomness import SystemNoise",
+        ),
         (forbidden_imports, "skdp/bandit/policies/gd.py", "from ...privacy import oracle"),
         (forbidden_imports, "skdp/federated/topology.py", "from ..privacy.sites.site import Site"),
         (forbidden_imports, "skdp/exceptions.py", "from .estimators.base import Base"),

@@ -141,7 +141,8 @@ def audit(
     n_jobs : int, optional
         Number of processes, as for joblib; of threads for queries, by default two.
     verbose : int, default=0
-        Above 0 progress is printed, as by joblib.
+        Above 0 progress is printed by joblib; with 0 it is a bar where standard error is a
+        terminal.
 
     Returns
     -------

@@ -17,7 +17,7 @@ from ..privacy.adjacency import Adjacency
 from ..privacy.mechanisms.base import Mechanism
 from ..privacy.queries.base import GumbelQuery, Query
 from ..privacy.queries.perturbed_minimum import PerturbedMinimumQuery
-from ..report import privacy_spent
+from ..reporting import privacy_spent
 from .epsilon_bounds import Bound
 
 __all__ = ["Claim", "adjacency_of", "calculus_for"]

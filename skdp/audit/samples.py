@@ -10,6 +10,7 @@ import numpy as np
 from joblib import Parallel, cpu_count, delayed, effective_n_jobs
 
 from ..privacy.randomness import SystemNoise
+from ..reporting.progress_bar import with_progress
 from .likelihoods import Answer
 from .programs import Program
 
@@ -40,8 +41,8 @@ def ratios_of_queries(
     n_jobs = min(2, cpu_count()) if n_jobs is None else n_jobs
     jobs = _jobs(runs, n_jobs)
     # Threads: nearly all of the time goes to numpy and the operating system.
-    run = Parallel(n_jobs=n_jobs, verbose=verbose, prefer="threads")
-    return _joined(run(delayed(fresh_ratios)(answers, *job) for job in jobs))
+    tasks = [delayed(fresh_ratios)(answers, *job) for job in jobs]
+    return _joined(_run(tasks, n_jobs, verbose, prefer="threads"))
 
 
 def samples_of_runs(
@@ -74,10 +75,11 @@ def samples_of_runs(
         If a model has published no number.
     """
     jobs = _jobs(runs, n_jobs)
-    run = Parallel(n_jobs=n_jobs, verbose=verbose)
     if sees == "answers":
-        return _joined(run(delayed(_ratios_of_fits)(program, *job) for job in jobs))
-    first, second = _joined(run(delayed(program.published)(*job, statistic) for job in jobs))
+        tasks = [delayed(_ratios_of_fits)(program, *job) for job in jobs]
+        return _joined(_run(tasks, n_jobs, verbose))
+    tasks = [delayed(program.published)(*job, statistic) for job in jobs]
+    first, second = _joined(_run(tasks, n_jobs, verbose))
     if not first.size:
         raise ValueError(
             f"audit needs a statistic for {type(program.estimator).__name__}, which has published "
@@ -121,6 +123,15 @@ def _ratios_of_fits(program: Program, which: int, runs: int) -> np.ndarray:
             answers = recording.tape.answers()
             out[k] = -sum(float(answer.log_ratio(answer.given)) for answer in answers)
     return out if which else -out
+
+
+def _run(
+    tasks: list[Any], n_jobs: int | None, verbose: int, prefer: str | None = None
+) -> list[np.ndarray]:
+    """Results of the tasks in their order; progress is printed by joblib if it is asked to."""
+    run = Parallel(n_jobs=n_jobs, verbose=verbose, prefer=prefer, return_as="generator")
+    done = run(tasks)
+    return [*(done if verbose else with_progress(done, len(tasks), "audit"))]
 
 
 def _jobs(runs: int, n_jobs: int | None) -> list[tuple[int, int]]:

@@ -11,7 +11,6 @@ import numpy as np
 from sklearn.utils._param_validation import Interval
 from sklearn.utils.validation import check_array, check_is_fitted, validate_data
 
-from ..privacy.accounting.events import Event
 from ..privacy.accounting.ledger import Ledger, PrivacySpent
 from ..privacy.adjacency import Adjacency
 from ..privacy.bandit_sessions.bandit_plans import Plan, StreamsPlan
@@ -21,8 +20,9 @@ from ..privacy.randomness import SecretNoise, public_generator, secret_noise
 from ..privacy.rows.reading import redacted
 from ..problem.bandit_problem import BanditProblem
 from ..problem.losses import Logistic, Squared
-from ..report.open_budgets import BudgetedEstimator, Rollback, reservation_for
-from ..report.receipts import Receipt, SpendBound
+from ..reporting.open_budgets import BudgetedEstimator, Rollback, reservation_for
+from ..reporting.privacy_ledger import PrivacyLedger
+from ..reporting.receipts import Receipt, SpendBound
 from ..solvers.streaming import StreamingSolver
 from ..validation import PAIR, check_parameters, one_of
 from .arm_labels import ArmLabels
@@ -89,7 +89,7 @@ class PrivateBandit(BudgetedEstimator, ABC):
     _session: BanditStream
     _progress: StreamNote
     privacy_spent_: PrivacySpent
-    privacy_ledger_: tuple[Event, ...]
+    privacy_ledger_: PrivacyLedger
 
     @final
     def fit(self, X: Any, a: Any, r: Any) -> Self:
@@ -294,6 +294,7 @@ class PrivateBandit(BudgetedEstimator, ABC):
         ledger = Ledger(self.epsilon, self.delta, calculus=plan.calculus)
         noise = secret_noise(self.random_state)
         claim = _reserve_begun(self, ledger)
+        ledger.note("models of the arms")
         self._session = BanditStream(plan, problem, ledger, adjacency, noise, claim)
         self._progress = StreamNote()
         self._public_rng = public_generator(self.random_state)
@@ -301,7 +302,8 @@ class PrivateBandit(BudgetedEstimator, ABC):
         self._rule, self._memory = policy.start(problem)
         self._turn = self.n_seen_ = self.n_released_ = 0
         self.arms_ = self._labels.labels
-        self.privacy_ledger_, self.privacy_spent_ = ledger.receipt(), ledger.spent()
+        self.privacy_ledger_ = PrivacyLedger(ledger.receipt())
+        self.privacy_spent_ = ledger.spent()
 
     @final
     def _feed(self, X: np.ndarray, arms: np.ndarray, y: np.ndarray) -> None:

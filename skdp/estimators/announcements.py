@@ -1,13 +1,17 @@
-"""Progress of a fit, for the terminal and scikit-learn's callbacks: all of it is on the receipt."""
+"""Progress of a fit, for the terminal, logs and callbacks: all of it is on the receipt."""
 
 from __future__ import annotations
 
+import logging
 import sys
-from math import floor
+from collections import Counter
+from math import floor, isfinite
 from typing import Any, final
 
 from ..privacy.accounting.events import Event
 from ..privacy.accounting.ledger import Ledger
+from ..reporting.privacy_ledger import words_of
+from .progress import Progress
 
 try:
     from sklearn.callback import CallbackSupportMixin, with_callbacks
@@ -23,42 +27,53 @@ except ImportError:  # Before version 1.9, scikit-learn has no callbacks to supp
 
 __all__ = ["Announcements", "CallbackSupportMixin", "announce_release", "with_callbacks"]
 
+# A search keeps it silent: how many trials there are is secret.
+_LOGGER = logging.getLogger("skdp")
 # Subtasks of which a fit consists in the eyes of callbacks.
 _HUNDREDTHS = 100
 
 
 @final
 class Announcements:
-    """Tells the terminal and callbacks what a ledger is charged.
+    """Tells the terminal, the logger ``skdp`` and callbacks what a ledger is charged.
 
     They hear what was asked, how often, and what has been spent: public facts, which depend on rows
-    only through answers that are paid for. Without ``verbose`` and callbacks nobody listens.
+    only through answers that are paid for. Without ``verbose``, a logger of level INFO and
+    callbacks nobody listens.
 
     Parameters
     ----------
     model : estimator
         Its ``verbose`` is 0 for silence, 1 for a line at each new kind of query and each tenth
-        of the budget, 2 for a line at each query.
+        of the budget, 2 for a line at each query. The logger gets the former at level INFO, and
+        the others at DEBUG.
     ledger : Ledger
         Of the fit.
     n_samples : int
         Number of rows.
+    progress : Progress
+        Of a stream it says which part this is.
     """
 
-    def __init__(self, model: Any, ledger: Ledger, n_samples: int) -> None:
+    def __init__(self, model: Any, ledger: Ledger, n_samples: int, progress: Progress) -> None:
         self._model, self._ledger, self._n_samples = model, ledger, n_samples
         self._verbose = int(model.verbose)
+        self._listens = self._verbose > 0 or _LOGGER.isEnabledFor(logging.INFO)
         self._tasks: _FitTasks | None = None
-        self._queries, self._kind, self._tenths, self._published = 0, "", 0, False
+        self._queries, self._tenths, self._published = 0, 0, False
+        self._stage, self._counts = ledger.stage, Counter[str]()
+        stop = progress.parts.stop
+        within = f"rows {stop - n_samples + 1:,} to {stop:,}: "
+        self._part = within if progress.streaming else ""
 
     def begin(self, *, callbacks: bool) -> None:
         """Start listening; ``callbacks`` says whether those of the model are told."""
         if callbacks and vars(self._model).get("_skl_callbacks"):
             self._tasks = _FitTasks(self._model, self._ledger)
-        if self._verbose:
-            budget = f"epsilon={self._model.epsilon:g} at delta={self._model.delta:g}"
-            self._say(f"{self._n_samples} rows, budget {budget}")
-        if self._verbose or self._tasks is not None:
+        if self._listens:
+            budget = f"epsilon {self._ledger.epsilon:g} at delta {self._ledger.delta:g}"
+            self._say(f"{self._n_samples:,} rows, budget {budget}")
+        if self._listens or self._tasks is not None:
             self._ledger.tell(self._charged)
 
     def published(self) -> None:
@@ -68,28 +83,43 @@ class Announcements:
     def end(self) -> None:
         """Stop listening, and tell how it went."""
         self._ledger.tell(None)
-        if self._verbose:
+        if self._listens:
             how = "published a model" if self._published else "stopped"
-            self._say(f"{how} after {self._queries} queries, {self._spent()}")
+            queries = "1 query" if self._queries == 1 else f"{self._queries:,} queries"
+            self._say(f"{how} after {queries}, {self._spent()}")
         if self._tasks is not None and self._published:
             self._tasks.finished()
 
     def _charged(self, event: Event | tuple[Event, ...]) -> None:
         asked = event if isinstance(event, Event) else event[0]
         self._queries += asked.count
-        if self._verbose:
-            tenths = floor(10 * (self._ledger.total / self._ledger.limit))
-            if self._verbose > 1 or asked.query != self._kind or tenths > self._tenths:
-                self._say(f"query {self._queries}: {asked.query}, {self._spent()}")
-            self._kind, self._tenths = asked.query, tenths
+        if self._listens:
+            self._tell(asked)
         if self._tasks is not None:
             self._tasks.charged()
 
-    def _spent(self) -> str:
-        return f"epsilon={self._ledger.spent().epsilon:.3g} spent"
+    def _tell(self, event: Event) -> None:
+        stage, limit = self._ledger.stage, self._ledger.limit
+        if stage is not self._stage:
+            self._stage, self._counts = stage, Counter()
+        purpose, query, _ = words_of(event)
+        self._counts[query] += event.count
+        tenths = floor(10 * (self._ledger.total / limit)) if isfinite(limit) else 0
+        news = self._counts[query] == event.count or tenths > self._tenths
+        self._tenths = tenths
+        of = "" if stage.planned is None else f" of {stage.planned:,}"
+        what = f"{purpose}: {query} {self._counts[query]:,}{of}, {self._spent()}"
+        self._say(what, level=logging.INFO if news else logging.DEBUG)
 
-    def _say(self, what: str) -> None:
-        _print(self._model, what)
+    def _spent(self) -> str:
+        budget = self._ledger.epsilon
+        if not isfinite(budget):
+            return "no budget"
+        return f"{100 * self._ledger.spent().epsilon / budget:.0f} % of epsilon {budget:g}"
+
+    def _say(self, what: str, level: int = logging.INFO) -> None:
+        aloud = self._verbose > (level < logging.INFO)
+        _tell(self._model, self._part + what, level=level, aloud=aloud)
 
 
 @final
@@ -135,10 +165,13 @@ def announce_release(model: Any) -> None:
     model : estimator
         All that the stream releases has been paid for at its start.
     """
-    if model.verbose:
-        _print(model, f"{model._progress.seen} rows seen, published a model")
+    what = f"{model._progress.seen:,} rows seen, published a model"
+    _tell(model, what, level=logging.INFO, aloud=bool(model.verbose))
 
 
-def _print(model: Any, what: str) -> None:
-    # To what is standard output now, as print does, which linters take for a leftover.
-    sys.stdout.write(f"[{type(model).__name__}] {what}\n")
+def _tell(model: Any, what: str, *, level: int, aloud: bool) -> None:
+    line = f"[{type(model).__name__}] {what}"
+    _LOGGER.log(level, "%s", line)
+    if aloud:
+        # To what is standard output now, as print does, which linters take for a leftover.
+        sys.stdout.write(f"{line}\n")

@@ -26,7 +26,6 @@ from ..preprocessing.column_ranges import (
     private_column_sizes,
     tail_of_sizes,
 )
-from ..privacy.accounting.events import Event
 from ..privacy.accounting.ledger import PrivacySpent
 from ..privacy.adjacency import Adjacency
 from ..privacy.lock import run_locked
@@ -45,8 +44,9 @@ from ..problem.constraints import Constraint
 from ..problem.penalties import Tikhonov
 from ..problem.problem import Problem
 from ..problem.sites import Sites
-from ..report.open_budgets import BudgetedEstimator, Reservation, reservation_for
-from ..report.receipts import Receipt, SpendBound
+from ..reporting.open_budgets import BudgetedEstimator, Reservation, reservation_for
+from ..reporting.privacy_ledger import PrivacyLedger
+from ..reporting.receipts import Receipt, SpendBound
 from ..solvers import SOLVERS, Solution, Solver, within_a_block
 from ..validation import check_parameters, one_of
 from .announcements import Announcements, CallbackSupportMixin, with_callbacks
@@ -147,7 +147,7 @@ class PrivateLinearModel(CallbackSupportMixin, BudgetedEstimator, ABC):
     data_norm_: float
     data_bounds_: tuple[np.ndarray, np.ndarray] | None
     privacy_spent_: PrivacySpent
-    privacy_ledger_: tuple[Event, ...]
+    privacy_ledger_: PrivacyLedger
     plan_: FitPlan
 
     @final
@@ -253,12 +253,13 @@ class PrivateLinearModel(CallbackSupportMixin, BudgetedEstimator, ABC):
         """
         progress, solver, (oracle, ledger) = self._progress, plan.solver, opened
         n = rows.n_samples
-        announced = Announcements(self, ledger, n)
         # Until there is more to say, the whole budget counts as spent.
         progress.parts.open(n, ledger)
+        announced = Announcements(self, ledger, n, progress)
         self._publish_receipt()
         try:
             announced.begin(callbacks=not progress.streaming)
+            oracle.note("total weight of the rows")
             total = self._total_weight(oracle, n, plan.total_weight) if plan.total_weight else n
             bounds = self._bounds_of_part(oracle, plan, total)
             problem = self._stated(total, bounds, sparse=rows.sparse, weighted=rows.weighted)
@@ -269,9 +270,11 @@ class PrivateLinearModel(CallbackSupportMixin, BudgetedEstimator, ABC):
             # Precondition.
             if plan.preconditioner is not None:
                 asked = oracle.for_problem(problem)
+                oracle.note("coordinates of the features")
                 known = None if origin is None else origin.coordinates(bounds)
                 problem = plan.preconditioner.prepare(problem, asked, public_rng, known)
             if plan.class_counts:
+                oracle.note("frequencies of the classes")
                 problem = with_class_prior(problem, oracle, balanced=self._balanced)
             if solver.counts_rows:
                 problem = problem.by_rows()
@@ -280,8 +283,10 @@ class PrivateLinearModel(CallbackSupportMixin, BudgetedEstimator, ABC):
             asked, temperature = oracle.for_problem(problem), plan.temperature
             if temperature is not None:
                 asked = asked.within(oracle.budget.fraction(1 - temperature.share))
+            oracle.note("coefficients")
             solution = solver.solve(problem, asked, public_rng)
             if temperature is not None:
+                oracle.note("scale of the scores")
                 w = temperature.apply(problem, oracle, solution.w)
                 solution = replace(solution, w=w)
 
@@ -593,7 +598,8 @@ class PrivateLinearModel(CallbackSupportMixin, BudgetedEstimator, ABC):
     @final
     def _publish_receipt(self) -> None:
         receipt, self.n_samples_seen_ = self._progress.receipt(), self._progress.seen
-        self.privacy_ledger_, self.privacy_spent_ = receipt.events, receipt.spent
+        self.privacy_ledger_ = PrivacyLedger(receipt.events)
+        self.privacy_spent_ = receipt.spent
 
     @final
     def _forget(self) -> None:

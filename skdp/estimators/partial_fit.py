@@ -33,9 +33,9 @@ from ..privacy.rows.row_stores import resident_rows
 from ..privacy.streams.stream_session import StreamOpening, StreamSession
 from ..problem.penalties import Penalty
 from ..problem.problem import Problem
-from ..report.composition import compose
-from ..report.open_budgets import RUN, reservation_for
-from ..report.receipts import Receipt, SpendBound
+from ..reporting.composition import compose
+from ..reporting.open_budgets import RUN, reservation_for
+from ..reporting.receipts import Receipt, SpendBound
 from ..solvers import Blocks, Solution
 from ..solvers.streaming import Learner, StreamingSolver
 from ..validation import check_parameters, shown
@@ -715,6 +715,7 @@ class Stream:
         budget = Budget(ledger.remaining)
         plan = self._solver.plan(problem, budget.mu)
         opening = StreamOpening(problem, plan, self._adjacency, budget.whole())
+        ledger.note("coefficients")
         session = StreamSession(opening, ledger, noise)
         self._receipts.append((length, ledger))
         self._learner = self._solver.learner(

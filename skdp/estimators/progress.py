@@ -16,8 +16,8 @@ from ..privacy.accounting.ledger import PrivacySpent
 from ..privacy.adjacency import Adjacency
 from ..problem.bounds import RowBounds, RowMap
 from ..problem.problem import Problem
-from ..report.composition import ParallelComposition, compose
-from ..report.receipts import Receipt, SpendBound
+from ..reporting.composition import ParallelComposition, compose
+from ..reporting.receipts import Receipt, SpendBound
 from ..validation import shown
 
 __all__ = ["DISJOINT", "EarlierModel", "Progress", "Released", "declared_disjoint"]

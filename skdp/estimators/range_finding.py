@@ -67,6 +67,7 @@ def private_data_norm(
         The bound. ``sqrt(n_features)``, right for standardised features, if all rows seem to be
         zero, and with a warning if the budget is too small to see anything.
     """
+    oracle.note("length of the rows")
     coarse, fine = budget.split([_COARSE_SHARE, 1 - _COARSE_SHARE])
     top = _size(oracle, "row_norm", coarse, _NORM_TAIL * n_samples, scaling)
     if top is None and scaling is None:
@@ -106,6 +107,7 @@ def private_target_bounds(
         ``(-1, 1)`` if all targets seem to be zero, and with a warning if the budget is too small
         to see anything.
     """
+    oracle.note("range of the targets")
     share = (1 - _COARSE_SHARE) / _ZOOMS
     coarse, *zooms = budget.split([_COARSE_SHARE] + [share] * _ZOOMS)
     top = _size(oracle, "target_size", coarse, _TARGET_TAIL * n_samples)
@@ -153,6 +155,7 @@ def warn_of_target_bounds(
     edges = np.linspace(bounds.low, bounds.high, _CHECKED_BINS + 1)
     # A target at the upper bound is within.
     edges[-1] = np.nextafter(edges[-1], np.inf)
+    oracle.note("check of target_bounds")
     counts = oracle.histogram("target", edges, spend=spend)
     margin = _CERTAIN * _noise_scale(oracle, spend)
     given = f"target_bounds=({bounds.low:g}, {bounds.high:g})"

@@ -36,6 +36,8 @@ __all__ = [
 _SAFE = 1 - 1e-9
 # Parameters below are refused by estimators. A smaller delta makes a larger epsilon.
 _LEAST_EPSILON, _SMALLER = 1e-8, 0.1
+# What the receipt of a search says that it is about.
+_PURPOSE = "best of several trials"
 # The least that accountants take.
 _LEAST_DELTA = 1e-300
 
@@ -102,6 +104,7 @@ class SearchAccount(ABC):
         all_public = isinstance(self.trials, int)
         return SearchEvent(
             query="search",
+            purpose=_PURPOSE,
             sensitivity=level,
             noise_scale=1.0,
             calculus=self.calculus,
@@ -139,7 +142,13 @@ class GaussianSearch(SearchAccount):
         """A search, or Gaussian releases."""
         mu = sqrt(self.trial)
         if isinstance(self.trials, int):
-            return GaussianEvent(query="search", sensitivity=mu, noise_scale=1.0, count=self.trials)
+            return GaussianEvent(
+                query="search",
+                purpose=_PURPOSE,
+                sensitivity=mu,
+                noise_scale=1.0,
+                count=self.trials,
+            )
         return self._search(mu)
 
 

@@ -34,7 +34,6 @@ from sklearn.utils.validation import _num_features, _num_samples, check_is_fitte
 from ..estimators.base import ACCEPTED, PrivateLinearModel
 from ..exceptions import PrivacyLeakWarning, warn_user
 from ..federated import DaskSites
-from ..privacy.accounting.events import Event
 from ..privacy.accounting.ledger import PrivacySpent
 from ..privacy.accounting.number_of_trials import NumberOfTrials
 from ..privacy.adjacency import Adjacency
@@ -46,9 +45,11 @@ from ..privacy.rows.chunked import Chunks
 from ..privacy.rows.dask_rows import is_collection
 from ..privacy.rows.reading import redacted
 from ..privacy.rows.weights import in_units_of
-from ..report.open_budgets import BudgetedEstimator, reservation_for
-from ..report.receipts import FOUND_BY, Receipt, SpendBound
-from ..report.verdicts import warn_of
+from ..reporting.open_budgets import BudgetedEstimator, reservation_for
+from ..reporting.privacy_ledger import PrivacyLedger
+from ..reporting.progress_bar import with_progress
+from ..reporting.receipts import FOUND_BY, Receipt, SpendBound
+from ..reporting.verdicts import warn_of
 from ..validation import check_parameters, shown
 from .accounts import SearchAccount, account_for
 from .candidates import (
@@ -148,7 +149,7 @@ class PrivateSearch(BudgetedEstimator, MetaEstimatorMixin, BaseEstimator, ABC):
     best_params_: dict[str, Any]
     best_score_: float
     privacy_spent_: PrivacySpent
-    privacy_ledger_: tuple[Event, ...]
+    privacy_ledger_: PrivacyLedger
 
     @final
     def fit(self, X: Any, y: Any, sample_weight: Any = None) -> Self:
@@ -198,7 +199,7 @@ class PrivateSearch(BudgetedEstimator, MetaEstimatorMixin, BaseEstimator, ABC):
             charge.cancel()
             raise
         self._forget()
-        self.privacy_spent_, self.privacy_ledger_ = receipt.spent, receipt.events
+        self.privacy_spent_, self.privacy_ledger_ = receipt.spent, PrivacyLedger(receipt.events)
         try:
             best = self._best(plan, TrainingRows(X, y, sample_weight, plan.kept))
         finally:
@@ -275,7 +276,11 @@ class PrivateSearch(BudgetedEstimator, MetaEstimatorMixin, BaseEstimator, ABC):
         tasks = (delayed(perform)(c, rows, plan.scoring, os.getpid()) for c in plan.candidates)
         best = Trial()
         with silence():
-            for trial in Parallel(n_jobs=self.n_jobs, return_as="generator")(tasks):
+            done = Parallel(n_jobs=self.n_jobs, return_as="generator")(tasks)
+            if isinstance(plan.account.trials, int):
+                # Nobody may see how many there are where their number is secret.
+                done = with_progress(done, plan.account.trials, type(self).__name__)
+            for trial in done:
                 if trial.score > best.score:
                     best = trial
         return best

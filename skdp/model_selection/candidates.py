@@ -23,7 +23,7 @@ from ..privacy.accounting.events import ExponentialEvent, GaussianEvent, PrefixS
 from ..privacy.accounting.ledger import PrivacySpent
 from ..privacy.adjacency import Adjacency
 from ..privacy.rows.reading import strict_checks
-from ..report.verdicts import TABLE, fitted_parts, nested_estimators, problems_of, spends
+from ..reporting.verdicts import TABLE, fitted_parts, nested_estimators, problems_of, spends
 from ..validation import check_parameters, shown
 from .accounts import SearchAccount
 
@@ -122,8 +122,8 @@ def check_steps(who: str, estimator: Any) -> list[str]:
     Raises
     ------
     ValueError
-        If no step has a budget, a part is not covered by :data:`skdp.report.TABLE` or fits a step
-        more than once, or steps differ in their adjacency.
+        If no step has a budget, a part is not covered by :data:`skdp.reporting.TABLE` or fits a
+        step more than once, or steps differ in their adjacency.
     """
     steps = private_steps(estimator)
     if not steps:

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import logging
 import os
 import warnings
 from collections.abc import Callable, Iterator
@@ -20,7 +21,7 @@ from sklearn.utils.metadata_routing import process_routing
 from ..privacy.oracle_factory import PrivateSession
 from ..privacy.randomness import SecretNoise
 from ..privacy.row_scores import ROW_SCORES, NoisyScoring, RowScore
-from ..report.open_budgets import covered
+from ..reporting.open_budgets import covered
 from ..validation import numbers_in, shown
 from .candidates import Allowance
 
@@ -35,6 +36,7 @@ __all__ = [
     "silence",
 ]
 
+_LOGGER = logging.getLogger("skdp")
 # What a log-likelihood is clipped to by default: a row at which the true label gets 1 %.
 _LOG_RANGE = (float(np.log(0.01)), 0.0)
 
@@ -264,7 +266,17 @@ def _known_range(
 
 @contextmanager
 def silence() -> Iterator[None]:
-    """Keep warnings back: they would tell how many trials there are, and of which candidates."""
-    with warnings.catch_warnings():
-        warnings.simplefilter("ignore")
-        yield
+    """Keep warnings and logs back: they would tell how many trials there are, and of which kind."""
+
+    def nothing(record: logging.LogRecord) -> bool:
+        del record
+        return False
+
+    # Each search takes away its own, so that of two at a time none lets the other's trials speak.
+    _LOGGER.addFilter(nothing)
+    try:
+        with warnings.catch_warnings():
+            warnings.simplefilter("ignore")
+            yield
+    finally:
+        _LOGGER.removeFilter(nothing)

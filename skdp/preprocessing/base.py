@@ -12,7 +12,6 @@ from sklearn.base import BaseEstimator, OneToOneFeatureMixin, TransformerMixin
 from sklearn.utils._param_validation import Interval
 from sklearn.utils.validation import check_is_fitted, validate_data
 
-from ..privacy.accounting.events import Event
 from ..privacy.accounting.ledger import PrivacySpent
 from ..privacy.adjacency import Adjacency
 from ..privacy.lock import run_locked
@@ -21,8 +20,9 @@ from ..privacy.oracle_factory import PrivacyTerms, PrivateSession
 from ..privacy.rows.bounded_rows import Rows
 from ..privacy.rows.reading import redacted
 from ..privacy.rows.row_stores import resident_rows
-from ..report.open_budgets import BudgetedEstimator, reservation_for
-from ..report.receipts import Receipt, SpendBound
+from ..reporting.open_budgets import BudgetedEstimator, reservation_for
+from ..reporting.privacy_ledger import PrivacyLedger
+from ..reporting.receipts import Receipt, SpendBound
 from ..validation import check_parameters, one_of
 
 __all__ = ["FreeTransformer", "PrivateTransformer", "Transformer"]
@@ -40,7 +40,7 @@ class Transformer(BudgetedEstimator, OneToOneFeatureMixin, TransformerMixin, Bas
     """
 
     privacy_spent_: PrivacySpent
-    privacy_ledger_: tuple[Event, ...]
+    privacy_ledger_: PrivacyLedger
 
     n_features_in_: int
 
@@ -126,7 +126,7 @@ class FreeTransformer(Transformer, ABC):
             self.__dict__.clear()
             self.__dict__.update(before)
             raise
-        self.privacy_spent_, self.privacy_ledger_ = PrivacySpent(0.0, 0.0), ()
+        self.privacy_spent_, self.privacy_ledger_ = PrivacySpent(0.0, 0.0), PrivacyLedger()
         return self
 
     @abstractmethod
@@ -210,7 +210,8 @@ class PrivateTransformer(Transformer, ABC):
             raise
         self._forget()
         # Until there is more to say, the whole budget counts as spent.
-        self.privacy_spent_, self.privacy_ledger_ = PrivacySpent(ledger.epsilon, ledger.delta), ()
+        self.privacy_spent_ = PrivacySpent(ledger.epsilon, ledger.delta)
+        self.privacy_ledger_ = PrivacyLedger()
         try:
             self._learn(oracle, rows.n_samples)
         except BaseException as failure:
@@ -221,7 +222,8 @@ class PrivateTransformer(Transformer, ABC):
             )
             raise
         finally:
-            self.privacy_spent_, self.privacy_ledger_ = ledger.spent(), ledger.receipt()
+            self.privacy_spent_ = ledger.spent()
+            self.privacy_ledger_ = PrivacyLedger(ledger.receipt())
             charge.settle(Receipt.of(self))
         self.n_samples_seen_ = rows.n_samples
         return self

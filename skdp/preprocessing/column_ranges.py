@@ -161,6 +161,7 @@ def private_column_bounds(
             UserWarning,
         )
         return usual
+    oracle.note("ranges of columns")
     wanted = n_samples * np.array([search.tail, 1 - search.tail])
     if within is None:
         low, high = _cells(oracle, search, n_samples, n_features, wanted)
@@ -230,6 +231,7 @@ def private_column_sizes(
     ColumnBounds
         ``(-1, 1)`` for features that seem to be zero.
     """
+    oracle.note("sizes of columns")
     spend = Spend(budget.amount / _STEPS_OF_SIZES)
     wanted = n_samples * (1 - tail_of_sizes(oracle.adjacency, budget, n_samples, n_features))
     first, last = np.zeros(n_features, dtype=np.intp), np.full(n_features, _SIZES.size)
@@ -265,6 +267,7 @@ def private_column_moments(
         Means, within the bounds, and variances, each of shape (d,). A variance is at least what
         noise leaves to see, so that a feature that hardly varies is not blown up.
     """
+    oracle.note("means and variances of columns")
     moments = oracle.column_moments(bounds, n_samples, spend=spend)
     means = np.clip(moments.means, -1.0, 1.0)
     least = min(_RESOLVED * moments.scale / sqrt(2.0), 1.0)

@@ -141,6 +141,19 @@ class Oracle(ABC):
         other._ceiling = min(self._ceiling, self._ledger.total + budget.amount)
         return other
 
+    @final
+    def note(self, purpose: str | None = None, planned: int | None = None) -> None:
+        """Note what the coming queries are for, on the ledger, whose events bear it.
+
+        Parameters
+        ----------
+        purpose : str, optional
+            In words, which must not depend on rows but through answers; by default as before.
+        planned : int, optional
+            How often each query is going to be asked, likewise, if it is known.
+        """
+        self._ledger.note(purpose, planned)
+
     @property
     @final
     def adjacency(self) -> Adjacency:

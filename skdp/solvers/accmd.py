@@ -138,6 +138,7 @@ class AccMD(Solver):
 
         y = z = problem.start()
         dual, total = space.dual(z), 0.0
+        oracle.note(planned=rule.steps)
         for k, spend in enumerate(budget.split(rule.steps)):
             r = 2 / (k + 2)
             x = r * z + (1 - r) * y

@@ -427,6 +427,7 @@ class Run:
         self._counts = np.bincount(active, minlength=sites.n_sites)
         self._participation = active.size / len(schedule) / sites.n_sites
         self._budget = oracle.budget
+        oracle.note(planned=len(schedule))
 
     def by_gossip(self) -> Solution:
         """Messages are published, and each site has a model of its own."""

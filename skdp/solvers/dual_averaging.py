@@ -164,6 +164,7 @@ class DualAveraging(Solver):
         tail = TailMean(steps, self.average)
         moved = beyond_noise()
         before = w = problem.project(moved)
+        oracle.note(planned=steps)
         for spend in rest.split(steps):
             g = oracle.gradient(w, spend=spend, clip_norm=clip * scale)
             sd = oracle.gradient_scale(spend=spend, clip_norm=clip * scale)

@@ -397,6 +397,7 @@ def _by_vertices(problem: Problem, oracle: Oracle, ways: Ways, walking: Walking)
     d, constant, loss = problem.n_features, problem.bounds.intercept_value, problem.loss
     share = _INTERCEPT_SHARE if constant else 0.0
     parts = [share, 1 - share] if constant else [1.0]
+    oracle.note(planned=walking.steps)
     spends = oracle.budget.split([part / walking.steps for part in parts] * walking.steps)
     entry = walking.entry * problem.bounds.data_norm
     slope_clip = min(loss.lipschitz, max(_LARGEST_SLOPE, walking.clip))
@@ -448,6 +449,7 @@ def _by_gradients(
     w = _start(problem, ways)
     start, warm = w[:d].copy(), problem.initial is not None and bool(w[:d].any())
     mean = np.zeros_like(w)
+    oracle.note(planned=walking.steps)
     for t, spend in enumerate(oracle.budget.split(walking.steps)):
         g = oracle.gradient(w, spend=spend, clip_norm=walking.clip * scale)
         if constant:

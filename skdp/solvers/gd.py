@@ -167,6 +167,7 @@ class GD(Solver):
         # Long rows in other coordinates need not be shortened: their gradients are.
         oracle = oracle.for_problem(problem.unshortened())
         ask = oracle.gradient if self.batch_size is None else oracle.sampled_gradient
+        oracle.note(planned=len(spends))
         for spend in spends:
             descent.move(ask(descent.w, spend=spend, clip_norm=descent.clip_norm))
         return Solution(descent.mean(), n_iter=rule.steps)

@@ -132,6 +132,7 @@ class PPM(Solver):
             weight=1.0 if isinf(lipschitz) else rule.clip / lipschitz,
         )
         w = problem.start()
+        oracle.note(planned=steps * self.stages)
         for _ in range(self.stages):
             w = stage.solve(w, oracle, [next(spends) for _ in range(steps)])
         return Solution(w, n_iter=steps * self.stages)

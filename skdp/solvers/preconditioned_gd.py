@@ -128,6 +128,7 @@ class PreconditionedGD(Solver):
         w = problem.start()
         pace, tail = np.zeros_like(w), TailMean(steps, self.average)
         oracle = oracle.for_problem(problem.unshortened())
+        oracle.note(planned=steps)
         for t, spend in enumerate(budget.split(steps)):
             g = oracle.gradient(w, spend=spend, clip_norm=clip * scale) + ridge @ w
             of_loss = bend * (_CURVATURE if t else _FIRST_CURVATURE)

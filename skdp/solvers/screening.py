@@ -168,10 +168,12 @@ class Screening(Solver):
         k, constant = selected.size, problem.bounds.intercept_value
         penalised = _restricted(problem, selected)
         plain = replace(penalised, penalty=NoPenalty(), constraint=Unconstrained())
+        oracle.note("coordinates of the features")
         conditioned = IterativeWhitening().prepare(plain, oracle.for_problem(plain), rng)
         row_map = conditioned.bounds.row_map
         # Without looks the penalty is met on the way.
         final = penalised if row_map is None else conditioned
+        oracle.note("coefficients")
         solution = TrackedGD().solve(final, oracle.for_problem(final), rng)
         v = solution.w
         if row_map is not None:
@@ -212,6 +214,7 @@ def _more_features(
     problem: Problem, oracle: Oracle, w: np.ndarray, selected: np.ndarray, k: int
 ) -> np.ndarray:
     """Features beside the selected ones that go along with the residuals at w."""
+    oracle.note("choice of the features")
     oracle, budget = oracle.for_problem(problem), oracle.budget
     constant, signed = problem.bounds.intercept_value, _rises_only(problem)
     if constant:

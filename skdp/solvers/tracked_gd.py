@@ -137,6 +137,7 @@ class TrackedGD(Solver):
         counts = oracle.gradient_sizes(w, length * _OCTAVES, spend=looking)
         clip_norm = length * _first_clip(counts.value, counts.scale, whole, problem.n_samples)
         tail = TailMean(steps, self.average)
+        oracle.note(planned=steps)
         for spend in budget.fraction(1 - _START_SHARE).split(steps):
             g, share = oracle.gradient_and_share(
                 w, spend=spend, clip_norm=clip_norm, of_share=_FOLLOW_SHARE, usual=whole

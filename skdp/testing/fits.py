@@ -9,6 +9,7 @@ from ..privacy.adjacency import Adjacency
 from ..privacy.oracle_factory import opened_by
 from ..privacy.randomness import SecretNoise
 from ..privacy.rows.base import RowStore
+from ..reporting.privacy_ledger import PrivacyLedger
 from .oracles import ExactOracle, RecordingOracle, ReplayOracle, Transcript
 
 __all__ = ["exact_fit", "record_fit", "replay_fit"]
@@ -101,5 +102,5 @@ def exact_fit(estimator: Any, X: Any, y: Any, **fit_params: Any) -> Ledger:
         # A fit that was refused at once keeps the results, and the receipt, of an earlier one.
         if receipt.total:
             estimator.privacy_spent_ = receipt.spent()
-            estimator.privacy_ledger_ = receipt.receipt()
+            estimator.privacy_ledger_ = PrivacyLedger(receipt.receipt())
     return receipt

@@ -19,7 +19,7 @@ from skdp.preprocessing import DPStandardScaler
 from skdp.privacy import RowScore
 from skdp.privacy.accounting import gdp
 from skdp.privacy.mechanisms import GaussianMechanism
-from skdp.report import TABLE
+from skdp.reporting import TABLE
 from skdp.solvers import GD
 
 RNG = np.random.default_rng(0)

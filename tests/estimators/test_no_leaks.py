@@ -176,7 +176,7 @@ def contents(model):
     shown = copy.copy(model)
     yield shown._repr_html_().encode()
     yield json.dumps(shown._repr_mimebundle_()).encode()
-    yield repr(model.privacy_ledger_).encode() + repr(model.privacy_spent_).encode()
+    yield repr(tuple(model.privacy_ledger_)).encode() + repr(model.privacy_spent_).encode()
 
 
 def marks(values):

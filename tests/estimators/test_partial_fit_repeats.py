@@ -21,7 +21,7 @@ from recomputed_spend import recomputed
 import skdp
 from skdp import PrivacyLeakWarning, load_checkpoint, save_checkpoint
 from skdp.privacy.accounting import gdp
-from skdp.report import compose
+from skdp.reporting import compose
 from skdp.solvers import Blocks
 
 pytestmark = pytest.mark.filterwarnings("ignore::skdp.SeededNoiseWarning")

@@ -19,7 +19,7 @@ from skdp import (
 from skdp.preprocessing import DPStandardScaler
 from skdp.privacy import PrivateOracle
 from skdp.privacy.streams import StreamSession
-from skdp.report import ParallelComposition
+from skdp.reporting import ParallelComposition
 from skdp.solvers import FTRL, GD
 
 RNG = np.random.default_rng(0)

@@ -12,7 +12,7 @@ from sklearn.base import clone
 
 from skdp import DPContextualBandit, DPLogisticRegression, PrivacyBudget
 from skdp.model_selection import DPGridSearchCV, DPRandomizedSearchCV
-from skdp.report import open_budgets
+from skdp.reporting import open_budgets
 from skdp.solvers import GD
 
 RNG = np.random.default_rng(0)

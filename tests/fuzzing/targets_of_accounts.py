@@ -37,7 +37,7 @@ from skdp.privacy.accounting import (
 )
 from skdp.privacy.accounting import number_of_trials as trials
 from skdp.privacy.rows import DenseRows
-from skdp.report import Receipt, compose
+from skdp.reporting import Receipt, compose
 
 _levels = st.one_of(
     st.floats(1e-3, 20), st.floats(0, allow_nan=False), st.sampled_from(NONSENSE), st.just(0.0)

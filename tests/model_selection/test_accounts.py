@@ -18,7 +18,7 @@ from skdp.privacy.accounting import (
     zcdp,
 )
 from skdp.privacy.accounting import number_of_trials as trials
-from skdp.report import Receipt
+from skdp.reporting import Receipt
 
 KINDS = [GaussianSearch, ConcentratedSearch, ApproximateSearch]
 TEN = NumberOfTrials(10.0)

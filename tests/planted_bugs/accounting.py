@@ -1,13 +1,17 @@
 """Bugs in what is charged, in receipts over several fits, and in budgets over several fits."""
 
 import copy
+import io
+import json
 import multiprocessing
 import pickle
+import runpy
 import sys
 import warnings
-from contextlib import suppress
+from contextlib import redirect_stdout, suppress
 from functools import partial
 from math import isclose, sqrt
+from pathlib import Path
 
 import numpy as np
 import pytest
@@ -28,10 +32,12 @@ from planted_bugs.bug import REPLACE_ONE, ZERO_OUT, Anew, Bug, Value, gives, set
 from planted_bugs.noise import seeded
 from recomputed_spend import recomputed
 from sklearn.base import BaseEstimator
+from sklearn.pipeline import make_pipeline
 from tasks_for_solvers import TASKS
 
-from skdp import BudgetExceededError, PrivacySpent
+from skdp import BudgetExceededError, PrivacySpent, report
 from skdp.estimators import charge_repeats
+from skdp.preprocessing import DPStandardScaler
 from skdp.privacy import Adjacency, PrivateOracle, gdp
 from skdp.privacy.accounting import (
     ExponentialEvent,
@@ -47,7 +53,14 @@ from skdp.privacy.accounting import (
 from skdp.problem import ColumnBounds, Problem, RowBounds, TargetBounds
 from skdp.problem.constraints import L1Ball
 from skdp.problem.losses import Logistic, Softmax, Squared
-from skdp.report import Amount, ParallelComposition, Receipt, SumsFilter, composition, open_budgets
+from skdp.reporting import (
+    Amount,
+    ParallelComposition,
+    Receipt,
+    SumsFilter,
+    composition,
+    open_budgets,
+)
 from skdp.solvers import Spider
 from skdp.testing import check_pays_before_looking
 
@@ -459,7 +472,27 @@ BEFORE = "before anything was charged"
 FORKS = "fcntl"
 CLONE = BaseEstimator.__sklearn_clone__
 
+RECOMPUTED = runpy.run_path(
+    str(Path(__file__).resolve().parents[2] / "examples" / "recompute_report.py")
+)
+
+
+def reports_can_be_recomputed(relation="replace_one"):
+    """From the JSON alone, by the script of the standard library."""
+    scaler = DPStandardScaler(epsilon=0.5, bounds=(-1, 1), adjacency=relation)
+    fitted = make_pipeline(scaler, model()).fit(X, Y)
+    with redirect_stdout(io.StringIO()):
+        try:
+            RECOMPUTED["check"](json.loads(report(fitted).to_json()))
+        except SystemExit as found:
+            raise AssertionError(str(found)) from None
+
+
 BUGS = (
+    # Reports.
+    Bug("a report that leaves an event out", {"privacy_report._events": lambda honest, events: honest(events)[1:]}, reports_can_be_recomputed, "as stated"),
+    Bug("a report that counts each release once", {"privacy_report._events": lambda honest, events: [e | {"count": 1} for e in honest(events)]}, reports_can_be_recomputed, "as stated"),
+    Bug("a report that forgets about two steps of zero-out", {"privacy_report._fit": lambda honest, *args: honest(*args) | {"steps": 1}}, partial(reports_can_be_recomputed, "zero_out"), "as stated"),
     # One fit.
     *(Bug(f"an answer that is not charged ({name})", {"PrivateOracle._release": for_free(name.removesuffix("_by_class"))}, partial(PAYS, query), BEFORE) for query, name in (("gradient", "gradient"), ("histogram", "histogram"), ("gradient_and_share", "gradient_and_share"), ("gradient_sizes", "gradient_sizes"), ("moments", "second_moments"), ("row_means", "row_means"), ("row_means_by_class", "row_means_by_class"), ("column_moments", "column_moments"), ("column_counts", "column_counts"), ("total_weight", "total_weight"), ("vertex", "vertex"), ("select", "selection"))),
     Bug("a vertex that is not charged under zero-out", {"PrivateOracle._release": for_free("vertex")}, partial(PAYS, "vertex", ZERO_OUT), BEFORE),

@@ -10,7 +10,7 @@ import pytest
 import scipy.sparse as sp
 from examples_of_estimators import BINARY, REAL, N, X, linear, logistic
 from object_graphs import numbers_within, planted_in
-from planted_bugs.bug import Bug, sets
+from planted_bugs.bug import Bug, after, sets
 from sklearn.base import BaseEstimator
 
 from skdp import DPLogisticRegression
@@ -196,8 +196,9 @@ def remembers(honest, self, rows, *rest):
     return honest(self, rows, *rest)
 
 
-def tells_of_rows(honest, self, what):
-    honest(self, f"{what}, norm {np.linalg.norm(getattr(self._model, '_rows_seen', 0.0))}")
+def tells_of_rows(honest, self, what, **options):
+    norm = np.linalg.norm(getattr(self._model, "_rows_seen", 0.0))
+    honest(self, f"{what}, norm {norm}", **options)
 
 
 def keeps_the_mean(honest, self, rows, *rest, **options):
@@ -228,7 +229,7 @@ BUGS = (
     Bug("coordinates of other bounds", {"Released.coordinates": lambda _, self, bounds: self.row_map}, other_bounds_are_preconditioned_anew, nightly=True),
     Bug("a warm start that hands the old model out again", {"PrivateLinearModel._fit_part": handed_out_again}, warm_starts_spend_anew),
     Bug("a progress report that tells of the rows", {"PrivateLinearModel._open": remembers, "Announcements._say": tells_of_rows}, progress_reports_tell_public_facts),
-    Bug("a report that nobody asked for", {"Announcements.begin": lambda _, self, *, callbacks: self._say("begins")}, nothing_is_said_unasked),
+    Bug("a report that nobody asked for", {"Announcements.__init__": after(lambda this, *args: vars(this).update(_verbose=1, _listens=True))}, nothing_is_said_unasked),
     Bug("a listener that hears too late", {"Ledger.charge": lambda _, self, event: self._record(event)}, listeners_hear_before_rows_are_read),
     Bug("coefficients that come back in another shape", {"PrivateLinearModel.densify": in_another_shape}, sparse_coefficients_predict_the_same),
     Bug("a model that keeps the mean of the rows", {"PrivateLinearModel._fit_part": keeps_the_mean}, models_hold_nothing_of_the_rows),

@@ -29,7 +29,7 @@ from skdp.privacy.queries import (
 from skdp.privacy.rows import DenseRows
 from skdp.problem import Problem, RowBounds, Sites
 from skdp.problem.losses import Squared
-from skdp.report import ParallelComposition
+from skdp.reporting import ParallelComposition
 from skdp.testing import check_noise
 
 __all__ = ["BUGS"]

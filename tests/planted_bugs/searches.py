@@ -1,5 +1,7 @@
 """Bugs in private searches, by exact arithmetic and by what searches release about neighbours."""
 
+import logging
+from contextlib import nullcontext
 from dataclasses import dataclass
 from functools import partial
 
@@ -8,10 +10,12 @@ from planted_bugs.bug import Bug, gives
 from private_toys import Toy
 from selections_at_their_worst import exact_delta, smaller_is_better, telling_tail, worst_delta
 
+from skdp import DPLogisticRegression
 from skdp.model_selection import DPGridSearchCV, DPRandomizedSearchCV, GaussianSearch, account_for
 from skdp.privacy import Adjacency, gdp
 from skdp.privacy.accounting import NumberOfTrials
 from skdp.privacy.accounting import number_of_trials as trials
+from skdp.solvers import GD
 
 __all__ = ["BUGS"]
 
@@ -176,11 +180,33 @@ def whole(honest, self):
     return gdp.mu(EPSILON, DELTA) ** 2
 
 
+def searches_log_nothing_of_their_trials():
+    """A logger that hears everything hears nothing, since each trial would tell that it was one."""
+    heard = []
+    handler = logging.Handler()
+    handler.emit = heard.append
+    logger = logging.getLogger("skdp")
+    level, X = logger.level, np.random.default_rng(0).uniform(-1, 1, size=(60, 2))
+    given = {"classes": [0, 1], "data_norm": 2.0, "solver": GD(steps=2), "precondition": None}
+    search = DPRandomizedSearchCV(
+        DPLogisticRegression(**given), {"C": [1.0]}, epsilon=9.0, delta=1e-5
+    )
+    logger.setLevel(logging.DEBUG)
+    logger.addHandler(handler)
+    try:
+        search.fit(X, X[:, 0] > 0)
+    finally:
+        logger.removeHandler(handler)
+        logger.setLevel(level)
+    assert not heard, "trials were logged"
+
+
 WORST = "beyond the promise"
 PROMISE = searches_keep_their_promise_in_the_worst_case
 CLOSE = scores_of_neighbours_are_as_close_as_they_may
 BUGS = (
     Bug("trials that get the whole budget", {"GaussianSearch.trial": whole}, PROMISE, WORST),
+    Bug("trials that are logged", {"search_base.silence": lambda honest: nullcontext()}, searches_log_nothing_of_their_trials, "were logged"),
     Bug("a fixed number of trials", {"searches._drawn": lambda _, number: Fixed(int(number.mean))}, PROMISE, WORST),
     Bug("a number of trials that is told", {"searches._told": gives(True)}, PROMISE, WORST, nightly=True),
     Bug("trials that get the whole budget, by simulation", {"trials.mu": lambda _, epsilon, delta, number: gdp.mu(epsilon, delta)}, simulated_searches_keep_their_promise, WORST, nightly=True),

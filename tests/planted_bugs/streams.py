@@ -24,7 +24,7 @@ from skdp.privacy.streams import StreamOpening, StreamPlan, StreamRequest, Strea
 from skdp.problem import Problem, RowBounds
 from skdp.problem.constraints import L1Ball
 from skdp.problem.losses import Logistic
-from skdp.report import ParallelComposition
+from skdp.reporting import ParallelComposition
 from skdp.solvers import FTRL, GD, Blocks
 from skdp.testing import check_parts, record_partial_fit, replay_partial_fit
 

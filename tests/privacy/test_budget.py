@@ -35,7 +35,7 @@ from skdp.model_selection import DPRandomizedSearchCV
 from skdp.preprocessing import DPStandardScaler
 from skdp.privacy import PrivateOracle
 from skdp.privacy.accounting import gdp
-from skdp.report import FILTERS, TOKENS
+from skdp.reporting import FILTERS, TOKENS
 
 
 @pytest.mark.parametrize("n", [1, 2, 5])

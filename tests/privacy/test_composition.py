@@ -23,7 +23,7 @@ from skdp.privacy.accounting import (
     perturbation,
     zcdp,
 )
-from skdp.report import Receipt, compose, composition
+from skdp.reporting import Receipt, compose, composition
 
 DELTA = 1e-5
 PERTURBATION = ObjectivePerturbationEvent(

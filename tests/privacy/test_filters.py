@@ -22,7 +22,7 @@ from skdp.privacy.accounting import (
     perturbation,
     zcdp,
 )
-from skdp.report import (
+from skdp.reporting import (
     FILTERS,
     Amount,
     GaussianFilter,

@@ -6,7 +6,7 @@ import numpy as np
 import pytest
 
 from skdp.privacy.accounting import GaussianEvent, Ledger, Part, gdp
-from skdp.report import ParallelComposition
+from skdp.reporting import ParallelComposition
 
 EPSILON, DELTA = 1.0, 1e-5
 LIMIT = gdp.mu(EPSILON, DELTA) ** 2

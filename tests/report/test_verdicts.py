@@ -57,7 +57,7 @@ from skdp import DPLinearRegression, DPLogisticRegression, PrivacyBudget, Privac
 from skdp.model_selection import DPGridSearchCV, DPRandomizedSearchCV
 from skdp.preprocessing import BoundsScaler, DPMinMaxScaler, DPStandardScaler
 from skdp.privacy import opened_by
-from skdp.report import TABLE, verdict_of
+from skdp.reporting import TABLE, verdict_of
 from skdp.testing import RecordingOracle, ReplayOracle, Transcript
 
 N = 60

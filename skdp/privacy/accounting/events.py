@@ -9,7 +9,7 @@ from __future__ import annotations
 
 from abc import ABC
 from collections.abc import Hashable
-from dataclasses import dataclass
+from dataclasses import dataclass, field
 from math import inf, isfinite
 from typing import ClassVar
 
@@ -81,6 +81,8 @@ class Event(ABC):
     ----------
     query : str
         Name of the query that was answered.
+    purpose : str, default=''
+        Words for what the answer is used for.
     sensitivity : float
         Most that the exact answer can move between neighbouring data sets, in the norm or range
         that the mechanism needs, already doubled where the adjacency asks for it.
@@ -92,10 +94,12 @@ class Event(ABC):
         Which rows were asked about; None are all rows of a fit.
     """
 
-    mechanism: ClassVar[str]
     least_share: ClassVar[float] = 0.0
 
+    # The same for all events of a kind, and a field so that ``dataclasses.asdict`` tells the kind.
+    mechanism: str = field(init=False, repr=False, default="")
     query: str
+    purpose: str = ""
     sensitivity: float
     noise_scale: float
     count: int = 1
@@ -121,7 +125,7 @@ class GaussianEvent(Event):
     Costs ``(sensitivity / noise_scale)**2`` in mu^2 of Gaussian DP (Dong, Roth and Su, 2022).
     """
 
-    mechanism: ClassVar[str] = "gaussian"
+    mechanism: str = field(init=False, repr=False, default="gaussian")
 
 
 @dataclass(frozen=True, kw_only=True)
@@ -133,14 +137,14 @@ class ExponentialEvent(Event):
     choice eta-bounded-range, which is (eta^2 / 8)-zCDP (Cesar and Rogers, 2021).
     """
 
-    mechanism: ClassVar[str] = "exponential"
+    mechanism: str = field(init=False, repr=False, default="exponential")
 
 
 @dataclass(frozen=True, kw_only=True)
 class NonPrivateEvent(Event):
     """An exact answer. It makes every total infinite, which is the honest receipt for it."""
 
-    mechanism: ClassVar[str] = "non_private"
+    mechanism: str = field(init=False, repr=False, default="non_private")
 
     sensitivity: float = inf
     noise_scale: float = 0.0
@@ -163,6 +167,8 @@ class ObjectivePerturbationEvent(Event):
     ----------
     query : str
         Name of the query that was answered.
+    purpose : str, default=''
+        See :class:`Event`.
     sensitivity : float
         See above.
     noise_scale : float
@@ -180,7 +186,7 @@ class ObjectivePerturbationEvent(Event):
         Standard deviation of the Gaussian noise on the computed minimiser.
     """
 
-    mechanism: ClassVar[str] = "objective_perturbation"
+    mechanism: str = field(init=False, repr=False, default="objective_perturbation")
     least_share: ClassVar[float] = 0.51
 
     jacobian: float
@@ -210,6 +216,8 @@ class PrefixSumEvent(Event):
     ----------
     query : str
         Name of the query that was answered.
+    purpose : str, default=''
+        See :class:`Event`.
     sensitivity : float
         See above.
     noise_scale : float
@@ -226,7 +234,7 @@ class PrefixSumEvent(Event):
         Largest l2 norm of a column of C, or more.
     """
 
-    mechanism: ClassVar[str] = "prefix_sums"
+    mechanism: str = field(init=False, repr=False, default="prefix_sums")
 
     factorization: str
     length: int
@@ -256,6 +264,8 @@ class SampledGaussianEvent(Event):
     ----------
     query : str
         Name of the query that was answered.
+    purpose : str, default=''
+        See :class:`Event`.
     sensitivity : float
         See above.
     noise_scale : float
@@ -270,7 +280,7 @@ class SampledGaussianEvent(Event):
         Neighbouring relation.
     """
 
-    mechanism: ClassVar[str] = "sampled_gaussian"
+    mechanism: str = field(init=False, repr=False, default="sampled_gaussian")
 
     sampling_rate: float
     adjacency: Adjacency
@@ -301,6 +311,8 @@ class SearchEvent(Event):
     ----------
     query : str
         Name of the query that was answered.
+    purpose : str, default=''
+        See :class:`Event`.
     sensitivity : float
         See above.
     noise_scale : float
@@ -320,7 +332,7 @@ class SearchEvent(Event):
         The delta of a trial, if it is approximate.
     """
 
-    mechanism: ClassVar[str] = "search"
+    mechanism: str = field(init=False, repr=False, default="search")
 
     calculus: str
     published: str
@@ -355,6 +367,8 @@ class SiteGaussianEvent(GaussianEvent):
     ----------
     query : str
         Name of the query that was answered.
+    purpose : str, default=''
+        See :class:`Event`.
     sensitivity : float
         See :class:`Event`.
     noise_scale : float
@@ -373,7 +387,7 @@ class SiteGaussianEvent(GaussianEvent):
         Number of curious sites whose secrets the adversary has.
     """
 
-    mechanism: ClassVar[str] = "site_gaussian"
+    mechanism: str = field(init=False, repr=False, default="site_gaussian")
 
     trust: str
     own_noise_scale: float

@@ -13,10 +13,12 @@ from .calculus import Calculus, GaussianDP
 from .events import Event
 from .site_accounts import SiteAccounts
 
-__all__ = ["Budget", "Ledger", "PrivacySpent", "Spend"]
+__all__ = ["Budget", "Ledger", "PrivacySpent", "Spend", "Stage"]
 
 # Shares of such limits, and noise for them, neither underflow nor overflow.
 _SMALLEST_LIMIT, _LARGEST_LIMIT = 1e-250, 1e250
+# Different events of sites that are remembered with their purpose.
+_MOST_NAMED = 64
 
 
 class PrivacySpent(NamedTuple):
@@ -88,6 +90,22 @@ class Budget:
         return Budget(self.amount * share)
 
 
+@dataclass(frozen=True, eq=False)
+class Stage:
+    """Stage of a fit: what charges are for, in public terms.
+
+    Parameters
+    ----------
+    purpose : str, default=''
+        In words.
+    planned : int or None, default=None
+        How often each query is going to be asked, if that is known.
+    """
+
+    purpose: str = ""
+    planned: int | None = None
+
+
 class Ledger:
     """Adds up events and refuses the one that would exceed the budget.
 
@@ -129,6 +147,9 @@ class Ledger:
         self._reserved_used: Counter[float] = Counter()
         self._sites = SiteAccounts(self._calculus)
         self._listener: Callable[[Event | tuple[Event, ...]], None] | None = None
+        self._stage = Stage()
+        # By the identity of what was charged: sites charge the same events again and again.
+        self._named: dict[int, tuple[tuple[Event, ...], tuple[Event, ...]]] = {}
 
     @property
     def calculus(self) -> Calculus:
@@ -160,6 +181,24 @@ class Ledger:
         """Rest of the budget, in mu^2."""
         return max(0.0, self._limit - self.total) if self._limit < inf else inf
 
+    @property
+    def stage(self) -> Stage:
+        """Stage of the fit that charges are for now; a new object for each."""
+        return self._stage
+
+    def note(self, purpose: str | None = None, planned: int | None = None) -> None:
+        """Note what the events to come are for; they bear it.
+
+        Parameters
+        ----------
+        purpose : str, optional
+            In words; by default that of the events before.
+        planned : int, optional
+            How often each query is going to be asked, a public fact.
+        """
+        self._stage = Stage(self._stage.purpose if purpose is None else purpose, planned)
+        self._named = {}
+
     def anew(self) -> Ledger:
         """An empty ledger of the same budget, for rows that this one says nothing about."""
         return Ledger(self._epsilon, self._delta, calculus=self._calculus)
@@ -181,6 +220,8 @@ class Ledger:
         TypeError
             If the calculus has no price for this kind of event.
         """
+        if self._stage.purpose:
+            event = self._with_purpose(event)
         self._record(event)
         if self._listener is not None:
             self._listener(event)
@@ -196,6 +237,17 @@ class Ledger:
             Called with the event; None for nobody.
         """
         self._listener = listener
+
+    def _with_purpose(self, event: Event | tuple[Event, ...]) -> Event | tuple[Event, ...]:
+        purpose = self._stage.purpose
+        if not isinstance(event, tuple):
+            return _with(event, purpose=purpose)
+        given, named = self._named.get(id(event), ((), ()))
+        if given is not event:
+            named = tuple(_with(one, purpose=purpose) for one in event)
+            if len(self._named) < _MOST_NAMED:
+                self._named[id(event)] = event, named
+        return named
 
     def _record(self, event: Event | tuple[Event, ...]) -> None:
         if isinstance(event, tuple):
@@ -323,9 +375,13 @@ class Ledger:
 
 
 def _counted(event: Event, count: int) -> Event:
-    """Copy of an event with another count; its checks, which take time, are not repeated."""
+    return _with(event, count=count)
+
+
+def _with(event: Event, **fields: object) -> Event:
+    """Copy of an event with other fields; its checks, which take time, are not repeated."""
     out = object.__new__(type(event))
-    vars(out).update(vars(event), count=count)
+    vars(out).update(vars(event), **fields)
     return out
 
 

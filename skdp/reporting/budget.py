@@ -71,7 +71,7 @@ class PrivacyBudget:
     everything, and about 8 % more noise for the same number of fits; ask for it if fits of
     different kinds are to come. ``'sums'`` adds up epsilons and deltas. ``'auto'`` is the first of
     the three under which the first fit has room, and stays with it. Which rule is in force has to
-    be settled before there is an answer; :mod:`skdp.report.filters` has the proofs.
+    be settled before there is an answer; :mod:`skdp.reporting.filters` has the proofs.
 
     What a fit may spend at most is set aside when it begins, and replaced by what it has spent when
     it ends. A fit that fails keeps what it has spent; one that is killed keeps all that was set
@@ -191,7 +191,7 @@ class PrivacyBudget:
         Raises
         ------
         ValueError
-            If the estimator or a part of it is not covered by :data:`skdp.report.TABLE`. Nothing
+            If the estimator or a part of it is not covered by :data:`skdp.reporting.TABLE`. Nothing
             was read.
         RuntimeError
             If the budget is not open.
@@ -223,6 +223,11 @@ class PrivacyBudget:
         """The largest budget with which one more fit, with Gaussian noise, would be accepted."""
         summary = self._summary()
         return summary.rule.left(summary.total)
+
+    @property
+    def rule(self) -> str:
+        """Name of the rule by which fits add up: that in force, or the first that is possible."""
+        return self._summary().rule.name
 
     @property
     def receipts(self) -> tuple[Entry, ...]:

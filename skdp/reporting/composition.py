@@ -71,7 +71,7 @@ from .receipts import Receipt
 __all__ = ["ParallelComposition", "common_adjacency", "compose"]
 
 # Orders at which Renyi divergences are taken.
-_ORDERS = tuple(1 + 10 ** (k / 12) for k in range(-24, 43))
+ORDERS = tuple(1 + 10 ** (k / 12) for k in range(-24, 43))
 # More ways to take one vertex each are not summed over.
 _MOST_VERTICES = 4096
 _VERTICES = ((1.0, 1), (0.25, 2), (0.0, 1))
@@ -465,9 +465,9 @@ def _of_gaussian_trials(event: Event) -> TypeGuard[SearchEvent]:
 
 def _renyi(receipts: Sequence[Receipt], delta: float | None) -> float:
     if delta is None:
-        return min(sum(r.renyi(order) for r in receipts) for order in (_ORDERS[24], _ORDERS[40]))
+        return min(sum(r.renyi(order) for r in receipts) for order in (ORDERS[24], ORDERS[40]))
     bounds = []
-    for order in _ORDERS:
+    for order in ORDERS:
         total = sum(r.renyi(order) for r in receipts)
         bounds.append(total + log1p(-1 / order) - log(delta * order) / (order - 1))
     return max(0.0, min(bounds))

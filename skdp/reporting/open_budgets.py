@@ -37,6 +37,7 @@ from sklearn.base import BaseEstimator
 from ..exceptions import BudgetExceededError
 from ..privacy.adjacency import Adjacency
 from .budget_store import BudgetStore, Summary
+from .diagrams import DiagramMixin
 from .receipts import Receipt, SpendBound
 
 __all__ = [
@@ -287,7 +288,7 @@ def covered() -> Iterator[None]:
         _is_covered.reset(token)
 
 
-class BudgetedEstimator(BaseEstimator):
+class BudgetedEstimator(DiagramMixin, BaseEstimator):
     """First base class of every estimator that spends a privacy budget.
 
     Clones, copies and pickles that are made while a :class:`skdp.PrivacyBudget` is open carry its

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from dataclasses import dataclass, field, replace
-from typing import Any
+from typing import Any, Self
 
 from ..privacy.accounting.ledger import PrivacySpent
 from .composition import common_adjacency, compose
@@ -11,7 +11,7 @@ from .open_budgets import BudgetedEstimator
 from .receipts import Receipt
 from .verdicts import TABLE, Verdict, fitted_parts, nested_estimators, verdict_of, warn_of
 
-__all__ = ["TotalSpent", "privacy_spent"]
+__all__ = ["Found", "TotalSpent", "privacy_spent"]
 
 
 @dataclass(frozen=True)
@@ -54,10 +54,10 @@ class TotalSpent:
 def privacy_spent(estimator: Any, delta: float | None = None) -> TotalSpent:
     """Total of what a fitted pipeline, ensemble or search has spent, all of its fits together.
 
-    Takes apart what :data:`skdp.report.TABLE` says is covered (pipelines, column transformers,
+    Takes apart what :data:`skdp.reporting.TABLE` says is covered (pipelines, column transformers,
     unions and a few ensembles) and composes the receipts of all fits in it by the least bound that
     is known to be valid: exactly if all noise is Gaussian, else by Renyi divergences, privacy loss
-    distributions, or sums (:mod:`skdp.report.composition`). All fits count as fits on the same
+    distributions, or sums (:mod:`skdp.reporting.composition`). All fits count as fits on the same
     rows. Verdicts depend on classes and parameters, and never on how a fit went.
 
     Parameters
@@ -100,31 +100,73 @@ def privacy_spent(estimator: Any, delta: float | None = None) -> TotalSpent:
       Pipeline.dpstandardscaler: epsilon=0.6 at delta=1e-05
       Pipeline.dplogisticregression: epsilon=0.8 at delta=1e-05
     """
-    found = _Found()
-    if isinstance(estimator, list | tuple):
-        for k, one in enumerate(estimator):
-            found.look(one, f"{type(one).__name__} {k}")
-    else:
-        found.look(estimator, type(estimator).__name__)
+    found = Found.of(estimator)
     if found.refused:
         listed = "".join(f"\n- {reason}" for reason in found.refused)
         raise ValueError(f"privacy_spent needs parts of which the privacy is known:{listed}")
     warn_of("privacy_spent", found.leaks)
-    receipts = _once([receipt for receipt in found.receipts if not receipt.nothing])
+    receipts = found.spending
     relation = common_adjacency(receipts)
     total = compose(receipts, delta, relation)
     return TotalSpent(total.epsilon, total.delta, str(relation), tuple(receipts))
 
 
 @dataclass
-class _Found:
-    """Receipts, parts that are refused, and leaks, on the way through a fitted estimator."""
+class Found:
+    """Receipts, models and verdicts found on the way through a fitted estimator.
+
+    Parameters
+    ----------
+    receipts : list of Receipt
+        Of all fits.
+    models : dict of str to estimator
+        What has them, by name.
+    refused : list of str
+        Sentences about parts of which the privacy is not known, those that are not fitted included.
+    unfitted : list of str
+        Sentences about the latter alone.
+    leaks : list of str
+        Sentences about what is public beyond the receipts.
+    """
 
     receipts: list[Receipt] = field(default_factory=list)
+    models: dict[str, Any] = field(default_factory=dict)
     refused: list[str] = field(default_factory=list)
+    unfitted: list[str] = field(default_factory=list)
     leaks: list[str] = field(default_factory=list)
 
+    @classmethod
+    def of(cls, estimator: Any) -> Self:
+        """All that is found in an estimator, or in each of a list.
+
+        Parameters
+        ----------
+        estimator : estimator, or list or tuple of estimators
+            Fitted or not.
+        """
+        found = cls()
+        if isinstance(estimator, list | tuple):
+            for k, one in enumerate(estimator):
+                found.look(one, f"{type(one).__name__} {k}")
+        else:
+            found.look(estimator, type(estimator).__name__)
+        return found
+
+    @property
+    def spending(self) -> list[Receipt]:
+        """The receipts of fits that have spent something, each once."""
+        return _once([receipt for receipt in self.receipts if not receipt.nothing])
+
     def look(self, thing: Any, who: str) -> None:
+        """Look at an estimator and its parts.
+
+        Parameters
+        ----------
+        thing : object
+            The estimator.
+        who : str
+            What to call it.
+        """
         if isinstance(thing, BudgetedEstimator):
             self._private(thing, who)
             return
@@ -134,15 +176,16 @@ class _Found:
             return
         parts = fitted_parts(thing)
         if parts is None:
-            self.refused.append(f"{who} is not fitted")
+            self._unfitted(who)
         for name, part in parts or []:
             self.look(part, f"{who}.{name}")
 
     def _private(self, thing: Any, who: str) -> None:
         if not (hasattr(thing, "privacy_ledger_") and hasattr(thing, "privacy_spent_")):
-            self.refused.append(f"{who} is not fitted")
+            self._unfitted(who)
             return
         self.receipts.append(Receipt.of(thing, who))
+        self.models[who] = thing
         if getattr(thing, "random_state", None) is not None:
             self.leaks.append(f"{who} has a seed, from which anyone can compute its noise")
         if thing._read_classes:
@@ -150,6 +193,11 @@ class _Found:
         # A search has fitted its template many times.
         for name, part in nested_estimators(getattr(thing, "estimator", None), f"{who}.estimator"):
             self._note(verdict_of(part), name)
+
+    def _unfitted(self, who: str) -> None:
+        sentence = f"{who} is not fitted"
+        self.refused.append(sentence)
+        self.unfitted.append(sentence)
 
     def _note(self, verdict: Verdict, who: str) -> None:
         if verdict.kind == "refused":

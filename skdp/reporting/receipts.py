@@ -30,7 +30,7 @@ __all__ = ["FOUND_BY", "Receipt", "SpendBound"]
 FOUND_BY = "_found_by"
 
 # Query of an event that says what earlier fits were where their own events cannot.
-_OF_EARLIER_FITS = "earlier_fits"
+_OF_EARLIER_FITS, _PURPOSE = "earlier_fits", "all that earlier fits released"
 # The range of an event is positive.
 _LEAST_EPSILON = 1e-300
 # Exponents beyond overflow.
@@ -149,11 +149,13 @@ class Receipt:
             return self
         epsilon, delta = self.spent
         if isinf(epsilon) or delta >= 1:
-            nothing_known = NonPrivateEvent(query=_OF_EARLIER_FITS, count=self.fits)
+            facts: dict[str, Any] = {"query": _OF_EARLIER_FITS, "purpose": _PURPOSE}
+            nothing_known = NonPrivateEvent(count=self.fits, **facts)
             spent = PrivacySpent(inf, min(delta, nextafter(1.0, 0.0)))
             return replace(self, events=(nothing_known,), spent=spent)
         event = SearchEvent(
             query=_OF_EARLIER_FITS,
+            purpose=_PURPOSE,
             sensitivity=max(epsilon, _LEAST_EPSILON),
             noise_scale=1.0,
             count=self.fits,

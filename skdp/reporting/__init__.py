@@ -2,14 +2,21 @@
 
 from .budget import PrivacyBudget
 from .composition import ParallelComposition, compose
+from .diagrams import documentation
 from .filters import FILTERS, Amount, GaussianFilter, RenyiFilter, SumsFilter
 from .open_budgets import TOKENS, BudgetedEstimator
+from .privacy_ledger import QUERIES, PrivacyLedger, Releases, releases, words_of
+from .privacy_report import SCHEMA, PrivacyReport, report
 from .receipts import Receipt, SpendBound
+from .recomputation import RULES
 from .total import TotalSpent, privacy_spent
 from .verdicts import TABLE, Entry, Verdict, check_composed, verdict_of
 
 __all__ = [
     "FILTERS",
+    "QUERIES",
+    "RULES",
+    "SCHEMA",
     "TABLE",
     "TOKENS",
     "Amount",
@@ -18,7 +25,10 @@ __all__ = [
     "GaussianFilter",
     "ParallelComposition",
     "PrivacyBudget",
+    "PrivacyLedger",
+    "PrivacyReport",
     "Receipt",
+    "Releases",
     "RenyiFilter",
     "SpendBound",
     "SumsFilter",
@@ -26,6 +36,10 @@ __all__ = [
     "Verdict",
     "check_composed",
     "compose",
+    "documentation",
     "privacy_spent",
+    "releases",
+    "report",
     "verdict_of",
+    "words_of",
 ]

@@ -1,0 +1,72 @@
+"""Diagrams of estimators in notebooks: scikit-learn's, with the budget, the solver and a link."""
+
+from __future__ import annotations
+
+from functools import cache
+from importlib.metadata import PackageNotFoundError, metadata
+from typing import Any
+
+from ..validation import shown
+
+try:
+    from sklearn.utils._repr_html.estimator import _VisualBlock
+except ImportError:  # Before version 1.7.
+    from sklearn.utils._estimator_html_repr import _VisualBlock
+
+__all__ = ["DiagramMixin", "documentation"]
+
+_LABEL = "Documentation"
+
+
+@cache
+def documentation() -> str:
+    """Address of the documentation, as the installed package states it; empty if it states none."""
+    try:
+        stated = metadata("skdp").get_all("Project-URL") or []
+    except PackageNotFoundError:
+        return ""
+    links = dict(line.split(", ", 1) for line in stated if ", " in line)
+    return links.get(_LABEL, "")
+
+
+class DiagramMixin:
+    """Mixin that lets the HTML of an estimator say what it spends, and by which solver.
+
+    It follows scikit-learn's own, whose diagrams link to the documentation by ``_doc_link_module``
+    and ``_doc_link_template``.
+    """
+
+    _doc_link_module = "skdp"
+
+    @property
+    def _doc_link_template(self) -> str:
+        # There is nothing to fill in.
+        return documentation().replace("{", "{{").replace("}", "}}")
+
+    def _sk_visual_block_(self) -> Any:
+        inner = getattr(self, "best_estimator_", getattr(self, "estimator", None))
+        if inner is None:
+            name, details = type(self).__name__, str(self)
+            facts: dict[str, Any] = {"names": name, "name_details": details}
+            return _VisualBlock("single", self, name_caption=_caption(self), **facts)
+        key = "best_estimator_" if hasattr(self, "best_estimator_") else "estimator"
+        names = [f"{key}: {type(inner).__name__}, {_caption(self)}"]
+        return _VisualBlock("parallel", [inner], names=names, name_details=[str(inner)])
+
+
+def _caption(model: Any) -> str:
+    """Budget or spend, and solver, in a few words."""
+    given, spent = model.get_params(deep=False), getattr(model, "privacy_spent_", None)
+    plan = getattr(model, "plan_", None)
+    words = []
+    if spent is not None:
+        words.append(f"spent epsilon {spent.epsilon:.4g} at delta {spent.delta:.2g}")
+    elif "epsilon" in given:
+        words.append(f"epsilon {shown(given['epsilon'])}, delta {shown(given.get('delta'))}")
+    else:
+        words.append("spends nothing")
+    if plan is not None:
+        words.append(f"solver {type(plan.solver).__name__}")
+    elif "solver" in given:
+        words.append(f"solver {shown(given['solver'])}")
+    return "; ".join(words)

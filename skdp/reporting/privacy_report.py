@@ -1,0 +1,508 @@
+"""Reports on what fitted models have released, to be read, filed, and recomputed by others."""
+
+from __future__ import annotations
+
+import json
+import platform
+from collections.abc import Sequence
+from copy import deepcopy
+from dataclasses import asdict, dataclass
+from importlib.metadata import PackageNotFoundError, version
+from math import ceil, exp, inf, isfinite, isinf, sqrt
+from typing import Any, final
+
+from scipy.special import ndtr, ndtri
+
+from ..privacy.accounting.events import Event, GaussianEvent, Part, Site, SiteGaussianEvent
+from ..privacy.accounting.ledger import PrivacySpent
+from ..privacy.adjacency import Adjacency
+from ..validation import shown
+from .budget import PrivacyBudget
+from .composition import common_adjacency, compose
+from .privacy_ledger import releases
+from .receipts import Receipt
+from .recomputation import RULES, rule_of
+from .renderings import Section, as_html, as_markdown, as_text
+from .total import Found
+
+__all__ = ["SCHEMA", "PrivacyReport", "report"]
+
+SCHEMA = "skdp.report/1"
+_PACKAGES = ("skdp", "numpy", "scipy", "scikit-learn")
+# Share of false alarms at which the power of a test is told.
+_ALARMS = 0.05
+# Budgets beyond it promise next to nothing.
+_LARGE = 10.0
+_NEIGHBOURS = {
+    "replace_one": "data sets that differ in one row, replaced by any other; n is public",
+    "zero_out": "data sets of which one leaves a row out of all sums; n is public",
+}
+_TRUST = {
+    "local": "local at each site: noise is added there before anything leaves it",
+    "pairwise": "sites hide their noisy messages from each other by secret masks in pairs",
+    "secure_sum": "sites add noise, and only the sum of their messages is seen",
+    "final_model": "sites trust each other, and publish the final model alone",
+    "central": "sites trust an aggregator, which adds the noise",
+}
+_CENTRAL = "central: whoever runs the fit sees the rows, and adds the noise"
+_NOT_COVERED = (
+    "a person with k rows, who is protected k times less well",
+    "rows that predictions are made for; scores and plots that are computed from rows",
+    "other releases about the same rows than those listed here",
+    "parameters and bounds that were chosen by looking at rows",
+    "whether data are valid, which errors tell, and running time",
+)
+# Parameters that are facts about rows, which the guarantee takes to be public.
+_FACTS = (
+    *("classes", "data_norm", "data_bounds", "bounds", "target_bounds", "feature_bound"),
+    *("norm", "arms", "reward_bounds", "horizon"),
+)
+_RECOMPUTE = "give its JSON to examples/recompute_report.py, which needs nothing but Python"
+
+
+@final
+@dataclass(frozen=True)
+class PrivacyReport:
+    """Answers to what an assessor or a registry asks of a private release.
+
+    Made by :func:`skdp.report`. Print it for text, show it in a notebook for a table, or file the
+    JSON, whose schema is on the page "Reports". It holds public facts and receipts and nothing
+    else: no rows, no noise and no model.
+
+    Parameters
+    ----------
+    facts : dict
+        What :meth:`to_dict` returns a copy of.
+    """
+
+    facts: dict[str, Any]
+
+    @property
+    def spent(self) -> PrivacySpent:
+        """The total as a pair; infinite if it is not known."""
+        epsilon = self.facts["epsilon"]
+        return PrivacySpent(inf if epsilon is None else float(epsilon), float(self.facts["delta"]))
+
+    def to_dict(self) -> dict[str, Any]:
+        """All facts as dictionaries, lists, texts and numbers, by the schema ``skdp.report/1``."""
+        return deepcopy(self.facts)
+
+    def to_json(self, *, indent: int | None = 1) -> str:
+        """The facts as JSON.
+
+        Parameters
+        ----------
+        indent : int, optional
+            Spaces a level; None for a single line.
+
+        Returns
+        -------
+        str
+            Standard JSON: numbers that are not finite are texts, ``"inf"``.
+        """
+        return json.dumps(self.facts, indent=indent, ensure_ascii=False, allow_nan=False)
+
+    def to_markdown(self) -> str:
+        """The report as Markdown, for a page of documentation or a model card."""
+        return as_markdown(self._title, self.facts["summary"], self._sections())
+
+    def __str__(self) -> str:
+        return as_text(self._title, self.facts["summary"], self._sections())
+
+    def __repr__(self) -> str:
+        return f"<PrivacyReport of {self.facts['subject']}: {self.facts['summary']}>"
+
+    def _repr_html_(self) -> str:
+        return as_html(self._title, self.facts["summary"], self._sections())
+
+    @property
+    def _title(self) -> str:
+        return f"Privacy report: {self.facts['subject']}"
+
+    def _sections(self) -> list[Section]:
+        facts = self.facts
+        if facts["state"] == "not_fitted":
+            return []
+        rows = "of each fit, see below" if facts["n_samples"] is None else f"{facts['n_samples']:,}"
+        promise = [
+            ("bound", _bound(facts["epsilon"], facts["delta"])),
+            ("in words", facts["meaning"]["sentence"]),
+            ("protected", facts["unit"]),
+            ("neighbours", facts["neighbours"]),
+            ("rows", f"{rows} (public)"),
+            ("trust", facts["trust"]),
+            ("added up", RULES[facts["rule"]]),
+        ]
+        sections = [Section("What is promised", promise)]
+        sections += [_section(fit) for fit in facts["fits"]]
+        sections.append(Section("Taken to be public", facts["public"]))
+        sections.append(Section("Leaks and cautions", facts["cautions"] or ["none known"]))
+        sections.append(Section("Not covered", facts["not_covered"]))
+        used = ", ".join(f"{name} {number}" for name, number in facts["versions"].items())
+        sections.append(Section("To check it", [facts["recompute"], f"made with {used}"]))
+        return sections
+
+
+def report(subject: Any, *, delta: float | None = None) -> PrivacyReport:
+    """Report on what a fitted model, pipeline, search or privacy budget has released.
+
+    It follows what NIST SP 800-226 and registries of deployments ask: what is protected, by how
+    much, what that means, by which releases, whom it trusts, what was public, what leaked, and what
+    is not covered. All of it is from receipts, parameters and public facts; nothing is released.
+
+    Parameters
+    ----------
+    subject : estimator, list or tuple of estimators, or PrivacyBudget
+        Fitted; if several, on the same rows.
+    delta : float, optional
+        At which delta the total is wanted; by default as for :func:`skdp.privacy_spent`.
+
+    Returns
+    -------
+    PrivacyReport
+        With ``str``, ``to_markdown``, ``to_dict`` and ``to_json``. Where a part has read rows
+        without a receipt the total is not known, and the report says why. Of what is not fitted
+        it says so.
+
+    Examples
+    --------
+    >>> import numpy as np
+    >>> import skdp
+    >>> X = np.random.default_rng(0).uniform(-1, 1, size=(500, 2))
+    >>> model = skdp.DPLogisticRegression(epsilon=0.5, classes=[0, 1], data_norm=1.5)
+    >>> skdp.report(model.fit(X, X[:, 0] > 0))
+    <PrivacyReport of DPLogisticRegression: epsilon = 0.5 at delta = 1e-05, replace_one>
+    """
+    facts = _of_budget(subject) if isinstance(subject, PrivacyBudget) else _of_fits(subject, delta)
+    return PrivacyReport(facts)
+
+
+def _of_fits(subject: Any, delta: float | None) -> dict[str, Any]:
+    found = Found.of(subject)
+    name = "several models" if isinstance(subject, list | tuple) else type(subject).__name__
+    if found.unfitted:
+        return _not_fitted(name, subject, found.unfitted)
+    receipts = found.spending
+    relation = common_adjacency(receipts)
+    alike = [receipt.under(relation) for receipt in receipts]
+    total = receipts[0].spent if len(receipts) == 1 else compose(receipts, None, relation)
+    if delta is not None:
+        total = compose(receipts, delta, relation)
+    fits = []
+    for receipt, one in zip(receipts, alike, strict=True):
+        model = found.models[receipt.who.split(", ")[0]]
+        steps = 1 if one.adjacency is receipt.adjacency else 2
+        fits.append(_fit(receipt, model, steps))
+    return _facts(name, fits, alike, total, relation, found)
+
+
+def _facts(
+    name: str,
+    fits: list[dict[str, Any]],
+    receipts: Sequence[Receipt],
+    total: PrivacySpent,
+    relation: Adjacency,
+    found: Found,
+) -> dict[str, Any]:
+    sizes = {fit["n_samples"] for fit in fits if fit["n_samples"] is not None}
+    n_samples = sizes.pop() if len(sizes) == 1 else None
+    events = [event for receipt in receipts for event in receipt.events]
+    at = PrivacySpent(inf, total.delta) if found.refused else total
+    rule = "stated" if found.refused else rule_of(receipts, total)
+    price = sum(receipt.gaussian_price() for receipt in receipts) if rule == "gaussian" else None
+    epsilon = None if found.refused else _number(total.epsilon)
+    summary = f"epsilon = {total.epsilon:.4g} at delta = {total.delta:.2g}, {relation.value}"
+    if found.refused:
+        summary = "the total is not known, because a part has read rows without a receipt"
+    models = list(found.models.values())
+    bandits = models and all(hasattr(model, "arms_") for model in models)
+    unit = "one row" if not bandits else "one user of the bandit, from all others together"
+    return {
+        "schema": SCHEMA,
+        "subject": name,
+        "state": "fitted" if all(fit["published"] for fit in fits) else "incomplete",
+        "summary": summary,
+        "epsilon": epsilon,
+        "delta": _number(total.delta),
+        "adjacency": relation.value,
+        "unit": unit,
+        "neighbours": _NEIGHBOURS[relation.value],
+        "n_samples": n_samples,
+        "rule": rule,
+        "meaning": _meaning(at, price, relation),
+        "trust": _trust(events),
+        "fits": fits,
+        "public": _public(models),
+        "cautions": [*found.refused, *found.leaks, *_cautions(total, n_samples, fits, models)],
+        "not_covered": list(_NOT_COVERED),
+        "versions": _versions(),
+        "recompute": _RECOMPUTE if rule != "stated" else f"{RULES['stated']}: skdp.privacy_spent",
+    }
+
+
+def _not_fitted(name: str, subject: Any, unfitted: list[str]) -> dict[str, Any]:
+    epsilon, delta = getattr(subject, "epsilon", None), getattr(subject, "delta", None)
+    summary = f"{'; '.join(unfitted)}: nothing was released that could be reported"
+    if epsilon is not None and delta is not None:
+        summary += f"; a fit may spend epsilon = {shown(epsilon)} at delta = {shown(delta)}"
+    return {
+        "schema": SCHEMA,
+        "subject": name,
+        "state": "not_fitted",
+        "summary": summary,
+        "epsilon": 0.0,
+        "delta": 0.0,
+        "fits": [],
+        "versions": _versions(),
+    }
+
+
+def _fit(receipt: Receipt, model: Any, steps: int) -> dict[str, Any]:
+    """One fit as it is filed."""
+    epsilon, delta = receipt.spent
+    plan = getattr(model, "plan_", None)
+    solver = None if plan is None else type(plan.solver).__name__
+    published = [n for n in vars(model) if n.endswith("_") and not n.startswith(("_", "privacy_"))]
+    finished = getattr(model, "__sklearn_is_fitted__", lambda: True)()
+    n_samples = getattr(model, "n_samples_seen_", getattr(model, "n_seen_", None))
+    return {
+        "who": receipt.who,
+        "estimator": type(model).__name__,
+        "solver": solver,
+        "epsilon": _number(epsilon),
+        "delta": _number(delta),
+        "adjacency": receipt.adjacency.value,
+        "steps": steps,
+        "rule": rule_of([receipt], receipt.spent),
+        "times": receipt.fits,
+        "n_samples": None if n_samples is None else int(n_samples),
+        "published": sorted(published) if finished else [],
+        "events": _events(receipt.events),
+        **_grouped(receipt),
+    }
+
+
+def _events(events: Sequence[Event]) -> list[dict[str, Any]]:
+    filed = []
+    for event in events:
+        fields = {name: _number(value) for name, value in asdict(event).items() if name != "part"}
+        part = event.part.within if isinstance(event.part, Site) else event.part
+        site = str(event.part.label) if isinstance(event.part, Site) else None
+        rows = [part.start, part.stop] if isinstance(part, Part) else None
+        fields |= {"rows": rows, "parts": getattr(part, "count", 1), "site": site}
+        filed.append(fields)
+    return filed
+
+
+def _of_budget(budget: PrivacyBudget) -> dict[str, Any]:
+    """A budget knows what each fit has cost, and not by which releases."""
+    if budget._store is None:
+        return _not_fitted("PrivacyBudget", budget, ["PrivacyBudget is not open yet"])
+    entries, (epsilon, delta) = budget.receipts, budget.spent
+    rule = budget.rule
+    fits = []
+    for k, entry in enumerate(entries):
+        purpose = "all releases of a fit" if entry.settled else "set aside for a fit"
+        events: list[Event] = []
+        if rule == "gaussian" and entry.amount:
+            facts: dict[str, Any] = {"query": "fit", "purpose": purpose, "noise_scale": 1.0}
+            events.append(GaussianEvent(sensitivity=sqrt(entry.amount), **facts))
+        fits.append(
+            {
+                "who": f"{entry.who} {k}",
+                "estimator": entry.who,
+                "solver": None,
+                "epsilon": _number(entry.spent.epsilon),
+                "delta": _number(entry.spent.delta),
+                "adjacency": budget.adjacency,
+                "steps": 1,
+                "rule": rule if rule == "gaussian" else "stated",
+                "times": 1,
+                "n_samples": None,
+                "published": [],
+                "events": _events(events),
+                **_grouped(Receipt(tuple(events), entry.spent)),
+            }
+        )
+    price = sum(entry.amount for entry in entries) if rule == "gaussian" else None
+    filed = {"gaussian": "gaussian", "sums": "sum"}.get(rule, "stated")
+    limit = f"the budget is epsilon = {budget.epsilon:g} at delta = {budget.delta:g}"
+    return {
+        "schema": SCHEMA,
+        "subject": "PrivacyBudget",
+        "state": "fitted",
+        "summary": f"epsilon = {epsilon:.4g} at delta = {delta:.2g}, {budget.adjacency}; {limit}",
+        "epsilon": _number(epsilon),
+        "delta": _number(delta),
+        "adjacency": budget.adjacency,
+        "unit": "one row of each fit",
+        "neighbours": _NEIGHBOURS[budget.adjacency],
+        "n_samples": None,
+        "rule": filed,
+        "meaning": _meaning(budget.spent, price, Adjacency(budget.adjacency)),
+        "trust": _CENTRAL,
+        "fits": fits,
+        "public": [limit],
+        "cautions": _cautions(budget.spent, None, [], []),
+        "not_covered": list(_NOT_COVERED),
+        "versions": _versions(),
+        "recompute": _RECOMPUTE if filed != "stated" else RULES["stated"],
+    }
+
+
+def _meaning(spent: PrivacySpent, price: float | None, relation: Adjacency) -> dict[str, Any]:
+    """The total as what somebody can find out who has to tell two neighbours apart.
+
+    By the trade-off function of Dong, Roth and Su (2022): of a Gaussian release, whose mu^2 is the
+    price, or of whatever is (epsilon, delta)-DP.
+    """
+    epsilon, delta = spent
+    if isinf(epsilon):
+        return {
+            "mu": None,
+            "best_guess": 1.0,
+            "power_at_5_percent": 1.0,
+            "sentence": "nothing is known that would keep a row from being found out",
+        }
+    mu = None if price is None else sqrt(price)
+    if mu is not None:
+        guess, power = float(ndtr(mu / 2)), float(ndtr(ndtri(_ALARMS) + mu))
+    else:
+        ratio = exp(min(epsilon, 700.0))
+        guess = (ratio + delta) / (1 + ratio)
+        power = min(ratio * _ALARMS + delta, 1 - (1 - delta - _ALARMS) / ratio)
+    replaced = relation is Adjacency.REPLACE_ONE
+    what = "which of two rows that one is" if replaced else "whether that one took part"
+    sentence = (
+        f"who knows all rows but one, and guesses {what}, is right at most "
+        f"{_percent(guess)} of the time (by tossing a coin 50 %); a test that raises a false alarm "
+        f"in {_percent(_ALARMS)} of cases finds the row in at most {_percent(power)}"
+    )
+    return {"mu": mu, "best_guess": guess, "power_at_5_percent": power, "sentence": sentence}
+
+
+def _percent(share: float) -> str:
+    """Rounded up, as a bound has to be."""
+    return f"{min(100.0, ceil(1000 * share - 1e-9) / 10):g} %"
+
+
+def _bound(epsilon: Any, delta: Any) -> str:
+    if epsilon is None or isinstance(epsilon, str):
+        return "none"
+    times = f"e^{epsilon:.4g}" + (f" = {exp(epsilon):.3g}" if epsilon < _LARGE else "")
+    return (
+        f"whatever is published is at most {times} times as likely for one data set as for a "
+        f"neighbour, but for a slack of delta = {delta:.2g} in probability"
+    )
+
+
+def _trust(events: Sequence[Event]) -> str:
+    kinds = {event.trust for event in events if isinstance(event, SiteGaussianEvent)}
+    return "; ".join(_TRUST.get(kind, kind) for kind in sorted(kinds)) if kinds else _CENTRAL
+
+
+def _public(models: Sequence[Any]) -> list[str]:
+    """Sentences about what the guarantee takes to be known without the rows."""
+    # Bounds that are not given were found by queries, which are among the releases.
+    lines = ["numbers of rows and of features, names of columns, and all parameters"]
+    for model in models:
+        given = model.get_params(deep=False)
+        listed = [f"{n}={shown(given[n])}" for n in _FACTS if given.get(n) is not None]
+        if listed:
+            lines.append(f"given for {type(model).__name__}: {', '.join(listed)}")
+    return lines
+
+
+def _cautions(
+    spent: PrivacySpent, n_samples: int | None, fits: list[dict[str, Any]], models: Sequence[Any]
+) -> list[str]:
+    lines = []
+    if n_samples is not None and spent.delta >= 1 / n_samples:
+        lines.append(
+            f"delta = {spent.delta:g} is not below 1/n = {1 / n_samples:.2g}, so that the promise "
+            "would allow to publish a row as it is"
+        )
+    if spent.epsilon > _LARGE:
+        lines.append(f"epsilon = {spent.epsilon:.4g} is above {_LARGE:g}, and promises little")
+    for model in models:
+        repeats = getattr(getattr(model, "_progress", None), "repeats", 1)
+        if repeats > 1:
+            lines.append(
+                f"{type(model).__name__}.partial_fit was given all rows of a call again, up to "
+                f"{repeats} times; that it was is public, and the total counts it"
+            )
+    lines += [f"{fit['who']} published no model" for fit in fits if not fit["published"]]
+    lines += [
+        f"{fit['who']} has not come to its end, and counts with its whole budget"
+        for fit in fits
+        if not fit["events"]
+    ]
+    return lines
+
+
+def _section(fit: dict[str, Any]) -> Section:
+    """The releases of a fit, grouped."""
+    size = "" if fit["n_samples"] is None else f", {fit['n_samples']:,} rows"
+    how = "" if fit["solver"] is None else f", solver {fit['solver']}"
+    total = f"epsilon = {_shown(fit['epsilon'])} at delta = {_shown(fit['delta'])}"
+    title = f"{fit['who']}: {total}{size}{how}"
+    head = ("what for", "query", "times", "mechanism", "share")
+    published = [("published", ", ".join(fit["published"]))] if fit["published"] else []
+    return Section(title, published, [head, *_kinds(fit)] if fit["releases"] else [])
+
+
+def _kinds(fit: dict[str, Any]) -> list[tuple[str, ...]]:
+    return [
+        (
+            kind["purpose"],
+            kind["query"],
+            f"{kind['count']:,}" + f" in {kind['parts']} parts" * (kind["parts"] > 1),
+            kind["mechanism"],
+            "" if kind["share"] is None else f"{100 * kind['share']:.1f} %",
+        )
+        for kind in fit["releases"]
+    ]
+
+
+def _grouped(receipt: Receipt) -> dict[str, Any]:
+    """Kinds of releases in words, and what the row that took part in most was charged for each."""
+    slices = [releases(rows) for rows in receipt.slices()]
+    totals = [sum(inf if k.price is None else k.price for k in kinds) for kinds in slices]
+    whole = max(totals, default=0.0) if receipt.events else 0.0
+    shares: dict[tuple[str, str, str], float] = {}
+    if 0 < whole < inf:
+        costliest = slices[totals.index(whole)]
+        shares = {kind.words: (kind.price or 0.0) / whole for kind in costliest}
+    kinds = [
+        {
+            "purpose": kind.purpose,
+            "query": kind.query,
+            "mechanism": kind.mechanism,
+            "count": kind.count,
+            "parts": kind.parts,
+            "share": shares.get(kind.words, 0.0) if shares else None,
+        }
+        for kind in releases(receipt.events)
+    ]
+    return {"price": whole if shares else None, "releases": kinds}
+
+
+def _versions() -> dict[str, str]:
+    found = {"python": platform.python_version()}
+    for name in _PACKAGES:
+        try:
+            found[name] = version(name)
+        except PackageNotFoundError:
+            found[name] = "not installed"
+    return found
+
+
+def _shown(value: Any) -> str:
+    return value if isinstance(value, str) else f"{value:.4g}"
+
+
+def _number(value: Any) -> Any:
+    """A value as JSON takes it."""
+    if isinstance(value, float):
+        return value if isfinite(value) else str(value)
+    return str(value) if isinstance(value, Adjacency) else value

@@ -1,0 +1,99 @@
+"""Rules by which anybody can recompute the total of a report from its events.
+
+Each is short enough for a script of the standard library, ``examples/recompute_report.py``. A
+report names the rule that gives its own total, if there is one, so that no other has to be tried.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Sequence
+from math import inf, isclose, isinf, log, log1p, sqrt
+
+from ..privacy.accounting import gdp, perturbation, zcdp
+from ..privacy.accounting.calculus import Calculus, PerturbedGaussianDP, ZeroConcentratedDP
+from ..privacy.accounting.ledger import PrivacySpent
+from .composition import ORDERS
+from .receipts import Receipt
+
+__all__ = ["RULES", "rule_of"]
+
+# What each rule does, in words.
+RULES = {
+    "gaussian": "mu^2 = count * (sensitivity / noise)^2 adds up, exactly for Gaussian noise",
+    "concentrated": "zero-concentrated: count * (sensitivity / noise)^2, a quarter for choices",
+    "perturbation": "one objective perturbation that outweighs the Gaussian releases beside it",
+    "renyi": "Renyi divergences add up, order by order",
+    "sum": "the epsilons of the fits add up, and the deltas",
+    "stated": "by a longer computation, which needs skdp",
+}
+# What rounding, and a total that is reported as the budget it fills, may change.
+_ROUNDING = 1e-7
+
+
+def rule_of(receipts: Sequence[Receipt], total: PrivacySpent) -> str:
+    """The first rule that gives the total of several fits; ``'stated'`` if none does.
+
+    Parameters
+    ----------
+    receipts : sequence of Receipt
+        Of fits on the same rows, under one neighbouring relation.
+    total : PrivacySpent
+        What they are together.
+    """
+    for name, epsilon in _EPSILONS.items():
+        if isclose(epsilon(receipts, total.delta), total.epsilon, rel_tol=_ROUNDING):
+            return name
+    return "stated"
+
+
+def _gaussian(receipts: Sequence[Receipt], delta: float) -> float:
+    price = sum(receipt.gaussian_price() for receipt in receipts)
+    return inf if isinf(price) or not 0 < delta < 1 else gdp.epsilon(sqrt(price), delta)
+
+
+def _concentrated(receipts: Sequence[Receipt], delta: float) -> float:
+    price = sum(_priced(receipt, ZeroConcentratedDP()) for receipt in receipts)
+    return inf if isinf(price) or not 0 < delta < 1 else zcdp.epsilon(price / 2, delta)
+
+
+def _perturbation(receipts: Sequence[Receipt], delta: float) -> float:
+    price = sum(_priced(receipt, PerturbedGaussianDP()) for receipt in receipts)
+    if isinf(price) or not 1e-299 < delta < 1:
+        return inf
+    return perturbation.epsilon(sqrt(price), delta)
+
+
+def _renyi(receipts: Sequence[Receipt], delta: float) -> float:
+    if not 0 < delta < 1:
+        return inf
+    bounds = []
+    for a in ORDERS:
+        divergence = sum(receipt.renyi(a) for receipt in receipts)
+        bounds.append(divergence + log1p(-1 / a) - log(delta * a) / (a - 1))
+    return max(0.0, min(bounds))
+
+
+def _sum(receipts: Sequence[Receipt], delta: float) -> float:
+    deltas = sum(receipt.fits * receipt.spent.delta for receipt in receipts)
+    if len(receipts) == 1 or not isclose(deltas, delta, rel_tol=_ROUNDING):
+        return inf
+    return sum(receipt.fits * receipt.spent.epsilon for receipt in receipts)
+
+
+def _priced(receipt: Receipt, calculus: Calculus) -> float:
+    """The mu^2 of a fit by a calculus; infinite if it has no price for one of the events."""
+    if not receipt.complete:
+        return inf
+    try:
+        return max(sum(e.count * calculus.cost(e) for e in rows) for rows in receipt.slices())
+    except TypeError:
+        return inf
+
+
+_EPSILONS: dict[str, Callable[[Sequence[Receipt], float], float]] = {
+    "gaussian": _gaussian,
+    "concentrated": _concentrated,
+    "perturbation": _perturbation,
+    "renyi": _renyi,
+    "sum": _sum,
+}
