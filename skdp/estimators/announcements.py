@@ -56,7 +56,7 @@ class Announcements:
         if callbacks and vars(self._model).get("_skl_callbacks"):
             self._tasks = _FitTasks(self._model, self._ledger)
         if self._verbose:
-            budget = f"epsilon={self._model.epsilon:g} at delta={self._model.delta:g}"
+            budget = f"epsilon={self._model.epsilon:g} at delta={self._model.delta_:g}"
             self._say(f"{self._n_samples} rows, budget {budget}")
         if self._verbose or self._tasks is not None:
             self._ledger.tell(self._charged)

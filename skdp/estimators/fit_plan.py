@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from copy import copy
 from dataclasses import dataclass, fields
-from math import inf, isfinite, sqrt
+from math import inf, isfinite, isinf, sqrt
 from numbers import Integral
 from typing import Any, overload
 
@@ -23,6 +23,7 @@ from ..preprocessing.column_ranges import RANGES_OF_SCALE, Search, tail_of_sizes
 from ..privacy.accounting.calculus import Calculus, GaussianDP, PerturbedGaussianDP
 from ..privacy.accounting.gdp import mu
 from ..privacy.accounting.ledger import Budget, Ledger
+from ..privacy.accounting.promise import nominal
 from ..privacy.adjacency import Adjacency
 from ..privacy.oracle_factory import PrivacyTerms
 from ..problem.constraints import Constraint
@@ -52,6 +53,7 @@ __all__ = [
     "plan",
     "plan_fit",
     "plan_stream",
+    "planned_mu",
     "settled_calculus",
 ]
 
@@ -211,12 +213,18 @@ class FitPlan:
         share = f"{self.temperature.share:.0%} of the rest"
         return f"the scale of the scores, {share} and what the solver leaves"
 
+    def hopeless(self) -> str | None:
+        """A sentence if nothing can be learned from so few rows at this budget, else None."""
+        return None
+
     def _outlook(self) -> str:
         """The forecast of accuracy in a sentence, if there is one for such a fit."""
         if self.n_samples is None or self.n_samples < 2:
             return "expected: no forecast for this number of rows"
         if self.n_sites is not None:
             return "expected: no forecast for rows at several sites"
+        if isinf(self.epsilon):
+            return "expected: what the solver reaches without noise, which is not private"
         if self.solver.selects:
             return (
                 "expected: depends on how few features matter; see skdp.plan(n_samples, "
@@ -268,7 +276,7 @@ def plan_fit(
     asked = model._batch_solver
     solver, reason = _chosen(asked, outline, conditioned=None, started=started)
     adjacency = Adjacency(model.adjacency)
-    whole = mu(model.epsilon, model.delta)
+    whole = planned_mu(model)
     bounds = tuple((name, _share_for(name, outline.n_samples * whole)) for name in missing)
     checked = outline.bounds.target is not None and "target_bounds" not in missing
     if (
@@ -296,7 +304,7 @@ def plan_fit(
         preconditioner = choose_preconditioner(model.precondition, asked, outline, block=block)
     if preconditioner is not None:
         preconditioner.check(outline)
-        left = mu(model.epsilon, model.delta) * sqrt(first)
+        left = whole * sqrt(first)
         acts = preconditioner.acts(outline, left, known=known)
         solver, reason = _chosen(asked, outline, conditioned=acts, started=started)
         # With weights of classes few steps lose .01 of balanced accuracy where one class is rare.
@@ -307,10 +315,10 @@ def plan_fit(
             if isinstance(preconditioner, WideWhitening):
                 solver = PreconditionedGD(score_noise=_SCORE_NOISE_OF_WIDE)
     solver.check(outline)
-    calculus = solver.calculus_for(outline, model.epsilon, model.delta, adjacency)
-    limit = PrivacyTerms(model.epsilon, model.delta, adjacency, calculus).ledger().limit
+    calculus = solver.calculus_for(outline, nominal(model.epsilon), model.delta_, adjacency)
+    room = PrivacyTerms(model.epsilon, model.delta_, adjacency, calculus).ledger().remaining
     # Where noise would drown the total weight, the number of rows stands in.
-    visible = _VISIBLE * outline.n_samples * sqrt(limit * TOTAL_SHARE) >= 1.0
+    visible = _VISIBLE * outline.n_samples * sqrt(room * TOTAL_SHARE) >= 1.0
     _check_trust(model, solver, outline.sites)
     balanced = model._balanced
     # Other solvers do not start at the point that they are given, or leave it at once.
@@ -318,7 +326,7 @@ def plan_fit(
     counts = counts and asks_for_counts(outline, balanced=balanced)
     shares = first * (1 - (getattr(preconditioner, "share", 0.0) if acts else 0.0))
     shares *= 1 - counts * COUNT_SHARE
-    left = mu(model.epsilon, model.delta) * sqrt(shares)
+    left = whole * sqrt(shares)
     temperature = None
     if solver.central:
         temperature = plan_temperature(outline, left, penalised=model._penalty_given)
@@ -376,7 +384,9 @@ def plan_stream(
         class_counts=False,
         solver=copy(solver),
         reason="rows are read as they come, and none is kept" if auto else None,
-        calculus=solver.calculus_for_stream(problem, model.epsilon, model.delta, adjacency),
+        calculus=solver.calculus_for_stream(
+            problem, nominal(model.epsilon), model.delta_, adjacency
+        ),
         temperature=None,
         from_model=problem.initial is not None,
     )
@@ -673,6 +683,17 @@ def _share_for(name: str, evidence: float) -> float:
     return needed if more else RANGE_SHARE
 
 
+def planned_mu(model: Any) -> float:
+    """Gaussian-DP parameter of the whole budget, or of a large one where epsilon is infinite.
+
+    Parameters
+    ----------
+    model : estimator
+        Its epsilon and ``delta_`` are read.
+    """
+    return mu(nominal(model.epsilon), model.delta_)
+
+
 def finds_columns(model: Any, problem: Problem) -> str | None:
     """Tell by which private search columns are to be brought to one scale, if by any.
 
@@ -696,7 +717,7 @@ def finds_columns(model: Any, problem: Problem) -> str | None:
     if not _chosen(model._batch_solver, problem, conditioned=None, started=False)[0].central:
         return None
     adjacency = Adjacency(model.adjacency)
-    budget = Budget(mu(model.epsilon, model.delta) ** 2 * _COLUMNS_SHARE * RANGES_OF_SCALE)
+    budget = Budget(planned_mu(model) ** 2 * _COLUMNS_SHARE * RANGES_OF_SCALE)
     sizes = problem.n_actual, problem.n_features
     search = Search.planned(adjacency, budget, *sizes, tail=TAIL, within=False)
     most = min(_MOST_LEFT_OUT, _MOST_OF_A_ROW / problem.n_features)
@@ -729,7 +750,7 @@ def _facts(model: Any, problem: Problem, *, weighted: bool) -> dict[str, Any]:
         "weighted": weighted,
         "n_sites": None if problem.sites is None else problem.sites.n_sites,
         "epsilon": float(model.epsilon),
-        "delta": float(model.delta),
+        "delta": float(model.delta_),
         "adjacency": Adjacency(model.adjacency),
     }
 

@@ -100,7 +100,7 @@ def test_a_lasso_on_few_features_is_charged_for_the_noise_that_it_has(weight):
     model = MODELS["lasso"]().fit(X, y, sample_weight=weights)
     events = model.privacy_ledger_
     exact = sqrt(sum(e.count * (e.sensitivity / e.noise_scale) ** 2 for e in events))
-    assert gdp.epsilon(exact, model.delta) == pytest.approx(model.epsilon, rel=1e-6)
+    assert gdp.epsilon(exact, model.delta_) == pytest.approx(model.epsilon, rel=1e-6)
     assert model.privacy_spent_.epsilon == pytest.approx(model.epsilon, rel=1e-6)
 
 
