@@ -310,9 +310,8 @@ def test_a_plan_prints_what_a_practitioner_asks_first():
         "expected: like non-private",
     ):
         assert words in said
-    assert said.endswith(
-        "expected: like non-private; about 1% of what there is to learn is lost to noise"
-    )
+    assert "expected: like non-private; about 1% of what there is to learn is lost to" in said
+    assert said.endswith("about 8 people, of one row each, have no visible effect")
     assert len(said.splitlines()) <= 10
     assert "as given" in str(skdp.plan(DPLinearRegression(solver="gd"), 1, 3))
     assert "no forecast" in str(skdp.plan(DPLinearRegression(), 1, 3))
