@@ -14,7 +14,13 @@ from .estimators import (
 )
 from .estimators.fit_plan import FitPlan, plan
 from .estimators.forecast import Plan
-from .exceptions import BudgetExceededError, PrivacyLeakWarning, SeededNoiseWarning
+from .exceptions import (
+    BudgetExceededError,
+    BudgetWarning,
+    NoPrivacyWarning,
+    PrivacyLeakWarning,
+    SeededNoiseWarning,
+)
 from .privacy import PrivacySpent
 from .reporting import PrivacyBudget, PrivacyReport, TotalSpent, privacy_spent, report
 
@@ -22,12 +28,14 @@ __version__ = "0.1.0.dev0"
 
 __all__ = [
     "BudgetExceededError",
+    "BudgetWarning",
     "DPContextualBandit",
     "DPLassoRegressor",
     "DPLinearRegression",
     "DPLogisticRegression",
     "DPSVMClassifier",
     "FitPlan",
+    "NoPrivacyWarning",
     "Plan",
     "PrivacyBudget",
     "PrivacyLeakWarning",

@@ -5,7 +5,14 @@ from __future__ import annotations
 import sys
 import warnings
 
-__all__ = ["BudgetExceededError", "PrivacyLeakWarning", "SeededNoiseWarning", "warn_user"]
+__all__ = [
+    "BudgetExceededError",
+    "BudgetWarning",
+    "NoPrivacyWarning",
+    "PrivacyLeakWarning",
+    "SeededNoiseWarning",
+    "warn_user",
+]
 
 
 class PrivacyLeakWarning(UserWarning):
@@ -18,6 +25,17 @@ class PrivacyLeakWarning(UserWarning):
 
 class SeededNoiseWarning(PrivacyLeakWarning):
     """The secret noise comes from a seed, so whoever knows the seed can take it off."""
+
+
+class NoPrivacyWarning(PrivacyLeakWarning):
+    """Epsilon is infinite, so there is no noise, and nothing that is published is private."""
+
+
+class BudgetWarning(UserWarning):
+    """Warning that a privacy budget promises little, or is too small to learn from the rows.
+
+    Decided by parameters and public facts alone, before anything is asked about the rows.
+    """
 
 
 class BudgetExceededError(RuntimeError):

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Iterable, Mapping
 from dataclasses import fields, is_dataclass
+from math import inf
 from numbers import Integral, Real
 from typing import Any
 
@@ -16,6 +17,7 @@ from sklearn.utils._param_validation import (
 )
 
 __all__ = [
+    "INFINITE",
     "PAIR",
     "check_delta",
     "check_hyperparameters",
@@ -46,6 +48,19 @@ class _Pair(Options):
 
 
 PAIR = _Pair()
+
+
+class _Infinite(Options):
+    """Constraint that an epsilon is infinite: a fit without noise."""
+
+    def __init__(self) -> None:
+        super().__init__(Real, {inf})
+
+    def __str__(self) -> str:
+        return "inf for a fit without privacy"
+
+
+INFINITE = _Infinite()
 
 
 class _Names(StrOptions):

@@ -2,12 +2,17 @@
 
 import json
 import math
+import warnings
 from pathlib import Path
 
 import numpy as np
 import pytest
 from hypothesis import given, settings
 from hypothesis import strategies as st
+from sklearn.base import clone
+from sklearn.datasets import make_classification
+from sklearn.linear_model import LogisticRegression
+from sklearn.preprocessing import normalize
 
 import skdp
 from skdp.estimators import REGIMES as LARGEST_LOSSES
@@ -49,7 +54,8 @@ SIZES = {
 
 def planned(name, epsilon):
     n, d, k, s = SIZES[name]
-    return skdp.plan(n, d, n_classes=k, n_informative=s, epsilon=epsilon)
+    # The published scores are of this delta.
+    return skdp.plan(n, d, n_classes=k, n_informative=s, epsilon=epsilon, delta=n**-1.1)
 
 
 def lost(name, epsilon):
@@ -166,7 +172,7 @@ def test_noise_is_that_of_the_whole_budget():
     mu = gdp.mu(0.7, 1e-4)
     assert math.isclose(here.mu, mu)
     assert math.isclose(here.sum_noise, 2 / mu)
-    assert math.isclose(here.relative_noise, 2 * 10 / (1000 * mu))
+    assert math.isclose(here.relative_noise, (1 + 1 / 1.099) * 2 * 10 / (1000 * mu))
     ten = skdp.plan(1000, 99, n_classes=10, epsilon=0.7, delta=1e-4)
     assert math.isclose(ten.relative_noise, 2 * math.sqrt(1000) / (1000 * mu))
     regression = skdp.plan(1000, 99, epsilon=0.7, delta=1e-4)
@@ -212,10 +218,100 @@ def test_prints_every_number_that_matters():
         "64 features",
         "10 classes",
         "large loss",
-        "mu = 0.0469",
+        "groups of fewer than about 63 people, of one row each, have no visible effect",
         "Normalizer",
     ):
         assert word in said
+
+
+@pytest.mark.parametrize("unknown_bounds", [0, 1, 2])
+def test_targets_that_cannot_be_found_leave_no_hope(unknown_bounds):
+    few = skdp.plan(100, 2, unknown_bounds=unknown_bounds)
+    assert (few.regime == "hopeless") == few.unknown_targets == (unknown_bounds == 2)
+    assert ("target_bounds" in few.dominated_by) == (unknown_bounds == 2)
+    enough = skdp.plan(few.rows_needed, 2, unknown_bounds=unknown_bounds)
+    assert enough.expected_loss < few.expected_loss < 1.0 + 1e-9
+
+
+def test_a_fit_of_default_delta_is_forecast_by_its_delta():
+    for n in (50, 1_000, 10**6):
+        assert skdp.plan(n, 5).delta == min(1e-5, n**-1.1)
+
+
+def score_of(model, X, y, n):
+    """Mean score on 4,000 other rows over ten sets of n rows, with seeded noise."""
+    found = []
+    for k in range(10):
+        mine = slice(k * n, k * n + n)
+        model.set_params(random_state=k).fit(X[mine], y[mine])
+        found.append(model.score(X[-4000:], y[-4000:]))
+    return np.mean(found)
+
+
+@pytest.mark.filterwarnings("ignore::skdp.SeededNoiseWarning")
+@pytest.mark.parametrize("n", [50, 100, 200])
+def test_few_rows_of_ten_features_and_two_classes_lose_about_what_is_said(n):
+    """On rows that the constants were not set on, within a factor of two."""
+    X, y = make_classification(
+        8000, 10, n_informative=5, n_redundant=2, class_sep=1.0, random_state=0
+    )
+    X = normalize(np.clip(X / X.std(axis=0), -3, 3))
+    model = skdp.DPLogisticRegression(data_norm=1.0, classes=[0, 1])
+    best = LogisticRegression(C=10.0).fit(X[:4000], y[:4000]).score(X[-4000:], y[-4000:])
+    lost = (best - score_of(model, X, y, n)) / (best - 0.5)
+    said = skdp.plan(n, 10, n_classes=2).expected_loss
+    assert 0.5 < said / lost < 2.0
+
+
+@pytest.mark.filterwarnings("ignore::skdp.SeededNoiseWarning")
+def test_a_regression_on_fifty_rows_is_no_better_than_guessing_and_the_plan_says_so():
+    rng = np.random.default_rng(0)
+    X = np.clip(rng.normal(size=(6000, 10)) / 3, -1, 1)
+    y = np.clip(X @ np.linspace(-1, 1, 10) + 0.1 * rng.normal(size=6000), -2, 2)
+    facts = {"data_norm": 2.0, "target_bounds": (-2, 2)}
+    model = skdp.DPLinearRegression(**facts)
+    assert score_of(model, X, y, 50) < 0.1
+    assert skdp.plan(50, 10).regime == "hopeless"
+    with pytest.warns(skdp.BudgetWarning, match="expected: hopeless, because of few rows"):
+        skdp.DPLinearRegression(**facts).fit(X[:50], y[:50])
+
+
+@pytest.mark.parametrize(
+    ("model", "shape", "words"),
+    [
+        (skdp.DPLogisticRegression(classes=[0, 1]), (1, 3), "from 1 row of 3 features"),
+        (skdp.DPLogisticRegression(classes=[0, 1]), (20, 200), "20 rows of 200 features"),
+        (skdp.DPLinearRegression(target_bounds=(0, 1)), (20, 200), "20 rows of 200 features"),
+        (skdp.DPLassoRegressor(target_bounds=(0, 1)), (20, 200), "20 rows of 200 features"),
+    ],
+)
+def test_what_cannot_work_is_said_before_rows_are_read(model, shape, words):
+    X, y = np.full(shape, 0.5), np.arange(shape[0]) % 2
+    with warnings.catch_warnings(record=True) as caught:
+        warnings.simplefilter("always")
+        model.fit(X, y)
+    (said,) = [str(each.message) for each in caught if each.category is skdp.BudgetWarning]
+    assert words in said
+    with warnings.catch_warnings():
+        warnings.simplefilter("error", skdp.BudgetWarning)
+        with pytest.raises(skdp.BudgetWarning):
+            clone(model).fit(X, y)
+
+
+def test_what_may_work_is_fitted_in_silence():
+    X = np.random.default_rng(0).uniform(-1, 1, size=(500, 3))
+    with warnings.catch_warnings():
+        warnings.simplefilter("error", skdp.BudgetWarning)
+        skdp.DPLogisticRegression(data_norm=2.0, classes=[0, 1]).fit(X, X[:, 0] > 0)
+        skdp.DPLinearRegression(data_norm=2.0, target_bounds=(-1, 1)).fit(X, X[:, 0])
+
+
+def test_a_plan_says_that_units_matter_unless_ranges_are_known():
+    given = skdp.DPLogisticRegression(classes=[0, 1], data_norm=1e5)
+    ranges = skdp.DPLogisticRegression(classes=[0, 1], data_bounds=(0, 1))
+    found = skdp.DPLogisticRegression(classes=[0, 1])
+    said = [str(skdp.plan(model, 5000, 4)) for model in (given, ranges, found)]
+    assert ["columns of similar size" in each for each in said] == [True, False, False]
 
 
 def test_nothing_to_gain_is_said_in_no_words():

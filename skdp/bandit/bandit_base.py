@@ -12,6 +12,7 @@ from sklearn.utils._param_validation import Interval
 from sklearn.utils.validation import check_array, check_is_fitted, validate_data
 
 from ..privacy.accounting.ledger import Ledger, PrivacySpent
+from ..privacy.accounting.promise import delta_for, nominal, warn_of_promise
 from ..privacy.adjacency import Adjacency
 from ..privacy.bandit_sessions.bandit_plans import Plan, StreamsPlan
 from ..privacy.bandit_sessions.session_factory import SESSIONS, open_session
@@ -24,7 +25,7 @@ from ..reporting.open_budgets import BudgetedEstimator, Rollback, reservation_fo
 from ..reporting.privacy_ledger import PrivacyLedger
 from ..reporting.receipts import Receipt, SpendBound
 from ..solvers.streaming import StreamingSolver
-from ..validation import PAIR, check_parameters, one_of
+from ..validation import INFINITE, PAIR, check_parameters, one_of
 from .arm_labels import ArmLabels
 from .bandit_choices import (
     STREAMING,
@@ -51,8 +52,8 @@ class PrivateBandit(BudgetedEstimator, ABC):
     """
 
     _parameter_constraints: ClassVar[dict[str, list[Any]]] = {
-        "epsilon": [Interval(Real, 1e-10, 1e9, closed="both")],
-        "delta": [Interval(Real, 0, 1, closed="neither")],
+        "epsilon": [Interval(Real, 1e-10, 1e9, closed="both"), INFINITE],
+        "delta": [None, Interval(Real, 0, 1, closed="neither")],
         "data_norm": [None, Interval(Real, 1e-100, 1e100, closed="both")],
         "feature_bound": [None, Interval(Real, 1e-100, 1e100, closed="both")],
         "reward_bounds": [PAIR],
@@ -68,7 +69,8 @@ class PrivateBandit(BudgetedEstimator, ABC):
 
     arms: Any
     epsilon: float
-    delta: float
+    delta: float | None
+    delta_: float
     data_norm: float | None
     feature_bound: float | None
     reward_bounds: tuple[float, float]
@@ -266,11 +268,13 @@ class PrivateBandit(BudgetedEstimator, ABC):
         """Open and pay for a run of so many users."""
         sizes = len(self._labels), self.n_features_in_
         adjacency = Adjacency(self.adjacency)
+        self.delta_ = delta_for(self.delta, horizon)
+        planned = nominal(self.epsilon), self.delta_
         policy = choose_policy(
             self.policy,
             horizon,
             *sizes,
-            learnable=learnability(horizon, *sizes, float(self.epsilon), float(self.delta)),
+            learnable=learnability(horizon, *sizes, *planned),
             at_once=at_once,
             only_entries=self.data_norm is None,
             solver=self.solver,
@@ -283,15 +287,16 @@ class PrivateBandit(BudgetedEstimator, ABC):
             contexts=choose_bounds(
                 policy, self.n_features_in_, self.data_norm, self.feature_bound, constant
             ),
-            epsilon=float(self.epsilon),
-            delta=float(self.delta),
+            epsilon=planned[0],
+            delta=self.delta_,
             adjacency=adjacency,
         )
         policy.check(problem)
         if policy.contexts == "norm":
             warn_if_hopeless(problem)
+        warn_of_promise(type(self).__name__, self.epsilon, self.delta_, horizon)
         plan = policy.plan_at_once(problem) if at_once else policy.plan(problem)
-        ledger = Ledger(self.epsilon, self.delta, calculus=plan.calculus)
+        ledger = Ledger(self.epsilon, self.delta_, calculus=plan.calculus)
         noise = secret_noise(self.random_state)
         claim = _reserve_begun(self, ledger)
         ledger.note("models of the arms")
@@ -385,7 +390,7 @@ class PrivateBandit(BudgetedEstimator, ABC):
                 f"{type(self).__name__} needs data_norm or feature_bound, a bound on contexts that "
                 "is known without looking at them, got neither."
             )
-        _reserve_planned(self)
+        _reserve_planned(self, delta_for(self.delta, None))
 
     @final
     def _reward_units(self) -> tuple[float, float]:
@@ -488,19 +493,19 @@ class BanditStream:
         return plain | {"_kept": kept}
 
 
-def _reserve_planned(model: Any) -> None:
+def _reserve_planned(model: Any, delta: float) -> None:
     """Set aside the budget of a new run, as far as parameters tell, before contexts are looked at.
 
     Parameters
     ----------
     model : estimator
         Its parameters are valid.
+    delta : float
+        Slack of the run.
     """
     reservation = reservation_for(model)
     relation = Adjacency(model.adjacency)
-    reservation.reserve(
-        SpendBound.planned(model.epsilon, model.delta, None, relation), begins=False
-    )
+    reservation.reserve(SpendBound.planned(model.epsilon, delta, None, relation), begins=False)
     reservation.remember(model)
 
 

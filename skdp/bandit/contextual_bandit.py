@@ -38,9 +38,11 @@ class DPContextualBandit(PrivateBandit):
         Labels of the arms, at least two, hashable and of any type. All have to be known in advance,
         since which arms occur in a log can tell of a person.
     epsilon : float, default=1.0
-        Privacy budget, in [1e-10, 1e9].
-    delta : float, default=1e-5
-        Probability-like slack of the guarantee, in (0, 1). Well below 1 / horizon.
+        Privacy budget, in [1e-10, 1e9]. ``float('inf')`` learns along the same path without noise,
+        and without privacy.
+    delta : float, optional
+        Probability-like slack of the guarantee, in (0, 1). By default the smaller of 1e-5 and
+        n^-1.1 for a log or a horizon of n users.
     data_norm : float, optional
         Bound on the l2 norm of contexts, known without looking at them. Longer ones are scaled down
         to it. Needed by the policies ``'ftrl'``, ``'blocks'`` and ``'gd'``, unless there is a
@@ -99,6 +101,8 @@ class DPContextualBandit(PrivateBandit):
         Number of users learned from.
     n_released_ : int
         Number of users up to the latest release.
+    delta_ : float
+        Slack of the guarantee: ``delta``, or what it is by default.
     privacy_spent_ : PrivacySpent
         Named tuple ``(epsilon, delta)`` of the run, all of it from the beginning.
     privacy_ledger_ : tuple of events
@@ -159,7 +163,7 @@ class DPContextualBandit(PrivateBandit):
         arms: Any = None,
         *,
         epsilon: float = 1.0,
-        delta: float = 1e-5,
+        delta: float | None = None,
         data_norm: float | None = None,
         feature_bound: float | None = None,
         reward_bounds: tuple[float, float] = (0.0, 1.0),

@@ -6,7 +6,7 @@ from abc import ABC, abstractmethod
 from collections.abc import Callable
 from copy import copy
 from dataclasses import replace
-from math import ceil, sqrt
+from math import ceil, isinf, sqrt
 from numbers import Integral, Real
 from typing import Any, ClassVar, Self, TypeAlias, final
 
@@ -16,6 +16,7 @@ from sklearn.utils._param_validation import Interval
 from sklearn.utils.validation import check_is_fitted, validate_data
 
 from ..arguments import EXACT_SOLVERS
+from ..exceptions import BudgetWarning, warn_user
 from ..federated import DaskSites
 from ..preconditioning import OPTIONS, Preconditioner, with_class_prior
 from ..preprocessing.column_ranges import (
@@ -27,6 +28,7 @@ from ..preprocessing.column_ranges import (
     tail_of_sizes,
 )
 from ..privacy.accounting.ledger import PrivacySpent
+from ..privacy.accounting.promise import delta_for, warn_of_promise
 from ..privacy.adjacency import Adjacency
 from ..privacy.lock import run_locked
 from ..privacy.oracle import Oracle
@@ -48,7 +50,7 @@ from ..reporting.open_budgets import BudgetedEstimator, Reservation, reservation
 from ..reporting.privacy_ledger import PrivacyLedger
 from ..reporting.receipts import Receipt, SpendBound
 from ..solvers import SOLVERS, Solution, Solver, within_a_block
-from ..validation import check_parameters, one_of
+from ..validation import INFINITE, check_parameters, one_of
 from .announcements import Announcements, CallbackSupportMixin, with_callbacks
 from .fit_plan import (
     COLUMNS,
@@ -96,8 +98,8 @@ class PrivateLinearModel(CallbackSupportMixin, BudgetedEstimator, ABC):
     """
 
     _parameter_constraints: ClassVar[dict[str, list[Any]]] = {
-        "epsilon": [Interval(Real, 1e-10, 1e9, closed="both")],
-        "delta": [Interval(Real, 0, 1, closed="neither")],
+        "epsilon": [Interval(Real, 1e-10, 1e9, closed="both"), INFINITE],
+        "delta": [None, Interval(Real, 0, 1, closed="neither")],
         "adjacency": [one_of(*(a.value for a in Adjacency))],
         "max_weight": [Interval(Real, 1e-50, 1e50, closed="both")],
         "data_norm": [None, Interval(Real, 1e-100, 1e100, closed="both")],
@@ -114,7 +116,7 @@ class PrivateLinearModel(CallbackSupportMixin, BudgetedEstimator, ABC):
     }
 
     epsilon: float
-    delta: float
+    delta: float | None
     adjacency: str
     max_weight: float
     data_norm: float | None
@@ -144,6 +146,7 @@ class PrivateLinearModel(CallbackSupportMixin, BudgetedEstimator, ABC):
     n_samples_seen_: int
     coef_: Any
     intercept_: Any
+    delta_: float
     data_norm_: float
     data_bounds_: tuple[np.ndarray, np.ndarray] | None
     privacy_spent_: PrivacySpent
@@ -203,8 +206,13 @@ class PrivateLinearModel(CallbackSupportMixin, BudgetedEstimator, ABC):
         try:
             # Validate.
             check_parameters(self)
+            # Before there is a number of rows, delta is at most this.
+            self._declare(None)
             charge.reserve(self._claim(), begins=False)
             rows, dtype = self._open(X, y, sample_weight)
+            # Sites have settled theirs.
+            if not isinstance(rows, RemoteRows):
+                self._declare(rows.n_samples)
             sites = self._sites(groups, rows)
 
             # Plan.
@@ -212,6 +220,7 @@ class PrivateLinearModel(CallbackSupportMixin, BudgetedEstimator, ABC):
             facts: dict[str, Any] = {"weighted": rows.weighted, "origin": origin}
             plan = self._plan(rows.n_samples, rows.sparse, sites, **facts)
             self._check_place(rows, plan.solver)
+            self._warn_of(plan)
 
             # Open. Nothing has been read or spent until this has succeeded.
             opened = PrivateSession(self.random_state, rows).open(rows, plan.terms)
@@ -322,7 +331,13 @@ class PrivateLinearModel(CallbackSupportMixin, BudgetedEstimator, ABC):
                     f"{name} needs sample_weight=None when X is DaskSites, whose loaders return "
                     "pairs (X, y)."
                 )
-            budget = self.epsilon, self.delta, Adjacency(self.adjacency)
+            if isinf(self.epsilon):
+                raise ValueError(
+                    f"{name} needs a finite epsilon when X is DaskSites, which keep accounts of "
+                    "their own, got epsilon=inf. Pass arrays and groups to compare with."
+                )
+            self.delta_ = X.delta if self.delta is None else self.delta_
+            budget = self.epsilon, self.delta_, Adjacency(self.adjacency)
             remote = X.opened(self._prepare_targets(None), *budget)
             return self._named(remote), remote.dtype
         if isinstance(X, Chunks):
@@ -401,11 +416,23 @@ class PrivateLinearModel(CallbackSupportMixin, BudgetedEstimator, ABC):
     # The plan, and the problem that it is about.
 
     @final
+    def _declare(self, n_samples: int | None) -> None:
+        """Settle delta, by the number of rows where it is not given."""
+        self.delta_ = delta_for(self.delta, n_samples)
+
+    @final
+    def _warn_of(self, plan: FitPlan) -> None:
+        """Say what is known before a fit to be of little use."""
+        warn_of_promise(plan.estimator, self.epsilon, self.delta_, plan.n_samples)
+        if (verdict := plan.hopeless()) is not None:
+            warn_user(verdict, BudgetWarning)
+
+    @final
     def _claim(self) -> SpendBound:
         """The most that a fit may spend, as far as parameters tell, before there are data."""
         constraint = getattr(self, "constraint", None)
         calculus = settled_calculus(self.solver, constraint, selects=self._may_select)
-        return SpendBound.planned(self.epsilon, self.delta, calculus, Adjacency(self.adjacency))
+        return SpendBound.planned(self.epsilon, self.delta_, calculus, Adjacency(self.adjacency))
 
     @final
     def _plan(
@@ -451,6 +478,7 @@ class PrivateLinearModel(CallbackSupportMixin, BudgetedEstimator, ABC):
         probe = copy(self)
         probe.n_features_in_ = n_features
         probe._tell_classes(classes)
+        probe._declare(n_samples)
         sites = self._sites_of(groups, n_samples)
         origin = EarlierModel.of(probe, dict(vars(self)))
         return probe._plan(n_samples, sparse, sites, weighted=weighted, origin=origin)
@@ -605,7 +633,7 @@ class PrivateLinearModel(CallbackSupportMixin, BudgetedEstimator, ABC):
     def _forget(self) -> None:
         """Drop what an earlier fit published, so that no old model meets a new receipt."""
         self.__dict__.pop("_session", None)
-        kept = {"n_features_in_", "feature_names_in_", "classes_"}
+        kept = {"n_features_in_", "feature_names_in_", "classes_", "delta_"}
         published = [a for a in vars(self) if a.endswith("_") and not a.startswith("_")]
         # Receipts last: at no moment there is a model without one.
         for name in sorted(published, key=lambda a: a.startswith("privacy_")):

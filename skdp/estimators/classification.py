@@ -15,7 +15,6 @@ from sklearn.utils.multiclass import check_classification_targets
 
 from ..exceptions import PrivacyLeakWarning, warn_user
 from ..preconditioning import balancing_offset
-from ..privacy.accounting.gdp import mu
 from ..privacy.oracle import Oracle
 from ..privacy.rows.dask_rows import is_collection
 from ..privacy.rows.predictions import check_unweighted, lazily, summed
@@ -25,7 +24,7 @@ from ..problem.problem import Problem
 from ..solvers import SOLVERS, Solution
 from ..validation import one_of, shown
 from .base import PrivateLinearModel
-from .fit_plan import FitPlan
+from .fit_plan import FitPlan, planned_mu
 from .partial_fit import advance
 
 __all__ = ["PrivateLinearClassifier"]
@@ -365,7 +364,7 @@ class PrivateLinearClassifier(ClassifierMixin, PrivateLinearModel, ABC):
             return 1.0 / (n_samples * self.C)
         if self._l1_share:
             return 1.0 / n_samples
-        evidence = n_samples * mu(self.epsilon, self.delta)
+        evidence = n_samples * planned_mu(self)
         weakest = _WEAKEST_OF_MANY if self.n_features_in_ > _MANY else _WEAKEST
         return 1.0 / (n_samples * min(weakest, max(1.0, evidence / _EVIDENCE_A_UNIT)))
 

@@ -3,8 +3,8 @@
 from __future__ import annotations
 
 from copy import copy
-from dataclasses import dataclass, fields
-from math import inf, isfinite, sqrt
+from dataclasses import dataclass, fields, replace
+from math import inf, isfinite, isinf, sqrt
 from numbers import Integral
 from typing import Any, overload
 
@@ -23,6 +23,7 @@ from ..preprocessing.column_ranges import RANGES_OF_SCALE, Search, tail_of_sizes
 from ..privacy.accounting.calculus import Calculus, GaussianDP, PerturbedGaussianDP
 from ..privacy.accounting.gdp import mu
 from ..privacy.accounting.ledger import Budget, Ledger
+from ..privacy.accounting.promise import nominal
 from ..privacy.adjacency import Adjacency
 from ..privacy.oracle_factory import PrivacyTerms
 from ..problem.constraints import Constraint
@@ -52,6 +53,7 @@ __all__ = [
     "plan",
     "plan_fit",
     "plan_stream",
+    "planned_mu",
     "settled_calculus",
 ]
 
@@ -136,6 +138,8 @@ class FitPlan:
         The query for the scale of the scores that follows the solver, if there is one.
     from_model : bool
         Whether the solver starts at an earlier model.
+    scaled : bool
+        Whether columns are brought to one scale by ranges that are given, or found if noise allows.
     """
 
     estimator: str
@@ -158,6 +162,7 @@ class FitPlan:
     calculus: Calculus
     temperature: Temperature | None
     from_model: bool
+    scaled: bool
 
     def ledger(self) -> Ledger:
         """An empty account of the whole budget, which adds up as this plan says."""
@@ -211,21 +216,56 @@ class FitPlan:
         share = f"{self.temperature.share:.0%} of the rest"
         return f"the scale of the scores, {share} and what the solver leaves"
 
+    def hopeless(self) -> str | None:
+        """A sentence if next to nothing can be learned from so few rows, else None."""
+        if self.n_samples is None or self.n_sites is not None or isinf(self.epsilon):
+            return None
+        rows = f"{self.n_samples:,} row{'s' * (self.n_samples > 1)}"
+        of = f"{rows} of {self.n_features:,} features at epsilon={self.epsilon:g}"
+        if self.n_samples > 1:
+            # At best one feature matters.
+            outlook = self._forecast(n_informative=1 if self.solver.selects else None)
+            if not outlook.futile:
+                return None
+            of += f" ({outlook.sentence})"
+        return (
+            f"{self.estimator} can learn next to nothing from {of}. Its budget will be spent all "
+            "the same; print skdp.plan(model, n_samples, n_features) first."
+        )
+
+    def _forecast(self, n_informative: int | None = None) -> Plan:
+        """The forecast of accuracy for rows at one place."""
+        unknown = [name for name, _ in self.bounds if name in ("data_norm", "target_bounds")]
+        facts: dict[str, Any] = {"epsilon": self.epsilon, "delta": self.delta}
+        facts |= {"n_classes": self.n_classes, "adjacency": self.adjacency.value}
+        facts |= {"n_informative": n_informative, "unknown_bounds": len(unknown)}
+        assert self.n_samples is not None
+        made = forecast(self.n_samples, self.n_features, **facts)
+        return replace(made, unknown_targets="target_bounds" in unknown)
+
     def _outlook(self) -> str:
         """The forecast of accuracy in a sentence, if there is one for such a fit."""
         if self.n_samples is None or self.n_samples < 2:
             return "expected: no forecast for this number of rows"
         if self.n_sites is not None:
             return "expected: no forecast for rows at several sites"
+        if isinf(self.epsilon):
+            return "expected: what the solver reaches without noise, which is not private"
         if self.solver.selects:
             return (
                 "expected: depends on how few features matter; see skdp.plan(n_samples, "
                 "n_features, n_informative=...)"
             )
-        unknown = sum(name in ("data_norm", "target_bounds") for name, _ in self.bounds)
-        facts: dict[str, Any] = {"epsilon": self.epsilon, "delta": self.delta}
-        facts |= {"n_classes": self.n_classes, "adjacency": self.adjacency.value}
-        return forecast(self.n_samples, self.n_features, unknown_bounds=unknown, **facts).sentence
+        outlook = self._forecast()
+        units = (
+            ""
+            if self.scaled or self.sparse
+            else (
+                "; for columns of similar size, as without data_bounds one of large numbers drowns "
+                "the others"
+            )
+        )
+        return f"{outlook.sentence}{units}\n  {outlook.unseen}"
 
 
 def plan_fit(
@@ -268,7 +308,7 @@ def plan_fit(
     asked = model._batch_solver
     solver, reason = _chosen(asked, outline, conditioned=None, started=started)
     adjacency = Adjacency(model.adjacency)
-    whole = mu(model.epsilon, model.delta)
+    whole = planned_mu(model)
     bounds = tuple((name, _share_for(name, outline.n_samples * whole)) for name in missing)
     checked = outline.bounds.target is not None and "target_bounds" not in missing
     if (
@@ -296,7 +336,7 @@ def plan_fit(
         preconditioner = choose_preconditioner(model.precondition, asked, outline, block=block)
     if preconditioner is not None:
         preconditioner.check(outline)
-        left = mu(model.epsilon, model.delta) * sqrt(first)
+        left = whole * sqrt(first)
         acts = preconditioner.acts(outline, left, known=known)
         solver, reason = _chosen(asked, outline, conditioned=acts, started=started)
         # With weights of classes few steps lose .01 of balanced accuracy where one class is rare.
@@ -307,10 +347,10 @@ def plan_fit(
             if isinstance(preconditioner, WideWhitening):
                 solver = PreconditionedGD(score_noise=_SCORE_NOISE_OF_WIDE)
     solver.check(outline)
-    calculus = solver.calculus_for(outline, model.epsilon, model.delta, adjacency)
-    limit = PrivacyTerms(model.epsilon, model.delta, adjacency, calculus).ledger().limit
+    calculus = solver.calculus_for(outline, nominal(model.epsilon), model.delta_, adjacency)
+    room = PrivacyTerms(model.epsilon, model.delta_, adjacency, calculus).ledger().remaining
     # Where noise would drown the total weight, the number of rows stands in.
-    visible = _VISIBLE * outline.n_samples * sqrt(limit * TOTAL_SHARE) >= 1.0
+    visible = _VISIBLE * outline.n_samples * sqrt(room * TOTAL_SHARE) >= 1.0
     _check_trust(model, solver, outline.sites)
     balanced = model._balanced
     # Other solvers do not start at the point that they are given, or leave it at once.
@@ -318,7 +358,7 @@ def plan_fit(
     counts = counts and asks_for_counts(outline, balanced=balanced)
     shares = first * (1 - (getattr(preconditioner, "share", 0.0) if acts else 0.0))
     shares *= 1 - counts * COUNT_SHARE
-    left = mu(model.epsilon, model.delta) * sqrt(shares)
+    left = whole * sqrt(shares)
     temperature = None
     if solver.central:
         temperature = plan_temperature(outline, left, penalised=model._penalty_given)
@@ -345,6 +385,7 @@ def plan_fit(
         calculus=calculus,
         temperature=temperature,
         from_model=started,
+        scaled=outline.bounds.scaling is not None or columns is not None,
     )
 
 
@@ -376,9 +417,12 @@ def plan_stream(
         class_counts=False,
         solver=copy(solver),
         reason="rows are read as they come, and none is kept" if auto else None,
-        calculus=solver.calculus_for_stream(problem, model.epsilon, model.delta, adjacency),
+        calculus=solver.calculus_for_stream(
+            problem, nominal(model.epsilon), model.delta_, adjacency
+        ),
         temperature=None,
         from_model=problem.initial is not None,
+        scaled=problem.bounds.scaling is not None,
     )
 
 
@@ -420,17 +464,18 @@ def plan(*args: Any, **facts: Any) -> Plan | FitPlan:
     The forecast rests on one number, the length of the noise in the mean gradient compared with the
     longest gradient that a row can have, were the whole budget spent on it: ``a sqrt(p) / (n mu)``
     for a classifier with p parameters, and ``a d / (n mu)`` for regression, which has to make all
-    directions alike first; ``a`` is 2 for replace-one and 1 for zero-out. Where only s of d
+    directions alike first; ``a`` is 2 for replace-one and 1 for zero-out. For two classes of up to
+    some hundred features it is doubled, as measured. Where only s of d
     features matter, finding them is what decides, and ``n mu`` has to exceed ``s log d`` many
     times over.
 
     The thresholds between regimes were set by hand on measured scores of 26 public and synthetic
     data sets with 353 to 80,000 rows and 8 to 45,000 features at epsilon from .1 to 4, and fit
-    these in about three cells of four, with a neighbouring regime in nearly all others. On two
-    small data sets that they were not set on they were right in 4 of 10 cells and too pessimistic
-    by one regime in 6. How hard a problem is they cannot know: rare classes, strongly correlated
-    features and a low R^2 even without privacy turned out worse than expected (with 3 % positives
-    by two regimes), well separated classes better.
+    these in about three cells of four, with a neighbouring regime in nearly all others. On eight
+    data sets of few rows that they were not set on they were right in 22 of 40 cells and a
+    neighbouring regime in the others. How hard a problem is they cannot know: rare classes,
+    strongly correlated features and a low R^2 even without privacy turned out worse than expected
+    (with 3 % positives by two regimes), well separated classes better.
 
     Parameters
     ----------
@@ -441,8 +486,8 @@ def plan(*args: Any, **facts: Any) -> Plan | FitPlan:
         For a forecast alone:
 
         - ``epsilon``, float, default=1.0: privacy budget, in [1e-10, 1e9].
-        - ``delta``, float, optional: slack of the guarantee, in (0, 1); ``n_samples ** -1.1`` if
-          None.
+        - ``delta``, float, optional: slack of the guarantee, in (0, 1); as for a fit, the smaller
+          of 1e-5 and ``n_samples ** -1.1`` if None.
         - ``n_classes``, int, optional: number of classes. None stands for regression.
         - ``n_informative``, int, optional: for regression, how many of the features are expected
           to matter, if a sparse model is to be fitted. None if all may.
@@ -673,6 +718,17 @@ def _share_for(name: str, evidence: float) -> float:
     return needed if more else RANGE_SHARE
 
 
+def planned_mu(model: Any) -> float:
+    """Gaussian-DP parameter of the whole budget, or of a large one where epsilon is infinite.
+
+    Parameters
+    ----------
+    model : estimator
+        Its epsilon and ``delta_`` are read.
+    """
+    return mu(nominal(model.epsilon), model.delta_)
+
+
 def finds_columns(model: Any, problem: Problem) -> str | None:
     """Tell by which private search columns are to be brought to one scale, if by any.
 
@@ -696,7 +752,7 @@ def finds_columns(model: Any, problem: Problem) -> str | None:
     if not _chosen(model._batch_solver, problem, conditioned=None, started=False)[0].central:
         return None
     adjacency = Adjacency(model.adjacency)
-    budget = Budget(mu(model.epsilon, model.delta) ** 2 * _COLUMNS_SHARE * RANGES_OF_SCALE)
+    budget = Budget(planned_mu(model) ** 2 * _COLUMNS_SHARE * RANGES_OF_SCALE)
     sizes = problem.n_actual, problem.n_features
     search = Search.planned(adjacency, budget, *sizes, tail=TAIL, within=False)
     most = min(_MOST_LEFT_OUT, _MOST_OF_A_ROW / problem.n_features)
@@ -729,7 +785,7 @@ def _facts(model: Any, problem: Problem, *, weighted: bool) -> dict[str, Any]:
         "weighted": weighted,
         "n_sites": None if problem.sites is None else problem.sites.n_sites,
         "epsilon": float(model.epsilon),
-        "delta": float(model.delta),
+        "delta": float(model.delta_),
         "adjacency": Adjacency(model.adjacency),
     }
 

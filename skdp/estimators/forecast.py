@@ -9,6 +9,7 @@ from numbers import Integral, Real
 from typing import Any
 
 from ..privacy.accounting import gdp
+from ..privacy.accounting.promise import delta_for
 from ..privacy.adjacency import Adjacency
 from ..validation import check_delta, shown
 
@@ -17,6 +18,13 @@ __all__ = ["Plan", "forecast", "require"]
 # Share of what there is to learn that noise takes away, up to which each regime reaches.
 REGIMES = {"like non-private": 0.05, "some loss": 0.25, "large loss": 0.8, "hopeless": 1.0}
 _BEST = "like non-private"
+# Loss beyond which a fit is warned of: less is too often a false alarm.
+_FUTILE = 0.9
+# By how much two classes are harder than their one vector of coefficients says, as measured, and
+# the number of features at which half of that is gone: text has many, of which few matter.
+_TWO_CLASSES, _FEATURES_OF_TEXT = 2.0, 1000.0
+# Rows times mu from which a private search finds a bound for targets that is not given.
+_FINDS_TARGETS = 90.0
 # Share of mu^2 that a bound costs which the fit has to find by itself.
 _BOUND_SHARE = 0.04
 # Set by hand on two sets with 20 of 1,000 features: sharp, because a feature that is not found is
@@ -25,7 +33,7 @@ _SELECTION = 3.2
 # Budgets beyond it promise next to nothing, so they are no advice; nor are more rows than that.
 _LARGEST_EPSILON = 10.0
 _MOST_ROWS = 1e12
-_LEAST_DELTA = 1e-300
+_LEAST_DELTA, _POWER_OF_DELTA = 1e-300, -1.1
 # A problem that is small in this sense would be learned if only there were more rows.
 _FEW_FEATURES = 10
 
@@ -48,6 +56,8 @@ class Plan:
         Neighbouring relation.
     unknown_bounds : int
         Number of bounds that the fit has to find.
+    unknown_targets : bool
+        Whether one of them is that of the targets of a regression.
     """
 
     n_samples: int
@@ -58,6 +68,7 @@ class Plan:
     n_informative: int | None
     adjacency: str
     unknown_bounds: int
+    unknown_targets: bool = False
 
     @property
     def mu(self) -> float:
@@ -68,7 +79,8 @@ class Plan:
     def sum_noise(self) -> float:
         """Noise of one sum of numbers between -1 and 1, one a row, that takes the whole budget.
 
-        A standard deviation; what fewer rows than that do together cannot be seen.
+        A standard deviation. Groups of fewer people than that, of one row each, have no visible
+        effect on anything that is published.
         """
         return self._reach / self.mu
 
@@ -77,8 +89,10 @@ class Plan:
         """Length of the noise in units of the longest answer, for the release that decides.
 
         That is the mean gradient were the whole budget spent on it, for regression in coordinates
-        in which all directions are alike; or, where few features matter, the choice of them.
-        Below .05 noise hardly matters; above 1.6 it drowns everything.
+        in which all directions are alike; or, where few features matter, the choice of them. For
+        two classes of up to some hundred features it is doubled, as measured. Below .05 noise
+        hardly matters; above 1.6 it drowns everything, in a regression above 1.05. Infinite if the
+        bound for targets is not given and cannot be found in so few rows.
         """
         return self._noise(self.n_samples, self.n_features, self.epsilon)
 
@@ -86,10 +100,12 @@ class Plan:
     def expected_loss(self) -> float:
         """Share of what there is to learn that noise is expected to take away.
 
-        ``1 - exp(-relative_noise)``. What there is to learn is the accuracy above that of always
+        ``1 - exp(-r)`` of the relative noise r, and ``1 - exp(-r - r^2 / 2)`` for regression, where
+        it adds to the squared errors. What there is to learn is the accuracy above that of always
         naming the most frequent class, or R^2.
         """
-        return 1 - exp(-self.relative_noise)
+        noise = self.relative_noise
+        return 1 - exp(-(noise + noise**2 / 2 if self._adds_to_errors else noise))
 
     @property
     def regime(self) -> str:
@@ -105,6 +121,8 @@ class Plan:
         limit = self._limit
         if self.regime == _BEST:
             return "nothing"
+        if self.n_samples * self.mu < self._to_find_targets:
+            return "target_bounds that are not given, and cannot be found in so few rows"
         if self.epsilon < 1 and self._noise(self.n_samples, self.n_features, 1.0) <= limit:
             return "a small budget"
         few = min(self.n_features, _FEW_FEATURES)
@@ -151,6 +169,8 @@ class Plan:
     def advice(self) -> tuple[str, ...]:
         """Sentences about changes that would help; empty if there is nothing to gain."""
         lines = []
+        if self.n_samples * self.mu < self._to_find_targets:
+            lines.append("give target_bounds, an interval that is known to hold the targets")
         if self.regime != _BEST:
             goal = f"for {self._better!r}"
             if (rows := self.rows_needed) is not None:
@@ -169,6 +189,19 @@ class Plan:
         for _ in range(self.unknown_bounds):
             lines.append("give a bound that is known (data_norm, target_bounds): saves 4 %")
         return tuple(dict.fromkeys(lines))
+
+    @property
+    def unseen(self) -> str:
+        """Size of what noise hides from everybody, in plain words."""
+        return (
+            f"groups of fewer than about {_two_digits(self.sum_noise):,} people, of one row each, "
+            "have no visible effect"
+        )
+
+    @property
+    def futile(self) -> bool:
+        """True if next to nothing would be learned."""
+        return self.expected_loss > _FUTILE
 
     @property
     def sentence(self) -> str:
@@ -190,9 +223,8 @@ class Plan:
             f"{self.n_samples:,} rows, {self.n_features:,} features, {kind}; "
             f"epsilon = {self.epsilon:g}, delta = {self.delta:.1e}, {self.adjacency}",
             f"  expected: {self.regime}{because}",
-            f"  about {self.expected_loss:.0%} of what there is to learn is lost to noise "
-            f"(relative noise {self.relative_noise:.2g})",
-            f"  mu = {self.mu:.3g}: what fewer than {self.sum_noise:.2g} rows do cannot be seen",
+            f"  about {self.expected_loss:.0%} of what there is to learn is lost to noise",
+            f"  {self.unseen}",
             *(f"  - {sentence}" for sentence in self.advice),
         ]
         return "\n".join(lines)
@@ -210,17 +242,33 @@ class Plan:
     @property
     def _limit(self) -> float:
         """Relative noise at which the next better regime begins."""
-        return -log(1 - REGIMES[self._better])
+        worst = -log(1 - REGIMES[self._better])
+        return sqrt(1 + 2 * worst) - 1 if self._adds_to_errors else worst
+
+    @property
+    def _adds_to_errors(self) -> bool:
+        return self.n_classes is None and self.n_informative is None
+
+    @property
+    def _to_find_targets(self) -> float:
+        """Rows times mu below which the bound for targets is missing; 0 if there is one."""
+        return _FINDS_TARGETS if self.unknown_targets else 0.0
 
     def _mu(self, epsilon: float, delta: float) -> float:
         return gdp.mu(epsilon, delta) * sqrt(1 - _BOUND_SHARE * self.unknown_bounds)
 
     def _noise(self, n: float, d: float, epsilon: float) -> float:
         """Relative noise for other sizes; delta shrinks with more rows, as it has to."""
-        delta = max(_LEAST_DELTA, self.delta * (self.n_samples / n) ** 1.1)
-        evidence = n * self._mu(epsilon, delta) / self._reach
+        delta = max(_LEAST_DELTA, min(self.delta, n**_POWER_OF_DELTA))
+        mu = self._mu(epsilon, delta)
+        evidence = n * mu / self._reach
+        if n * mu < self._to_find_targets:
+            return inf
+        if self.n_classes == 2:
+            harder = 1 + (_TWO_CLASSES - 1) / (1 + d / _FEATURES_OF_TEXT)
+            return harder * sqrt(d + 1) / evidence
         if self.n_classes is not None:
-            return sqrt((d + 1) * (self.n_classes if self.n_classes > 2 else 1)) / evidence
+            return sqrt((d + 1) * self.n_classes) / evidence
         if self.n_informative is not None:
             return (_SELECTION * self.n_informative * log(d + 1) / evidence) ** 2
         return (d + 1) / evidence
@@ -250,7 +298,7 @@ def forecast(
                 "plan needs n_informative=None for classification, of which it knows no sparse "
                 f"kind, got n_informative={shown(n_informative)} and n_classes={shown(n_classes)}."
             )
-    slack = float(n_samples) ** -1.1 if delta is None else delta
+    slack = delta_for(None, n_samples) if delta is None else delta
     check_delta("plan", slack)
     require("unknown_bounds", unknown_bounds, Integral, 0, 2 if n_classes is None else 1)
     known = [a.value for a in Adjacency]
@@ -267,6 +315,7 @@ def forecast(
         n_informative=None if n_informative is None else int(n_informative),
         adjacency=adjacency,
         unknown_bounds=unknown_bounds,
+        unknown_targets=unknown_bounds == 2,
     )
 
 

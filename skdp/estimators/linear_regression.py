@@ -39,8 +39,11 @@ class DPLinearRegression(PrivateLinearRegressor):
     ----------
     epsilon : float, default=1.0
         Privacy budget, in [1e-10, 1e9]. About 1 is a common choice; above 10 promises little.
-    delta : float, default=1e-5
-        Probability-like slack of the guarantee, in (0, 1). Well below 1 / n_samples.
+        ``float('inf')`` fits along the same path without noise, and without privacy.
+    delta : float, optional
+        Probability-like slack of the guarantee, in (0, 1). By default the smaller of 1e-5 and
+        n^-1.1, n being the number of rows of a fit or the ``horizon`` of a stream, 1e-5 if that
+        is not declared; ``delta_`` says which.
     alpha : float, default=0.0
         Strength of the ridge penalty, as in scikit-learn's Ridge.
     loss : {'squared', 'huber'} or Loss, default='squared'
@@ -139,6 +142,8 @@ class DPLinearRegression(PrivateLinearRegressor):
     plan_ : FitPlan
         What was settled before rows were asked, see :func:`skdp.plan`; after ``partial_fit``, that
         of the latest part of the stream.
+    delta_ : float
+        Slack of the guarantee: ``delta``, or what it is by default.
     privacy_spent_ : PrivacySpent
         Named tuple ``(epsilon, delta)`` of what the fit has spent.
     privacy_ledger_ : tuple of events
@@ -188,7 +193,7 @@ class DPLinearRegression(PrivateLinearRegressor):
         self,
         *,
         epsilon: float = 1.0,
-        delta: float = 1e-5,
+        delta: float | None = None,
         alpha: float = 0.0,
         loss: str | Loss = "squared",
         fit_intercept: bool = True,

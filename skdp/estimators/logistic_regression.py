@@ -42,8 +42,11 @@ class DPLogisticRegression(PrivateLinearClassifier):
     ----------
     epsilon : float, default=1.0
         Privacy budget, in [1e-10, 1e9]. About 1 is a common choice; above 10 promises little.
-    delta : float, default=1e-5
-        Probability-like slack of the guarantee, in (0, 1). Well below 1 / n_samples.
+        ``float('inf')`` fits along the same path without noise, and without privacy.
+    delta : float, optional
+        Probability-like slack of the guarantee, in (0, 1). By default the smaller of 1e-5 and
+        n^-1.1, n being the number of rows of a fit or the ``horizon`` of a stream, 1e-5 if that
+        is not declared; ``delta_`` says which.
     C : float, optional
         Inverse strength of the penalty, as in scikit-learn. By default the penalty is no stronger
         than noise asks for: C is ``n_samples`` times the privacy budget mu over 10, between 1 and
@@ -147,6 +150,8 @@ class DPLogisticRegression(PrivateLinearClassifier):
     plan_ : FitPlan
         What was settled before rows were asked, see :func:`skdp.plan`; after ``partial_fit``, that
         of the latest part of the stream.
+    delta_ : float
+        Slack of the guarantee: ``delta``, or what it is by default.
     privacy_spent_ : PrivacySpent
         Named tuple ``(epsilon, delta)`` of what the fit has spent.
     privacy_ledger_ : tuple of events
@@ -212,7 +217,7 @@ class DPLogisticRegression(PrivateLinearClassifier):
         self,
         *,
         epsilon: float = 1.0,
-        delta: float = 1e-5,
+        delta: float | None = None,
         C: float | None = None,
         l1_ratio: float = 0.0,
         fit_intercept: bool = True,

@@ -17,8 +17,8 @@ from ..exceptions import PrivacyLeakWarning, warn_user
 from ..federated import DaskSites
 from ..privacy.accounting.calculus import GaussianDP
 from ..privacy.accounting.events import Event, GaussianEvent
-from ..privacy.accounting.gdp import mu
 from ..privacy.accounting.ledger import Budget, Ledger, PrivacySpent
+from ..privacy.accounting.promise import warn_of_promise
 from ..privacy.adjacency import Adjacency
 from ..privacy.lock import ProcessGuard, run_locked
 from ..privacy.oracle_factory import PrivateSession
@@ -41,7 +41,7 @@ from ..solvers.streaming import Learner, StreamingSolver
 from ..validation import check_parameters, shown
 from .announcements import announce_release
 from .base import ACCEPTED, PrivateLinearModel
-from .fit_plan import FitPlan, choose_for_stream, plan_stream
+from .fit_plan import FitPlan, choose_for_stream, plan_stream, planned_mu
 from .progress import Progress, declared_disjoint
 
 __all__ = ["Session", "Stream", "advance", "charge_repeats"]
@@ -95,6 +95,7 @@ def _begin(model: PrivateLinearModel, X: Any, y: Any, classes: Any, sample_weigh
         )
     try:
         check_parameters(model)
+        model._declare(model.horizon)
         if earlier is not None and not (earlier.streaming or declared_disjoint(model)):
             # The rows of the stream may be those of the fit: a run of its own.
             model.__dict__.pop(RUN, None)
@@ -111,6 +112,7 @@ def _begin(model: PrivateLinearModel, X: Any, y: Any, classes: Any, sample_weigh
         facts = {"secretive": secretive, "weighted": weighted, "shared": session.shared}
         model._progress = progress.begun(model, before=before, **facts)
         model._session = session
+        warn_of_promise(type(model).__name__, model.epsilon, model.delta_, model.horizon)
         model._publish_receipt()
         if not hasattr(model, "coef_"):
             _publish_start(model, rows)
@@ -282,7 +284,7 @@ def _open_session(model: PrivateLinearModel, rows: ResidentRows) -> tuple[Sessio
             "until it is full, got buffer=False. Use the solver 'ftrl', which keeps none."
         )
     solver.check(outline)
-    of_budget = mu(model.epsilon, model.delta)
+    of_budget = planned_mu(model)
     least = solver.least(outline, of_budget)
     if model._progress.released is None and solver.first is None and model._bounds_to_find:
         least = max(least, ceil(_TO_FIND_BOUNDS / of_budget))

@@ -96,7 +96,9 @@ class DaskSites:
             raise ValueError("DaskSites needs a worker for each site, and for no other.")
         # Refused here, and not on workers.
         public = Adjacency(adjacency)
-        Ledger(epsilon, delta)
+        if Ledger(epsilon, delta).exact:
+            raise ValueError("DaskSites needs a finite epsilon, got inf; sites keep what they say.")
+        self.delta = float(delta)
         self._heard = heard
         arguments = {label: (load, epsilon, delta, public) for label, load in loaders.items()}
         self._actors = Actors(client, Site, arguments, workers)

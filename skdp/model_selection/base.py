@@ -36,6 +36,7 @@ from ..exceptions import PrivacyLeakWarning, warn_user
 from ..federated import DaskSites
 from ..privacy.accounting.ledger import PrivacySpent
 from ..privacy.accounting.number_of_trials import NumberOfTrials
+from ..privacy.accounting.promise import delta_for, warn_of_promise
 from ..privacy.adjacency import Adjacency
 from ..privacy.lock import run_locked
 from ..privacy.oracle_factory import PrivateSession
@@ -124,7 +125,7 @@ class PrivateSearch(BudgetedEstimator, MetaEstimatorMixin, BaseEstimator, ABC):
     _parameter_constraints: ClassVar[dict[str, list[Any]]] = {
         "estimator": [HasMethods(["fit", "get_params", "set_params"])],
         "epsilon": [Interval(Real, 1e-3, 1e9, closed="both")],
-        "delta": [Interval(Real, 1e-200, 1, closed="neither")],
+        "delta": [None, Interval(Real, 1e-200, 1, closed="neither")],
         "scoring": [None, str, callable],
         "score_range": [None, "array-like"],
         "validation": [None, Interval(Real, 0, 1, closed="neither"), "array-like"],
@@ -136,7 +137,8 @@ class PrivateSearch(BudgetedEstimator, MetaEstimatorMixin, BaseEstimator, ABC):
 
     estimator: Any
     epsilon: float
-    delta: float
+    delta: float | None
+    delta_: float
     scoring: str | Callable[..., Any] | None
     score_range: tuple[float, float] | None
     validation: float | tuple[Any, Any] | None
@@ -189,16 +191,20 @@ class PrivateSearch(BudgetedEstimator, MetaEstimatorMixin, BaseEstimator, ABC):
         check_made(type(self).__name__, self.estimator)
         charge = reservation_for(self)
         try:
-            claim = SpendBound.planned(self.epsilon, self.delta, None, self.adjacency)
+            delta = delta_for(self.delta, None)
+            claim = SpendBound.planned(self.epsilon, delta, None, self.adjacency)
             charge.reserve(claim, begins=False)
             X, y, sample_weight = self._checked(X, y, sample_weight)
-            plan = self._plan(X, y, weighted=sample_weight is not None)
+            delta = delta_for(self.delta, len(y))
+            plan = self._plan(X, y, delta, weighted=sample_weight is not None)
+            warn_of_promise(type(self).__name__, self.epsilon, delta, len(y))
             receipt = Receipt((plan.account.event,), plan.account.spent, self.adjacency)
             charge.reserve(receipt, begins=True)
         except BaseException:
             charge.cancel()
             raise
         self._forget()
+        self.delta_ = delta
         self.privacy_spent_, self.privacy_ledger_ = receipt.spent, PrivacyLedger(receipt.events)
         try:
             best = self._best(plan, TrainingRows(X, y, sample_weight, plan.kept))
@@ -233,7 +239,7 @@ class PrivateSearch(BudgetedEstimator, MetaEstimatorMixin, BaseEstimator, ABC):
         """Parameters of trial k, drawn in secret unless all candidates are tried."""
 
     @final
-    def _plan(self, X: Any, y: Any, *, weighted: bool) -> SearchPlan:
+    def _plan(self, X: Any, y: Any, delta: float, *, weighted: bool) -> SearchPlan:
         """All that can be settled, or refused, without spending."""
         who = type(self).__name__
         leaks = check_steps(who, self.estimator)
@@ -252,7 +258,7 @@ class PrivateSearch(BudgetedEstimator, MetaEstimatorMixin, BaseEstimator, ABC):
             raise ValueError(f"{who} needs candidates of one adjacency, {shown(self.adjacency)}.")
         trials = self._trials()
         expected = [kind for made in stand_ins for kind in calculi(made, y, facts)]
-        account = account_for(expected, self.epsilon, self.delta, trials)
+        account = account_for(expected, self.epsilon, delta, trials)
         score_share = self.score_share if self.validation is None else 0.0
 
         def candidate(params: dict[str, Any]) -> Candidate:

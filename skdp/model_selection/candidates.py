@@ -437,11 +437,12 @@ def _calculus(step: Any, y: Any, rows: PublicFacts, same_features: bool) -> Calc
     check_parameters(step)
     if isinstance(step, PrivateTransformer):
         return GaussianDP()
+    probe = clone(step)
+    probe._declare(rows.n_samples)
     if same_features:
-        probe = clone(step)
         probe.n_features_in_ = rows.n_features
         probe._prepare_targets(y)
         found = probe._plan(rows.n_samples, rows.sparse, weighted=rows.weighted).calculus
     else:
-        found = step._claim().calculus
+        found = probe._claim().calculus
     return found if isinstance(found, GaussianDP | ZeroConcentratedDP) else None

@@ -38,8 +38,8 @@ class DPGridSearchCV(PrivateSearch):
         For each parameter a list of values, as in scikit-learn. It must not be made from the rows.
     epsilon : float, default=1.0
         Budget of the whole search, scores included.
-    delta : float, default=1e-5
-        Budget of the whole search, in (0, 1).
+    delta : float, optional
+        Budget of the whole search, in (0, 1). By default the smaller of 1e-5 and n^-1.1 for n rows.
     n_iter : float, optional
         Mean number of trials, at least 1; by default twice the number of points.
     exhaustive : bool, default=False
@@ -73,6 +73,8 @@ class DPGridSearchCV(PrivateSearch):
         Number of features.
     feature_names_in_ : ndarray of shape (n_features,)
         Names of the features, if X had string column names.
+    delta_ : float
+        Slack of the guarantee: ``delta``, or what it is by default.
     privacy_spent_ : PrivacySpent
         Named tuple ``(epsilon, delta)`` of what the search has spent, which is its budget.
     privacy_ledger_ : tuple of events
@@ -115,7 +117,7 @@ class DPGridSearchCV(PrivateSearch):
         param_grid: dict[str, Any] | list[dict[str, Any]],
         *,
         epsilon: float = 1.0,
-        delta: float = 1e-5,
+        delta: float | None = None,
         n_iter: float | None = None,
         exhaustive: bool = False,
         scoring: str | Callable[..., Any] | None = None,

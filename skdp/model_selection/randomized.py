@@ -45,8 +45,8 @@ class DPRandomizedSearchCV(PrivateSearch):
         steps cannot be searched over.
     epsilon : float, default=1.0
         Budget of the whole search, scores included.
-    delta : float, default=1e-5
-        Budget of the whole search, in (0, 1).
+    delta : float, optional
+        Budget of the whole search, in (0, 1). By default the smaller of 1e-5 and n^-1.1 for n rows.
     n_iter : float, default=10
         Mean number of trials, at least 1.
     scoring : str or callable, optional
@@ -92,6 +92,8 @@ class DPRandomizedSearchCV(PrivateSearch):
         Number of features.
     feature_names_in_ : ndarray of shape (n_features,)
         Names of the features, if X had string column names.
+    delta_ : float
+        Slack of the guarantee: ``delta``, or what it is by default.
     privacy_spent_ : PrivacySpent
         Named tuple ``(epsilon, delta)`` of what the search has spent, which is its budget.
     privacy_ledger_ : tuple of events
@@ -153,7 +155,7 @@ class DPRandomizedSearchCV(PrivateSearch):
         param_distributions: dict[str, Any] | list[dict[str, Any]],
         *,
         epsilon: float = 1.0,
-        delta: float = 1e-5,
+        delta: float | None = None,
         n_iter: float = 10,
         scoring: str | Callable[..., Any] | None = None,
         score_range: tuple[float, float] | None = None,

@@ -13,6 +13,7 @@ from sklearn.utils._param_validation import Interval
 from sklearn.utils.validation import check_is_fitted, validate_data
 
 from ..privacy.accounting.ledger import PrivacySpent
+from ..privacy.accounting.promise import delta_for, warn_of_promise
 from ..privacy.adjacency import Adjacency
 from ..privacy.lock import run_locked
 from ..privacy.oracle import Oracle
@@ -23,7 +24,7 @@ from ..privacy.rows.row_stores import resident_rows
 from ..reporting.open_budgets import BudgetedEstimator, reservation_for
 from ..reporting.privacy_ledger import PrivacyLedger
 from ..reporting.receipts import Receipt, SpendBound
-from ..validation import check_parameters, one_of
+from ..validation import INFINITE, check_parameters, one_of
 
 __all__ = ["FreeTransformer", "PrivateTransformer", "Transformer"]
 
@@ -141,14 +142,15 @@ class PrivateTransformer(Transformer, ABC):
     """
 
     _parameter_constraints: ClassVar[dict[str, list[Any]]] = {
-        "epsilon": [Interval(Real, 1e-10, 1e9, closed="both")],
-        "delta": [Interval(Real, 0, 1, closed="neither")],
+        "epsilon": [Interval(Real, 1e-10, 1e9, closed="both"), INFINITE],
+        "delta": [None, Interval(Real, 0, 1, closed="neither")],
         "adjacency": [one_of(*(a.value for a in Adjacency))],
         "random_state": ["random_state", np.random.Generator],
     }
 
     epsilon: float
-    delta: float
+    delta: float | None
+    delta_: float
     adjacency: str
     random_state: Any
 
@@ -194,13 +196,15 @@ class PrivateTransformer(Transformer, ABC):
         before, charge = vars(self).copy(), reservation_for(self)
         try:
             check_parameters(self)
-            terms = PrivacyTerms(self.epsilon, self.delta, Adjacency(self.adjacency))
-            claim = SpendBound.of_ledger(terms.ledger(), terms.adjacency)
-            charge.reserve(claim, begins=False)
+            terms = self._terms(None)
+            charge.reserve(SpendBound.of_ledger(terms.ledger(), terms.adjacency), begins=False)
             checked = self._checked(X, reset=True)
+            terms = self._terms(checked.shape[0])
+            claim = SpendBound.of_ledger(terms.ledger(), terms.adjacency)
             # Nobody has targets.
             rows = resident_rows(checked, np.zeros(checked.shape[0]), np.asarray)
             self._settle()
+            warn_of_promise(type(self).__name__, self.epsilon, terms.delta, checked.shape[0])
             oracle, ledger = PrivateSession(self.random_state).open(rows, terms)
             charge.reserve(claim, begins=True)
         except BaseException:
@@ -209,6 +213,7 @@ class PrivateTransformer(Transformer, ABC):
             self.__dict__.update(before)
             raise
         self._forget()
+        self.delta_ = terms.delta
         # Until there is more to say, the whole budget counts as spent.
         self.privacy_spent_ = PrivacySpent(ledger.epsilon, ledger.delta)
         self.privacy_ledger_ = PrivacyLedger()
@@ -227,6 +232,11 @@ class PrivateTransformer(Transformer, ABC):
             charge.settle(Receipt.of(self))
         self.n_samples_seen_ = rows.n_samples
         return self
+
+    @final
+    def _terms(self, n_samples: int | None) -> PrivacyTerms:
+        delta = delta_for(self.delta, n_samples)
+        return PrivacyTerms(self.epsilon, delta, Adjacency(self.adjacency))
 
     @abstractmethod
     def _settle(self) -> None:

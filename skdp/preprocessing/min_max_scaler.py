@@ -32,9 +32,9 @@ class DPMinMaxScaler(Scaler, PrivateTransformer):
     Parameters
     ----------
     epsilon : float, default=1.0
-        Budget of this step alone; a model behind it has its own.
-    delta : float, default=1e-5
-        Slack.
+        Budget of this step alone; a model behind it has its own. ``float('inf')`` adds no noise.
+    delta : float, optional
+        Slack, the smaller of 1e-5 and n^-1.1 for n rows by default.
     feature_range : (float, float), default=(0.0, 1.0)
         The range.
     tail : float, default=0.01
@@ -62,6 +62,8 @@ class DPMinMaxScaler(Scaler, PrivateTransformer):
         ``z = x * scale_ + min_``, before clipping.
     n_samples_seen_ : int
         Number of rows.
+    delta_ : float
+        Slack of the guarantee: ``delta``, or what it is by default.
     privacy_spent_ : PrivacySpent
         What ``fit`` has spent: (0, 0) if the budget is so small for the number of rows that nothing
         would have been found and nothing was asked, which is said by a warning.
@@ -113,7 +115,7 @@ class DPMinMaxScaler(Scaler, PrivateTransformer):
         self,
         *,
         epsilon: float = 1.0,
-        delta: float = 1e-5,
+        delta: float | None = None,
         feature_range: tuple[float, float] = (0.0, 1.0),
         tail: float = 0.01,
         bounds: Any = None,

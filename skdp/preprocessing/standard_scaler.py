@@ -35,9 +35,9 @@ class DPStandardScaler(Scaler, PrivateTransformer):
     Parameters
     ----------
     epsilon : float, default=1.0
-        Budget of this step alone; a model behind it has its own.
-    delta : float, default=1e-5
-        Slack.
+        Budget of this step alone; a model behind it has its own. ``float('inf')`` adds no noise.
+    delta : float, optional
+        Slack, the smaller of 1e-5 and n^-1.1 for n rows by default.
     bounds : (low, high) or mapping, optional
         Each a number for all features or one for each feature, known without the data; or a
         dictionary of pairs (low, high) by column name. None finds an interval for each feature with
@@ -68,6 +68,8 @@ class DPStandardScaler(Scaler, PrivateTransformer):
         Low and high ends that were used, given or found, each of shape (n_features_in_,).
     n_samples_seen_ : int
         Number of rows.
+    delta_ : float
+        Slack of the guarantee: ``delta``, or what it is by default.
     privacy_spent_ : PrivacySpent
         What ``fit`` has spent.
     privacy_ledger_ : tuple of Event
@@ -117,7 +119,7 @@ class DPStandardScaler(Scaler, PrivateTransformer):
         self,
         *,
         epsilon: float = 1.0,
-        delta: float = 1e-5,
+        delta: float | None = None,
         bounds: Any = None,
         with_mean: bool = True,
         with_std: bool = True,

@@ -23,6 +23,7 @@ from .accounting.ledger import Budget, Ledger, Spend
 from .adjacency import Adjacency
 from .mechanisms.base import Mechanism, PerturbingMechanism
 from .mechanisms.site_noise import Trust
+from .no_noise import noise_under
 from .queries.base import GaussianQuery, PerturbedQuery, Query
 from .queries.column_counts import ColumnCountsQuery
 from .queries.column_moments import ColumnMomentsQuery
@@ -511,7 +512,7 @@ class PrivateOracle(Oracle):
     adjacency : Adjacency
         Neighbouring relation.
     noise : SecretNoise
-        Source of the noise.
+        Source of the noise; of none if the ledger's epsilon is infinite.
 
     Guarantees
     ----------
@@ -530,7 +531,7 @@ class PrivateOracle(Oracle):
     ) -> None:
         super().__init__(ledger, adjacency)
         self._rows = rows
-        self._noise = noise
+        self._noise = noise_under(ledger, noise)
 
     def _release(self, query: Query, spend: Spend) -> np.ndarray:
         mechanism = query.mechanism(self._adjacency, spend)

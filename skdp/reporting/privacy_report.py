@@ -466,7 +466,7 @@ def _kinds(fit: dict[str, Any]) -> list[tuple[str, ...]]:
 
 def _grouped(receipt: Receipt) -> dict[str, Any]:
     """Kinds of releases in words, and what the row that took part in most was charged for each."""
-    slices = [releases(rows) for rows in receipt.slices()]
+    slices = [releases(rows) for rows in receipt.slices]
     totals = [sum(inf if k.price is None else k.price for k in kinds) for kinds in slices]
     whole = max(totals, default=0.0) if receipt.events else 0.0
     shares: dict[tuple[str, str, str], float] = {}

@@ -85,7 +85,7 @@ def _priced(receipt: Receipt, calculus: Calculus) -> float:
     if not receipt.complete:
         return inf
     try:
-        return max(sum(e.count * calculus.cost(e) for e in rows) for rows in receipt.slices())
+        return max(sum(e.count * calculus.cost(e) for e in rows) for rows in receipt.slices)
     except TypeError:
         return inf
 

@@ -4,7 +4,8 @@ from __future__ import annotations
 
 from typing import Any
 
-from ..privacy.accounting.ledger import Ledger
+from ..privacy.accounting.ledger import Ledger, PrivacySpent
+from ..privacy.accounting.promise import delta_for
 from ..privacy.adjacency import Adjacency
 from ..privacy.oracle_factory import opened_by
 from ..privacy.randomness import SecretNoise
@@ -89,7 +90,7 @@ def exact_fit(estimator: Any, X: Any, y: Any, **fit_params: Any) -> Ledger:
     **fit_params
         Passed on to ``fit``, for example ``sample_weight``.
     """
-    receipt = Ledger(float("inf"), estimator.delta)
+    receipt = Ledger(float("inf"), delta_for(estimator.delta, None))
 
     def oracle(rows: RowStore, ledger: Ledger, adjacency: Adjacency, noise: SecretNoise) -> Any:
         del noise
@@ -101,6 +102,6 @@ def exact_fit(estimator: Any, X: Any, y: Any, **fit_params: Any) -> Ledger:
     finally:
         # A fit that was refused at once keeps the results, and the receipt, of an earlier one.
         if receipt.total:
-            estimator.privacy_spent_ = receipt.spent()
+            estimator.privacy_spent_ = PrivacySpent(float("inf"), estimator.delta_)
             estimator.privacy_ledger_ = PrivacyLedger(receipt.receipt())
     return receipt

@@ -54,7 +54,7 @@ def check_parts(model: Any) -> None:
         stop = part.stop
     spent = model.privacy_spent_.epsilon
     found = [
-        max(_epsilon(part, model.delta, c) for part in (earlier, *events.values()))
+        max(_epsilon(part, model.delta_, c) for part in (earlier, *events.values()))
         for c in _CALCULI
     ]
     # What is the budget but for rounding is reported as the budget.

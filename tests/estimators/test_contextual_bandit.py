@@ -336,7 +336,7 @@ def test_a_hopeless_problem_is_announced_from_public_facts():
     with warnings.catch_warnings():
         warnings.simplefilter("error")
         warnings.simplefilter("ignore", SeededNoiseWarning)
-        bandit(epsilon=100.0).fit(*log())
+        bandit(epsilon=10.0).fit(*log())
         bandit(epsilon=0.01, data_norm=None, feature_bound=1.0).fit(*log())
 
 

@@ -138,6 +138,7 @@ def test_no_attribute_has_as_many_entries_as_there_are_rows(model):
         "coef_",
         "data_bounds_",
         "data_norm_",
+        "delta_",
         "intercept_",
         "n_features_in_",
         "plan_",

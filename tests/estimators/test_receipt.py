@@ -97,7 +97,7 @@ def test_recomputed_spend_is_the_requested_one(make, epsilon, delta, adjacency):
 def test_bounds_found_privately_are_on_the_receipt(model, epsilon):
     model.set_params(epsilon=epsilon).fit(X, Y)
     assert "histogram" in {event.query for event in model.privacy_ledger_}
-    recomputed = epsilon_of(model.privacy_ledger_, model.delta)
+    recomputed = epsilon_of(model.privacy_ledger_, model.delta_)
     assert 0.99 * epsilon <= recomputed <= epsilon * (1 + 1e-9)
     histograms = [e for e in model.privacy_ledger_ if e.query == "histogram"]
     share = sum(e.count * (e.sensitivity / e.noise_scale) ** 2 for e in histograms)
@@ -170,7 +170,7 @@ def test_failure_in_the_solver_leaves_the_receipt_and_no_model(make, failure, fi
         model.fit(X, Y)
     assert sum(event.count for event in model.privacy_ledger_) == 3
     spent = model.privacy_spent_
-    assert spent.epsilon == pytest.approx(epsilon_of(model.privacy_ledger_, model.delta), rel=1e-6)
+    assert spent.epsilon == pytest.approx(epsilon_of(model.privacy_ledger_, model.delta_), rel=1e-6)
     assert 0 < spent.epsilon < model.epsilon
     (note,) = caught.value.__notes__
     assert f"{type(model).__name__}.fit stopped after spending epsilon={spent.epsilon:.6g}" in note

@@ -84,7 +84,7 @@ def check_receipt(estimator, ledgers):
     require(not isnan(epsilon) and epsilon >= 0, f"spent epsilon={epsilon}")
     require(0 <= delta < 1, f"spent delta={delta}")
     require(not hasattr(estimator, "epsilon") or epsilon <= estimator.epsilon, "above the budget")
-    require(not delta or delta <= estimator.delta, "above delta")
+    require(not delta or delta <= getattr(estimator, "delta_", 1), "above delta")
     for one in charged:
         require(epsilon >= one.epsilon, f"reports {epsilon} but was charged {one.epsilon}")
     for event in estimator.privacy_ledger_:

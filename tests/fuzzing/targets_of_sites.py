@@ -199,7 +199,7 @@ def check_sites(case):
             for part in {event.part for event in events}
         )
         if {type(event).__name__ for event in events} == {"GaussianEvent"}:
-            least = gdp.epsilon(np.sqrt(most), model.delta)
+            least = gdp.epsilon(np.sqrt(most), model.delta_)
             spent = model.privacy_spent_.epsilon
             require(spent >= least * (1 - 1e-6), f"reports {spent} for {least}")
     total, refusal = attempt(skdp.privacy_spent, model)

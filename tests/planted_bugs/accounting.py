@@ -10,7 +10,7 @@ import sys
 import warnings
 from contextlib import redirect_stdout, suppress
 from functools import partial
-from math import isclose, sqrt
+from math import inf, isclose, isinf, sqrt
 from pathlib import Path
 
 import numpy as np
@@ -38,18 +38,20 @@ from tasks_for_solvers import TASKS
 from skdp import BudgetExceededError, PrivacySpent, report
 from skdp.estimators import charge_repeats
 from skdp.preprocessing import DPStandardScaler
-from skdp.privacy import Adjacency, PrivateOracle, gdp
+from skdp.privacy import Adjacency, PrivateOracle, SystemNoise, gdp
 from skdp.privacy.accounting import (
     ExponentialEvent,
     GaussianDP,
     GaussianEvent,
     Ledger,
+    NonPrivateEvent,
     Part,
     Site,
     SiteGaussianEvent,
     Spend,
     ZeroConcentratedDP,
 )
+from skdp.privacy.rows import DenseRows
 from skdp.problem import ColumnBounds, Problem, RowBounds, TargetBounds
 from skdp.problem.constraints import L1Ball
 from skdp.problem.losses import Logistic, Softmax, Squared
@@ -57,6 +59,7 @@ from skdp.reporting import (
     Amount,
     ParallelComposition,
     Receipt,
+    SpendBound,
     SumsFilter,
     composition,
     open_budgets,
@@ -233,6 +236,22 @@ def clones_in_workers_are_charged():
         assert answers.get(timeout=60)[1] == "fitted"
         job.join()
         assert len(opened.receipts) == 1, "a fit in a worker was not charged"
+
+
+def only_an_infinite_budget_goes_without_noise():
+    """With infinite epsilon an answer is exact and not private; with any other it is neither."""
+    rows, w = DenseRows(np.eye(N, D), np.zeros(N)), LOGISTIC.start()
+    for epsilon in (1.0, 1e9, inf):
+        ledger = Ledger(epsilon, DELTA)
+        oracle = PrivateOracle(rows, ledger, Adjacency.REPLACE_ONE, SystemNoise())
+        oracle = oracle.for_problem(LOGISTIC)
+        first, second = (oracle.gradient(w, spend=s) for s in oracle.budget.split(2))
+        exact, listed = np.array_equal(first, second), ledger.receipt()
+        assert exact == isinf(epsilon), "noise with an infinite budget, or none with a finite one"
+        private = not any(isinstance(event, NonPrivateEvent) for event in listed)
+        assert private != exact, "a receipt of noise that there was not"
+        assert isinf(ledger.spent().epsilon) == exact, "a finite spend of an exact answer"
+        assert isinf(SpendBound.of_ledger(ledger, Adjacency.REPLACE_ONE).limit) == exact, "room"
 
 
 def budgets_are_reserved_before_rows_are_read():
@@ -536,6 +555,11 @@ BUGS = (
     Bug("a rule that changes on the way", {"BudgetStore._rule": gives(None)}, a_rule_stays_as_the_first_fit_has_settled_it, "on the way"),
     Bug("sums settled by what was released", {"SumsFilter.settled": lambda _, self, reserved, r: self.price(r)}, sums_settle_by_what_was_reserved),
     Bug("streams that share a run with their copies", {"BudgetedEstimator.__getstate__": lambda _, self: dict(BaseEstimator.__getstate__(self))}, copies_of_streams_are_runs_of_their_own, "shares a run"),
+    # Infinite epsilon.
+    Bug("answers without noise whatever the budget", {"oracle.noise_under": lambda honest, ledger, noise: honest(Ledger(inf, 0.1), noise)}, only_an_infinite_budget_goes_without_noise, "none with a finite one"),
+    Bug("an exact answer that is listed with noise", {"ledger._as_exact": lambda _, events: tuple(events)}, only_an_infinite_budget_goes_without_noise, "a receipt of noise"),
+    Bug("an exact answer with a finite spend", {"Ledger.spent": lambda _, self: PrivacySpent(self.calculus.epsilon(self.total, self.delta), self.delta)}, only_an_infinite_budget_goes_without_noise, "a finite spend"),
+    Bug("a claim of an infinite budget that is finite", {"Ledger.limit": lambda _, self: self._limit}, only_an_infinite_budget_goes_without_noise, "room"),
     # Receipts in parts.
     Bug("parts of two kinds that are folded", {"composition._is_gaussian": gives(True)}, parts_of_two_kinds_are_not_folded),
     Bug("folded receipts that keep the cheaper part", {"composition._folded": lambda honest, first, second: honest(first, type(second)(second.part, second.events, PrivacySpent(-1.0, 0.0)))}, the_spend_of_parts_is_that_of_the_costliest),

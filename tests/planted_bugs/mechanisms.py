@@ -47,7 +47,7 @@ SCALE = 2.0**40
 def answers_have_the_noise_of_their_sensitivity(name, repeats=1000):
     """Noise of answers of an oracle, for a sensitivity that is written down here once more."""
     rows, w = DenseRows(np.eye(N, D), np.zeros(N)), PROBLEM.start()
-    oracle = PrivateOracle(rows, Ledger(inf, 1e-5), Adjacency.REPLACE_ONE, SystemNoise())
+    oracle = PrivateOracle(rows, Ledger(1e30, 1e-5), Adjacency.REPLACE_ONE, SystemNoise())
     ask = getattr(oracle.for_problem(PROBLEM), name)
     # So much budget shows the exact answer.
     exact, spend = np.asarray(ask(w, spend=Spend(1e24))), Spend(0.01)

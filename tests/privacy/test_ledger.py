@@ -17,6 +17,8 @@ from skdp.privacy.accounting import (
     Ledger,
     NonPrivateEvent,
     PrivacySpent,
+    Site,
+    SiteGaussianEvent,
     Spend,
     ZeroConcentratedDP,
 )
@@ -214,12 +216,46 @@ def test_nothing_charged_is_nothing_spent():
     assert Ledger(1.0, 1e-5).receipt() == ()
 
 
-def test_an_infinite_budget_accepts_everything_and_reports_what_it_was():
-    ledger = Ledger(inf, 1e-5)
+@pytest.mark.parametrize("calculus", [GaussianDP(), ZeroConcentratedDP()])
+def test_an_infinite_budget_accepts_everything_and_promises_nothing(calculus):
+    ledger = Ledger(inf, 1e-5, calculus=calculus)
+    assert ledger.exact
+    assert ledger.limit == inf
+    assert ledger.spent() == (0.0, 0.0)
+    # What is left is a number by which solvers can plan, however much is charged.
+    assert 1e5 < ledger.remaining < inf
     for _ in range(100):
-        ledger.charge(gaussian(1.0))
-    assert ledger.remaining == inf
-    assert ledger.spent().epsilon == GaussianDP().epsilon(100.0, 1e-5)
+        ledger.charge(gaussian(1e5))
+    ledger.charge(GaussianEvent(query="other", sensitivity=1.0, noise_scale=1e9))
+    assert ledger.remaining == 0.0
+    assert ledger.spent() == (inf, 1e-5)
+    assert ledger.receipt() == (
+        NonPrivateEvent(query=gaussian(1e5).query, count=100),
+        NonPrivateEvent(query="other"),
+    )
+    assert all(calculus.cost(event) == inf for event in ledger.receipt())
+
+
+def test_sites_of_an_infinite_budget_promise_nothing_either():
+    ledger = Ledger(inf, 1e-5)
+    event = SiteGaussianEvent(
+        query="q",
+        sensitivity=1.0,
+        noise_scale=1.0,
+        own_noise_scale=1.0,
+        trust="local",
+        part=Site("a"),
+    )
+    ledger.charge((event,))
+    ledger.charge((event,))
+    assert ledger.receipt() == (NonPrivateEvent(query="q", part=Site("a"), count=2),)
+    assert ledger.spent().epsilon == inf
+
+
+def test_a_finite_budget_is_never_exact_however_large():
+    assert not Ledger(1e30, 1e-5).exact
+    assert Ledger(1e30, 1e-5).anew().exact is False
+    assert Ledger(inf, 1e-5).anew().exact
 
 
 def test_gaussian_and_exponential_releases_add_up_under_zcdp():

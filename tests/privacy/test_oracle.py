@@ -144,7 +144,7 @@ def test_an_answer_is_the_exact_one_plus_the_noise_on_the_receipt(ask, query, ad
 @both_adjacencies
 def test_the_noise_has_the_scale_that_was_paid_for(ask, query, adjacency):
     """The scale is derived here from the sensitivity, not read off the receipt."""
-    s = setup(epsilon=float("inf"), adjacency=adjacency)
+    s = setup(epsilon=1e30, adjacency=adjacency)
     spend, exact = Spend(0.01), query.evaluate(rows())
     scale = query.sensitivity(adjacency) / sqrt(spend.amount)
     check_noise(

@@ -45,7 +45,7 @@ def test_the_fullest_account_counts_with_what_all_were_asked():
 
 def test_the_receipt_recomputes_the_spend_of_each_site():
     rng = np.random.default_rng(0)
-    ledger, spent = Ledger(inf, 1e-5), dict.fromkeys("abcd", 0.0)
+    ledger, spent = Ledger(1e9, 1e-5), dict.fromkeys("abcd", 0.0)
     for _ in range(200):
         events = []
         for site in "abcd":

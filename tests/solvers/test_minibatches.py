@@ -140,9 +140,9 @@ def test_who_is_drawn_stays_behind():
 def test_samples_are_unbiased_and_as_large_as_the_batch():
     problem, X, y = make_problem()
     w, w0 = np.full(D, 0.5), np.zeros(D)
-    block = SubsampledGaussianDP(0.2, ((1e-6, 1000),))
+    block = SubsampledGaussianDP(0.2, ((1e-3, 1000),))
     oracle = PrivateOracle(
-        DenseRows(X, y), Ledger(inf, DELTA, calculus=block), Adjacency.REPLACE_ONE, source()
+        DenseRows(X, y), Ledger(1e12, DELTA, calculus=block), Adjacency.REPLACE_ONE, source()
     ).for_problem(problem)
     spend = oracle.reserved.spends[0]
     answers = np.array([oracle.sampled_gradient_difference(w, w0, spend=spend) for _ in range(500)])

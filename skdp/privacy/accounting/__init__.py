@@ -23,6 +23,7 @@ from .events import (
 )
 from .ledger import Budget, Ledger, PrivacySpent, Spend
 from .number_of_trials import NumberOfTrials
+from .promise import delta_for
 from .subsampling import SampledReleases
 
 __all__ = [
@@ -49,6 +50,7 @@ __all__ = [
     "Spend",
     "SubsampledGaussianDP",
     "ZeroConcentratedDP",
+    "delta_for",
     "gaussian_price",
     "grouped",
     "renyi",

@@ -10,7 +10,8 @@ from typing import NamedTuple
 
 from ...exceptions import BudgetExceededError
 from .calculus import Calculus, GaussianDP
-from .events import Event
+from .events import Event, NonPrivateEvent
+from .promise import nominal
 from .site_accounts import SiteAccounts
 
 __all__ = ["Budget", "Ledger", "PrivacySpent", "Spend", "Stage"]
@@ -112,7 +113,7 @@ class Ledger:
     Parameters
     ----------
     epsilon : float
-        Budget, in (0, inf]. Infinity accepts every event; the receipt then says so.
+        Budget, in (0, inf]. Infinity is for answers without noise.
     delta : float
         Budget, in (0, 1).
     calculus : Calculus, default=GaussianDP()
@@ -130,6 +131,9 @@ class Ledger:
     - The recorded total never exceeds the limit, so everything charged so far is together
       (epsilon, delta)-DP, whatever made the choices and whenever they stop.
     - Nothing can be taken back: a charge stands whatever happens after it.
+    - One of infinite epsilon accepts every event and lists it as non-private, whatever noise the
+      event speaks of: its spend is infinite from the first event on. Total and remaining are those
+      of a large nominal budget, by which solvers plan their steps.
     """
 
     def __init__(self, epsilon: float, delta: float, *, calculus: Calculus | None = None) -> None:
@@ -169,7 +173,12 @@ class Ledger:
     @property
     def limit(self) -> float:
         """Whole budget in mu^2."""
-        return self._limit
+        return inf if self.exact else self._limit
+
+    @property
+    def exact(self) -> bool:
+        """True if epsilon is infinite, so that answers have no noise and nothing is private."""
+        return isinf(self._epsilon)
 
     @property
     def total(self) -> float:
@@ -179,7 +188,7 @@ class Ledger:
     @property
     def remaining(self) -> float:
         """Rest of the budget, in mu^2."""
-        return max(0.0, self._limit - self.total) if self._limit < inf else inf
+        return max(0.0, self._limit - self.total)
 
     @property
     def stage(self) -> Stage:
@@ -262,7 +271,7 @@ class Ledger:
         price = event.count * self._calculus.cost(event)
         kept = len(events) - repeats
         before = [*self._settled] if repeats else _added(self._settled, prices[-1:])
-        if not fsum([*before, price, self._sites.total]) <= self._limit:
+        if not fsum([*before, price, self._sites.total]) <= self.limit:
             added = price - (prices[-1] if repeats else 0.0)
             raise BudgetExceededError(
                 f"{event.query} would cost mu^2={added:.3g} but {self.remaining:.3g} "
@@ -284,7 +293,7 @@ class Ledger:
         total = self.total
         if total == 0 and not (self._reserved_used or self._sites.reserved_used):
             return PrivacySpent(0.0, 0.0)
-        if isinf(total):
+        if isinf(total) or self.exact:
             return PrivacySpent(inf, self._delta)
         epsilon = self._calculus.epsilon(total, self._delta)
         # The filter guarantees the budget itself, so what is the budget but for rounding is
@@ -315,7 +324,8 @@ class Ledger:
                 assert own is not None
                 noise = last.noise_scale * name / own[0]
                 events.append(replace(last, noise_scale=noise, count=unused))
-        return (*events, *self._sites.receipt())
+        listed = (*events, *self._sites.receipt())
+        return _as_exact(listed) if self.exact else listed
 
     def _charge_sites(self, events: tuple[Event, ...]) -> None:
         if self._demanding:
@@ -324,7 +334,7 @@ class Ledger:
                 "charged. Nothing was read."
             )
         whole = fsum([*self._settled, *self._prices[-1:]])
-        room = self._limit - whole if self._limit < inf else inf
+        room = self.limit - whole
         # Out of whichever reserve a site is paid, it counts against all of them.
         least = min((count for _, count in self._calculus.reserves), default=0)
         self._sites.charge(events, room, least - sum(self._reserved_used.values()))
@@ -362,16 +372,25 @@ class Ledger:
 
     def _affordable(self) -> float:
         try:
-            limit = self._calculus.limit(self._epsilon, self._delta)
+            limit = self._calculus.limit(nominal(self._epsilon), self._delta)
         except ArithmeticError:
             limit = nan
-        if isinf(self._epsilon) or _SMALLEST_LIMIT <= limit <= _LARGEST_LIMIT:
+        if _SMALLEST_LIMIT <= limit <= _LARGEST_LIMIT:
             return limit
         raise ValueError(
             f"Ledger needs epsilon and delta whose budget in mu^2 lies in [{_SMALLEST_LIMIT:g}, "
             f"{_LARGEST_LIMIT:g}], got epsilon={self._epsilon:g} and delta={self._delta:g}. Choose "
             "a less extreme epsilon, or epsilon=inf for no privacy."
         )
+
+
+def _as_exact(events: Sequence[Event]) -> tuple[Event, ...]:
+    """Non-private events of as many answers, those to one query about the same rows in one."""
+    folded: dict[NonPrivateEvent, int] = {}
+    for event in events:
+        fact = NonPrivateEvent(query=event.query, part=event.part)
+        folded[fact] = folded.get(fact, 0) + event.count
+    return tuple(_counted(fact, count) for fact, count in folded.items())
 
 
 def _counted(event: Event, count: int) -> Event:

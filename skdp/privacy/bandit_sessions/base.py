@@ -11,6 +11,7 @@ from ...problem.bandit_problem import BanditProblem
 from ..accounting.events import Event
 from ..accounting.ledger import Budget, Ledger, Spend
 from ..adjacency import Adjacency
+from ..no_noise import NoNoise, noise_under
 from ..randomness import SecretNoise
 from ..rounding import inflated
 from .bandit_plans import Plan
@@ -60,7 +61,8 @@ class ArmSession(ABC):
         adjacency: Adjacency,
         noise: SecretNoise,
     ) -> None:
-        self._plan, self._problem, self._noise = plan, problem, noise
+        self._plan, self._problem, self._exact = plan, problem, ledger.exact
+        self._noise = noise_under(ledger, noise)
         self._seen, self._due = 0, False
         ledger.charge(self._opening(adjacency, Budget(ledger.remaining).whole()))
 
@@ -148,7 +150,8 @@ class ArmSession(ABC):
             Of ``secret_state``.
         """
         session = cls.__new__(cls)
-        session._plan, session._problem, session._noise = plan, problem, noise
+        session._plan, session._problem = plan, problem
+        session._noise = NoNoise(noise) if state["_exact"] else noise
         for name, value in state.items():
             setattr(session, name, session._unpacked(value))
         return session

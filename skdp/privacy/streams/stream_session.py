@@ -21,6 +21,7 @@ from ..mechanisms import prefix_sums_by
 from ..mechanisms.gumbel import GumbelMechanism
 from ..mechanisms.noise_grid import spacing
 from ..mechanisms.prefix_sums import PrefixNoise, PrefixState, PrefixSumMechanism
+from ..no_noise import NoNoise, noise_under
 from ..queries.stream_terms import StreamScoresQuery, StreamTerm, StreamTermQuery
 from ..randomness import SecretNoise
 from ..rounding import inflated
@@ -177,6 +178,8 @@ class StreamSession:
     def __init__(self, opening: StreamOpening, ledger: Ledger, noise: SecretNoise) -> None:
         self._opening = opening
         ledger.charge(opening.event)
+        noise = noise_under(ledger, noise)
+        self._exact = ledger.exact
         self._noise: SecretNoise | None = noise
         shape: tuple[int, ...] = opening.problem.shape
         self._prefix: PrefixNoise | PrefixState | None = None
@@ -280,6 +283,7 @@ class StreamSession:
 
     def resume(self, noise: SecretNoise) -> None:
         """Go on after loading, with noise from this source."""
+        noise = NoNoise(noise) if self._exact else noise
         self._noise = noise
         if isinstance(self._prefix, PrefixState):
             self._prefix = self._prefix.resume(noise)

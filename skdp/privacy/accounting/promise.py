@@ -1,0 +1,83 @@
+"""Budgets as parameters state them: the delta that None stands for, and infinite epsilon."""
+
+from __future__ import annotations
+
+from math import isinf
+
+from ...exceptions import BudgetWarning, NoPrivacyWarning, warn_user
+
+__all__ = ["LARGEST_EPSILON", "NOMINAL_EPSILON", "delta_for", "nominal", "warn_of_promise"]
+
+# Bound on delta where it is not given, and the power of the number of rows that is another.
+_DELTA, _POWER = 1e-5, -1.1
+# Beyond it a guarantee says next to nothing: e^10 is 22,026.
+LARGEST_EPSILON = 10.0
+# Budget by which fits without privacy plan: shares, steps and thresholds are finite.
+NOMINAL_EPSILON = 1e5
+
+
+def delta_for(delta: float | None, n_samples: int | None) -> float:
+    """Slack of the guarantee: ``delta`` itself, or for None the smaller of 1e-5 and n^-1.1.
+
+    With a probability of delta a mechanism may do anything, such as publishing a row, so that it
+    has to be well below one over their number, which is public under both neighbouring relations:
+    replaced or left out of all sums, a row keeps its place. Steps that see the same rows draw the
+    same delta, at which their total can be stated.
+
+    Parameters
+    ----------
+    delta : float or None
+        As given.
+    n_samples : int or None
+        Number of rows that the guarantee is about: of a fit, or of the horizon of a stream. None
+        if it was not declared.
+    """
+    if delta is not None:
+        return float(delta)
+    return _DELTA if n_samples is None else min(_DELTA, float(n_samples) ** _POWER)
+
+
+def nominal(epsilon: float) -> float:
+    """Epsilon by which shares, steps and thresholds are planned: itself unless it is infinite."""
+    return NOMINAL_EPSILON if isinf(epsilon) else float(epsilon)
+
+
+def warn_of_promise(who: str, epsilon: float, delta: float, n_samples: int | None) -> None:
+    """Warn of a budget that promises little or nothing, by public facts.
+
+    Parameters
+    ----------
+    who : str
+        Class of the estimator.
+    epsilon, delta : float
+        Its budget.
+    n_samples : int or None
+        Number of rows, if it is declared.
+
+    Warns
+    -----
+    NoPrivacyWarning
+        If epsilon is infinite.
+    BudgetWarning
+        If epsilon is above 10, or delta is not below one over the number of rows.
+    """
+    if isinf(epsilon):
+        warn_user(
+            f"{who} with epsilon=inf adds no noise: what it publishes is not private, and its "
+            "privacy_spent_ is infinite. Use it for comparisons on rows that are public.",
+            NoPrivacyWarning,
+        )
+        return
+    if epsilon > LARGEST_EPSILON:
+        warn_user(
+            f"{who} with epsilon={epsilon:g} promises next to nothing: an attacker's odds that "
+            f"somebody's row was used may grow e^{epsilon:g}-fold. Use an epsilon of at most "
+            f"{LARGEST_EPSILON:g}, better of about 1.",
+            BudgetWarning,
+        )
+    if n_samples is not None and delta * n_samples >= 1:
+        warn_user(
+            f"{who} with delta={delta:g} and {n_samples:,} rows would allow to publish a row or "
+            "more as it is. Leave delta out, or choose it well below one over the number of rows.",
+            BudgetWarning,
+        )
