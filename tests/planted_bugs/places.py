@@ -52,6 +52,8 @@ _BY_MODULE = {
     "skdp.privacy.queries.perturbed_minimum": "PerturbedMinimumQuery perturbed_minimum",
     "skdp.privacy.queries.row_means": "RowMeansQuery",
     "skdp.privacy.queries.sampled_gradient": "SampledGradientQuery",
+    "skdp.privacy.queries.score_and_curvature": "ScoreAndCurvatureQuery score_and_curvature",
+    "skdp.privacy.queries.score_moments": "ScoreMomentsQuery score_moments",
     "skdp.privacy.queries.score_scale": "ScoreScaleQuery",
     "skdp.privacy.queries.selection": "SelectionQuery",
     "skdp.privacy.queries.site_gradients": "SiteRequest",
