@@ -14,7 +14,13 @@ from .estimators import (
 )
 from .estimators.fit_plan import FitPlan, plan
 from .estimators.forecast import Plan
-from .exceptions import BudgetExceededError, PrivacyLeakWarning, SeededNoiseWarning
+from .estimators.inference import Inference, inference
+from .exceptions import (
+    BudgetExceededError,
+    PrivacyLeakWarning,
+    SeededNoiseWarning,
+    UnresolvedWarning,
+)
 from .privacy import PrivacySpent
 from .report import PrivacyBudget, TotalSpent, privacy_spent
 
@@ -28,12 +34,15 @@ __all__ = [
     "DPLogisticRegression",
     "DPSVMClassifier",
     "FitPlan",
+    "Inference",
     "Plan",
     "PrivacyBudget",
     "PrivacyLeakWarning",
     "PrivacySpent",
     "SeededNoiseWarning",
     "TotalSpent",
+    "UnresolvedWarning",
+    "inference",
     "load_checkpoint",
     "plan",
     "privacy_spent",

@@ -5,7 +5,13 @@ from __future__ import annotations
 import sys
 import warnings
 
-__all__ = ["BudgetExceededError", "PrivacyLeakWarning", "SeededNoiseWarning", "warn_user"]
+__all__ = [
+    "BudgetExceededError",
+    "PrivacyLeakWarning",
+    "SeededNoiseWarning",
+    "UnresolvedWarning",
+    "warn_user",
+]
 
 
 class PrivacyLeakWarning(UserWarning):
@@ -18,6 +24,10 @@ class PrivacyLeakWarning(UserWarning):
 
 class SeededNoiseWarning(PrivacyLeakWarning):
     """The secret noise comes from a seed, so whoever knows the seed can take it off."""
+
+
+class UnresolvedWarning(UserWarning):
+    """Standard errors of a fit are missing, or may be too small, as released numbers tell."""
 
 
 class BudgetExceededError(RuntimeError):

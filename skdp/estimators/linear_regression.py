@@ -18,6 +18,7 @@ from ..problem.problem import Problem
 from ..solvers import Solver
 from ..validation import one_of, shown
 from .base import solvers_but
+from .inference import NoInference
 from .regression import PrivateLinearRegressor
 
 __all__ = ["DPLinearRegression"]
@@ -182,6 +183,8 @@ class DPLinearRegression(PrivateLinearRegressor):
         "solver": solvers_but("dual_averaging", "objective_perturbation", "preconditioned_gd"),
         "positive": ["boolean"],
     }
+
+    inference_ = NoInference()
 
     @with_advice(REGRESSORS)
     def __init__(

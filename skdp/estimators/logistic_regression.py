@@ -23,6 +23,7 @@ from ..problem.problem import Problem
 from ..solvers import Solver
 from .base import solvers_but
 from .classification import PrivateLinearClassifier
+from .inference import NoInference
 
 __all__ = ["DPLogisticRegression"]
 
@@ -206,6 +207,8 @@ class DPLogisticRegression(PrivateLinearClassifier):
         "l1_ratio": [Interval(Real, 0, 1, closed="both")],
         "solver": solvers_but("adassp", "screening", "tracked_gd"),
     }
+
+    inference_ = NoInference()
 
     @with_advice(CLASSIFIERS)
     def __init__(

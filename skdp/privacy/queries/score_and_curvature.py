@@ -231,7 +231,7 @@ class ScoreAndCurvatureQuery(GaussianQuery):
         return sqrt(2 * self.balance) * self.influence.curvature / self.influence.score
 
     def sensitivity(self, adjacency: Adjacency) -> float:
-        """As above; infinite where double precision ends."""
+        """Most that the answer moves, as above; infinite where double precision ends."""
         alpha, c = self.influence.curvature, self.balance
         sizes = alpha, self.influence.score, self.weight
         if not all(_LEAST <= size <= _LARGEST for size in sizes):

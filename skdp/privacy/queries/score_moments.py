@@ -85,7 +85,7 @@ class ScoreMomentsQuery(GaussianQuery):
         return of_sum(self.problem.n_actual)
 
     def sensitivity(self, adjacency: Adjacency) -> float:
-        """As above; infinite where double precision ends."""
+        """Most that the answer moves, as above; infinite where double precision ends."""
         if not _LEAST <= self.influence.score <= _LARGEST:
             return inf
         square = self.influence.score**2
