@@ -47,8 +47,8 @@ def features(d, rng):
     """Correlated features; a third of them are skewed and a quarter binary."""
     cov = 0.5 ** np.abs(np.subtract.outer(np.arange(d), np.arange(d)))
     X = rng.normal(size=(N_POPULATION, d)) @ np.linalg.cholesky(cov).T
-    X[:, 1::3] = np.exp(0.7 * X[:, 1::3])
     X[:, 3::4] = X[:, 3::4] > 0.3
+    X[:, 1::3] = np.exp(0.7 * X[:, 1::3])
     return (X - X.mean(axis=0)) / X.std(axis=0)
 
 

@@ -28,7 +28,7 @@ __all__ = [
     "published_inference",
 ]
 
-# Share of the spread of a coefficient in directions that noise hides, beyond which it is not trusted.
+# Share of the spread of a coefficient in directions that noise hides, above which it has NaN.
 _MOST_LOOSE = 0.1
 # Share of clipped targets, in units of 1 / sqrt(n), and length of the last step, that are told of.
 _MUCH_CLIPPED, _LONG_STEP = 0.7, 0.1
