@@ -33,12 +33,13 @@ _HYPERPARAMETERS: dict[str, list[Any]] = {
 _SHARES = {True: ((0.10, 0.20, 0.64), 0.05, 0.01), False: ((0.05, 0.10, 0.30, 0.50), 0.05, 0.0)}
 # Share of the answer about moments that goes to shares of rows; weight of scores beside curvature.
 _OF_ROWS, _BALANCE = 0.2, 0.5
-# Length of rows that is left whole, in units of the typical one, and residuals in units of theirs.
-_ROW, _RESIDUAL = 1.2, 4.0
-# Noise over the sampling error up to which these may grow, and by how much they may.
-_RATIO = {True: 2.0, False: 1.0}
-_MOST_GROWTH, _MOST_ROW, _MOST_RESIDUAL, _MOST_LEVEL = 4.0, 3.0, 1.5, 0.1
-_MOST_GROWTH_OF_LABELS = 2.5
+# Length of rows that is left whole, in units of the typical one, and residuals in units of theirs;
+# for labels the bound on scores in units of that length.
+_ROW, _RESIDUAL, _SCORE = 1.2, 4.0, 1.5
+# Noise over the sampling error, and level of the noise of curvatures, up to which lengths may grow,
+# and by how much these and residuals may.
+_RATIO, _MOST_LEVEL = {True: 3.0, False: 1.0}, {True: 0.25, False: 0.2}
+_MOST_GROWTH, _MOST_RESIDUAL = 2.5, 1.5
 # Eigenvalues are raised to these many noise levels: at the start, at steps on the way, at the last.
 _FLOOR_AT_START, _FLOOR, _LAST_FLOOR = 0.75, 0.375, 0.25
 # Longest step on the way, for labels, in units of the typical length of a row.
@@ -85,7 +86,7 @@ class OneStep(Solver):
     noise_ratio : float, optional
         Bounds on single rows are widened, where there are rows enough, until the noise is so many
         times as large as the error of sampling. Less is narrower; more is closer to the unweighted
-        fit where the model is wrong. 2 for the squared loss and 1 for the logistic loss if None.
+        fit where the model is wrong. 3 for the squared loss and 1 for the logistic loss if None.
     draws : int, default=200
         Number of simulations, from released numbers, that widen intervals where the curvature does
         not stand far out of its noise.
@@ -207,22 +208,17 @@ class OneStep(Solver):
         squared, n, c = problem.loss.squared, problem.n_samples, _BALANCE
         ratio = _RATIO[squared] if self.noise_ratio is None else self.noise_ratio
         evidence, k = n * mu, influence.matrix.shape[1]
-        if squared:
-            room = ratio * sqrt(n * c) * mu / ((1 + c) * _ROW * _RESIDUAL * sqrt(effective))
-            level = sqrt(2) * (1 + c) * _ROW**2 * effective / evidence * sqrt(2 * k)
-            room = min(max(room, 1.0), _MOST_GROWTH)
-            more = min(room ** (1 / 3), _MOST_RESIDUAL)
-            row = min(_ROW * room / more, _MOST_ROW, _ROW * sqrt(_MOST_LEVEL / level))
-            row, residual = max(_ROW, row), _RESIDUAL * more
-            alpha = row**2 * effective
-            return replace(influence, curvature=alpha, score=sqrt(alpha) * residual)
-        steepness = sqrt(max(2 * (1 + c) ** 2, 1 + 8 * c))
-        alpha, longest = _ROW**2 * effective, 1.5 * _ROW * sqrt(effective)
-        noise = steepness * longest / (sqrt(2 * c) * evidence)
+        steepness = sqrt(2) * (1 + c) if squared else sqrt(max(2 * (1 + c) ** 2, 1 + 8 * c))
+        # Before anything is widened: bounds, the noise of the score over the error of sampling, and
+        # that of the curvature.
+        alpha = _ROW**2 * effective
+        score = sqrt(alpha) * (_RESIDUAL if squared else _SCORE)
+        noise = steepness * score / (sqrt(2 * c) * evidence) * sqrt(n)
         level = steepness * alpha / evidence * sqrt(2 * k)
-        room = min(ratio / (sqrt(n) * noise), _MOST_GROWTH_OF_LABELS, sqrt(_MOST_LEVEL / level))
-        room = max(1.0, room)
-        return replace(influence, curvature=room**2 * alpha, score=room * longest)
+        row = max(1.0, min(ratio / noise, _MOST_GROWTH, sqrt(_MOST_LEVEL[squared] / level)))
+        # Residuals are widened where that is cheap: few are as large.
+        more = min(max(1 / (noise * row), 1.0), _MOST_RESIDUAL) if squared else 1.0
+        return replace(influence, curvature=row**2 * alpha, score=row * more * score)
 
     def _uncertainty(
         self,

@@ -1,10 +1,14 @@
 """What inference_ says, in whose units, and who has none."""
 
+import importlib
 import pickle
+import re
 import warnings
+from pathlib import Path
 
 import numpy as np
 import pytest
+from made_up_census import made_up
 from sklearn.pipeline import make_pipeline
 from sklearn.preprocessing import Normalizer
 
@@ -218,6 +222,24 @@ def test_alphas_that_are_no_probabilities_are_refused(alpha):
 def test_combinations_of_other_coefficients_are_refused(weights):
     with pytest.raises(ValueError, match=r"Inference\.t_test needs"):
         fitted("linear").inference_.t_test(weights)
+
+
+def test_the_example_prints_private_intervals_beside_exact_ones(monkeypatch, tmp_path, capsys):
+    pytest.importorskip("pandas")
+    monkeypatch.syspath_prepend(str(Path(__file__).resolve().parents[2] / "examples"))
+    monkeypatch.setenv("SKDP_DATA", str(tmp_path))
+    example = importlib.import_module("odds_ratios")
+    census = importlib.import_module("census")
+    made_up(census, 10_000).to_csv(tmp_path / "adult_raw.csv.gz", index=False)
+    example.main()
+    said = capsys.readouterr().out
+    assert "DPLogisticRegression, 10,000 rows" in said
+    assert "Spent: epsilon = 1.000, delta = 1e-06" in said
+    # Made-up incomes grow with age.
+    line = next(line for line in said.splitlines()[15:] if line.startswith("age, decades"))
+    odds, low = (float(number) for number in re.findall(r"\d+\.\d+", line)[:2])
+    assert odds > low > 1
+    assert len(re.findall(r"\[", line)) == 2
 
 
 def test_what_hangs_on_noise_is_nan_wherever_it_enters():

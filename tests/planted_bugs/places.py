@@ -83,7 +83,7 @@ _BY_MODULE = {
     "skdp.report.filters": "GaussianFilter SumsFilter",
     "skdp.report.open_budgets": "BudgetedEstimator Reservation open_budgets",
     "skdp.report.receipts": "Receipt",
-    "skdp.solvers": "FTRL AccMD Spider",
+    "skdp.solvers": "FTRL AccMD OneStep Spider",
     "skdp.solvers.dda": "Run",
     "planted_bugs.queries": "Mixing",
     "planted_bugs.searches": "searches",
