@@ -523,7 +523,7 @@ def _cautions(of: Inference) -> list[str]:
     """Sentences about what intervals do not cover, by released numbers alone."""
     cautions = []
     share, sd = of.clipped.get("targets clipped", (0.0, 0.0))
-    if share - 2 * sd > 0 and share * sqrt(of.nobs) > _MUCH_CLIPPED:
+    if share > 4 * sd and share * sqrt(of.nobs) > _MUCH_CLIPPED:
         cautions.append(
             f"targets clipped: {share:.1%} +- {sd:.1%} of the rows are beyond target_bounds, so "
             "that the bias may exceed the standard errors. Give wider target_bounds."
