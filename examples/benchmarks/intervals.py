@@ -282,6 +282,7 @@ def main(given: list[str] | None = None) -> None:
     parser.add_argument("--n", nargs="*", type=int, default=[1_000, 5_000, 50_000])
     parser.add_argument("--epsilon", nargs="*", type=float, default=[0.5, 1.0, 4.0])
     parser.add_argument("--fits", type=int, default=500)
+    parser.add_argument("--seed", type=int, default=0)
     parser.add_argument("--scores", action="store_true", help="accuracy or R2 beside the default")
     options = parser.parse_args(given)
     # Of seeded noise, and of intervals that the table is about.
@@ -298,7 +299,7 @@ def main(given: list[str] | None = None) -> None:
                     cells = beside_the_default(population(name), n, epsilon, options.fits)
                     print(f"| {name} | {n:,} | {epsilon:g} | {cells} |", flush=True)
                     continue
-                cell = measured(population(name), n, epsilon, options.fits)
+                cell = measured(population(name), n, epsilon, options.fits, options.seed)
                 print(told(name, n, epsilon, cell), flush=True)
 
 

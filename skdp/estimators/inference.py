@@ -131,7 +131,8 @@ class Inference:
     resolution : float
         Least curvature in units of its noise; below 1 there are such directions.
     last_step : float
-        Length of the last step in white coordinates; above .1 the logistic loss may bend on it.
+        Length of the last step in white coordinates, beyond what its own error explains; above .1
+        the logistic loss may bend on it.
     clipped : dict of str to (float, float)
         Noisy shares of rows that were weighted down or clipped, and standard deviations of their
         noise.
@@ -530,8 +531,9 @@ def _cautions(of: Inference) -> list[str]:
         )
     if of.last_step > _LONG_STEP and "targets clipped" not in of.clipped:
         cautions.append(
-            f"the last step was long ({of.last_step:.2f} in units of the root of the number of "
-            "coefficients; .1 is short), so that intervals may miss. Use more rows or budget."
+            f"the last step was long ({of.last_step:.2f} for each coefficient in white "
+            f"coordinates; {_LONG_STEP} is short), so that intervals may miss. Use more rows or "
+            "budget."
         )
     return cautions
 

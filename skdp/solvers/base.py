@@ -36,7 +36,8 @@ class Uncertainty:
     resolution : float
         Least eigenvalue of the curvature in units of the spectral norm of its noise.
     last_step : float
-        Length of the last step in units of the root of p; of a long one the loss may bend.
+        Length of the last step beyond what its own error explains, in units of the root of p; on
+        a long one the loss may bend.
     shares : mapping of str to (float, float)
         Noisy shares of the rows, and the standard deviations of their noise.
     """

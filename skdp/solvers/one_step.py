@@ -46,6 +46,8 @@ _FLOOR_AT_START, _FLOOR, _LAST_FLOOR = 0.75, 0.375, 0.25
 _LONGEST_STEP = 1.5
 # Rows times mu, in units of p^1.5, below which a fit is refused or warned of.
 _REFUSED, _WARNED = 3.0, {True: 14.0, False: 16.0}
+# Squared steps that their own variance explains, in units of it.
+_OWN_ERROR = 4.0
 # Beyond this many noise levels of the least eigenvalue, draws change nothing.
 _CLEAR = 4.0
 # Beyond, matrices of that many rows and columns are too large to be answered.
@@ -240,6 +242,8 @@ class OneStep(Solver):
         if self.draws and resolution < _CLEAR:
             ends = self._draws(asked, step, middle, rng) @ (influence.scale * influence.matrix).T
             drawn = ends.T @ ends / self.draws
+        white = step.vectors / step.raised @ step.vectors.T
+        error = float(np.trace(white @ (middle + of_noise) @ white)) / k
         return Uncertainty(
             sampling=inverse @ middle @ inverse.T,
             noise=inverse @ of_noise @ inverse.T,
@@ -247,7 +251,7 @@ class OneStep(Solver):
             loose=factors[:, loose],
             firm=factors[:, ~loose],
             resolution=resolution,
-            last_step=float(np.linalg.norm(d)) / sqrt(k),
+            last_step=sqrt(max(0.0, float(d @ d) / k - _OWN_ERROR * error)),
         )
 
     def _draws(
