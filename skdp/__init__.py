@@ -14,12 +14,14 @@ from .estimators import (
 )
 from .estimators.fit_plan import FitPlan, plan
 from .estimators.forecast import Plan
+from .estimators.inference import Inference, inference
 from .exceptions import (
     BudgetExceededError,
     BudgetWarning,
     NoPrivacyWarning,
     PrivacyLeakWarning,
     SeededNoiseWarning,
+    UnresolvedWarning,
 )
 from .privacy import PrivacySpent
 from .reporting import PrivacyBudget, PrivacyReport, TotalSpent, privacy_spent, report
@@ -35,6 +37,7 @@ __all__ = [
     "DPLogisticRegression",
     "DPSVMClassifier",
     "FitPlan",
+    "Inference",
     "NoPrivacyWarning",
     "Plan",
     "PrivacyBudget",
@@ -43,6 +46,8 @@ __all__ = [
     "PrivacySpent",
     "SeededNoiseWarning",
     "TotalSpent",
+    "UnresolvedWarning",
+    "inference",
     "load_checkpoint",
     "plan",
     "privacy_spent",

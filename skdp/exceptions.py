@@ -11,6 +11,7 @@ __all__ = [
     "NoPrivacyWarning",
     "PrivacyLeakWarning",
     "SeededNoiseWarning",
+    "UnresolvedWarning",
     "warn_user",
 ]
 
@@ -36,6 +37,10 @@ class BudgetWarning(UserWarning):
 
     Decided by parameters and public facts alone, before anything is asked about the rows.
     """
+
+
+class UnresolvedWarning(UserWarning):
+    """Standard errors of a fit are missing, or may be too small, as released numbers tell."""
 
 
 class BudgetExceededError(RuntimeError):

@@ -15,6 +15,7 @@ from examples_of_gradient_differences import EXAMPLES as DIFFERENCES
 from examples_of_one_shots import EXAMPLES as ONE_SHOTS
 from examples_of_row_means import EXAMPLES as ROW_MEANS
 from examples_of_sampled_gradients import examples_from as samples_from
+from examples_of_scores import EXAMPLES as SCORES
 from examples_of_selections import EXAMPLES as SELECTIONS
 from examples_of_sites import examples_from as sites_from
 from examples_of_stream_terms import EXAMPLES as STREAM_TERMS
@@ -279,6 +280,7 @@ EXAMPLES = {
     **ONE_SHOTS,
     **ROW_MEANS,
     **samples_from(random_gradients(5), crafted_gradients()),
+    **SCORES,
     **SELECTIONS,
     **sites_from(random_gradients(4), crafted_gradients()),
     **STREAM_TERMS,

@@ -51,6 +51,22 @@ def test_rows_that_are_scored_are_clean_and_as_many_others_wrong_as_is_said(piec
         assert np.corrcoef(A @ np.linalg.lstsq(A, b, rcond=None)[0], b)[0, 1] > 0.75
 
 
+def test_intervals_are_measured_beside_those_without_privacy(piece, monkeypatch, capsys):
+    benchmark = piece("intervals")
+    monkeypatch.setattr(benchmark, "N_POPULATION", 20_000)
+    benchmark.main(
+        ["--only", "linear, d = 3", "--n", "20", "1000", "--epsilon", "1", "--fits", "9"]
+    )
+    *_, refused, cell = capsys.readouterr().out.splitlines()
+    assert refused.startswith("| linear, d = 3, refused | 20 | 1 |")
+    name, n, epsilon, covered, naive, exact, width, *_ = cell.strip("| ").split(" | ")
+    assert (name, n, epsilon) == ("linear, d = 3", "1,000", "1")
+    # Of 36 intervals each.
+    assert float(covered.partition(" ")[0]) > 0.75
+    assert float(naive) < 0.75 < float(exact)
+    assert float(width) > 1.5
+
+
 @pytest.mark.nightly
 def test_batches_are_compared_with_all_rows(piece, capsys, monkeypatch):
     pytest.importorskip("dp_accounting", reason="dp-accounting is an optional dependency")

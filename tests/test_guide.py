@@ -21,6 +21,7 @@ GUIDE = (DOCS / "guide.md").read_text()
         *by_night(("auditing.md", 7)),
         ("how_accurate.md", 4),
         ("one_shot.md", 0),
+        ("intervals.md", 10),
         ("choosing_a_solver.md", 0),
         ("bandit.md", 4),
         ("dask.md", 3),

@@ -50,6 +50,7 @@ from skdp.solvers import (
     DualAveraging,
     FrankWolfe,
     ObjectivePerturbation,
+    OneStep,
     PreconditionedGD,
     Screening,
     Solver,
@@ -119,6 +120,9 @@ def solvers(derivative: float) -> dict[str, tuple[Solver, dict[str, Any]]]:
             ObjectivePerturbation(clip=0.25, strength=40.0),
             {**few, "runs": 5_000},
         ),
+        # Moments of curvatures and scores are moved by all there is by different rows. Few rows are
+        # refused.
+        "one_step": (OneStep(), {"gaussian": False, "runs": 20_000, "copies": 20}),
         "ppm": (PPM(stages=2, steps=STEPS, **short), {}),
         "screening": (Screening(), {**few, "runs": 100_000}),
         "spider": (Spider(**differences), {"shorter": True}),
@@ -178,6 +182,8 @@ def cases(epsilon: float) -> list[Case]:
                     (rows, targets), other = shorter(y)
             if not set(params) <= set(model.get_params()):
                 continue
+            copies = how.pop("copies", 1)
+            rows, targets = np.tile(rows, (copies, 1)), np.tile(targets, copies)
             params["solver"] = solver
             fitted = type(model)(**model.get_params()).set_params(**params)
             if how.get("calls"):

@@ -64,6 +64,7 @@ from .fit_plan import (
     plan_fit,
     settled_calculus,
 )
+from .inference import published_inference
 from .plain_models import plain_model
 from .progress import DISJOINT, EarlierModel, Progress, Released
 from .range_finding import private_data_norm
@@ -609,7 +610,14 @@ class PrivateLinearModel(CallbackSupportMixin, BudgetedEstimator, ABC):
         dtype: np.dtype,
     ) -> None:
         """Publish a solution and its plan, and let what comes next start from it."""
+        found = None
+        if solution.uncertainty is not None and hasattr(type(self), "inference_"):
+            found = published_inference(self, problem, solution)
         self._publish(problem, solution, dtype)
+        # In the place of the class's own, which refuses.
+        self.__dict__.pop("inference_", None)
+        if found is not None:
+            self.__dict__["inference_"] = found
         self.plan_ = plan
         self._publish_bounds(bounds)
         w = solution.w.reshape(problem.n_rows, -1)

@@ -243,7 +243,7 @@ class PrivateLinearClassifier(ClassifierMixin, PrivateLinearModel, ABC):
             )
         if classes.size > 2 and self._two_classes:
             raise ValueError(
-                f"{type(self).__name__} with ObjectivePerturbation needs 2 classes, got "
+                f"{type(self).__name__} with {self._kind.__name__} needs 2 classes, got "
                 f"{classes.size}. Only binary classification is supported. Use the solver 'gd', or "
                 "one model for each class (OneVsRestClassifier) within a share of the budget."
             )
@@ -254,9 +254,14 @@ class PrivateLinearClassifier(ClassifierMixin, PrivateLinearModel, ABC):
     @final
     def _two_classes(self) -> bool:
         """True if the solver takes no more than two classes."""
+        return bool(getattr(self._kind, "two_classes", False))
+
+    @property
+    @final
+    def _kind(self) -> Any:
+        """Class of the solver, if it is known by now."""
         solver = self._batch_solver
-        kind = SOLVERS.get(solver) if isinstance(solver, str) else type(solver)
-        return bool(getattr(kind, "two_classes", False))
+        return SOLVERS.get(solver) if isinstance(solver, str) else type(solver)
 
     @final
     def _checked_classes(self, labels: Any) -> np.ndarray:
@@ -364,6 +369,9 @@ class PrivateLinearClassifier(ClassifierMixin, PrivateLinearModel, ABC):
             return 1.0 / (n_samples * self.C)
         if self._l1_share:
             return 1.0 / n_samples
+        # A penalty would pull coefficients towards zero by more than their standard errors say.
+        if getattr(self._kind, "infers", False):
+            return 0.0
         evidence = n_samples * planned_mu(self)
         weakest = _WEAKEST_OF_MANY if self.n_features_in_ > _MANY else _WEAKEST
         return 1.0 / (n_samples * min(weakest, max(1.0, evidence / _EVIDENCE_A_UNIT)))

@@ -325,12 +325,18 @@ def plan_fit(
     first = 1 - weighted * TOTAL_SHARE - sum(share for _, share in bounds)
     preconditioner, acts = None, False
     classifies = outline.bounds.target is None
-    screened = solver.preconditions and not classifies
-    if screened and model.precondition not in (None, "auto"):
+    preconditioned = model.precondition not in (None, "auto")
+    if preconditioned and solver.preconditions and (solver.infers or not classifies):
         raise ValueError(
-            f"{type(model).__name__} needs precondition=None with the solver 'screening', which "
-            f"conditions the features that it selects, got precondition="
+            f"{type(model).__name__} needs precondition=None with the solver "
+            f"'{type(solver).option()}', which finds coordinates by itself, got precondition="
             f"{shown(model.precondition)}."
+        )
+    if solver.infers and model._weighs_classes:
+        raise ValueError(
+            f"{type(model).__name__} needs class_weight=None with the solver "
+            f"'{type(solver).option()}', because weights of classes change what coefficients mean, "
+            f"got class_weight={shown(model.class_weight)}."
         )
     if solver.central:
         preconditioner = choose_preconditioner(model.precondition, asked, outline, block=block)
@@ -359,8 +365,9 @@ def plan_fit(
     shares = first * (1 - (getattr(preconditioner, "share", 0.0) if acts else 0.0))
     shares *= 1 - counts * COUNT_SHARE
     left = whole * sqrt(shares)
+    solver.check_budget(outline, left)
     temperature = None
-    if solver.central:
+    if solver.central and not solver.infers:
         temperature = plan_temperature(outline, left, penalised=model._penalty_given)
     if isinstance(calculus, PerturbedGaussianDP) and shares <= 0.5:
         raise ValueError(

@@ -18,6 +18,7 @@ from ..problem.problem import Problem
 from ..solvers import Solver
 from ..validation import one_of, shown
 from .base import solvers_but
+from .inference import NoInference
 from .regression import PrivateLinearRegressor
 
 __all__ = ["DPLinearRegression"]
@@ -81,13 +82,14 @@ class DPLinearRegression(PrivateLinearRegressor):
         removed. Replace-one is the stronger promise.
     solver : str or Solver, default='auto'
         The algorithm: ``'auto'``, or one of ``'accmd'``, ``'adaptive_gd'``, ``'adassp'``,
-        ``'blocks'``, ``'dda'``, ``'frank_wolfe'``, ``'ftrl'``, ``'gd'``, ``'ppm'``,
+        ``'blocks'``, ``'dda'``, ``'frank_wolfe'``, ``'ftrl'``, ``'gd'``, ``'one_step'``, ``'ppm'``,
         ``'screening'``, ``'spider'``, ``'svrg'`` and ``'tracked_gd'`` (see :mod:`skdp.solvers`).
         ``'auto'`` is ``'tracked_gd'`` for preconditioned rows, ``'frank_wolfe'`` for an l1 ball or
         simplex and many features, ``'dda'`` with ``groups``, else ``'gd'``; under ``partial_fit``
         it is ``'blocks'``, or if rows may not be kept ``'ftrl'``, for an l1 ball or simplex
-        ``'frank_wolfe'``. ``'adassp'`` and ``'screening'`` take the squared loss only; the former
-        no constraint, the latter one on each coefficient alone. A configured instance such as
+        ``'frank_wolfe'``. ``'adassp'``, ``'one_step'`` and ``'screening'`` take the squared loss
+        only; the latter a constraint on each coefficient alone, the others none. ``'one_step'`` is
+        the one with ``inference_``. A configured instance such as
         ``TrackedGD(steps=50)`` sets its hyperparameters.
     constraint : Constraint, optional
         A set that the coefficients must lie in; the solver 'frank_wolfe' needs one, bounded.
@@ -149,6 +151,9 @@ class DPLinearRegression(PrivateLinearRegressor):
     privacy_ledger_ : tuple of events
         The receipt. Each has ``mechanism``, ``query``, ``count``, ``sensitivity`` and
         ``noise_scale``; the spend can be recomputed from these alone.
+    inference_ : Inference
+        Standard errors, intervals and tests of the coefficients, with ``solver='one_step'`` only;
+        see :class:`skdp.Inference`.
     n_iter_ : int
         Number of iterations.
     n_samples_seen_ : int
@@ -187,6 +192,8 @@ class DPLinearRegression(PrivateLinearRegressor):
         "solver": solvers_but("dual_averaging", "objective_perturbation", "preconditioned_gd"),
         "positive": ["boolean"],
     }
+
+    inference_ = NoInference()
 
     @with_advice(REGRESSORS)
     def __init__(

@@ -23,6 +23,7 @@ from ..problem.problem import Problem
 from ..solvers import Solver
 from .base import solvers_but
 from .classification import PrivateLinearClassifier
+from .inference import NoInference
 
 __all__ = ["DPLogisticRegression"]
 
@@ -92,13 +93,15 @@ class DPLogisticRegression(PrivateLinearClassifier):
     solver : str or Solver, default='auto'
         The algorithm: ``'auto'``, or one of ``'accmd'``, ``'adaptive_gd'``, ``'blocks'``,
         ``'dda'``, ``'dual_averaging'``, ``'frank_wolfe'``, ``'ftrl'``, ``'gd'``,
-        ``'objective_perturbation'``, ``'ppm'``, ``'preconditioned_gd'``, ``'spider'`` and
-        ``'svrg'`` (see :mod:`skdp.solvers`). ``'auto'`` is ``'dual_averaging'`` for preconditioned
-        sparse rows of more than 1000 features, ``'frank_wolfe'`` for an l1 ball or simplex and many
-        features, ``'dda'`` with ``groups``, ``'preconditioned_gd'`` where second moments stand out
-        of their noise, else ``'gd'``; under ``partial_fit`` it is ``'blocks'``, or if
-        rows may not be kept ``'ftrl'``, for an l1 ball or simplex ``'frank_wolfe'``.
-        ``'objective_perturbation'`` takes two classes, and neither an l1 penalty nor a constraint.
+        ``'objective_perturbation'``, ``'one_step'``, ``'ppm'``, ``'preconditioned_gd'``,
+        ``'spider'`` and ``'svrg'`` (see :mod:`skdp.solvers`). ``'auto'`` is ``'dual_averaging'``
+        for preconditioned sparse rows of more than 1000 features, ``'frank_wolfe'`` for an l1 ball
+        or simplex and many features, ``'dda'`` with ``groups``, ``'preconditioned_gd'`` where
+        second moments stand out of their noise, else ``'gd'``; under ``partial_fit`` it is
+        ``'blocks'``, or if rows may not be kept ``'ftrl'``, for an l1 ball or simplex
+        ``'frank_wolfe'``.
+        ``'objective_perturbation'`` and ``'one_step'`` take two classes, and neither an l1 penalty
+        nor a constraint; the latter is the one with ``inference_``.
         A configured instance such as ``GD(steps=50)`` sets its hyperparameters.
     constraint : Constraint, optional
         A set that the coefficients must lie in; the solver 'frank_wolfe' needs one, bounded.
@@ -157,6 +160,9 @@ class DPLogisticRegression(PrivateLinearClassifier):
     privacy_ledger_ : tuple of events
         The receipt. Each has ``mechanism``, ``query``, ``count``, ``sensitivity`` and
         ``noise_scale``; the spend can be recomputed from these alone.
+    inference_ : Inference
+        Standard errors, intervals and tests of the coefficients, with ``solver='one_step'`` only;
+        see :class:`skdp.Inference`.
     n_iter_ : ndarray of shape (1,)
         Number of iterations.
     n_samples_seen_ : int
@@ -211,6 +217,8 @@ class DPLogisticRegression(PrivateLinearClassifier):
         "l1_ratio": [Interval(Real, 0, 1, closed="both")],
         "solver": solvers_but("adassp", "screening", "tracked_gd"),
     }
+
+    inference_ = NoInference()
 
     @with_advice(CLASSIFIERS)
     def __init__(

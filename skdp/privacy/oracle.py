@@ -16,6 +16,7 @@ from typing import NamedTuple, Self, cast, final
 import numpy as np
 
 from ..problem.column_bounds import ColumnBounds, ColumnScaling
+from ..problem.influence import InfluenceBounds
 from ..problem.problem import Problem
 from ..problem.sites import Sites
 from .accounting.calculus import SubsampledGaussianDP
@@ -38,6 +39,8 @@ from .queries.perturbed_minimum import PerturbedMinimumQuery
 from .queries.residual_quantile import ResidualQuantileQuery
 from .queries.row_means import RowMeansQuery
 from .queries.sampled_gradient import SampledGradientQuery
+from .queries.score_and_curvature import ScoreAndCurvatureQuery
+from .queries.score_moments import ScoreMomentsQuery
 from .queries.score_scale import ScoreScaleQuery
 from .queries.selection import SelectionQuery
 from .queries.site_gradients import SiteGradientsQuery, SiteRequest
@@ -99,6 +102,30 @@ class ColumnMoments(NamedTuple):
     means: np.ndarray
     squares: np.ndarray
     scale: float
+
+
+class ScoreAndCurvature(NamedTuple):
+    """Noisy terms of a step of Newton's method, and the standard deviations of their noise.
+
+    Parameters
+    ----------
+    curvature : ndarray of shape (k, k)
+        Mean curvature; its noise off the diagonal is smaller by sqrt(2).
+    score : ndarray of shape (k,)
+        Mean score.
+    squares : float or None
+        Mean square of the residuals, for the squared loss.
+    noise, score_noise, squares_noise : float
+        Standard deviation of the noise of a diagonal entry of the curvature, of an entry of the
+        score and of the mean square.
+    """
+
+    curvature: np.ndarray
+    score: np.ndarray
+    squares: float | None
+    noise: float
+    score_noise: float
+    squares_noise: float
 
 
 class Oracle(ABC):
@@ -381,6 +408,36 @@ class Oracle(ABC):
         query = NormalEquationsQuery(problem.bounds, *sizes, balance, problem.actual_rows)
         matrix, vector = query.parts(self._release(query, spend))
         return Noisy(matrix, self._scale(query, spend)), vector
+
+    @final
+    def score_and_curvature(
+        self, influence: InfluenceBounds, *, balance: float, spend: Spend
+    ) -> ScoreAndCurvature:
+        """Noisy score and curvature of the loss, of rows whose influence is bounded.
+
+        The larger the balance, in (0, 1], the less noise the score has and the more the curvature.
+        See :class:`ScoreAndCurvatureQuery`.
+        """
+        query = ScoreAndCurvatureQuery(self._current(), influence, balance)
+        scale, weight = self._scale(query, spend), query.weight
+        parts = query.parts(self._release(query, spend))
+        return ScoreAndCurvature(*parts, scale, scale / weight, scale / (0.5 * weight**2))
+
+    @final
+    def score_moments(
+        self, influence: InfluenceBounds, w: np.ndarray, *, of_shares: float, spend: Spend
+    ) -> tuple[Noisy, Noisy]:
+        """Noisy second moments (k, k) of scores at w, and shares of rows with bounded influence.
+
+        The shares are of rows weighted down and of rows clipped. ``of_shares``, between 0 and 1, is
+        the part of the spend that goes to them. The scale of the moments is that of the diagonal;
+        off it the noise is smaller by sqrt(2). See :class:`ScoreMomentsQuery`.
+        """
+        weight = influence.score**2 * sqrt(of_shares / (1 - of_shares))
+        query = ScoreMomentsQuery(self._current(), influence, w, weight)
+        scale = self._scale(query, spend)
+        moments, shares = query.parts(self._release(query, spend))
+        return Noisy(moments, scale), Noisy(shares, scale / weight)
 
     @final
     def perturbed_minimum(

@@ -4,6 +4,7 @@ from .bandit_problem import BanditProblem
 from .bounds import RowBounds, RowMap, TargetBounds
 from .column_bounds import ColumnBounds, ColumnScaling
 from .contexts import CubeBounds, NormBounds
+from .influence import InfluenceBounds
 from .problem import Problem
 from .sites import Sites
 
@@ -12,6 +13,7 @@ __all__ = [
     "ColumnBounds",
     "ColumnScaling",
     "CubeBounds",
+    "InfluenceBounds",
     "NormBounds",
     "Problem",
     "RowBounds",

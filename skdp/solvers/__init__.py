@@ -3,7 +3,7 @@
 from .accmd import AccMD
 from .adaptive_gd import AdaptiveGD
 from .adassp import AdaSSP
-from .base import Solution, Solver
+from .base import Solution, Solver, Uncertainty
 from .batch_solvers import BATCH_SOLVERS, batch_kind_of
 from .blocks import Blocks, within_a_block
 from .dda import DDA, DualNodes
@@ -13,6 +13,7 @@ from .frank_wolfe import FrankWolfe, steps_for, ways_of
 from .ftrl import FTRL
 from .gd import GD
 from .objective_perturbation import ObjectivePerturbation
+from .one_step import OneStep
 from .ppm import PPM
 from .preconditioned_gd import PreconditionedGD
 from .rules import DescentRule
@@ -40,6 +41,7 @@ __all__ = [
     "DualNodes",
     "FrankWolfe",
     "ObjectivePerturbation",
+    "OneStep",
     "PreconditionedGD",
     "Screening",
     "Solution",
@@ -49,6 +51,7 @@ __all__ = [
     "TailMean",
     "Temperature",
     "TrackedGD",
+    "Uncertainty",
     "kind_of",
     "minimise_model",
     "plan_temperature",

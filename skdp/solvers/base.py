@@ -3,7 +3,8 @@
 from __future__ import annotations
 
 from abc import ABC, abstractmethod
-from dataclasses import dataclass, fields
+from collections.abc import Mapping
+from dataclasses import dataclass, field, fields
 from typing import TYPE_CHECKING, Any, ClassVar, Self, final
 
 import numpy as np
@@ -16,7 +17,39 @@ if TYPE_CHECKING:
     from ..privacy.adjacency import Adjacency
     from ..privacy.oracle import Oracle
 
-__all__ = ["Solution", "Solver", "name_of"]
+__all__ = ["Solution", "Solver", "Uncertainty", "name_of"]
+
+
+@dataclass(frozen=True, eq=False)
+class Uncertainty:
+    """Covariance of a solution w, from released numbers alone.
+
+    Parameters
+    ----------
+    sampling, noise : ndarray of shape (p, p)
+        Parts of the covariance that are due to the rows being a sample, and to privacy.
+    drawn : ndarray of shape (p, p) or None
+        Covariance of simulated solutions, where it may be larger than the sum of the two.
+    loose, firm : ndarray of shape (p, j)
+        Directions in which w moves with the inverse of a curvature that is noise, and with one
+        that stands out of it.
+    resolution : float
+        Least eigenvalue of the curvature in units of the spectral norm of its noise.
+    last_step : float
+        Length of the last step beyond what its own error explains, in units of the root of p; on
+        a long one the loss may bend.
+    shares : mapping of str to (float, float)
+        Noisy shares of the rows, and the standard deviations of their noise.
+    """
+
+    sampling: np.ndarray
+    noise: np.ndarray
+    drawn: np.ndarray | None
+    loose: np.ndarray
+    firm: np.ndarray
+    resolution: float
+    last_step: float
+    shares: Mapping[str, tuple[float, float]] = field(default_factory=dict)
 
 
 @dataclass(frozen=True, eq=False)
@@ -29,10 +62,13 @@ class Solution:
         The solution, in the shape of the problem.
     n_iter : int
         Number of iterations, a function of public facts and released answers.
+    uncertainty : Uncertainty, optional
+        Covariance of the solution, if the solver knows it.
     """
 
     w: np.ndarray
     n_iter: int
+    uncertainty: Uncertainty | None = None
 
 
 @dataclass(frozen=True)
@@ -54,7 +90,8 @@ class Solver(ABC):
     and a good start help. ``whitened`` says that it is made for regression in white coordinates,
     and ``preconditions`` that it finds its own. ``selects`` says that few features are expected to
     matter, ``two_classes`` that it takes no more of them, and ``bounded_streams`` that it needs a
-    bounded constraint where rows come one after another.
+    bounded constraint where rows come one after another. ``infers`` says that it knows the
+    covariance of its solution, which nothing may change then.
     """
 
     calculus: ClassVar[Calculus] = GaussianDP()
@@ -66,6 +103,7 @@ class Solver(ABC):
     selects: ClassVar[bool] = False
     two_classes: ClassVar[bool] = False
     bounded_streams: ClassVar[bool] = False
+    infers: ClassVar[bool] = False
 
     @property
     def central(self) -> bool:
@@ -104,6 +142,25 @@ class Solver(ABC):
         ValueError
             Naming the hyperparameter, or what the problem lacks, and the way out.
         """
+
+    def check_budget(self, problem: Problem, mu: float) -> None:
+        """Refuse a budget that is too small for this solver; most take any.
+
+        Called before anything is asked or paid. As in ``check``, bounds may be stand-ins.
+
+        Parameters
+        ----------
+        problem : Problem
+            Loss, penalty, constraint and public sizes.
+        mu : float
+            Gaussian-DP parameter of what is left for the solver.
+
+        Raises
+        ------
+        ValueError
+            Naming what is needed, what there is, and the way out.
+        """
+        del problem, mu
 
     def calculus_for(
         self, problem: Problem, epsilon: float, delta: float, adjacency: Adjacency

@@ -16,6 +16,7 @@ from .frank_wolfe import FrankWolfe
 from .ftrl import FTRL
 from .gd import GD
 from .objective_perturbation import ObjectivePerturbation
+from .one_step import OneStep
 from .ppm import PPM
 from .preconditioned_gd import PreconditionedGD
 from .screening import Screening
@@ -37,6 +38,7 @@ BATCH_SOLVERS: dict[str, type[Solver]] = {
         FTRL,
         GD,
         ObjectivePerturbation,
+        OneStep,
         PPM,
         PreconditionedGD,
         Screening,

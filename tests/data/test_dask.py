@@ -76,6 +76,7 @@ FITS = {
     "svm, several": (DPSVMClassifier(**{**CLASSIFIER, "classes": [0, 1, 2]}), several),
     "linear": (DPLinearRegression(**REGRESSOR), None),
     "linear, private bounds": (DPLinearRegression(epsilon=5.0, random_state=0), None),
+    "one_step": (DPLinearRegression(solver="one_step", **REGRESSOR | {"epsilon": 20.0}), None),
     "adassp": (DPLinearRegression(solver="adassp", **REGRESSOR), None),
     "lasso": (DPLassoRegressor(feature_bound=3.0, **REGRESSOR), None),
     "frank_wolfe": (

@@ -124,6 +124,8 @@ def takes(make, solver):
         return None
 
 
+# Of so few rows coefficients have no standard errors.
+@pytest.mark.filterwarnings("ignore::skdp.UnresolvedWarning")
 @pytest.mark.parametrize("solver", BATCH)
 @pytest.mark.parametrize("make", [classifier, regressor])
 def test_batch_solvers_fit_each_call_with_the_whole_budget(make, solver):

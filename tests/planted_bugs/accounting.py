@@ -52,7 +52,7 @@ from skdp.privacy.accounting import (
     ZeroConcentratedDP,
 )
 from skdp.privacy.rows import DenseRows
-from skdp.problem import ColumnBounds, Problem, RowBounds, TargetBounds
+from skdp.problem import ColumnBounds, InfluenceBounds, Problem, RowBounds, TargetBounds
 from skdp.problem.constraints import L1Ball
 from skdp.problem.losses import Logistic, Softmax, Squared
 from skdp.reporting import (
@@ -78,6 +78,7 @@ ONE = Problem(Logistic(), N, 1, RowBounds(100.0), constraint=L1Ball(1.0))
 CLASSES = Problem(Softmax(3), N, D, RowBounds(2.0, nonnegative=True))
 COLUMNS = ColumnBounds(np.full(D, -2.0), np.full(D, 2.0))
 ZERO, EDGE = np.zeros(D), np.array([0.5])
+INFLUENCE = InfluenceBounds(ZERO, np.eye(D), 1.0, 1.0)
 
 # Queries by name: a problem, a calculus, and how the query is asked.
 QUERIES = {
@@ -91,6 +92,8 @@ QUERIES = {
     "column_moments": (SQUARED, GaussianDP, lambda o, s: o.column_moments(COLUMNS, N, spend=s)),
     "column_counts": (SQUARED, GaussianDP, lambda o, s: o.column_counts(np.zeros((D, 2)), N, spend=s)),
     "total_weight": (LOGISTIC, GaussianDP, lambda o, s: o.total_weight(spend=s)),
+    "score_and_curvature": (LOGISTIC, GaussianDP, lambda o, s: o.score_and_curvature(INFLUENCE, balance=0.5, spend=s)),
+    "score_moments": (LOGISTIC, GaussianDP, lambda o, s: o.score_moments(INFLUENCE, ZERO, of_shares=0.1, spend=s)),
     "vertex": (ONE, ZeroConcentratedDP, lambda o, s: o.vertex(np.zeros(1), clip=0.1, entry=0.5, two_sided=True, spend=s)),
     "select": (SQUARED, ZeroConcentratedDP, lambda o, s: o.select(ZERO, np.arange(3), 3, clip=0.1, spend=s)),
 }  # fmt: skip
@@ -513,7 +516,7 @@ BUGS = (
     Bug("a report that counts each release once", {"privacy_report._events": lambda honest, events: [e | {"count": 1} for e in honest(events)]}, reports_can_be_recomputed, "as stated"),
     Bug("a report that forgets about two steps of zero-out", {"privacy_report._fit": lambda honest, *args: honest(*args) | {"steps": 1}}, partial(reports_can_be_recomputed, "zero_out"), "as stated"),
     # One fit.
-    *(Bug(f"an answer that is not charged ({name})", {"PrivateOracle._release": for_free(name.removesuffix("_by_class"))}, partial(PAYS, query), BEFORE) for query, name in (("gradient", "gradient"), ("histogram", "histogram"), ("gradient_and_share", "gradient_and_share"), ("gradient_sizes", "gradient_sizes"), ("moments", "second_moments"), ("row_means", "row_means"), ("row_means_by_class", "row_means_by_class"), ("column_moments", "column_moments"), ("column_counts", "column_counts"), ("total_weight", "total_weight"), ("vertex", "vertex"), ("select", "selection"))),
+    *(Bug(f"an answer that is not charged ({name})", {"PrivateOracle._release": for_free(name.removesuffix("_by_class"))}, partial(PAYS, query), BEFORE) for query, name in (("gradient", "gradient"), ("histogram", "histogram"), ("gradient_and_share", "gradient_and_share"), ("gradient_sizes", "gradient_sizes"), ("moments", "second_moments"), ("row_means", "row_means"), ("row_means_by_class", "row_means_by_class"), ("column_moments", "column_moments"), ("column_counts", "column_counts"), ("total_weight", "total_weight"), ("score_and_curvature", "score_and_curvature"), ("score_moments", "score_moments"), ("vertex", "vertex"), ("select", "selection"))),
     Bug("a vertex that is not charged under zero-out", {"PrivateOracle._release": for_free("vertex")}, partial(PAYS, "vertex", ZERO_OUT), BEFORE),
     Bug("a charge after rows are read", {"PrivateOracle._release": paid_late}, GRADIENT, BEFORE),
     Bug("rows read in spite of a refusal", {"PrivateOracle._release": read_all_the_same}, GRADIENT, "rows were read although"),

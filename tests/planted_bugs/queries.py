@@ -30,13 +30,17 @@ from skdp.privacy.queries import (
     MomentsQuery,
     NormalEquationsQuery,
     RowMeansQuery,
+    ScoreAndCurvatureQuery,
+    ScoreMomentsQuery,
     ScoreScaleQuery,
     SelectionQuery,
     StreamScoresQuery,
     StreamTerm,
     StreamTermQuery,
     VertexQuery,
+    packed,
 )
+from skdp.privacy.queries import score_and_curvature as scores
 from skdp.privacy.rows import Block, DenseRows, DerivativeBounds, RawBlock, SparseRows
 from skdp.problem import ColumnBounds, ColumnScaling, Problem, RowBounds, RowMap, TargetBounds
 from skdp.problem.constraints import L1Ball
@@ -539,6 +543,36 @@ def of_loss(loss, clip=0.5):
 
 CLIPPED = "Loss.clipped_derivative"
 UNCLIPPED = {CLIPPED: lambda _, self, y, z, bound: self.derivative(y, z)}
+
+
+def unweighed(honest, problem, influence, block):
+    rows = honest(problem, influence, block)
+    return rows._replace(weight=np.ones(len(rows.weight)))
+
+
+def unweighed_targets(honest, self, block):
+    """The score of rows that only the curvature weighs."""
+    answer, rows = honest(self, block), scores.weighed_block(*_asked(self), block)
+    r = scores.residuals(*_asked(self), block, self.influence.w)
+    k = rows.coordinates.shape[1]
+    start = k * (k + 1) // 2
+    r = np.clip(r, -rows.largest, rows.largest)
+    answer[start : start + k] = self.weight * (rows.coordinates.T @ r)
+    return answer
+
+
+def _asked(query):
+    return query.problem, query.influence
+
+
+def unbounded_scores(honest, self, block):
+    """Scores bounded where rows are weighed, and not where they are taken."""
+    answer, rows = honest(self, block), scores.weighed_block(*_asked(self), block)
+    r = scores.residuals(*_asked(self), block, self.w)
+    q = rows.coordinates * (rows.weight * r)[:, None]
+    return np.concatenate([packed(q.T @ q), answer[-2:]])
+
+
 BUGS = (
     # Sensitivities.
     Bug("sums without the factor of two", {"Adjacency.of_sum": lambda _, self, b: b}, within(opposite), TOO_FAR),
@@ -556,6 +590,15 @@ BUGS = (
     Bug("a second edge of a column that is not counted", {"ColumnCountsQuery.sensitivity": times(sqrt(0.5))}, crafted(ColumnCountsQuery), TOO_FAR),
     Bug("normal equations without their targets", {"NormalEquationsQuery.sensitivity": lambda _, self, a: sqrt(2.0) * self.bounds.row_norm**2 / self.n_samples}, crafted(NormalEquationsQuery), TOO_FAR),
     Bug("a mean of two parts in the normal equations", {"NormalEquationsQuery.sensitivity": lambda _, self, a: self.bounds.row_norm**2 * sqrt(2 + 4 * self.balance) / self.n_samples}, crafted(NormalEquationsQuery), TOO_FAR),
+    Bug("a curvature whose score is not counted", {"ScoreAndCurvatureQuery.sensitivity": lambda _, self, a: sqrt(2.0) * self.influence.curvature / N}, crafted(ScoreAndCurvatureQuery), TOO_FAR),
+    Bug("labels priced as if their scores followed from curvatures", {"ScoreAndCurvatureQuery.sensitivity": lambda _, self, a: sqrt(2.0) * (1 + self.balance) * self.influence.curvature / N}, crafted(ScoreAndCurvatureQuery), TOO_FAR),
+    Bug("rows of any influence on a score", {"score_and_curvature.weighed_block": unweighed}, crafted(ScoreAndCurvatureQuery), TOO_FAR),
+    Bug("rows weighed for their curvature alone", {"score_and_curvature.weighed_block": lambda honest, problem, influence, block: honest(problem, influence if problem.loss.squared else replace(influence, score=1e300), block)}, crafted(ScoreAndCurvatureQuery), TOO_FAR),
+    Bug("residuals of a score that are not clipped", {"score_and_curvature.np.clip": lambda _, r, *args, **options: r}, crafted(ScoreAndCurvatureQuery), TOO_FAR),
+    Bug("targets that are not weighed with their rows", {"ScoreAndCurvatureQuery._of_block": unweighed_targets}, crafted(ScoreAndCurvatureQuery), TOO_FAR),
+    Bug("moments of scores priced as if a row could only vanish", {"ScoreMomentsQuery.sensitivity": times(sqrt(0.5))}, crafted(ScoreMomentsQuery), TOO_FAR),
+    Bug("one share of bounded rows that is not counted", {"ScoreMomentsQuery.sensitivity": lambda _, self, a: np.hypot(sqrt(2.0) * self.influence.score**2, self.of_shares) / N}, crafted(ScoreMomentsQuery), TOO_FAR),
+    Bug("scores at another model that keep no bound", {"ScoreMomentsQuery._of_block": unbounded_scores}, crafted(ScoreMomentsQuery), TOO_FAR),
     Bug("vertices priced without the factor of two", {"VertexQuery.sensitivity": times(0.5)}, within(clipped_vertices), TOO_FAR),
     Bug("vertices priced by the norm of the data before a map", {"VertexQuery.sensitivity": without_map}, within(stretched_vertices), TOO_FAR),
     Bug("selections priced for half their range", {"SelectionQuery.sensitivity": times(0.5)}, crafted(SelectionQuery), TOO_FAR),

@@ -275,7 +275,53 @@ def weakened(honest, self, block, z):
     return block.combine(r * weight)
 
 
+# Intervals.
+
+
+def intervals(epsilon, **options):
+    facts = {"data_norm": 2.0, "target_bounds": (-4.0, 4.0), "solver": "one_step"}
+    return DPLinearRegression(epsilon=epsilon, **facts | options)
+
+
+def standard_errors_are_as_large_as_the_spread_of_fits():
+    found = []
+    for seed in range(40):
+        rng = np.random.default_rng(seed)
+        rows = rng.uniform(-1, 1, size=(1000, 2))
+        targets = rows @ [1.0, -0.5] + rng.uniform(-0.5, 0.5, size=1000)
+        fitted = intervals(1.0, random_state=seed).fit(rows, targets).inference_
+        found.append((fitted.params - [1.0, -0.5, 0.0], fitted.bse))
+    apart, errors = map(np.array, zip(*found, strict=True))
+    spread = np.sqrt(np.mean(apart**2, axis=0))
+    assert np.all(np.median(errors, axis=0) > 0.6 * spread), "standard errors are too small"
+    assert np.all(np.median(errors, axis=0) < 1.7 * spread), "standard errors are too large"
+
+
+def long_rows_leave_the_coefficients_of_a_linear_mean():
+    rows = np.random.default_rng(0).uniform(-1, 1, size=(1000, 2))
+    rows[::5] *= 20.0
+    model = intervals(100.0)
+    exact_fit(model, rows, rows @ [0.05, -0.02])
+    np.testing.assert_allclose(model.coef_, [0.05, -0.02], atol=1e-6)
+
+
+def shortened(honest, problem, influence, block):
+    rows = honest(problem, influence, block)
+    shorter = rows.coordinates * np.sqrt(rows.weight)[:, None]
+    return rows._replace(coordinates=shorter, weight=np.ones(len(rows.weight)))
+
+
+def without(name):
+    def bug(honest, self, *args):
+        found = honest(self, *args)
+        return replace(found, **{name: np.zeros_like(getattr(found, name))})
+
+    return bug
+
+
 BUGS = (
+    Bug("standard errors without the noise of privacy", {"OneStep._uncertainty": without("noise"), "OneStep._draws": lambda honest, self, *args: np.zeros_like(honest(self, *args))}, standard_errors_are_as_large_as_the_spread_of_fits, "too small"),
+    Bug("long rows that are shortened beside their targets", {"score_and_curvature.weighed_block": shortened}, long_rows_leave_the_coefficients_of_a_linear_mean),
     # Objective perturbation.
     Bug("a perturbation for one row in place of two", {"PerturbedMinimumQuery.sensitivity": lambda _, self, a: self.gradient.bound}, SATURATED, CLAIM, nightly=True),
     Bug("a forgotten Jacobian", {"PerturbedMinimumQuery.curvature": gives(0.0)}, CORNERED, CLAIM),

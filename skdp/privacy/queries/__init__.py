@@ -8,12 +8,14 @@ from .gradient_difference import GradientDifferenceQuery, around_both
 from .gradient_sizes import GradientAndShareQuery, GradientSizesQuery
 from .histogram import HistogramQuery
 from .intercept_gradient import InterceptGradientQuery
-from .moments import MomentsQuery
+from .moments import MomentsQuery, packed
 from .normal_equations import NormalEquationsQuery
 from .perturbed_minimum import PerturbedMinimumQuery
 from .residual_quantile import ResidualQuantileQuery
 from .row_means import RowMeansQuery
 from .sampled_gradient import SampledGradientQuery
+from .score_and_curvature import ScoreAndCurvatureQuery
+from .score_moments import ScoreMomentsQuery
 from .score_scale import ScoreScaleQuery
 from .selection import SelectionQuery
 from .site_gradients import SiteGradientsQuery, SiteRequest
@@ -40,6 +42,8 @@ __all__ = [
     "ResidualQuantileQuery",
     "RowMeansQuery",
     "SampledGradientQuery",
+    "ScoreAndCurvatureQuery",
+    "ScoreMomentsQuery",
     "ScoreScaleQuery",
     "SelectionQuery",
     "SiteGradientsQuery",
@@ -50,4 +54,5 @@ __all__ = [
     "TotalWeightQuery",
     "VertexQuery",
     "around_both",
+    "packed",
 ]

@@ -15,7 +15,7 @@ from ..rows.base import RowStore
 from ..rows.bounded_rows import BoundedBlock
 from .base import GaussianQuery
 
-__all__ = ["MomentsQuery", "weighed"]
+__all__ = ["MomentsQuery", "packed", "unpacked", "weighed"]
 
 _LARGEST_NORM, _LEAST_SQUARE, _LARGEST_SUM = 1e150, 1e-280, 1e300
 
@@ -75,7 +75,7 @@ class MomentsQuery(GaussianQuery):
         bounded = rows.bounded(self.bounds)
         if self.full:
             total = bounded.sum(lambda b: b.gram() if b.weights is None else _gram(b))
-            return _vector(total) / self.n_samples
+            return packed(total) / self.n_samples
         sums = bounded.sum(lambda block: _edges(weighed(block)))
         # Last, because it would take sums off the grid on which they may be exact.
         sums[self.n_rows :] *= sqrt(2.0)
@@ -90,12 +90,7 @@ class MomentsQuery(GaussianQuery):
         p = self.n_rows
         if not self.full:
             return np.stack([answer[:p], np.append(answer[p:] / sqrt(2.0), answer[p - 1])])
-        out = np.zeros((p, p))
-        out[np.triu_indices(p, 1)] = answer[p:]
-        out += out.T
-        out /= sqrt(2.0)
-        out[np.diag_indices(p)] = answer[:p]
-        return out
+        return unpacked(answer, p)
 
 
 def weighed(block: BoundedBlock) -> np.ndarray:
@@ -111,8 +106,33 @@ def _gram(block: BoundedBlock) -> np.ndarray:
     return V.T @ V
 
 
-def _vector(S: np.ndarray) -> np.ndarray:
+def packed(S: np.ndarray) -> np.ndarray:
+    """Diagonal of a symmetric matrix, then sqrt(2) times its upper triangle: of equal l2 norm.
+
+    Parameters
+    ----------
+    S : ndarray of shape (p, p)
+        The matrix.
+    """
     return np.concatenate([np.diag(S), sqrt(2.0) * S[np.triu_indices(len(S), 1)]])
+
+
+def unpacked(vector: np.ndarray, p: int) -> np.ndarray:
+    """The symmetric matrix (p, p) of such a vector.
+
+    Parameters
+    ----------
+    vector : ndarray of shape (p (p + 1) / 2,)
+        As :func:`packed` gives it.
+    p : int
+        Number of rows of the matrix.
+    """
+    out = np.zeros((p, p))
+    out[np.triu_indices(p, 1)] = vector[p:]
+    out += out.T
+    out /= sqrt(2.0)
+    out[np.diag_indices(p)] = vector[:p]
+    return out
 
 
 def _edges(V: np.ndarray) -> np.ndarray:

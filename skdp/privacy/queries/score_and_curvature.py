@@ -1,0 +1,272 @@
+"""Curvature and score of a loss at a point, for one step of Newton's method, in one answer."""
+
+from __future__ import annotations
+
+from dataclasses import dataclass, replace
+from math import inf, sqrt
+from typing import ClassVar, NamedTuple
+
+import numpy as np
+from scipy.special import expit
+
+from ...problem.influence import InfluenceBounds
+from ...problem.losses import Logistic
+from ...problem.problem import Problem
+from ..adjacency import Adjacency
+from ..rounding import of_sum
+from ..rows.base import BoundedRows, RowStore
+from ..rows.bounded_rows import BoundedBlock
+from .base import GaussianQuery
+from .moments import packed, unpacked
+
+__all__ = [
+    "ScoreAndCurvatureQuery",
+    "WeighedBlock",
+    "check_influence",
+    "residuals",
+    "unshortened",
+    "weighed_block",
+]
+
+# Longer rows are scaled down to this, so that they can be computed with.
+_FAR = 1e150
+_LEAST, _LARGEST = 1e-140, 1e140
+_TINY = 1e-300
+
+
+class WeighedBlock(NamedTuple):
+    """Rows of a block under bounds on their influence.
+
+    Parameters
+    ----------
+    coordinates : ndarray of shape (m, k)
+        Coordinates u of the rows.
+    weight : ndarray of shape (m,)
+        Weights omega of the rows, in [0, 1]; those that rows have of their own do not enter.
+    curvature : ndarray of shape (m,)
+        Second derivatives h at the model that rows are weighed at.
+    largest : ndarray of shape (m,)
+        Largest size s of a residual there.
+    """
+
+    coordinates: np.ndarray
+    weight: np.ndarray
+    curvature: np.ndarray
+    largest: np.ndarray
+
+
+def unshortened(rows: RowStore, problem: Problem) -> BoundedRows:
+    """The rows with bounded targets and on the scale of their bounds, whatever their norms.
+
+    Parameters
+    ----------
+    rows : RowStore
+        The rows.
+    problem : Problem
+        Public bounds, without a row map.
+    """
+    return rows.bounded(replace(problem.bounds, data_norm=_FAR))
+
+
+def check_influence(who: str, problem: Problem, influence: InfluenceBounds) -> None:
+    """Refuse a problem and bounds for which nothing is proved.
+
+    Parameters
+    ----------
+    who : str
+        Name of the query.
+    problem : Problem
+        Loss and public bounds.
+    influence : InfluenceBounds
+        Bounds on what a row adds.
+    """
+    bounded = problem.loss.squared and problem.bounds.target is not None
+    if not (bounded or isinstance(problem.loss, Logistic)):
+        raise ValueError(
+            f"{who} needs the squared loss with bounded targets or the logistic loss, got "
+            f"{type(problem.loss).__name__}."
+        )
+    if problem.bounds.row_map is not None or problem.class_weight is not None:
+        raise ValueError(
+            f"{who} needs rows that are not mapped and classes without weights; give the "
+            "coordinates as the matrix of its bounds."
+        )
+    p, bounds = problem.n_rows, influence
+    shapes = bounds.w.shape == (p,) and bounds.matrix.ndim == 2 and len(bounds.matrix) == p
+    finite = shapes and np.isfinite(bounds.w).all() and np.isfinite(bounds.matrix).all()
+    positive = all(b > 0 for b in (bounds.curvature, bounds.score, bounds.scale))
+    if not (finite and positive):
+        raise ValueError(
+            f"{who} needs a finite model of shape ({p},), a finite matrix of {p} rows, and "
+            "positive bounds."
+        )
+
+
+def weighed_block(
+    problem: Problem, influence: InfluenceBounds, block: BoundedBlock
+) -> WeighedBlock:
+    """Coordinates and weights of some rows.
+
+    Each number is a function of the row itself and of public numbers. A row of no finite length
+    has the coordinates zero.
+
+    Parameters
+    ----------
+    problem : Problem
+        Loss and public bounds.
+    influence : InfluenceBounds
+        Bounds on what a row adds.
+    block : BoundedBlock
+        The rows, as :func:`unshortened` gives them.
+    """
+    U = block.rows() @ influence.matrix
+    squares = np.einsum("ij,ij->i", U, U)
+    lost = ~np.isfinite(squares)
+    U[lost], squares[lost] = 0.0, 0.0
+    if problem.loss.squared:
+        h = np.ones(len(U))
+        largest = np.full(len(U), influence.score / sqrt(influence.curvature))
+    else:
+        share = expit(block.scores(influence.w))
+        # Scores that are no numbers say nothing about the class.
+        share[np.isnan(share)] = 0.5
+        h, largest = share * (1 - share), np.maximum(share, 1 - share)
+    of_score = influence.score / np.maximum(largest * np.sqrt(squares), _TINY)
+    of_curvature = influence.curvature / np.maximum(h * squares, _TINY)
+    return WeighedBlock(U, np.minimum(1.0, np.minimum(of_score, of_curvature)), h, largest)
+
+
+def residuals(
+    problem: Problem, influence: InfluenceBounds, block: BoundedBlock, w: np.ndarray
+) -> np.ndarray:
+    """Residuals of some rows at w in units of the scale, before any clip; not a number is zero.
+
+    Parameters
+    ----------
+    problem : Problem
+        Loss and public bounds.
+    influence : InfluenceBounds
+        With the scale.
+    block : BoundedBlock
+        The rows.
+    w : ndarray of shape (p,)
+        A model; public.
+    """
+    z = block.scores(w)
+    r = (block.y - z) / influence.scale if problem.loss.squared else block.y - expit(z)
+    r[np.isnan(r)] = 0.0
+    return r
+
+
+@dataclass(frozen=True, eq=False)
+class ScoreAndCurvatureQuery(GaussianQuery):
+    r"""Mean curvature ``omega h u u'`` and mean score ``omega r u`` of rows of bounded influence.
+
+    Coordinates u, weights omega, second derivatives h and their bounds are those of
+    :class:`~skdp.problem.influence.InfluenceBounds`; ``r`` is the residual, minus the derivative of
+    the loss: ``(y - <v, w>) / scale`` clipped to [-C, C] for the squared loss, ``y - p`` for the
+    logistic one. For the squared loss the answer holds the mean of ``omega r^2`` besides.
+
+    The symmetric matrix is answered as in :class:`~skdp.privacy.queries.moments.MomentsQuery`,
+    then comes the score times ``kappa = sqrt(2 c) alpha / G``, then ``kappa^2 / 2`` times the mean
+    square. A row of weight t in [0, 1] adds t times what it would add.
+
+    Parameters
+    ----------
+    problem : Problem
+        Loss and public bounds, without a map of rows or weights of classes.
+    influence : InfluenceBounds
+        Coordinates, the model, and bounds on what a row adds.
+    balance : float
+        Weight c of the score beside the curvature, in (0, 1].
+
+    Raises
+    ------
+    ValueError
+        If nothing is proved for such a loss, such bounds or such a balance.
+
+    Guarantees
+    ----------
+    - Squared loss: replacing a row moves the answer by at most ``sqrt(2) alpha (1 + c) / n``, so
+      that the mean square costs nothing. Proof: with ``k = kappa / sqrt(2)`` a row adds the packed
+      ``a a'`` of ``a = sqrt(omega) (u, k r)``, as the packing puts sqrt(2) before what is off the
+      diagonal. ``omega |u|^2 <= alpha`` and ``k^2 r^2 <= (c alpha^2 / G^2) (G^2 / alpha)``, so
+      ``|a|^2 <= alpha (1 + c)``, and ``|a a' - b b'|_F^2 = |a|^4 + |b|^4 - 2 <a, b>^2``, at most
+      ``2 (alpha (1 + c))^2``. Zeroing a row out moves it by at most ``|a|^2``. A weight t makes a
+      shorter.
+    - Logistic loss: replacing a row moves it by at most
+      ``alpha sqrt(max(2 (1 + c)^2, 1 + 8 c)) / n``. Proof: a row adds the packed ``e U`` and
+      ``kappa g`` times the unit vector ``u / |u|``, with U the outer product of that vector,
+      ``e = t omega h |u|^2`` in [0, alpha] and ``|g| <= t omega s |u| <= G``. For two directions
+      of cosine q the square of the distance is convex in both e and g, so it is largest at
+      corners. In units of alpha: with both e zero it is at most ``8 c``; with one of them 1, at
+      most ``1 + 8 c``; with both 1 it is at most ``2 (1 - q^2) + 4 c (1 + |q|)``, which is largest
+      at ``|q| = c`` and then ``2 (1 + c)^2``. All are attained. Zeroing a row out moves it by at
+      most ``alpha sqrt(1 + 2 c) / n``.
+    - The weights are computed from the coordinates that are added up, so that the bounds hold
+      whatever the rows, the targets, w and the matrix.
+    """
+
+    name: ClassVar[str] = "score_and_curvature"
+
+    problem: Problem
+    influence: InfluenceBounds
+    balance: float
+
+    def __post_init__(self) -> None:
+        check_influence(type(self).__name__, self.problem, self.influence)
+        if not 0 < self.balance <= 1:
+            raise ValueError(
+                f"ScoreAndCurvatureQuery needs a balance in (0, 1], got {self.balance}."
+            )
+
+    @property
+    def rounding(self) -> float:
+        """Margin for rounding of a sum of products of coordinates and residuals."""
+        return of_sum(self.problem.n_actual)
+
+    @property
+    def weight(self) -> float:
+        """Factor kappa of the score."""
+        return sqrt(2 * self.balance) * self.influence.curvature / self.influence.score
+
+    def sensitivity(self, adjacency: Adjacency) -> float:
+        """Most that the answer moves, as above; infinite where double precision ends."""
+        alpha, c = self.influence.curvature, self.balance
+        sizes = alpha, self.influence.score, self.weight
+        if not all(_LEAST <= size <= _LARGEST for size in sizes):
+            return inf
+        replaced = adjacency is Adjacency.REPLACE_ONE
+        if self.problem.loss.squared:
+            factor = (sqrt(2.0) if replaced else 1.0) * (1 + c)
+        else:
+            factor = sqrt(max(2 * (1 + c) ** 2, 1 + 8 * c) if replaced else 1 + 2 * c)
+        return factor * alpha / self.problem.n_samples
+
+    def evaluate(self, rows: RowStore) -> np.ndarray:
+        """The exact means as a vector."""
+        return unshortened(rows, self.problem).sum(self._of_block) / self.problem.n_samples
+
+    def public(self) -> tuple[object, ...]:
+        """Model, coordinates, scale, bounds and balance."""
+        of = self.influence
+        return (of.w, of.matrix, of.scale, of.curvature, of.score, self.balance)
+
+    def parts(self, answer: np.ndarray) -> tuple[np.ndarray, np.ndarray, float | None]:
+        """Curvature (k, k), score (k,) and, for the squared loss, the mean square of an answer."""
+        k = self.influence.matrix.shape[1]
+        size = k * (k + 1) // 2
+        squares = float(answer[-1]) / (0.5 * self.weight**2) if self.problem.loss.squared else None
+        return unpacked(answer[:size], k), answer[size : size + k] / self.weight, squares
+
+    def _of_block(self, block: BoundedBlock) -> np.ndarray:
+        rows = weighed_block(self.problem, self.influence, block)
+        r = residuals(self.problem, self.influence, block, self.influence.w)
+        r = np.clip(r, -rows.largest, rows.largest)
+        weight = rows.weight if block.weights is None else rows.weight * block.weights
+        U = rows.coordinates
+        curvature = U.T @ (U * (weight * rows.curvature)[:, None])
+        parts = [packed(curvature), self.weight * (U.T @ (weight * r))]
+        if self.problem.loss.squared:
+            parts.append(np.array([0.5 * self.weight**2 * float(weight @ r**2)]))
+        return np.concatenate(parts)

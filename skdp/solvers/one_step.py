@@ -1,0 +1,347 @@
+"""Newton steps from noisy scores and curvatures, whose last error is known: for intervals."""
+
+from __future__ import annotations
+
+from dataclasses import dataclass, replace
+from math import sqrt
+from numbers import Integral, Real
+from typing import TYPE_CHECKING, Any, ClassVar, NamedTuple
+
+import numpy as np
+from sklearn.utils._param_validation import Interval
+
+from ..exceptions import warn_user
+from ..problem.influence import InfluenceBounds
+from ..problem.losses import Logistic
+from ..problem.problem import Problem
+from ..validation import check_hyperparameters, shown
+from .base import Solution, Solver, Uncertainty
+
+if TYPE_CHECKING:
+    from ..privacy.accounting.ledger import Spend
+    from ..privacy.oracle import Oracle, ScoreAndCurvature
+
+__all__ = ["OneStep"]
+
+_HYPERPARAMETERS: dict[str, list[Any]] = {
+    "noise_ratio": [None, Interval(Real, 0, 1e3, closed="left")],
+    "draws": [Interval(Integral, 0, 10_000, closed="both")],
+}
+# Shares of mu^2: of the steps, the last one the largest; of the moments of scores; and of the
+# histogram that tells how many targets are clipped. Labels take a step more, because their scores
+# are not linear in the coefficients, and have nothing that is clipped.
+_SHARES = {True: ((0.10, 0.20, 0.64), 0.05, 0.01), False: ((0.05, 0.10, 0.30, 0.50), 0.05, 0.0)}
+# Share of the answer about moments that goes to shares of rows; weight of scores beside curvature.
+_OF_ROWS, _BALANCE = 0.2, 0.5
+# Length of rows that is left whole, in units of the typical one, and residuals in units of theirs;
+# for labels the bound on scores in units of that length.
+_ROW, _RESIDUAL, _SCORE = 1.2, 4.0, 1.5
+# Noise over the sampling error, and level of the noise of curvatures, up to which lengths may grow,
+# and by how much these and residuals may.
+_RATIO, _MOST_LEVEL = {True: 3.0, False: 1.0}, {True: 0.25, False: 0.2}
+_MOST_GROWTH, _MOST_RESIDUAL = 2.5, 1.5
+# Eigenvalues are raised to these many noise levels: at the start, at steps on the way, at the last.
+_FLOOR_AT_START, _FLOOR, _LAST_FLOOR = 0.75, 0.375, 0.25
+# Longest step on the way, for labels, in units of the typical length of a row.
+_LONGEST_STEP = 1.5
+# Rows times mu, in units of p^1.5, below which a fit is refused or warned of.
+_REFUSED, _WARNED = 3.0, {True: 14.0, False: 16.0}
+# Squared steps that their own variance explains, in units of it.
+_OWN_ERROR = 4.0
+# Beyond this many noise levels of the least eigenvalue, draws change nothing.
+_CLEAR = 4.0
+# Beyond, matrices of that many rows and columns are too large to be answered.
+_MOST_ROWS = 500
+
+
+class _Step(NamedTuple):
+    """A noisy step in the coordinates of its answer: spectrum, floor, and where it leads."""
+
+    values: np.ndarray
+    vectors: np.ndarray
+    raised: np.ndarray
+    level: float
+    to: np.ndarray
+
+
+@dataclass(frozen=True)
+class OneStep(Solver):
+    r"""A chain of Newton steps in released coordinates, each from one noisy score and curvature.
+
+    .. math:: w \leftarrow w + \tau A \hat H^{-1} \hat g, \qquad
+              \widehat{\mathrm{Var}} = \tau^2 A \hat H^{-1} \Bigl\{ \frac{\hat J}{n}
+              + s_g^2 I + \frac{s^2}{2} (|d|^2 I + d d') \Bigr\} \hat H^{-1} A'
+
+    where H and g are the mean curvature and score of the rows in coordinates ``A' v``, ``d`` is the
+    last step there, J are second moments of scores at its end, and s and s_g the noise of H and g.
+    Each step is in the coordinates, and from the model, that the steps before have released. What
+    is left at the end is the noise of the last answer, whose covariance is known, and sampling;
+    both are in the standard errors. This is the fit for ``inference_``.
+
+    Rows that are long in these coordinates are weighted down with their targets, which leaves the
+    coefficients of a linear mean, or of log-odds that are linear, as they are. If the model is
+    wrong, the coefficients are those of the weighted rows; the more rows there are, the less is
+    weighted and clipped. Works with p by p matrices, in one pass over the rows for each answer.
+
+    Parameters
+    ----------
+    noise_ratio : float, optional
+        Bounds on single rows are widened, where there are rows enough, until the noise is so many
+        times as large as the error of sampling. Less is narrower; more is closer to the unweighted
+        fit where the model is wrong. 3 for the squared loss and 1 for the logistic loss if None.
+    draws : int, default=200
+        Number of simulations, from released numbers, that widen intervals where the curvature does
+        not stand far out of its noise.
+
+    References
+    ----------
+    Avella-Medina, Bradshaw and Loh (2023), noisy Newton steps with bounded influence.
+
+    Examples
+    --------
+    >>> from skdp.solvers import OneStep
+    >>> OneStep().get_params()
+    {'noise_ratio': None, 'draws': 200}
+    """
+
+    two_classes: ClassVar[bool] = True
+    preconditions: ClassVar[bool] = True
+    infers: ClassVar[bool] = True
+
+    noise_ratio: float | None = None
+    draws: int = 200
+
+    def check(self, problem: Problem) -> None:
+        """Refuse hyperparameters outside their range, and problems whose noise is not known."""
+        name = type(self).__name__
+        check_hyperparameters(_HYPERPARAMETERS, self.get_params(), name)
+        squared = problem.loss.squared and problem.bounds.target is not None
+        if not (squared or isinstance(problem.loss, Logistic)):
+            raise ValueError(
+                f"{name} needs the squared loss and bounded targets, or the logistic loss and two "
+                f"classes, got {type(problem.loss).__name__}. Use the solver 'gd', which has no "
+                "standard errors."
+            )
+        if not (problem.penalty.quadratic and problem.constraint.whole_space):
+            raise ValueError(
+                f"{name} needs a ridge penalty or none and no constraint, got "
+                f"{shown(problem.penalty)} and {shown(problem.constraint)}: estimates at an edge "
+                "have no normal error. Use the solver 'gd', which has no standard errors."
+            )
+        if problem.n_rows > _MOST_ROWS:
+            raise ValueError(
+                f"{name} needs at most {_MOST_ROWS} coefficients, got {problem.n_rows}. Choose "
+                "fewer features beforehand, or use the solver 'gd'."
+            )
+        if problem.class_weight is not None:
+            raise ValueError(
+                f"{name} needs class_weight=None, because weights of classes change what the "
+                "coefficients mean, got weights. Leave them out."
+            )
+
+    def check_budget(self, problem: Problem, mu: float) -> None:
+        """Refuse a budget with which no interval would mean anything, and warn of a small one."""
+        needed = problem.n_rows**1.5
+        evidence, least = problem.n_actual * mu, _REFUSED * needed
+        facts = f"{problem.n_actual:,} rows at mu = {mu:.3g} for {problem.n_rows} coefficients"
+        if evidence < least:
+            raise ValueError(
+                f"{type(self).__name__} needs n * mu of at least {least:,.0f} (3 p^1.5), got "
+                f"{evidence:,.0f}: {facts}. Nothing has been spent. Use fewer features, a larger "
+                "epsilon, or another solver, which has no standard errors."
+            )
+        wide = _WARNED[problem.loss.squared] * needed
+        if evidence < wide:
+            warn_user(
+                f"{type(self).__name__} expects wide intervals, some perhaps not to be had: n * mu "
+                f"is {evidence:,.0f}, and {wide:,.0f} would do: {facts}.",
+                UserWarning,
+            )
+
+    def solve(self, problem: Problem, oracle: Oracle, rng: np.random.Generator) -> Solution:
+        """Take the steps, then ask for the moments of scores where they end."""
+        self.check(problem)
+        squared, p, n = problem.loss.squared, problem.n_rows, problem.n_samples
+        of_steps, of_moments, of_targets = _SHARES[squared]
+        budget, penalty = oracle.budget, _penalty(problem)
+        *spends, for_moments = budget.split([*of_steps, of_moments])
+        effective = 1.0
+        # At w = 0 the curvature of labels is a quarter of the moments, and residuals are halves.
+        bounds = (1.0, 1.0) if squared else (0.25, 0.5)
+        influence = InfluenceBounds(np.zeros(p), np.eye(p) / problem.row_norm, *bounds)
+        for k, spend in enumerate(spends):
+            if k > 0:
+                mu = budget.mu * sqrt(of_steps[k])
+                influence = self._bounds(problem, influence, effective, mu)
+            asked = oracle.score_and_curvature(influence, balance=_BALANCE, spend=spend)
+            last = k == len(spends) - 1
+            floor = _FLOOR_AT_START if k == 0 else _LAST_FLOOR if last else _FLOOR
+            step = _step(asked, influence, penalty, floor)
+            if last:
+                break
+            effective, whiter = _whitened(asked)
+            moved = step.to
+            if not squared and k > 0:
+                longest, length = _LONGEST_STEP * sqrt(effective), float(np.linalg.norm(moved))
+                moved = moved * min(1.0, longest / max(length, longest))
+            scale = influence.scale
+            influence = replace(
+                influence,
+                w=influence.w + scale * influence.matrix @ moved,
+                matrix=influence.matrix @ whiter,
+                scale=scale * _shrunk(asked, step.to, first=k == 0) if squared else 1.0,
+            )
+        w = influence.w + influence.scale * influence.matrix @ step.to
+        moments, rows = oracle.score_moments(influence, w, of_shares=_OF_ROWS, spend=for_moments)
+        shares = {"rows weighted down": (float(rows.value[0]), rows.scale)}
+        if squared:
+            shares["residuals clipped"] = float(rows.value[1]), rows.scale
+            (spend,) = budget.split([of_targets])
+            noise = 1 / (budget.mu * sqrt(of_targets))
+            shares["targets clipped"] = _clipped_targets(problem, oracle, spend, noise)
+        middle = _shrunk_moments(moments.value, moments.scale, asked)
+        uncertainty = self._uncertainty(asked, influence, step, middle / n, rng)
+        return Solution(w, len(spends), replace(uncertainty, shares=shares))
+
+    def _bounds(
+        self, problem: Problem, influence: InfluenceBounds, effective: float, mu: float
+    ) -> InfluenceBounds:
+        """Bounds on single rows, as wide as noise of this mu leaves room for."""
+        squared, n, c = problem.loss.squared, problem.n_samples, _BALANCE
+        ratio = _RATIO[squared] if self.noise_ratio is None else self.noise_ratio
+        evidence, k = n * mu, influence.matrix.shape[1]
+        steepness = sqrt(2) * (1 + c) if squared else sqrt(max(2 * (1 + c) ** 2, 1 + 8 * c))
+        # Before anything is widened: bounds, the noise of the score over the error of sampling, and
+        # that of the curvature.
+        alpha = _ROW**2 * effective
+        score = sqrt(alpha) * (_RESIDUAL if squared else _SCORE)
+        noise = steepness * score / (sqrt(2 * c) * evidence) * sqrt(n)
+        level = steepness * alpha / evidence * sqrt(2 * k)
+        row = max(1.0, min(ratio / noise, _MOST_GROWTH, sqrt(_MOST_LEVEL[squared] / level)))
+        # Residuals are widened where that is cheap: few are as large.
+        more = min(max(1 / (noise * row), 1.0), _MOST_RESIDUAL) if squared else 1.0
+        return replace(influence, curvature=row**2 * alpha, score=row * more * score)
+
+    def _uncertainty(
+        self,
+        asked: ScoreAndCurvature,
+        influence: InfluenceBounds,
+        step: _Step,
+        middle: np.ndarray,
+        rng: np.random.Generator,
+    ) -> Uncertainty:
+        """Covariance of the end of the last step, from released numbers; see the class."""
+        d, k = step.to, len(step.to)
+        factors = influence.scale * influence.matrix @ (step.vectors / step.raised)
+        inverse = factors @ step.vectors.T
+        of_noise = (asked.score_noise**2 + 0.5 * asked.noise**2 * (d @ d)) * np.eye(k)
+        of_noise += 0.5 * asked.noise**2 * np.outer(d, d)
+        loose = step.values < step.level
+        resolution = float(step.values[0] / step.level)
+        drawn = None
+        if self.draws and resolution < _CLEAR:
+            ends = self._draws(asked, step, middle, rng) @ (influence.scale * influence.matrix).T
+            drawn = ends.T @ ends / self.draws
+        white = step.vectors / step.raised @ step.vectors.T
+        error = float(np.trace(white @ (middle + of_noise) @ white)) / k
+        return Uncertainty(
+            sampling=inverse @ middle @ inverse.T,
+            noise=inverse @ of_noise @ inverse.T,
+            drawn=drawn,
+            loose=factors[:, loose],
+            firm=factors[:, ~loose],
+            resolution=resolution,
+            last_step=sqrt(max(0.0, float(d @ d) / k - _OWN_ERROR * error)),
+        )
+
+    def _draws(
+        self,
+        asked: ScoreAndCurvature,
+        step: _Step,
+        middle: np.ndarray,
+        rng: np.random.Generator,
+    ) -> np.ndarray:
+        """Last steps from simulated answers, about their mean; shape (draws, k)."""
+        k, d = len(step.to), step.to
+        curvature = (step.vectors * step.raised) @ step.vectors.T
+        root = np.linalg.cholesky(middle + asked.score_noise**2 * np.eye(k))
+        ends = np.empty((self.draws, k))
+        for end in ends:
+            noise = rng.standard_normal((k, k)) * (asked.noise / 2)
+            values, vectors = np.linalg.eigh(curvature + noise + noise.T)
+            values = np.maximum(values, _LAST_FLOOR * step.level)
+            score = curvature @ d + root @ rng.standard_normal(k)
+            end[:] = vectors @ (vectors.T @ score / values)
+        return ends - ends.mean(axis=0)
+
+
+def _penalty(problem: Problem) -> np.ndarray:
+    """Hessian of the penalty, zero for the intercept."""
+    d, root = problem.n_features, problem.penalty.root
+    out = np.zeros((problem.n_rows, problem.n_rows))
+    if isinstance(root, np.ndarray) and root.ndim == 2:
+        out[:d, :d] = root.T @ root
+    else:
+        out[np.diag_indices(d)] = np.broadcast_to(root, d) ** 2
+    return out
+
+
+def _step(
+    asked: ScoreAndCurvature, influence: InfluenceBounds, penalty: np.ndarray, floor: float
+) -> _Step:
+    """The step that the answer asks for, with eigenvalues raised where they are noise."""
+    A = influence.matrix
+    values, vectors = np.linalg.eigh(asked.curvature + A.T @ penalty @ A)
+    level = asked.noise * sqrt(2 * len(values))
+    raised = np.maximum(values, floor * level)
+    slope = asked.score - A.T @ (penalty @ influence.w) / influence.scale
+    return _Step(values, vectors, raised, level, vectors @ (vectors.T @ slope / raised))
+
+
+def _whitened(asked: ScoreAndCurvature) -> tuple[float, np.ndarray]:
+    """Number of directions that stand out of the noise, and coordinates in which they are alike."""
+    values, vectors = np.linalg.eigh(asked.curvature)
+    values = np.maximum(values, 0.0)
+    ridge = 0.5 * asked.noise * sqrt(2 * len(values))
+    return max(1.0, float(np.sum(values / (values + ridge)))), vectors / np.sqrt(values + ridge)
+
+
+def _shrunk(asked: ScoreAndCurvature, d: np.ndarray, *, first: bool) -> float:
+    """Factor by which residuals are smaller after a step, by the released moments."""
+    assert asked.squares is not None
+    left = asked.squares - 2 * asked.score @ d + d @ asked.curvature @ d
+    noise = asked.squares_noise
+    low, high = (max(0.0025, 0.5 * noise), 1.0) if first else (max(0.01, noise), 4.0)
+    return sqrt(min(max(float(left), low), high))
+
+
+def _shrunk_moments(J: np.ndarray, noise: float, asked: ScoreAndCurvature) -> np.ndarray:
+    """Moments of scores, nearer to a multiple of the curvature the more of them is noise."""
+    k = len(J)
+    values, vectors = np.linalg.eigh(asked.curvature)
+    values = np.maximum(values, _LAST_FLOOR * asked.noise * sqrt(2 * k))
+    curvature = (vectors * values) @ vectors.T
+    variance = max(float(np.trace(np.linalg.solve(curvature, J))) / k, 0.05)
+    target = variance * curvature
+    apart = J - target
+    of_noise = noise**2 * k * (k + 1) / 2
+    share = max(0.0, 1 - of_noise / max(float(np.sum(apart**2)), 1e-300))
+    values, vectors = np.linalg.eigh(target + share * apart)
+    values = np.maximum(values, 0.05 * np.trace(target) / k)
+    return (vectors * values) @ vectors.T
+
+
+def _clipped_targets(
+    problem: Problem, oracle: Oracle, spend: Spend, noise: float
+) -> tuple[float, float]:
+    """Share of targets beyond their bounds, and the standard deviation of its noise.
+
+    Counts below, within and beyond have noise of ``sqrt(2)`` times the given one each and sum to n,
+    so that two thirds of n less those within and a third of the others have the least noise.
+    """
+    target, n = problem.bounds.target, problem.n_samples
+    assert target is not None
+    edges = np.array([target.low, np.nextafter(target.high, np.inf)])
+    low, within, high = oracle.histogram("target", edges, spend=spend)
+    share = (2 * (n - within) + low + high) / (3 * n)
+    return float(share), sqrt(4 / 3) * sqrt(2) * noise / n

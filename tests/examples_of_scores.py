@@ -1,0 +1,140 @@
+"""Examples of the queries about scores and curvatures of rows whose influence is bounded."""
+
+from math import log, sqrt
+
+import numpy as np
+from example_of_a_query import Example
+
+from skdp.privacy.queries import ScoreAndCurvatureQuery, ScoreMomentsQuery
+from skdp.problem import (
+    ColumnBounds,
+    ColumnScaling,
+    InfluenceBounds,
+    Problem,
+    RowBounds,
+    TargetBounds,
+)
+from skdp.problem.losses import Logistic, Squared
+
+N, D = 4, 3
+TARGET = TargetBounds(-4.0, 4.0)
+SCALING = ColumnScaling.of_bounds(
+    ColumnBounds(np.array([-1.0, 0.0, -2e3]), np.array([2.0, 1e-3, 1e3])), sparse=False
+)
+BALANCES = (0.05, 0.5, 1.0)
+
+
+def problems():
+    """Both losses, with and without an intercept, as rows come and on another scale."""
+    for loss, target in ((Squared(), TARGET), (Logistic(), None)):
+        for constant in (0.0, 0.7):
+            for scaling in (None, SCALING):
+                yield Problem(loss, N, D, RowBounds(2.0, constant, target, scaling=scaling))
+
+
+def rows_of_all_sizes(rng):
+    X = rng.normal(size=(N, D)) * 10.0 ** rng.uniform(-3, 3, size=(N, 1))
+    X[rng.random((N, D)) < 0.2] = 0.0
+    X[0] *= rng.choice([0.0, 1e300, 1e-300, 1e160])
+    return np.clip(X, -1e305, 1e305)
+
+
+def targets(problem, rng):
+    if problem.loss.squared:
+        return 10.0 ** rng.uniform(-2, 3, N) * rng.choice([-1.0, 1.0], N)
+    return rng.integers(0, 2, N).astype(float)
+
+
+def influences(problem, rng):
+    """Few and many coordinates, models near zero and far away, and bounds of all sizes."""
+    p = problem.n_rows
+    for k in (1, p, p + 1):
+        for size in (0.0, 0.1, 1e3):
+            matrix, w = rng.normal(size=(p, k)), size * rng.normal(size=p)
+            alpha, score = 10.0 ** rng.uniform(-2, 2, size=2)
+            scale = 10.0 ** rng.uniform(-2, 1) if problem.loss.squared else 1.0
+            yield InfluenceBounds(w, matrix, alpha, score, scale)
+
+
+def random_scores(seed, query_of):
+    rng = np.random.default_rng(seed)
+    for problem in problems():
+        for influence in influences(problem, rng):
+            rows = [
+                part for _ in range(2) for part in (rows_of_all_sizes(rng), targets(problem, rng))
+            ]
+            yield Example(query_of(problem, influence, rng), *rows)
+
+
+def random_curvatures(problem, influence, rng):
+    return ScoreAndCurvatureQuery(problem, influence, rng.choice(BALANCES))
+
+
+def random_moments(problem, influence, rng):
+    w = influence.w + rng.normal(size=influence.w.size)
+    factor = influence.score**2 * rng.choice([0.0, 0.1, 1.0, 10.0])
+    return ScoreMomentsQuery(problem, influence, w, factor)
+
+
+def tiled(*row):
+    return np.tile(row, (N, 1))
+
+
+def crafted_squares():
+    """Rows as long as may be, with large residuals, at the angle that attains the bound."""
+    problem = Problem(Squared(), N, D, RowBounds(2.0, 0.0, TARGET))
+    for c in BALANCES:
+        for scale in (0.01, 1.0):
+            influence = InfluenceBounds(np.zeros(D), np.diag([1.0, 2.0, 3.0]), 5.0, 0.9, scale)
+            query = ScoreAndCurvatureQuery(problem, influence, c)
+            length = sqrt(5.0)
+            X = tiled(length, 0.0, 0.0)
+            other_X = tiled(length * c, 0.5 * length * sqrt(1 - c**2), 0.0)
+            yield Example(query, X, np.full(N, 4.0), other_X, np.full(N, -4.0))
+
+
+def crafted_labels():
+    """Rows that attain both bounds against others at the corner that the proof names."""
+    problem, steep, alpha = Problem(Logistic(), N, D, RowBounds(2.0)), 1e9, 5.0
+    share = 0.9
+    # Score and curvature of a row of this length are both at their bounds, with a weight below 1.
+    score = 0.5 * sqrt(alpha * share / (1 - share))
+    longest = alpha / ((1 - share) * score)
+    influence = InfluenceBounds(np.array([steep, 0.0, 0.0]), np.eye(D), alpha, score)
+    sure = log(share / (1 - share)) / steep
+    for c in (0.05, 0.2):
+        query = ScoreAndCurvatureQuery(problem, influence, c)
+        # Wrong about the class on either side.
+        other_X = tiled(-sure, longest * c, longest * sqrt(1 - c**2))
+        yield Example(query, tiled(sure, longest, 0.0), np.zeros(N), other_X, np.ones(N))
+    for c in (0.5, 1.0):
+        query = ScoreAndCurvatureQuery(problem, influence, c)
+        # So sure, and so wrong, that there is a score and no curvature.
+        other_X = tiled(-40.0 / steep, 1e3 * longest, 0.0)
+        yield Example(query, tiled(sure, longest, 0.0), np.zeros(N), other_X, np.ones(N))
+
+
+def crafted_moments():
+    """Orthogonal scores at the bound, of a row that is weighted and clipped and one that is not."""
+    within = 1 - 1e-6
+    for factor in (0.0, 1.0, 10.0):
+        problem = Problem(Squared(), N, D, RowBounds(2.0, 0.0, TARGET))
+        influence = InfluenceBounds(np.zeros(D), np.eye(D), 9.0, 1.5)
+        query = ScoreMomentsQuery(problem, influence, np.zeros(D), factor)
+        X, other_X = tiled(3.0 / within, 0.0, 0.0), tiled(0.0, 3.0 * within, 0.0)
+        yield Example(query, X, np.full(N, 4.0), other_X, np.full(N, 2.0 * within))
+        # Rows weighed where they are half sure, and scores taken where they are quite wrong.
+        problem, wrong = Problem(Logistic(), N, D, RowBounds(2.0)), np.array([0.0, 0.0, 1e9])
+        influence = InfluenceBounds(np.zeros(D), np.eye(D), 1e4, 2.0)
+        query = ScoreMomentsQuery(problem, influence, wrong, factor)
+        X, other_X = tiled(90.0, 0.0, 1e-6), tiled(0.0, 2.0 * within, 1e-6)
+        yield Example(query, X, np.zeros(N), other_X, np.zeros(N))
+
+
+EXAMPLES = {
+    ScoreAndCurvatureQuery: (
+        list(random_scores(21, random_curvatures)),
+        [*crafted_squares(), *crafted_labels()],
+    ),
+    ScoreMomentsQuery: (list(random_scores(22, random_moments)), list(crafted_moments())),
+}

@@ -1,0 +1,173 @@
+"""Scores, curvatures and second moments of scores, as defined, in every layout."""
+
+from dataclasses import replace
+from math import exp, inf, sqrt
+
+import numpy as np
+import pytest
+
+from skdp.privacy import Adjacency
+from skdp.privacy.queries import ScoreAndCurvatureQuery, ScoreMomentsQuery
+from skdp.problem import InfluenceBounds, Problem, RowBounds, RowMap, TargetBounds
+from skdp.problem.losses import Huber, Logistic, Squared
+from skdp.testing import check_pays_before_looking, row_stores
+
+N, D = 6, 3
+TARGET = TargetBounds(-4.0, 4.0)
+SQUARED = Problem(Squared(), N, D, RowBounds(2.0, 0.7, TARGET))
+LOGISTIC = Problem(Logistic(), N, D, RowBounds(2.0, 0.7))
+BOTH = pytest.mark.parametrize("problem", [SQUARED, LOGISTIC], ids=["squared", "logistic"])
+
+
+def case(problem, alpha=2.0, score=1.1):
+    rng = np.random.default_rng(1)
+    scale = 0.4 if problem.loss.squared else 1.0
+    w, matrix = rng.normal(size=D + 1), rng.normal(size=(D + 1, 2))
+    influence = InfluenceBounds(w, matrix, alpha, score, scale)
+    X = 3 * rng.normal(size=(N, D))
+    y = 3 * rng.normal(size=N) if problem.loss.squared else rng.integers(0, 2, N).astype(float)
+    return influence, X, y
+
+
+def by_definition(problem, influence, row, target, at):
+    """Coordinates, weight, curvature, residual before its clip and its bound, of one row."""
+    v = [*row, problem.bounds.intercept_value]
+    u = [sum(a * b for a, b in zip(v, column, strict=True)) for column in influence.matrix.T]
+    length = sqrt(sum(a * a for a in u))
+    z, at = (sum(a * b for a, b in zip(v, w, strict=True)) for w in (influence.w, at))
+    if problem.loss.squared:
+        h, bound = 1.0, influence.score / sqrt(influence.curvature)
+        r = (min(max(target, -4.0), 4.0) / 4.0 - at) / influence.scale
+    else:
+        p = 1 / (1 + exp(-z))
+        h, bound, r = p * (1 - p), max(p, 1 - p), target - 1 / (1 + exp(-at))
+    weight = min(1.0, influence.curvature / (h * length**2), influence.score / (bound * length))
+    return np.array(u), weight, h, r, bound
+
+
+@BOTH
+@pytest.mark.parametrize("alpha", [0.5, 500.0])
+def test_curvature_and_score_are_sums_over_weighted_rows(problem, alpha):
+    influence, X, y = case(problem, alpha)
+    query = ScoreAndCurvatureQuery(problem, influence, 0.3)
+    H, g, squares = np.zeros((2, 2)), np.zeros(2), 0.0
+    for row, target in zip(X, y, strict=True):
+        u, weight, h, r, bound = by_definition(problem, influence, row, target, influence.w)
+        r = min(max(r, -bound), bound)
+        H += weight * h * np.outer(u, u) / N
+        g, squares = g + weight * r * u / N, squares + weight * r**2 / N
+    for layout, rows in row_stores(X, y).items():
+        exact = {"rtol": 1e-5 if "single" in layout else 1e-11, "err_msg": layout}
+        curvature, score, of_squares = query.parts(query.evaluate(rows))
+        np.testing.assert_allclose(curvature, H, **exact)
+        np.testing.assert_allclose(score, g, **exact)
+        if problem.loss.squared:
+            np.testing.assert_allclose(of_squares, squares, **exact)
+        else:
+            assert of_squares is None
+
+
+@BOTH
+@pytest.mark.parametrize("weights", [None, np.linspace(0.0, 1.0, N)])
+def test_moments_of_scores_are_sums_over_weighted_rows(problem, weights):
+    influence, X, y = case(problem)
+    at = influence.w + 0.5
+    query = ScoreMomentsQuery(problem, influence, at, 0.7)
+    J, shares = np.zeros((2, 2)), np.zeros(2)
+    for i in range(N):
+        own = 1.0 if weights is None else float(np.floor(weights[i] * 2**26) / 2**26)
+        u, weight, _, r, bound = by_definition(problem, influence, X[i], y[i], at)
+        q = weight * (min(max(r, -bound), bound) if problem.loss.squared else r) * u
+        longer = float(np.linalg.norm(q)) / influence.score
+        cut = abs(r) > bound if problem.loss.squared else longer > 1
+        q *= own / max(1.0, longer)
+        J, shares = J + np.outer(q, q) / N, shares + own * np.array([weight < 1, cut]) / N
+    assert 0 < shares[0] < 1
+    for layout, rows in row_stores(X, y, weights).items():
+        exact = {"rtol": 1e-5 if "single" in layout else 1e-11, "err_msg": layout}
+        moments, of_rows = query.parts(query.evaluate(rows))
+        np.testing.assert_allclose(moments, J, **exact)
+        np.testing.assert_allclose(of_rows, shares, **exact)
+
+
+@BOTH
+def test_rows_that_cannot_be_computed_with_say_nothing_of_each_other(problem):
+    influence, X, y = case(problem)
+    X[0] = 1e300
+    huge = replace(influence, matrix=1e300 * influence.matrix)
+    for query in (
+        ScoreAndCurvatureQuery(problem, huge, 0.5),
+        ScoreMomentsQuery(problem, huge, huge.w, 1.0),
+    ):
+        with np.errstate(all="ignore"):
+            answers = [query.evaluate(rows) for rows in row_stores(X, y).values()]
+        assert np.isfinite(answers).all()
+
+
+@BOTH
+def test_they_pay_before_looking(problem):
+    influence, _, _ = case(problem)
+
+    def ask(oracle, spend):
+        oracle.score_and_curvature(influence, balance=0.5, spend=spend)
+
+    def ask_moments(oracle, spend):
+        oracle.score_moments(influence, influence.w, of_shares=0.2, spend=spend)
+
+    check_pays_before_looking(ask, problem, Adjacency.REPLACE_ONE)
+    check_pays_before_looking(ask_moments, problem, Adjacency.REPLACE_ONE)
+
+
+MAPPED = RowBounds(2.0, row_map=RowMap(np.ones(D), None, np.zeros(D), 3.0))
+
+
+@pytest.mark.parametrize(
+    "problem",
+    [
+        Problem(Huber(0.5), N, D, RowBounds(2.0, 0.7, TARGET)),
+        Problem(Squared(), N, D, RowBounds(2.0, 0.7)),
+        Problem(Logistic(), N, D, MAPPED),
+        replace(LOGISTIC, class_weight=(1.0, 2.0)),
+    ],
+    ids=["Huber", "targets without bounds", "mapped rows", "weights of classes"],
+)
+def test_what_they_are_not_proved_for_is_refused(problem):
+    influence, _, _ = case(SQUARED)
+    with pytest.raises(ValueError, match=r"^ScoreAndCurvatureQuery needs"):
+        ScoreAndCurvatureQuery(problem, influence, 0.5)
+    with pytest.raises(ValueError, match=r"^ScoreMomentsQuery needs"):
+        ScoreMomentsQuery(problem, influence, influence.w, 1.0)
+
+
+@pytest.mark.parametrize(
+    "broken",
+    [
+        {"w": np.zeros(D)},
+        {"w": np.full(D + 1, np.nan)},
+        {"matrix": np.eye(D)},
+        {"matrix": np.full((D + 1, 1), inf)},
+        {"curvature": 0.0},
+        {"score": np.nan},
+        {"scale": -1.0},
+    ],
+)
+def test_bounds_that_are_none_are_refused(broken):
+    influence, _, _ = case(SQUARED)
+    with pytest.raises(ValueError, match=r"^ScoreAndCurvatureQuery needs"):
+        ScoreAndCurvatureQuery(SQUARED, replace(influence, **broken), 0.5)
+
+
+@pytest.mark.parametrize("balance", [0.0, 1.5, np.nan])
+def test_balances_outside_their_range_are_refused(balance):
+    with pytest.raises(ValueError, match=r"^ScoreAndCurvatureQuery needs a balance"):
+        ScoreAndCurvatureQuery(SQUARED, case(SQUARED)[0], balance)
+
+
+@pytest.mark.parametrize("score", [1e-200, 1e200])
+def test_bounds_beyond_double_precision_have_no_price(score):
+    influence, _, _ = case(SQUARED, score=score)
+    asked = (
+        ScoreAndCurvatureQuery(SQUARED, influence, 0.5),
+        ScoreMomentsQuery(SQUARED, influence, influence.w, 1.0),
+    )
+    assert {query.sensitivity(Adjacency.REPLACE_ONE) for query in asked} == {inf}

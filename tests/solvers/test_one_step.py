@@ -1,0 +1,235 @@
+"""What is particular to OneStep: the error of its solution is known."""
+
+import warnings
+from dataclasses import replace
+
+import numpy as np
+import pytest
+from sklearn.linear_model import LogisticRegression
+
+from skdp import DPLinearRegression, DPLogisticRegression, UnresolvedWarning, plan
+from skdp.privacy import PrivateOracle
+from skdp.problem import Problem, RowBounds, TargetBounds
+from skdp.problem.constraints import L2Ball, NonNegative
+from skdp.problem.losses import Huber, Logistic, Softmax, Squared
+from skdp.problem.penalties import L1, L2
+from skdp.solvers import OneStep
+from skdp.testing import exact_fit
+
+N, D = 2000, 3
+BETA = np.array([1.0, -0.5, 0.3])
+LINEAR = {"data_norm": 2.0, "target_bounds": (-4.0, 4.0), "solver": "one_step"}
+LABELS = {"data_norm": 2.0, "classes": [0, 1], "solver": "one_step"}
+# So large that rows are as good as never weighted down.
+HUGE = 1e9
+
+
+@pytest.fixture(autouse=True)
+def _seeds_are_meant():
+    with warnings.catch_warnings():
+        warnings.simplefilter("ignore")
+        yield
+
+
+def rows(n=N, seed=0, size=1.0):
+    return np.random.default_rng(seed).uniform(-size, size, size=(n, D))
+
+
+def targets(X, seed=1):
+    errors = np.random.default_rng(seed).uniform(-1, 1, size=len(X))
+    return X @ BETA + 0.2 + (0.2 + 0.3 * np.abs(X[:, 0])) * errors
+
+
+def labels(X, seed=1):
+    return (np.random.default_rng(seed).logistic(size=len(X)) < X @ BETA + 0.2).astype(int)
+
+
+def sandwich(V, scores, hessian):
+    inverse = np.linalg.inv(hessian)
+    return np.sqrt(np.diag(inverse @ (scores.T @ scores) @ inverse))
+
+
+def with_constant(X):
+    return np.column_stack([X, np.ones(len(X))])
+
+
+@pytest.mark.parametrize("alpha", [0.0, 50.0])
+def test_without_noise_it_is_least_squares_with_robust_standard_errors(alpha):
+    X = rows()
+    y, V = targets(X), with_constant(rows())
+    model = DPLinearRegression(epsilon=HUGE, alpha=alpha, random_state=0, **LINEAR).fit(X, y)
+    hessian = V.T @ V + alpha * np.diag([1.0] * D + [0.0])
+    beta = np.linalg.solve(hessian, V.T @ y)
+    errors = sandwich(V, V * (y - V @ beta)[:, None], hessian)
+    np.testing.assert_allclose(model.inference_.params, beta, atol=1e-4)
+    np.testing.assert_allclose(model.inference_.bse, errors, rtol=2e-3)
+    np.testing.assert_array_equal(model.inference_.params[:D], model.coef_)
+
+
+def test_without_noise_it_is_maximum_likelihood_with_robust_standard_errors():
+    X = rows()
+    y, V = labels(X), with_constant(X)
+    model = DPLogisticRegression(epsilon=HUGE, random_state=0, **LABELS).fit(X, y)
+    exact = LogisticRegression(C=np.inf, tol=1e-10).fit(X, y)
+    beta = np.append(exact.coef_, exact.intercept_)
+    p = 1 / (1 + np.exp(-V @ beta))
+    errors = sandwich(V, V * (y - p)[:, None], (V * (p * (1 - p))[:, None]).T @ V)
+    np.testing.assert_allclose(model.inference_.params, beta, atol=1e-3)
+    np.testing.assert_allclose(model.inference_.bse, errors, rtol=1e-2)
+
+
+def test_weights_of_rows_count_in_estimates_and_errors():
+    X, weights = rows(), np.random.default_rng(5).uniform(0.2, 1.0, size=N)
+    y, V = targets(X), with_constant(X)
+    model = DPLinearRegression(epsilon=HUGE, random_state=0, **LINEAR)
+    model.fit(X, y, sample_weight=weights)
+    W = V * weights[:, None]
+    beta = np.linalg.solve(W.T @ V, W.T @ y)
+    errors = sandwich(V, W * (y - V @ beta)[:, None], W.T @ V)
+    np.testing.assert_allclose(model.inference_.params, beta, atol=1e-4)
+    np.testing.assert_allclose(model.inference_.bse, errors, rtol=2e-3)
+
+
+def test_long_rows_do_not_bias_the_coefficients():
+    X = rows()
+    X[::5] *= 20.0
+    y = np.clip(0.05 * (X @ BETA) + 0.1, -4.0, 4.0)
+    model = DPLinearRegression(epsilon=100.0, **LINEAR)
+    exact_fit(model, X, y)
+    np.testing.assert_allclose(model.coef_, 0.05 * BETA, atol=1e-6)
+
+
+@pytest.mark.parametrize(
+    ("model", "y"),
+    [(DPLinearRegression(**LINEAR), targets), (DPLogisticRegression(**LABELS), labels)],
+    ids=["linear", "logistic"],
+)
+def test_standard_errors_are_as_large_as_the_spread_of_fits(model, y):
+    found = []
+    for seed in range(50):
+        X = rows(1000, seed)
+        fitted = model.set_params(random_state=seed).fit(X, y(X, seed + 1000)).inference_
+        without_noise = np.sqrt(np.diag(fitted.sampling))
+        found.append((fitted.params - [*BETA, 0.2], fitted.bse, without_noise))
+    apart, errors, naive = map(np.array, zip(*found, strict=True))
+    spread = np.sqrt(np.mean(apart**2, axis=0))
+    # The spread of fifty is known up to a tenth.
+    assert np.all(np.abs(np.median(errors, axis=0) / spread - 1) < 0.45)
+    assert np.all(np.median(naive, axis=0) < 0.75 * spread)
+
+
+@pytest.mark.nightly
+@pytest.mark.parametrize(
+    ("model", "y"),
+    [(DPLinearRegression(**LINEAR), targets), (DPLogisticRegression(**LABELS), labels)],
+    ids=["linear", "logistic"],
+)
+def test_intervals_cover_the_truth_as_often_as_they_say(model, y):
+    covered, naive, fits = 0.0, 0.0, 400
+    for seed in range(fits):
+        X = rows(5000, seed)
+        fitted = model.set_params(random_state=seed).fit(X, y(X, seed + 1000)).inference_
+        apart = np.abs(fitted.params - [*BETA, 0.2])
+        covered += np.mean(apart < 1.96 * fitted.bse) / fits
+        naive += np.mean(apart < 1.96 * np.sqrt(np.diag(fitted.sampling))) / fits
+    assert 0.92 < covered < 0.98
+    assert naive < 0.9
+
+
+def test_it_spends_the_budget_on_a_chain_of_steps_and_moments_of_scores():
+    X = rows()
+    model = DPLinearRegression(epsilon=1.0, random_state=0, **LINEAR).fit(X, targets(X))
+    asked = [event.query for event in model.privacy_ledger_]
+    assert asked == [*["score_and_curvature"] * 3, "score_moments", "histogram"]
+    assert model.privacy_spent_.epsilon == pytest.approx(1.0, abs=1e-6)
+    model = DPLogisticRegression(epsilon=1.0, random_state=0, **LABELS).fit(X, labels(X))
+    asked = [event.query for event in model.privacy_ledger_]
+    assert asked == [*["score_and_curvature"] * 4, "score_moments"]
+    assert model.privacy_spent_.epsilon == pytest.approx(1.0, abs=1e-6)
+
+
+def test_too_few_rows_are_refused_before_anything_is_read(monkeypatch):
+    def reads(*args):
+        raise AssertionError("rows were read")
+
+    monkeypatch.setattr(PrivateOracle, "_release", reads)
+    model, X = DPLinearRegression(epsilon=0.5, **LINEAR), rows(100)
+    with pytest.raises(ValueError, match=r"^OneStep needs n \* mu of at least 24 .*got 14"):
+        model.fit(X, targets(X))
+    assert not hasattr(model, "privacy_spent_")
+    with pytest.raises(ValueError, match=r"^OneStep needs n \* mu"):
+        plan(model, 100, D)
+
+
+def test_wide_intervals_are_warned_of_before_the_fit():
+    model = DPLinearRegression(epsilon=0.5, **LINEAR)
+    with pytest.warns(UserWarning, match="expects wide intervals"):
+        plan(model, 400, D)
+    with warnings.catch_warnings():
+        warnings.simplefilter("error")
+        plan(model, 4000, D)
+
+
+def test_directions_in_the_noise_are_told_of_and_have_no_standard_errors():
+    X = rows()
+    X[:, 1] = X[:, 0] + 0.02 * X[:, 1]
+    model = DPLinearRegression(epsilon=4.0, random_state=0, **LINEAR)
+    with pytest.warns(UnresolvedWarning, match="no standard errors to be trusted for"):
+        model.fit(X, targets(X))
+    found = model.inference_
+    assert not found.trusted[:2].any()
+    assert found.trusted.any()
+    np.testing.assert_array_equal(np.isnan(found.bse), ~found.trusted)
+    assert np.isfinite(found.cov_params(trust_all=True)).all()
+
+
+def test_targets_beyond_their_bounds_are_told_of():
+    X = rows()
+    model = DPLinearRegression(epsilon=4.0, random_state=0, **LINEAR)
+    model.set_params(target_bounds=(-0.4, 0.4))
+    with pytest.warns(UnresolvedWarning, match="beyond target_bounds"):
+        model.fit(X, targets(X))
+    share, sd = model.inference_.clipped["targets clipped"]
+    assert abs(share - np.mean(np.abs(targets(X)) > 0.4)) < 5 * sd < 0.1
+
+
+BOUNDS = RowBounds(2.0, 0.5)
+TARGETS = RowBounds(2.0, 0.5, TargetBounds(-1.0, 1.0))
+PLAIN = Problem(Squared(), N, D, TARGETS)
+
+
+@pytest.mark.parametrize(
+    "problem",
+    [
+        replace(PLAIN, loss=Huber()),
+        Problem(Softmax(3), N, D, BOUNDS),
+        Problem(Logistic(), N, D, BOUNDS, class_weight=(1.0, 2.0)),
+        replace(PLAIN, penalty=L1(0.1)),
+        replace(PLAIN, constraint=NonNegative()),
+        replace(PLAIN, constraint=L2Ball(1.0)),
+        replace(PLAIN, n_features=600),
+    ],
+    ids=["huber", "several classes", "class weights", "l1", "non-negative", "ball", "wide"],
+)
+def test_what_has_no_known_error_is_declined(problem):
+    with pytest.raises(ValueError, match=r"^OneStep needs .*[.]$"):
+        OneStep().check(problem)
+    OneStep().check(replace(PLAIN, penalty=L2(0.1)))
+
+
+@pytest.mark.parametrize(
+    ("model", "said"),
+    [
+        (DPLogisticRegression(**LABELS, class_weight="balanced"), "class_weight=None"),
+        (DPLogisticRegression(**LABELS, precondition="full"), "precondition=None"),
+        (DPLinearRegression(**LINEAR, precondition="full"), "precondition=None"),
+        (DPLogisticRegression(**LABELS | {"classes": [0, 1, 2]}), "OneStep needs 2 classes"),
+        (DPLinearRegression(**LINEAR, positive=True), "no constraint"),
+    ],
+    ids=["balanced", "full", "whitened", "several classes", "positive"],
+)
+def test_what_changes_its_meaning_is_refused_before_anything_is_spent(model, said):
+    X = rows()
+    with pytest.raises(ValueError, match=said):
+        model.fit(X, labels(X))
+    assert not hasattr(model, "privacy_spent_")
