@@ -14,6 +14,7 @@ from .estimators import (
 )
 from .estimators.fit_plan import FitPlan, plan
 from .estimators.forecast import Plan
+from .evaluation import Evaluation, evaluate
 from .exceptions import BudgetExceededError, PrivacyLeakWarning, SeededNoiseWarning
 from .privacy import PrivacySpent
 from .report import PrivacyBudget, TotalSpent, privacy_spent
@@ -27,6 +28,7 @@ __all__ = [
     "DPLinearRegression",
     "DPLogisticRegression",
     "DPSVMClassifier",
+    "Evaluation",
     "FitPlan",
     "Plan",
     "PrivacyBudget",
@@ -34,6 +36,7 @@ __all__ = [
     "PrivacySpent",
     "SeededNoiseWarning",
     "TotalSpent",
+    "evaluate",
     "load_checkpoint",
     "plan",
     "privacy_spent",

@@ -60,6 +60,7 @@ MAY = {
         *SURFACE, "skdp.model_selection", "skdp.estimators", "skdp.preprocessing",
         "skdp.federated",
     ),
+    "skdp.evaluation": (*SURFACE, "skdp.evaluation"),
     # Leaves: they run whole estimators, and nothing looks at them.
     "skdp.audit": ("skdp",),
     "skdp.testing": ("skdp",),

@@ -4,15 +4,18 @@ from functools import partial
 from math import sqrt
 
 import numpy as np
+from evaluations_of_twins import Evaluating, apart, make_rows
 from models_that_misbehave import PANIC, Batch, Fixed, Panicking, Spoiling
 from planted_bugs.bug import TOO_FAR, Bug, after, gives, times
 from planted_bugs.queries import examples_move_within_their_sensitivity
 
+from skdp import PrivacyBudget
 from skdp.exceptions import BudgetExceededError
 from skdp.privacy import Adjacency, PrivateOracle, SystemNoise
 from skdp.privacy.accounting import Ledger, Spend
 from skdp.privacy.queries import BrierScore, MetricMeansQuery, OutcomeCountsQuery, RowMetric
 from skdp.privacy.rows import Predictor, predicted_rows
+from skdp.testing import record_fit, replay_fit
 
 __all__ = ["BUGS"]
 
@@ -82,6 +85,63 @@ def rows_are_left_as_they_were():
     np.testing.assert_array_equal(X, np.column_stack([HALF, HALF]))
 
 
+def results_follow_from_answers():
+    """Recorded answers lead to the same queries, whatever the rows are."""
+    task, (X, y, _) = Evaluating(Fixed(), random_state=0), make_rows()
+    transcript = record_fit(task, X, y)
+    replay_fit(task, 2 * X[::-1], 1 - y, transcript)
+
+
+def receipts_cover_what_neighbours_show(model=Fixed(), wild=PANIC, **options):  # noqa: B008
+    """A wild row of another label and group in place of a tame one."""
+    X, y, groups = make_rows()
+    near = X.copy()
+    near[7] = wild
+    seven = np.arange(len(y)) == 7
+    rows = X, y, groups
+    other = near, np.where(seven, 1 - y, y), np.where(seven, 1 - groups, groups)
+    if "group_values" not in options:
+        rows, other = rows[:2], other[:2]
+    task = Evaluating(model, random_state=0, **options)
+    result, mu, largest = apart(task, rows, other)
+    charged = sum(e.count * (e.sensitivity / e.noise_scale) ** 2 for e in result.privacy_ledger_)
+    assert largest <= 1, "a move beyond the sensitivity"
+    assert mu**2 <= charged, "more was told than was charged"
+
+
+def evaluations_are_charged_to_open_budgets():
+    X, y, _ = make_rows()
+    with PrivacyBudget(epsilon=5.0, delta=1e-5) as budget:
+        Evaluating(Fixed(), metrics=["accuracy"]).fit(X, y)
+        assert budget.spent.epsilon > 3.9, "not charged"
+
+
+def peeking():
+    """Bins between quantiles of the scores of the rows."""
+    seen = []
+
+    def edges(honest, bins):
+        return np.concatenate([[0.0], np.quantile(seen[-1], [0.2, 0.4]), [1.0]])
+
+    def checked(honest, model, X, y):
+        rows = honest(model, X, y)
+        seen.append(model.predict_proba(rows[0])[:, 1])
+        return rows
+
+    return {"evaluate._edges": edges, "evaluate._checked": checked}
+
+
+def after_all_budgets_closed(honest, model):
+    reservation = honest(model)
+    reservation._budgets = []
+    return reservation
+
+
+def free_means(honest, self, event):
+    if event.query != "metric_means":
+        honest(self, event)
+
+
 def out_of_the_block(honest, self, places):
     found = self._or_nothing(places)
     return np.full((places.size, self.n_features), np.nan) if found is None else found
@@ -91,6 +151,8 @@ def raised(honest, self, places):
     return self._predictor.of_rows(lambda: self._X[places], places.size)
 
 
+TOLD = "more was told than was charged"
+MIXED = {"wild": 1e6, "pointwise": None, "metrics": ("accuracy", "brier_score")}
 crafted = partial(partial, examples_move_within_their_sensitivity)
 MOVES = partial(partial, evaluations_move_within_their_sensitivity)
 BUGS = (
@@ -102,4 +164,9 @@ BUGS = (
     Bug("blocks of rows where they were to be asked one by one", {"PredictedRows._predictions": lambda _, self: self._of_block(np.arange(self.n_samples))}, MOVES(Batch(), BINS, 1e6, 1), "moved by"),
     Bug("models asked before the charge", {"PredictedRows.__init__": after(lambda self, *args: self._predictions())}, models_are_asked_after_the_charge, "asked for nothing"),
     Bug("rows that a model may overwrite", {"predicted_rows._safe_indexing": lambda _, X, places: X}, rows_are_left_as_they_were),
+    Bug("bins of scores that are read off the rows", peeking(), results_follow_from_answers, "another content"),
+    Bug("means of metrics that nobody pays for", {"Ledger.charge": free_means}, receipts_cover_what_neighbours_show, TOLD),
+    Bug("groups priced as if a row could not change its own", {"OutcomeCountsQuery.sensitivity": lambda honest, self, adjacency: honest(self, adjacency) / (sqrt(2) if self.n_groups > 1 else 1)}, partial(receipts_cover_what_neighbours_show, group_values=(0, 1)), "beyond the sensitivity"),
+    Bug("a model that is trusted to be pointwise", {"evaluate.is_pointwise": gives(True)}, partial(receipts_cover_what_neighbours_show, Batch(), **MIXED), "beyond the sensitivity"),
+    Bug("an evaluation that no budget is told of", {"evaluate.reservation_for": after_all_budgets_closed}, evaluations_are_charged_to_open_budgets, "not charged"),
 )  # fmt: skip

@@ -17,6 +17,7 @@ _BY_MODULE = {
     "skdp.estimators.progress": "EarlierModel Progress Released progress",
     "skdp.estimators.regression": "PrivateLinearRegressor",
     "skdp.estimators.svm": "svm",
+    "skdp.evaluation.evaluate": "evaluate",
     "skdp.model_selection.accounts": "GaussianSearch",
     "skdp.preprocessing": "DPStandardScaler",
     "skdp.preprocessing.base": "PrivateTransformer Transformer",
