@@ -122,12 +122,12 @@ class Population:
         bins = np.digitize(p, np.linspace(0, 1, 6)[1:-1])
         return rates, np.array([np.mean(y[bins == k]) for k in range(5)])
 
-    def by_group(self):
+    def by_group(self, rows=slice(None)):
         """Scores of each group without noise."""
         found = {}
         for g in (0, 1):
-            rows = self.groups == g
-            predicted, y = self.model.predict(self.X[rows]), self.y[rows]
+            of_group = self.groups[rows] == g
+            predicted, y = self.model.predict(self.X[rows][of_group]), self.y[rows][of_group]
             found[g] = {
                 "accuracy": np.mean(predicted == y),
                 "selection_rate": np.mean(predicted),
@@ -270,19 +270,19 @@ def measured(population, n, epsilon, repetitions):
             ]
             tries["calibration"].append(covered(calibration.low, calibration.high, shares))
         points = {name: np.sum(found, axis=0) for name, found in tries.items()}
-        points = {name: hits / max(seen, 1) for name, (hits, seen) in points.items()}
+        points = {name: hits / seen for name, (hits, seen) in points.items() if seen}
     if population.groups is None:
         return cells, points, {}
     groups = [population.evaluated(r, epsilon, k, by_group=True) for k, r in enumerate(draws)]
-    true = population.by_group()
+    true, without = population.by_group(), [population.by_group(rows) for rows in draws]
     compared = {}
     for name in true[0]:
         for g in (0, 1):
-            found = [e.by_group[g][name] for e in groups]
-            compared[f"{name}, group {g}"] = cell(found, [true[g][name]] * 2, true[g][name])
+            found, exact_ones = [e.by_group[g][name] for e in groups], [w[g][name] for w in without]
+            compared[f"{name}, group {g}"] = cell(found, exact_ones, true[g][name])
         found = [e.difference(name, 1, 0) for e in groups]
-        gap = true[1][name] - true[0][name]
-        compared[f"{name}, difference"] = cell(found, [gap] * 2, gap)
+        gaps = [w[1][name] - w[0][name] for w in (true, *without)]
+        compared[f"{name}, difference"] = cell(found, gaps[1:], gaps[0])
     return cells, points, compared
 
 

@@ -87,7 +87,7 @@ class RocCurveDisplay(_Display):
         along = np.array([y - curve.tpr_low, curve.tpr_high - y])
         ax.errorbar(
             x[seen], y[seen], np.maximum(along[:, seen], 0), np.maximum(across[:, seen], 0),
-            fmt="none", ecolor=_ACCENT, alpha=0.3, linewidth=1, zorder=2,
+            fmt="none", ecolor=_ACCENT, alpha=0.5, linewidth=1.5, zorder=2,
         )  # fmt: skip
         ax.plot(x, y, color=_ACCENT, marker=".", markersize=4, label=label, zorder=3)
         ax.set(xlim=(-0.02, 1.02), ylim=(-0.02, 1.02), aspect="equal")
@@ -120,6 +120,8 @@ class CalibrationDisplay(_Display):
         )  # fmt: skip
         ax.set(xlim=(-0.02, 1.02), ylim=(-0.02, 1.02), aspect="equal")
         ax.set(xlabel="Predicted probability", ylabel="Share of the second class")
+        if not seen.any():
+            ax.text(0.5, 0.3, "hidden by noise", ha="center", va="center", color=_GUIDE)
         ax.legend(loc="upper left", frameon=False)
 
 
@@ -172,9 +174,14 @@ class GroupDisplay(_Display):
         seen = np.isfinite(found[:, 1])
         reach = np.array([found[:, 0] - found[:, 1], found[:, 2] - found[:, 0]])
         ax.errorbar(
-            found[seen, 0], places[seen], xerr=reach[:, seen], fmt="o", color=_ACCENT, capsize=3
-        )
+            found[seen, 0], places[seen], xerr=reach[:, seen],
+            fmt="o", color=_ACCENT, markersize=4, capsize=4,
+        )  # fmt: skip
         for place in places[~seen]:
-            ax.text(0.5, place, "hidden by noise", ha="center", va="center", color=_GUIDE)
+            ax.text(
+                0.5, place, "hidden by noise", ha="center", va="center", color=_GUIDE,
+                transform=ax.get_yaxis_transform(),
+            )  # fmt: skip
         ax.set_yticks(places, [str(label) for label in self.scores])
-        ax.set(xlim=(0, 1), ylim=(len(found) - 0.5, -0.5), xlabel=self.metric.replace("_", " "))
+        ax.set(ylim=(len(found) - 0.5, -0.5), xlabel=self.metric.replace("_", " ").capitalize())
+        ax.margins(x=0.3)
