@@ -13,9 +13,9 @@ import scipy.sparse as sp
 from scipy.special import ndtri
 from sklearn.base import is_regressor
 from sklearn.pipeline import Pipeline
-from sklearn.utils import assert_all_finite, column_or_1d, indexable
+from sklearn.utils import assert_all_finite, column_or_1d
 from sklearn.utils._param_validation import Interval
-from sklearn.utils.validation import check_is_fitted
+from sklearn.utils.validation import _num_samples, check_is_fitted
 
 from ..exceptions import PrivacyLeakWarning, warn_user
 from ..privacy.accounting.ledger import Budget, Spend
@@ -81,6 +81,8 @@ _CALIBRATION_BINS = 5
 # Number of rows times mu, times the share of the smaller class: below the first there is no
 # interval of the area under the ROC curve, and below the second it may be too short.
 _AREA_HIDDEN, _AREA_DOUBTFUL = 10.0, 25.0
+# Noise of the mean of targets, in units of half their bounds, from which on R2 has no interval.
+_R2_HIDDEN = 0.02
 # Of 1 - R2, in the terms of rows: those of a model that is as bad are not worth telling apart.
 _MOST_UNEXPLAINED = 4.0
 
@@ -249,14 +251,13 @@ def evaluate(
             groups, _encoder(known_groups, "groups", "group_values"),
         )  # fmt: skip
         oracle, ledger = PrivateSession(random_state).open(rows, terms)
-        warning = plan.check(n, oracle.budget.mu)
+        _warn(plan.check(n, oracle.budget.mu))
         _check_public(model, public_model)
         charge.reserve(claim, begins=True)
     except BaseException:
         charge.cancel()
         raise
-    if warning:
-        warn_user(warning, UserWarning)
+    doubtful = False
     result.adjacency, result.confidence, result.n_samples = terms.adjacency, confidence, n
     result._read_classes = read_classes
     asked = _Asked(oracle, plan, oracle.budget, n, z)
@@ -266,7 +267,7 @@ def evaluate(
         else:
             _score_counts(result, asked, labels, known_groups if groups is not None else None)
             _score_probabilities(result, asked, least_probability)
-            _score_curves(result, asked, edges)
+            doubtful = _score_curves(result, asked, edges)
     except BaseException as failure:
         spent = ledger.spent()
         failure.add_note(
@@ -277,14 +278,19 @@ def evaluate(
     finally:
         result.privacy_spent_, result.privacy_ledger_ = ledger.spent(), ledger.receipt()
         charge.settle(Receipt.of(result))
-    hidden = result.hidden
-    if hidden:
-        warn_user(
-            f"evaluate has no interval for {', '.join(hidden)}: too few rows stand out of the "
-            "noise. Ask for fewer metrics or groups, or spend more.",
-            UserWarning,
-        )
+    hidden = ", ".join(result.hidden)
+    few = (
+        f"no interval for {hidden}: too few rows stand out of the noise" * bool(hidden),
+        "few rows of one class, so that the interval of roc_auc may be too short" * doubtful,
+    )
+    for found in filter(None, few):
+        _warn(f"evaluate has {found}. Ask for fewer metrics or groups, or spend more.")
     return result
+
+
+def _warn(message: str) -> None:
+    if message:
+        warn_user(message, UserWarning)
 
 
 class _Asked(NamedTuple):
@@ -347,11 +353,11 @@ def _score_probabilities(result: Evaluation, asked: _Asked, least: float) -> Non
         _publish(result, names[k], score)
 
 
-def _score_curves(result: Evaluation, asked: _Asked, edges: np.ndarray) -> None:
-    """Ask for scores by label, and publish curves and the area under the ROC curve."""
+def _score_curves(result: Evaluation, asked: _Asked, edges: np.ndarray) -> bool:
+    """Ask for scores by label, and publish what follows; True if the area is in doubt."""
     plan, n, z = asked.plan, asked.n, asked.z
     if not plan.bins:
-        return
+        return False
     counts, scale = asked.oracle.outcome_counts(
         "score", 2, edges=edges[1:-1], spend=asked.spend(plan.bins)
     )
@@ -362,7 +368,7 @@ def _score_curves(result: Evaluation, asked: _Asked, edges: np.ndarray) -> None:
     if "calibration_curve" in plan.metrics:
         result.calibration_curve = _calibration_curve(table, edges, z)
     if "roc_auc" not in plan.metrics:
-        return
+        return False
     term = RocAreaTerm(edges, first.zeros, first.ones, first.area, first.share)
     found = asked.oracle.metric_means((term,), n, spend=asked.spend(plan.last))
     moments = float(found.means[0]), float(found.squares[0])
@@ -372,14 +378,9 @@ def _score_curves(result: Evaluation, asked: _Asked, edges: np.ndarray) -> None:
     evidence = n * mu * first.smaller
     if evidence < _AREA_HIDDEN:
         low = high = nan
-    elif evidence < _AREA_DOUBTFUL:
-        warn_user(
-            "evaluate found few rows of one class, so that the interval of roc_auc may be too "
-            "short. Spend more, or ask for fewer metrics.",
-            UserWarning,
-        )
     value, low, high = np.clip(first.area + np.array([value, low, high]), 0.0, 1.0).tolist()
     _publish(result, "roc_auc", Estimate(value, low, high, noise))
+    return _AREA_HIDDEN <= evidence < _AREA_DOUBTFUL
 
 
 def _roc_curve(table: OutcomeTable, first: RocArea, edges: np.ndarray, z: float) -> RocCurve:
@@ -446,7 +447,10 @@ def _score_regression(result: Evaluation, asked: _Asked, reach: tuple[float, flo
         last = asked.oracle.metric_means((term,), n, spend=asked.spend(plan.last))
         influence = (1 + float(last.means[0])) / 2, last.scale / 2
         units = half, bound
-        _publish(result, name, r2_of((mean, square), error, found.scale, influence, units, n, z))
+        score = r2_of((mean, square), error, found.scale, influence, units, n, z)
+        # By public numbers, as a variance that looks large enough may be so by noise.
+        hidden = found.scale > _R2_HIDDEN
+        _publish(result, name, score._replace(low=nan, high=nan) if hidden else score)
 
 
 def _publish(result: Evaluation, name: str, score: Estimate) -> None:
@@ -460,7 +464,7 @@ def _checked(model: Any, X: Any, y: Any) -> tuple[Any, np.ndarray]:
     """Rows that can be taken out one by one, and targets; refuses what the model cannot take."""
     if not hasattr(model, "predict"):
         raise ValueError(f"evaluate needs a fitted model with predict, got {shown(model)}.")
-    if hasattr(model, "fit"):
+    if hasattr(model, "__sklearn_tags__"):
         check_is_fitted(model)
     if isinstance(X, Chunks) or is_collection(X) or is_collection(y):
         raise ValueError(
@@ -471,10 +475,12 @@ def _checked(model: Any, X: Any, y: Any) -> tuple[Any, np.ndarray]:
         raise ValueError("evaluate needs test rows and as many labels or targets.")
     if sp.issparse(X):
         X = X.tocsr()
-    X, y = redacted(indexable, X, y)
     y = redacted(column_or_1d, y, warn=False)
-    if not len(y):
-        raise ValueError("evaluate needs at least one test row, got none.")
+    if not len(y) or _num_samples(X) != len(y):
+        raise ValueError(
+            f"evaluate needs test rows and as many labels or targets, got {_num_samples(X)} and "
+            f"{len(y)}."
+        )
     names, width = getattr(model, "feature_names_in_", None), getattr(model, "n_features_in_", None)
     given = getattr(X, "shape", (len(y),))[1:]
     if given and width is not None and given[0] != width:
@@ -502,11 +508,10 @@ def _checked_groups(groups: Any, values: Any, n: int) -> tuple[Any, np.ndarray]:
 
 
 def _is_regression(model: Any) -> bool:
-    try:
+    if hasattr(model, "__sklearn_tags__"):
         return bool(is_regressor(model))
-    except (AttributeError, TypeError):
-        # Models that do not say what they are.
-        return not hasattr(model, "classes_")
+    # Models that do not say what they are.
+    return not hasattr(model, "classes_")
 
 
 def _known(given: Any, parameter: str) -> np.ndarray:

@@ -252,6 +252,11 @@ class Evaluation(BudgetedEstimator):
             found.append("calibration_curve")
         return found
 
+    def _repr_mimebundle_(self, **options: Any) -> dict[str, str]:
+        # Notebooks would draw the diagram of an estimator.
+        del options
+        return {"text/plain": self.summary()}
+
     def __repr__(self) -> str:
         shown_scores = ", ".join(f"{name}={s.value:.3g}" for name, s in self.scores.items())
         return f"Evaluation({shown_scores})"

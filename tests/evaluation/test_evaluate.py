@@ -162,13 +162,14 @@ def test_the_whole_budget_is_spent_and_no_more(metrics):
     assert found.privacy_spent_ == (3.0, 1e-6)
 
 
+SURE = {"epsilon": 30.0, "random_state": 0}
 TASKS = {
     "two classes": (Evaluating(Fixed(), random_state=0), make_rows()[:2]),
     "three classes": (Evaluating(Classes(), random_state=0), several()),
     "regression": (Evaluating(Numbers(), target_bounds=(-5, 5), random_state=0), regression()),
     "groups": (Evaluating(Fixed(), group_values=[0, 1], random_state=0), make_rows()),
     "zero out": (Evaluating(Fixed(), adjacency="zero_out", random_state=0), make_rows()[:2]),
-    "row by row": (Evaluating(Fixed(), pointwise=False, random_state=0), make_rows()[:2]),
+    "row by row": (Evaluating(Fixed(), pointwise=False, **SURE), make_rows(100)[:2]),
 }
 every_task = pytest.mark.parametrize(("task", "rows"), TASKS.values(), ids=TASKS)
 
@@ -229,10 +230,10 @@ def test_what_a_model_raises_or_warns_of_is_not_passed_on():
 
 
 def test_a_model_that_mixes_rows_is_asked_row_by_row():
-    X, y, _ = make_rows()
+    X, y, _ = make_rows(100)
     near = X.copy()
     near[7] = 1e6
-    options = {"pointwise": None, "metrics": ["accuracy", "brier_score"], "random_state": 0}
+    options = SURE | {"pointwise": None, "metrics": ["accuracy", "brier_score"]}
     task = Evaluating(Batch(), **options)
     _, _, largest = apart(task, (X, y), (near, y))
     assert largest <= 1
@@ -319,7 +320,7 @@ def test_totals_take_evaluations_for_fits_on_the_same_rows():
 
 def test_a_model_that_is_not_known_to_be_private_is_warned_of():
     X, y, _ = make_rows()
-    options = {"epsilon": 4.0, "metrics": ["accuracy"]}
+    options = {"epsilon": 4.0, "metrics": ["accuracy"], "pointwise": True}
     exact, private = LogisticRegression(), DPLogisticRegression(classes=[0, 1], data_norm=9.0)
     for model in (exact, make_pipeline(StandardScaler(), private), Fixed()):
         if hasattr(model, "fit"):
@@ -334,11 +335,11 @@ def test_a_model_that_is_not_known_to_be_private_is_warned_of():
 def test_classes_of_a_private_training_set_are_told_by_totals():
     X, y, _ = make_rows()
     with pytest.warns(PrivacyLeakWarning, match="not known to be private"):
-        found = skdp.evaluate(Fixed(), X, y, epsilon=4.0)
+        found = skdp.evaluate(Fixed(), X, y, epsilon=4.0, pointwise=True)
     with pytest.warns(PrivacyLeakWarning, match="classes"):
         skdp.privacy_spent(found)
     with pytest.warns(PrivacyLeakWarning, match="not known to be private"):
-        found = skdp.evaluate(Fixed(), X, y, epsilon=4.0, classes=[0, 1])
+        found = skdp.evaluate(Fixed(), X, y, epsilon=4.0, pointwise=True, classes=[0, 1])
     assert np.isclose(skdp.privacy_spent(found).epsilon, 4.0)
 
 
@@ -406,8 +407,8 @@ def test_malformed_parameters_are_refused_before_the_model_is_asked(change, mess
     [
         (object(), make_rows()[:2], "with predict"),
         (LogisticRegression(), make_rows()[:2], "not fitted"),
-        (Fixed(), (np.ones((3, 2)), np.ones(2)), "inconsistent"),
-        (Fixed(), (np.ones((0, 2)), np.ones(0)), "at least one test row"),
+        (Fixed(), (np.ones((3, 2)), np.ones(2)), "got 3 and 2"),
+        (Fixed(), (np.ones((0, 2)), np.ones(0)), "got 0 and 0"),
         (Fixed(), (5.0, np.ones(2)), "test rows and as many"),
         (Fixed(), (np.ones((3, 2)), None), "test rows and as many"),
         (LogisticRegression().fit(*make_rows()[:2]), (np.ones((9, 3)), np.ones(9)), "2 features"),
@@ -461,3 +462,12 @@ def test_plots_show_what_was_released():
         with pytest.raises(ValueError, match="was not asked for"):
             by_group.plot_roc_curve()
         pyplot.close("all")
+
+
+def test_r2_of_few_rows_has_no_interval_whatever_they_are():
+    X, y = regression()
+    for scale in (0.01, 1.0):
+        options = {"epsilon": 0.8, "target_bounds": (-5, 5), **PUBLIC}
+        with pytest.warns(UserWarning, match="no interval for r2"):
+            found = skdp.evaluate(Numbers(), scale * X, scale * y, **options)
+        assert found.hidden == ["r2"]

@@ -92,9 +92,9 @@ def results_follow_from_answers():
     replay_fit(task, 2 * X[::-1], 1 - y, transcript)
 
 
-def receipts_cover_what_neighbours_show(model=Fixed(), wild=PANIC, **options):  # noqa: B008
+def receipts_cover_what_neighbours_show(model=Fixed(), wild=PANIC, n=400, **options):  # noqa: B008
     """A wild row of another label and group in place of a tame one."""
-    X, y, groups = make_rows()
+    X, y, groups = make_rows(n)
     near = X.copy()
     near[7] = wild
     seven = np.arange(len(y)) == 7
@@ -152,7 +152,13 @@ def raised(honest, self, places):
 
 
 TOLD = "more was told than was charged"
-MIXED = {"wild": 1e6, "pointwise": None, "metrics": ("accuracy", "brier_score")}
+MIXED = {
+    "wild": 1e6,
+    "n": 100,
+    "epsilon": 30.0,
+    "pointwise": None,
+    "metrics": ("accuracy", "brier_score"),
+}
 crafted = partial(partial, examples_move_within_their_sensitivity)
 MOVES = partial(partial, evaluations_move_within_their_sensitivity)
 BUGS = (
