@@ -76,6 +76,8 @@ _POINTWISE = (
     "sklearn.multiclass", "sklearn.naive_bayes", "sklearn.neighbors", "sklearn.neural_network",
     "sklearn.pipeline", "sklearn.preprocessing", "sklearn.svm", "sklearn.tree",
 )  # fmt: skip
+# Most that bounds of targets and residuals may be, and the inverse of the least.
+_FAR = 1e30
 # Bins that a calibration curve is drawn with.
 _CALIBRATION_BINS = 5
 # Number of rows times mu, times the share of the smaller class: below the first there is no
@@ -609,7 +611,16 @@ def _reach(model: Any, bounds: Any, residual_bound: float | None) -> tuple[float
             f"{shown(given)}."
         )
     low, high = map(float, ends)
-    return low, high, (high - low) / 2 if residual_bound is None else float(residual_bound)
+    half = high / 2 - low / 2
+    bound = half if residual_bound is None else float(residual_bound)
+    # Fourth powers of the bound, and of its share of the width, are finite and positive.
+    if not (max(-low, high) <= _FAR and half >= 1 / _FAR and _FAR >= bound >= 1 / _FAR):
+        raise ValueError(
+            f"evaluate needs targets within {_FAR:g} of zero, and their width and residual_bound "
+            f"within [{1 / _FAR:g}, {_FAR:g}], got {shown(given)} and {shown(residual_bound)}. "
+            "Change the unit of the target."
+        )
+    return low, high, bound
 
 
 def _predictor(

@@ -116,14 +116,13 @@ class EvaluationPlan:
         advice = "Ask for fewer metrics, or spend more."
         if evidence < _LEAST:
             raise ValueError(
-                f"evaluate needs more than {n} test rows for these {len(self.metrics)} metrics at "
-                "this budget: noise would hide all there is to see. Nothing was read or spent. "
-                + advice
+                "evaluate needs more test rows for this budget and these metrics, got "
+                f"{n}: noise would hide all there is to see. Nothing was read or spent. {advice}"
             )
         if evidence < _FEW:
             return (
-                f"evaluate has {n} test rows for {len(self.metrics)} metrics, so that intervals "
-                f"are mainly noise. {advice}"
+                f"evaluate has few test rows for this budget and these metrics, {n}, so that "
+                f"intervals are mainly noise. {advice}"
             )
         return ""
 

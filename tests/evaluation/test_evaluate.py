@@ -422,6 +422,22 @@ def test_malformed_data_are_refused(model, rows, message):
         skdp.evaluate(model, *rows, epsilon=2.0, **PUBLIC)
 
 
+@pytest.mark.parametrize(
+    "bounds",
+    [
+        {"target_bounds": (0, 1e200)},
+        {"target_bounds": (-1e-200, 1e-200)},
+        {"residual_bound": 1e100},
+        {"residual_bound": 1e-100},
+    ],
+    ids=str,
+)
+def test_bounds_whose_powers_are_no_numbers_are_refused(bounds):
+    options = {"epsilon": 2.0, "target_bounds": (-5, 5)} | PUBLIC | bounds
+    with pytest.raises(ValueError, match="Change the unit"):
+        skdp.evaluate(Numbers(), *regression(), **options)
+
+
 def test_groups_of_a_regression_and_targets_that_are_no_numbers_are_refused():
     X, y = regression()
     options = {"epsilon": 2.0, "target_bounds": (-5, 5), **PUBLIC}
@@ -466,8 +482,8 @@ def test_plots_show_what_was_released():
 
 def test_r2_of_few_rows_has_no_interval_whatever_they_are():
     X, y = regression()
-    for scale in (0.01, 1.0):
+    for factor in (0.01, 1.0):
         options = {"epsilon": 0.8, "target_bounds": (-5, 5), **PUBLIC}
         with pytest.warns(UserWarning, match="no interval for r2"):
-            found = skdp.evaluate(Numbers(), scale * X, scale * y, **options)
+            found = skdp.evaluate(Numbers(), factor * X, factor * y, **options)
         assert found.hidden == ["r2"]
