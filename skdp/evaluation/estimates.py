@@ -149,6 +149,29 @@ class OutcomeTable:
         noise = sqrt(max(aa - 2 * value * ab + value**2 * bb, 0.0)) / below
         return Estimate(value, min(low, value), max(high, value), noise)
 
+    def mean_f1(self, pairs: list[tuple[np.ndarray, np.ndarray]], z: float) -> Estimate:
+        """Mean of the F1 scores of several classes, which share rows, to first order in counts.
+
+        Parameters
+        ----------
+        pairs : list of (ndarray, ndarray)
+            Arguments of :meth:`f1` for each class.
+        z : float
+            Quantile of the normal distribution.
+        """
+        scores = [self.f1(both, either, z) for both, either in pairs]
+        value = float(np.mean([score.value for score in scores]))
+        if isnan(value):
+            return _HIDDEN
+        slopes = [
+            (2.0 * both - score.value * either) / self.sum(either)
+            for score, (both, either) in zip(scores, pairs, strict=True)
+        ]
+        slope = np.mean(slopes, axis=0)
+        noise = self.noise(slope, slope)
+        reach = z * sqrt(float(np.sum(np.maximum(self.counts, 0.0) * slope**2)) + noise)
+        return Estimate(value, max(value - reach, 0.0), min(value + reach, 1.0), sqrt(noise))
+
 
 def of_counts(name: str, table: OutcomeTable, z: float) -> Estimate:
     """A score of a classifier that is a function of labels and predicted classes.
@@ -186,8 +209,8 @@ def of_counts(name: str, table: OutcomeTable, z: float) -> Estimate:
             chosen = as_class[1:] if labels == 2 else as_class
             return _mean([table.proportion(hits * cells, cells, z) for cells in chosen])
         case "f1":
-            pairs = list(zip(of_label, as_class, strict=True))[1 if labels == 2 else 0 :]
-            return _mean_f1([table.f1(hits * a, a + b, z) for a, b in pairs])
+            pairs = [(hits * a, a + b) for a, b in zip(of_label, as_class, strict=True)]
+            return table.f1(*pairs[1], z) if labels == 2 else table.mean_f1(pairs, z)
     raise ValueError(f"No score of counts is called {name}.")
 
 
@@ -332,14 +355,6 @@ def _mean(parts: list[Estimate]) -> Estimate:
     )
     low, high = max(value - below, 0.0), min(value + above, 1.0)
     return Estimate(value, low, high, noise) if not isnan(below) else _HIDDEN
-
-
-def _mean_f1(parts: list[Estimate]) -> Estimate:
-    """Mean of scores that share rows, for which their intervals have to be added up in full."""
-    if len(parts) == 1:
-        return parts[0]
-    means = np.mean(np.array(parts), axis=0)
-    return _HIDDEN if np.isnan(means).any() else Estimate(*map(float, means))
 
 
 _HIDDEN = Estimate(nan, nan, nan, inf)

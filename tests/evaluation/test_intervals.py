@@ -58,6 +58,21 @@ def test_intervals_of_counts_hold_what_they_should(name, total):
     assert short < inside - 0.05
 
 
+@pytest.mark.parametrize("name", ["f1", "precision", "recall"])
+def test_intervals_of_means_over_classes_hold_what_they_should(name):
+    n, scale = 3000, 20.0
+    cells = np.array([[0.4, 0.05, 0.05], [0.1, 0.15, 0.05], [0.02, 0.03, 0.15]])
+    exact = of_counts(name, OutcomeTable.of(1e9 * cells, 0.0, 10**9), Z).value
+
+    def draw(rng):
+        counts = rng.multinomial(n, cells.ravel()).reshape(3, 3) + scale * rng.normal(size=(3, 3))
+        return of_counts(name, OutcomeTable.of(counts, scale, n), Z)
+
+    inside, short = share_that_hold(draw, exact)
+    assert 0.91 < inside < 0.99
+    assert short < inside - 0.05
+
+
 def test_intervals_of_means_hold_what_they_should():
     n, scale = 500, 0.06
 
