@@ -90,7 +90,7 @@ class BrierScore(RowMetric):
 
     def of(self, given: PredictedBlock) -> np.ndarray:
         """The squared error of each row."""
-        p = given.scores
+        p = np.clip(given.scores, 0.0, 1.0)
         true = given.y[:, None] == np.arange(p.shape[1])
         return 0.5 * np.sum((p - true) ** 2, axis=1)
 
