@@ -15,6 +15,7 @@ from .estimators import (
 from .estimators.fit_plan import FitPlan, plan
 from .estimators.forecast import Plan
 from .estimators.inference import Inference, inference
+from .evaluation import Evaluation, evaluate
 from .exceptions import (
     BudgetExceededError,
     BudgetWarning,
@@ -36,6 +37,7 @@ __all__ = [
     "DPLinearRegression",
     "DPLogisticRegression",
     "DPSVMClassifier",
+    "Evaluation",
     "FitPlan",
     "Inference",
     "NoPrivacyWarning",
@@ -47,6 +49,7 @@ __all__ = [
     "SeededNoiseWarning",
     "TotalSpent",
     "UnresolvedWarning",
+    "evaluate",
     "inference",
     "load_checkpoint",
     "plan",

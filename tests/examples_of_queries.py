@@ -13,6 +13,7 @@ from example_of_a_query import Example
 from examples_of_columns import EXAMPLES as COLUMNS
 from examples_of_gradient_differences import EXAMPLES as DIFFERENCES
 from examples_of_one_shots import EXAMPLES as ONE_SHOTS
+from examples_of_predictions import EXAMPLES as PREDICTIONS
 from examples_of_row_means import EXAMPLES as ROW_MEANS
 from examples_of_sampled_gradients import examples_from as samples_from
 from examples_of_scores import EXAMPLES as SCORES
@@ -278,6 +279,7 @@ EXAMPLES = {
     **COLUMNS,
     **DIFFERENCES,
     **ONE_SHOTS,
+    **PREDICTIONS,
     **ROW_MEANS,
     **samples_from(random_gradients(5), crafted_gradients()),
     **SCORES,

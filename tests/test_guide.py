@@ -31,6 +31,7 @@ GUIDE = (DOCS / "guide.md").read_text()
         ("preprocessing.md", 8),
         ("model_selection.md", 15),
         ("streams.md", 9),
+        ("evaluation.md", 10),
         ("budgets.md", 10),
     ],
 )

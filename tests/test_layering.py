@@ -63,6 +63,7 @@ MAY = {
         *SURFACE, "skdp.model_selection", "skdp.estimators", "skdp.preprocessing",
         "skdp.federated",
     ),
+    "skdp.evaluation": (*SURFACE, "skdp.evaluation"),
     # Leaves: they run whole estimators, and nothing looks at them.
     "skdp.audit": ("skdp",),
     "skdp.displays": ("skdp",),
@@ -82,6 +83,7 @@ MAKES = {
     "skdp.privacy.randomness.SeededNoise", "skdp.privacy.randomness.SystemNoise",
     "skdp.privacy.randomness.secret_noise", "skdp.privacy.rows.chunked.ChunkedRows",
     "skdp.privacy.rows.dask_rows.DaskRows", "skdp.privacy.rows.dense_rows.DenseRows",
+    "skdp.privacy.rows.predicted_rows.PredictedRows",
     "skdp.privacy.rows.sparse_rows.SparseRows", "skdp.privacy.sites.remote_oracle.RemoteOracle",
     "skdp.privacy.sites.remote_rows.RemoteRows",
 }  # fmt: skip

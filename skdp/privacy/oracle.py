@@ -33,8 +33,10 @@ from .queries.gradient_difference import GradientDifferenceQuery
 from .queries.gradient_sizes import GradientAndShareQuery, GradientSizesQuery
 from .queries.histogram import Histogrammed, HistogramQuery
 from .queries.intercept_gradient import InterceptGradientQuery
+from .queries.metric_means import MetricMeansQuery, RowMetric
 from .queries.moments import MomentsQuery
 from .queries.normal_equations import NormalEquationsQuery
+from .queries.outcome_counts import Outcome, OutcomeCountsQuery
 from .queries.perturbed_minimum import PerturbedMinimumQuery
 from .queries.residual_quantile import ResidualQuantileQuery
 from .queries.row_means import RowMeansQuery
@@ -477,6 +479,36 @@ class Oracle(ABC):
         """
         query = ColumnCountsQuery(np.array(edges, dtype=np.float64), sizes)
         return self._release(query, spend) + 0.5 * n_samples
+
+    @final
+    def outcome_counts(
+        self,
+        of: Outcome,
+        n_classes: int,
+        *,
+        spend: Spend,
+        n_groups: int = 1,
+        edges: np.ndarray | None = None,
+    ) -> Noisy:
+        """Noisy numbers of test rows by group, label and outcome, (groups, labels, outcomes).
+
+        See :class:`OutcomeCountsQuery`.
+        """
+        query = OutcomeCountsQuery(of, n_classes, n_groups, edges)
+        scale = self._scale(query, spend)
+        return Noisy(self._release(query, spend), scale)
+
+    @final
+    def metric_means(
+        self, metrics: tuple[RowMetric, ...], n_samples: int, *, spend: Spend
+    ) -> ColumnMoments:
+        """Noisy moments of metrics of predictions on the scale of their ranges, which is [-1, 1].
+
+        See :class:`MetricMeansQuery`; the squares cost nothing beside the means.
+        """
+        query = MetricMeansQuery(metrics, n_samples)
+        scale = self._scale(query, spend)
+        return ColumnMoments(*query.moments.moments(self._release(query, spend)), scale)
 
     @final
     def site_gradients(

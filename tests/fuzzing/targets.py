@@ -19,6 +19,7 @@ from fuzzing.targets_of_accounts import (
     query_cases,
 )
 from fuzzing.targets_of_chunks import check_chunks, chunk_cases
+from fuzzing.targets_of_evaluations import check_evaluation, evaluation_cases
 from fuzzing.targets_of_fits import (
     bandit_cases,
     check_bandit,
@@ -54,6 +55,7 @@ FUZZED = {
     "bandits": (bandit_cases(), check_bandit, 40),
     "transformers": (transformer_cases(), check_transformer, 60),
     "searches": (search_cases(), check_search, 15),
+    "evaluations": (evaluation_cases(), check_evaluation, 15),
     "accountants": (accountant_cases(), check_accountant, 200),
     "trials": (cases_of_trials(), check_trials, 15),
     "ledgers": (ledger_cases(), check_ledger, 60),

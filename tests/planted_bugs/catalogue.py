@@ -5,6 +5,7 @@ from planted_bugs import (
     audits,
     bandits,
     estimators,
+    evaluations,
     mechanisms,
     minibatches,
     preprocessing,
@@ -31,6 +32,7 @@ SUBJECTS = (
     estimators,
     preprocessing,
     searches,
+    evaluations,
     audits,
 )
 CATALOGUE = {module.__name__.rpartition(".")[2]: module.BUGS for module in SUBJECTS}

@@ -8,8 +8,20 @@ from .gradient_difference import GradientDifferenceQuery, around_both
 from .gradient_sizes import GradientAndShareQuery, GradientSizesQuery
 from .histogram import HistogramQuery
 from .intercept_gradient import InterceptGradientQuery
+from .metric_means import (
+    AbsoluteError,
+    BrierScore,
+    LogLoss,
+    MetricMeansQuery,
+    RocAreaTerm,
+    RowMetric,
+    SquaredError,
+    SquaredR2Term,
+    Target,
+)
 from .moments import MomentsQuery, packed
 from .normal_equations import NormalEquationsQuery
+from .outcome_counts import OutcomeCountsQuery
 from .perturbed_minimum import PerturbedMinimumQuery
 from .residual_quantile import ResidualQuantileQuery
 from .row_means import RowMeansQuery
@@ -24,6 +36,8 @@ from .total_weight import TotalWeightQuery
 from .vertex import VertexQuery
 
 __all__ = [
+    "AbsoluteError",
+    "BrierScore",
     "ColumnCountsQuery",
     "ColumnMomentsQuery",
     "GradientAndShareQuery",
@@ -34,13 +48,18 @@ __all__ = [
     "GumbelQuery",
     "HistogramQuery",
     "InterceptGradientQuery",
+    "LogLoss",
+    "MetricMeansQuery",
     "MomentsQuery",
     "NormalEquationsQuery",
+    "OutcomeCountsQuery",
     "PerturbedMinimumQuery",
     "PerturbedQuery",
     "Query",
     "ResidualQuantileQuery",
+    "RocAreaTerm",
     "RowMeansQuery",
+    "RowMetric",
     "SampledGradientQuery",
     "ScoreAndCurvatureQuery",
     "ScoreMomentsQuery",
@@ -48,9 +67,12 @@ __all__ = [
     "SelectionQuery",
     "SiteGradientsQuery",
     "SiteRequest",
+    "SquaredError",
+    "SquaredR2Term",
     "StreamScoresQuery",
     "StreamTerm",
     "StreamTermQuery",
+    "Target",
     "TotalWeightQuery",
     "VertexQuery",
     "around_both",

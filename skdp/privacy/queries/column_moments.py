@@ -89,10 +89,14 @@ class ColumnMomentsQuery(GaussianQuery):
         m, X = block.y.size, block.X
         if isinstance(X, np.ndarray):
             u = self._scaled(X.astype(np.float64), slice(None))
-            sums, squares = u.sum(axis=0), np.einsum("ij,ij->j", u, u)
-        else:
-            sums, squares = self._of_stored(X)
+            return self.of_units(u)
+        sums, squares = self._of_stored(X)
         return np.stack([sums, _WEIGHT * (squares - _OFFSET * m)])
+
+    def of_units(self, u: np.ndarray) -> np.ndarray:
+        """Sums over rows of u and of ``sqrt(2) (u^2 - 3/4)``, shape (2, d), for u in [-1, 1]."""
+        squares = np.einsum("ij,ij->j", u, u)
+        return np.stack([u.sum(axis=0), _WEIGHT * (squares - _OFFSET * len(u))])
 
     def _of_stored(self, X: sp.csr_array | sp.csr_matrix) -> tuple[np.ndarray, np.ndarray]:
         """Sums of u and of its square for sparse rows, whose zeros are counted, not looked at."""

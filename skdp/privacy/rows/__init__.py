@@ -10,6 +10,7 @@ from .dense_rows import DenseRows
 from .mapped import MappedBlock, sparse_lengths
 from .partition import Facts, Refusal, added, opened
 from .partitions import packed
+from .predicted_rows import PredictedBlock, PredictedRows, Predictor, predicted_rows
 from .score_cache import ScoreCache
 from .site_rows import SiteChunks, SiteRows, site_sums
 from .sparse_rows import SparseRows
@@ -26,6 +27,9 @@ __all__ = [
     "DerivativeBounds",
     "Facts",
     "MappedBlock",
+    "PredictedBlock",
+    "PredictedRows",
+    "Predictor",
     "RawBlock",
     "Refusal",
     "ResidentRows",
@@ -42,6 +46,7 @@ __all__ = [
     "is_collection",
     "opened",
     "packed",
+    "predicted_rows",
     "site_sums",
     "sparse_lengths",
     "total",

@@ -1,0 +1,25 @@
+"""Private scores of fitted models on test rows, with intervals and plots."""
+
+from .displays import CalibrationDisplay, ConfusionMatrixDisplay, GroupDisplay, RocCurveDisplay
+from .estimates import Estimate, OutcomeTable, difference, mean_of, of_counts
+from .evaluate import evaluate, is_pointwise
+from .scores import CalibrationCurve, ConfusionMatrix, Evaluation, RocCurve, Score
+
+__all__ = [
+    "CalibrationCurve",
+    "CalibrationDisplay",
+    "ConfusionMatrix",
+    "ConfusionMatrixDisplay",
+    "Estimate",
+    "Evaluation",
+    "GroupDisplay",
+    "OutcomeTable",
+    "RocCurve",
+    "RocCurveDisplay",
+    "Score",
+    "difference",
+    "evaluate",
+    "is_pointwise",
+    "mean_of",
+    "of_counts",
+]

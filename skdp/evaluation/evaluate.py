@@ -1,0 +1,684 @@
+"""Private scores of a fitted model on test rows."""
+
+from __future__ import annotations
+
+import warnings
+from collections.abc import Callable
+from math import inf, nan, sqrt
+from numbers import Integral, Real
+from typing import Any, Literal, NamedTuple
+
+import numpy as np
+import scipy.sparse as sp
+from scipy.special import ndtri
+from sklearn.base import is_regressor
+from sklearn.pipeline import Pipeline
+from sklearn.utils import assert_all_finite, column_or_1d
+from sklearn.utils._param_validation import Interval
+from sklearn.utils.validation import _num_samples, check_is_fitted
+
+from ..exceptions import PrivacyLeakWarning, warn_user
+from ..privacy.accounting.ledger import Budget, Spend
+from ..privacy.accounting.promise import delta_for
+from ..privacy.adjacency import Adjacency
+from ..privacy.oracle import Oracle
+from ..privacy.oracle_factory import PrivacyTerms, PrivateSession
+from ..privacy.queries.metric_means import (
+    AbsoluteError,
+    BrierScore,
+    LogLoss,
+    RocAreaTerm,
+    RowMetric,
+    SquaredError,
+    SquaredR2Term,
+    Target,
+)
+from ..privacy.rows.chunked import Chunks
+from ..privacy.rows.dask_rows import is_collection
+from ..privacy.rows.predicted_rows import Predictor, predicted_rows
+from ..privacy.rows.reading import redacted
+from ..reporting.open_budgets import reservation_for
+from ..reporting.privacy_ledger import PrivacyLedger
+from ..reporting.receipts import Receipt, SpendBound
+from ..reporting.total import privacy_spent
+from ..validation import PAIR, check_hyperparameters, numbers_in, one_of, shown, sized
+from .estimates import (
+    LEAST_EVIDENCE,
+    Estimate,
+    OutcomeTable,
+    RocArea,
+    mean_of,
+    of_counts,
+    r2_of,
+    roc_area,
+)
+from .evaluation_plan import AREA_BINS, OF_COUNTS, EvaluationPlan, metrics_for
+from .scores import CalibrationCurve, ConfusionMatrix, Evaluation, RocCurve, Score
+
+__all__ = ["evaluate", "is_pointwise"]
+
+_CONSTRAINTS: dict[str, list[Any]] = {
+    "epsilon": [Interval(Real, 1e-10, 1e9, closed="both")],
+    "delta": [None, Interval(Real, 0, 1, closed="neither")],
+    "target_bounds": [None, PAIR],
+    "residual_bound": [None, Interval(Real, 0, None, closed="neither")],
+    "bins": [Interval(Integral, 2, 1000, closed="both"), "array-like"],
+    "least_probability": [Interval(Real, 1e-12, 0.5, closed="both")],
+    "confidence": [Interval(Real, 0.5, 0.9999, closed="both")],
+    "pointwise": [None, "boolean"],
+    "public_model": ["boolean"],
+    "adjacency": [one_of(*(a.value for a in Adjacency))],
+    "random_state": ["random_state", np.random.Generator],
+}
+# Parts of scikit-learn whose predictions and transformations are known to be of one row at a time.
+_POINTWISE = (
+    "skdp.", "sklearn.calibration", "sklearn.compose", "sklearn.discriminant_analysis",
+    "sklearn.dummy", "sklearn.ensemble", "sklearn.feature_selection", "sklearn.frozen",
+    "sklearn.impute._base", "sklearn.linear_model", "sklearn.model_selection",
+    "sklearn.multiclass", "sklearn.naive_bayes", "sklearn.neighbors", "sklearn.neural_network",
+    "sklearn.pipeline", "sklearn.preprocessing", "sklearn.svm", "sklearn.tree",
+)  # fmt: skip
+# Most that bounds of targets and residuals may be, and the inverse of the least.
+_FAR = 1e30
+# Bins that a calibration curve is drawn with.
+_CALIBRATION_BINS = 5
+# Number of rows times mu, times the share of the smaller class: below the first there is no
+# interval of the area under the ROC curve, and below the second it may be too short.
+_AREA_HIDDEN, _AREA_DOUBTFUL = 10.0, 25.0
+# Noise of the mean of targets, in units of half their bounds, from which on R2 has no interval.
+_R2_HIDDEN = 0.02
+# Of 1 - R2, in the terms of rows: those of a model that is as bad are not worth telling apart.
+_MOST_UNEXPLAINED = 4.0
+
+
+def evaluate(
+    model: Any,
+    X_test: Any,
+    y_test: Any,
+    *,
+    epsilon: float,
+    delta: float | None = None,
+    metrics: Any = None,
+    classes: Any = None,
+    target_bounds: Any = None,
+    residual_bound: float | None = None,
+    groups: Any = None,
+    group_values: Any = None,
+    bins: Any = 20,
+    least_probability: float = 0.01,
+    confidence: float = 0.95,
+    public_model: bool = False,
+    pointwise: bool | None = None,
+    adjacency: str = "replace_one",
+    random_state: Any = None,
+) -> Evaluation:
+    r"""Scores of a fitted model on test rows, published with noise that protects these rows.
+
+    The score of a model on people's rows tells of them, even if the model does not. Here all scores
+    of one call are together (epsilon, delta)-differentially private in the test rows, and each
+    comes with an interval that covers both noise and the choice of the rows.
+
+    Parameters
+    ----------
+    model : estimator
+        Fitted, private or not, of scikit-learn's kind: with ``predict`` and, for what is asked of
+        probabilities, ``predict_proba``. What it says of a row has to depend on that row alone; see
+        ``pointwise``.
+    X_test : array-like, dataframe or sparse matrix of shape (n_samples, n_features)
+        Test rows, as ``model.predict`` takes them. They should be none that the model was fitted
+        to, or its scores are too good.
+    y_test : array-like of shape (n_samples,)
+        Labels or targets.
+    epsilon : float
+        Budget of all scores together.
+    delta : float, optional
+        Slack; by default the smaller of 1e-5 and n^-1.1 for n test rows.
+    metrics : list of str, optional
+        Of a classifier: ``'accuracy'``, ``'balanced_accuracy'``, ``'precision'``, ``'recall'`` and
+        ``'f1'`` (of the second of two classes, and means over several), ``'confusion_matrix'``,
+        ``'log_loss'``, ``'brier_score'`` and, for two classes, ``'roc_auc'``, ``'roc_curve'``,
+        ``'calibration_curve'``, ``'selection_rate'``, ``'true_positive_rate'`` and
+        ``'false_positive_rate'``. Of a regression: ``'r2'``, ``'mean_squared_error'`` and
+        ``'mean_absolute_error'``. By default all that suit the model. All that follow from labels
+        and predicted classes are paid for together; otherwise each costs a part of the budget.
+    classes : list, optional
+        Labels that may occur. By default those of the model, which are public if it is.
+    target_bounds : (float, float), optional
+        For a regression, which needs it: bounds known without the rows, to which targets are
+        clipped. By default those of the model, if it has some.
+    residual_bound : float, optional
+        Bound to which residuals are clipped, by default half the width of ``target_bounds``. The
+        tighter, the less noise; errors beyond it count as this large.
+    groups : array-like of shape (n_samples,), optional
+        Group of each row, to compare scores of a classifier between groups. A row may be of one
+        group only, and all groups together cost what one does.
+    group_values : list, optional
+        The groups that may occur, which have to be known without the rows.
+    bins : int or array-like, default=20
+        Number of equal bins of the probability of the second class for curves and ``'roc_auc'``, or
+        their inner edges: for rare classes there should be more of them at small probabilities.
+    least_probability : float, default=0.01
+        Probabilities of the true label below this count as this in ``'log_loss'``.
+    confidence : float, default=0.95
+        Level of the intervals, each for itself.
+    public_model : bool, default=False
+        Your word that the model may be public, though its training was not private: for example
+        because its training rows are. Without it a model that is not known to be private is warned
+        of, as its scores tell of its training rows.
+    pointwise : bool, optional
+        True is your word that what the model says of a row does not depend on the rows it is asked
+        about together with it, so that it may be asked about many rows at a time; False asks about
+        one row at a time, which makes it so. By default models made of parts of skdp and
+        scikit-learn that are known to be pointwise are asked about many, and all others about one.
+    adjacency : {'replace_one', 'zero_out'}, default='replace_one'
+        When sets of test rows count as neighbours.
+    random_state : int, RandomState, Generator or None, default=None
+        Anything but None makes the noise reproducible, and warns: for tests only.
+
+    Returns
+    -------
+    Evaluation
+        With ``scores["accuracy"].value``, ``.low`` and ``.high``, curves, and the receipt. It holds
+        nothing of test rows but what was paid for.
+
+    Raises
+    ------
+    ValueError
+        If parameters or data are malformed, or noise would hide all there is to see. Nothing has
+        been spent then.
+    BudgetExceededError
+        If a :class:`skdp.PrivacyBudget` is open that has no room for it; likewise.
+
+    Warns
+    -----
+    PrivacyLeakWarning
+        If the model, or its classes, are not known to be public.
+    UserWarning
+        If intervals are mainly noise, or could not be had.
+
+    Notes
+    -----
+    What the model raises about single rows is not passed on: these rows count as mistakes. If all
+    scores are at their worst, check that ``model.predict(X_test)`` works, on rows of which errors
+    may be shown.
+
+    An evaluation counts as a fit on the same rows in ``skdp.privacy_spent([model, evaluation])``
+    and under a ``PrivacyBudget``. If nobody has a row in both sets, each of the two promises holds
+    by itself, and nothing has to be added up.
+
+    Examples
+    --------
+    >>> import numpy as np
+    >>> import skdp
+    >>> rng = np.random.default_rng(0)
+    >>> X = rng.uniform(-1, 1, size=(8000, 2))
+    >>> y = (X[:, 0] + rng.normal(0, 0.5, size=8000) > 0).astype(int)
+    >>> model = skdp.DPLogisticRegression(epsilon=1.0, classes=[0, 1], data_norm=1.5)
+    >>> model = model.fit(X[:4000], y[:4000])
+    >>> scores = skdp.evaluate(model, X[4000:], y[4000:], epsilon=1.0, metrics=["accuracy"])
+    >>> value, low, high = scores.scores["accuracy"]
+    >>> bool(low < value < high), bool(abs(value - 0.81) < 0.05)
+    (True, True)
+    >>> scores.privacy_spent_
+    PrivacySpent(epsilon=1.0, delta=1e-05)
+    """
+    given = {name: value for name, value in locals().items() if name in _CONSTRAINTS}
+    check_hyperparameters(_CONSTRAINTS, given, "evaluate")
+    result = Evaluation()
+    charge = reservation_for(result)
+    try:
+        slack = delta_for(delta, _num_samples(y_test))
+        terms = PrivacyTerms(float(epsilon), slack, Adjacency(adjacency))
+        claim = SpendBound.of_ledger(terms.ledger(), terms.adjacency)
+        charge.reserve(claim, begins=False)
+        X, y = _checked(model, X_test, y_test)
+        n, z = len(y), float(ndtri(0.5 + confidence / 2))
+        groups, known_groups = _checked_groups(groups, group_values, n)
+        regression = classes is None and _is_regression(model)
+        if regression:
+            if groups is not None:
+                raise ValueError(
+                    "evaluate compares groups by scores of classifiers; leave groups out for a "
+                    "regression."
+                )
+            labels, read_classes, scores = None, False, None
+            reach = _reach(model, target_bounds, residual_bound)
+        else:
+            labels, read_classes = _labels(model, classes, public_model)
+            scores = _scores_of(model, len(labels))
+            edges = _edges(bins)
+        n_classes = 0 if labels is None else len(labels)
+        names = metrics_for(metrics, n_classes, scores, grouped=groups is not None)
+        plan = EvaluationPlan.of(names)
+        predictor = _predictor(model, labels, scores if plan.needs_scores else None, pointwise)
+        rows = predicted_rows(
+            predictor, X, y, _finite if labels is None else _encoder(labels, "labels", "classes"),
+            groups, _encoder(known_groups, "groups", "group_values"),
+        )  # fmt: skip
+        oracle, ledger = PrivateSession(random_state).open(rows, terms)
+        _warn(plan.check(n, oracle.budget.mu))
+        _check_public(model, public_model)
+        charge.reserve(claim, begins=True)
+    except BaseException:
+        charge.cancel()
+        raise
+    doubtful = False
+    result.adjacency, result.confidence, result.n_samples = terms.adjacency, confidence, n
+    result._read_classes = read_classes
+    asked = _Asked(oracle, plan, oracle.budget, n, z)
+    try:
+        if labels is None:
+            _score_regression(result, asked, reach)
+        else:
+            _score_counts(result, asked, labels, known_groups if groups is not None else None)
+            _score_probabilities(result, asked, least_probability)
+            doubtful = _score_curves(result, asked, edges)
+    except BaseException as failure:
+        spent = ledger.spent()
+        failure.add_note(
+            f"evaluate stopped after spending epsilon={spent.epsilon:.6g} at "
+            f"delta={spent.delta:.6g} of the test rows."
+        )
+        raise
+    finally:
+        result.privacy_spent_ = ledger.spent()
+        result.privacy_ledger_ = PrivacyLedger(ledger.receipt())
+        charge.settle(Receipt.of(result))
+    hidden = ", ".join(result.hidden)
+    few = (
+        f"no interval for {hidden}: too few rows stand out of the noise" * bool(hidden),
+        "few rows of one class, so that the interval of roc_auc may be too short" * doubtful,
+    )
+    for found in filter(None, few):
+        _warn(f"evaluate has {found}. Ask for fewer metrics or groups, or spend more.")
+    return result
+
+
+def _warn(message: str) -> None:
+    if message:
+        warn_user(message, UserWarning)
+
+
+class _Asked(NamedTuple):
+    """Oracle for test rows, the plan, its whole budget, the number of rows, and the quantile."""
+
+    oracle: Oracle
+    plan: EvaluationPlan
+    budget: Budget
+    n: int
+    z: float
+
+    def spend(self, share: float) -> Spend:
+        """A share of the whole budget."""
+        return self.budget.fraction(share).whole()
+
+
+def _score_counts(
+    result: Evaluation, asked: _Asked, labels: np.ndarray, groups: np.ndarray | None
+) -> None:
+    """Ask for labels and predicted classes, and publish what follows from them."""
+    plan, z = asked.plan, asked.z
+    if not plan.table:
+        return
+    n_groups = 1 if groups is None else len(groups)
+    coarse = plan.coarse and groups is None
+    counts, scale = asked.oracle.outcome_counts(
+        "correctness" if coarse else "prediction",
+        len(labels),
+        n_groups=n_groups,
+        spend=asked.spend(plan.table),
+    )
+    whole = OutcomeTable.of(counts.sum(axis=0), scale * sqrt(n_groups), asked.n)
+    names = [name for name in plan.metrics if name in OF_COUNTS]
+    for name in names:
+        _publish(result, name, of_counts(name, whole, z))
+    for k, label in enumerate(() if groups is None else groups.tolist()):
+        table = OutcomeTable(counts[k], scale)
+        found = {name: of_counts(name, table, z) for name in names}
+        result.by_group[label] = {name: Score(*score[:3]) for name, score in found.items()}
+    if "confusion_matrix" in plan.metrics:
+        everything, cells = np.ones(whole.counts.shape), np.eye(whole.counts.size)
+        ends = np.array(
+            [whole.proportion(c.reshape(everything.shape), everything, z)[1:3] for c in cells]
+        ).reshape(*everything.shape, 2)
+        low, high = asked.n * ends[..., 0], asked.n * ends[..., 1]
+        result.confusion_matrix = ConfusionMatrix(labels, whole.counts, low, high)
+
+
+def _score_probabilities(result: Evaluation, asked: _Asked, least: float) -> None:
+    """Ask for means of metrics of single probabilities."""
+    known: dict[str, RowMetric] = {"log_loss": LogLoss(least), "brier_score": BrierScore()}
+    names = [name for name in asked.plan.metrics if name in known]
+    if not names:
+        return
+    metrics = tuple(known[name] for name in names)
+    found = asked.oracle.metric_means(metrics, asked.n, spend=asked.spend(asked.plan.means))
+    for k, metric in enumerate(metrics):
+        moments = float(found.means[k]), float(found.squares[k])
+        score = mean_of(*moments, found.scale, metric.range, asked.n, asked.z)
+        _publish(result, names[k], score)
+
+
+def _score_curves(result: Evaluation, asked: _Asked, edges: np.ndarray) -> bool:
+    """Ask for scores by label, and publish what follows; True if the area is in doubt."""
+    plan, n, z = asked.plan, asked.n, asked.z
+    if not plan.bins:
+        return False
+    counts, scale = asked.oracle.outcome_counts(
+        "score", 2, edges=edges[1:-1], spend=asked.spend(plan.bins)
+    )
+    table = OutcomeTable.of(counts[0], scale, n)
+    first = roc_area(table)
+    if "roc_curve" in plan.metrics:
+        result.roc_curve = _roc_curve(table, first, edges, z)
+    if "calibration_curve" in plan.metrics:
+        result.calibration_curve = _calibration_curve(table, edges, z)
+    if "roc_auc" not in plan.metrics:
+        return False
+    term = RocAreaTerm(edges, first.zeros, first.ones, first.area, first.share)
+    found = asked.oracle.metric_means((term,), n, spend=asked.spend(plan.last))
+    moments = float(found.means[0]), float(found.squares[0])
+    value, low, high, noise = mean_of(*moments, found.scale, term.range, n, z)
+    # What the area is given by the plan, whatever the curves get besides.
+    mu = asked.budget.mu * sqrt(plan.last / (1 - AREA_BINS))
+    evidence = n * mu * first.smaller
+    if evidence < _AREA_HIDDEN:
+        low = high = nan
+    value, low, high = np.clip(first.area + np.array([value, low, high]), 0.0, 1.0).tolist()
+    _publish(result, "roc_auc", Estimate(value, low, high, noise))
+    return _AREA_HIDDEN <= evidence < _AREA_DOUBTFUL
+
+
+def _roc_curve(table: OutcomeTable, first: RocArea, edges: np.ndarray, z: float) -> RocCurve:
+    bins = table.counts.shape[1]
+    columns = []
+    for rates, label in ((first.zeros, 0), (first.ones, 1)):
+        whole = np.zeros(table.counts.shape)
+        whole[label] = 1.0
+        # A threshold at the first edge takes all rows, and one at the last none.
+        ends = [
+            table.proportion(whole * (np.arange(bins) >= k), whole, z)[1:3] if k else (1.0, 1.0)
+            for k in range(bins)
+        ]
+        low, high = np.array([*ends, (0.0, 0.0)]).T[:, ::-1]
+        columns += [1.0 - rates[::-1], low, high]
+    fpr, fpr_low, fpr_high, tpr, tpr_low, tpr_high = columns
+    return RocCurve(edges[::-1].copy(), fpr, tpr, fpr_low, fpr_high, tpr_low, tpr_high)
+
+
+def _calibration_curve(table: OutcomeTable, edges: np.ndarray, z: float) -> CalibrationCurve:
+    assert table.total is not None
+    runs = np.array_split(np.arange(table.counts.shape[1]), _CALIBRATION_BINS)
+    found, sizes, bounds = [], [], [0.0]
+    for run in filter(len, runs):
+        whole = np.zeros(table.counts.shape)
+        whole[:, run] = 1.0
+        part = whole * np.array([[0.0], [1.0]])
+        # By public numbers alone: were those bins shown that look large enough, they would mostly
+        # be the ones that noise has made so.
+        usual, hides = table.total / _CALIBRATION_BINS, sqrt(table.noise(whole, whole))
+        seen = usual > LEAST_EVIDENCE * hides
+        found.append(table.proportion(part, whole, z)[:3] if seen else (nan, nan, nan))
+        sizes.append(table.sum(whole))
+        bounds.append(edges[run[-1] + 1])
+    share, low, high = np.array(found).T
+    return CalibrationCurve(np.array(bounds), share, low, high, np.array(sizes))
+
+
+def _score_regression(result: Evaluation, asked: _Asked, reach: tuple[float, float, float]) -> None:
+    """Ask for means of residuals and targets, and publish what follows from them."""
+    plan, n, z, (low, high, bound) = asked.plan, asked.n, asked.z, reach
+    wanted: dict[str, tuple[type[RowMetric], ...]] = {
+        "mean_squared_error": (SquaredError,),
+        "mean_absolute_error": (AbsoluteError,),
+        "r2": (SquaredError, Target),
+    }
+    kinds = list(dict.fromkeys(kind for name in plan.metrics for kind in wanted[name]))
+    metrics = [kind(*reach) for kind in kinds]  # type: ignore[call-arg]
+    found = asked.oracle.metric_means(tuple(metrics), n, spend=asked.spend(plan.means))
+    moments = np.array([found.means, found.squares]).T.tolist()
+    means = dict(zip(kinds, moments, strict=True))
+    for name in plan.metrics:
+        if name != "r2":
+            kind = wanted[name][0]
+            mean, square = means[kind]
+            ends = metrics[kinds.index(kind)].range
+            _publish(result, name, mean_of(mean, square, found.scale, ends, n, z))
+            continue
+        middle, half = (low + high) / 2, (high - low) / 2
+        (mean, square), error = means[Target], means[SquaredError][0]
+        spread = half**2 * max(square - mean**2, found.scale)
+        unexplained = min(bound**2 * (1 + error) / 2 / spread, _MOST_UNEXPLAINED)
+        term = SquaredR2Term(*reach, middle + half * mean, max(unexplained, 0.0))
+        last = asked.oracle.metric_means((term,), n, spend=asked.spend(plan.last))
+        influence = (1 + float(last.means[0])) / 2, last.scale / 2
+        units = half, bound
+        score = r2_of((mean, square), error, found.scale, influence, units, n, z)
+        # By public numbers, as a variance that looks large enough may be so by noise.
+        hidden = found.scale > _R2_HIDDEN
+        _publish(result, name, score._replace(low=nan, high=nan) if hidden else score)
+
+
+def _publish(result: Evaluation, name: str, score: Estimate) -> None:
+    result.scores[name], result.noise[name] = Score(*score[:3]), score.noise
+
+
+# Checks of what is given, before anything is asked.
+
+
+def _checked(model: Any, X: Any, y: Any) -> tuple[Any, np.ndarray]:
+    """Rows that can be taken out one by one, and targets; refuses what the model cannot take."""
+    if not hasattr(model, "predict"):
+        raise ValueError(f"evaluate needs a fitted model with predict, got {shown(model)}.")
+    if hasattr(model, "__sklearn_tags__"):
+        check_is_fitted(model)
+    if isinstance(X, Chunks) or is_collection(X) or is_collection(y):
+        raise ValueError(
+            "evaluate needs test rows in memory, as arrays, dataframes or sparse matrices, got "
+            f"{sized(X)}."
+        )
+    if y is None or any(np.isscalar(v) or getattr(v, "ndim", 1) == 0 for v in (X, y)):
+        raise ValueError("evaluate needs test rows and as many labels or targets.")
+    if sp.issparse(X):
+        X = X.tocsr()
+    y = redacted(column_or_1d, y, warn=False)
+    if not len(y) or _num_samples(X) != len(y):
+        raise ValueError(
+            f"evaluate needs test rows and as many labels or targets, got {_num_samples(X)} and "
+            f"{len(y)}."
+        )
+    names, width = getattr(model, "feature_names_in_", None), getattr(model, "n_features_in_", None)
+    given = getattr(X, "shape", (len(y),))[1:]
+    if given and width is not None and given[0] != width:
+        raise ValueError(
+            f"evaluate needs the {width} features of the model, got {given[0]} columns."
+        )
+    if names is not None and hasattr(X, "columns") and list(X.columns) != list(names):
+        raise ValueError("evaluate needs the columns of the model, in their order, got others.")
+    return X, y
+
+
+def _checked_groups(groups: Any, values: Any, n: int) -> tuple[Any, np.ndarray]:
+    """Groups of the rows, and those that there may be."""
+    if groups is None and values is None:
+        return None, np.zeros(1)
+    if groups is None or values is None:
+        raise ValueError(
+            "evaluate needs groups, one for each row, together with group_values=[...], the groups "
+            "that may occur: which do is not public."
+        )
+    groups = redacted(column_or_1d, groups, warn=False)
+    if len(groups) != n:
+        raise ValueError(f"evaluate needs a group for each of {n} rows, got {len(groups)}.")
+    return groups, _known(values, "group_values")
+
+
+def _is_regression(model: Any) -> bool:
+    if hasattr(model, "__sklearn_tags__"):
+        return bool(is_regressor(model))
+    # Models that do not say what they are.
+    return not hasattr(model, "classes_")
+
+
+def _known(given: Any, parameter: str) -> np.ndarray:
+    """Sorted labels that a parameter lists, at least two."""
+    try:
+        listed = np.asarray(given)
+        known = np.unique(listed)
+        usable = listed.ndim == 1 and bool(np.all(known == known)) and known.size > 1
+        usable &= listed.dtype.kind != "U" or all(isinstance(label, str) for label in given)
+    except MemoryError:
+        raise
+    except Exception:
+        usable = False
+    if not usable:
+        raise ValueError(
+            f"evaluate needs {parameter} to be a list of at least two labels of one kind, numbers "
+            f"or strings, got {shown(given)}."
+        )
+    return known
+
+
+def _encoder(known: np.ndarray, what: str, parameter: str) -> Callable[[Any], np.ndarray]:
+    """Function that turns labels into their places among the known ones, and refuses others."""
+
+    def encode(given: Any) -> np.ndarray:
+        try:
+            code = np.minimum(np.searchsorted(known, given), known.size - 1)
+            found = bool(np.all(known[code] == given))
+        except MemoryError:
+            raise
+        except Exception:
+            # Of entries that cannot be compared, whatever they raise.
+            found = False
+        if not found:
+            raise ValueError(
+                f"evaluate needs {what} among the {known.size} of {parameter}; there are others. "
+                f"Add them to {parameter}=[...], with the type that they have in the data, or "
+                "remove the rows."
+            )
+        return code
+
+    return encode
+
+
+def _finite(y: np.ndarray) -> np.ndarray:
+    numbers = numbers_in(y)
+    if numbers is None:
+        raise ValueError(f"evaluate needs numbers as targets of a regression, got {sized(y)}.")
+    redacted(assert_all_finite, numbers, input_name="y", estimator_name="evaluate")
+    return numbers
+
+
+def _labels(model: Any, classes: Any, public_model: bool) -> tuple[np.ndarray, bool]:
+    """Labels that may occur, and whether nobody knows that they are public."""
+    if classes is not None:
+        return _known(classes, "classes"), False
+    known = getattr(model, "classes_", None)
+    if known is None:
+        raise ValueError(
+            f"evaluate needs classes=[...] for a {type(model).__name__}, which has no classes_."
+        )
+    read = not public_model and _leaks(model) is not None
+    return _known(np.asarray(known), "classes_ of the model"), read
+
+
+def _scores_of(model: Any, n_classes: int) -> Literal["predict_proba", "decision_function"] | None:
+    if hasattr(model, "predict_proba"):
+        return "predict_proba"
+    return "decision_function" if n_classes == 2 and hasattr(model, "decision_function") else None
+
+
+def _edges(bins: Any) -> np.ndarray:
+    """Edges of bins of the score, 0 and 1 included."""
+    if isinstance(bins, Integral):
+        return np.linspace(0.0, 1.0, int(bins) + 1)
+    inner = numbers_in(bins)
+    if inner is None or inner.ndim != 1 or not inner.size:
+        raise ValueError(f"evaluate needs bins to be a number or inner edges, got {shown(bins)}.")
+    edges = np.concatenate([[0.0], inner, [1.0]])
+    if not np.all(np.diff(edges) > 0):
+        raise ValueError(
+            "evaluate needs inner edges of bins that increase between 0 and 1, got others."
+        )
+    return edges
+
+
+def _reach(model: Any, bounds: Any, residual_bound: float | None) -> tuple[float, float, float]:
+    """Bounds of targets, and the bound on residuals."""
+    last = model.steps[-1][1] if isinstance(model, Pipeline) else model
+    given = getattr(last, "target_bounds", None) if bounds is None else bounds
+    ends = None if given is None else numbers_in(given)
+    if ends is None or ends.shape != (2,) or not -inf < ends[0] < ends[1] < inf:
+        raise ValueError(
+            "evaluate needs target_bounds=(low, high) of a regression, known without the rows, got "
+            f"{shown(given)}."
+        )
+    low, high = map(float, ends)
+    half = high / 2 - low / 2
+    bound = half if residual_bound is None else float(residual_bound)
+    # Fourth powers of the bound, and of its share of the width, are finite and positive.
+    if not (max(-low, high) <= _FAR and half >= 1 / _FAR and _FAR >= bound >= 1 / _FAR):
+        raise ValueError(
+            f"evaluate needs targets within {_FAR:g} of zero, and their width and residual_bound "
+            f"within [{1 / _FAR:g}, {_FAR:g}], got {shown(given)} and {shown(residual_bound)}. "
+            "Change the unit of the target."
+        )
+    return low, high, bound
+
+
+def _predictor(
+    model: Any, labels: np.ndarray | None, scores: Any, pointwise: bool | None
+) -> Predictor:
+    """The model, and how it is asked: many rows at a time if each is known to be by itself."""
+    together = is_pointwise(model) if pointwise is None else pointwise
+    rows_at_a_time = None if together else 1
+    if labels is None:
+        return Predictor(model, None, rows_at_a_time=rows_at_a_time)
+    own = getattr(model, "classes_", None)
+    listed = labels.tolist() if own is None else np.asarray(own).tolist()
+    columns = tuple(listed.index(v) if v in listed else -1 for v in labels.tolist())
+    return Predictor(model, labels, columns, scores, rows_at_a_time)
+
+
+def is_pointwise(model: Any) -> bool:
+    """Tell whether a model is made of parts whose predictions are known to be of one row each.
+
+    Parameters
+    ----------
+    model : estimator
+        Fitted or not.
+    """
+    if not hasattr(model, "get_params"):
+        return False
+    for part in (model, *model.get_params(deep=True).values()):
+        kind = part if isinstance(part, type) else type(part)
+        plain = kind.__module__.partition(".")[0] in ("builtins", "numpy", "scipy")
+        # Functions may do anything, but for those of single numbers.
+        does = callable(part) and not isinstance(part, type | np.ufunc)
+        if not ((plain and not does) or f"{kind.__module__}.".startswith(_POINTWISE)):
+            return False
+    return True
+
+
+def _leaks(model: Any) -> str | None:
+    """Name of a model that is not known to be private; None if it is."""
+    try:
+        with warnings.catch_warnings():
+            # What the receipt of a model does not cover has been said when it was fitted.
+            warnings.simplefilter("ignore", PrivacyLeakWarning)
+            privacy_spent(model)
+    except ValueError:
+        return type(model).__name__
+    return None
+
+
+def _check_public(model: Any, public_model: bool) -> None:
+    name = None if public_model else _leaks(model)
+    if name is not None:
+        warn_user(
+            f"evaluate protects the test rows. {name} is not known to be private, so that its "
+            "scores, like all it predicts, tell of the rows that it was fitted to. If these are "
+            "public, say public_model=True.",
+            PrivacyLeakWarning,
+        )

@@ -1,0 +1,112 @@
+"""Counts of test rows by label and by what a model says of them, maybe in several groups."""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+from typing import ClassVar, Literal
+
+import numpy as np
+
+from ..adjacency import Adjacency
+from ..rows.base import RowStore
+from ..rows.bounded_rows import RawBlock
+from ..rows.predicted_rows import PredictedBlock
+from .base import GaussianQuery
+
+__all__ = ["Outcome", "OutcomeCountsQuery"]
+
+Outcome = Literal["correctness", "prediction", "score"]
+
+
+@dataclass(frozen=True, eq=False)
+class OutcomeCountsQuery(GaussianQuery):
+    """Number of rows for each group, label and outcome, or their total weight.
+
+    Parameters
+    ----------
+    of : {'correctness', 'prediction', 'score'}
+        Outcomes: whether the predicted class is the label, whatever that is; the predicted class
+        beside the label; or the bin of the score of class 1 beside the label, for two classes.
+    n_classes : int
+        Number of classes K, encoded 0, ..., K - 1. Labels outside count towards the nearest one,
+        those that are not numbers towards the first.
+    n_groups : int, default=1
+        Number of groups G, encoded likewise. 1 takes no notice of them.
+    edges : ndarray of shape (b - 1,), optional
+        Increasing edges of b bins of scores; bin k holds scores in ``[edges[k-1], edges[k])``.
+
+    Guarantees
+    ----------
+    - Every row falls in exactly one cell, whatever its entries, since group, label and outcome are
+      each one of finitely many. So replacing a row moves one count down and one up by 1, sqrt(2)
+      in l2, also where the row goes from one group to another: a histogram over all groups
+      together costs what that of one group does. Zeroing a row out moves one count: 1. Rows that
+      count by weights v and u in [0, 1] move the answer by at most ``sqrt(v^2 + u^2)``, or
+      ``|v - u|`` within a cell, which is no more.
+    - A predicted class that is none of the K, or not a number, counts as a mistake, and a score
+      that is not a number as the worst for its label.
+    """
+
+    name: ClassVar[str] = "outcome_counts"
+
+    of: Outcome
+    n_classes: int
+    n_groups: int = 1
+    edges: np.ndarray | None = None
+
+    @property
+    def shape(self) -> tuple[int, int, int]:
+        """Shape of the answer: groups, labels and outcomes."""
+        if self.of == "correctness":
+            return self.n_groups, 1, 2
+        bins = self.n_classes if self.edges is None else self.edges.size + 1
+        return self.n_groups, self.n_classes, bins
+
+    @property
+    def rounding(self) -> float:
+        """None: sums of weights are exact."""
+        return 0.0
+
+    def sensitivity(self, adjacency: Adjacency) -> float:
+        """``sqrt(2)`` under replace-one, 1 under zero-out."""
+        return adjacency.of_histogram()
+
+    def evaluate(self, rows: RowStore) -> np.ndarray:
+        """The exact counts, of shape (groups, labels, outcomes); outcome 1 of two is correct."""
+        return rows.sum(self._of_block)
+
+    def public(self) -> tuple[object, ...]:
+        """The kind of outcome, the numbers of classes and groups, and the edges if any."""
+        edges = () if self.edges is None else (self.edges,)
+        return (self.of, self.n_classes, self.n_groups, *edges)
+
+    def _of_block(self, block: RawBlock) -> np.ndarray:
+        given = PredictedBlock.of(block)
+        label = _coded(given.y, self.n_classes)
+        cells = _coded(given.group, self.n_groups)
+        if self.of == "correctness":
+            cells = 2 * cells + (given.prediction == label)
+        else:
+            outcome = self._bins(label, given) if self.of == "score" else self._guess(label, given)
+            cells = (cells * self.shape[1] + label) * self.shape[2] + outcome
+        size = int(np.prod(self.shape))
+        counts = np.bincount(cells, block.bounded_weights, minlength=size)
+        return counts.astype(np.float64, copy=False).reshape(self.shape)
+
+    def _guess(self, label: np.ndarray, given: PredictedBlock) -> np.ndarray:
+        """The predicted class of each row; another one than the label where there is none."""
+        known = np.isin(given.prediction, np.arange(self.n_classes))
+        guess = np.where(known, given.prediction, (label + 1) % self.n_classes)
+        return guess.astype(np.intp)
+
+    def _bins(self, label: np.ndarray, given: PredictedBlock) -> np.ndarray:
+        """Bin of the score of each row; the worst for its label where there is none."""
+        score = given.score_of(1)
+        score = np.where(np.isnan(score), np.where(label == 1, -np.inf, np.inf), score)
+        assert self.edges is not None
+        return np.searchsorted(self.edges, score, side="right")
+
+
+def _coded(values: np.ndarray, size: int) -> np.ndarray:
+    """The nearest of the codes 0, ..., size - 1; 0 for what is not a number."""
+    return np.clip(np.nan_to_num(values), 0, size - 1).astype(np.intp)

@@ -1,0 +1,109 @@
+"""Examples of queries about predictions, for the battery in ``test_every_query.py``.
+
+Columns of a row are the prediction, the group and the scores of three classes, or of two.
+"""
+
+from dataclasses import replace
+
+import numpy as np
+from example_of_a_query import Example
+
+from skdp.privacy.queries import (
+    AbsoluteError,
+    BrierScore,
+    LogLoss,
+    MetricMeansQuery,
+    OutcomeCountsQuery,
+    RocAreaTerm,
+    SquaredError,
+    SquaredR2Term,
+    Target,
+)
+
+N, GROUPS = 4, 3
+EDGES = np.linspace(0, 1, 9)
+# Distributions of scores in two classes, one of which is rare.
+RARE = RocAreaTerm(EDGES, EDGES**0.5, EDGES**2, 0.8, 0.1)
+COMMON = replace(RARE, share=0.7)
+BOUNDS = (-2.0, 6.0, 3.0)
+REGRESSION = (SquaredError(*BOUNDS), AbsoluteError(*BOUNDS), Target(*BOUNDS))
+R2_TERM = SquaredR2Term(*BOUNDS, mean=1.0, unexplained=0.4)
+
+
+def rows_of_a_classifier(rng, n_classes, n_scores):
+    """Classes and groups beyond those there are among them, and scores that are none."""
+    scores = rng.dirichlet(np.full(n_scores, 0.5), size=N)
+    scores[rng.random(N) < 0.2] *= rng.choice([1e200, -3.0])
+    prediction, group = rng.integers(-1, n_classes + 1, N), rng.integers(-1, GROUPS + 1, N)
+    label = rng.integers(-1, n_classes + 1, N).astype(float)
+    return np.column_stack([prediction, group, scores]), label
+
+
+def rows_of_a_regression(rng):
+    y = 10.0 ** rng.uniform(-2, 3, N) * rng.choice([-1.0, 1.0], N)
+    return np.column_stack([y + rng.normal(scale=2, size=N), np.zeros(N)]), y
+
+
+def counts():
+    for n_groups in (1, GROUPS):
+        for n_classes in (2, 3):
+            for of in ("correctness", "prediction"):
+                yield OutcomeCountsQuery(of, n_classes, n_groups)
+        yield OutcomeCountsQuery("score", 2, n_groups, np.array([0.2, 0.5, 0.9]))
+
+
+def random_counts():
+    rng = np.random.default_rng(21)
+    for query in counts():
+        for _ in range(3):
+            rows = [rows_of_a_classifier(rng, query.n_classes, query.n_classes) for _ in range(2)]
+            yield Example(query, *rows[0], *rows[1])
+
+
+def crafted_counts():
+    """A row that is right about class 0 against one that is wrong, in this group or another."""
+    for query in counts():
+        for group in range(query.n_groups):
+            right, wrong = np.zeros((N, 2 + query.n_classes)), np.zeros((N, 2 + query.n_classes))
+            right[:, 2], wrong[:, 3] = 1.0, 1.0
+            wrong[:, 0], wrong[:, 1] = 1.0, group
+            yield Example(query, right, np.zeros(N), wrong, np.zeros(N))
+
+
+def random_means():
+    rng = np.random.default_rng(22)
+    for metrics in ((LogLoss(0.01),), (BrierScore(),), (LogLoss(0.2), BrierScore())):
+        rows = [rows_of_a_classifier(rng, 3, 3) for _ in range(2)]
+        yield Example(MetricMeansQuery(metrics, N), *rows[0], *rows[1])
+    for metrics in ((RARE,), (COMMON,), (COMMON, LogLoss(0.05))):
+        rows = [rows_of_a_classifier(rng, 2, 2) for _ in range(2)]
+        yield Example(MetricMeansQuery(metrics, N), *rows[0], *rows[1])
+    for metrics in (REGRESSION, (R2_TERM,), *((metric,) for metric in REGRESSION)):
+        for _ in range(2):
+            rows = [rows_of_a_regression(rng) for _ in range(2)]
+            yield Example(MetricMeansQuery(metrics, N), *rows[0], *rows[1])
+
+
+def crafted_means():
+    """All metrics at the low end of their range against all at the high one."""
+    sure = np.tile([0.0, 0.0, 1.0, 0.0], (N, 1))
+    for metrics in ((LogLoss(0.01), BrierScore()), (LogLoss(0.2),), (BrierScore(),)):
+        query = MetricMeansQuery(metrics, N)
+        yield Example(query, sure, np.zeros(N), sure, np.ones(N))
+    highest = np.tile([0.0, 0.0, 0.0, 1.0], (N, 1))
+    # Ends of the range are those of the rarer class.
+    for metric, label in ((RARE, np.ones(N)), (COMMON, np.zeros(N))):
+        yield Example(MetricMeansQuery((metric,), N), sure, label, highest, label)
+    low, high = np.full(N, -2.0), np.full(N, 6.0)
+    exact, off = (np.column_stack([p, np.zeros(N)]) for p in (low, np.full(N, -1e300)))
+    for metrics in (REGRESSION, *((metric,) for metric in REGRESSION)):
+        yield Example(MetricMeansQuery(metrics, N), exact, low, off, high)
+    middle = np.ones(N)
+    exact, off = (np.column_stack([p, np.zeros(N)]) for p in (middle, np.full(N, 1e300)))
+    yield Example(MetricMeansQuery((R2_TERM,), N), exact, middle, off, middle)
+
+
+EXAMPLES = {
+    OutcomeCountsQuery: (list(random_counts()), list(crafted_counts())),
+    MetricMeansQuery: (list(random_means()), list(crafted_means())),
+}

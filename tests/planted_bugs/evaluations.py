@@ -1,0 +1,178 @@
+"""Bugs in private evaluations, in how models are asked and in what is paid for."""
+
+from functools import partial
+from math import sqrt
+
+import numpy as np
+from evaluations_of_twins import Evaluating, apart, make_rows
+from models_that_misbehave import PANIC, Batch, Fixed, Panicking, Spoiling
+from planted_bugs.bug import TOO_FAR, Bug, after, gives, times
+from planted_bugs.queries import examples_move_within_their_sensitivity
+
+from skdp import PrivacyBudget
+from skdp.exceptions import BudgetExceededError
+from skdp.privacy import Adjacency, PrivateOracle, SystemNoise
+from skdp.privacy.accounting import Ledger, Spend
+from skdp.privacy.queries import BrierScore, MetricMeansQuery, OutcomeCountsQuery, RowMetric
+from skdp.privacy.rows import Predictor, predicted_rows
+from skdp.testing import record_fit, replay_fit
+
+__all__ = ["BUGS"]
+
+N = 40
+CLASSES = np.array([0, 1])
+BINS = OutcomeCountsQuery("score", 2, edges=np.array([0.3, 0.5, 0.7]))
+GUESSES = OutcomeCountsQuery("prediction", 2)
+BRIER = MetricMeansQuery((BrierScore(),), N)
+
+
+class Lying(RowMetric):
+    """Leaves the range that it claims."""
+
+    @property
+    def range(self):
+        return 0.0, 1.0
+
+    def of(self, given):
+        return 100.0 * given.score_of(1)
+
+
+LYING = MetricMeansQuery((Lying(),), N)
+HALF = np.where(np.arange(N) < N // 2, 1.0, -1.0)
+
+
+def predicted(model, X, y, rows_at_a_time):
+    predictor = Predictor(model, CLASSES, (0, 1), "predict_proba", rows_at_a_time)
+    return predicted_rows(predictor, X, y, np.asarray, None, np.asarray)
+
+
+def evaluations_move_within_their_sensitivity(model, query, wild=PANIC, rows_at_a_time=None):
+    """A wild row in place of a tame one, with another label."""
+    X, y = np.column_stack([HALF, HALF]), (HALF > 0).astype(int)
+    near, other = X.copy(), y.copy()
+    near[3], other[3] = wild, 1 - y[3]
+    try:
+        answers = [
+            query.evaluate(predicted(model, rows, labels, rows_at_a_time))
+            for rows, labels in ((X, y), (near, other))
+        ]
+    except RuntimeError as failure:
+        raise AssertionError("a row is quoted") from failure
+    share = np.linalg.norm(answers[1] - answers[0]) / query.sensitivity(Adjacency.REPLACE_ONE)
+    assert share <= 1 + 1e-9, f"moved by {share} of the sensitivity"
+
+
+def models_are_asked_after_the_charge():
+    asked = []
+
+    class Noting(Fixed):
+        def predict(self, X):
+            asked.append(len(X))
+            return super().predict(X)
+
+    rows = predicted(Noting(), np.ones((N, 2)), np.zeros(N, int), None)
+    oracle = PrivateOracle(rows, Ledger(1.0, 1e-5), Adjacency.REPLACE_ONE, SystemNoise())
+    try:
+        oracle.outcome_counts("prediction", 2, spend=Spend(1e6))
+    except BudgetExceededError:
+        assert not asked, "asked for nothing"
+
+
+def rows_are_left_as_they_were():
+    """What a model does to the rows it is handed does not change what it is asked about next."""
+    X = np.column_stack([HALF, HALF])
+    BRIER.evaluate(predicted(Spoiling("nan"), X, np.zeros(N, int), None))
+    np.testing.assert_array_equal(X, np.column_stack([HALF, HALF]))
+
+
+def results_follow_from_answers():
+    """Recorded answers lead to the same queries, whatever the rows are."""
+    task, (X, y, _) = Evaluating(Fixed(), random_state=0), make_rows()
+    transcript = record_fit(task, X, y)
+    replay_fit(task, 2 * X[::-1], 1 - y, transcript)
+
+
+def receipts_cover_what_neighbours_show(model=Fixed(), wild=PANIC, n=400, **options):  # noqa: B008
+    """A wild row of another label and group in place of a tame one."""
+    X, y, groups = make_rows(n)
+    near = X.copy()
+    near[7] = wild
+    seven = np.arange(len(y)) == 7
+    rows = X, y, groups
+    other = near, np.where(seven, 1 - y, y), np.where(seven, 1 - groups, groups)
+    if "group_values" not in options:
+        rows, other = rows[:2], other[:2]
+    task = Evaluating(model, random_state=0, **options)
+    result, mu, largest = apart(task, rows, other)
+    charged = sum(e.count * (e.sensitivity / e.noise_scale) ** 2 for e in result.privacy_ledger_)
+    assert largest <= 1, "a move beyond the sensitivity"
+    assert mu**2 <= charged, "more was told than was charged"
+
+
+def evaluations_are_charged_to_open_budgets():
+    X, y, _ = make_rows()
+    with PrivacyBudget(epsilon=5.0, delta=1e-5) as budget:
+        Evaluating(Fixed(), metrics=["accuracy"]).fit(X, y)
+        assert budget.spent.epsilon > 3.9, "not charged"
+
+
+def peeking():
+    """Bins between quantiles of the scores of the rows."""
+    seen = []
+
+    def edges(honest, bins):
+        return np.concatenate([[0.0], np.quantile(seen[-1], [0.2, 0.4]), [1.0]])
+
+    def checked(honest, model, X, y):
+        rows = honest(model, X, y)
+        seen.append(model.predict_proba(rows[0])[:, 1])
+        return rows
+
+    return {"evaluate._edges": edges, "evaluate._checked": checked}
+
+
+def after_all_budgets_closed(honest, model):
+    reservation = honest(model)
+    reservation._budgets = []
+    return reservation
+
+
+def free_means(honest, self, event):
+    if event.query != "metric_means":
+        honest(self, event)
+
+
+def out_of_the_block(honest, self, places):
+    found = self._or_nothing(places)
+    return np.full((places.size, self.n_features), np.nan) if found is None else found
+
+
+def raised(honest, self, places):
+    return self._predictor.of_rows(lambda: self._X[places], places.size)
+
+
+TOLD = "more was told than was charged"
+MIXED = {
+    "wild": 1e6,
+    "n": 100,
+    "epsilon": 30.0,
+    "pointwise": None,
+    "metrics": ("accuracy", "brier_score"),
+}
+crafted = partial(partial, examples_move_within_their_sensitivity)
+MOVES = partial(partial, evaluations_move_within_their_sensitivity)
+BUGS = (
+    Bug("outcomes priced as if a row were in one count only", {"OutcomeCountsQuery.sensitivity": gives(1.0)}, crafted(OutcomeCountsQuery), TOO_FAR),
+    Bug("metrics that share one sensitivity", {"MetricMeansQuery.sensitivity": times(sqrt(1 / 3))}, crafted(MetricMeansQuery), TOO_FAR),
+    Bug("metrics that are not clipped to their range", {"metric_means._in_units": lambda _, values, low, high: (2 * values - low - high) / (high - low)}, MOVES(Fixed(), LYING, -50.0), "moved by"),
+    Bug("a block that is lost with one of its rows", {"PredictedRows._of_block": out_of_the_block}, MOVES(Panicking(), GUESSES), "moved by"),
+    Bug("an exception of a model that is passed on", {"PredictedRows._or_nothing": raised}, MOVES(Panicking(), GUESSES), "quoted"),
+    Bug("blocks of rows where they were to be asked one by one", {"PredictedRows._predictions": lambda _, self: self._of_block(np.arange(self.n_samples))}, MOVES(Batch(), BINS, 1e6, 1), "moved by"),
+    Bug("models asked before the charge", {"PredictedRows.__init__": after(lambda self, *args: self._predictions())}, models_are_asked_after_the_charge, "asked for nothing"),
+    Bug("rows that a model may overwrite", {"predicted_rows._safe_indexing": lambda _, X, places: X}, rows_are_left_as_they_were),
+    Bug("bins of scores that are read off the rows", peeking(), results_follow_from_answers, "another content"),
+    Bug("means of metrics that nobody pays for", {"Ledger.charge": free_means}, receipts_cover_what_neighbours_show, TOLD),
+    Bug("groups priced as if a row could not change its own", {"OutcomeCountsQuery.sensitivity": lambda honest, self, adjacency: honest(self, adjacency) / (sqrt(2) if self.n_groups > 1 else 1)}, partial(receipts_cover_what_neighbours_show, group_values=(0, 1)), "beyond the sensitivity"),
+    Bug("a model that is trusted to be pointwise", {"evaluate.is_pointwise": gives(True)}, partial(receipts_cover_what_neighbours_show, Batch(), **MIXED), "beyond the sensitivity"),
+    Bug("an evaluation that no budget is told of", {"evaluate.reservation_for": after_all_budgets_closed}, evaluations_are_charged_to_open_budgets, "not charged"),
+)  # fmt: skip

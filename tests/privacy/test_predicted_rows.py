@@ -1,0 +1,153 @@
+"""Test rows are shown to a model when they are paid for, and nothing of it but answers gets out."""
+
+import warnings
+
+import numpy as np
+import pytest
+from models_that_misbehave import PANIC, Batch, Fixed, Panicking, Spoiling, Talking
+
+from skdp.exceptions import BudgetExceededError
+from skdp.privacy import Adjacency, PrivateOracle, SystemNoise
+from skdp.privacy.accounting import Ledger, Spend
+from skdp.privacy.queries import BrierScore, LogLoss, MetricMeansQuery, OutcomeCountsQuery
+from skdp.privacy.rows import Predictor, predicted_rows
+from skdp.problem import RowBounds
+
+N = 300
+CLASSES = np.array([0, 1])
+BINS = np.array([0.25, 0.5, 0.75])
+COUNTS = [
+    OutcomeCountsQuery("correctness", 2),
+    OutcomeCountsQuery("prediction", 2),
+    OutcomeCountsQuery("score", 2, edges=BINS),
+]
+MEANS = MetricMeansQuery((LogLoss(0.01), BrierScore()), N)
+MISBEHAVING = [Panicking(), Talking(), *(Spoiling(how) for how in ("label", "nan", "length"))]
+
+
+def make_rows(seed=0):
+    rng = np.random.default_rng(seed)
+    X = rng.normal(size=(N, 2))
+    return X, (X[:, 0] + rng.normal(size=N) > 0).astype(int)
+
+
+def store(model, X, y, *, groups=None, **options):
+    options = {"classes": CLASSES, "columns": (0, 1), "scores": "predict_proba", **options}
+    return predicted_rows(Predictor(model, **options), X, y, np.asarray, groups, np.asarray)
+
+
+def predictions(model, X, y, **options):
+    """What is kept of each row."""
+    kept = []
+    store(model, X, y, **options).sum(lambda block: kept.append(block.X) or np.zeros(1))
+    return np.concatenate(kept)
+
+
+@pytest.mark.parametrize("rows_at_a_time", [None, 1, 7])
+def test_predictions_are_those_of_the_model(rows_at_a_time):
+    X, y = make_rows()
+    groups = np.arange(N) % 3
+    kept = predictions(Fixed(), X, y, groups=groups, rows_at_a_time=rows_at_a_time)
+    expected = np.column_stack([Fixed().predict(X), groups, Fixed().predict_proba(X)])
+    np.testing.assert_array_equal(kept, expected)
+
+
+def test_scores_are_in_the_order_of_the_classes_and_others_have_none():
+    X, y = make_rows()
+    kept = predictions(Fixed(), X, y, classes=np.array([1, 5, 0]), columns=(1, -1, 0))
+    p = Fixed().predict_proba(X)
+    expected = np.column_stack([p[:, 1], np.zeros(N), p[:, 0]])
+    np.testing.assert_array_equal(kept[:, 2:], expected)
+    np.testing.assert_array_equal(kept[:, 0], np.where(Fixed().predict(X) == 1, 0, 2))
+
+
+@pytest.mark.parametrize("model", MISBEHAVING, ids=lambda m: f"{type(m).__name__} {vars(m)}")
+def test_a_row_that_upsets_a_model_moves_no_other(model):
+    X, y = make_rows()
+    near = X.copy()
+    near[200, 0] = PANIC
+    with warnings.catch_warnings():
+        warnings.simplefilter("error")
+        before, after = predictions(model, X, y), predictions(model, near, y)
+    others = np.arange(N) != 200
+    np.testing.assert_array_equal(after[others], before[others])
+    assert np.isfinite(before).all()
+    # Rows are handed out in copies.
+    assert (X != -PANIC).all()
+
+
+@pytest.mark.parametrize("model", MISBEHAVING, ids=lambda m: f"{type(m).__name__} {vars(m)}")
+@pytest.mark.parametrize("query", [*COUNTS, MEANS], ids=lambda q: q.public()[0])
+def test_answers_stay_within_their_sensitivity_whatever_a_model_says(model, query):
+    X, y = make_rows()
+    X[200, 0], y[200] = 3.0, 1
+    near, near_y = X.copy(), y.copy()
+    near[200, 0], near_y[200] = PANIC, 0
+    move = np.linalg.norm(
+        query.evaluate(store(model, near, near_y)) - query.evaluate(store(model, X, y))
+    )
+    assert 0 < move <= query.sensitivity(Adjacency.REPLACE_ONE) * (1 + 1e-9)
+
+
+def test_what_is_missing_counts_as_a_mistake():
+    n = 40
+    X, y = np.full((n, 1), PANIC), np.arange(n) % 2
+    means = MetricMeansQuery(MEANS.metrics, n)
+    rows = store(Panicking(), X, y)
+    right, table, bins = (query.evaluate(rows)[0] for query in COUNTS)
+    np.testing.assert_array_equal(right, [[n, 0]])
+    np.testing.assert_array_equal(table, [[0, n / 2], [n / 2, 0]])
+    # The worst bin for the label.
+    np.testing.assert_array_equal(bins, [[0, 0, 0, n / 2], [n / 2, 0, 0, 0]])
+    np.testing.assert_allclose(means.moments.moments(means.evaluate(rows)), np.ones((2, 2)))
+
+
+def test_row_by_row_a_model_sees_no_other_row():
+    X, y = (part[:60] for part in make_rows())
+    near = X.copy()
+    near[0] = 1e6
+    for rows_at_a_time, moved in ((1, False), (None, True)):
+        kept = [predictions(Batch(), rows, y, rows_at_a_time=rows_at_a_time) for rows in (X, near)]
+        assert (kept[0][1:] != kept[1][1:]).any() == moved
+
+
+def test_the_model_is_asked_once_and_not_before_the_charge():
+    asked = []
+
+    class Noting(Fixed):
+        def predict(self, X):
+            asked.append(len(X))
+            return super().predict(X)
+
+    X, y = make_rows()
+    rows, ledger = store(Noting(), X, y), Ledger(1.0, 1e-5)
+    oracle = PrivateOracle(rows, ledger, Adjacency.REPLACE_ONE, SystemNoise())
+    with pytest.raises(BudgetExceededError):
+        oracle.outcome_counts("prediction", 2, spend=Spend(1.0))
+    assert asked == []
+    whole = oracle.budget.split(2)
+    oracle.outcome_counts("prediction", 2, spend=whole[0])
+    oracle.metric_means((BrierScore(),), N, spend=whole[1])
+    assert sum(asked) == N
+    assert [event.query for event in ledger.receipt()] == ["outcome_counts", "metric_means"]
+
+
+def test_an_interrupted_model_has_been_paid_for_and_can_be_asked_again():
+    class Interrupted(Fixed):
+        def predict(self, X):
+            raise KeyboardInterrupt
+
+    X, y = make_rows()
+    ledger = Ledger(1.0, 1e-5)
+    rows = store(Interrupted(), X, y)
+    oracle = PrivateOracle(rows, ledger, Adjacency.REPLACE_ONE, SystemNoise())
+    for _ in range(2):
+        with pytest.raises(KeyboardInterrupt):
+            oracle.outcome_counts("prediction", 2, spend=oracle.budget.split(4)[0])
+    assert ledger.receipt()[0].count + len(ledger.receipt()) >= 2
+
+
+def test_a_query_about_features_has_no_answer():
+    X, y = make_rows()
+    with pytest.raises(TypeError, match="about predictions"):
+        store(Fixed(), X, y).bounded(RowBounds(1.0))
