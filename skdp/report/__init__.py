@@ -5,6 +5,7 @@ from .composition import ParallelComposition, compose
 from .filters import FILTERS, Amount, GaussianFilter, RenyiFilter, SumsFilter
 from .open_budgets import TOKENS, BudgetedEstimator
 from .receipts import Receipt, SpendBound
+from .shared_budget import split_budget
 from .total import TotalSpent, privacy_spent
 from .verdicts import TABLE, Entry, Verdict, check_composed, verdict_of
 
@@ -27,5 +28,6 @@ __all__ = [
     "check_composed",
     "compose",
     "privacy_spent",
+    "split_budget",
     "verdict_of",
 ]
