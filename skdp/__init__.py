@@ -16,7 +16,8 @@ from .estimators.fit_plan import FitPlan, plan
 from .estimators.forecast import Plan
 from .exceptions import BudgetExceededError, PrivacyLeakWarning, SeededNoiseWarning
 from .privacy import PrivacySpent
-from .report import PrivacyBudget, TotalSpent, privacy_spent
+from .privatization import PrivatizePlan, privatize
+from .report import PrivacyBudget, TotalSpent, privacy_spent, split_budget
 
 __version__ = "0.1.0.dev0"
 
@@ -32,12 +33,15 @@ __all__ = [
     "PrivacyBudget",
     "PrivacyLeakWarning",
     "PrivacySpent",
+    "PrivatizePlan",
     "SeededNoiseWarning",
     "TotalSpent",
     "load_checkpoint",
     "plan",
     "privacy_spent",
+    "privatize",
     "save_checkpoint",
+    "split_budget",
 ]
 
 # Of no use to most fits, so they are loaded when they are named.

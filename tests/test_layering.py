@@ -60,6 +60,10 @@ MAY = {
         *SURFACE, "skdp.model_selection", "skdp.estimators", "skdp.preprocessing",
         "skdp.federated",
     ),
+    "skdp.privatization": (
+        *SURFACE, "skdp.privatization", "skdp.estimators", "skdp.solvers",
+        "skdp.model_selection", "skdp.preprocessing",
+    ),
     # Leaves: they run whole estimators, and nothing looks at them.
     "skdp.audit": ("skdp",),
     "skdp.testing": ("skdp",),
