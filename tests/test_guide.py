@@ -31,6 +31,7 @@ GUIDE = (DOCS / "guide.md").read_text()
         ("model_selection.md", 15),
         ("streams.md", 9),
         ("budgets.md", 10),
+        ("privatize.md", 12),
     ],
 )
 def test_python_blocks_run_in_order_and_print_what_they_say(page, least):

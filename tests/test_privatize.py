@@ -397,7 +397,6 @@ SHARED = {
         KNOWN,
     ),
     "vote": (VotingRegressor([("a", Ridge()), ("b", HuberRegressor())]), Y, KNOWN),
-    "lasso of few features": (make_pipeline(StandardScaler(), Lasso(0.1)), Y, KNOWN),
     "model alone": (LogisticRegression(), LABELS, {"classes": [0, 1]}),
 }
 
@@ -420,7 +419,7 @@ def test_a_scaler_and_a_lasso_keep_to_the_budget_whichever_way_noise_adds_up(n_f
     made = private(make_pipeline(StandardScaler(), Lasso()), epsilon=4.0, **KNOWN)
     total = skdp.privacy_spent(made.fit(rows, rows[:, 0]), delta=1e-5)
     # Of noisy choices the total counts less than the lasso itself does.
-    assert (0.99 if n_features < 7 else 0.85) < total.epsilon / 4.0 <= 1.0
+    assert (0.98 if n_features < 7 else 0.85) < total.epsilon / 4.0 <= 1.0
 
 
 def test_a_budget_shared_by_epsilon_would_be_noticed(monkeypatch):
@@ -577,9 +576,19 @@ def test_grids_are_in_parameters_of_the_counterpart():
     assert type(only) is DPLogisticRegression
     lasso = GridSearchCV(make_pipeline(StandardScaler(), Lasso()), {"lasso__alpha": [0, 1]})
     made = private(lasso, **KNOWN)
-    assert made.step_shares == pytest.approx({"standardscaler": 0.1, "lasso": 0.9})
+    assert made.step_shares == pytest.approx({"standardscaler": 0.2, "lasso": 0.8})
     made = private(lasso, **KNOWN, shares={"standardscaler": 1, "lasso": 1})
     assert made.step_shares == {"standardscaler": 1, "lasso": 1}
+
+
+@pytest.mark.parametrize("kind", [list, np.array])
+def test_a_search_over_texts_is_private_as_any_other(kind):
+    texts = kind([f"{'good' if k % 2 else 'bad'} word{k % 7}" for k in range(N)])
+    script = make_pipeline(HashingVectorizer(n_features=32), LogisticRegression())
+    search = GridSearchCV(script, {"logisticregression__C": [1.0, 10.0]})
+    made = private(search, epsilon=4.0, classes=[0, 1]).fit(texts, np.arange(N) % 2)
+    assert made.score(texts, np.arange(N) % 2) > 0.9
+    assert skdp.privacy_spent(made).epsilon == pytest.approx(4.0, rel=1e-6)
 
 
 def test_searches_that_have_no_counterpart_are_refused():

@@ -115,7 +115,7 @@ def privatize(
         For each column of a ``OneHotEncoder`` or ``OrdinalEncoder`` in a ``ColumnTransformer`` that
         has no list of categories of its own: those that may occur.
     shares : mapping of str to float, optional
-        Share of the budget of each private step, by its path. By default scalers share a tenth, and
+        Share of the budget of each private step, by its path. By default scalers share a fifth, and
         models the rest evenly. Around a search the paths are those of steps of its estimator.
     adjacency : {'replace_one', 'zero_out'}, default='replace_one'
         What neighbouring data sets are.

@@ -18,7 +18,7 @@ from sklearn.preprocessing import (
     SplineTransformer,
 )
 
-from ..preprocessing import BoundsScaler, DPMinMaxScaler, RowNormClipper
+from ..preprocessing import BoundsScaler, DPMinMaxScaler, DPStandardScaler, RowNormClipper
 
 __all__ = ["Columns", "changes_that_forget", "columns_after"]
 
@@ -38,11 +38,14 @@ class Columns(NamedTuple):
         Whether columns have the names that they had at first.
     norm : float or None
         Bound on the l2 norm of a row.
+    listed : list or None
+        Names or numbers of the columns at first, if a ColumnTransformer lists them.
     """
 
     bounds: Any = None
     named: bool = True
     norm: float | None = None
+    listed: list[Any] | None = None
 
     @property
     def common(self) -> tuple[float, float] | None:
@@ -123,12 +126,16 @@ def columns_after(step: Any, before: Columns) -> Columns:
     if kind in (BoundsScaler, DPMinMaxScaler):
         clips = kind is BoundsScaler or step.clip
         low, high = step.feature_range
-        return Columns((float(low), float(high)), False) if clips else unnamed
+        bounds = (float(low), float(high)) if clips else None
+        return Columns(bounds, False, listed=before.listed)
     if kind is PolynomialFeatures:
         low, high = before.common or (-inf, inf)
         # Products of such are such.
-        return Columns((-1.0, 1.0), False) if low >= -1 and high <= 1 else unnamed
+        within = low >= -1 and high <= 1
+        return Columns((0.0 if low >= 0 else -1.0, 1.0), False) if within else unnamed
     if kind is SimpleImputer:
         # A model holds what is filled in to the range of the column, too.
-        return Columns(before.bounds, False)
+        return Columns(before.bounds, False, listed=before.listed)
+    if kind is DPStandardScaler:
+        return Columns(None, False, listed=before.listed)
     return unnamed
