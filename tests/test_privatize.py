@@ -7,7 +7,11 @@ import numpy as np
 import pytest
 from sklearn.base import BaseEstimator, TransformerMixin, clone
 from sklearn.calibration import CalibratedClassifierCV
-from sklearn.compose import ColumnTransformer, TransformedTargetRegressor
+from sklearn.compose import (
+    ColumnTransformer,
+    TransformedTargetRegressor,
+    make_column_selector,
+)
 from sklearn.decomposition import PCA
 from sklearn.ensemble import RandomForestClassifier, VotingClassifier, VotingRegressor
 from sklearn.feature_extraction.text import HashingVectorizer, TfidfTransformer, TfidfVectorizer
@@ -233,7 +237,7 @@ REFUSED = {
     "RBFSampler": (RBFSampler(gamma="scale"), "pass a number"),
     "SimpleImputer": (SimpleImputer(), "strategy='constant'"),
     "TfidfVectorizer": (TfidfVectorizer(), "HashingVectorizer"),
-    "OneHotEncoder": (OneHotEncoder(), r"categories=\{"),
+    "OneHotEncoder": (OneHotEncoder(), r"pass (them|those)"),
     "Own": (Own(), "FunctionTransformer"),
     "OwnScaler": (OwnScaler(), "FunctionTransformer"),
 }
@@ -342,6 +346,21 @@ def test_known_ranges_go_where_they_are_of_use():
         (bounds[0][2:].tolist(), bounds[1][2:].tolist()),
     ]
     assert made[-1].data_bounds == (-1.0, 1.0)
+
+
+def test_ranges_of_some_columns_are_used_before_others_are_put_beside_them():
+    numbers = make_pipeline(SimpleImputer(strategy="constant"), StandardScaler())
+    codes = OneHotEncoder(categories=[["a", "b"]])
+    for given in (["x", "y"], np.array(["x", "y"])):
+        columns = ColumnTransformer([("n", numbers, given), ("c", codes, ["z"])])
+        made = private(make_pipeline(columns, Ridge()), bounds={"y": (0, 2), "x": (0, 1)})
+        scaler = made[0].transformers[0][1][-1]
+        assert type(scaler) is BoundsScaler
+        assert scaler.bounds == ([0, 0], [1, 2])
+        assert made[-1].data_bounds == (-1.0, 1.0)
+    plain = ColumnTransformer([("n", "passthrough", ["x"]), ("c", codes, ["z"])])
+    made = private(make_pipeline(plain, Ridge()), bounds={"x": (0, 1)})
+    assert type(made[0].transformers[0][1]) is BoundsScaler
 
 
 def test_lengths_of_rows_that_follow_from_steps_are_passed_on():
@@ -518,6 +537,23 @@ def test_columns_of_a_table_are_private_by_facts_alone(encoder):
         assert model.predict(table.assign(sex="Other")).shape == y.shape
 
 
+def test_columns_that_are_chosen_by_type_need_categories_at_the_encoder():
+    chosen = [("codes", OneHotEncoder(), make_column_selector(dtype_include=object))]
+    script = make_pipeline(ColumnTransformer(chosen), LogisticRegression())
+    with pytest.raises(ValueError, match="pass them to the encoder"):
+        private(script, **FACTS)
+    chosen[0] = ("codes", OneHotEncoder(categories=[["f", "m"]]), chosen[0][2])
+    made = private(make_pipeline(ColumnTransformer(chosen), LogisticRegression()))
+    assert made[0].transformers[0][1].handle_unknown == "ignore"
+
+
+def test_a_private_search_over_what_is_not_private_yet_is_converted():
+    search = DPGridSearchCV(make_pipeline(StandardScaler(), Ridge()), {"ridge__alpha": [0, 1]})
+    made = private(search, **KNOWN)
+    assert kinds(made.estimator) == ["passthrough", DPLinearRegression]
+    assert made.epsilon == 1.0
+
+
 def test_facts_that_nobody_has_a_use_for_are_told():
     with pytest.raises(ValueError, match="given classes, and there is no classifier"):
         private(Ridge(), classes=[0, 1])
@@ -581,6 +617,18 @@ def test_grids_are_in_parameters_of_the_counterpart():
     assert made.step_shares == {"standardscaler": 1, "lasso": 1}
 
 
+def test_a_search_behind_a_private_step_gets_what_that_leaves():
+    search = RandomizedSearchCV(LogisticRegression(), {"C": [0.1, 1.0, 10.0]}, n_iter=2)
+    steps = StandardScaler(), Normalizer(), search
+    made = private(make_pipeline(*steps), epsilon=3.0, classes=[0, 1])
+    assert type(made[-1]) is DPRandomizedSearchCV
+    assert 0.99 < spent_of(made).epsilon / 3.0 <= 1.0
+    # Of solvers whose noise adds up in another way no more is known than their epsilon.
+    solvers = DPGridSearchCV(DPLogisticRegression(), {"solver": ["gd", "objective_perturbation"]})
+    made = private(make_pipeline(*steps[:2], solvers), epsilon=3.0, classes=[0, 1])
+    assert made[0].epsilon + made[-1].epsilon == pytest.approx(3.0, rel=1e-6)
+
+
 @pytest.mark.parametrize("kind", [list, np.array])
 def test_a_search_over_texts_is_private_as_any_other(kind):
     texts = kind([f"{'good' if k % 2 else 'bad'} word{k % 7}" for k in range(N)])
@@ -633,6 +681,14 @@ def test_names_of_steps_and_what_they_return_stay():
 @pytest.mark.parametrize(
     ("given", "arguments", "answer"),
     [
+        (
+            make_pipeline(StandardScaler, Ridge()),
+            {},
+            r"got the class StandardScaler for type; make",
+        ),
+        (Ridge(), {"bounds": [(0, 1), (5, 20)]}, r"got a list of 2 items; write all low ends"),
+        (Ridge(), {"bounds": ((0, 1), (5, 20))}, r"write all low ends and all high ends"),
+        (Ridge(), {"bounds": {"a": 3}}, r"pairs of numbers by column, got a dict of 1 item"),
         (LogisticRegression, {}, r"got the class LogisticRegression; make one of it"),
         ("logistic", {}, r"with fit and get_params, got 'logistic'"),
         (X, {}, r"got an array of shape \(2000, 4\)"),

@@ -40,6 +40,7 @@ from ..estimators import (
 from ..estimators.base import PrivateLinearModel
 from ..estimators.fit_plan import TARGETS, plan
 from ..model_selection import DPGridSearchCV, DPRandomizedSearchCV
+from ..model_selection.base import PrivateSearch
 from ..model_selection.candidates import private_steps
 from ..preprocessing import BoundsScaler, DPMinMaxScaler, DPStandardScaler
 from ..preprocessing.base import PrivateTransformer
@@ -161,7 +162,7 @@ class Conversion:
         return thing, Columns(named=False)
 
     def _note(self, path: str, thing: Any, after: str, **facts: Any) -> None:
-        before = type(thing).__name__
+        before = repr(thing) if isinstance(thing, str) else type(thing).__name__
         self.steps.append(PlannedStep(path or before, before, after, **facts))
 
     def _want(self, path: str, argument: str, saves: str) -> None:
@@ -204,9 +205,10 @@ class Conversion:
     ) -> tuple[Any, Columns]:
         made, outs = [], []
         for name, step, columns in thing.transformers:
-            own, at = self._own(known, columns, _joined(path, name)), _joined(path, name)
-            plain = isinstance(step, str) and step == "passthrough"
-            if scales and own.bounds is not None and (plain or type(step) in _SCALERS):
+            at = _joined(path, name)
+            own = self._own(known, columns, at)
+            idle = isinstance(step, str) and step == "passthrough"
+            if scales and idle and own.bounds is not None:
                 new, out = self._bounded(step, at, own, (-1.0, 1.0))
             else:
                 new, out = self._converted(step, at, own, scales)
@@ -216,7 +218,7 @@ class Conversion:
         thing.transformers = made
         rest = thing.remainder
         if not (isinstance(rest, str) and rest == "drop"):
-            others = Columns(known.common, False)
+            others = Columns(known.common, False, beside=True)
             thing.remainder, out = self._converted(rest, _joined(path, "remainder"), others, scales)
             outs.append(out)
         texts = any(isinstance(step, _TEXT) for _, step, _ in thing.transformers)
@@ -229,13 +231,10 @@ class Conversion:
 
     def _own(self, known: Columns, columns: Any, at: str) -> Columns:
         """Public facts about the columns that one part of a ColumnTransformer gets."""
-        given = known.bounds
-        names = [columns] if isinstance(columns, str | int) else columns
-        if not isinstance(names, list) or any(isinstance(c, bool) for c in names):
-            return Columns(known.common, known.named)
-        if given is None or known.common is not None:
-            return Columns(known.common, known.named, listed=names)
-        unknown = Columns(None, known.named, listed=names)
+        given, names = known.bounds, _listed(columns)
+        if names is None or given is None or known.common is not None:
+            return Columns(known.common, known.named, listed=names, beside=True)
+        unknown = Columns(None, known.named, listed=names, beside=True)
         if isinstance(given, Mapping):
             lacking = [c for c in names if c not in given]
             if len(lacking) == len(names):
@@ -390,6 +389,9 @@ class Conversion:
 
     def _ours(self, thing: Any, path: str, known: Columns) -> tuple[Any, Columns]:
         """A step that is of this package already."""
+        if isinstance(thing, PrivateSearch):
+            at = _joined(path, "estimator")
+            thing.estimator, _ = self._converted(thing.estimator, at, known, False)
         has, changed = thing.get_params(deep=False), []
         changes: dict[str, Any] = {}
         if has.get("random_state") is not None:
@@ -476,7 +478,8 @@ class Conversion:
             self._want(path, "target_bounds=(low, high)", why)
 
     def _scaler(self, thing: Any, path: str, known: Columns, scales: bool) -> tuple[Any, Columns]:
-        if scales:
+        # Ranges of some of the columns cannot be told to the model behind.
+        if scales and not (known.beside and known.bounds is not None):
             self._note(path, thing, "'passthrough'", why=_SCALES_ITSELF)
             return "passthrough", known
         range_ = tuple(map(float, getattr(thing, "feature_range", (-1.0, 1.0))))
@@ -524,13 +527,7 @@ class Conversion:
         if type(thing) in (OneHotEncoder, OrdinalEncoder) and isinstance(thing.categories, str):
             listed = self._categories_of(known.listed)
             if listed is None:
-                wanted = ", ".join(f"{name!r}: [...]" for name in known.listed or ["column"])
-                return self._refuse(
-                    thing,
-                    path,
-                    "reads its categories off the rows; pass those that may occur, "
-                    f"categories={{{wanted}}}",
-                )
+                return self._refuse(thing, path, _wanted_categories(known.listed))
             thing.categories = listed
             changed.append(("categories", "As given."))
         if type(thing) is FunctionTransformer and isinstance(
@@ -672,6 +669,26 @@ def _side_by_side(parts: list[Columns]) -> Columns:
     if parts and None not in norms:
         norm = sqrt(sum(n * n for n in norms if n))
     return Columns(bounds, False, norm)
+
+
+def _listed(columns: Any) -> list[Any] | None:
+    """Names or numbers of columns in a list; None if they are chosen in another way."""
+    if isinstance(columns, str | int):
+        return [columns]
+    if callable(columns) or not isinstance(columns, Iterable):
+        return None
+    names = columns.tolist() if hasattr(columns, "tolist") else list(columns)
+    return None if any(isinstance(name, bool) for name in names) else names
+
+
+def _wanted_categories(names: list[Any] | None) -> str:
+    if names is None:
+        return (
+            "reads its categories off the rows; pass them to the encoder, categories=[...], or "
+            "name its columns in a list, in a ColumnTransformer, and pass categories by name"
+        )
+    listed = ", ".join(f"{name!r}: [...]" for name in names)
+    return f"reads its categories off the rows; pass those that may occur, categories={{{listed}}}"
 
 
 def _largest(bounds: Any) -> float:

@@ -8,6 +8,8 @@ from math import fsum, sqrt
 from numbers import Real
 from typing import Any, Literal, overload
 
+import numpy as np
+from scipy.optimize import brentq
 from sklearn.base import clone
 
 from ..estimators import DPLassoRegressor
@@ -19,12 +21,15 @@ from ..model_selection.candidates import private_steps
 from ..preprocessing.base import PrivateTransformer
 from ..privacy.accounting import gdp
 from ..privacy.accounting.calculus import Calculus, GaussianDP, ZeroConcentratedDP
+from ..privacy.accounting.events import GaussianEvent
 from ..privacy.accounting.ledger import PrivacySpent
 from ..privacy.adjacency import Adjacency
+from ..report.composition import compose
+from ..report.receipts import Receipt
 from ..report.shared_budget import check_shares
 from ..report.verdicts import check_composed
 from ..solvers import Screening
-from ..validation import check_numbers, shown
+from ..validation import check_numbers, numbers_in, shown
 from .conversion import Conversion, weights_of_steps
 from .privatize_plan import PlannedStep, PrivatizePlan
 
@@ -33,10 +38,14 @@ __all__ = ["privatize"]
 _WHO = "privatize"
 # That of estimators by default.
 _DELTA = 1e-5
+# Parameters that do not change how the noise of a model adds up.
+_OF_ONE_KIND = {"C", "alpha", "class_weight", "fit_intercept", "l1_ratio", "penalty"}
+# Of the budget, beside others, the least that a search is given and how near to the limit it goes.
+_LEAST_SHARE, _NEAR = 0.01, 1e-3
 _HOW = {
     "gaussian": "by mu^2, which adds up exactly",
     "concentrated": "by rho of zero-concentrated DP, because a step makes noisy choices",
-    "approximate": "by sums of epsilon and delta, which is all that is known of a step",
+    "approximate": "by the least bound that holds for steps of different kinds",
 }
 
 
@@ -151,6 +160,9 @@ def privatize(
     A scaler in front of a model that brings columns to one scale by itself is replaced by
     ``'passthrough'``: it would cost more than it helps. Others become private scalers.
 
+    Parameters that were chosen by looking at the rows, such as those of a search's best model or
+    the categories of a fitted encoder, are kept like all others, and nobody has paid for them.
+
     Examples
     --------
     >>> from sklearn.datasets import load_digits
@@ -183,7 +195,7 @@ def privatize(
             f"{type(estimator).__name__} that it cannot; let its constructor store its parameters."
         ) from failure
     relation = Adjacency(adjacency).value
-    found = Conversion(bounds, classes, target_bounds, categories, relation)
+    found = Conversion(_checked_bounds(bounds), classes, target_bounds, categories, relation)
     made = found.whole(given)
     if found.refused:
         raise ValueError(
@@ -203,6 +215,30 @@ def privatize(
     return (made, plan) if return_plan else made
 
 
+def _checked_bounds(bounds: Any) -> Any:
+    """Ranges of columns in one of three forms: a pair of numbers, two arrays, or pairs by name."""
+    if bounds is None:
+        return None
+    if isinstance(bounds, Mapping):
+        pairs = [numbers_in(pair) for pair in bounds.values()]
+        if bounds and all(pair is not None and pair.shape == (2,) for pair in pairs):
+            return bounds
+    elif isinstance(bounds, tuple | list | np.ndarray) and len(bounds) == 2:
+        low, high = (numbers_in(end) for end in bounds)
+        if low is not None and high is not None and low.ndim == high.ndim == 0:
+            return float(low), float(high)
+        # Of two pairs nobody knows which way round they are.
+        if isinstance(bounds, tuple) and not any(isinstance(end, tuple) for end in bounds):
+            ends = [end for end in (low, high) if end is not None and end.ndim <= 1]
+            if len(ends) == 2:
+                return bounds
+    raise ValueError(
+        f"{_WHO} needs bounds=(low, high), numbers or arrays with one number for each column, or a "
+        f"dictionary of such pairs of numbers by column, got {shown(bounds)}; write all low ends "
+        "and all high ends as a tuple of lists, ([low, ...], [high, ...])."
+    )
+
+
 def _check(estimator: Any, epsilon: Any, delta: Any, target_bounds: Any, categories: Any) -> None:
     """Refuse arguments that could not be meant."""
     if isinstance(estimator, type):
@@ -215,6 +251,12 @@ def _check(estimator: Any, epsilon: Any, delta: Any, target_bounds: Any, categor
             f"{_WHO} needs an estimator of scikit-learn's kind, with fit and get_params, got "
             f"{shown(estimator)}."
         )
+    for name, part in _parts(estimator):
+        if isinstance(part, type) and hasattr(part, "fit"):
+            raise ValueError(
+                f"{_WHO} needs estimators as steps, got the class {part.__name__} for {name}; make "
+                f"one of it, {part.__name__}()."
+            )
     check_numbers(_WHO, epsilon=epsilon, delta=delta)
     if not (epsilon > 0 and 0 < delta < 1):
         raise ValueError(
@@ -231,6 +273,16 @@ def _check(estimator: Any, epsilon: Any, delta: Any, target_bounds: Any, categor
         raise ValueError(
             f"{_WHO} needs categories as a dictionary of lists by column, got {shown(categories)}."
         )
+
+
+def _parts(estimator: Any) -> list[tuple[str, Any]]:
+    """Parameters of an estimator and of all that it holds; those of classes cannot be listed."""
+    found = list(estimator.get_params(deep=False).items())
+    for name in ("steps", "transformers", "transformer_list", "estimators"):
+        for entry in getattr(estimator, name, None) or []:
+            found.append((entry[0], entry[1]))
+    inner = [_parts(p) for _, p in found if hasattr(p, "get_params") and not isinstance(p, type)]
+    return found + [entry for part in inner for entry in part]
 
 
 def _check_use(found: Conversion) -> None:
@@ -293,7 +345,45 @@ def _budgets(
         others = [gdp.mu(*budget) ** 2 for p, budget in found.items() if p != path]
         left = gdp.epsilon(sqrt(gdp.mu(epsilon, delta) ** 2 - fsum(others)), delta)
         found[path] = PrivacySpent(min(left, found[path].epsilon), found[path].delta)
+    if account.calculus == "approximate":
+        found = _beside_search(steps, shares, epsilon, delta) or found
     return account.calculus, found
+
+
+def _beside_search(
+    steps: Mapping[str, Any], shares: Mapping[str, float], epsilon: float, delta: float
+) -> dict[str, PrivacySpent] | None:
+    """Budgets of a search of Gaussian trials and of Gaussian steps; None if this is none.
+
+    The search gets what is left beside the others, by the bound with which receipts of both are
+    composed.
+    """
+    searches = [path for path, step in steps.items() if isinstance(step, PrivateSearch)]
+    others = {p: gdp.mu(epsilon, delta) * sqrt(shares[p]) for p in steps if p not in searches}
+    if len(searches) != 1 or any(_calculus(steps[path]) is None for path in others):
+        return None
+    (path,) = searches
+    search = steps[path]
+    kinds = [_calculus(step) for step in private_steps(search.estimator).values()]
+    tried = {name.rpartition("__")[2] for space in search._spaces() for name in space}
+    if not all(isinstance(kind, GaussianDP) for kind in kinds) or tried - _OF_ONE_KIND:
+        return None
+    spent = {p: PrivacySpent(gdp.epsilon(mu, delta), delta) for p, mu in others.items()}
+    paid = [
+        Receipt((GaussianEvent(query=p, sensitivity=mu, noise_scale=1.0),), spent[p])
+        for p, mu in others.items()
+    ]
+
+    def excess(left: float) -> float:
+        account = account_for(kinds, left, delta, search._trials())
+        return compose([*paid, Receipt((account.event,), account.spent)], delta).epsilon - epsilon
+
+    least, step_back = epsilon * _LEAST_SHARE, epsilon * _NEAR
+    if excess(least) > 0 or excess(epsilon) < 0:
+        return None
+    # A root is found to within that, and the total increases with what the search may spend.
+    left = brentq(excess, least, epsilon, xtol=0.5 * step_back) - step_back
+    return {**spent, path: PrivacySpent(left, delta)}
 
 
 def _weights(estimator: Any, shares: Mapping[str, float]) -> dict[str, float]:

@@ -40,12 +40,15 @@ class Columns(NamedTuple):
         Bound on the l2 norm of a row.
     listed : list or None
         Names or numbers of the columns at first, if a ColumnTransformer lists them.
+    beside : bool
+        Whether a ColumnTransformer puts other columns beside them.
     """
 
     bounds: Any = None
     named: bool = True
     norm: float | None = None
     listed: list[Any] | None = None
+    beside: bool = False
 
     @property
     def common(self) -> tuple[float, float] | None:
@@ -127,7 +130,7 @@ def columns_after(step: Any, before: Columns) -> Columns:
         clips = kind is BoundsScaler or step.clip
         low, high = step.feature_range
         bounds = (float(low), float(high)) if clips else None
-        return Columns(bounds, False, listed=before.listed)
+        return before._replace(bounds=bounds, named=False, norm=None)
     if kind is PolynomialFeatures:
         low, high = before.common or (-inf, inf)
         # Products of such are such.
@@ -135,7 +138,7 @@ def columns_after(step: Any, before: Columns) -> Columns:
         return Columns((0.0 if low >= 0 else -1.0, 1.0), False) if within else unnamed
     if kind is SimpleImputer:
         # A model holds what is filled in to the range of the column, too.
-        return Columns(before.bounds, False, listed=before.listed)
+        return before._replace(named=False, norm=None)
     if kind is DPStandardScaler:
-        return Columns(None, False, listed=before.listed)
+        return before._replace(bounds=None, named=False, norm=None)
     return unnamed
