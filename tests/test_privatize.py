@@ -2,6 +2,7 @@
 
 import pickle
 import warnings
+from functools import partial
 
 import numpy as np
 import pytest
@@ -211,6 +212,15 @@ def test_a_label_read_off_a_fitted_model_would_be_noticed(monkeypatch):
 def test_a_parameter_that_holds_a_fitted_estimator_is_refused(smuggled):
     with pytest.raises(ValueError, match="estimator"):
         private(make_pipeline(smuggled, LogisticRegression()))
+
+
+def test_targets_transformed_by_a_fitted_estimator_are_refused():
+    scaler = StandardScaler().fit(Y[:, None])
+    script = TransformedTargetRegressor(
+        Ridge(), func=partial(scaler.transform), check_inverse=False
+    )
+    with pytest.raises(ValueError, match="calls a method of an estimator"):
+        private(script)
 
 
 # Steps that learn from rows never pass.
@@ -462,6 +472,13 @@ def test_shares_are_those_of_private_steps():
         private(script, shares={"standardscaler": 0.1, "logisticregression": 0.9})
     with pytest.raises(ValueError, match="positive numbers"):
         private(POLYNOMIAL, shares={"logisticregression": 1, "standardscaler": 0})
+
+
+def test_shares_of_a_budget_without_limit_have_none():
+    for model in (Lasso(), Ridge()):
+        made = private(make_pipeline(StandardScaler(), PolynomialFeatures(), model), epsilon=np.inf)
+        assert made[0].epsilon == made[-1].epsilon == np.inf
+    assert set(split_budget({"a": 1, "b": 3}, epsilon=np.inf, delta=1e-6).values()) == {np.inf}
 
 
 def test_a_budget_that_is_split_adds_up_exactly():

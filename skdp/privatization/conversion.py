@@ -94,6 +94,7 @@ _WRAPPERS = {
     ),
     VotingClassifier: "reads the set of labels off y; use one of its models",
 }
+_METHOD = "calls a method of an estimator, which may have been fitted; put that in its place"
 _SCALES_ITSELF = "the model behind brings columns to one scale by itself"
 
 
@@ -256,6 +257,8 @@ class Conversion:
         self, thing: TransformedTargetRegressor, path: str, known: Columns, scales: bool
     ) -> tuple[Any, Columns]:
         del scales
+        if _of_an_estimator(thing.func) or _of_an_estimator(thing.inverse_func):
+            return self._refuse(thing, path, _METHOD)
         changed = []
         if type(thing.transformer) in _SCALERS:
             why = "Targets are brought to one scale by target_bounds."
@@ -530,12 +533,8 @@ class Conversion:
                 return self._refuse(thing, path, _wanted_categories(known.listed))
             thing.categories = listed
             changed.append(("categories", "As given."))
-        if type(thing) is FunctionTransformer and isinstance(
-            getattr(thing.func, "__self__", None), BaseEstimator
-        ):
-            return self._refuse(
-                thing, path, "calls a method of an estimator; put that estimator in its place"
-            )
+        if type(thing) is FunctionTransformer and _of_an_estimator(thing.func):
+            return self._refuse(thing, path, _METHOD)
         changes = changes_that_forget(thing)
         if changes:
             thing.set_params(**{name: value for name, (value, _) in changes.items()})
@@ -671,6 +670,11 @@ def _side_by_side(parts: list[Columns]) -> Columns:
     return Columns(bounds, False, norm)
 
 
+def _of_an_estimator(function: Any) -> bool:
+    """Tell whether a function is a method of an estimator, which may have been fitted."""
+    return isinstance(getattr(getattr(function, "func", function), "__self__", None), BaseEstimator)
+
+
 def _listed(columns: Any) -> list[Any] | None:
     """Names or numbers of columns in a list; None if they are chosen in another way."""
     if isinstance(columns, str | int):
@@ -748,6 +752,8 @@ def _advice(thing: Any, why: str) -> str:
     """Words on a step that is refused, also if the table does not know it."""
     if type(thing) in TABLE:
         return why
+    if hasattr(thing, "scoring") and hasattr(thing, "estimator"):
+        return "has no private counterpart; use GridSearchCV or RandomizedSearchCV, which have"
     if isinstance(thing, ClassifierMixin):
         return "has no private counterpart; use LogisticRegression, which has"
     if isinstance(thing, RegressorMixin):

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Mapping
 from dataclasses import replace
-from math import fsum, sqrt
+from math import fsum, isinf, sqrt
 from numbers import Real
 from typing import Any, Literal, overload
 
@@ -31,7 +31,7 @@ from ..report.verdicts import check_composed
 from ..solvers import Screening
 from ..validation import check_numbers, numbers_in, shown
 from .conversion import Conversion, weights_of_steps
-from .privatize_plan import PlannedStep, PrivatizePlan
+from .privatize_plan import PrivatizePlan
 
 __all__ = ["privatize"]
 
@@ -206,9 +206,9 @@ def privatize(
     inner = made.estimator if isinstance(made, PrivateSearch) else made
     check_composed(_WHO, inner)
     sharing, budgets = _share(made, float(epsilon), float(delta), shares)
-    steps = tuple(
-        replace(step, epsilon=budgets.get(_path_of(step, estimator))) for step in found.steps
-    )
+    # The path of the whole is empty, and the plan calls it by its class.
+    named = {path or type(estimator).__name__: paid for path, paid in budgets.items()}
+    steps = tuple(replace(step, epsilon=named.get(step.name)) for step in found.steps)
     plan = PrivatizePlan(
         float(epsilon), float(delta), relation, steps, tuple(found.wanted), sharing
     )
@@ -334,6 +334,8 @@ def _budgets(
     How the noise of a lasso adds up depends on the numbers of rows and features. Beside Gaussian
     steps it gets the smaller one of what either calculus leaves.
     """
+    if isinf(epsilon):
+        return "gaussian", dict.fromkeys(steps, PrivacySpent(epsilon, delta))
     kinds = {path: _calculus(step) for path, step in steps.items()}
     open_ = [path for path, step in steps.items() if _chooses_or_not(step)]
     if len(open_) == 1:
@@ -411,7 +413,3 @@ def _chooses_or_not(step: Any) -> bool:
     solver = getattr(step, "solver", None)
     named = isinstance(solver, Screening) or solver in ("auto", "screening")
     return isinstance(step, DPLassoRegressor) and named
-
-
-def _path_of(step: PlannedStep, estimator: Any) -> str:
-    return "" if step.name == type(estimator).__name__ else step.name
