@@ -335,6 +335,9 @@ def test_a_scaler_is_left_out_where_the_model_scales_by_itself():
 def test_a_scaler_stays_in_front_of_what_depends_on_units(behind):
     made = private(make_pipeline(StandardScaler(), *behind))
     assert kinds(made)[0] is DPStandardScaler
+    # Lengths of rows are no ranges that anyone knows of these columns.
+    made = private(make_pipeline(Normalizer(), StandardScaler(), *behind))
+    assert kinds(made)[1] is DPStandardScaler
     # Free where ranges are known.
     made = private(make_pipeline(StandardScaler(), *behind), bounds=(0, 100))
     assert kinds(made)[0] is BoundsScaler
@@ -596,7 +599,9 @@ def test_targets_that_are_transformed_have_bounds_on_their_scale():
     assert not made.check_inverse
     # Not of functions that may turn the order round.
     wild = TransformedTargetRegressor(Ridge(), func=np.sin, inverse_func=np.arcsin)
-    assert private(wild, target_bounds=(0, 3)).regressor.target_bounds is None
+    made, plan = privatize(wild, epsilon=1.0, target_bounds=(0, 3), return_plan=True)
+    assert made.regressor.target_bounds is None
+    assert "changed to target_bounds=None" in str(plan)
     scaled = TransformedTargetRegressor(transformer=StandardScaler())
     made = private(scaled, target_bounds=(0, 3))
     assert (made.transformer, made.regressor.target_bounds) == (None, (0, 3))
@@ -722,13 +727,14 @@ def test_arguments_that_make_no_sense_get_a_sentence(given, arguments, answer):
 
 
 def test_caches_seeds_and_layouts_that_would_tell_of_rows_are_changed(tmp_path):
-    columns = ColumnTransformer([("t", HashingVectorizer(), 0), ("n", "passthrough", [1])])
+    words = make_pipeline(HashingVectorizer(), TfidfTransformer())
+    columns = ColumnTransformer([("t", words, 0), ("n", "passthrough", [1])])
     script = Pipeline([("columns", columns), ("model", LinearSVC())], memory=str(tmp_path))
     with pytest.warns(PrivacyLeakWarning, match="by the share of zeros"):
         made, plan = privatize(script, epsilon=1.0, return_plan=True)
     assert made.memory is None
     assert made[0].sparse_threshold == 1.0
-    assert made[0].transformers[0][1].alternate_sign is False
+    assert made[0].transformers[0][1][0].alternate_sign is False
     assert "changed to memory=None" in str(plan)
     dense = ColumnTransformer([("n", Normalizer(), [1])])
     assert private(make_pipeline(dense, LinearSVC()))[0].sparse_threshold == 0.0

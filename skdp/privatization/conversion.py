@@ -130,7 +130,8 @@ class Conversion:
         estimator : estimator
             A clone, of which parts may be used anew.
         """
-        made, _ = self._converted(estimator, "", Columns(self.bounds), False)
+        known = Columns(self.bounds, given=self.bounds is not None)
+        made, _ = self._converted(estimator, "", known, False)
         return made
 
     def _converted(
@@ -209,7 +210,7 @@ class Conversion:
             at = _joined(path, name)
             own = self._own(known, columns, at)
             idle = isinstance(step, str) and step == "passthrough"
-            if scales and idle and own.bounds is not None:
+            if scales and idle and own.given and own.bounds is not None:
                 new, out = self._bounded(step, at, own, (-1.0, 1.0))
             else:
                 new, out = self._converted(step, at, own, scales)
@@ -219,11 +220,10 @@ class Conversion:
         thing.transformers = made
         rest = thing.remainder
         if not (isinstance(rest, str) and rest == "drop"):
-            others = Columns(known.common, False, beside=True)
+            others = Columns(known.common, False, beside=True, given=known.given)
             thing.remainder, out = self._converted(rest, _joined(path, "remainder"), others, scales)
             outs.append(out)
-        texts = any(isinstance(step, _TEXT) for _, step, _ in thing.transformers)
-        wanted = 1.0 if texts else 0.0
+        wanted = 1.0 if any(_makes_text(step) for _, step, _ in thing.transformers) else 0.0
         if thing.sparse_threshold != wanted:
             thing.sparse_threshold = wanted
             why = "Else one row can turn the layout."
@@ -233,9 +233,9 @@ class Conversion:
     def _own(self, known: Columns, columns: Any, at: str) -> Columns:
         """Public facts about the columns that one part of a ColumnTransformer gets."""
         given, names = known.bounds, _listed(columns)
+        unknown = Columns(None, known.named, listed=names, beside=True, given=known.given)
         if names is None or given is None or known.common is not None:
-            return Columns(known.common, known.named, listed=names, beside=True)
-        unknown = Columns(None, known.named, listed=names, beside=True)
+            return unknown._replace(bounds=known.common)
         if isinstance(given, Mapping):
             lacking = [c for c in names if c not in given]
             if len(lacking) == len(names):
@@ -270,12 +270,15 @@ class Conversion:
         if thing.check_inverse and (thing.func is not None or thing.transformer is not None):
             thing.check_inverse = False
             changed.append(("check_inverse=False", "The check warns of rows."))
+        bounds = self.target_bounds
+        self.target_bounds = self._bounds_within(thing, bounds)
+        if bounds is not None and self.target_bounds is None:
+            why = "They are not known of what the function returns; the fit finds others."
+            changed.append(("target_bounds=None", why))
         if changed:
             self._note(path, thing, "kept", changed=tuple(changed))
         if thing.regressor is None:
             thing.regressor = LinearRegression()
-        bounds = self.target_bounds
-        self.target_bounds = self._bounds_within(thing, bounds)
         at = _joined(path, "regressor")
         thing.regressor, known = self._converted(thing.regressor, at, known, False)
         self.target_bounds = bounds
@@ -482,11 +485,12 @@ class Conversion:
 
     def _scaler(self, thing: Any, path: str, known: Columns, scales: bool) -> tuple[Any, Columns]:
         # Ranges of some of the columns cannot be told to the model behind.
-        if scales and not (known.beside and known.bounds is not None):
+        ranges = known.given and known.bounds is not None
+        if scales and not (known.beside and ranges):
             self._note(path, thing, "'passthrough'", why=_SCALES_ITSELF)
             return "passthrough", known
         range_ = tuple(map(float, getattr(thing, "feature_range", (-1.0, 1.0))))
-        if known.bounds is not None:
+        if ranges:
             return self._bounded(thing, path, known, range_)
         given: dict[str, Any]
         new: type
@@ -668,6 +672,13 @@ def _side_by_side(parts: list[Columns]) -> Columns:
     if parts and None not in norms:
         norm = sqrt(sum(n * n for n in norms if n))
     return Columns(bounds, False, norm)
+
+
+def _makes_text(step: Any) -> bool:
+    """Tell whether a step counts words, of which there are too many to be stored densely."""
+    if type(step) is Pipeline:
+        return any(_makes_text(part) for _, part in step.steps)
+    return isinstance(step, _TEXT)
 
 
 def _of_an_estimator(function: Any) -> bool:

@@ -42,6 +42,8 @@ class Columns(NamedTuple):
         Names or numbers of the columns at first, if a ColumnTransformer lists them.
     beside : bool
         Whether a ColumnTransformer puts other columns beside them.
+    given : bool
+        Whether the ranges are those that the user knows of these columns.
     """
 
     bounds: Any = None
@@ -49,6 +51,7 @@ class Columns(NamedTuple):
     norm: float | None = None
     listed: list[Any] | None = None
     beside: bool = False
+    given: bool = False
 
     @property
     def common(self) -> tuple[float, float] | None:
