@@ -433,7 +433,8 @@ SHARED = {
 }
 
 
-@pytest.mark.parametrize("epsilon", [0.3, 4.0])
+# With less, some scaler would find nothing, and would therefore ask nothing.
+@pytest.mark.parametrize("epsilon", [2.0, 6.0])
 @pytest.mark.parametrize("name", SHARED)
 def test_all_steps_together_spend_the_budget_and_no_more(name, epsilon):
     script, y, facts = SHARED[name]
@@ -565,6 +566,18 @@ def test_columns_that_are_chosen_by_type_need_categories_at_the_encoder():
     chosen[0] = ("codes", OneHotEncoder(categories=[["f", "m"]]), chosen[0][2])
     made = private(make_pipeline(ColumnTransformer(chosen), LogisticRegression()))
     assert made[0].transformers[0][1].handle_unknown == "ignore"
+
+
+def test_a_model_that_is_private_already_gets_the_facts_that_it_lacks():
+    own = DPLogisticRegression(epsilon=9.0, adjacency="zero_out")
+    made = private(make_pipeline(StandardScaler(), own), classes=[0, 1], bounds=(0, 1))
+    assert (made[-1].classes, made[-1].data_bounds) == ([0, 1], (0.0, 1.0))
+    assert (made[-1].epsilon, made[-1].adjacency) == (1.0, "replace_one")
+    assert private(make_pipeline(Normalizer(), DPLassoRegressor()))[-1].data_norm == 1.0
+    assert private(DPLassoRegressor(), bounds=(-2, 1)).feature_bound == 2.0
+    with pytest.warns(UserWarning, match="no step needs them"):
+        kept = private(DPLinearRegression(data_norm=3.0), bounds=(0, 1))
+    assert (kept.data_norm, kept.data_bounds) == (3.0, None)
 
 
 def test_a_private_search_over_what_is_not_private_yet_is_converted():

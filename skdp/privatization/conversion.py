@@ -403,12 +403,17 @@ class Conversion:
         if has.get("random_state") is not None:
             changes["random_state"] = None
             changed.append(("random_state=None", "A seed would make the noise known."))
-        if "adjacency" in has:
+        if has.get("adjacency", self.adjacency) != self.adjacency:
             changes["adjacency"] = self.adjacency
+            changed.append((f"adjacency={self.adjacency!r}", "It is that of the whole."))
         if "classes" in has and has["classes"] is None and self.classes is not None:
             changes["classes"] = self._given("classes")
         if "target_bounds" in has and has["target_bounds"] is None:
             changes["target_bounds"] = self._given("target_bounds")
+        if isinstance(thing, PrivateLinearModel) and not any(
+            has.get(name) is not None for name in (*_GIVEN, "feature_bound")
+        ):
+            changes |= self._facts_of_rows(type(thing), has, known, path)
         thing.set_params(**changes)
         self._wants_of(thing, path)
         why = "private already; its budget is its share of the whole" if spends(thing) else ""
@@ -422,14 +427,7 @@ class Conversion:
             facts["classes"] = self._given("classes")
         else:
             facts["target_bounds"] = self._given("target_bounds")
-        if known.norm is not None:
-            facts["data_norm"] = known.norm
-        elif known.bounds is not None:
-            bounds = self._usable(known, path)
-            if kind is DPLassoRegressor:
-                facts["feature_bound"] = _largest(bounds)
-            elif not (self.tied or _tied(given)):
-                facts["data_bounds"] = bounds
+        facts |= self._facts_of_rows(kind, given, known, path)
         given |= {name: value for name, value in facts.items() if value is not None}
         model = kind(**given, adjacency=self.adjacency)
         self._wants_of(model, path)
@@ -445,6 +443,20 @@ class Conversion:
             ),
         )
         return model
+
+    def _facts_of_rows(
+        self, kind: type, parameters: Mapping[str, Any], known: Columns, path: str
+    ) -> dict[str, Any]:
+        """Parameters of a model that follow from what is known about its columns."""
+        if known.norm is not None:
+            return {"data_norm": known.norm}
+        if known.bounds is None:
+            return {}
+        if kind is DPLassoRegressor:
+            return {"feature_bound": _largest(self._usable(known, path))}
+        if self.tied or _tied(parameters):
+            return {}
+        return {"data_bounds": self._usable(known, path)}
 
     def _given(self, fact: str) -> Any:
         self.used.add(fact)
