@@ -45,7 +45,7 @@ __all__ = [
 ]
 
 # Of no use to most fits, so they are loaded when they are named.
-_ON_DEMAND = ("audit", "model_selection", "testing")
+_ON_DEMAND = ("audit", "testing")
 
 
 def __getattr__(name: str) -> Any:

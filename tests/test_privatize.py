@@ -643,6 +643,9 @@ def test_grids_are_in_parameters_of_the_counterpart():
     assert private(GridSearchCV(LogisticRegression(), spaces)).param_grid == {"C": [1, 2]}
     made = private(RandomizedSearchCV(LogisticRegression(), {"C": [1, 2]}, n_iter=7, n_jobs=1))
     assert (type(made), made.n_iter, made.n_jobs) == (DPRandomizedSearchCV, 7, 1)
+    weights = {"class_weight": [None, {0: 1, 1: 2}, None]}
+    made = private(GridSearchCV(LogisticRegression(), weights))
+    assert made.param_grid == {"class_weight": [None, {0: 1, 1: 2}]}
     only = private(GridSearchCV(LogisticRegression(), {"solver": ["lbfgs", "saga"]}))
     assert type(only) is DPLogisticRegression
     lasso = GridSearchCV(make_pipeline(StandardScaler(), Lasso()), {"lasso__alpha": [0, 1]})
@@ -678,6 +681,8 @@ def test_searches_that_have_no_counterpart_are_refused():
     models = {"svc": [LinearSVC(), LogisticRegression()]}
     with pytest.raises(ValueError, match="svc: a search over whole steps"):
         private(GridSearchCV(Pipeline([("svc", LinearSVC())]), models))
+    with pytest.raises(ValueError, match=r"C: a search needs a list of values, .* got 1\.0"):
+        private(GridSearchCV(LogisticRegression(), {"C": 1.0}))
     with pytest.raises(ValueError, match=r"pass target_bounds=\(low, high\)"):
         private(GridSearchCV(Ridge(), {"alpha": [1, 2]}))
 

@@ -374,6 +374,12 @@ class Conversion:
         for key, values in space.items():
             at, _, last = key.rpartition("__")
             part = parts.get(at)
+            if not (isinstance(values, list | tuple | np.ndarray) or hasattr(values, "rvs")):
+                self.refused.append(
+                    f"{_joined(path, key)}: a search needs a list of values, or a distribution, "
+                    f"got {shown(values)}"
+                )
+                continue
             if isinstance(parts.get(key), BaseEstimator) or any(
                 isinstance(v, BaseEstimator) for v in (values if isinstance(values, list) else [])
             ):
@@ -760,7 +766,11 @@ def _values(part: Any, name: str, values: Any) -> tuple[dict[str, Any], str]:
         return {}, found.left_out.get(name) or reason_for(found.kind, name)
     (ours,) = moved
     default = signature(found.kind).parameters[ours].default
-    return {ours: list(dict.fromkeys(e.get(ours, default) for e in each))}, ""
+    listed: list[Any] = []
+    for one in each:
+        value = one.get(ours, default)
+        listed += [] if value in listed else [value]
+    return {ours: listed}, ""
 
 
 def _like(old: Any, new: Any) -> Any:
