@@ -744,6 +744,20 @@ def test_arguments_that_make_no_sense_get_a_sentence(given, arguments, answer):
         privatize(given, **{"epsilon": 1.0} | arguments)
 
 
+def test_an_estimator_that_cannot_be_copied_is_not_quoted():
+    class Forgetful(BaseEstimator):
+        def __init__(self, rows=None):
+            self.rows = None if rows is None else rows + 987.25
+
+        def fit(self, X, y=None):
+            return self
+
+    with pytest.raises(ValueError, match="got a Forgetful that it cannot") as caught:
+        private(Forgetful(np.zeros(3)))
+    assert caught.value.__context__ is None
+    assert "987" not in str(caught.value)
+
+
 def test_caches_seeds_and_layouts_that_would_tell_of_rows_are_changed(tmp_path):
     words = make_pipeline(HashingVectorizer(), TfidfTransformer())
     columns = ColumnTransformer([("t", words, 0), ("n", "passthrough", [1])])

@@ -42,6 +42,8 @@ _DELTA = 1e-5
 _OF_ONE_KIND = {"C", "alpha", "class_weight", "fit_intercept", "l1_ratio", "penalty"}
 # Of the budget, beside others, the least that a search is given and how near to the limit it goes.
 _LEAST_SHARE, _NEAR = 0.01, 1e-3
+# Roundings of levels and epsilons.
+_SAFE = 1 - 1e-9
 _HOW = {
     "gaussian": "by mu^2, which adds up exactly",
     "concentrated": "by rho of zero-concentrated DP, because a step makes noisy choices",
@@ -187,13 +189,12 @@ def privatize(
     """
     delta = _DELTA if delta is None else delta
     _check(estimator, epsilon, delta, target_bounds, categories)
-    try:
-        given = clone(estimator)
-    except (TypeError, RuntimeError) as failure:
+    given = _copied(estimator)
+    if given is None:
         raise ValueError(
             f"{_WHO} needs an estimator that sklearn.base.clone can copy, got a "
             f"{type(estimator).__name__} that it cannot; let its constructor store its parameters."
-        ) from failure
+        )
     relation = Adjacency(adjacency).value
     found = Conversion(_checked_bounds(bounds), classes, target_bounds, categories, relation)
     made = found.whole(given)
@@ -213,6 +214,14 @@ def privatize(
         float(epsilon), float(delta), relation, steps, tuple(found.wanted), sharing
     )
     return (made, plan) if return_plan else made
+
+
+def _copied(estimator: Any) -> Any:
+    """An unfitted copy; None if there can be none, for reasons whose words may quote parameters."""
+    try:
+        return clone(estimator)
+    except (TypeError, RuntimeError):
+        return None
 
 
 def _checked_bounds(bounds: Any) -> Any:
@@ -345,7 +354,7 @@ def _budgets(
     if len(open_) == 1 and account.calculus == "concentrated":
         (path,) = open_
         others = [gdp.mu(*budget) ** 2 for p, budget in found.items() if p != path]
-        left = gdp.epsilon(sqrt(gdp.mu(epsilon, delta) ** 2 - fsum(others)), delta)
+        left = gdp.epsilon(sqrt((gdp.mu(epsilon, delta) ** 2 - fsum(others)) * _SAFE), delta)
         found[path] = PrivacySpent(min(left, found[path].epsilon), found[path].delta)
     if account.calculus == "approximate":
         found = _beside_search(steps, shares, epsilon, delta) or found
