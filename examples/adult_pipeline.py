@@ -8,7 +8,6 @@ paid. Reads ``adult_raw.csv.gz`` from the folder named by the environment variab
 """
 
 import sys
-from math import sqrt
 
 import numpy as np
 import pandas as pd
@@ -21,7 +20,6 @@ from sklearn.preprocessing import OneHotEncoder, StandardScaler
 import skdp
 from skdp import DPLogisticRegression
 from skdp.preprocessing import DPStandardScaler
-from skdp.privacy.accounting import gdp
 
 NUMBERS = [
     *("age", "fnlwgt", "education-num", "capital-gain", "capital-loss", "hours-per-week"),
@@ -41,11 +39,11 @@ def pipeline(scaler, model):
 
 
 def private_pipeline(epsilon):
-    mu = gdp.mu(epsilon, DELTA)
-    of_scaler, of_model = (gdp.epsilon(sqrt(share) * mu, DELTA) for share in (SHARE, 1 - SHARE))
+    shares = {"scaler": SHARE, "model": 1 - SHARE}
+    parts = skdp.split_budget(shares, epsilon=epsilon, delta=DELTA)
     return pipeline(
-        DPStandardScaler(epsilon=of_scaler, delta=DELTA),
-        DPLogisticRegression(epsilon=of_model, delta=DELTA, classes=LABELS),
+        DPStandardScaler(epsilon=parts["scaler"], delta=DELTA),
+        DPLogisticRegression(epsilon=parts["model"], delta=DELTA, classes=LABELS),
     )
 
 

@@ -3,11 +3,10 @@
     python examples/gallery.py plot_iris_logistic.py plot_linearsvc_support_vectors.py \
         --epsilon 4 --figures out
 
-The scripts stay as they are: only the constructors that they import stand for others, which pass on
-the parameters that mean the same and leave out those of optimisers. Meant for the gallery of
-scikit-learn, whose files are in ``examples/linear_model`` and ``examples/svm`` of its repository.
-Bounds and classes are not given, as nobody who wrote the scripts knew of them, so each fit warns
-and pays for its bounds.
+The scripts stay as they are: only the constructors that they import stand for others, which make
+what ``skdp.privatize`` makes of theirs. Meant for the gallery of scikit-learn, whose files are in
+``examples/linear_model`` and ``examples/svm`` of its repository. Bounds and classes are not given,
+as nobody who wrote the scripts knew of them, so each fit warns and pays for its bounds.
 """
 
 from __future__ import annotations
@@ -23,7 +22,7 @@ import sklearn.svm
 
 import skdp
 
-# What of scikit-learn's constructors means the same here.
+# Constructors of scikit-learn, and of what stands in their places.
 PLACES = {
     "LogisticRegression": (sklearn.linear_model, skdp.DPLogisticRegression),
     "LinearRegression": (sklearn.linear_model, skdp.DPLinearRegression),
@@ -31,20 +30,13 @@ PLACES = {
     "Lasso": (sklearn.linear_model, skdp.DPLassoRegressor),
     "LinearSVC": (sklearn.svm, skdp.DPSVMClassifier),
 }
-OF_OPTIMISERS = {
-    "copy_X", "dual", "max_iter", "n_jobs", "penalty", "precompute", "random_state", "selection",
-    "solver", "tol", "verbose", "warm_start",
-}  # fmt: skip
 
 
-def stand_in(model, epsilon, fitted):
+def stand_in(original, epsilon, fitted):
     """A constructor in place of scikit-learn's."""
 
     def construct(*args, **parameters):
-        kept = {k: v for k, v in parameters.items() if k not in OF_OPTIMISERS}
-        if args and model is not skdp.DPLogisticRegression:
-            kept["alpha"] = args[0]
-        made = model(epsilon=epsilon, **kept)
+        made = skdp.privatize(original(*args, **parameters), epsilon=epsilon)
         fitted.append(made)
         return made
 
@@ -63,8 +55,8 @@ def run(script, epsilon, figures):
     with warnings.catch_warnings():
         warnings.simplefilter("ignore")
         patches = [
-            patch.object(module, name, stand_in(model, epsilon, made))
-            for name, (module, model) in PLACES.items()
+            patch.object(module, name, stand_in(getattr(module, name), epsilon, made))
+            for name, (module, _) in PLACES.items()
         ]
         for p in patches:
             p.start()

@@ -25,7 +25,15 @@ from .exceptions import (
     UnresolvedWarning,
 )
 from .privacy import PrivacySpent
-from .reporting import PrivacyBudget, PrivacyReport, TotalSpent, privacy_spent, report
+from .privatization import PrivatizePlan, privatize
+from .reporting import (
+    PrivacyBudget,
+    PrivacyReport,
+    TotalSpent,
+    privacy_spent,
+    report,
+    split_budget,
+)
 
 __version__ = "0.1.0.dev0"
 
@@ -46,6 +54,7 @@ __all__ = [
     "PrivacyLeakWarning",
     "PrivacyReport",
     "PrivacySpent",
+    "PrivatizePlan",
     "SeededNoiseWarning",
     "TotalSpent",
     "UnresolvedWarning",
@@ -54,12 +63,14 @@ __all__ = [
     "load_checkpoint",
     "plan",
     "privacy_spent",
+    "privatize",
     "report",
     "save_checkpoint",
+    "split_budget",
 ]
 
 # Of no use to most fits, so they are loaded when they are named.
-_ON_DEMAND = ("audit", "displays", "model_selection", "testing")
+_ON_DEMAND = ("audit", "displays", "testing")
 
 
 def __getattr__(name: str) -> Any:

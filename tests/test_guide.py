@@ -33,6 +33,7 @@ GUIDE = (DOCS / "guide.md").read_text()
         ("streams.md", 9),
         ("evaluation.md", 10),
         ("budgets.md", 10),
+        ("privatize.md", 12),
     ],
 )
 def test_python_blocks_run_in_order_and_print_what_they_say(page, least):

@@ -64,6 +64,10 @@ MAY = {
         "skdp.federated",
     ),
     "skdp.evaluation": (*SURFACE, "skdp.evaluation"),
+    "skdp.privatization": (
+        *SURFACE, "skdp.privatization", "skdp.estimators", "skdp.solvers",
+        "skdp.model_selection", "skdp.preprocessing",
+    ),
     # Leaves: they run whole estimators, and nothing looks at them.
     "skdp.audit": ("skdp",),
     "skdp.displays": ("skdp",),

@@ -106,6 +106,14 @@ class SearchPlan:
     candidates: list[Candidate]
 
 
+def _n_columns(X: Any) -> int:
+    """Number of columns; 1 for texts, of which a step makes columns that nobody knows yet."""
+    try:
+        return int(_num_features(X))
+    except TypeError:
+        return 1
+
+
 def _best_has(name: str) -> Callable[[Any], bool]:
     """Check that the model found, or else the one searched over, has a method."""
 
@@ -248,7 +256,7 @@ class PrivateSearch(BudgetedEstimator, MetaEstimatorMixin, BaseEstimator, ABC):
         classes = self._classes(y)
         kept, held = self._split(len(y))
         n = len(y) if kept is None else kept.size
-        facts = PublicFacts(n, _num_features(X), sp.issparse(X), weighted)
+        facts = PublicFacts(n, _n_columns(X), sp.issparse(X), weighted)
         stand_ins = [built(who, self.estimator, params, classes) for params in outlines(spaces)]
         warn_of(who, [*leaks, *(leak for made in stand_ins for leak in check_steps(who, made))])
         check_targets(stand_ins[0], y)

@@ -25,6 +25,7 @@ from typing import Any, Literal, NamedTuple
 import numpy as np
 from sklearn.calibration import CalibratedClassifierCV
 from sklearn.compose import ColumnTransformer, TransformedTargetRegressor, make_column_selector
+from sklearn.decomposition import PCA, TruncatedSVD
 from sklearn.ensemble import (
     AdaBoostClassifier,
     AdaBoostRegressor,
@@ -35,17 +36,25 @@ from sklearn.ensemble import (
     VotingClassifier,
     VotingRegressor,
 )
-from sklearn.feature_extraction import FeatureHasher
+from sklearn.feature_extraction import DictVectorizer, FeatureHasher
 from sklearn.feature_extraction.text import (
     CountVectorizer,
     HashingVectorizer,
     TfidfTransformer,
     TfidfVectorizer,
 )
-from sklearn.feature_selection import RFE, RFECV, SelectFromModel, SequentialFeatureSelector
+from sklearn.feature_selection import (
+    RFE,
+    RFECV,
+    SelectFromModel,
+    SelectKBest,
+    SelectPercentile,
+    SequentialFeatureSelector,
+    VarianceThreshold,
+)
 from sklearn.frozen import FrozenEstimator
-from sklearn.impute import MissingIndicator, SimpleImputer
-from sklearn.kernel_approximation import PolynomialCountSketch, RBFSampler
+from sklearn.impute import KNNImputer, MissingIndicator, SimpleImputer
+from sklearn.kernel_approximation import Nystroem, PolynomialCountSketch, RBFSampler
 from sklearn.linear_model import RANSACRegressor
 from sklearn.model_selection import (
     FixedThresholdClassifier,
@@ -59,13 +68,19 @@ from sklearn.pipeline import FeatureUnion, Pipeline
 from sklearn.preprocessing import (
     Binarizer,
     FunctionTransformer,
+    KBinsDiscretizer,
+    MaxAbsScaler,
     MinMaxScaler,
     Normalizer,
     OneHotEncoder,
     OrdinalEncoder,
     PolynomialFeatures,
+    PowerTransformer,
+    QuantileTransformer,
+    RobustScaler,
     SplineTransformer,
     StandardScaler,
+    TargetEncoder,
 )
 from sklearn.random_projection import GaussianRandomProjection, SparseRandomProjection
 from sklearn.semi_supervised import SelfTrainingClassifier
@@ -278,6 +293,15 @@ _SEEDS = (
     "sets random_state of what it fits, from which anyone can compute the noise; fit one model "
     "with the whole budget"
 )
+_DIRECTIONS = (
+    "learns directions from the rows; leave it out, because models find private coordinates by "
+    "themselves, or use GaussianRandomProjection"
+)
+_BY_TARGETS = "chooses features by exact statistics of the rows; use a model with an l1 penalty"
+_QUANTILES = (
+    "learns how values are distributed; use FunctionTransformer(np.log1p) for columns with a long "
+    "tail"
+)
 _SEVERAL = "DPLogisticRegression and DPSVMClassifier take several classes by themselves"
 _READS_LABELS = "reads the set of labels off y, so that one row can add a label, and a model"
 
@@ -466,7 +490,10 @@ def _of_splines(step: Any) -> Verdict | None:
 
 def _of_words(step: Any) -> Verdict | None:
     if getattr(step, "vocabulary", ()) is None:
-        return Verdict("refused", "reads its vocabulary off the rows; pass vocabulary=[...]")
+        return Verdict(
+            "refused",
+            "reads its vocabulary off the rows; pass vocabulary=[...], or use HashingVectorizer",
+        )
     if getattr(step, "use_idf", False):
         return Verdict("refused", "counts words over all rows; pass use_idf=False")
     names = ("preprocessor", "tokenizer", "analyzer")
@@ -544,6 +571,30 @@ TABLE: dict[type, Entry] = {
         "chooses its threshold by exact scores of rows; compare predict_proba with a threshold "
         "that is known beforehand"
     ),
+    DictVectorizer: _refused("reads its features off the rows; use FeatureHasher"),
+    KBinsDiscretizer: _refused(
+        "takes its bins from the rows; use SplineTransformer with an array of knots"
+    ),
+    KNNImputer: _refused(
+        "fills gaps from other rows; use SimpleImputer(strategy='constant', "
+        "keep_empty_features=True)"
+    ),
+    MaxAbsScaler: _refused("learns ranges from the rows; use skdp.preprocessing.DPMinMaxScaler"),
+    Nystroem: _refused("takes rows for its components; use RBFSampler(gamma=...)"),
+    PCA: _refused(_DIRECTIONS),
+    PowerTransformer: _refused(_QUANTILES),
+    QuantileTransformer: _refused(_QUANTILES),
+    RobustScaler: _refused(
+        "learns quantiles from the rows; use skdp.preprocessing.DPStandardScaler"
+    ),
+    SelectKBest: _refused(_BY_TARGETS),
+    SelectPercentile: _refused(_BY_TARGETS),
+    TargetEncoder: _refused(
+        "learns mean targets of categories; use OneHotEncoder(categories=[...], "
+        "handle_unknown='ignore')"
+    ),
+    TruncatedSVD: _refused(_DIRECTIONS),
+    VarianceThreshold: _refused("chooses features by exact variances of the rows; leave it out"),
     MinMaxScaler: _refused("learns ranges from the rows; use skdp.preprocessing.DPMinMaxScaler"),
     StandardScaler: _refused(
         "learns means and variances from the rows; use skdp.preprocessing.DPStandardScaler"

@@ -1,0 +1,424 @@
+"""The private counterpart of an estimator of scikit-learn's, under one privacy budget."""
+
+from __future__ import annotations
+
+from collections.abc import Mapping
+from dataclasses import replace
+from math import fsum, isinf, sqrt
+from numbers import Real
+from typing import Any, Literal, overload
+
+import numpy as np
+from scipy.optimize import brentq
+from sklearn.base import clone
+
+from ..estimators import DPLassoRegressor
+from ..estimators.base import PrivateLinearModel
+from ..exceptions import warn_user
+from ..model_selection.accounts import account_for
+from ..model_selection.base import PrivateSearch
+from ..model_selection.candidates import private_steps
+from ..preprocessing.base import PrivateTransformer
+from ..privacy.accounting import gdp
+from ..privacy.accounting.calculus import Calculus, GaussianDP, ZeroConcentratedDP
+from ..privacy.accounting.events import GaussianEvent
+from ..privacy.accounting.ledger import PrivacySpent
+from ..privacy.adjacency import Adjacency
+from ..reporting.composition import compose
+from ..reporting.receipts import Receipt
+from ..reporting.shared_budget import check_shares
+from ..reporting.verdicts import check_composed
+from ..solvers import Screening
+from ..validation import check_numbers, numbers_in, shown
+from .conversion import Conversion, weights_of_steps
+from .privatize_plan import PrivatizePlan
+
+__all__ = ["privatize"]
+
+_WHO = "privatize"
+# That of estimators by default.
+_DELTA = 1e-5
+# Parameters that do not change how the noise of a model adds up.
+_OF_ONE_KIND = {"C", "alpha", "class_weight", "fit_intercept", "l1_ratio", "penalty"}
+# Of the budget, beside others, the least that a search is given and how near to the limit it goes.
+_LEAST_SHARE, _NEAR = 0.01, 1e-3
+# Roundings of levels and epsilons.
+_SAFE = 1 - 1e-9
+_HOW = {
+    "gaussian": "by mu^2, which adds up exactly",
+    "concentrated": "by rho of zero-concentrated DP, because a step makes noisy choices",
+    "approximate": "by the least bound that holds for steps of different kinds",
+}
+
+
+@overload
+def privatize(
+    estimator: Any,
+    *,
+    epsilon: float,
+    delta: float | None = ...,
+    bounds: Any = ...,
+    classes: Any = ...,
+    target_bounds: tuple[float, float] | None = ...,
+    categories: Mapping[Any, Any] | None = ...,
+    shares: Mapping[str, float] | None = ...,
+    adjacency: str = ...,
+    return_plan: Literal[False] = ...,
+) -> Any: ...
+
+
+@overload
+def privatize(
+    estimator: Any,
+    *,
+    epsilon: float,
+    delta: float | None = ...,
+    bounds: Any = ...,
+    classes: Any = ...,
+    target_bounds: tuple[float, float] | None = ...,
+    categories: Mapping[Any, Any] | None = ...,
+    shares: Mapping[str, float] | None = ...,
+    adjacency: str = ...,
+    return_plan: Literal[True],
+) -> tuple[Any, PrivatizePlan]: ...
+
+
+def privatize(
+    estimator: Any,
+    *,
+    epsilon: float,
+    delta: float | None = None,
+    bounds: Any = None,
+    classes: Any = None,
+    target_bounds: tuple[float, float] | None = None,
+    categories: Mapping[Any, Any] | None = None,
+    shares: Mapping[str, float] | None = None,
+    adjacency: str = "replace_one",
+    return_plan: bool = False,
+) -> Any:
+    """Private counterpart of an estimator of scikit-learn's, under one privacy budget.
+
+    Takes a linear model, a scaler, a ``Pipeline``, ``ColumnTransformer``, ``FeatureUnion``,
+    ``TransformedTargetRegressor``, ``VotingRegressor``, ``GridSearchCV`` or ``RandomizedSearchCV``,
+    nested as they come. Linear models, scalers and searches become those of this package. Steps
+    that handle each row by itself stay, with parameters changed where these would tell of rows.
+    All other steps are refused by name, with what to use instead. Steps keep their names.
+
+    Reads classes and parameters of the estimator, never what a fit has left in it, and no rows. A
+    parameter that has scikit-learn's default gets the default of this package.
+
+    Parameters
+    ----------
+    estimator : estimator
+        Fitted or not. It is not changed.
+    epsilon : float
+        Privacy budget of one fit of all steps together.
+    delta : float, optional
+        Slack of the guarantee, in (0, 1); 1e-5 if None. Well below 1 / n_samples.
+    bounds : (low, high) or mapping, optional
+        Ranges of the columns of X, known without looking at them: numbers for all columns, one for
+        each column, or pairs by column name. Scalers by such ranges are free.
+    classes : array-like, optional
+        Labels that may occur, for classifiers. Without them the fit reads them off y, and warns.
+    target_bounds : (low, high), optional
+        Range of y, for regressors, known without looking at it.
+    categories : mapping, optional
+        For each column of a ``OneHotEncoder`` or ``OrdinalEncoder`` in a ``ColumnTransformer`` that
+        has no list of categories of its own: those that may occur.
+    shares : mapping of str to float, optional
+        Share of the budget of each private step, by its path. By default scalers share a fifth, and
+        models the rest evenly. Around a search the paths are those of steps of its estimator.
+    adjacency : {'replace_one', 'zero_out'}, default='replace_one'
+        What neighbouring data sets are.
+    return_plan : bool, default=False
+        Whether to return in addition what became of each step, to be printed.
+
+    Returns
+    -------
+    estimator : estimator
+        Not fitted. An ordinary estimator, made of classes of scikit-learn and of this package.
+    plan : PrivatizePlan
+        Only with ``return_plan=True``.
+
+    Raises
+    ------
+    ValueError
+        If steps have no private counterpart, naming all of them; or if arguments do not fit.
+
+    Warns
+    -----
+    PrivacyLeakWarning
+        If a function of yours is called, which is believed to handle each row by itself.
+    UserWarning
+        If no step has a use for ``bounds``.
+
+    See Also
+    --------
+    skdp.split_budget : Divides a budget among steps that you have put together yourself.
+    skdp.privacy_spent : What the fitted estimator has spent.
+
+    Notes
+    -----
+    A scaler in front of a model that brings columns to one scale by itself is replaced by
+    ``'passthrough'``: it would cost more than it helps. Others become private scalers.
+
+    Parameters that were chosen by looking at the rows, such as those of a search's best model or
+    the categories of a fitted encoder, are kept like all others, and nobody has paid for them.
+
+    Examples
+    --------
+    >>> from sklearn.datasets import load_digits
+    >>> from sklearn.linear_model import LogisticRegression
+    >>> from sklearn.pipeline import make_pipeline
+    >>> from sklearn.preprocessing import StandardScaler
+    >>> import skdp
+    >>> X, y = load_digits(return_X_y=True)
+    >>> script = make_pipeline(StandardScaler(), LogisticRegression(C=10))
+    >>> model, plan = skdp.privatize(script, epsilon=4.0, classes=range(10), return_plan=True)
+    >>> print(plan)
+    privatize: epsilon = 4, delta = 1.0e-05, replace_one
+      standardscaler: StandardScaler -> 'passthrough'
+        the model behind brings columns to one scale by itself
+      logisticregression: LogisticRegression -> DPLogisticRegression(C=10,
+          classes=a range of 10 items), epsilon = 4
+      worth passing, if known without looking at the rows:
+        bounds=(low, high), for logisticregression: 19% of its budget; for columns
+            without a long tail
+    >>> round(skdp.privacy_spent(model.fit(X, y)).epsilon, 2)
+    4.0
+    """
+    delta = _DELTA if delta is None else delta
+    _check(estimator, epsilon, delta, target_bounds, categories)
+    given = _copied(estimator)
+    if given is None:
+        raise ValueError(
+            f"{_WHO} needs an estimator that sklearn.base.clone can copy, got a "
+            f"{type(estimator).__name__} that it cannot; let its constructor store its parameters."
+        )
+    relation = Adjacency(adjacency).value
+    found = Conversion(_checked_bounds(bounds), classes, target_bounds, categories, relation)
+    made = found.whole(given)
+    if found.refused:
+        raise ValueError(
+            f"{_WHO} needs steps that have a private counterpart or learn nothing from the rows, "
+            "got others:" + "".join(f"\n- {sentence}" for sentence in found.refused)
+        )
+    _check_use(found)
+    inner = made.estimator if isinstance(made, PrivateSearch) else made
+    check_composed(_WHO, inner)
+    sharing, budgets = _share(made, float(epsilon), float(delta), shares)
+    # The path of the whole is empty, and the plan calls it by its class.
+    named = {path or type(estimator).__name__: paid for path, paid in budgets.items()}
+    steps = tuple(replace(step, epsilon=named.get(step.name)) for step in found.steps)
+    plan = PrivatizePlan(
+        float(epsilon), float(delta), relation, steps, tuple(found.wanted), sharing
+    )
+    return (made, plan) if return_plan else made
+
+
+def _copied(estimator: Any) -> Any:
+    """An unfitted copy; None if there can be none, for reasons whose words may quote parameters."""
+    try:
+        return clone(estimator)
+    except (TypeError, RuntimeError):
+        return None
+
+
+def _checked_bounds(bounds: Any) -> Any:
+    """Ranges of columns in one of three forms: a pair of numbers, two arrays, or pairs by name."""
+    if bounds is None:
+        return None
+    if isinstance(bounds, Mapping):
+        pairs = [numbers_in(pair) for pair in bounds.values()]
+        if bounds and all(pair is not None and pair.shape == (2,) for pair in pairs):
+            return bounds
+    elif isinstance(bounds, tuple | list | np.ndarray) and len(bounds) == 2:
+        low, high = (numbers_in(end) for end in bounds)
+        if low is not None and high is not None and low.ndim == high.ndim == 0:
+            return float(low), float(high)
+        # Of two pairs nobody knows which way round they are.
+        if isinstance(bounds, tuple) and not any(isinstance(end, tuple) for end in bounds):
+            ends = [end for end in (low, high) if end is not None and end.ndim <= 1]
+            if len(ends) == 2:
+                return bounds
+    raise ValueError(
+        f"{_WHO} needs bounds=(low, high), numbers or arrays with one number for each column, or a "
+        f"dictionary of such pairs of numbers by column, got {shown(bounds)}; write all low ends "
+        "and all high ends as a tuple of lists, ([low, ...], [high, ...])."
+    )
+
+
+def _check(estimator: Any, epsilon: Any, delta: Any, target_bounds: Any, categories: Any) -> None:
+    """Refuse arguments that could not be meant."""
+    if isinstance(estimator, type):
+        raise ValueError(
+            f"{_WHO} needs an estimator, got the class {estimator.__name__}; make one of it, "
+            f"{estimator.__name__}()."
+        )
+    if not (hasattr(estimator, "get_params") and hasattr(estimator, "fit")):
+        raise ValueError(
+            f"{_WHO} needs an estimator of scikit-learn's kind, with fit and get_params, got "
+            f"{shown(estimator)}."
+        )
+    for name, part in _parts(estimator):
+        if isinstance(part, type) and hasattr(part, "fit"):
+            raise ValueError(
+                f"{_WHO} needs estimators as steps, got the class {part.__name__} for {name}; make "
+                f"one of it, {part.__name__}()."
+            )
+    check_numbers(_WHO, epsilon=epsilon, delta=delta)
+    if not (epsilon > 0 and 0 < delta < 1):
+        raise ValueError(
+            f"{_WHO} needs epsilon > 0 and delta in (0, 1), got epsilon={shown(epsilon)} and "
+            f"delta={shown(delta)}."
+        )
+    if target_bounds is not None:
+        pair = isinstance(target_bounds, tuple | list) and len(target_bounds) == 2
+        if not pair or not all(isinstance(end, Real) for end in target_bounds):
+            raise ValueError(
+                f"{_WHO} needs target_bounds=(low, high), two numbers, got {shown(target_bounds)}."
+            )
+    if categories is not None and not isinstance(categories, Mapping):
+        raise ValueError(
+            f"{_WHO} needs categories as a dictionary of lists by column, got {shown(categories)}."
+        )
+
+
+def _parts(estimator: Any) -> list[tuple[str, Any]]:
+    """Parameters of an estimator and of all that it holds; those of classes cannot be listed."""
+    found = list(estimator.get_params(deep=False).items())
+    for name in ("steps", "transformers", "transformer_list", "estimators"):
+        for entry in getattr(estimator, name, None) or []:
+            found.append((entry[0], entry[1]))
+    inner = [_parts(p) for _, p in found if hasattr(p, "get_params") and not isinstance(p, type)]
+    return found + [entry for part in inner for entry in part]
+
+
+def _check_use(found: Conversion) -> None:
+    """Refuse public facts that no step is about, and say so of bounds that no step needs."""
+    for fact, about in (("classes", "classifier"), ("target_bounds", "regressor")):
+        if getattr(found, fact) is not None and fact not in found.used:
+            raise ValueError(f"{_WHO} was given {fact}, and there is no {about}; leave it out.")
+    idle = [shown(name) for name in found.categories or {} if name not in found.used_categories]
+    if idle:
+        raise ValueError(
+            f"{_WHO} was given categories of {', '.join(idle[:3])}, which no encoder without "
+            "categories has; name the columns as the ColumnTransformer does, in a list."
+        )
+    if found.bounds is not None and "bounds" not in found.used:
+        warn_user(
+            f"{_WHO} was given bounds, and no step needs them: columns are brought to known "
+            "ranges by steps, or are chosen by something else than a list of names.",
+            UserWarning,
+        )
+
+
+def _share(
+    made: Any, epsilon: float, delta: float, shares: Mapping[str, float] | None
+) -> tuple[str, dict[str, float]]:
+    """Give each private step its budget; returns how, and the epsilons by path."""
+    if isinstance(made, PrivateSearch) and shares is not None:
+        made.step_shares = _weights(made.estimator, shares)
+        shares = None
+    steps = private_steps(made)
+    weights = weights_of_steps(made) if shares is None else _weights(made, shares)
+    if len(steps) <= 1:
+        for step in steps.values():
+            step.set_params(epsilon=epsilon, delta=delta)
+        return "", dict.fromkeys(steps, epsilon)
+    whole = sum(weights.values())
+    given = {path: weights[path] / whole for path in steps}
+    kind, budgets = _budgets(steps, given, epsilon, delta)
+    for path, step in steps.items():
+        step.set_params(epsilon=budgets[path].epsilon, delta=budgets[path].delta)
+    parts = ", ".join(f"{share:.0%} {path}" for path, share in given.items())
+    return f"{parts}; {_HOW[kind]}", {path: budget.epsilon for path, budget in budgets.items()}
+
+
+def _budgets(
+    steps: Mapping[str, Any], shares: Mapping[str, float], epsilon: float, delta: float
+) -> tuple[str, dict[str, PrivacySpent]]:
+    """Budget of each step, and the calculus by which they add up to the whole.
+
+    How the noise of a lasso adds up depends on the numbers of rows and features. Beside Gaussian
+    steps it gets the smaller one of what either calculus leaves.
+    """
+    if isinf(epsilon):
+        return "gaussian", dict.fromkeys(steps, PrivacySpent(epsilon, delta))
+    kinds = {path: _calculus(step) for path, step in steps.items()}
+    open_ = [path for path, step in steps.items() if _chooses_or_not(step)]
+    if len(open_) == 1:
+        kinds[open_[0]] = ZeroConcentratedDP()
+    account = account_for([*kinds.values()], epsilon, delta, 1)
+    found = {path: account.of_trial(share, kinds[path]) for path, share in shares.items()}
+    if len(open_) == 1 and account.calculus == "concentrated":
+        (path,) = open_
+        others = [gdp.mu(*budget) ** 2 for p, budget in found.items() if p != path]
+        left = gdp.epsilon(sqrt((gdp.mu(epsilon, delta) ** 2 - fsum(others)) * _SAFE), delta)
+        found[path] = PrivacySpent(min(left, found[path].epsilon), found[path].delta)
+    if account.calculus == "approximate":
+        found = _beside_search(steps, shares, epsilon, delta) or found
+    return account.calculus, found
+
+
+def _beside_search(
+    steps: Mapping[str, Any], shares: Mapping[str, float], epsilon: float, delta: float
+) -> dict[str, PrivacySpent] | None:
+    """Budgets of a search of Gaussian trials and of Gaussian steps; None if this is none.
+
+    The search gets what is left beside the others, by the bound with which receipts of both are
+    composed.
+    """
+    searches = [path for path, step in steps.items() if isinstance(step, PrivateSearch)]
+    others = {p: gdp.mu(epsilon, delta) * sqrt(shares[p]) for p in steps if p not in searches}
+    if len(searches) != 1 or any(_calculus(steps[path]) is None for path in others):
+        return None
+    (path,) = searches
+    search = steps[path]
+    kinds = [_calculus(step) for step in private_steps(search.estimator).values()]
+    tried = {name.rpartition("__")[2] for space in search._spaces() for name in space}
+    if not all(isinstance(kind, GaussianDP) for kind in kinds) or tried - _OF_ONE_KIND:
+        return None
+    spent = {p: PrivacySpent(gdp.epsilon(mu, delta), delta) for p, mu in others.items()}
+    paid = [
+        Receipt((GaussianEvent(query=p, sensitivity=mu, noise_scale=1.0),), spent[p])
+        for p, mu in others.items()
+    ]
+
+    def excess(left: float) -> float:
+        account = account_for(kinds, left, delta, search._trials())
+        return compose([*paid, Receipt((account.event,), account.spent)], delta).epsilon - epsilon
+
+    least, step_back = epsilon * _LEAST_SHARE, epsilon * _NEAR
+    if excess(least) > 0 or excess(epsilon) < 0:
+        return None
+    # A root is found to within that, and the total increases with what the search may spend.
+    left = brentq(excess, least, epsilon, xtol=0.5 * step_back) - step_back
+    return {**spent, path: PrivacySpent(left, delta)}
+
+
+def _weights(estimator: Any, shares: Mapping[str, float]) -> dict[str, float]:
+    """Shares as given, if they are those of the private steps."""
+    given, steps = check_shares(_WHO, shares), [*private_steps(estimator)]
+    if set(given) != set(steps):
+        listed = ", ".join(steps) if any(steps) else "the model alone, which has all of it"
+        raise ValueError(
+            f"{_WHO} needs shares of the private steps, got those of {', '.join(given)}; the "
+            f"private steps are {listed}."
+        )
+    return given
+
+
+def _calculus(step: Any) -> Calculus | None:
+    """Way in which a step adds up its releases; None if its (epsilon, delta) is all to rely on."""
+    if isinstance(step, PrivateTransformer):
+        return GaussianDP()
+    found = step._claim().calculus if isinstance(step, PrivateLinearModel) else None
+    return found if isinstance(found, GaussianDP | ZeroConcentratedDP) else None
+
+
+def _chooses_or_not(step: Any) -> bool:
+    """Tell whether a step selects features, or fits all of them, by public facts of the rows."""
+    solver = getattr(step, "solver", None)
+    named = isinstance(solver, Screening) or solver in ("auto", "screening")
+    return isinstance(step, DPLassoRegressor) and named

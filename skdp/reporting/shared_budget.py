@@ -1,0 +1,106 @@
+"""One privacy budget, divided among named steps so that together they spend exactly that."""
+
+from __future__ import annotations
+
+from collections.abc import Mapping
+from math import fsum, inf, sqrt
+
+from ..privacy.accounting import gdp
+from ..validation import check_numbers, numbers_in, shown
+
+__all__ = ["check_shares", "split_budget"]
+
+# Roundings of a level and of an epsilon, which would otherwise show in the total.
+_SAFE = 1 - 1e-9
+
+
+def split_budget(shares: Mapping[str, float], *, epsilon: float, delta: float) -> dict[str, float]:
+    r"""Divide a privacy budget among the steps of a pipeline, or among several models.
+
+    Under Gaussian differential privacy mu^2 adds up, not epsilon. So a step of share s is given the
+    epsilon of
+
+    .. math:: \mu_s = \sqrt{s} \, \mu(\varepsilon, \delta)
+
+    at the same delta, and all of them together are (epsilon, delta)-DP with nothing left over. The
+    epsilons that are returned add up to more than ``epsilon``.
+
+    Parameters
+    ----------
+    shares : mapping of str to float
+        For each step its share of the budget, or any positive weights, which are divided by their
+        sum.
+    epsilon : float
+        Budget of all steps together, positive.
+    delta : float
+        Slack of all steps together, in (0, 1). Each step gets the same.
+
+    Returns
+    -------
+    dict of str to float
+        The epsilon of each step, under its name.
+
+    Raises
+    ------
+    ValueError
+        If shares are not positive and finite, or the budget is outside its range.
+
+    See Also
+    --------
+    skdp.privatize : Makes a whole pipeline private and divides the budget itself.
+    skdp.privacy_spent : Adds up what steps have spent.
+
+    Notes
+    -----
+    Exact for steps with Gaussian noise, which are all of this package by default but
+    :class:`~skdp.DPLassoRegressor` and private searches.
+
+    Examples
+    --------
+    >>> from skdp import split_budget
+    >>> parts = split_budget({"scaler": 0.1, "model": 0.9}, epsilon=1.0, delta=1e-6)
+    >>> {name: round(epsilon, 2) for name, epsilon in parts.items()}
+    {'scaler': 0.29, 'model': 0.94}
+    """
+    who = "split_budget"
+    check_numbers(who, epsilon=epsilon, delta=delta)
+    if not (epsilon > 0 and 0 < delta < 1):
+        raise ValueError(
+            f"{who} needs epsilon > 0 and delta in (0, 1), got epsilon={shown(epsilon)} and "
+            f"delta={shown(delta)}."
+        )
+    weights = check_shares(who, shares)
+    if len(weights) == 1:
+        return dict.fromkeys(weights, float(epsilon))
+    whole, level = fsum(weights.values()), gdp.mu(epsilon, delta) * sqrt(_SAFE)
+    return {
+        name: gdp.epsilon(sqrt(weight / whole) * level, delta) for name, weight in weights.items()
+    }
+
+
+def check_shares(who: str, shares: Mapping[str, float]) -> dict[str, float]:
+    """Weights of a division as floats.
+
+    Parameters
+    ----------
+    who : str
+        Who divides.
+    shares : mapping of str to float
+        As given.
+
+    Raises
+    ------
+    ValueError
+        If it is no mapping, or is empty, or a weight is no positive finite number.
+    """
+    needed = f"{who} needs shares as a dictionary of positive numbers by the names of steps"
+    given: object = shares
+    if not isinstance(given, Mapping) or not given:
+        raise ValueError(f"{needed}, got {shown(given)}.")
+    found = {}
+    for name, weight in given.items():
+        values = numbers_in(weight)
+        if values is None or values.ndim or not 0 < values < inf:
+            raise ValueError(f"{needed}, got {shown(weight)} for {shown(name)}.")
+        found[name] = float(values)
+    return found

@@ -1,0 +1,785 @@
+"""Scripts of scikit-learn's made private: nothing learned is kept, nothing that learns passes."""
+
+import pickle
+import warnings
+from functools import partial
+
+import numpy as np
+import pytest
+from sklearn.base import BaseEstimator, TransformerMixin, clone
+from sklearn.calibration import CalibratedClassifierCV
+from sklearn.compose import (
+    ColumnTransformer,
+    TransformedTargetRegressor,
+    make_column_selector,
+)
+from sklearn.decomposition import PCA
+from sklearn.ensemble import RandomForestClassifier, VotingClassifier, VotingRegressor
+from sklearn.feature_extraction.text import HashingVectorizer, TfidfTransformer, TfidfVectorizer
+from sklearn.feature_selection import SelectKBest
+from sklearn.frozen import FrozenEstimator
+from sklearn.impute import SimpleImputer
+from sklearn.kernel_approximation import Nystroem, RBFSampler
+from sklearn.linear_model import (
+    ElasticNet,
+    HuberRegressor,
+    Lars,
+    Lasso,
+    LassoCV,
+    LinearRegression,
+    LogisticRegression,
+    LogisticRegressionCV,
+    Perceptron,
+    PoissonRegressor,
+    Ridge,
+    RidgeClassifier,
+    RidgeCV,
+    SGDClassifier,
+    SGDRegressor,
+    TheilSenRegressor,
+)
+from sklearn.model_selection import GridSearchCV, RandomizedSearchCV
+from sklearn.multiclass import OneVsOneClassifier, OneVsRestClassifier
+from sklearn.multioutput import MultiOutputRegressor
+from sklearn.pipeline import Pipeline, make_pipeline, make_union
+from sklearn.preprocessing import (
+    FunctionTransformer,
+    KBinsDiscretizer,
+    MaxAbsScaler,
+    MinMaxScaler,
+    Normalizer,
+    OneHotEncoder,
+    OrdinalEncoder,
+    PolynomialFeatures,
+    RobustScaler,
+    StandardScaler,
+    TargetEncoder,
+)
+from sklearn.svm import SVC, LinearSVC
+
+import skdp
+from skdp import (
+    DPLassoRegressor,
+    DPLinearRegression,
+    DPLogisticRegression,
+    DPSVMClassifier,
+    PrivacyLeakWarning,
+    privatize,
+    split_budget,
+)
+from skdp.model_selection import DPGridSearchCV, DPRandomizedSearchCV
+from skdp.preprocessing import BoundsScaler, DPMinMaxScaler, DPStandardScaler
+from skdp.privacy import gdp
+from skdp.privatization import conversion
+
+RNG = np.random.default_rng(0)
+N = 2000
+X = RNG.normal(size=(N, 4)) * [1, 10, 0.1, 1] + [0, 50, 0, 0]
+Y = X[:, 0] + X[:, 1] / 10 + 0.1 * RNG.normal(size=N)
+LABELS = (Y > 5).astype(int)
+KNOWN = {"target_bounds": (-10, 20)}
+
+
+def private(estimator, *, epsilon=1.0, **facts):
+    """The private counterpart, and classes of what was made for each step."""
+    return privatize(estimator, epsilon=epsilon, **facts)
+
+
+def kinds(pipeline):
+    return [step if isinstance(step, str) else type(step) for _, step in pipeline.steps]
+
+
+# What becomes of single estimators.
+
+COUNTERPARTS = [
+    (LogisticRegression(C=3), DPLogisticRegression, {"C": 3}),
+    (LogisticRegression(l1_ratio=0.3, solver="saga"), DPLogisticRegression, {"l1_ratio": 0.3}),
+    (LogisticRegression(class_weight={0: 2}), DPLogisticRegression, {"class_weight": {0: 2}}),
+    (LogisticRegressionCV(Cs=4), DPLogisticRegression, {"C": None}),
+    (SGDClassifier(), DPSVMClassifier, {"loss": "hinge"}),
+    (SGDClassifier(loss="log_loss", penalty=None), DPLogisticRegression, {"C": float("inf")}),
+    (SGDClassifier("log_loss", penalty="elasticnet"), DPLogisticRegression, {"l1_ratio": 0.15}),
+    (SGDClassifier(loss="modified_huber"), DPSVMClassifier, {"loss": "squared_hinge"}),
+    (SGDClassifier(loss="squared_hinge", penalty="l1"), DPSVMClassifier, {"penalty": "l1"}),
+    (Perceptron(), DPSVMClassifier, {"loss": "hinge", "C": None}),
+    (LinearSVC(C=2, loss="hinge"), DPSVMClassifier, {"C": 2, "loss": "hinge"}),
+    (SVC(kernel="linear", C=2), DPSVMClassifier, {"C": 2, "loss": "hinge"}),
+    (RidgeClassifier(alpha=2.0), DPSVMClassifier, {"C": 0.25}),
+    (LinearRegression(positive=True), DPLinearRegression, {"positive": True}),
+    (Ridge(3.0, fit_intercept=False), DPLinearRegression, {"alpha": 3, "fit_intercept": False}),
+    (RidgeCV(alphas=[1, 2]), DPLinearRegression, {"alpha": 0}),
+    (HuberRegressor(epsilon=2.0), DPLinearRegression, {"loss": "huber", "epsilon": 1.0}),
+    (SGDRegressor(loss="huber"), DPLinearRegression, {"loss": "huber"}),
+    (SGDRegressor(penalty="l1", alpha=0.2), DPLassoRegressor, {"alpha": 0.2}),
+    (Lasso(alpha=0.2), DPLassoRegressor, {"alpha": 0.2}),
+    (LassoCV(), DPLassoRegressor, {"alpha": 0}),
+    (ElasticNet(alpha=0.2, l1_ratio=0.25), DPLassoRegressor, {"alpha": 0.05}),
+    (ElasticNet(alpha=0.2, l1_ratio=0), DPLinearRegression, {"alpha": 0}),
+    (DPLogisticRegression(epsilon=9, random_state=1), DPLogisticRegression, {"random_state": None}),
+    (StandardScaler(with_mean=False), DPStandardScaler, {"with_mean": False}),
+    (RobustScaler(with_scaling=False), DPStandardScaler, {"with_std": False}),
+    (MinMaxScaler(feature_range=(0, 2)), DPMinMaxScaler, {"feature_range": (0, 2)}),
+    (MaxAbsScaler(), DPMinMaxScaler, {"feature_range": (-1, 1)}),
+]  # fmt: skip
+
+
+@pytest.mark.parametrize(
+    ("theirs", "kind", "parameters"), COUNTERPARTS, ids=lambda c: type(c).__name__
+)
+def test_a_model_or_scaler_has_its_counterpart_with_the_whole_budget(theirs, kind, parameters):
+    before = theirs.get_params()
+    made = privatize(theirs, epsilon=1.0, delta=1e-6)
+    assert type(made) is kind
+    assert {name: getattr(made, name) for name in parameters} == parameters
+    assert (made.epsilon, made.delta) == (1.0, 1e-6)
+    assert theirs.get_params() == before
+
+
+def test_parameters_without_a_counterpart_are_answered_in_the_plan():
+    theirs = LogisticRegression(C=2, max_iter=500, tol=1e-6, random_state=3, n_jobs=2, verbose=1)
+    _, plan = privatize(theirs, epsilon=1.0, return_plan=True)
+    (step,) = plan.steps
+    assert [what for what, _ in step.left_out] == [
+        *("max_iter=500", "n_jobs=2", "random_state=3", "tol=1e-06", "verbose=1"),
+    ]
+    assert all(why.endswith(".") for _, why in step.left_out)
+    assert "C=2" in step.after
+    for what, why in step.left_out:
+        assert f"left out {what}: {why}" in str(plan)
+
+
+# A fitted estimator leaves nothing behind.
+
+
+def traces(thing, found=None):
+    """All numbers and strings that can be reached from an object."""
+    found = set() if found is None else found
+    if isinstance(thing, np.ndarray):
+        found.update(np.ravel(thing).tolist() if thing.dtype != object else map(str, thing))
+    elif isinstance(thing, dict):
+        for key, value in thing.items():
+            traces(value, traces(key, found))
+    elif isinstance(thing, list | tuple | set):
+        for part in thing:
+            traces(part, found)
+    elif isinstance(thing, int | float | str):
+        found.add(thing)
+    elif hasattr(thing, "__dict__") and not isinstance(thing, type):
+        traces(vars(thing), found)
+    return found
+
+
+FITTED = {
+    "pipeline": make_pipeline(StandardScaler(), LogisticRegression()),
+    "with a private scaler": make_pipeline(StandardScaler(), PolynomialFeatures(), LinearSVC()),
+    "columns": make_pipeline(
+        ColumnTransformer([("n", StandardScaler(), [0, 1]), ("p", "passthrough", [2, 3])]),
+        LogisticRegression(),
+    ),
+    "search": GridSearchCV(LogisticRegression(), {"C": [1.0, 2.0]}, cv=2),
+    "scaler": MinMaxScaler(),
+}
+
+
+@pytest.mark.parametrize("name", FITTED)
+def test_what_a_fit_has_learned_is_not_carried_over(name):
+    # Entries that no parameter has: whatever is computed from them would be found.
+    rows = X * np.pi + 7.125
+    labels = np.where(LABELS, "yes, rare", "no, rare")
+    fitted = clone(FITTED[name]).fit(rows, labels)
+    fresh, made = private(clone(FITTED[name])), private(fitted)
+    assert "yes, rare" in traces(fitted) or name == "scaler"
+    assert pickle.dumps(made) == pickle.dumps(fresh)
+    assert traces(made) == traces(fresh)
+    assert not [a for a in vars(made) if a.endswith("_") and not a.startswith("_")]
+
+
+def test_a_label_read_off_a_fitted_model_would_be_noticed(monkeypatch):
+    fitted = LogisticRegression().fit(X, np.where(LABELS, "yes, rare", "no, rare"))
+    leaky = private(fitted).set_params(classes=fitted.classes_)
+    assert "yes, rare" in traces(leaky)
+    assert "yes, rare" not in traces(private(fitted))
+
+
+@pytest.mark.parametrize(
+    "smuggled",
+    [
+        FrozenEstimator(StandardScaler().fit(X)),
+        FunctionTransformer(StandardScaler().fit(X).transform),
+    ],
+    ids=["frozen", "method of a fitted scaler"],
+)
+def test_a_parameter_that_holds_a_fitted_estimator_is_refused(smuggled):
+    with pytest.raises(ValueError, match="estimator"):
+        private(make_pipeline(smuggled, LogisticRegression()))
+
+
+def test_targets_transformed_by_a_fitted_estimator_are_refused():
+    scaler = StandardScaler().fit(Y[:, None])
+    script = TransformedTargetRegressor(
+        Ridge(), func=partial(scaler.transform), check_inverse=False
+    )
+    with pytest.raises(ValueError, match="calls a method of an estimator"):
+        private(script)
+
+
+# Steps that learn from rows never pass.
+
+
+class Own(TransformerMixin, BaseEstimator):
+    def fit(self, X, y=None):
+        return self
+
+    def transform(self, X):
+        return X
+
+
+class OwnScaler(StandardScaler):
+    pass
+
+
+REFUSED = {
+    "PCA": (PCA(2), "GaussianRandomProjection"),
+    "SelectKBest": (SelectKBest(k=2), "l1 penalty"),
+    "KBinsDiscretizer": (KBinsDiscretizer(), "SplineTransformer"),
+    "TargetEncoder": (TargetEncoder(), "OneHotEncoder"),
+    "Nystroem": (Nystroem(), "RBFSampler"),
+    "RBFSampler": (RBFSampler(gamma="scale"), "pass a number"),
+    "SimpleImputer": (SimpleImputer(), "strategy='constant'"),
+    "TfidfVectorizer": (TfidfVectorizer(), "HashingVectorizer"),
+    "OneHotEncoder": (OneHotEncoder(), r"pass (them|those)"),
+    "Own": (Own(), "FunctionTransformer"),
+    "OwnScaler": (OwnScaler(), "FunctionTransformer"),
+}
+REFUSED_MODELS = {
+    "RandomForestClassifier": (RandomForestClassifier(), "LogisticRegression"),
+    "SVC": (SVC(), r"RBFSampler\(gamma"),
+    "SGDClassifier": (SGDClassifier(loss="huber"), "'hinge'"),
+    "SGDRegressor": (SGDRegressor(loss="huber", penalty="l1"), "penalty='l2'"),
+    "TheilSenRegressor": (TheilSenRegressor(), "HuberRegressor"),
+    "PoissonRegressor": (PoissonRegressor(), "TransformedTargetRegressor"),
+    "Lars": (Lars(), "Lasso"),
+    "CalibratedClassifierCV": (CalibratedClassifierCV(LinearSVC()), "predict_proba"),
+    "OneVsRestClassifier": (OneVsRestClassifier(LogisticRegression()), "several classes"),
+    "OneVsOneClassifier": (OneVsOneClassifier(LogisticRegression()), "several classes"),
+    "MultiOutputRegressor": (MultiOutputRegressor(Ridge()), "split_budget"),
+    "VotingClassifier": (VotingClassifier([("a", LogisticRegression())]), "one of its models"),
+}
+
+
+@pytest.mark.parametrize("name", REFUSED)
+def test_a_step_that_learns_is_refused_by_name_wherever_it_is(name):
+    step, instead = REFUSED[name]
+    inside = [
+        make_pipeline(step, LogisticRegression()),
+        make_pipeline(make_union(step, Normalizer()), Ridge()),
+        make_pipeline(ColumnTransformer([("c", step, [0])]), Ridge()),
+        GridSearchCV(make_pipeline(step, LogisticRegression()), {"logisticregression__C": [1, 2]}),
+    ]
+    for estimator in inside:
+        with pytest.raises(ValueError, match=rf"{name} .*{instead}"):
+            private(estimator)
+
+
+@pytest.mark.parametrize("name", REFUSED_MODELS)
+def test_a_model_without_a_counterpart_is_refused_with_a_substitute(name):
+    model, instead = REFUSED_MODELS[name]
+    with pytest.raises(ValueError, match=rf"{name} .*{instead}"):
+        private(make_pipeline(StandardScaler(), model))
+
+
+def test_all_that_is_refused_is_named_at_once():
+    with pytest.raises(ValueError, match=r"(?s)- pca: PCA .*- selectkbest: SelectKBest .*- svc: "):
+        private(make_pipeline(PCA(), SelectKBest(), SVC()))
+
+
+def test_a_function_of_the_user_is_believed_and_warned_of():
+    script = make_pipeline(FunctionTransformer(lambda rows: rows - rows.mean(0)), Ridge())
+    with pytest.warns(PrivacyLeakWarning, match="is taken to handle each row by itself"):
+        private(script)
+
+
+def test_a_step_that_the_walk_would_let_through_is_caught_by_the_table(monkeypatch):
+    """The planted bug: a walk that leaves everything as it is."""
+    monkeypatch.setattr(conversion.Conversion, "whole", lambda self, estimator: estimator)
+    with pytest.raises(ValueError, match=r"Pipeline\.standardscaler learns means and variances"):
+        private(make_pipeline(StandardScaler(), PolynomialFeatures(), DPLinearRegression()))
+
+
+# Scalers.
+
+
+def test_a_scaler_is_left_out_where_the_model_scales_by_itself():
+    for model in (LogisticRegression(), LinearSVC(), Ridge(), TransformedTargetRegressor()):
+        made = private(make_pipeline(StandardScaler(), MinMaxScaler(), model))
+        assert kinds(made)[:2] == ["passthrough"] * 2
+    nested = make_pipeline(make_pipeline(StandardScaler()), make_pipeline(MaxAbsScaler(), Ridge()))
+    made = private(nested)
+    assert (made[0][0], made[1][0]) == ("passthrough", "passthrough")
+
+
+@pytest.mark.parametrize(
+    "behind",
+    [
+        [Lasso()],
+        [LogisticRegression(l1_ratio=1, solver="saga")],
+        [LinearSVC(penalty="l1")],
+        [LinearRegression(positive=True)],
+        [PolynomialFeatures(), Ridge()],
+        [make_union(Normalizer(), PolynomialFeatures()), Ridge()],
+        [DPLogisticRegression(data_norm=3.0)],
+        [GridSearchCV(LogisticRegression(), {"l1_ratio": [0, 1]})],
+    ],
+    ids=lambda steps: type(steps[0]).__name__,
+)
+def test_a_scaler_stays_in_front_of_what_depends_on_units(behind):
+    made = private(make_pipeline(StandardScaler(), *behind))
+    assert kinds(made)[0] is DPStandardScaler
+    # Lengths of rows are no ranges that anyone knows of these columns.
+    made = private(make_pipeline(Normalizer(), StandardScaler(), *behind))
+    assert kinds(made)[1] is DPStandardScaler
+    # Free where ranges are known.
+    made = private(make_pipeline(StandardScaler(), *behind), bounds=(0, 100))
+    assert kinds(made)[0] is BoundsScaler
+
+
+def test_known_ranges_go_where_they_are_of_use():
+    bounds = (X.min(axis=0) - 1, X.max(axis=0) + 1)
+    made = private(make_pipeline(StandardScaler(), Ridge()), bounds=bounds)
+    assert made[-1].data_bounds is bounds
+    assert private(Lasso(), bounds=(-3, 2)).feature_bound == 3
+    assert private(Lasso(), bounds={"a": (-3, 2), "b": (0, 7)}).feature_bound == 7
+    made = private(make_pipeline(StandardScaler(), PolynomialFeatures(), Ridge()), bounds=bounds)
+    assert made[-1].data_bounds == (-1.0, 1.0)
+    by_number = [("a", StandardScaler(), [1]), ("b", MinMaxScaler(), [2, 3]), ("d", "drop", [0])]
+    made = private(make_pipeline(ColumnTransformer(by_number), Ridge()), bounds=bounds)
+    ends = [step.bounds for _, step, _ in made[0].transformers[:2]]
+    assert ends == [
+        ([bounds[0][1]], [bounds[1][1]]),
+        (bounds[0][2:].tolist(), bounds[1][2:].tolist()),
+    ]
+    assert made[-1].data_bounds == (-1.0, 1.0)
+
+
+def test_ranges_of_some_columns_are_used_before_others_are_put_beside_them():
+    numbers = make_pipeline(SimpleImputer(strategy="constant"), StandardScaler())
+    codes = OneHotEncoder(categories=[["a", "b"]])
+    for given in (["x", "y"], np.array(["x", "y"])):
+        columns = ColumnTransformer([("n", numbers, given), ("c", codes, ["z"])])
+        made = private(make_pipeline(columns, Ridge()), bounds={"y": (0, 2), "x": (0, 1)})
+        scaler = made[0].transformers[0][1][-1]
+        assert type(scaler) is BoundsScaler
+        assert scaler.bounds == ([0, 0], [1, 2])
+        assert made[-1].data_bounds == (-1.0, 1.0)
+    plain = ColumnTransformer([("n", "passthrough", ["x"]), ("c", codes, ["z"])])
+    made = private(make_pipeline(plain, Ridge()), bounds={"x": (0, 1)})
+    assert type(made[0].transformers[0][1]) is BoundsScaler
+
+
+def test_lengths_of_rows_that_follow_from_steps_are_passed_on():
+    text = make_pipeline(HashingVectorizer(), TfidfTransformer(), LogisticRegression())
+    assert private(text)[-1].data_norm == 1.0
+    assert private(make_pipeline(Normalizer(), LinearSVC()))[-1].data_norm == 1.0
+    assert private(make_pipeline(Normalizer("max"), LinearSVC()))[-1].data_norm is None
+    kernel = make_pipeline(RBFSampler(gamma=1.0), LinearSVC())
+    assert private(kernel)[-1].data_norm == pytest.approx(np.sqrt(2))
+    words = OneHotEncoder(categories=[["a", "b"]] * 4)
+    assert private(make_pipeline(words, LinearSVC()))[-1].data_norm == 2.0
+    both = make_union(Normalizer(), RBFSampler(gamma=1.0))
+    assert private(make_pipeline(both, Ridge()))[-1].data_norm == pytest.approx(np.sqrt(3))
+
+
+NORMED = [
+    (Normalizer(), X),
+    (Normalizer("l1"), X),
+    (HashingVectorizer(n_features=32), [f"a b{k % 5} c{k % 3}" for k in range(50)]),
+    (make_pipeline(HashingVectorizer(n_features=32), TfidfTransformer()), ["a b a", "c", ""]),
+    (RBFSampler(gamma=0.1, random_state=0), X),
+    (OneHotEncoder(categories=[[0, 1], [0, 1]]), [[0, 1], [5, 1]]),
+    (make_union(Normalizer(), RBFSampler(gamma=1.0, random_state=0)), X),
+]
+
+
+@pytest.mark.parametrize(("step", "rows"), NORMED, ids=lambda s: type(s).__name__)
+def test_rows_are_no_longer_than_the_model_is_told(step, rows):
+    made = private(make_pipeline(step, LogisticRegression()))
+    out = made[:-1].fit_transform(rows)
+    out = out.toarray() if hasattr(out, "toarray") else out
+    assert np.linalg.norm(out, axis=1).max() <= made[-1].data_norm * (1 + 1e-12)
+
+
+# Budgets.
+
+
+def spent_of(estimator, y=LABELS):
+    with warnings.catch_warnings():
+        warnings.simplefilter("ignore", UserWarning)
+        return skdp.privacy_spent(estimator.fit(X, y))
+
+
+POLYNOMIAL = make_pipeline(StandardScaler(), PolynomialFeatures(), LogisticRegression())
+SHARED = {
+    "scaler and classifier": (POLYNOMIAL, LABELS, {"classes": [0, 1]}),
+    "scalers of parts": (
+        make_pipeline(
+            make_union(StandardScaler(), make_pipeline(MinMaxScaler(), PolynomialFeatures())),
+            Ridge(),
+        ),
+        Y,
+        KNOWN,
+    ),
+    "vote": (VotingRegressor([("a", Ridge()), ("b", HuberRegressor())]), Y, KNOWN),
+    "model alone": (LogisticRegression(), LABELS, {"classes": [0, 1]}),
+}
+
+
+# With less, some scaler would find nothing, and would therefore ask nothing.
+@pytest.mark.parametrize("epsilon", [2.0, 6.0])
+@pytest.mark.parametrize("name", SHARED)
+def test_all_steps_together_spend_the_budget_and_no_more(name, epsilon):
+    script, y, facts = SHARED[name]
+    made, plan = privatize(script, epsilon=epsilon, delta=1e-6, return_plan=True, **facts)
+    total = spent_of(made, y)
+    assert 0.99 * epsilon <= total.epsilon <= epsilon * (1 + 1e-9)
+    assert total.delta == pytest.approx(1e-6)
+    paid = [step.epsilon for step in plan.steps if step.epsilon is not None]
+    assert len(paid) == 1 or sum(paid) > epsilon
+
+
+@pytest.mark.parametrize("n_features", [5, 12])
+def test_a_scaler_and_a_lasso_keep_to_the_budget_whichever_way_noise_adds_up(n_features):
+    rows = np.random.default_rng(1).normal(size=(2000, n_features))
+    made = private(make_pipeline(StandardScaler(), Lasso()), epsilon=4.0, **KNOWN)
+    total = skdp.privacy_spent(made.fit(rows, rows[:, 0]), delta=1e-5)
+    # Of noisy choices the total counts less than the lasso itself does.
+    assert (0.98 if n_features < 7 else 0.85) < total.epsilon / 4.0 <= 1.0
+
+
+def test_a_budget_shared_by_epsilon_would_be_noticed(monkeypatch):
+    """The planted bug: each step gets its share of epsilon, or all of it."""
+    made = private(POLYNOMIAL, classes=[0, 1])
+    for scaler, model in ((0.1, 0.9), (1.0, 1.0)):
+        made.set_params(standardscaler__epsilon=scaler, logisticregression__epsilon=model)
+        assert not 0.99 <= spent_of(made).epsilon <= 1.0
+
+
+def test_shares_are_those_of_private_steps():
+    made = private(POLYNOMIAL, shares={"standardscaler": 1, "logisticregression": 3})
+    of_scaler, of_model = (gdp.mu(step.epsilon, 1e-5) ** 2 for step in (made[0], made[-1]))
+    assert of_model == pytest.approx(3 * of_scaler, rel=1e-6)
+    with pytest.raises(
+        ValueError, match="the private steps are logisticregression, standardscaler"
+    ):
+        private(POLYNOMIAL, shares={"logisticregression": 1})
+    script = make_pipeline(StandardScaler(), LogisticRegression())
+    with pytest.raises(ValueError, match="the private steps are logisticregression"):
+        private(script, shares={"standardscaler": 0.1, "logisticregression": 0.9})
+    with pytest.raises(ValueError, match="positive numbers"):
+        private(POLYNOMIAL, shares={"logisticregression": 1, "standardscaler": 0})
+
+
+def test_shares_of_a_budget_without_limit_have_none():
+    for model in (Lasso(), Ridge()):
+        made = private(make_pipeline(StandardScaler(), PolynomialFeatures(), model), epsilon=np.inf)
+        assert made[0].epsilon == made[-1].epsilon == np.inf
+    assert set(split_budget({"a": 1, "b": 3}, epsilon=np.inf, delta=1e-6).values()) == {np.inf}
+
+
+def test_a_budget_that_is_split_adds_up_exactly():
+    parts = split_budget({"a": 0.2, "b": 0.5, "c": 0.3}, epsilon=2.0, delta=1e-6)
+    total = sum(gdp.mu(part, 1e-6) ** 2 for part in parts.values())
+    assert total == pytest.approx(gdp.mu(2.0, 1e-6) ** 2, rel=1e-8)
+    assert total <= gdp.mu(2.0, 1e-6) ** 2
+    assert split_budget({"a": 4, "b": 10, "c": 6}, epsilon=2.0, delta=1e-6) == pytest.approx(parts)
+    assert split_budget({"model": 3.0}, epsilon=2.0, delta=1e-6) == {"model": 2.0}
+
+
+@pytest.mark.parametrize(
+    ("shares", "budget"),
+    [
+        ({}, {}),
+        ([0.1, 0.9], {}),
+        ({"a": -1.0}, {}),
+        ({"a": "half"}, {}),
+        ({"a": float("inf"), "b": 1}, {}),
+        ({"a": 1}, {"epsilon": 0}),
+        ({"a": 1}, {"delta": 1.0}),
+        ({"a": 1}, {"epsilon": "1"}),
+    ],
+)
+def test_a_split_of_nothing_sensible_is_refused(shares, budget):
+    with pytest.raises(ValueError, match=r"^split_budget needs "):
+        split_budget(shares, **{"epsilon": 1.0, "delta": 1e-6} | budget)
+
+
+# Columns, text, targets.
+
+
+def census(n=3000):
+    pd = pytest.importorskip("pandas", reason="needs pandas: pip install 'skdp[test]'")
+    rng = np.random.default_rng(0)
+    table = pd.DataFrame(
+        {
+            "age": rng.integers(17, 91, n),
+            "hours": rng.integers(1, 100, n),
+            "sex": rng.choice(["Female", "Male"], n),
+        }
+    )
+    return table, (table["age"] + rng.normal(size=n) * 10 > 50).astype(int)
+
+
+def mixed(encoder):
+    columns = [("numbers", StandardScaler(), ["age", "hours"]), ("codes", encoder, ["sex"])]
+    return make_pipeline(ColumnTransformer(columns), LogisticRegression())
+
+
+FACTS = {"classes": [0, 1], "categories": {"sex": ["Female", "Male"]}}
+
+
+@pytest.mark.parametrize(
+    "encoder", [OneHotEncoder(drop="first", min_frequency=3), OrdinalEncoder()]
+)
+def test_columns_of_a_table_are_private_by_facts_alone(encoder):
+    table, y = census()
+    script = mixed(encoder)
+    made = private(script, **FACTS)
+    assert made[0].transformers[0][1] == "passthrough"
+    known = private(script, **FACTS, bounds={"age": (17, 90), "hours": (1, 99)})
+    assert type(known[0].transformers[0][1]) is BoundsScaler
+    ordinal = isinstance(encoder, OrdinalEncoder)
+    assert known[-1].data_bounds == (None if ordinal else (-1.0, 1.0))
+    for model in (made, known):
+        model.fit(table, y)
+        with warnings.catch_warnings():
+            warnings.simplefilter("error")
+            assert skdp.privacy_spent(model).epsilon == pytest.approx(1.0, rel=1e-6)
+        assert model.score(table, y) > 0.8
+        # A category that nobody has listed tells nothing.
+        assert model.predict(table.assign(sex="Other")).shape == y.shape
+
+
+def test_columns_that_are_chosen_by_type_need_categories_at_the_encoder():
+    chosen = [("codes", OneHotEncoder(), make_column_selector(dtype_include=object))]
+    script = make_pipeline(ColumnTransformer(chosen), LogisticRegression())
+    with pytest.raises(ValueError, match="pass them to the encoder"):
+        private(script, **FACTS)
+    chosen[0] = ("codes", OneHotEncoder(categories=[["f", "m"]]), chosen[0][2])
+    made = private(make_pipeline(ColumnTransformer(chosen), LogisticRegression()))
+    assert made[0].transformers[0][1].handle_unknown == "ignore"
+
+
+def test_a_model_that_is_private_already_gets_the_facts_that_it_lacks():
+    own = DPLogisticRegression(epsilon=9.0, adjacency="zero_out")
+    made = private(make_pipeline(StandardScaler(), own), classes=[0, 1], bounds=(0, 1))
+    assert (made[-1].classes, made[-1].data_bounds) == ([0, 1], (0.0, 1.0))
+    assert (made[-1].epsilon, made[-1].adjacency) == (1.0, "replace_one")
+    assert private(make_pipeline(Normalizer(), DPLassoRegressor()))[-1].data_norm == 1.0
+    assert private(DPLassoRegressor(), bounds=(-2, 1)).feature_bound == 2.0
+    with pytest.warns(UserWarning, match="no step needs them"):
+        kept = private(DPLinearRegression(data_norm=3.0), bounds=(0, 1))
+    assert (kept.data_norm, kept.data_bounds) == (3.0, None)
+
+
+def test_a_private_search_over_what_is_not_private_yet_is_converted():
+    search = DPGridSearchCV(make_pipeline(StandardScaler(), Ridge()), {"ridge__alpha": [0, 1]})
+    made = private(search, **KNOWN)
+    assert kinds(made.estimator) == ["passthrough", DPLinearRegression]
+    assert made.epsilon == 1.0
+
+
+def test_facts_that_nobody_has_a_use_for_are_told():
+    with pytest.raises(ValueError, match="given classes, and there is no classifier"):
+        private(Ridge(), classes=[0, 1])
+    with pytest.raises(ValueError, match="given target_bounds, and there is no regressor"):
+        private(LogisticRegression(), **KNOWN)
+    with pytest.raises(ValueError, match="given categories of 'race'"):
+        private(mixed(OneHotEncoder()), categories={"sex": ["f", "m"], "race": ["a"]})
+    with pytest.warns(UserWarning, match="given bounds, and no step needs them"):
+        private(make_pipeline(Normalizer(), Ridge()), bounds=(0, 1))
+    with pytest.raises(
+        ValueError, match=r"bounds for all columns of columntransformer__numbers .* none for hours"
+    ):
+        private(mixed(OneHotEncoder()), **FACTS, bounds={"age": (0, 1)})
+    behind = make_pipeline(SimpleImputer(strategy="constant"), Ridge())
+    with pytest.raises(ValueError, match="in the order of the columns for ridge"):
+        private(behind, bounds={"a": (0, 1)})
+
+
+def test_targets_that_are_transformed_have_bounds_on_their_scale():
+    script = TransformedTargetRegressor(Ridge(), func=np.log1p, inverse_func=np.expm1)
+    made = private(make_pipeline(StandardScaler(), script), target_bounds=(0, 100))[-1]
+    assert made.regressor.target_bounds == pytest.approx((0, np.log1p(100)))
+    assert not made.check_inverse
+    # Not of functions that may turn the order round.
+    wild = TransformedTargetRegressor(Ridge(), func=np.sin, inverse_func=np.arcsin)
+    made, plan = privatize(wild, epsilon=1.0, target_bounds=(0, 3), return_plan=True)
+    assert made.regressor.target_bounds is None
+    assert "changed to target_bounds=None" in str(plan)
+    scaled = TransformedTargetRegressor(transformer=StandardScaler())
+    made = private(scaled, target_bounds=(0, 3))
+    assert (made.transformer, made.regressor.target_bounds) == (None, (0, 3))
+
+
+# Searches.
+
+
+def test_a_grid_becomes_a_private_search_over_what_is_left_of_it():
+    grid = {"svc__C": [0.1, 1.0, 10.0], "svc__max_iter": [10, 100], "scale__with_mean": [True]}
+    script = GridSearchCV(Pipeline([("scale", StandardScaler()), ("svc", LinearSVC())]), grid, cv=5)
+    made, plan = privatize(script, epsilon=4.0, classes=[0, 1], return_plan=True)
+    assert type(made) is DPGridSearchCV
+    # A value that is the default of scikit-learn is on the grid all the same.
+    assert made.param_grid == {"svc__C": [0.1, 1.0, 10.0]}
+    assert made.exhaustive
+    assert {"svc__max_iter", "scale__with_mean", "cv=5"} <= {w for w, _ in plan.steps[-1].left_out}
+    assert spent_of(made).epsilon == pytest.approx(4.0, rel=1e-6)
+
+
+def test_grids_are_in_parameters_of_the_counterpart():
+    made = private(GridSearchCV(RidgeClassifier(), {"alpha": [0.5, 1, 5, 50]}))
+    assert made.param_grid == {"C": [1.0, 0.5, 0.1, 0.01]}
+    assert not made.exhaustive
+    spaces = [{"C": [1, 2]}, {"solver": ["lbfgs"]}]
+    assert private(GridSearchCV(LogisticRegression(), spaces)).param_grid == {"C": [1, 2]}
+    made = private(RandomizedSearchCV(LogisticRegression(), {"C": [1, 2]}, n_iter=7, n_jobs=1))
+    assert (type(made), made.n_iter, made.n_jobs) == (DPRandomizedSearchCV, 7, 1)
+    weights = {"class_weight": [None, {0: 1, 1: 2}, None]}
+    made = private(GridSearchCV(LogisticRegression(), weights))
+    assert made.param_grid == {"class_weight": [None, {0: 1, 1: 2}]}
+    only = private(GridSearchCV(LogisticRegression(), {"solver": ["lbfgs", "saga"]}))
+    assert type(only) is DPLogisticRegression
+    lasso = GridSearchCV(make_pipeline(StandardScaler(), Lasso()), {"lasso__alpha": [0, 1]})
+    made = private(lasso, **KNOWN)
+    assert made.step_shares == pytest.approx({"standardscaler": 0.2, "lasso": 0.8})
+    made = private(lasso, **KNOWN, shares={"standardscaler": 1, "lasso": 1})
+    assert made.step_shares == {"standardscaler": 1, "lasso": 1}
+
+
+def test_a_search_behind_a_private_step_gets_what_that_leaves():
+    search = RandomizedSearchCV(LogisticRegression(), {"C": [0.1, 1.0, 10.0]}, n_iter=2)
+    steps = StandardScaler(), Normalizer(), search
+    made = private(make_pipeline(*steps), epsilon=3.0, classes=[0, 1])
+    assert type(made[-1]) is DPRandomizedSearchCV
+    assert 0.99 < spent_of(made).epsilon / 3.0 <= 1.0
+    # Of solvers whose noise adds up in another way no more is known than their epsilon.
+    solvers = DPGridSearchCV(DPLogisticRegression(), {"solver": ["gd", "objective_perturbation"]})
+    made = private(make_pipeline(*steps[:2], solvers), epsilon=3.0, classes=[0, 1])
+    assert made[0].epsilon + made[-1].epsilon == pytest.approx(3.0, rel=1e-6)
+
+
+@pytest.mark.parametrize("kind", [list, np.array])
+def test_a_search_over_texts_is_private_as_any_other(kind):
+    texts = kind([f"{'good' if k % 2 else 'bad'} word{k % 7}" for k in range(N)])
+    script = make_pipeline(HashingVectorizer(n_features=32), LogisticRegression())
+    search = GridSearchCV(script, {"logisticregression__C": [1.0, 10.0]})
+    made = private(search, epsilon=4.0, classes=[0, 1]).fit(texts, np.arange(N) % 2)
+    assert made.score(texts, np.arange(N) % 2) > 0.9
+    assert skdp.privacy_spent(made).epsilon == pytest.approx(4.0, rel=1e-6)
+
+
+def test_searches_that_have_no_counterpart_are_refused():
+    models = {"svc": [LinearSVC(), LogisticRegression()]}
+    with pytest.raises(ValueError, match="svc: a search over whole steps"):
+        private(GridSearchCV(Pipeline([("svc", LinearSVC())]), models))
+    with pytest.raises(ValueError, match=r"C: a search needs a list of values, .* got 1\.0"):
+        private(GridSearchCV(LogisticRegression(), {"C": 1.0}))
+    with pytest.raises(ValueError, match=r"pass target_bounds=\(low, high\)"):
+        private(GridSearchCV(Ridge(), {"alpha": [1, 2]}))
+
+
+# An ordinary estimator.
+
+
+def test_the_result_is_an_ordinary_estimator():
+    script, y, facts = SHARED["scaler and classifier"]
+    made = private(script, **facts)
+    params = made.get_params()
+    assert set(params) >= set(script.get_params(deep=False))
+    again = pickle.loads(pickle.dumps(clone(made)))
+    assert str(again.get_params()) == str(params)
+    again.set_params(**{k: v for k, v in params.items() if k.endswith("epsilon")})
+    search = GridSearchCV(again, {f"{next(private_names(made))}__fit_intercept": [True]}, cv=2)
+    with warnings.catch_warnings():
+        warnings.simplefilter("ignore", UserWarning)
+        assert search.fit(X, y).predict(X).shape == y.shape
+
+
+def private_names(made):
+    models = (DPLogisticRegression, DPLinearRegression)
+    return (name for name, part in made.get_params().items() if isinstance(part, models))
+
+
+def test_names_of_steps_and_what_they_return_stay():
+    script = Pipeline([("a", StandardScaler()), ("b", PolynomialFeatures()), ("c", Ridge())])
+    script.named_steps["a"].set_output(transform="pandas")
+    pytest.importorskip("pandas", reason="needs pandas: pip install 'skdp[test]'")
+    made = private(script, bounds=(-100, 100), **KNOWN)
+    assert [name for name, _ in made.steps] == ["a", "b", "c"]
+    assert hasattr(made.named_steps["a"].fit_transform(X), "columns")
+
+
+@pytest.mark.parametrize(
+    ("given", "arguments", "answer"),
+    [
+        (
+            make_pipeline(StandardScaler, Ridge()),
+            {},
+            r"got the class StandardScaler for type; make",
+        ),
+        (Ridge(), {"bounds": [(0, 1), (5, 20)]}, r"got a list of 2 items; write all low ends"),
+        (Ridge(), {"bounds": ((0, 1), (5, 20))}, r"write all low ends and all high ends"),
+        (Ridge(), {"bounds": {"a": 3}}, r"pairs of numbers by column, got a dict of 1 item"),
+        (LogisticRegression, {}, r"got the class LogisticRegression; make one of it"),
+        ("logistic", {}, r"with fit and get_params, got 'logistic'"),
+        (X, {}, r"got an array of shape \(2000, 4\)"),
+        (Ridge(), {"epsilon": 0}, r"needs epsilon > 0 and delta in \(0, 1\), got epsilon=0"),
+        (Ridge(), {"epsilon": "1"}, "needs a number for epsilon"),
+        (Ridge(), {"target_bounds": 10}, r"target_bounds=\(low, high\), two numbers, got 10"),
+        (Ridge(), {"categories": [["a"]]}, "categories as a dictionary of lists by column"),
+        (Ridge(), {"adjacency": "add_remove"}, "add_remove"),
+    ],
+)
+def test_arguments_that_make_no_sense_get_a_sentence(given, arguments, answer):
+    with pytest.raises(ValueError, match=answer):
+        privatize(given, **{"epsilon": 1.0} | arguments)
+
+
+def test_an_estimator_that_cannot_be_copied_is_not_quoted():
+    class Forgetful(BaseEstimator):
+        def __init__(self, rows=None):
+            self.rows = None if rows is None else rows + 987.25
+
+        def fit(self, X, y=None):
+            return self
+
+    with pytest.raises(ValueError, match="got a Forgetful that it cannot") as caught:
+        private(Forgetful(np.zeros(3)))
+    assert caught.value.__context__ is None
+    assert "987" not in str(caught.value)
+
+
+def test_caches_seeds_and_layouts_that_would_tell_of_rows_are_changed(tmp_path):
+    words = make_pipeline(HashingVectorizer(), TfidfTransformer())
+    columns = ColumnTransformer([("t", words, 0), ("n", "passthrough", [1])])
+    script = Pipeline([("columns", columns), ("model", LinearSVC())], memory=str(tmp_path))
+    with pytest.warns(PrivacyLeakWarning, match="by the share of zeros"):
+        made, plan = privatize(script, epsilon=1.0, return_plan=True)
+    assert made.memory is None
+    assert made[0].sparse_threshold == 1.0
+    assert made[0].transformers[0][1][0].alternate_sign is False
+    assert "changed to memory=None" in str(plan)
+    dense = ColumnTransformer([("n", Normalizer(), [1])])
+    assert private(make_pipeline(dense, LinearSVC()))[0].sparse_threshold == 0.0
+
+
+def test_the_plan_says_what_facts_would_save():
+    _, plan = privatize(make_pipeline(StandardScaler(), Ridge()), epsilon=1.0, return_plan=True)
+    assert {fact.argument for fact in plan.wanted} == {
+        "bounds=(low, high)",
+        "target_bounds=(low, high)",
+    }
+    planned = skdp.plan(DPLinearRegression(), 1_000_000, 10).bounds
+    assert sum(share for name, share in planned if name != "target_bounds") == pytest.approx(0.19)
+    assert "19% of its budget" in str(plan)
+    _, plan = privatize(Ridge(), epsilon=1.0, bounds=(0, 1), **KNOWN, return_plan=True)
+    assert plan.wanted == ()

@@ -1,0 +1,71 @@
+"""The scripts of the example are private after the edits that it counts, and not before."""
+
+import importlib.util
+import warnings
+from pathlib import Path
+
+import numpy as np
+import pytest
+
+import skdp
+
+FOLDER = Path(__file__).resolve().parents[1] / "examples"
+NAMES = (
+    *("digits, logistic", "iris", "newsgroups (made up), ridge", "census, mixed", "diabetes"),
+    *("california, ridge", "sparse", "made-up", "breast", "outliers", "digits, grid", "cosine"),
+    *("bicycles", "california, vote", "moons", "census, products", "newsgroups (made up), grid"),
+)
+
+
+@pytest.fixture
+def example(monkeypatch):
+    monkeypatch.syspath_prepend(str(FOLDER))
+    spec = importlib.util.spec_from_file_location("scripts", FOLDER / "privatized_scripts.py")
+    module = importlib.util.module_from_spec(spec)
+    monkeypatch.setitem(__import__("sys").modules, "scripts", module)
+    spec.loader.exec_module(module)
+    return module
+
+
+def of_name(example, beginning):
+    (script,) = (
+        s for s in (*example.gallery(), *example.pipelines()) if s.name.startswith(beginning)
+    )
+    return script
+
+
+def test_there_are_as_many_scripts_as_the_page_says(example):
+    assert (len([*example.gallery()]), len([*example.pipelines()])) == (12, 5)
+    page = (FOLDER.parent / "docs" / "privatize.md").read_text()
+    for script in (*example.gallery(), *example.pipelines()):
+        assert f"| {script.name} | {script.by_hand}: " in page
+    assert len(NAMES) == 17
+
+
+@pytest.mark.parametrize("name", NAMES)
+def test_a_script_is_private_after_the_edits_that_are_counted_and_not_before(example, name):
+    script = of_name(example, name)
+    private, plan = script.private(1.0, return_plan=True)
+    assert type(private).__name__ in str(plan) or hasattr(private, "steps")
+    assert (script.edited is None) == (script.edits == ())
+    facts = {"epsilon": 1.0, **script.facts}
+    if script.edits:
+        with pytest.raises(ValueError, match="privatize needs steps"):
+            skdp.privatize(script.written, **facts)
+    # A fact that can be left out without a complaint, and makes no difference, is no edit.
+    for fact in script.facts:
+        fewer = {name: value for name, value in facts.items() if name != fact}
+        try:
+            other = skdp.privatize(script.edited or script.written, **fewer)
+        except ValueError:
+            continue
+        assert str(other.get_params()) != str(private.get_params())
+
+
+def test_scores_and_the_total_are_measured(example):
+    script = of_name(example, "cosine")
+    with warnings.catch_warnings():
+        warnings.simplefilter("ignore", UserWarning)
+        found, spent = example.measured(script, splits=1)
+    assert min(np.ravel([*found.values()])) > 0.9
+    assert all(0.99 < part <= 1 + 1e-9 for part in spent)
