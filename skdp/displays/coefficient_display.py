@@ -18,9 +18,9 @@ __all__ = ["CoefficientDisplay"]
 class CoefficientDisplay(Display):
     """Coefficients of several private fits to the same rows: their means, and how noise moves them.
 
-    Ledgers tell the noise of gradients and moments. What that does to coefficients depends on the
-    rows, and is not published for any solver. Between fits of one model to the same rows nothing
-    but noise differs, so several of them show it, as post-processing of what is paid for.
+    Ledgers tell the noise of gradients and moments, and not what that does to coefficients, which
+    depends on the rows. Between fits of one model to the same rows nothing but noise differs, so
+    several of them show it, as post-processing of what is paid for.
 
     Parameters
     ----------

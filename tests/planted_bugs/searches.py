@@ -189,7 +189,7 @@ def searches_log_nothing_of_their_trials():
     level, X = logger.level, np.random.default_rng(0).uniform(-1, 1, size=(60, 2))
     given = {"classes": [0, 1], "data_norm": 2.0, "solver": GD(steps=2), "precondition": None}
     search = DPRandomizedSearchCV(
-        DPLogisticRegression(**given), {"C": [1.0]}, epsilon=9.0, delta=1e-5
+        DPLogisticRegression(**given), {"C": [1.0]}, epsilon=9.0, n_iter=2
     )
     logger.setLevel(logging.DEBUG)
     logger.addHandler(handler)

@@ -348,3 +348,34 @@ def test_an_infinite_price_makes_the_total_infinite_for_good():
         ledger.charge(event)
     assert ledger.total == inf
     assert ledger.spent().epsilon == inf
+
+
+def test_events_bear_the_purpose_that_was_noted_before_them():
+    ledger = Ledger(1.0, 1e-5)
+    event = GaussianEvent(query="q", sensitivity=1.0, noise_scale=100.0)
+    ledger.charge(event)
+    ledger.note("one thing")
+    ledger.charge(event)
+    ledger.note(planned=2)
+    ledger.charge(event)
+    ledger.note("another")
+    ledger.charge(event)
+    assert [(e.purpose, e.count) for e in ledger.receipt()] == [
+        ("", 1),
+        ("one thing", 2),
+        ("another", 1),
+    ]
+    assert event.purpose == ""
+    assert ledger.total == pytest.approx(4 * 1e-4)
+
+
+def test_events_of_sites_bear_the_latest_purpose_also_if_they_are_the_same_objects():
+    ledger = Ledger(1.0, 1e-5)
+    facts = {"query": "q", "sensitivity": 1.0, "noise_scale": 100.0}
+    events = tuple(GaussianEvent(**facts, part=Site(label)) for label in "ab")
+    for purpose in ("one thing", "another"):
+        ledger.note(purpose)
+        ledger.charge(events)
+        ledger.charge(events)
+    found = [(e.part.label, e.purpose, e.count) for e in ledger.receipt()]
+    assert found == [(s, p, 2) for s in "ab" for p in ("one thing", "another")]

@@ -50,7 +50,7 @@ def test_after_a_fit_it_says_what_was_spent_and_by_which_solver():
 
 
 def test_a_search_shows_its_winner():
-    search = DPGridSearchCV(model(solver=GD(steps=2)), {"C": [0.5, 1.0]}, epsilon=4.0, delta=1e-5)
+    search = DPGridSearchCV(model(solver=GD(steps=2)), {"C": [0.5, 1.0]}, epsilon=4.0, n_iter=2)
     assert (
         "best_estimator_: DPLogisticRegression, spent epsilon 4" in search.fit(X, Y)._repr_html_()
     )

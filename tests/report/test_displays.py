@@ -78,7 +78,7 @@ def test_a_stream_shows_the_part_that_has_cost_most():
 
 
 def test_what_has_no_share_is_refused_by_name():
-    search = DPRandomizedSearchCV(model(), {"C": [0.5, 1.0]}, epsilon=4.0, delta=1e-5).fit(X, Y)
+    search = DPRandomizedSearchCV(model(), {"C": [0.5, 1.0]}, epsilon=4.0, n_iter=2).fit(X, Y)
     with pytest.raises(ValueError, match="private search of DPRandomizedSearchCV"):
         BudgetDisplay.from_estimator(search, ax=Axes())
     with pytest.raises(ValueError, match="got none"):

@@ -49,7 +49,7 @@ def secret_search():
 
 
 def small_audit(**options):
-    audit(model(), X, Y, runs=500, n_jobs=1, **options)
+    audit(model(), X, Y, runs=50, n_jobs=1, **options)
 
 
 @pytest.mark.parametrize(

@@ -130,7 +130,10 @@ RECOMPUTED = {name: lambda name=name: by_solver(name) for name in SOLVERS} | {
     "bandit, auto": lambda: bandit("auto"),
     "bandit, blocks": lambda: bandit("blocks"),
     "free steps": free_steps_around,
-    "two models": lambda: [regressor(solver="gd").fit(X, REAL), sparse().fit(X, REAL)],
+    "two models": lambda: [
+        regressor(solver="gd").fit(X, REAL),
+        classifier(solver="gd").fit(X, BINARY),
+    ],
 }
 everything = pytest.mark.parametrize("make", RECOMPUTED.values(), ids=RECOMPUTED)
 # What noise decides may be warned of.
@@ -212,10 +215,9 @@ def test_every_query_has_words():
     assert names <= set(QUERIES)
 
 
-@pytest.mark.parametrize("columns", [5, 40])
-def test_the_report_of_a_regression_is_short(columns):
+def test_the_report_of_a_regression_is_short():
     rng = np.random.default_rng(1)
-    rows = rng.normal(size=(3000, columns))
+    rows = rng.normal(size=(3000, 5))
     model = DPLinearRegression().fit(rows, rows[:, 0])
     found = report(model)
     assert sum(event.count for event in model.privacy_ledger_) > 100
@@ -331,7 +333,7 @@ def test_totals_that_take_a_longer_computation_are_stated():
 
 def test_a_search_of_secret_trials_states_its_total():
     model = classifier(solver=GD(steps=2), precondition=None)
-    found = DPRandomizedSearchCV(model, {"C": [0.5, 1.0]}, epsilon=4.0, delta=1e-5).fit(X, BINARY)
+    found = DPRandomizedSearchCV(model, {"C": [0.5, 1.0]}, epsilon=4.0, n_iter=2).fit(X, BINARY)
     filed = report(found).to_dict()
     assert filed["rule"] == "stated"
     assert filed["epsilon"] == pytest.approx(4.0, rel=1e-6)
@@ -344,10 +346,10 @@ def test_the_power_of_a_test_is_the_best_bound_of_the_privacy_profile():
     meaning = found["meaning"]
     level = gdp.mu(1.3, 1e-5)
     assert meaning["mu"] == pytest.approx(level, rel=1e-6)
-    epsilons = np.linspace(0, 5, 20_001)
+    epsilons = np.linspace(0, 5, 2001)
     deltas = [gdp.delta(level, e) for e in epsilons]
     by_profile = min(exp(e) * 0.05 + d for e, d in zip(epsilons, deltas, strict=True))
-    assert meaning["power_at_5_percent"] == pytest.approx(by_profile, rel=1e-6)
+    assert meaning["power_at_5_percent"] == pytest.approx(by_profile, rel=1e-5)
     # The best guess between two equally likely data sets wins by half of the total variation.
     assert meaning["best_guess"] == pytest.approx((1 + gdp.delta(level, 0.0)) / 2, rel=1e-6)
 

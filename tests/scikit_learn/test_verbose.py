@@ -75,7 +75,7 @@ def test_streams_say_which_rows_a_part_has(capsys):
 def test_a_search_of_secret_trials_logs_nothing_of_its_trials(level, caplog, capsys):
     caplog.set_level(level, logger="skdp")
     model = logistic(verbose=2, precondition=None)
-    DPRandomizedSearchCV(model, {"C": [0.5, 1.0]}, epsilon=50.0).fit(X, BINARY)
+    DPRandomizedSearchCV(model, {"C": [0.5, 1.0]}, epsilon=50.0, n_iter=2).fit(X, BINARY)
     assert caplog.records == []
     assert capsys.readouterr() == ("", "")
     logistic().fit(X, BINARY)
