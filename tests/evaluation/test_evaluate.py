@@ -415,7 +415,7 @@ def test_malformed_parameters_are_refused_before_the_model_is_asked(change, mess
         (LinearRegression().fit(*regression()), regression(), "target_bounds"),
         (Numbers(), (np.ones((9, 2)), ["a"] * 9), "target_bounds"),
     ],
-    ids=str,
+    ids=lambda value: value if isinstance(value, str) else type(value).__name__,
 )
 def test_malformed_data_are_refused(model, rows, message):
     with pytest.raises((ValueError, TypeError), match=message):
