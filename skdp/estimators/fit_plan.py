@@ -140,6 +140,8 @@ class FitPlan:
         Whether the solver starts at an earlier model.
     scaled : bool
         Whether columns are brought to one scale by ranges that are given, or found if noise allows.
+    assumption : str or None
+        Sentence on what the solver puts in place of something that parameters leave open.
     """
 
     estimator: str
@@ -163,6 +165,7 @@ class FitPlan:
     temperature: Temperature | None
     from_model: bool
     scaled: bool
+    assumption: str | None
 
     def ledger(self) -> Ledger:
         """An empty account of the whole budget, which adds up as this plan says."""
@@ -189,6 +192,7 @@ class FitPlan:
             f"{self.adjacency.value}",
             f"  paid for first: {'; '.join(self._first()) or 'nothing'}",
             f"  solver: {_brief(self.solver)}, {why}",
+            *([] if self.assumption is None else [f"  assumed: {self.assumption}"]),
             f"  starts: {start}",
             f"  paid for last: {self._last()}",
             f"  noise: {sums} ({type(self.calculus).__name__})",
@@ -224,7 +228,8 @@ class FitPlan:
         of = f"{rows} of {self.n_features:,} features at epsilon={self.epsilon:g}"
         if self.n_samples > 1:
             # At best one feature matters.
-            outlook = self._forecast(n_informative=1 if self.solver.selects else None)
+            sparse = self.solver.selects and self.n_classes is None
+            outlook = self._forecast(n_informative=1 if sparse else None)
             if not outlook.futile:
                 return None
             of += f" ({outlook.sentence})"
@@ -386,6 +391,7 @@ def plan_fit(
         temperature=temperature,
         from_model=started,
         scaled=outline.bounds.scaling is not None or columns is not None,
+        assumption=solver.assumption(outline),
     )
 
 
@@ -423,6 +429,7 @@ def plan_stream(
         temperature=None,
         from_model=problem.initial is not None,
         scaled=problem.bounds.scaling is not None,
+        assumption=solver.assumption(problem),
     )
 
 
@@ -473,9 +480,9 @@ def plan(*args: Any, **facts: Any) -> Plan | FitPlan:
     data sets with 353 to 80,000 rows and 8 to 45,000 features at epsilon from .1 to 4, and fit
     these in about three cells of four, with a neighbouring regime in nearly all others. On eight
     data sets of few rows that they were not set on they were right in 22 of 40 cells and a
-    neighbouring regime in the others. How hard a problem is they cannot know: rare classes, strongly correlated
-    features and a low R^2 even without privacy turned out worse than expected (with 3 % positives
-    by two regimes), well separated classes better.
+    neighbouring regime in the others. How hard a problem is they cannot know: rare classes,
+    strongly correlated features and a low R^2 even without privacy turned out worse than expected
+    (with 3 % positives by two regimes), well separated classes better.
 
     Parameters
     ----------

@@ -13,6 +13,7 @@ from .frank_wolfe import FrankWolfe, steps_for, ways_of
 from .ftrl import FTRL
 from .gd import GD
 from .objective_perturbation import ObjectivePerturbation
+from .online_frank_wolfe import in_default_ball
 from .ppm import PPM
 from .preconditioned_gd import PreconditionedGD
 from .rules import DescentRule
@@ -49,6 +50,7 @@ __all__ = [
     "TailMean",
     "Temperature",
     "TrackedGD",
+    "in_default_ball",
     "kind_of",
     "minimise_model",
     "plan_temperature",

@@ -204,6 +204,7 @@ def refused(call):
         return str(refusal), None
 
 
+@pytest.mark.filterwarnings("ignore:.*'frank_wolfe' needs a bounded set:UserWarning")
 @pytest.mark.parametrize("solver", ["auto", *SOLVERS, Blocks(solver="gd"), GD(steps=7)], ids=str)
 @pytest.mark.parametrize("kind", MADE)
 def test_the_plan_beforehand_is_that_of_the_fit(kind, solver):
