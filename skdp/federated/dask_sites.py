@@ -98,7 +98,7 @@ class DaskSites:
         public = Adjacency(adjacency)
         if Ledger(epsilon, delta).exact:
             raise ValueError(
-                "DaskSites needs a finite epsilon, got inf; a site adds noise to all that leaves it."
+                "DaskSites needs a finite epsilon, got inf; sites add noise to all they send."
             )
         self.delta = float(delta)
         self._heard = heard
