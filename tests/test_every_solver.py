@@ -348,6 +348,8 @@ def test_defaults_at_a_huge_budget_come_close_to_scikit_learn(option, name):
     task = TASKS[name]
     if option in ONE_PASS:
         pytest.skip(f"{option} sees each row once, which leaves the noise of sampling")
+    if option == "frank_wolfe" and task.problem.constraint.whole_space:
+        pytest.skip("steps to the edge of a ball come close as one over their number")
     solution, _ = run(taken(SOLVERS[option](), task.problem), task, 1e6)
     assert_optimal(solution.w, task, objective=2e-6, relative=0.01)
 

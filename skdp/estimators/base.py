@@ -425,6 +425,8 @@ class PrivateLinearModel(CallbackSupportMixin, BudgetedEstimator, ABC):
     def _warn_of(self, plan: FitPlan) -> None:
         """Say what is known before a fit to be of little use."""
         warn_of_promise(plan.estimator, self.epsilon, self.delta_, plan.n_samples)
+        if plan.assumption is not None:
+            warn_user(f"{plan.estimator}: {plan.assumption}", UserWarning)
         if (verdict := plan.hopeless()) is not None:
             warn_user(verdict, BudgetWarning)
 

@@ -140,6 +140,8 @@ class FitPlan:
         Whether the solver starts at an earlier model.
     scaled : bool
         Whether columns are brought to one scale by ranges that are given, or found if noise allows.
+    assumption : str or None
+        Sentence on what the solver puts in place of something that parameters leave open.
     """
 
     estimator: str
@@ -163,6 +165,7 @@ class FitPlan:
     temperature: Temperature | None
     from_model: bool
     scaled: bool
+    assumption: str | None
 
     def ledger(self) -> Ledger:
         """An empty account of the whole budget, which adds up as this plan says."""
@@ -189,6 +192,7 @@ class FitPlan:
             f"{self.adjacency.value}",
             f"  paid for first: {'; '.join(self._first()) or 'nothing'}",
             f"  solver: {_brief(self.solver)}, {why}",
+            *([] if self.assumption is None else [f"  assumed: {self.assumption}"]),
             f"  starts: {start}",
             f"  paid for last: {self._last()}",
             f"  noise: {sums} ({type(self.calculus).__name__})",
@@ -224,7 +228,8 @@ class FitPlan:
         of = f"{rows} of {self.n_features:,} features at epsilon={self.epsilon:g}"
         if self.n_samples > 1:
             # At best one feature matters.
-            outlook = self._forecast(n_informative=1 if self.solver.selects else None)
+            sparse = self.solver.selects and self.n_classes is None
+            outlook = self._forecast(n_informative=1 if sparse else None)
             if not outlook.futile:
                 return None
             of += f" ({outlook.sentence})"
@@ -393,6 +398,7 @@ def plan_fit(
         temperature=temperature,
         from_model=started,
         scaled=outline.bounds.scaling is not None or columns is not None,
+        assumption=solver.assumption(outline),
     )
 
 
@@ -430,6 +436,7 @@ def plan_stream(
         temperature=None,
         from_model=problem.initial is not None,
         scaled=problem.bounds.scaling is not None,
+        assumption=solver.assumption(problem),
     )
 
 

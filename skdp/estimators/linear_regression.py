@@ -92,7 +92,8 @@ class DPLinearRegression(PrivateLinearRegressor):
         the one with ``inference_``. A configured instance such as
         ``TrackedGD(steps=50)`` sets its hyperparameters.
     constraint : Constraint, optional
-        A set that the coefficients must lie in; the solver 'frank_wolfe' needs one, bounded.
+        A set that the coefficients must lie in. The solver 'frank_wolfe' needs one that is bounded,
+        and without a constraint takes a ball of radius ``3 sqrt(n_features) / data_norm``.
     precondition : {'auto', 'full'}, IterativeWhitening or None, default='auto'
         Whether to spend a part of the budget on finding coordinates in which the features,
         constant column included, are about white; see

@@ -104,7 +104,8 @@ class DPLogisticRegression(PrivateLinearClassifier):
         nor a constraint; the latter is the one with ``inference_``.
         A configured instance such as ``GD(steps=50)`` sets its hyperparameters.
     constraint : Constraint, optional
-        A set that the coefficients must lie in; the solver 'frank_wolfe' needs one, bounded.
+        A set that the coefficients must lie in. The solver 'frank_wolfe' needs one that is bounded,
+        and without a constraint takes a ball of radius ``3 sqrt(n_features) / data_norm``.
     precondition : {'auto', 'diagonal', 'full', 'wide'}, Preconditioner or None, default='auto'
         Whether a tenth of the budget goes to bringing the rows to coordinates in which noise hurts
         less: centred and scaled (``'diagonal'``), also whitened (``'full'``), or left as they are

@@ -333,6 +333,8 @@ def _streaming(
         problem = replace(problem, initial=start)
     solver.check(problem)
     plan = plan_stream(model, problem, solver, weighted=rows.weighted)
+    if plan.assumption is not None:
+        warn_user(f"{name}: {plan.assumption}", UserWarning)
     ledger, adjacency = plan.ledger(), plan.adjacency
     private = PrivateSession(model.random_state)
     public_rng = public_generator(model.random_state)

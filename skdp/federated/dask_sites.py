@@ -97,7 +97,9 @@ class DaskSites:
         # Refused here, and not on workers.
         public = Adjacency(adjacency)
         if Ledger(epsilon, delta).exact:
-            raise ValueError("DaskSites needs a finite epsilon, got inf; sites keep what they say.")
+            raise ValueError(
+                "DaskSites needs a finite epsilon, got inf; sites add noise to all they send."
+            )
         self.delta = float(delta)
         self._heard = heard
         arguments = {label: (load, epsilon, delta, public) for label, load in loaders.items()}

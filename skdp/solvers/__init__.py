@@ -14,6 +14,7 @@ from .ftrl import FTRL
 from .gd import GD
 from .objective_perturbation import ObjectivePerturbation
 from .one_step import OneStep
+from .online_frank_wolfe import in_default_ball
 from .ppm import PPM
 from .preconditioned_gd import PreconditionedGD
 from .rules import DescentRule
@@ -52,6 +53,7 @@ __all__ = [
     "Temperature",
     "TrackedGD",
     "Uncertainty",
+    "in_default_ball",
     "kind_of",
     "minimise_model",
     "plan_temperature",

@@ -191,6 +191,19 @@ class Solver(ABC):
         del problem, epsilon, delta, adjacency
         return self.calculus
 
+    def assumption(self, problem: Problem) -> str | None:
+        """A sentence on what the solver puts in place of something that is left open, or None.
+
+        Plans print it, and fits warn of it. By default there is nothing.
+
+        Parameters
+        ----------
+        problem : Problem
+            Loss, penalty, constraint and public sizes; bounds may be stand-ins.
+        """
+        del problem
+        return None
+
     @abstractmethod
     def solve(self, problem: Problem, oracle: Oracle, rng: np.random.Generator) -> Solution:
         """Minimise the problem.

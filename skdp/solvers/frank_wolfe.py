@@ -14,7 +14,12 @@ from ..privacy.accounting.calculus import Calculus, GaussianDP, ZeroConcentrated
 from ..problem.problem import Problem
 from ..validation import check_hyperparameters, shown
 from .base import Solution, name_of
-from .online_frank_wolfe import OnlineFrankWolfe
+from .online_frank_wolfe import (
+    OnlineFrankWolfe,
+    default_radius,
+    in_default_ball,
+    words_on_radius,
+)
 from .rules import check_clip
 
 if TYPE_CHECKING:
@@ -60,11 +65,15 @@ class FrankWolfe(OnlineFrankWolfe):
     .. math:: v_t \approx \arg\min_{v \in W} \langle \nabla F(w_t), v \rangle, \qquad
               w_{t+1} = (1 - \gamma_t) w_t + \gamma_t v_t
 
-    W is the bounded constraint. Under :class:`skdp.problem.constraints.L1Ball` and
-    :class:`skdp.problem.constraints.Simplex` each step touches one coefficient, so that w has at
-    most ``steps`` of them that are not zero, and only the number of the vertex need be released:
-    it is chosen by Gumbel noise (:class:`skdp.privacy.queries.vertex.VertexQuery`), which grows
-    with the logarithm of the number of features. Single entries of rows and derivatives are
+    W is the constraint if it is bounded. Where there is none, W is an l2 ball of radius
+    ``3 sqrt(d) / data_norm``, or for an l1 penalty an l1 ball, which is enough to
+    run and is warned of: the radius decides how far it gets.
+
+    Under :class:`skdp.problem.constraints.L1Ball` and :class:`skdp.problem.constraints.Simplex`
+    each step touches one coefficient, so that w has at most ``steps`` of them that are not zero,
+    and only the number of the vertex need be released: it is chosen by Gumbel noise
+    (:class:`skdp.privacy.queries.vertex.VertexQuery`), which grows with the logarithm of the number
+    of features. Single entries of rows and derivatives are
     clipped for it. The intercept, which no constraint binds, takes a damped Newton step before
     each choice, along a noisy mean of the derivatives that costs 5 % of the budget. Under other
     bounded sets, and where few features make entries as large as rows, noisy gradients are
@@ -78,7 +87,8 @@ class FrankWolfe(OnlineFrankWolfe):
 
     A lasso (squared loss with an l1 penalty alpha, without a constraint) is solved in the ball that
     holds its solution: with targets in [-1, 1] the objective at zero is at most 1/2, so
-    ``||w*||_1 <= 1 / (2 alpha)``, and zero is one of the points to go to. The ridge part of a
+    ``||w*||_1 <= 1 / (2 alpha)``, or in the default ball where alpha is so weak that this is
+    smaller, and zero is one of the points to go to. The ridge part of a
     penalty enters by its gradient.
 
     Started at zero, w is blown up rather: ``w_{t+1} = w_t + v_t / T``, which follows the solutions
@@ -93,7 +103,7 @@ class FrankWolfe(OnlineFrankWolfe):
     Under an l1 ball it mostly does better than projected or mirror descent in the same ball, least
     so with few features and little budget. It does not work where many coefficients matter a
     little: on text it stays far behind 'dual_averaging' without a ball, and of rare classes it
-    learns next to nothing. The radius decides how far it gets, and no default is right.
+    learns next to nothing. The radius decides how far it gets, and no default is right for all.
     docs/choosing_a_solver.md has figures.
 
     Parameters
@@ -142,8 +152,8 @@ class FrankWolfe(OnlineFrankWolfe):
     bounded_streams: ClassVar[bool] = True
 
     def check(self, problem: Problem) -> None:
-        """Refuse hyperparameters outside their range, and problems without a bounded set."""
-        name = type(self).__name__
+        """Refuse hyperparameters outside their range, and problems that it cannot bound."""
+        name, problem = type(self).__name__, in_default_ball(problem)
         check_hyperparameters(_HYPERPARAMETERS, self.get_params(), name)
         ways = ways_of(problem)
         if problem.bounds.row_map is not None or not problem.penalty.separable:
@@ -177,12 +187,18 @@ class FrankWolfe(OnlineFrankWolfe):
     ) -> Calculus:
         """Exact for Gaussian noise, zero-concentrated for choices."""
         del epsilon, delta, adjacency
-        return ZeroConcentratedDP() if self._chooses(problem) else GaussianDP()
+        chooses = self._chooses(in_default_ball(problem))
+        return ZeroConcentratedDP() if chooses else GaussianDP()
+
+    def assumption(self, problem: Problem) -> str | None:
+        """A sentence on the ball that stands in for a constraint."""
+        return words_on_radius(problem)
 
     def solve(self, problem: Problem, oracle: Oracle, rng: np.random.Generator) -> Solution:
         """Minimise the problem; deterministic given the oracle's answers."""
         del rng
         self.check(problem)
+        problem = in_default_ball(problem)
         ways, walking = ways_of(problem), self._walking(problem, oracle.budget.mu)
         if ways is not None and self._chooses(problem):
             return _by_vertices(problem, oracle, ways, walking)
@@ -361,8 +377,7 @@ class Ways:
 def ways_of(problem: Problem) -> Ways | None:
     """The set of signed coordinates that a problem is about, or None.
 
-    Besides an l1 ball and a simplex it is the ball that holds the solution of a lasso: with targets
-    in [-1, 1] the objective at zero is at most 1/2, so ``alpha ||w*||_1 <= 1/2``.
+    Besides an l1 ball and a simplex it is the ball that holds the solution of a lasso.
 
     Parameters
     ----------
@@ -376,7 +391,7 @@ def ways_of(problem: Problem) -> Ways | None:
         return Ways(abs(vertex), vertex < 0, vertex < 0 and l1 > 0)
     lasso = problem.loss.squared and problem.bounds.target is not None and l1 > 0
     if lasso and constraint.cone and constraint.separable:
-        return Ways(0.5 / l1, constraint.whole_space, True)
+        return Ways(default_radius(problem), constraint.whole_space, True)
     return None
 
 

@@ -206,6 +206,7 @@ def refused(call):
 
 # Of few rows some coefficients have no standard errors.
 @pytest.mark.filterwarnings("ignore::skdp.UnresolvedWarning")
+@pytest.mark.filterwarnings("ignore:.*'frank_wolfe' needs a bounded set:UserWarning")
 @pytest.mark.parametrize("solver", ["auto", *SOLVERS, Blocks(solver="gd"), GD(steps=7)], ids=str)
 @pytest.mark.parametrize("kind", MADE)
 def test_the_plan_beforehand_is_that_of_the_fit(kind, solver):

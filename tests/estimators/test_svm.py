@@ -52,6 +52,7 @@ def test_refusals_name_the_loss_that_the_user_gave(solver):
         assert "OneVsRest" not in refusal
 
 
+@pytest.mark.filterwarnings("ignore:.*'frank_wolfe' needs a bounded set:UserWarning")
 @pytest.mark.parametrize("y", [BINARY, SEVERAL], ids=["binary", "several"])
 @pytest.mark.parametrize("loss", LOSSES)
 @pytest.mark.parametrize("solver", sorted(SOLVERS))
@@ -84,6 +85,7 @@ def test_every_solver_stays_feasible(solver, constraint):
         assert SOLVERS[solver].__name__ in refusal
 
 
+@pytest.mark.filterwarnings("ignore:.*'frank_wolfe' needs a bounded set:UserWarning")
 @pytest.mark.parametrize("y", [BINARY, SEVERAL], ids=["binary", "several"])
 @pytest.mark.parametrize("solver", sorted(SOLVERS))
 @pytest.mark.by_day(8)

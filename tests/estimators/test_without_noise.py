@@ -60,7 +60,7 @@ MODELS = {
     "minibatches": (DPLogisticRegression(**CLASSES, solver=GD(steps=20, batch_size=50)), LABELS),
     "slope": (DPLogisticRegression(**CLASSES, solver="objective_perturbation"), LABELS),
     "lasso": (
-        DPLassoRegressor(**NUMBERS, feature_bound=1.0, alpha=0.05, solver=FrankWolfe(steps=20)),
+        DPLassoRegressor(**NUMBERS, feature_bound=1.0, alpha=0.5, solver=FrankWolfe(steps=20)),
         REAL,
     ),
 }
