@@ -285,7 +285,7 @@ def intervals(epsilon, **options):
 
 def standard_errors_are_as_large_as_the_spread_of_fits():
     found = []
-    for seed in range(40):
+    for seed in range(25):
         rng = np.random.default_rng(seed)
         rows = rng.uniform(-1, 1, size=(1000, 2))
         targets = rows @ [1.0, -0.5] + rng.uniform(-0.5, 0.5, size=1000)
