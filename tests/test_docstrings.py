@@ -21,7 +21,7 @@ MODULES = [
         importlib.import_module(m.name)
         for m in pkgutil.walk_packages(skdp.__path__, "skdp.")
         # Its import is what registers converters with an extra.
-        if m.name != "skdp.conversion.onnx_converters" or importlib.util.find_spec("skl2onnx")
+        if m.name != "skdp.estimators.onnx_converters" or importlib.util.find_spec("skl2onnx")
     ),
 ]
 

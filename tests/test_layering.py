@@ -58,7 +58,6 @@ MAY = {
         *SURFACE, "skdp.estimators", "skdp.solvers", "skdp.preconditioning", "skdp.federated",
         "skdp.preprocessing",
     ),
-    "skdp.conversion": (*SURFACE, "skdp.conversion", "skdp.estimators", "skdp.preprocessing"),
     "skdp.model_selection": (
         *SURFACE, "skdp.model_selection", "skdp.estimators", "skdp.preprocessing",
         "skdp.federated",

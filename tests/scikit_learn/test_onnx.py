@@ -47,7 +47,7 @@ def answers_of_file():
     """``(model, rows, **options) -> outputs`` of the file that the model becomes."""
     skl2onnx = pytest.importorskip("skl2onnx")
     runtime = pytest.importorskip("onnxruntime")
-    import skdp.conversion.onnx_converters  # noqa: F401
+    import skdp.estimators.onnx_converters  # noqa: F401
 
     def answers(model, rows, **options):
         file = skl2onnx.to_onnx(model, rows[:1], **options).SerializeToString()

@@ -1,6 +1,6 @@
 """Converters of fitted models and scalers to ONNX, registered with skl2onnx by importing this.
 
-After ``import skdp.conversion.onnx_converters``, ``skl2onnx.to_onnx`` takes models of skdp, alone
+After ``import skdp.estimators.onnx_converters``, ``skl2onnx.to_onnx`` takes models of skdp, alone
 or in pipelines with its scalers. The file holds what ``model.to_sklearn()`` does, coefficients, the
 ranges that columns are held to and the interval of predictions, and what scalers publish: no
 budget, no receipt, no seed.
@@ -32,13 +32,11 @@ from sklearn.base import is_classifier
 from sklearn.compose import TransformedTargetRegressor
 from sklearn.pipeline import Pipeline
 
-from ..estimators import (
-    DPLassoRegressor,
-    DPLinearRegression,
-    DPLogisticRegression,
-    DPSVMClassifier,
-)
 from ..preprocessing import BoundsScaler, DPMinMaxScaler, DPStandardScaler, RowNormClipper
+from .lasso import DPLassoRegressor
+from .linear_regression import DPLinearRegression
+from .logistic_regression import DPLogisticRegression
+from .svm import DPSVMClassifier
 
 __all__: list[str] = []
 
