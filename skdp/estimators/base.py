@@ -435,7 +435,8 @@ class PrivateLinearModel(CallbackSupportMixin, BudgetedEstimator, ABC):
         """The most that a fit may spend, as far as parameters tell, before there are data."""
         constraint = getattr(self, "constraint", None)
         calculus = settled_calculus(self.solver, constraint, selects=self._may_select)
-        return SpendBound.planned(self.epsilon, self.delta_, calculus, Adjacency(self.adjacency))
+        delta = getattr(self, "delta_", delta_for(self.delta, None))
+        return SpendBound.planned(self.epsilon, delta, calculus, Adjacency(self.adjacency))
 
     @final
     def _plan(

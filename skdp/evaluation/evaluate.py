@@ -227,12 +227,11 @@ def evaluate(
     result = Evaluation()
     charge = reservation_for(result)
     try:
-        slack = delta_for(delta, _num_samples(y_test))
-        terms = PrivacyTerms(float(epsilon), slack, Adjacency(adjacency))
-        claim = SpendBound.of_ledger(terms.ledger(), terms.adjacency)
-        charge.reserve(claim, begins=False)
         X, y = _checked(model, X_test, y_test)
         n, z = len(y), float(ndtri(0.5 + confidence / 2))
+        terms = PrivacyTerms(float(epsilon), delta_for(delta, n), Adjacency(adjacency))
+        claim = SpendBound.of_ledger(terms.ledger(), terms.adjacency)
+        charge.reserve(claim, begins=False)
         groups, known_groups = _checked_groups(groups, group_values, n)
         regression = classes is None and _is_regression(model)
         if regression:

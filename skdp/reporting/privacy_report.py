@@ -243,8 +243,11 @@ def _facts(
 def _not_fitted(name: str, subject: Any, unfitted: list[str]) -> dict[str, Any]:
     epsilon, delta = getattr(subject, "epsilon", None), getattr(subject, "delta", None)
     summary = f"{'; '.join(unfitted)}: nothing was released that could be reported"
-    if epsilon is not None and delta is not None:
-        summary += f"; a fit may spend epsilon = {shown(epsilon)} at delta = {shown(delta)}"
+    if epsilon is not None:
+        slack = "that goes by the number of rows" if delta is None else f"= {shown(delta)}"
+        summary += (
+            f"; a fit may spend epsilon = {shown(epsilon)} at {'a ' * (delta is None)}delta {slack}"
+        )
     return {
         "schema": SCHEMA,
         "subject": name,

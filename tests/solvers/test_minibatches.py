@@ -133,7 +133,8 @@ def test_who_is_drawn_stays_behind():
     assert first.sampling_rate == second.sampling_rate
     assert first.noise_multiplier == pytest.approx(second.noise_multiplier, rel=1e-11)
     assert set(vars(first)) == {
-        "query", "sensitivity", "noise_scale", "count", "part", "sampling_rate", "adjacency",
+        "query", "purpose", "sensitivity", "noise_scale", "count", "part", "sampling_rate",
+        "adjacency",
     }  # fmt: skip
 
 

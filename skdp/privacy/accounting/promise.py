@@ -34,7 +34,7 @@ def delta_for(delta: float | None, n_samples: int | None) -> float:
     """
     if delta is not None:
         return float(delta)
-    return _DELTA if n_samples is None else min(_DELTA, float(n_samples) ** _POWER)
+    return _DELTA if n_samples is None else min(_DELTA, float(max(1, n_samples)) ** _POWER)
 
 
 def nominal(epsilon: float) -> float:
