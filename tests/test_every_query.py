@@ -119,6 +119,7 @@ def test_names_are_distinct():
 @both_adjacencies
 @settings(max_examples=10)
 @given(seed=st.integers(0, 2**32 - 1), scale=st.floats(1e-3, 1e3), clip=st.floats(1e-3, 10.0))
+@pytest.mark.by_day(1)
 def test_gradients_at_any_point_stay_within_the_declared_sensitivity(adjacency, seed, scale, clip):
     rng = np.random.default_rng(seed)
     problem = problem_for(LOSSES[seed % len(LOSSES)], intercept=rng.choice([0.0, 1.0]))
@@ -195,6 +196,7 @@ def test_the_gradient_equals_a_sum_over_clipped_rows(seed):
 
 
 @pytest.mark.parametrize("seed", range(3))
+@pytest.mark.by_day(1)
 def test_single_precision_rows_are_computed_with_in_double_precision(seed):
     for example in random_gradients(seed + 20):
         query, y = example.query, example.y

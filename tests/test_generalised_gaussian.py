@@ -65,6 +65,7 @@ def test_half_the_squared_norm_is_as_smooth_as_declared(noise_class, d, q):
 
 
 @pytest.mark.parametrize("alpha", [1.5, 2.0, 8.0])
+@pytest.mark.by_day(1)
 def test_the_divergence_is_at_most_what_is_charged(noise_class, alpha):
     """By quadrature in the plane, r = 2 there; and at r = 4, which the rule takes for large d."""
     grid = np.linspace(-12, 12, 601)

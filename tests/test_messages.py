@@ -217,12 +217,14 @@ PAIRS += [(n, c) for n in LEARNERS for c in ("bytearray", "object", "number") if
 
 @pytest.mark.parametrize("share", [3, *by_night(1)])
 @pytest.mark.parametrize(("name", "cell"), PAIRS)
+@pytest.mark.by_day(20)
 def test_no_method_quotes_data(name, cell, share):
     every = [*calls(name, CELLS[cell])][PAIRS.index((name, cell)) % share :: share]
     assert [found for call in every if (found := quoted(call))] == []
 
 
 @pytest.mark.parametrize("cell", CELLS)
+@pytest.mark.by_day(6)
 def test_no_method_of_a_bandit_quotes_data(cell):
     cell, rewards = CELLS[cell], Y.astype(float)
     done = bandit()

@@ -250,6 +250,7 @@ def score_of(model, X, y, n):
 
 @pytest.mark.filterwarnings("ignore::skdp.SeededNoiseWarning")
 @pytest.mark.parametrize("n", [50, 100, 200])
+@pytest.mark.by_day(1)
 def test_few_rows_of_ten_features_and_two_classes_lose_about_what_is_said(n):
     """On rows that the constants were not set on, within a factor of two."""
     X, y = make_classification(
@@ -264,6 +265,7 @@ def test_few_rows_of_ten_features_and_two_classes_lose_about_what_is_said(n):
 
 
 @pytest.mark.filterwarnings("ignore::skdp.SeededNoiseWarning")
+@pytest.mark.nightly
 def test_a_regression_on_fifty_rows_is_no_better_than_guessing_and_the_plan_says_so():
     rng = np.random.default_rng(0)
     X = np.clip(rng.normal(size=(6000, 10)) / 3, -1, 1)

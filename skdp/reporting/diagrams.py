@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from functools import cache
-from importlib.metadata import PackageNotFoundError, metadata
+from importlib import metadata
 from typing import Any
 
 from ..validation import shown
@@ -22,8 +22,8 @@ _LABEL = "Documentation"
 def documentation() -> str:
     """Address of the documentation, as the installed package states it; empty if it states none."""
     try:
-        stated = metadata("skdp").get_all("Project-URL") or []
-    except PackageNotFoundError:
+        stated = metadata.metadata("skdp").get_all("Project-URL") or []
+    except metadata.PackageNotFoundError:
         return ""
     links = dict(line.split(", ", 1) for line in stated if ", " in line)
     return links.get(_LABEL, "")
@@ -62,7 +62,9 @@ def _caption(model: Any) -> str:
     if spent is not None:
         words.append(f"spent epsilon {spent.epsilon:.4g} at delta {spent.delta:.2g}")
     elif "epsilon" in given:
-        words.append(f"epsilon {shown(given['epsilon'])}, delta {shown(given.get('delta'))}")
+        delta = given.get("delta")
+        slack = "by the number of rows" if delta is None else shown(delta)
+        words.append(f"epsilon {shown(given['epsilon'])}, delta {slack}")
     else:
         words.append("spends nothing")
     if plan is not None:

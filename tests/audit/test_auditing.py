@@ -80,6 +80,7 @@ def test_answers_of_a_fit_tell_as_much_as_claimed(model):
     check_tight(result)
 
 
+@pytest.mark.nightly
 def test_so_do_those_of_regression_and_of_sites():
     shared = {"data_norm": 1.0, "target_bounds": (-1, 1), "fit_intercept": False}
     linear = DPLinearRegression(**shared, solver=DDA(rounds=3, total_step_size=1e-6, clip=0.25))
@@ -103,6 +104,7 @@ def test_answers_of_whole_fits_are_apart_as_claimed():
 
 
 @pytest.mark.parametrize("calls", [2, *by_night(4)])
+@pytest.mark.nightly
 def test_streams_are_audited_by_all_that_they_publish(calls):
     model = logistic(4.0, solver=FTRL(reach=1e-6, clip=0.25), horizon=4)
     assert not audit(model, X, LABELS, calls=calls, runs=20).at(SURE).refuted

@@ -7,6 +7,7 @@ from fractions import Fraction
 import numpy as np
 import pandas as pd
 import pytest
+from by_night import by_night
 from simulated_users import linear_users, play
 from sklearn.exceptions import NotFittedError
 from sklearn.utils import estimator_checks
@@ -79,6 +80,7 @@ def test_logistic_estimates_stay_within_the_bounds():
 
 
 @every_policy
+@pytest.mark.by_day(2)
 def test_a_stream_of_one_users_learns_what_one_of_batches_does(policy):
     rows = log()
     one, many = bandit(policy=policy), bandit(policy=policy)
@@ -135,6 +137,7 @@ LABELS = [
 
 
 @pytest.mark.parametrize("arms", LABELS, ids=str)
+@pytest.mark.by_day(3)
 def test_labels_of_any_type(arms):
     X, _, r = log()
     model = bandit(arms=arms)
@@ -190,6 +193,7 @@ BAD = {
 
 @pytest.mark.parametrize(("spoil", "complaint"), BAD.values(), ids=BAD)
 @every_policy
+@pytest.mark.by_day(4)
 def test_a_refused_call_changes_nothing(policy, spoil, complaint):
     rows = log()
     spoiled, untouched = bandit(policy=policy), bandit(policy=policy)
@@ -307,7 +311,7 @@ def test_auto_follows_public_facts_for_a_log():
         (6, 8, {"epsilon": 0.1}, FTRLPolicy),
         (6, 8, {"epsilon": 5.0, "horizon": 100}, FTRLPolicy),
         (6, 8, {"epsilon": 5.0, "horizon": 4}, BlocksPolicy),
-        (1500, 60, {"epsilon": 1e4, "horizon": 10**6}, FTRLPolicy),
+        *by_night((1500, 60, {"epsilon": 1e4, "horizon": 10**6}, FTRLPolicy)),
         (5, 9, {"feature_bound": 1.0, "data_norm": None}, SparsePolicy),
     ],
 )

@@ -244,6 +244,7 @@ CONSTRAINTS = [Box(-0.1, 0.2), L1Ball(0.3), L2Ball(0.2), Simplex(0.5), Unconstra
 
 @pytest.mark.parametrize("constraint", CONSTRAINTS, ids=lambda c: type(c).__name__)
 @pytest.mark.parametrize("epsilon", [0.01, 1.0, 1e5])
+@pytest.mark.by_day(3)
 def test_coefficients_are_feasible_in_their_own_units(constraint, epsilon):
     model = classifier(constraint=constraint, epsilon=epsilon).fit(X, BINARY)
     assert constraint.contains(model.coef_)

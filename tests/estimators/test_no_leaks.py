@@ -158,6 +158,7 @@ def test_a_fitted_model_holds_no_row_no_statistic_no_noise_and_no_seed(model):
 
 
 @pytest.mark.parametrize("model", STREAMS.values(), ids=STREAMS)
+@pytest.mark.by_day(3)
 def test_nor_does_a_model_in_the_middle_of_a_stream(model):
     model = streamed(model)
     for name, way in COPIES.items():
@@ -188,6 +189,7 @@ def marks(values):
 
 
 @pytest.mark.parametrize("model", [*MODELS.values(), *STREAMS.values()], ids=str)
+@pytest.mark.by_day(7)
 def test_bytes_and_texts_hold_none_of_them(model):
     made = fitted(model) if model in MODELS.values() else streamed(model)
     secrets = list(statistics(*columns_of(made)).values())

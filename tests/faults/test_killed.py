@@ -77,6 +77,7 @@ def test_a_budget_holds_all_that_was_released_in_a_killed_process(after):
 
 
 @pytest.mark.parametrize("after", [1, 2, 3, 5, 8, 13])
+@pytest.mark.by_day(3)
 def test_files_of_a_killed_stream_hold_all_that_was_charged(after, tmp_path):
     """Of the checkpoint there is one, in one place; pickles may be old, and say how old."""
 

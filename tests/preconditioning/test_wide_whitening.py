@@ -162,6 +162,7 @@ def test_a_model_in_a_sketch_is_linear_in_all_features(most):
 
 
 @pytest.mark.parametrize("most", [D, 40])
+@pytest.mark.by_day(1)
 def test_replay_on_garbage_gives_the_same_model(most):
     X, y = STEEP
     first = model(precondition=WideWhitening(most_coordinates=most))
@@ -187,6 +188,7 @@ def test_it_beats_coordinates_in_the_users_directions_where_fine_ones_count():
     assert np.mean(gains) > 0.02
 
 
+@pytest.mark.nightly
 def test_rows_in_single_precision_are_never_copied_as_a_whole():
     X, y = rows(1.5, n=30_000, d=120)
     tracemalloc.start()

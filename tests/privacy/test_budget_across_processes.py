@@ -54,6 +54,7 @@ def test_workers_of_joblib_charge_the_ceiling_of_their_parent():
     assert fit_a_pickle(kept)[1] == "fitted"
 
 
+@pytest.mark.nightly
 def test_what_scikit_learn_fits_in_workers_is_counted_fit_by_fit():
     with budget(epsilon=50.0) as ceiling:
         cross_val_score(model(), X, Y, cv=KFold(3), n_jobs=2)

@@ -208,6 +208,7 @@ def test_agrees_with_dp_accounting(mu, delta):
 
 
 @pytest.mark.parametrize(("relation", "bound"), [("ADD_OR_REMOVE_ONE", 1), ("REPLACE_ONE", 2)])
+@pytest.mark.by_day(1)
 def test_privacy_loss_distributions_bound_it_closely(relation, bound):
     accounting = pytest.importorskip("dp_accounting")
     pld = pytest.importorskip("dp_accounting.pld")

@@ -65,7 +65,7 @@ def test_the_link_is_the_one_that_the_package_states(address, monkeypatch):
         def get_all(self, name):
             return stated if name == "Project-URL" else None
 
-    monkeypatch.setattr(metadata.Distribution, "metadata", Stated())
+    monkeypatch.setattr(metadata, "metadata", lambda name: Stated())
     documentation.cache_clear()
     try:
         html = model()._repr_html_()

@@ -235,7 +235,7 @@ def neighbours(make, y, change, capsys):
         for k, change in enumerate(OF_NUMBERS if name in REGRESSORS else NEIGHBOURS)
     ],
 )
-@pytest.mark.by_day(10)
+@pytest.mark.by_day(6)
 def test_what_is_covered_is_the_same_for_neighbours(name, change, capsys):
     regressor = name in REGRESSORS
     given = OF_NUMBERS[change] if regressor else NEIGHBOURS[change]

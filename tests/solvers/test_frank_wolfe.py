@@ -65,6 +65,7 @@ def least(name, constraint, penalty=None):
 @pytest.mark.parametrize("noise", BOTH)
 @pytest.mark.parametrize("name", ["logistic", "softmax", "squared"])
 @every_set
+@pytest.mark.by_day(2)
 def test_without_noise_it_reaches_the_optimum_of_projected_descent(name, constraint, noise):
     given = task(name, constraint=constraint)
     if noise == "gumbel" and ways_of(given.problem) is None:

@@ -107,6 +107,7 @@ def test_long_rows_do_not_bias_the_coefficients():
         (DPLogisticRegression(**LABELS), labels),
     ],
 )
+@pytest.mark.by_day(1)
 def test_standard_errors_are_as_large_as_the_spread_of_fits(model, y):
     found = []
     for seed in range(50):

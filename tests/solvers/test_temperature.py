@@ -115,6 +115,7 @@ def test_what_public_facts_rule_out_is_not_asked():
 
 @pytest.mark.parametrize("n_classes", [2, 3, 10])
 @pytest.mark.parametrize("reach", [2.0, 8.0])
+@pytest.mark.by_day(1)
 def test_answers_of_single_rows_lie_in_the_declared_box(n_classes, reach):
     """Written from the definition; the corner is approached, and the lower ends each by some s."""
     scales = np.array([0.3, 0.55, 1.0, 1.8, 3.3])

@@ -42,6 +42,7 @@ entries = arrays(np.float64, D, elements=st.floats(-2, 2))
     y=st.floats(-3, 3),
     seed=st.integers(0, 5),
 )
+@pytest.mark.by_day(2)
 def test_one_user_moves_two_arms_at_most_and_costs_what_was_charged(name, i, x, arm, y, seed):
     rows = stream(seed)
     moved = moves(name, rows, i, x, arm, y)

@@ -112,6 +112,7 @@ def test_the_error_is_near_the_least_that_any_factors_have():
 
 
 @every_number
+@pytest.mark.by_day(1)
 def test_variances_of_a_long_stream_are_sums_of_squares_of_single_rows(buffers):
     """Steps on both sides of where a computation in pieces is cut, in any order."""
     n = 70_000
