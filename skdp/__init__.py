@@ -32,6 +32,7 @@ from .reporting import (
     TotalSpent,
     privacy_spent,
     report,
+    show_versions,
     split_budget,
 )
 
@@ -66,11 +67,21 @@ __all__ = [
     "privatize",
     "report",
     "save_checkpoint",
+    "show_versions",
     "split_budget",
 ]
 
 # Of no use to most fits, so they are loaded when they are named.
 _ON_DEMAND = ("audit", "displays", "testing")
+# Whose classes users pass or look up.
+_FOLDERS = (
+    *("bandit", "federated", "model_selection", "preconditioning", "preprocessing", "privacy"),
+    *("problem", "reporting", "solvers"),
+)
+
+
+def __dir__() -> list[str]:
+    return sorted(["__version__", *__all__, *_ON_DEMAND, *_FOLDERS])
 
 
 def __getattr__(name: str) -> Any:

@@ -6,7 +6,10 @@ import sys
 import tomllib
 from pathlib import Path
 
+import numpy as np
 import pytest
+
+import skdp
 
 REPOSITORY = Path(__file__).resolve().parents[1]
 
@@ -42,3 +45,17 @@ def test_pages_may_name_parts_of_the_package_after_a_bare_import():
     # Elsewhere they may have been imported already.
     done = subprocess.run([sys.executable, "-c", code], capture_output=True, text=True)
     assert done.stdout.startswith("[] "), done.stdout + done.stderr
+
+
+def test_what_is_listed_of_the_package_is_public_and_there():
+    listed = dir(skdp)
+    assert set(skdp.__all__) <= set(listed)
+    assert all(hasattr(skdp, name) for name in listed)
+    assert [name for name in listed if name.startswith("_")] == ["__version__"]
+
+
+def test_versions_name_what_a_fit_depends_on(capsys):
+    skdp.show_versions()
+    printed = dict(line.split(": ", 1) for line in capsys.readouterr().out.splitlines())
+    assert printed["skdp"] == skdp.__version__
+    assert printed["numpy"] == np.__version__

@@ -12,6 +12,7 @@ from .recomputation import RULES
 from .shared_budget import split_budget
 from .total import TotalSpent, privacy_spent
 from .verdicts import TABLE, Entry, Verdict, check_composed, verdict_of
+from .versions import show_versions
 
 __all__ = [
     "FILTERS",
@@ -41,6 +42,7 @@ __all__ = [
     "privacy_spent",
     "releases",
     "report",
+    "show_versions",
     "split_budget",
     "verdict_of",
     "words_of",

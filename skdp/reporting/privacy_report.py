@@ -3,11 +3,9 @@
 from __future__ import annotations
 
 import json
-import platform
 from collections.abc import Sequence
 from copy import deepcopy
 from dataclasses import asdict, dataclass
-from importlib.metadata import PackageNotFoundError, version
 from math import ceil, exp, inf, isfinite, isinf, sqrt
 from typing import Any, final
 
@@ -24,11 +22,11 @@ from .receipts import Receipt
 from .recomputation import RULES, rule_of
 from .renderings import Section, as_html, as_markdown, as_text
 from .total import Found
+from .versions import versions
 
 __all__ = ["SCHEMA", "PrivacyReport", "report"]
 
 SCHEMA = "skdp.report/1"
-_PACKAGES = ("skdp", "numpy", "scipy", "scikit-learn")
 # Share of false alarms at which the power of a test is told.
 _ALARMS = 0.05
 # Budgets beyond it promise next to nothing.
@@ -235,7 +233,7 @@ def _facts(
         "public": _public(models),
         "cautions": [*found.refused, *found.leaks, *_cautions(total, n_samples, fits, models)],
         "not_covered": list(_NOT_COVERED),
-        "versions": _versions(),
+        "versions": versions(),
         "recompute": _RECOMPUTE if rule != "stated" else f"{RULES['stated']}: skdp.privacy_spent",
     }
 
@@ -256,7 +254,7 @@ def _not_fitted(name: str, subject: Any, unfitted: list[str]) -> dict[str, Any]:
         "epsilon": 0.0,
         "delta": 0.0,
         "fits": [],
-        "versions": _versions(),
+        "versions": versions(),
     }
 
 
@@ -348,7 +346,7 @@ def _of_budget(budget: PrivacyBudget) -> dict[str, Any]:
         "public": [limit],
         "cautions": _cautions(budget.spent, None, [], []),
         "not_covered": list(_NOT_COVERED),
-        "versions": _versions(),
+        "versions": versions(),
         "recompute": _RECOMPUTE if filed != "stated" else RULES["stated"],
     }
 
@@ -488,16 +486,6 @@ def _grouped(receipt: Receipt) -> dict[str, Any]:
         for kind in releases(receipt.events)
     ]
     return {"price": whole if shares else None, "releases": kinds}
-
-
-def _versions() -> dict[str, str]:
-    found = {"python": platform.python_version()}
-    for name in _PACKAGES:
-        try:
-            found[name] = version(name)
-        except PackageNotFoundError:
-            found[name] = "not installed"
-    return found
 
 
 def _shown(value: Any) -> str:

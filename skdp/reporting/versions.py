@@ -1,0 +1,43 @@
+"""Versions of what a fit depends on."""
+
+from __future__ import annotations
+
+import platform
+import sys
+from importlib import metadata
+
+__all__ = ["show_versions", "versions"]
+
+_PACKAGES = ("skdp", "numpy", "scipy", "scikit-learn", "joblib")
+# What extras bring along, and what rows may come in.
+_EXTRAS = ("dask", "distributed", "dp-accounting", "matplotlib", "pandas", "polars", "skl2onnx")
+
+
+def versions(packages: tuple[str, ...] = _PACKAGES) -> dict[str, str]:
+    """Versions of Python and of packages; ``'not installed'`` for those that are not there.
+
+    Parameters
+    ----------
+    packages : tuple of str
+        Names of distributions.
+    """
+    found = {"python": platform.python_version()}
+    for name in packages:
+        try:
+            found[name] = metadata.version(name)
+        except metadata.PackageNotFoundError:
+            found[name] = "not installed"
+    return found
+
+
+def show_versions() -> None:
+    """Print versions of the system, Python, skdp and what it uses, for a report of a bug.
+
+    Examples
+    --------
+    >>> import skdp
+    >>> skdp.show_versions()  # doctest: +ELLIPSIS
+    system: ...
+    """
+    lines = {"system": platform.platform(), **versions((*_PACKAGES, *_EXTRAS))}
+    sys.stdout.writelines(f"{name}: {what}\n" for name, what in lines.items())
