@@ -480,6 +480,14 @@ def _checked(model: Any, X: Any, y: Any) -> tuple[Any, np.ndarray]:
         )
     if y is None or any(np.isscalar(v) or getattr(v, "ndim", 1) == 0 for v in (X, y)):
         raise ValueError("evaluate needs test rows and as many labels or targets.")
+    kinds = X.dtypes if hasattr(X, "columns") else [getattr(X, "dtype", None)]
+    if any(str(kind).lower() == "object" for kind in kinds) and not (
+        isinstance(X, np.ndarray) or hasattr(X, "iloc")
+    ):
+        raise ValueError(
+            "evaluate needs test rows with Python objects in lists, numpy arrays or pandas frames, "
+            f"so that the model gets copies, got {sized(X)}."
+        )
     if sp.issparse(X):
         X = X.tocsr()
     y = redacted(column_or_1d, y, warn=False)

@@ -352,6 +352,15 @@ def test_a_frame_of_other_columns_is_refused_before_it_costs():
         skdp.evaluate(model, frame[["b", "a"]], y, **NOISELESS)
 
 
+def test_a_frame_whose_objects_cannot_be_copied_is_refused():
+    pl = pytest.importorskip("polars")
+    y = make_rows()[1]
+    frame = pl.DataFrame({"a": pl.Series([object() for _ in y], dtype=pl.Object)})
+    for rows in (frame, frame["a"]):
+        with pytest.raises(ValueError, match="so that the model gets copies"):
+            skdp.evaluate(Fixed(), rows, y, **NOISELESS)
+
+
 def test_a_budget_is_charged_and_refuses_before_the_model_is_asked():
     X, y, _ = make_rows()
     asked = []
