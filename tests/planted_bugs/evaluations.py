@@ -176,8 +176,8 @@ def raised(honest, self, places):
     return self._predictor.of_rows(lambda: self._X[places], places.size)
 
 
-def by_parameters_alone(honest, part):
-    return [*part.get_params().values()] if hasattr(part, "get_params") else honest(part)
+def by_class_alone(honest, part):
+    return None if honest(part) is None else []
 
 
 TOLD = "more was told than was charged"
@@ -201,7 +201,7 @@ BUGS = (
     Bug("rows that a model may overwrite", {"predicted_rows._safe_indexing": lambda _, X, places: X}, rows_are_left_as_they_were),
     Bug("objects that a model may change", {"predicted_rows._copied": lambda _, taken: taken}, objects_in_rows_are_left_as_they_were, "taken out of the rows"),
     Bug("one type for all predictions of a list", {"predicted_rows._entries": lambda _, predicted: np.asarray(predicted)}, MOVES(Listing("abstain"), OutcomeCountsQuery("correctness", 2)), "moved by"),
-    Bug("models known by their parameters alone", {"pointwise_models._held": by_parameters_alone}, models_that_mix_rows_deep_inside_move_within_their_sensitivity, "beyond the sensitivity"),
+    Bug("models known by their own class alone", {"pointwise_models._held": by_class_alone}, models_that_mix_rows_deep_inside_move_within_their_sensitivity, "beyond the sensitivity"),
     Bug("bins of scores that are read off the rows", peeking(), results_follow_from_answers, "another content"),
     Bug("means of metrics that nobody pays for", {"Ledger.charge": free_means}, receipts_cover_what_neighbours_show, TOLD),
     Bug("groups priced as if a row could not change its own", {"OutcomeCountsQuery.sensitivity": lambda honest, self, adjacency: honest(self, adjacency) / (sqrt(2) if self.n_groups > 1 else 1)}, partial(receipts_cover_what_neighbours_show, group_values=(0, 1)), "beyond the sensitivity"),

@@ -18,8 +18,17 @@ from models_that_misbehave import (
 from skdp.exceptions import BudgetExceededError
 from skdp.privacy import Adjacency, PrivateOracle, SystemNoise
 from skdp.privacy.accounting import Ledger, Spend
-from skdp.privacy.queries import BrierScore, LogLoss, MetricMeansQuery, OutcomeCountsQuery
-from skdp.privacy.rows import Predictor, predicted_rows
+from skdp.privacy.queries import (
+    AbsoluteError,
+    BrierScore,
+    LogLoss,
+    MetricMeansQuery,
+    OutcomeCountsQuery,
+    SquaredError,
+    SquaredR2Term,
+    Target,
+)
+from skdp.privacy.rows import DenseRows, Predictor, predicted_rows
 from skdp.problem import RowBounds
 
 N = 300
@@ -276,3 +285,33 @@ def test_a_model_that_cannot_go_on_quotes_no_row(how):
     assert "row [" not in repr(caught.value)
     assert caught.value.__context__ is None
     assert caught.value.__cause__ is None
+
+
+@pytest.mark.parametrize(
+    "metric",
+    [
+        Target(-1.7e308, 1.7e308, 1.0),
+        Target(1.0e305, 1.1e305, 1.0),
+        Target(2.0, 2.0, 1.0),
+        SquaredError(-1.0, 1.0, 1e200),
+        SquaredError(-1.0, 1.0, 1e-200),
+        AbsoluteError(-1.0, 1.0, np.inf),
+        SquaredR2Term(-1.0, 1.0, 1e80, mean=0.0, unexplained=0.5),
+        SquaredR2Term(-1.0, 1.0, 1e-82, mean=0.0, unexplained=0.5),
+    ],
+    ids=str,
+)
+def test_ranges_that_numbers_cannot_be_brought_to_are_refused(metric):
+    with pytest.raises(ValueError, match=r"^MetricMeansQuery needs ranges"):
+        MetricMeansQuery((BrierScore(), metric), N)
+
+
+@pytest.mark.parametrize("far", [1e300, 1.0, 1e-280])
+def test_ranges_at_the_ends_of_numbers_keep_the_sensitivity(far):
+    query = MetricMeansQuery((Target(-far, far, 1.0), AbsoluteError(-far, far, far)), N)
+    X, y = np.zeros((N, 2)), np.full(N, 0.9 * far)
+    for target, prediction in ((1.7e308, 0.0), (-far, np.inf), (0.0, np.nan), (-1.7e308, 1.7e308)):
+        near, other = X.copy(), y.copy()
+        near[3, 0], other[3] = prediction, target
+        move = query.evaluate(DenseRows(near, other)) - query.evaluate(DenseRows(X, y))
+        assert 0 < np.linalg.norm(move) <= query.sensitivity(Adjacency.REPLACE_ONE) * (1 + 1e-9)
