@@ -157,7 +157,8 @@ def evaluate(
     public_model : bool, default=False
         Your word that the model may be public, though its training was not private: for example
         because its training rows are. Without it a model that is not known to be private is warned
-        of, as its scores tell of its training rows.
+        of, as its scores tell of its training rows. For test rows that such a model was fitted to,
+        the epsilon of the evaluation does not hold.
     pointwise : bool, optional
         True is your word that what the model says of a row does not depend on the rows it is asked
         about together with it, so that it may be asked about many rows at a time; False asks about

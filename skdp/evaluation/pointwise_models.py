@@ -56,7 +56,7 @@ def is_pointwise(model: Any) -> bool:
 
 
 def _held(part: Any) -> list[Any] | None:
-    """What an object holds; None if its class is not known, or it is a function."""
+    """Contents of an object; None if its class is not known, or it is a function."""
     kind = type(part)
     module = f"{kind.__module__}."
     if kind in _PLAIN or isinstance(part, Enum | np.dtype) or sp.issparse(part):
