@@ -231,15 +231,15 @@ def test_objects_in_rows_are_copied_for_every_call(laid):
             records = getattr(rows, "dtype", None) is not None and rows.dtype.names
             return super().predict(rows["o"] if records else rows)
 
-    X, y = make_rows()
+    X, y = (part[:60] for part in make_rows())
     numbers = X[:, 0].copy()
     numbers[7] = PANIC
     rows = laid(numbers)
-    kept = predictions(PoppingRecords(), rows, y, scores=None)[:, 0]
     expected = np.where(numbers == PANIC, np.nan, numbers > 0)
-    np.testing.assert_array_equal(kept, expected)
-    again = predictions(PoppingRecords(), rows, y, scores=None, rows_at_a_time=1)[:, 0]
-    np.testing.assert_array_equal(again, expected)
+    for rows_at_a_time in (20, 1):
+        options = {"scores": None, "rows_at_a_time": rows_at_a_time}
+        kept = predictions(PoppingRecords(), rows, y, **options)[:, 0]
+        np.testing.assert_array_equal(kept, expected)
 
 
 def test_a_row_that_was_alone_is_not_asked_about_twice():
