@@ -162,13 +162,13 @@ def evaluate(
     pointwise : bool, optional
         True is your word that what the model says of a row does not depend on the rows it is asked
         about together with it, so that it may be asked about many rows at a time; False asks about
-        one row at a time, which makes it so. By default models made of parts of skdp and
-        scikit-learn that are known to be pointwise, and of no function, are asked about many, and
-        all others, and about rows in lists, about one. An array of predictions has one type for all
-        rows of a call: a model that says numbers, and texts of odd rows, is not pointwise. Nor does
-        False help against a model that remembers what it was asked before, draws random numbers or
-        learns as it predicts (``RandomState``, dropout or batch normalisation in training mode,
-        caches): it voids the promise either way.
+        one row at a time, which makes it so. By default many rows at a time go to models whose
+        parts all are known to be pointwise ones of skdp and scikit-learn and hold no function; all
+        other models, and rows in lists, are taken one at a time. A model that returns arrays of
+        numbers, but of texts if one row is odd, is not pointwise. Neither True nor False helps
+        against a model that remembers what it was asked before, learns as it predicts or draws
+        random numbers (caches, dropout or batch normalisation in training mode, ``RandomState``):
+        it voids the promise.
     adjacency : {'replace_one', 'zero_out'}, default='replace_one'
         When sets of test rows count as neighbours.
     random_state : int, RandomState, Generator or None, default=None
@@ -481,7 +481,7 @@ def _checked(model: Any, X: Any, y: Any) -> tuple[Any, np.ndarray]:
         )
     if y is None or any(np.isscalar(v) or getattr(v, "ndim", 1) == 0 for v in (X, y)):
         raise ValueError("evaluate needs test rows and as many labels or targets.")
-    kinds = X.dtypes if hasattr(X, "columns") else [getattr(X, "dtype", None)]
+    kinds = getattr(X, "dtypes", ()) if hasattr(X, "columns") else [getattr(X, "dtype", None)]
     if any(str(kind).lower() == "object" for kind in kinds) and not (
         isinstance(X, np.ndarray) or hasattr(X, "iloc")
     ):
