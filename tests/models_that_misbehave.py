@@ -4,7 +4,7 @@ import warnings
 
 import numpy as np
 
-__all__ = ["PANIC", "Batch", "Fixed", "Panicking", "Spoiling", "Talking"]
+__all__ = ["PANIC", "Batch", "Fixed", "Listing", "Panicking", "Popping", "Spoiling", "Talking"]
 
 # The entry of a row at which models lose their head.
 PANIC = 777.0
@@ -75,3 +75,27 @@ class Spoiling(Fixed):
         X[...] = -PANIC
         p[odd] = {"nan": np.nan, "label": -5.0, "length": 1e300}[self.how]
         return p[:, :1] if self.how == "length" and odd.any() else p
+
+
+class Listing(Fixed):
+    """Lists its predictions, of a certain row something else."""
+
+    def __init__(self, odd, first=0):
+        self.odd, self.classes_ = odd, first + np.array([0, 1])
+
+    def predict(self, X):
+        first = int(self.classes_[0])
+        return [self.odd if x == PANIC else first + int(x > 0) for x in np.asarray(X)[:, 0]]
+
+
+class Popping:
+    """Takes the number out of rows that are dictionaries, and refuses a certain one."""
+
+    classes_ = np.array([0, 1])
+
+    def predict(self, rows):
+        cells = rows["o"] if hasattr(rows, "columns") else [np.ravel(row)[0] for row in rows]
+        numbers = [cell.pop("x") for cell in cells]
+        if PANIC in numbers:
+            raise RuntimeError(f"cannot predict {numbers}")
+        return np.array([int(x > 0) for x in numbers])

@@ -25,6 +25,8 @@ class TwinOracle(Oracle):
     def _release(self, query, spend):
         mechanism = query.mechanism(self._adjacency, spend)
         move = np.linalg.norm(query.evaluate(self._rows) - query.evaluate(self._others))
+        # What is no number would be lost in the largest one, and the oracle answers it by zeros.
+        assert np.isfinite(move), f"{query.name} has an answer that is not finite"
         self.squares += (move / mechanism.noise_scale) ** 2
         self.largest = max(self.largest, move / mechanism.sensitivity)
         return self._inner._release(query, spend)

@@ -163,7 +163,8 @@ class DPLogisticRegression(PrivateLinearClassifier):
         ``noise_scale``; the spend can be recomputed from these alone.
     inference_ : Inference
         Standard errors, intervals and tests of the coefficients, with ``solver='one_step'`` only;
-        see :class:`skdp.Inference`.
+        see :class:`skdp.Inference`. After ``partial_fit`` those of the latest call's rows, as the
+        coefficients of this solver are.
     n_iter_ : ndarray of shape (1,)
         Number of iterations.
     n_samples_seen_ : int

@@ -2,7 +2,8 @@
 
 from .displays import CalibrationDisplay, ConfusionMatrixDisplay, GroupDisplay, RocCurveDisplay
 from .estimates import Estimate, OutcomeTable, difference, mean_of, of_counts
-from .evaluate import evaluate, is_pointwise
+from .evaluate import evaluate
+from .pointwise_models import is_pointwise
 from .scores import CalibrationCurve, ConfusionMatrix, Evaluation, RocCurve, Score
 
 __all__ = [

@@ -53,9 +53,10 @@ from .estimates import (
     roc_area,
 )
 from .evaluation_plan import AREA_BINS, OF_COUNTS, EvaluationPlan, metrics_for
+from .pointwise_models import is_pointwise
 from .scores import CalibrationCurve, ConfusionMatrix, Evaluation, RocCurve, Score
 
-__all__ = ["evaluate", "is_pointwise"]
+__all__ = ["evaluate"]
 
 _CONSTRAINTS: dict[str, list[Any]] = {
     "epsilon": [Interval(Real, 1e-10, 1e9, closed="both")],
@@ -70,14 +71,6 @@ _CONSTRAINTS: dict[str, list[Any]] = {
     "adjacency": [one_of(*(a.value for a in Adjacency))],
     "random_state": ["random_state", np.random.Generator],
 }
-# Parts of scikit-learn whose predictions and transformations are known to be of one row at a time.
-_POINTWISE = (
-    "skdp.", "sklearn.calibration", "sklearn.compose", "sklearn.discriminant_analysis",
-    "sklearn.dummy", "sklearn.ensemble", "sklearn.feature_selection", "sklearn.frozen",
-    "sklearn.impute._base", "sklearn.linear_model", "sklearn.model_selection",
-    "sklearn.multiclass", "sklearn.naive_bayes", "sklearn.neighbors", "sklearn.neural_network",
-    "sklearn.pipeline", "sklearn.preprocessing", "sklearn.svm", "sklearn.tree",
-)  # fmt: skip
 # Most that bounds of targets and residuals may be, and the inverse of the least.
 _FAR = 1e30
 # Bins that a calibration curve is drawn with.
@@ -164,12 +157,18 @@ def evaluate(
     public_model : bool, default=False
         Your word that the model may be public, though its training was not private: for example
         because its training rows are. Without it a model that is not known to be private is warned
-        of, as its scores tell of its training rows.
+        of, as its scores tell of its training rows. For test rows that such a model was fitted to,
+        the epsilon of the evaluation does not hold.
     pointwise : bool, optional
         True is your word that what the model says of a row does not depend on the rows it is asked
         about together with it, so that it may be asked about many rows at a time; False asks about
-        one row at a time, which makes it so. By default models made of parts of skdp and
-        scikit-learn that are known to be pointwise are asked about many, and all others about one.
+        one row at a time, which makes it so. By default many rows at a time go to models whose
+        parts all are known to be pointwise ones of skdp and scikit-learn and hold no function; all
+        other models, and rows in lists, are taken one at a time. A model that returns arrays of
+        numbers, but of texts if one row is odd, is not pointwise. Neither True nor False helps
+        against a model that remembers what it was asked before, learns as it predicts or draws
+        random numbers (caches, dropout or batch normalisation in training mode, ``RandomState``):
+        it voids the promise.
     adjacency : {'replace_one', 'zero_out'}, default='replace_one'
         When sets of test rows count as neighbours.
     random_state : int, RandomState, Generator or None, default=None
@@ -249,7 +248,11 @@ def evaluate(
         n_classes = 0 if labels is None else len(labels)
         names = metrics_for(metrics, n_classes, scores, grouped=groups is not None)
         plan = EvaluationPlan.of(names)
-        predictor = _predictor(model, labels, scores if plan.needs_scores else None, pointwise)
+        if pointwise is None:
+            # Entries of a list have no type in common but what the rows of a call give them.
+            pointwise = hasattr(X, "shape") and is_pointwise(model)
+        rows_at_a_time = None if pointwise else 1
+        predictor = _predictor(model, labels, scores if plan.needs_scores else None, rows_at_a_time)
         rows = predicted_rows(
             predictor, X, y, _finite if labels is None else _encoder(labels, "labels", "classes"),
             groups, _encoder(known_groups, "groups", "group_values"),
@@ -478,6 +481,14 @@ def _checked(model: Any, X: Any, y: Any) -> tuple[Any, np.ndarray]:
         )
     if y is None or any(np.isscalar(v) or getattr(v, "ndim", 1) == 0 for v in (X, y)):
         raise ValueError("evaluate needs test rows and as many labels or targets.")
+    kinds = getattr(X, "dtypes", ()) if hasattr(X, "columns") else [getattr(X, "dtype", None)]
+    if any(str(kind).lower() == "object" for kind in kinds) and not (
+        isinstance(X, np.ndarray) or hasattr(X, "iloc")
+    ):
+        raise ValueError(
+            "evaluate needs test rows with Python objects in lists, numpy arrays or pandas frames, "
+            f"so that the model gets copies, got {sized(X)}."
+        )
     if sp.issparse(X):
         X = X.tocsr()
     y = redacted(column_or_1d, y, warn=False)
@@ -627,37 +638,15 @@ def _reach(model: Any, bounds: Any, residual_bound: float | None) -> tuple[float
 
 
 def _predictor(
-    model: Any, labels: np.ndarray | None, scores: Any, pointwise: bool | None
+    model: Any, labels: np.ndarray | None, scores: Any, rows_at_a_time: int | None
 ) -> Predictor:
-    """The model, and how it is asked: many rows at a time if each is known to be by itself."""
-    together = is_pointwise(model) if pointwise is None else pointwise
-    rows_at_a_time = None if together else 1
+    """The model, and what it is asked for."""
     if labels is None:
         return Predictor(model, None, rows_at_a_time=rows_at_a_time)
     own = getattr(model, "classes_", None)
     listed = labels.tolist() if own is None else np.asarray(own).tolist()
     columns = tuple(listed.index(v) if v in listed else -1 for v in labels.tolist())
     return Predictor(model, labels, columns, scores, rows_at_a_time)
-
-
-def is_pointwise(model: Any) -> bool:
-    """Tell whether a model is made of parts whose predictions are known to be of one row each.
-
-    Parameters
-    ----------
-    model : estimator
-        Fitted or not.
-    """
-    if not hasattr(model, "get_params"):
-        return False
-    for part in (model, *model.get_params(deep=True).values()):
-        kind = part if isinstance(part, type) else type(part)
-        plain = kind.__module__.partition(".")[0] in ("builtins", "numpy", "scipy")
-        # Functions may do anything, but for those of single numbers.
-        does = callable(part) and not isinstance(part, type | np.ufunc)
-        if not ((plain and not does) or f"{kind.__module__}.".startswith(_POINTWISE)):
-            return False
-    return True
 
 
 def _leaks(model: Any) -> str | None:

@@ -87,7 +87,9 @@ class EvaluationPlan:
         return bool({"roc_auc", *_CURVES, *_OF_PROBABILITIES} & set(self.metrics))
 
     def evidence(self, n: int, mu: float) -> float:
-        """Number of rows times the mu of the answer that gets least of the budget.
+        """Number of rows times the mu of the first answer that gets least of the budget.
+
+        The last one only corrects what the first ones say, or tells how it varies, and is left out.
 
         Parameters
         ----------

@@ -255,3 +255,14 @@ def test_what_hangs_on_noise_is_nan_wherever_it_enters():
     assert np.isnan(found.t_test("x0").sd).all()
     assert np.isnan(found.wald_test(np.eye(4)).pvalue)
     assert "nan" in str(found.summary())
+
+
+def test_after_partial_fit_inference_and_coefficients_are_of_the_latest_call():
+    X = rows()
+    y = target(X)
+    model = linear().partial_fit(X, y).partial_fit(X[:2000], 1.0 - y[:2000])
+    found = model.inference_
+    assert (found.nobs, model.n_samples_seen_) == (2000, N + 2000)
+    np.testing.assert_array_equal(found.params, [*model.coef_, model.intercept_])
+    # The earlier rows have effects of the other sign.
+    assert np.all(np.abs(found.params[:D] - np.array([-1.0, -0.1, 200.0])) < 6 * found.bse[:D])

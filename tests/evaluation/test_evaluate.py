@@ -10,12 +10,17 @@ from evaluations_of_twins import Evaluating, apart, make_rows
 from models_that_misbehave import PANIC, Batch, Fixed, Panicking
 from object_graphs import planted_in
 from sklearn import metrics
+from sklearn.calibration import CalibratedClassifierCV
 from sklearn.compose import ColumnTransformer
 from sklearn.decomposition import NMF
-from sklearn.ensemble import RandomForestClassifier
+from sklearn.dummy import DummyClassifier
+from sklearn.ensemble import GradientBoostingClassifier, RandomForestClassifier, VotingClassifier
+from sklearn.frozen import FrozenEstimator
 from sklearn.linear_model import LinearRegression, LogisticRegression
-from sklearn.pipeline import make_pipeline
-from sklearn.preprocessing import FunctionTransformer, StandardScaler, scale
+from sklearn.model_selection import GridSearchCV
+from sklearn.neighbors import KNeighborsClassifier
+from sklearn.pipeline import Pipeline, make_pipeline
+from sklearn.preprocessing import FunctionTransformer, OneHotEncoder, StandardScaler, scale
 from sklearn.svm import LinearSVC
 
 import skdp
@@ -239,6 +244,55 @@ def test_a_model_that_mixes_rows_is_asked_row_by_row():
     assert largest <= 1
 
 
+CENTRING = FunctionTransformer(lambda Z: Z - Z.mean(axis=0))
+
+
+def searched(X, y):
+    steps = [("centring", FunctionTransformer()), ("model", LogisticRegression())]
+    return GridSearchCV(Pipeline(steps), {"centring__func": [CENTRING.func]}, cv=2).fit(X, y)
+
+
+def overwritten(X, y):
+    model, plain = LogisticRegression().fit(X, y), LogisticRegression().fit(X, y)
+    model.predict = lambda Z: plain.predict(Z - Z.mean(axis=0))
+    return model
+
+
+def centred(X, y):
+    return make_pipeline(CENTRING, LogisticRegression()).fit(X, y)
+
+
+MIXING = {
+    "frozen": lambda X, y: FrozenEstimator(centred(X, y)),
+    "calibrated": lambda X, y: CalibratedClassifierCV(FrozenEstimator(centred(X, y))).fit(X, y),
+    "searched": searched,
+    "overwritten": overwritten,
+}
+
+
+@pytest.mark.parametrize("fitted", MIXING.values(), ids=MIXING)
+def test_models_that_mix_rows_deep_inside_are_asked_row_by_row(fitted):
+    X, y, _ = make_rows(200)
+    near, other = X.copy(), y.copy()
+    near[7], other[7] = 1e6, 1 - y[7]
+    task = Evaluating(fitted(X, y), **SURE, pointwise=None, metrics=["accuracy"])
+    _, _, largest = apart(task, (X, y), (near, other))
+    assert 0 < largest <= 1
+
+
+def test_rows_of_a_list_are_asked_one_by_one():
+    """In an array of several rows one fraction makes fractions of all whole numbers."""
+    y = make_rows(100)[1]
+    codes = 2**53 + y
+    model = make_pipeline(OneHotEncoder(handle_unknown="ignore"), LogisticRegression())
+    model.fit(codes[:, None], y)
+    X = [[int(code)] for code in codes]
+    near = [*X[:7], [0.5], *X[8:]]
+    task = Evaluating(model, **SURE, pointwise=None, metrics=["accuracy"])
+    _, _, largest = apart(task, (X, y), (near, np.where(np.arange(100) == 7, 1 - y, y)))
+    assert 0 < largest <= 1
+
+
 class Own(LogisticRegression):
     """A subclass may do anything."""
 
@@ -250,7 +304,20 @@ class Own(LogisticRegression):
         (DPLogisticRegression(), True),
         (RandomForestClassifier(), True),
         (make_pipeline(StandardScaler(), LinearSVC()), True),
-        (make_pipeline(FunctionTransformer(np.log1p), LogisticRegression()), True),
+        (make_pipeline(FunctionTransformer(), LogisticRegression()), True),
+        (FrozenEstimator(make_pipeline(StandardScaler(), LinearSVC())), True),
+        (GradientBoostingClassifier().fit(*make_rows(20)[:2]), True),
+        (make_pipeline(OneHotEncoder(dtype=np.float32), LogisticRegression()), True),
+        (DPLogisticRegression(classes=[0, 1], data_norm=9.0).fit(*make_rows()[:2]), True),
+        (make_pipeline(FunctionTransformer(np.log1p), LogisticRegression()), False),
+        (make_pipeline(FunctionTransformer(np.vecdot), LogisticRegression()), False),
+        (make_pipeline(FunctionTransformer(np.frompyfunc(abs, 1, 1)), LinearSVC()), False),
+        (make_pipeline(FunctionTransformer(np.matrix), LinearSVC()), False),
+        (make_pipeline(ColumnTransformer([], remainder=CENTRING), LinearSVC()), False),
+        (VotingClassifier([("a", make_pipeline(CENTRING, LinearSVC()))]), False),
+        (KNeighborsClassifier(metric=lambda a, b: abs(a - b).sum()), False),
+        (DummyClassifier(), True),
+        (DummyClassifier(strategy="uniform"), False),
         (make_pipeline(BoundsScaler((0, 1)), DPLogisticRegression()), True),
         (make_pipeline(ColumnTransformer([("a", StandardScaler(), [0])]), LinearSVC()), True),
         (make_pipeline(FunctionTransformer(scale), LogisticRegression()), False),
@@ -283,6 +350,15 @@ def test_a_frame_of_other_columns_is_refused_before_it_costs():
     skdp.evaluate(model, frame, y, **NOISELESS)
     with pytest.raises(ValueError, match="columns of the model"):
         skdp.evaluate(model, frame[["b", "a"]], y, **NOISELESS)
+
+
+def test_a_frame_whose_objects_cannot_be_copied_is_refused():
+    pl = pytest.importorskip("polars")
+    y = make_rows()[1]
+    frame = pl.DataFrame({"a": pl.Series([object() for _ in y], dtype=pl.Object)})
+    for rows in (frame, frame["a"]):
+        with pytest.raises(ValueError, match="so that the model gets copies"):
+            skdp.evaluate(Fixed(), rows, y, **NOISELESS)
 
 
 def test_a_budget_is_charged_and_refuses_before_the_model_is_asked():

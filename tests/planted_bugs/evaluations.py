@@ -5,9 +5,13 @@ from math import sqrt
 
 import numpy as np
 from evaluations_of_twins import Evaluating, apart, make_rows
-from models_that_misbehave import PANIC, Batch, Fixed, Panicking, Spoiling
+from models_that_misbehave import PANIC, Batch, Fixed, Listing, Panicking, Popping, Spoiling
 from planted_bugs.bug import TOO_FAR, Bug, after, gives, times
 from planted_bugs.queries import examples_move_within_their_sensitivity
+from sklearn.frozen import FrozenEstimator
+from sklearn.linear_model import LogisticRegression
+from sklearn.pipeline import make_pipeline
+from sklearn.preprocessing import FunctionTransformer
 
 from skdp import PrivacyBudget
 from skdp.exceptions import BudgetExceededError
@@ -85,6 +89,27 @@ def rows_are_left_as_they_were():
     np.testing.assert_array_equal(X, np.column_stack([HALF, HALF]))
 
 
+def objects_in_rows_are_left_as_they_were():
+    """The same of what an array of objects refers to."""
+    rows = [{"x": half} for half in HALF]
+    GUESSES.evaluate(
+        predicted_rows(Predictor(Popping(), CLASSES), rows, np.zeros(N), np.asarray, None, None)
+    )
+    assert all(rows), "taken out of the rows"
+
+
+def models_that_mix_rows_deep_inside_move_within_their_sensitivity():
+    X, y, _ = make_rows(100)
+    near = X.copy()
+    near[7] = 1e6
+    centring = FunctionTransformer(lambda Z: Z - Z.mean(axis=0))
+    model = FrozenEstimator(make_pipeline(centring, LogisticRegression()).fit(X, y))
+    _, _, largest = apart(
+        Evaluating(model, pointwise=None, metrics=["accuracy"]), (X, y), (near, y)
+    )
+    assert largest <= 1, "a move beyond the sensitivity"
+
+
 def results_follow_from_answers():
     """Recorded answers lead to the same queries, whatever the rows are."""
     task, (X, y, _) = Evaluating(Fixed(), random_state=0), make_rows()
@@ -151,6 +176,10 @@ def raised(honest, self, places):
     return self._predictor.of_rows(lambda: self._X[places], places.size)
 
 
+def by_class_alone(honest, part):
+    return None if honest(part) is None else []
+
+
 TOLD = "more was told than was charged"
 MIXED = {
     "wild": 1e6,
@@ -170,6 +199,9 @@ BUGS = (
     Bug("blocks of rows where they were to be asked one by one", {"PredictedRows._predictions": lambda _, self: self._of_block(np.arange(self.n_samples))}, MOVES(Batch(), BINS, 1e6, 1), "moved by"),
     Bug("models asked before the charge", {"PredictedRows.__init__": after(lambda self, *args: self._predictions())}, models_are_asked_after_the_charge, "asked for nothing"),
     Bug("rows that a model may overwrite", {"predicted_rows._safe_indexing": lambda _, X, places: X}, rows_are_left_as_they_were),
+    Bug("objects that a model may change", {"predicted_rows._copied": lambda _, taken: taken}, objects_in_rows_are_left_as_they_were, "taken out of the rows"),
+    Bug("one type for all predictions of a list", {"predicted_rows._entries": lambda _, predicted: np.asarray(predicted)}, MOVES(Listing("abstain"), OutcomeCountsQuery("correctness", 2)), "moved by"),
+    Bug("models known by their own class alone", {"pointwise_models._held": by_class_alone}, models_that_mix_rows_deep_inside_move_within_their_sensitivity, "beyond the sensitivity"),
     Bug("bins of scores that are read off the rows", peeking(), results_follow_from_answers, "another content"),
     Bug("means of metrics that nobody pays for", {"Ledger.charge": free_means}, receipts_cover_what_neighbours_show, TOLD),
     Bug("groups priced as if a row could not change its own", {"OutcomeCountsQuery.sensitivity": lambda honest, self, adjacency: honest(self, adjacency) / (sqrt(2) if self.n_groups > 1 else 1)}, partial(receipts_cover_what_neighbours_show, group_values=(0, 1)), "beyond the sensitivity"),

@@ -18,6 +18,7 @@ _BY_MODULE = {
     "skdp.estimators.regression": "PrivateLinearRegressor",
     "skdp.estimators.svm": "svm",
     "skdp.evaluation.evaluate": "evaluate",
+    "skdp.evaluation.pointwise_models": "pointwise_models",
     "skdp.model_selection.accounts": "GaussianSearch",
     "skdp.model_selection.base": "PrivateSearch search_base",
     "skdp.preprocessing": "DPStandardScaler",

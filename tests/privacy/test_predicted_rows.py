@@ -4,13 +4,31 @@ import warnings
 
 import numpy as np
 import pytest
-from models_that_misbehave import PANIC, Batch, Fixed, Panicking, Spoiling, Talking
+from models_that_misbehave import (
+    PANIC,
+    Batch,
+    Fixed,
+    Listing,
+    Panicking,
+    Popping,
+    Spoiling,
+    Talking,
+)
 
 from skdp.exceptions import BudgetExceededError
 from skdp.privacy import Adjacency, PrivateOracle, SystemNoise
 from skdp.privacy.accounting import Ledger, Spend
-from skdp.privacy.queries import BrierScore, LogLoss, MetricMeansQuery, OutcomeCountsQuery
-from skdp.privacy.rows import Predictor, predicted_rows
+from skdp.privacy.queries import (
+    AbsoluteError,
+    BrierScore,
+    LogLoss,
+    MetricMeansQuery,
+    OutcomeCountsQuery,
+    SquaredError,
+    SquaredR2Term,
+    Target,
+)
+from skdp.privacy.rows import DenseRows, Predictor, predicted_rows
 from skdp.problem import RowBounds
 
 N = 300
@@ -151,3 +169,149 @@ def test_a_query_about_features_has_no_answer():
     X, y = make_rows()
     with pytest.raises(TypeError, match="about predictions"):
         store(Fixed(), X, y).bounded(RowBounds(1.0))
+
+
+@pytest.mark.parametrize(
+    "model",
+    [Listing("abstain"), Listing(None), Listing([1, 2]), Listing(np.nan, first=2**53)],
+    ids=["text", "none", "list", "nan among large numbers"],
+)
+def test_an_odd_prediction_in_a_list_moves_no_other(model):
+    X, y = make_rows()
+    near = X.copy()
+    near[200, 0] = PANIC
+    options = {"classes": model.classes_, "scores": None}
+    before, after = (predictions(model, rows, y, **options) for rows in (X, near))
+    others = np.arange(N) != 200
+    np.testing.assert_array_equal(before[:, 0], X[:, 0] > 0)
+    np.testing.assert_array_equal(after[others], before[others])
+    assert np.isnan(after[200, 0])
+
+
+def test_predictions_of_a_regression_may_be_listed_and_no_others_are_taken():
+    X, y = make_rows()
+    listing = Listing(PANIC)
+    kept = predictions(listing, X, y, classes=None, scores=None)
+    np.testing.assert_array_equal(kept[:, 0], X[:, 0] > 0)
+    listing.predict = lambda X: dict.fromkeys(range(len(X)))
+    assert np.isnan(predictions(listing, X, y, classes=None, scores=None)[:, 0]).all()
+
+
+def listed(numbers):
+    return [{"x": float(x)} for x in numbers]
+
+
+def in_an_array(numbers):
+    rows = np.empty((len(numbers), 1), dtype=object)
+    rows[:, 0] = listed(numbers)
+    return rows
+
+
+def in_a_record(numbers):
+    rows = np.empty(len(numbers), dtype=[("o", object), ("z", float)])
+    rows["o"] = listed(numbers)
+    return rows
+
+
+def in_a_frame(numbers):
+    pd = pytest.importorskip("pandas")
+    return pd.DataFrame({"z": numbers, "o": listed(numbers)})
+
+
+def in_a_column(numbers):
+    return in_a_frame(numbers)["o"]
+
+
+@pytest.mark.parametrize("laid", [listed, in_an_array, in_a_record, in_a_frame, in_a_column])
+def test_objects_in_rows_are_copied_for_every_call(laid):
+    """A model that spoils them spoils no other try, and not what it was given."""
+
+    class PoppingRecords(Popping):
+        def predict(self, rows):
+            records = getattr(rows, "dtype", None) is not None and rows.dtype.names
+            return super().predict(rows["o"] if records else rows)
+
+    X, y = (part[:60] for part in make_rows())
+    numbers = X[:, 0].copy()
+    numbers[7] = PANIC
+    rows = laid(numbers)
+    expected = np.where(numbers == PANIC, np.nan, numbers > 0)
+    for rows_at_a_time in (20, 1):
+        options = {"scores": None, "rows_at_a_time": rows_at_a_time}
+        kept = predictions(PoppingRecords(), rows, y, **options)[:, 0]
+        np.testing.assert_array_equal(kept, expected)
+
+
+def test_a_row_that_was_alone_is_not_asked_about_twice():
+    asked = []
+
+    class Noting(Panicking):
+        def predict(self, X):
+            asked.append(len(X))
+            return super().predict(X)
+
+    X, y = (part[:5] for part in make_rows())
+    X[2] = PANIC
+    assert np.isnan(predictions(Noting(), X, y, rows_at_a_time=1)[2]).sum() == 3
+    assert asked == [1] * 5
+
+
+class Ending(Fixed):
+    """Ends in some way at a certain row, and quotes it."""
+
+    def __init__(self, how):
+        self.how = how
+
+    def predict(self, X):
+        if (X == PANIC).any():
+            raise self.how(f"row {X}")
+        return super().predict(X)
+
+
+@pytest.mark.parametrize("how", [SystemExit, GeneratorExit, RecursionError, BaseException])
+def test_a_model_that_exits_has_refused_a_row(how):
+    X, y = make_rows()
+    X[7] = PANIC
+    kept = predictions(Ending(how), X, y)
+    np.testing.assert_array_equal(np.isnan(kept[:, 0]), np.arange(N) == 7)
+
+
+@pytest.mark.parametrize("how", [MemoryError, KeyboardInterrupt])
+def test_a_model_that_cannot_go_on_quotes_no_row(how):
+    X, y = make_rows()
+    X[7] = PANIC
+    with pytest.raises(how) as caught:
+        predictions(Ending(how), X, y)
+    assert "row [" not in repr(caught.value)
+    assert caught.value.__context__ is None
+    assert caught.value.__cause__ is None
+
+
+@pytest.mark.parametrize(
+    "metric",
+    [
+        Target(-1.7e308, 1.7e308, 1.0),
+        Target(1.0e305, 1.1e305, 1.0),
+        Target(2.0, 2.0, 1.0),
+        SquaredError(-1.0, 1.0, 1e200),
+        SquaredError(-1.0, 1.0, 1e-200),
+        AbsoluteError(-1.0, 1.0, np.inf),
+        SquaredR2Term(-1.0, 1.0, 1e80, mean=0.0, unexplained=0.5),
+        SquaredR2Term(-1.0, 1.0, 1e-82, mean=0.0, unexplained=0.5),
+    ],
+    ids=str,
+)
+def test_ranges_that_numbers_cannot_be_brought_to_are_refused(metric):
+    with pytest.raises(ValueError, match=r"^MetricMeansQuery needs ranges"):
+        MetricMeansQuery((BrierScore(), metric), N)
+
+
+@pytest.mark.parametrize("far", [1e300, 1.0, 1e-280])
+def test_ranges_at_the_ends_of_numbers_keep_the_sensitivity(far):
+    query = MetricMeansQuery((Target(-far, far, 1.0), AbsoluteError(-far, far, far)), N)
+    X, y = np.zeros((N, 2)), np.full(N, 0.9 * far)
+    for target, prediction in ((1.7e308, 0.0), (-far, np.inf), (0.0, np.nan), (-1.7e308, 1.7e308)):
+        near, other = X.copy(), y.copy()
+        near[3, 0], other[3] = prediction, target
+        move = query.evaluate(DenseRows(near, other)) - query.evaluate(DenseRows(X, y))
+        assert 0 < np.linalg.norm(move) <= query.sensitivity(Adjacency.REPLACE_ONE) * (1 + 1e-9)

@@ -5,6 +5,7 @@ from __future__ import annotations
 from abc import ABC, abstractmethod
 from dataclasses import dataclass, fields
 from functools import cached_property
+from math import inf
 from typing import ClassVar, final
 
 import numpy as np
@@ -28,6 +29,9 @@ __all__ = [
     "SquaredR2Term",
     "Target",
 ]
+
+# Ends of a range are at most so far from zero, and at least so far apart.
+_FARTHEST, _NEAREST = 1e300, 1e-280
 
 
 @dataclass(frozen=True, eq=False)
@@ -253,6 +257,11 @@ class MetricMeansQuery(GaussianQuery):
     n_samples : int
         Number of rows n to divide by.
 
+    Raises
+    ------
+    ValueError
+        If a range is so large or so small that numbers cannot be brought to [-1, 1] by it.
+
     Guarantees
     ----------
     - Replacing a row moves the answer for k metrics by at most ``2 sqrt(k) / n`` in l2, as much as
@@ -265,6 +274,19 @@ class MetricMeansQuery(GaussianQuery):
 
     metrics: tuple[RowMetric, ...]
     n_samples: int
+
+    def __post_init__(self) -> None:
+        for metric in self.metrics:
+            try:
+                low, high = metric.range
+            except OverflowError:
+                low, high = -inf, inf
+            if not (max(-low, high) <= _FARTHEST and high - low >= _NEAREST):
+                raise ValueError(
+                    f"MetricMeansQuery needs ranges within {_FARTHEST:g} of zero and at least "
+                    f"{_NEAREST:g} wide, got {low:.3g} to {high:.3g} for "
+                    f"{type(metric).__name__}. Change the unit of the target."
+                )
 
     @cached_property
     def moments(self) -> ColumnMomentsQuery:
@@ -299,7 +321,6 @@ class MetricMeansQuery(GaussianQuery):
 
 def _in_units(values: np.ndarray, low: float, high: float) -> np.ndarray:
     """Values on the scale on which [low, high] is [-1, 1], clipped to it."""
-    values = np.where(np.isnan(values), high, values)
     units = (2.0 * np.clip(values, low, high) - low - high) / (high - low)
     # Rounding may pass an end.
-    return np.clip(units, -1.0, 1.0)
+    return np.clip(np.where(np.isnan(units), 1.0, units), -1.0, 1.0)

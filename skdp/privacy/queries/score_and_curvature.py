@@ -30,6 +30,9 @@ __all__ = [
 
 # Longer rows are scaled down to this, so that they can be computed with.
 _FAR = 1e150
+# Rows of a larger squared length in their coordinates count as none, as weights for them may be
+# too small to be exact: of at least _LEAST / _MOST_SQUARE all digits are kept.
+_MOST_SQUARE = 1e150
 _LEAST, _LARGEST = 1e-140, 1e140
 _TINY = 1e-300
 
@@ -107,8 +110,8 @@ def weighed_block(
 ) -> WeighedBlock:
     """Coordinates and weights of some rows.
 
-    Each number is a function of the row itself and of public numbers. A row of no finite length
-    has the coordinates zero.
+    Each number is a function of the row itself and of public numbers. A row whose length in these
+    coordinates is beyond 1e75 has the coordinates zero.
 
     Parameters
     ----------
@@ -121,7 +124,7 @@ def weighed_block(
     """
     U = block.rows() @ influence.matrix
     squares = np.einsum("ij,ij->i", U, U)
-    lost = ~np.isfinite(squares)
+    lost = ~(squares <= _MOST_SQUARE)
     U[lost], squares[lost] = 0.0, 0.0
     if problem.loss.squared:
         h = np.ones(len(U))

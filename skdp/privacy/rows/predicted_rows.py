@@ -4,13 +4,18 @@ The model is called here and nowhere else, when the first answer about the rows 
 and not before. What it is asked for is a function of one row, by contract, and this is what is done
 to hold it to that:
 
-* Rows are handed to it in copies, in blocks that are cut by public numbers alone; one by one if
-  that is what was asked for, and then whatever the model computes over the rows of a call is of one
-  row.
-* What it raises or warns of goes nowhere. If it refuses a block, each row is tried in a block of as
-  many copies of itself, in the place where it was: sums are rounded in the same way there, so that
-  the other rows keep their predictions, to the last bit, and the row that was refused has none.
-* Predictions of another shape than one for each row are refusals, too.
+* Rows are handed to it in copies, with all objects in them, in blocks that are cut by public
+  numbers alone; one by one if that is what was asked for, and then whatever the model computes over
+  the rows of a call is of one row.
+* What it raises or warns of goes nowhere. If it refuses a block of several rows, each is tried in a
+  block of as many copies of itself, in the place where it was: sums are rounded in the same way
+  there, so that the other rows keep their predictions, to the last bit, and the row that was
+  refused has none.
+* Predictions of another shape than one for each row are refusals, too. Those of a list are read one
+  by one: in an array of all, one text would make texts of the numbers.
+
+How often the model is called depends on which rows it refuses, so that a model that counts its
+calls, or draws random numbers, is beyond help.
 
 A prediction that is missing is not a number here, and counts as a mistake in every query.
 """
@@ -18,7 +23,8 @@ A prediction that is missing is not a number here, and counts as a mistake in ev
 from __future__ import annotations
 
 import warnings
-from collections.abc import Callable
+from collections.abc import Callable, Sequence
+from copy import deepcopy
 from dataclasses import dataclass
 from typing import Any, Literal, NamedTuple, Self, final
 
@@ -119,7 +125,7 @@ class Predictor:
             Their number.
         """
         out = np.zeros((m, self.width))
-        predicted = np.asarray(self.model.predict(take()))
+        predicted = _entries(self.model.predict(take()))
         if predicted.shape not in ((m,), (m, 1)):
             raise ValueError("One prediction is needed for each row.")
         predicted = predicted.reshape(m)
@@ -165,7 +171,8 @@ class PredictedRows(RowStore):
     ----------
     - What is kept of a row is a function of that row, of its place and of public numbers, as long
       as that is true of what the model says of it within a call.
-    - Nothing that the model raises or warns of about rows is passed on, but for a lack of memory.
+    - Nothing that the model raises or warns of about rows is passed on. That it lacks memory or is
+      interrupted is said without its words.
     """
 
     sparse = False
@@ -200,7 +207,8 @@ class PredictedRows(RowStore):
         if found is not None:
             return found
         out = np.full((places.size, self.n_features), np.nan)
-        for i, place in enumerate(places):
+        # A row that was alone is not asked about twice.
+        for i, place in enumerate(places if places.size > 1 else ()):
             alone = self._or_nothing(np.full(places.size, place))
             if alone is not None:
                 out[i] = alone[i]
@@ -208,12 +216,58 @@ class PredictedRows(RowStore):
 
     def _or_nothing(self, places: np.ndarray) -> np.ndarray | None:
         """Outputs of the model for the rows at these places; None if it refuses them."""
+        ended: BaseException
         try:
-            return self._predictor.of_rows(lambda: _safe_indexing(self._X, places), places.size)
+            return self._predictor.of_rows(
+                lambda: _copied(_safe_indexing(self._X, places)), places.size
+            )
+        except KeyboardInterrupt:
+            ended = KeyboardInterrupt()
         except MemoryError:
-            raise
-        except Exception:
+            ended = MemoryError("The model has not enough memory to predict test rows.")
+        except BaseException:
             return None
+        # Out of the handler, as what is raised in it refers to what the model raised.
+        raise ended
+
+
+def _entries(predicted: Any) -> np.ndarray:
+    """Predictions as an array; those of a list keep their types, whatever the others are."""
+    if hasattr(predicted, "__array__"):
+        return np.asarray(predicted)
+    if not isinstance(predicted, Sequence):
+        raise TypeError("Predictions are needed in an array or a list.")
+    out = np.empty(len(predicted), dtype=object)
+    for i, entry in enumerate(predicted):
+        out[i] = entry
+    return out
+
+
+def _copied(taken: Any) -> Any:
+    """Rows that share no object with those they were taken from, nor with one another."""
+    if isinstance(taken, list):
+        return [deepcopy(row) for row in taken]
+    if hasattr(taken, "iloc"):
+        if taken.ndim == 1:
+            return _copied_column(taken)
+        for k, kind in enumerate(taken.dtypes):
+            if str(kind) == "object":
+                taken.isetitem(k, _copied_column(taken.iloc[:, k]))
+    elif isinstance(taken, np.ndarray) and taken.dtype.hasobject:
+        out = np.empty_like(taken)
+        for i in range(len(taken)):
+            out[i : i + 1] = deepcopy(taken[i : i + 1])
+        return out
+    return taken
+
+
+def _copied_column(column: Any) -> Any:
+    if str(column.dtype) != "object":
+        return column
+    entries = np.empty(len(column), dtype=object)
+    for i, entry in enumerate(column):
+        entries[i] = deepcopy(entry)
+    return type(column)(entries, index=column.index, name=column.name, dtype=object)
 
 
 def predicted_rows(

@@ -8,6 +8,7 @@ import pytest
 
 from skdp.privacy import Adjacency
 from skdp.privacy.queries import ScoreAndCurvatureQuery, ScoreMomentsQuery
+from skdp.privacy.rows import DenseRows
 from skdp.problem import InfluenceBounds, Problem, RowBounds, RowMap, TargetBounds
 from skdp.problem.losses import Huber, Logistic, Squared
 from skdp.testing import check_pays_before_looking, row_stores
@@ -102,6 +103,18 @@ def test_rows_that_cannot_be_computed_with_say_nothing_of_each_other(problem):
         with np.errstate(all="ignore"):
             answers = [query.evaluate(rows) for rows in row_stores(X, y).values()]
         assert np.isfinite(answers).all()
+
+
+@pytest.mark.parametrize("alpha", [1.0, 3e-16, 1e-120])
+def test_long_rows_stay_within_small_bounds(alpha):
+    """Weights of rows as long as numbers can be would have few digits."""
+    problem = Problem(Squared(), 1, 1, RowBounds(1.0, 0.0, TARGET))
+    influence = InfluenceBounds(np.zeros(1), np.array([[1e4]]), alpha, 1e-3, 1.0)
+    query = ScoreAndCurvatureQuery(problem, influence, 0.5)
+    most = query.sensitivity(Adjacency.ZERO_OUT) * (1 + 1e-9)
+    lengths = np.concatenate([np.linspace(1.0e150, 1.34e150, 200), np.logspace(-10, 150, 321)])
+    answers = [query.evaluate(DenseRows(np.array([[x]]), np.ones(1))) for x in lengths]
+    assert 0 < np.linalg.norm(answers, axis=1).max() <= most
 
 
 @BOTH
