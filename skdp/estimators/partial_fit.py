@@ -7,7 +7,7 @@ from collections.abc import Callable
 from copy import copy
 from dataclasses import replace
 from functools import partial
-from math import ceil, sqrt
+from math import ceil, isinf, sqrt
 from typing import Any, ClassVar, TypeVar, final
 
 import numpy as np
@@ -220,6 +220,8 @@ def charge_repeats(model: PrivateLinearModel, claim: SpendBound | None, times: i
 
 def _warn_of_repeats(model: PrivateLinearModel, claim: SpendBound, times: int) -> None:
     """Say that the same rows have come again, and what that costs."""
+    if isinf(claim.epsilon):
+        return
     name, most = type(model).__name__, _most_of_repeats(claim, times, shared=model._progress.shared)
     how = (
         f"as {times} records of one person"

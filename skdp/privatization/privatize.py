@@ -44,6 +44,8 @@ _OF_ONE_KIND = {"C", "alpha", "class_weight", "fit_intercept", "l1_ratio", "pena
 _LEAST_SHARE, _NEAR = 0.01, 1e-3
 # Roundings of levels and epsilons.
 _SAFE = 1 - 1e-9
+# Receipts bound what noisy choices add up to over a grid of orders, slightly above the best.
+_OF_GRID = 1 - 1e-3
 _HOW = {
     "gaussian": "by mu^2, which adds up exactly",
     "concentrated": "by rho of zero-concentrated DP, because a step makes noisy choices",
@@ -350,6 +352,8 @@ def _budgets(
     if len(open_) == 1:
         kinds[open_[0]] = ZeroConcentratedDP()
     account = account_for([*kinds.values()], epsilon, delta, 1)
+    if account.calculus == "concentrated":
+        account = account_for([*kinds.values()], epsilon * _OF_GRID, delta, 1)
     found = {path: account.of_trial(share, kinds[path]) for path, share in shares.items()}
     if len(open_) == 1 and account.calculus == "concentrated":
         (path,) = open_

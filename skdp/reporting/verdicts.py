@@ -23,6 +23,7 @@ from numbers import Real
 from typing import Any, Literal, NamedTuple
 
 import numpy as np
+import scipy.special
 from sklearn.calibration import CalibratedClassifierCV
 from sklearn.compose import ColumnTransformer, TransformedTargetRegressor, make_column_selector
 from sklearn.decomposition import PCA, TruncatedSVD
@@ -421,10 +422,16 @@ _ERROR = "raises an error that quotes a category if a row has one that was not l
 
 
 def _elementwise(function: Any) -> bool:
-    """Tell whether a function computes entries one by one."""
+    """Tell whether a function computes entries one by one.
+
+    Any Python function can be made a ufunc, so it has to be one of numpy's or scipy's.
+    """
     if function is None:
         return True
-    return isinstance(function, np.ufunc) and function.nin == 1 and function.signature is None
+    if not isinstance(function, np.ufunc) or function.nin != 1 or function.signature is not None:
+        return False
+    known = (getattr(module, function.__name__, None) for module in (np, scipy.special))
+    return any(function is theirs for theirs in known)
 
 
 def _of_function(step: Any) -> Verdict | None:
@@ -496,7 +503,7 @@ def _of_words(step: Any) -> Verdict | None:
         )
     if getattr(step, "use_idf", False):
         return Verdict("refused", "counts words over all rows; pass use_idf=False")
-    names = ("preprocessor", "tokenizer", "analyzer")
+    names = ("preprocessor", "tokenizer", "analyzer", "strip_accents")
     believed = any(callable(getattr(step, name, None)) for name in names)
     return Verdict("leaks", _BELIEVED) if believed else None
 

@@ -162,6 +162,13 @@ def test_scalers_go_without_noise(scaler):
         np.testing.assert_allclose(made[0].var_, X.var(axis=0), rtol=1e-4)
 
 
+def test_rows_that_come_again_in_a_stream_without_noise_cost_nothing_more():
+    model = DPLogisticRegression(**CLASSES, epsilon=inf, solver=FEW)
+    for _ in range(2):
+        model.partial_fit(X, LABELS)
+    assert isinf(model.privacy_spent_.epsilon)
+
+
 def test_streams_stay_without_noise_in_a_checkpoint(tmp_path):
     def stream():
         model = DPLogisticRegression(**CLASSES, solver="ftrl", horizon=N, epsilon=inf)

@@ -437,6 +437,20 @@ def test_a_budget_fits_what_is_covered_and_warns_of_what_leaks():
         budget.fit(logistic(), X, LABELS)
 
 
+@pytest.mark.parametrize(
+    "step",
+    [
+        FunctionTransformer(np.frompyfunc(lambda entry: entry, 1, 1)),
+        HashingVectorizer(strip_accents=str.lower),
+        TransformedTargetRegressor(
+            DPLinearRegression(), func=np.frompyfunc(np.log, 1, 1), check_inverse=False
+        ),
+    ],
+)
+def test_functions_of_users_are_not_taken_for_those_of_numpy(step):
+    assert "calls a function" in str(verdict_of(step))
+
+
 @pytest.mark.parametrize("search", [DPGridSearchCV, DPRandomizedSearchCV])
 @pytest.mark.parametrize(
     ("step", "said"),
