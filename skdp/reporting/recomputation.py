@@ -15,7 +15,7 @@ from ..privacy.accounting.ledger import PrivacySpent
 from .composition import ORDERS
 from .receipts import Receipt
 
-__all__ = ["RULES", "rule_of"]
+__all__ = ["RULES", "follows", "rule_of"]
 
 # What each rule does, in words.
 RULES = {
@@ -40,10 +40,27 @@ def rule_of(receipts: Sequence[Receipt], total: PrivacySpent) -> str:
     total : PrivacySpent
         What they are together.
     """
-    for name, epsilon in _EPSILONS.items():
-        if isclose(epsilon(receipts, total.delta), total.epsilon, rel_tol=_ROUNDING):
-            return name
-    return "stated"
+    several = len(receipts) > 1
+    # What a single fit states is no sum that anybody could check.
+    names = [name for name in _EPSILONS if several or name != "sum"]
+    return next((name for name in names if follows(name, receipts, total)), "stated")
+
+
+def follows(rule: str, receipts: Sequence[Receipt], total: PrivacySpent) -> bool:
+    """Tell whether a rule gives the total of several fits.
+
+    Parameters
+    ----------
+    rule : str
+        One of ``RULES``; by ``'stated'`` nothing follows.
+    receipts : sequence of Receipt
+        Of fits on the same rows, under one neighbouring relation.
+    total : PrivacySpent
+        What they are together.
+    """
+    if rule not in _EPSILONS:
+        return False
+    return isclose(_EPSILONS[rule](receipts, total.delta), total.epsilon, rel_tol=_ROUNDING)
 
 
 def _gaussian(receipts: Sequence[Receipt], delta: float) -> float:
@@ -75,7 +92,7 @@ def _renyi(receipts: Sequence[Receipt], delta: float) -> float:
 
 def _sum(receipts: Sequence[Receipt], delta: float) -> float:
     deltas = sum(receipt.fits * receipt.spent.delta for receipt in receipts)
-    if len(receipts) == 1 or not isclose(deltas, delta, rel_tol=_ROUNDING):
+    if not isclose(deltas, delta, rel_tol=_ROUNDING):
         return inf
     return sum(receipt.fits * receipt.spent.epsilon for receipt in receipts)
 
