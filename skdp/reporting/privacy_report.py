@@ -43,6 +43,7 @@ _TRUST = {
     "central": "sites trust an aggregator, which adds the noise",
 }
 _CENTRAL = "central: whoever runs the fit sees the rows, and adds the noise"
+_NO_TRUST = "none: answers were released without noise"
 _NOT_COVERED = (
     "a person with k rows, who is protected k times less well",
     "rows that predictions are made for; scores and plots that are computed from rows",
@@ -128,7 +129,7 @@ class PrivacyReport:
             ("protected", facts["unit"]),
             ("neighbours", facts["neighbours"]),
             ("rows", f"{rows} (public)"),
-            ("trust", facts["trust"]),
+            *([] if facts["trust"] == _NO_TRUST else [("trust", facts["trust"])]),
             ("added up", RULES[facts["rule"]]),
         ]
         sections = [Section("What is promised", promise)]
@@ -183,9 +184,7 @@ def _of_fits(subject: Any, delta: float | None) -> dict[str, Any]:
         return _not_fitted(name, subject, found)
     relation = common_adjacency(receipts)
     alike = [receipt.under(relation) for receipt in receipts]
-    total = receipts[0].spent if len(receipts) == 1 else compose(receipts, None, relation)
-    if delta is not None:
-        total = compose(receipts, delta, relation)
+    total = found.total(delta)
     fits = []
     for receipt, one in zip(receipts, alike, strict=True):
         model = found.models[receipt.who.split(", ")[0]]
@@ -414,6 +413,8 @@ def _bound(epsilon: Any, delta: Any) -> str:
 
 
 def _trust(events: Sequence[Event]) -> str:
+    if not all(event.noise_scale for event in events):
+        return _NO_TRUST
     kinds = {event.trust for event in events if isinstance(event, SiteGaussianEvent)}
     return "; ".join(_TRUST.get(kind, kind) for kind in sorted(kinds)) if kinds else _CENTRAL
 
@@ -439,7 +440,9 @@ def _cautions(
             f"delta = {spent.delta:g} is not below 1/n = {1 / n_samples:.2g}, so that the promise "
             "would allow to publish a row as it is"
         )
-    if spent.epsilon > _LARGE:
+    if isinf(spent.epsilon):
+        lines.append("not private: epsilon = inf, and what is published may tell any row")
+    elif spent.epsilon > _LARGE:
         lines.append(f"epsilon = {spent.epsilon:.4g} is above {_LARGE:g}, and promises little")
     for model in models:
         repeats = getattr(getattr(model, "_progress", None), "repeats", 1)

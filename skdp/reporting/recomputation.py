@@ -11,6 +11,12 @@ from math import inf, isclose, isinf, log, log1p, sqrt
 
 from ..privacy.accounting import gdp, perturbation, zcdp
 from ..privacy.accounting.calculus import Calculus, PerturbedGaussianDP, ZeroConcentratedDP
+from ..privacy.accounting.events import (
+    ExponentialEvent,
+    GaussianEvent,
+    NonPrivateEvent,
+    PrefixSumEvent,
+)
 from ..privacy.accounting.ledger import PrivacySpent
 from .composition import ORDERS
 from .receipts import Receipt
@@ -26,6 +32,8 @@ RULES = {
     "sum": "the epsilons of the fits add up, and the deltas",
     "stated": "by a longer computation, which needs skdp",
 }
+# Of the events that the script has a Gaussian price and Renyi divergences for.
+_SCRIPTED = GaussianEvent, PrefixSumEvent, ExponentialEvent, NonPrivateEvent
 # What rounding, and a total that is reported as the budget it fills, may change.
 _ROUNDING = 1e-7
 
@@ -63,7 +71,13 @@ def follows(rule: str, receipts: Sequence[Receipt], total: PrivacySpent) -> bool
     return isclose(_EPSILONS[rule](receipts, total.delta), total.epsilon, rel_tol=_ROUNDING)
 
 
+def _scripted(receipts: Sequence[Receipt]) -> bool:
+    return all(isinstance(event, _SCRIPTED) for receipt in receipts for event in receipt.events)
+
+
 def _gaussian(receipts: Sequence[Receipt], delta: float) -> float:
+    if not _scripted(receipts):
+        return inf
     price = sum(receipt.gaussian_price() for receipt in receipts)
     return inf if isinf(price) or not 0 < delta < 1 else gdp.epsilon(sqrt(price), delta)
 
@@ -81,7 +95,7 @@ def _perturbation(receipts: Sequence[Receipt], delta: float) -> float:
 
 
 def _renyi(receipts: Sequence[Receipt], delta: float) -> float:
-    if not 0 < delta < 1:
+    if not (0 < delta < 1 and _scripted(receipts)):
         return inf
     bounds = []
     for a in ORDERS:

@@ -166,6 +166,14 @@ def test_the_json_alone_gives_the_total(make, fitted, capsys):
     assert (filed["epsilon"], filed["delta"]) == pytest.approx(tuple(spent), rel=1e-9)
 
 
+@pytest.mark.every_combination
+@everything
+def test_report_and_privacy_spent_state_one_total(make, fitted):
+    subject = fitted(make)
+    assert report(subject).spent == privacy_spent(subject).spent
+    assert report(subject, delta=1e-4).spent == privacy_spent(subject, 1e-4).spent
+
+
 SENSITIVITIES = {"sensitivity", "jacobian", "output_sensitivity"}
 BUGS = {
     "an event is missing": lambda events: events.pop(0),
@@ -308,6 +316,11 @@ def test_exact_answers_make_the_total_infinite():
     filed = json.loads(report(model).to_json())
     assert filed["epsilon"] == "inf"
     assert "nothing is known" in filed["meaning"]["sentence"]
+    assert any(line.startswith("not private") for line in filed["cautions"])
+    said = str(report(model))
+    assert "adds the noise" not in said
+    assert "  trust: " not in said
+    assert "promises little" not in said
     CHECK(filed)
     assert report(model).spent.epsilon == np.inf
 
@@ -354,6 +367,7 @@ def of_one_fit(relation, accounting, **options):
     return report(budget).to_dict(), model
 
 
+@pytest.mark.every_combination
 @pytest.mark.parametrize("accounting", ["gaussian", "renyi", "sums"])
 @pytest.mark.parametrize("relation", ["replace_one", "zero_out"])
 def test_a_privacy_budget_files_fits_under_its_own_relation(relation, accounting):
@@ -394,6 +408,17 @@ def test_totals_that_take_a_longer_computation_are_stated():
     assert filed["rule"] == "stated"
     assert filed["epsilon"] == privacy_spent(models).epsilon
     assert "privacy_spent" in filed["recompute"]
+    with pytest.raises(SystemExit, match="more than this script"):
+        CHECK(filed)
+
+
+def test_searches_together_name_no_rule_that_the_script_refuses():
+    model = classifier(solver=GD(steps=2), precondition=None)
+    space = {"C": [0.5, 1.0]}
+    searches = [DPRandomizedSearchCV(model, space, epsilon=2.0, n_iter=2) for _ in range(2)]
+    filed = report([search.fit(X, BINARY) for search in searches]).to_dict()
+    assert filed["rule"] == "stated"
+    assert "recompute_report" not in filed["recompute"]
     with pytest.raises(SystemExit, match="more than this script"):
         CHECK(filed)
 
