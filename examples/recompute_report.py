@@ -67,7 +67,7 @@ def epsilon_of(fits, delta, rule):
     if not fits:
         return 0.0
     if rule == "stated":
-        raise SystemExit(f"the rule {rule!r} takes more than this script: use skdp.privacy_spent")
+        raise SystemExit(f"the rule {rule!r} takes more than this script: use skdp")
     if rule == "sum":
         return sum(fit["times"] * float(fit["epsilon"]) for fit in fits)
     if rule == "renyi":
