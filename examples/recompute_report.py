@@ -64,6 +64,10 @@ def slack(mu, epsilon):
 
 def epsilon_of(fits, delta, rule):
     """Epsilon of several fits on the same rows."""
+    if not fits:
+        return 0.0
+    if rule == "stated":
+        raise SystemExit(f"the rule {rule!r} takes more than this script: use skdp")
     if rule == "sum":
         return sum(fit["times"] * float(fit["epsilon"]) for fit in fits)
     if rule == "renyi":
@@ -87,11 +91,16 @@ def epsilon_of(fits, delta, rule):
 
 def check(report):
     """Compare the totals that a report states with what releases amount to."""
+    if report["state"] == "not_fitted":
+        print(f"nothing to recompute: {report['summary']}")
+        return
     alone = [fit | {"fits": [fit | {"steps": 1}]} for fit in report["fits"]]
     for stated in [*alone, report]:
         who, rule, delta = stated.get("who", "total"), stated["rule"], float(stated["delta"])
         if rule == "stated" and stated is not report:
             continue
+        if stated["epsilon"] is None:
+            raise SystemExit(f"{who}: no epsilon to recompute: {report['summary']}")
         epsilon = epsilon_of(stated["fits"], delta, rule)
         if not isclose(epsilon, float(stated["epsilon"]), rel_tol=1e-6):
             raise SystemExit(f"{who}: epsilon = {epsilon:.6g}, not {stated['epsilon']} as stated")

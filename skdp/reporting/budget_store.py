@@ -49,6 +49,9 @@ class Entry:
         Whether it has ended and said what it has spent.
     process : int
         Number of the process that it ran in.
+    adjacency : Adjacency, default=Adjacency.REPLACE_ONE
+        Neighbouring relation of ``spent``, which is that of the run; ``amount`` and ``delta`` are
+        under that of the budget.
     """
 
     who: str
@@ -57,6 +60,7 @@ class Entry:
     delta: float
     settled: bool
     process: int
+    adjacency: Adjacency = Adjacency.REPLACE_ONE
 
 
 class Summary(NamedTuple):
@@ -138,7 +142,8 @@ class BudgetStore:
             db.execute("CREATE TABLE closed (at TEXT)")
             db.execute(
                 "CREATE TABLE runs (key TEXT PRIMARY KEY, who TEXT, epsilon REAL, own_delta REAL, "
-                "amount REAL, delta REAL, stage INTEGER, process INTEGER)"
+                "amount REAL, delta REAL, stage INTEGER, process INTEGER, "
+                "adjacency TEXT)"
             )
 
     @property
@@ -186,12 +191,12 @@ class BudgetStore:
             if rule is None:
                 db.execute("DELETE FROM rule")
                 db.execute("INSERT INTO rule VALUES (?)", (candidate.name,))
-            stated = _stated(most)
+            stated, relation = _stated(most), str(most.adjacency)
             found = db.execute("SELECT stage FROM runs WHERE key = ?", (key,)).fetchone()
             stage = min(_BEGUN, found[0]) if found else _RESERVED
             db.execute(
-                "INSERT OR REPLACE INTO runs VALUES (?, ?, ?, ?, ?, ?, ?, ?)",
-                (key, who, *stated, *amount, max(stage, int(begins)), os.getpid()),
+                "INSERT OR REPLACE INTO runs VALUES (?, ?, ?, ?, ?, ?, ?, ?, ?)",
+                (key, who, *stated, *amount, max(stage, int(begins)), os.getpid(), relation),
             )
 
     def settle(self, key: str, receipt: Receipt) -> None:
@@ -213,9 +218,9 @@ class BudgetStore:
                 db.execute("DELETE FROM runs WHERE key = ?", (key,))
                 return
             db.execute(
-                "UPDATE runs SET amount = ?, delta = ?, epsilon = ?, own_delta = ?, stage = ? "
-                "WHERE key = ?",
-                (*amount, *receipt.spent, _ENDED, key),
+                "UPDATE runs SET amount = ?, delta = ?, epsilon = ?, own_delta = ?, "
+                "adjacency = ?, stage = ? WHERE key = ?",
+                (*amount, *receipt.spent, str(receipt.adjacency), _ENDED, key),
             )
 
     def cancel(self, key: str) -> None:
@@ -242,11 +247,12 @@ class BudgetStore:
 
     def _summary(self, db: sqlite3.Connection) -> Summary:
         lines = db.execute(
-            "SELECT who, epsilon, own_delta, amount, delta, stage, process FROM runs ORDER BY rowid"
+            "SELECT who, epsilon, own_delta, amount, delta, stage, process, adjacency FROM runs "
+            "ORDER BY rowid"
         ).fetchall()
         entries = tuple(
-            Entry(who, PrivacySpent(epsilon, own), amount, delta, stage == _ENDED, process)
-            for who, epsilon, own, amount, delta, stage, process in lines
+            Entry(who, PrivacySpent(e, own), amount, delta, stage == _ENDED, process, Adjacency(of))
+            for who, e, own, amount, delta, stage, process, of in lines
         )
         return Summary(entries, self._rule(db) or self._possible[0], _total(db))
 

@@ -19,7 +19,7 @@ from .budget import PrivacyBudget
 from .composition import common_adjacency, compose
 from .privacy_ledger import releases
 from .receipts import Receipt
-from .recomputation import RULES, rule_of
+from .recomputation import RULES, follows, rule_of
 from .renderings import Section, as_html, as_markdown, as_text
 from .total import Found
 from .versions import versions
@@ -43,6 +43,7 @@ _TRUST = {
     "central": "sites trust an aggregator, which adds the noise",
 }
 _CENTRAL = "central: whoever runs the fit sees the rows, and adds the noise"
+_NO_TRUST = "none: answers were released without noise"
 _NOT_COVERED = (
     "a person with k rows, who is protected k times less well",
     "rows that predictions are made for; scores and plots that are computed from rows",
@@ -128,7 +129,7 @@ class PrivacyReport:
             ("protected", facts["unit"]),
             ("neighbours", facts["neighbours"]),
             ("rows", f"{rows} (public)"),
-            ("trust", facts["trust"]),
+            *([] if facts["trust"] == _NO_TRUST else [("trust", facts["trust"])]),
             ("added up", RULES[facts["rule"]]),
         ]
         sections = [Section("What is promised", promise)]
@@ -178,14 +179,12 @@ def report(subject: Any, *, delta: float | None = None) -> PrivacyReport:
 def _of_fits(subject: Any, delta: float | None) -> dict[str, Any]:
     found = Found.of(subject)
     name = "several models" if isinstance(subject, list | tuple) else type(subject).__name__
-    if found.unfitted:
-        return _not_fitted(name, subject, found.unfitted)
     receipts = found.spending
+    if found.unfitted and not receipts:
+        return _not_fitted(name, subject, found)
     relation = common_adjacency(receipts)
     alike = [receipt.under(relation) for receipt in receipts]
-    total = receipts[0].spent if len(receipts) == 1 else compose(receipts, None, relation)
-    if delta is not None:
-        total = compose(receipts, delta, relation)
+    total = found.total(delta)
     fits = []
     for receipt, one in zip(receipts, alike, strict=True):
         model = found.models[receipt.who.split(", ")[0]]
@@ -211,14 +210,18 @@ def _facts(
     epsilon = None if found.refused else _number(total.epsilon)
     summary = f"epsilon = {total.epsilon:.4g} at delta = {total.delta:.2g}, {relation.value}"
     if found.refused:
-        summary = "the total is not known, because a part has read rows without a receipt"
+        why = "a part has read rows without a receipt"
+        if found.refused == found.unfitted:
+            why = f"{'; '.join(found.unfitted)}. What is fitted amounts to {summary}"
+        summary = f"the total is not known, because {why}"
+    ended = not found.unfitted and all(fit["published"] for fit in fits)
     models = list(found.models.values())
     bandits = models and all(hasattr(model, "arms_") for model in models)
     unit = "one row" if not bandits else "one user of the bandit, from all others together"
     return {
         "schema": SCHEMA,
         "subject": name,
-        "state": "fitted" if all(fit["published"] for fit in fits) else "incomplete",
+        "state": "fitted" if ended else "incomplete",
         "summary": summary,
         "epsilon": epsilon,
         "delta": _number(total.delta),
@@ -238,9 +241,11 @@ def _facts(
     }
 
 
-def _not_fitted(name: str, subject: Any, unfitted: list[str]) -> dict[str, Any]:
+def _not_fitted(name: str, subject: Any, found: Found) -> dict[str, Any]:
     epsilon, delta = getattr(subject, "epsilon", None), getattr(subject, "delta", None)
-    summary = f"{'; '.join(unfitted)}: nothing was released that could be reported"
+    # Nothing is known of other parts, which may have read rows.
+    known = found.refused == found.unfitted
+    summary = f"{'; '.join(found.refused)}: nothing was released that could be reported"
     if epsilon is not None:
         slack = "that goes by the number of rows" if delta is None else f"= {shown(delta)}"
         summary += (
@@ -251,7 +256,7 @@ def _not_fitted(name: str, subject: Any, unfitted: list[str]) -> dict[str, Any]:
         "subject": name,
         "state": "not_fitted",
         "summary": summary,
-        "epsilon": 0.0,
+        "epsilon": 0.0 if known else None,
         "delta": 0.0,
         "fits": [],
         "versions": versions(),
@@ -298,35 +303,45 @@ def _events(events: Sequence[Event]) -> list[dict[str, Any]]:
 def _of_budget(budget: PrivacyBudget) -> dict[str, Any]:
     """A budget knows what each fit has cost, and not by which releases."""
     if budget._store is None:
-        return _not_fitted("PrivacyBudget", budget, ["PrivacyBudget is not open yet"])
+        sentence = ["PrivacyBudget is not open yet"]
+        return _not_fitted("PrivacyBudget", budget, Found(refused=sentence, unfitted=sentence))
     entries, (epsilon, delta) = budget.receipts, budget.spent
-    rule = budget.rule
-    fits = []
+    rule, relation = budget.rule, Adjacency(budget.adjacency)
+    fits, receipts = [], []
     for k, entry in enumerate(entries):
         purpose = "all releases of a fit" if entry.settled else "set aside for a fit"
         events: list[Event] = []
         if rule == "gaussian" and entry.amount:
             facts: dict[str, Any] = {"query": "fit", "purpose": purpose, "noise_scale": 1.0}
             events.append(GaussianEvent(sensitivity=sqrt(entry.amount), **facts))
+        stated = Receipt((), entry.spent, entry.adjacency).under(relation).spent
+        receipt = Receipt(tuple(events), stated, relation)
+        # Under another relation the mu of a fit says more than its epsilon and delta.
+        at = entry.spent.delta
+        alone = compose([receipt], at) if events and 0 < at < 1 else stated
+        receipts.append(receipt)
         fits.append(
             {
                 "who": f"{entry.who} {k}",
                 "estimator": entry.who,
                 "solver": None,
-                "epsilon": _number(entry.spent.epsilon),
-                "delta": _number(entry.spent.delta),
+                "epsilon": _number(alone.epsilon),
+                "delta": _number(alone.delta),
                 "adjacency": budget.adjacency,
                 "steps": 1,
-                "rule": rule if rule == "gaussian" else "stated",
+                "rule": rule_of([receipt], alone),
                 "times": 1,
                 "n_samples": None,
                 "published": [],
                 "events": _events(events),
-                **_grouped(Receipt(tuple(events), entry.spent)),
+                **_grouped(receipt),
             }
         )
     price = sum(entry.amount for entry in entries) if rule == "gaussian" else None
     filed = {"gaussian": "gaussian", "sums": "sum"}.get(rule, "stated")
+    # Sums keep what was set aside for a fit, which may be more than it has spent.
+    if not follows(filed, receipts, budget.spent):
+        filed = "stated"
     limit = f"the budget is epsilon = {budget.epsilon:g} at delta = {budget.delta:g}"
     return {
         "schema": SCHEMA,
@@ -398,6 +413,8 @@ def _bound(epsilon: Any, delta: Any) -> str:
 
 
 def _trust(events: Sequence[Event]) -> str:
+    if not all(event.noise_scale for event in events):
+        return _NO_TRUST
     kinds = {event.trust for event in events if isinstance(event, SiteGaussianEvent)}
     return "; ".join(_TRUST.get(kind, kind) for kind in sorted(kinds)) if kinds else _CENTRAL
 
@@ -423,7 +440,9 @@ def _cautions(
             f"delta = {spent.delta:g} is not below 1/n = {1 / n_samples:.2g}, so that the promise "
             "would allow to publish a row as it is"
         )
-    if spent.epsilon > _LARGE:
+    if isinf(spent.epsilon):
+        lines.append("not private: epsilon = inf, and what is published may tell any row")
+    elif spent.epsilon > _LARGE:
         lines.append(f"epsilon = {spent.epsilon:.4g} is above {_LARGE:g}, and promises little")
     for model in models:
         repeats = getattr(getattr(model, "_progress", None), "repeats", 1)

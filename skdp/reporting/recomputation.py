@@ -11,11 +11,17 @@ from math import inf, isclose, isinf, log, log1p, sqrt
 
 from ..privacy.accounting import gdp, perturbation, zcdp
 from ..privacy.accounting.calculus import Calculus, PerturbedGaussianDP, ZeroConcentratedDP
+from ..privacy.accounting.events import (
+    ExponentialEvent,
+    GaussianEvent,
+    NonPrivateEvent,
+    PrefixSumEvent,
+)
 from ..privacy.accounting.ledger import PrivacySpent
 from .composition import ORDERS
 from .receipts import Receipt
 
-__all__ = ["RULES", "rule_of"]
+__all__ = ["RULES", "follows", "rule_of"]
 
 # What each rule does, in words.
 RULES = {
@@ -26,6 +32,8 @@ RULES = {
     "sum": "the epsilons of the fits add up, and the deltas",
     "stated": "by a longer computation, which needs skdp",
 }
+# Of the events that the script has a Gaussian price and Renyi divergences for.
+_SCRIPTED = GaussianEvent, PrefixSumEvent, ExponentialEvent, NonPrivateEvent
 # What rounding, and a total that is reported as the budget it fills, may change.
 _ROUNDING = 1e-7
 
@@ -40,13 +48,36 @@ def rule_of(receipts: Sequence[Receipt], total: PrivacySpent) -> str:
     total : PrivacySpent
         What they are together.
     """
-    for name, epsilon in _EPSILONS.items():
-        if isclose(epsilon(receipts, total.delta), total.epsilon, rel_tol=_ROUNDING):
-            return name
-    return "stated"
+    several = len(receipts) > 1
+    # What a single fit states is no sum that anybody could check.
+    names = [name for name in _EPSILONS if several or name != "sum"]
+    return next((name for name in names if follows(name, receipts, total)), "stated")
+
+
+def follows(rule: str, receipts: Sequence[Receipt], total: PrivacySpent) -> bool:
+    """Tell whether a rule gives the total of several fits.
+
+    Parameters
+    ----------
+    rule : str
+        One of ``RULES``; by ``'stated'`` nothing follows.
+    receipts : sequence of Receipt
+        Of fits on the same rows, under one neighbouring relation.
+    total : PrivacySpent
+        What they are together.
+    """
+    if rule not in _EPSILONS:
+        return False
+    return isclose(_EPSILONS[rule](receipts, total.delta), total.epsilon, rel_tol=_ROUNDING)
+
+
+def _scripted(receipts: Sequence[Receipt]) -> bool:
+    return all(isinstance(event, _SCRIPTED) for receipt in receipts for event in receipt.events)
 
 
 def _gaussian(receipts: Sequence[Receipt], delta: float) -> float:
+    if not _scripted(receipts):
+        return inf
     price = sum(receipt.gaussian_price() for receipt in receipts)
     return inf if isinf(price) or not 0 < delta < 1 else gdp.epsilon(sqrt(price), delta)
 
@@ -64,7 +95,7 @@ def _perturbation(receipts: Sequence[Receipt], delta: float) -> float:
 
 
 def _renyi(receipts: Sequence[Receipt], delta: float) -> float:
-    if not 0 < delta < 1:
+    if not (0 < delta < 1 and _scripted(receipts)):
         return inf
     bounds = []
     for a in ORDERS:
@@ -75,7 +106,7 @@ def _renyi(receipts: Sequence[Receipt], delta: float) -> float:
 
 def _sum(receipts: Sequence[Receipt], delta: float) -> float:
     deltas = sum(receipt.fits * receipt.spent.delta for receipt in receipts)
-    if len(receipts) == 1 or not isclose(deltas, delta, rel_tol=_ROUNDING):
+    if not isclose(deltas, delta, rel_tol=_ROUNDING):
         return inf
     return sum(receipt.fits * receipt.spent.epsilon for receipt in receipts)
 

@@ -58,7 +58,8 @@ def privacy_spent(estimator: Any, delta: float | None = None) -> TotalSpent:
     unions and a few ensembles) and composes the receipts of all fits in it by the least bound that
     is known to be valid: exactly if all noise is Gaussian, else by Renyi divergences, privacy loss
     distributions, or sums (:mod:`skdp.reporting.composition`). All fits count as fits on the same
-    rows. Verdicts depend on classes and parameters, and never on how a fit went.
+    rows; a single fit is what its ``privacy_spent_`` says. Verdicts depend on classes and
+    parameters, and never on how a fit went.
 
     Parameters
     ----------
@@ -107,7 +108,7 @@ def privacy_spent(estimator: Any, delta: float | None = None) -> TotalSpent:
     warn_of("privacy_spent", found.leaks)
     receipts = found.spending
     relation = common_adjacency(receipts)
-    total = compose(receipts, delta, relation)
+    total = found.total(delta)
     return TotalSpent(total.epsilon, total.delta, str(relation), tuple(receipts))
 
 
@@ -156,6 +157,19 @@ class Found:
     def spending(self) -> list[Receipt]:
         """The receipts of fits that have spent something, each once."""
         return _once([receipt for receipt in self.receipts if not receipt.nothing])
+
+    def total(self, delta: float | None = None) -> PrivacySpent:
+        """Composition of all fits; a single one is what it states itself.
+
+        Parameters
+        ----------
+        delta : float, optional
+            At which delta it is wanted.
+        """
+        spending = self.spending
+        if delta is None and len(spending) == 1:
+            return spending[0].spent
+        return compose(spending, delta)
 
     def look(self, thing: Any, who: str) -> None:
         """Look at an estimator and its parts.

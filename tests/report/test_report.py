@@ -166,6 +166,14 @@ def test_the_json_alone_gives_the_total(make, fitted, capsys):
     assert (filed["epsilon"], filed["delta"]) == pytest.approx(tuple(spent), rel=1e-9)
 
 
+@pytest.mark.every_combination
+@everything
+def test_report_and_privacy_spent_state_one_total(make, fitted):
+    subject = fitted(make)
+    assert report(subject).spent == privacy_spent(subject).spent
+    assert report(subject, delta=1e-4).spent == privacy_spent(subject, 1e-4).spent
+
+
 SENSITIVITIES = {"sensitivity", "jacobian", "output_sensitivity"}
 BUGS = {
     "an event is missing": lambda events: events.pop(0),
@@ -241,6 +249,7 @@ def test_what_is_not_fitted_says_so_in_one_sentence():
     assert "DPLogisticRegression is not fitted" in str(found)
     assert "epsilon = 0.7" in str(found)
     assert len(str(found).splitlines()) <= 3
+    CHECK(found.to_dict())
     pipeline = make_pipeline(DPStandardScaler(), classifier())
     assert "Pipeline.dpstandardscaler is not fitted" in str(report(pipeline))
     assert "not open yet" in str(report(PrivacyBudget(epsilon=1.0, delta=1e-5)))
@@ -255,6 +264,30 @@ def test_a_fit_that_failed_reports_what_it_has_spent(monkeypatch):
     assert found["state"] == "incomplete"
     assert 0 < found["epsilon"] == model.privacy_spent_.epsilon < 1
     assert any("published no model" in line for line in found["cautions"])
+
+
+def test_parts_that_are_fitted_are_reported_beside_one_that_is_not():
+    pipeline = make_pipeline(DPStandardScaler(epsilon=2.0, bounds=(-2, 2)), classifier(C=-1.0))
+    with pytest.raises(ValueError, match="C"):
+        pipeline.fit(X, BINARY)
+    fitted = classifier(epsilon=3.0, solver=GD(steps=2)).fit(X, BINARY)
+    for subject, spent in (pipeline, pipeline[0].privacy_spent_), ([fitted, classifier()], (3.0,)):
+        found = report(subject)
+        filed = found.to_dict()
+        assert (filed["state"], filed["epsilon"]) == ("incomplete", None)
+        assert [fit["epsilon"] for fit in filed["fits"]] == [spent[0]]
+        assert f"fitted amounts to epsilon = {spent[0]:g}" in filed["summary"]
+        assert any("is not fitted" in line for line in filed["cautions"])
+        assert found.spent.epsilon == np.inf
+        assert "without a receipt" not in str(found)
+        with pytest.raises(SystemExit, match="no epsilon to recompute"):
+            CHECK(filed)
+
+
+def test_a_step_without_a_receipt_may_have_spent_something_before_others_are_fitted():
+    found = report(make_pipeline(StandardScaler().fit(X), classifier()))
+    assert found.to_dict()["epsilon"] is None
+    assert "StandardScaler" in str(found)
 
 
 def test_the_total_is_unknown_where_a_step_reads_rows_without_a_receipt():
@@ -283,6 +316,11 @@ def test_exact_answers_make_the_total_infinite():
     filed = json.loads(report(model).to_json())
     assert filed["epsilon"] == "inf"
     assert "nothing is known" in filed["meaning"]["sentence"]
+    assert any(line.startswith("not private") for line in filed["cautions"])
+    said = str(report(model))
+    assert "adds the noise" not in said
+    assert "  trust: " not in said
+    assert "promises little" not in said
     CHECK(filed)
     assert report(model).spent.epsilon == np.inf
 
@@ -318,7 +356,50 @@ def test_a_privacy_budget_reports_its_fits():
     with PrivacyBudget(epsilon=1.0, delta=1e-5, accounting="sums") as budget:
         classifier(epsilon=0.4, delta=1e-6, solver=GD(steps=2)).fit(X, BINARY)
     filed = report(budget).to_dict()
-    CHECK(filed | {"fits": [fit | {"rule": "stated"} for fit in filed["fits"]]})
+    assert filed["rule"] == "sum"
+    CHECK(filed)
+
+
+def of_one_fit(relation, accounting, **options):
+    with PrivacyBudget(3.0, 1e-4, accounting=accounting) as budget:
+        model = classifier(epsilon=1.0, adjacency=relation, solver=GD(steps=2), **options)
+        model.fit(X, BINARY)
+    return report(budget).to_dict(), model
+
+
+@pytest.mark.every_combination
+@pytest.mark.parametrize("accounting", ["gaussian", "renyi", "sums"])
+@pytest.mark.parametrize("relation", ["replace_one", "zero_out"])
+def test_a_privacy_budget_files_fits_under_its_own_relation(relation, accounting):
+    filed, model = of_one_fit(relation, accounting, delta=1e-6)
+    fit = filed["fits"][0]
+    assert fit["adjacency"] == filed["adjacency"] == "replace_one"
+    true = skdp.reporting.compose([model], fit["delta"], "replace_one")
+    assert fit["epsilon"] >= true.epsilon * (1 - 1e-9)
+    if accounting == "gaussian" or relation == "replace_one":
+        assert (fit["epsilon"], fit["delta"]) == pytest.approx(tuple(true))
+    if accounting == "renyi":
+        with pytest.raises(SystemExit, match="more than this script"):
+            CHECK(filed)
+    else:
+        CHECK(filed)
+
+
+def test_a_privacy_budget_remembers_the_relation_of_each_fit():
+    with PrivacyBudget(3.0, 1e-4) as budget:
+        for relation in ("zero_out", "replace_one"):
+            classifier(epsilon=0.5, adjacency=relation, solver=GD(steps=2)).fit(X, BINARY)
+    assert [entry.adjacency for entry in budget.receipts] == ["zero_out", "replace_one"]
+
+
+def test_a_sum_that_is_more_than_its_fits_have_spent_is_stated(monkeypatch):
+    with PrivacyBudget(1.0, 1e-5, accounting="sums") as budget:
+        monkeypatch.setattr(GD, "solve", lambda *_: 1 / 0)
+        with pytest.raises(ZeroDivisionError):
+            classifier(epsilon=0.4, delta=1e-6, solver=GD(steps=2)).fit(X, BINARY)
+    filed = report(budget).to_dict()
+    assert filed["epsilon"] == 0.4 > filed["fits"][0]["epsilon"]
+    assert filed["rule"] == "stated"
 
 
 def test_totals_that_take_a_longer_computation_are_stated():
@@ -327,6 +408,17 @@ def test_totals_that_take_a_longer_computation_are_stated():
     assert filed["rule"] == "stated"
     assert filed["epsilon"] == privacy_spent(models).epsilon
     assert "privacy_spent" in filed["recompute"]
+    with pytest.raises(SystemExit, match="more than this script"):
+        CHECK(filed)
+
+
+def test_searches_together_name_no_rule_that_the_script_refuses():
+    model = classifier(solver=GD(steps=2), precondition=None)
+    space = {"C": [0.5, 1.0]}
+    searches = [DPRandomizedSearchCV(model, space, epsilon=2.0, n_iter=2) for _ in range(2)]
+    filed = report([search.fit(X, BINARY) for search in searches]).to_dict()
+    assert filed["rule"] == "stated"
+    assert "recompute_report" not in filed["recompute"]
     with pytest.raises(SystemExit, match="more than this script"):
         CHECK(filed)
 
