@@ -254,6 +254,7 @@ def test_projection_leaves_feasible_points(example, d):
 
 @every_size
 @every_constraint
+@pytest.mark.by_day(7)
 def test_projection_is_idempotent(example, d):
     for w in points(d):
         once = example.constraint.project(w)
@@ -307,6 +308,7 @@ def test_wrong_linear_minimizer_is_caught(example):
 
 
 @every_constraint
+@pytest.mark.by_day(7)
 def test_matrix_is_treated_as_the_vector_of_its_entries(example):
     constraint = example.constraint
     for w in points(12, 20):
@@ -345,6 +347,7 @@ def test_start_is_feasible_and_zero_if_that_is(example, shape):
 
 @every_size
 @every_constraint
+@pytest.mark.by_day(7)
 def test_contains_agrees_with_the_definition(example, d):
     for v in feasible(example, d):
         assert example.constraint.contains(v)

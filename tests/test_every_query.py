@@ -81,6 +81,7 @@ def check_with_weights(examples, adjacency):
 
 @every_query
 @both_adjacencies
+@pytest.mark.by_day(15)
 def test_weighted_neighbours_stay_within_the_declared_sensitivity(kind, adjacency):
     random, crafted = EXAMPLES[kind]
     check_with_weights([*random[::15], *crafted[::15]], adjacency)

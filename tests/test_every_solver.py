@@ -342,6 +342,7 @@ def fitted_often(option, name):
         for name in FITTED
     ],
 )
+@pytest.mark.by_day(4)
 def test_defaults_at_a_huge_budget_come_close_to_scikit_learn(option, name):
     # With epsilon = 1e6 there is hardly any noise; what is left is how far the default number of
     # steps gets. Found for gd: objectives within 4e-7, coefficients within 0.3 % of the largest.
@@ -356,7 +357,7 @@ def test_defaults_at_a_huge_budget_come_close_to_scikit_learn(option, name):
 
 @pytest.mark.parametrize("name", FITTED)
 @pytest.mark.parametrize("option", sorted(PRECISE))
-@pytest.mark.by_day(3)
+@pytest.mark.by_day(2)
 def test_precise_settings_without_noise_reach_scikit_learn(option, name):
     task = TASKS[name]
     solution, _ = run(PRECISE[option], task, 1e12)

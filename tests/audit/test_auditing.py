@@ -142,6 +142,7 @@ def test_bandits_are_audited_by_what_other_users_see():
 
 
 @pytest.mark.filterwarnings("ignore:DPContextualBandit has .* users for:UserWarning")
+@pytest.mark.nightly
 def test_answers_of_a_bandit_tell_as_much_as_claimed():
     """Moments move most by a context that is turned by 60 degrees, with the opposite reward."""
     contexts, returned, other = users(user=0)
@@ -194,6 +195,7 @@ def test_bounds_of_a_known_mechanism_exceed_it_at_most_as_often_as_said():
     assert above <= binom.isf(1e-7, audits, 1 - confidence)
 
 
+@pytest.mark.nightly
 def test_noise_comes_from_the_operating_system_whatever_the_seed():
     found = {
         audit(logistic(random_state=7), X, LABELS, sees="queries", runs=500).evidence

@@ -59,7 +59,7 @@ def data(seed):
 
 @every_layout
 @both_adjacencies
-@pytest.mark.by_day(2)
+@pytest.mark.by_day(1)
 def test_queries_keep_their_sensitivity(bounds, adjacency):
     for query in queries(bounds):
         for seed in range(3):

@@ -34,7 +34,7 @@ def one_thread():
     "case",
     with_names({name: name for name in MODELS}, ["linear, private bounds"]),
 )
-@pytest.mark.by_day(2)
+@pytest.mark.by_day(1)
 def test_the_fit_is_that_in_memory(case):
     kind, options, of = MODELS[case]
     X, t = data()

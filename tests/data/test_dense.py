@@ -38,13 +38,14 @@ def test_blocks_are_views_that_cover_the_rows_in_order(monkeypatch, dtype, order
 
 
 @pytest.mark.parametrize(("dtype", "order"), ORDERS)
-@pytest.mark.by_day(2)
+@pytest.mark.by_day(1)
 def test_a_gradient_takes_a_tenth_of_the_memory_of_the_data(gradient, peak_bytes, dtype, order):
     X, y = large(dtype, order)
     peak = peak_bytes(lambda: gradient(DenseRows(X, y), data_norm=5.0))
     assert peak <= 0.1 * X.nbytes + 5 * y.nbytes
 
 
+@pytest.mark.nightly
 def test_huge_rows_do_not_cost_a_copy_of_the_data(gradient, peak_bytes):
     X, y = large(np.float64, "C")
     X[::100] = 1e200

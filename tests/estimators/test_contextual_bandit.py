@@ -424,7 +424,7 @@ def test_docstring_names_the_default_of_every_parameter():
 
 
 @pytest.mark.parametrize("solver", ["ftrl", FTRL(), FrankWolfe(batch=50)], ids=str)
-@pytest.mark.by_day(2)
+@pytest.mark.by_day(1)
 def test_another_streaming_solver_learns_arms_for_hdb(solver):
     X, a, r = log(4000)
     model = bandit(policy="hdb", solver=solver, epsilon=1e3, horizon=4000)

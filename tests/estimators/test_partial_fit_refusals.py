@@ -174,6 +174,7 @@ CHANGES = [
 
 
 @pytest.mark.parametrize("change", [*CHANGES, {"classes": [0, 1, 2]}], ids=str)
+@pytest.mark.by_day(5)
 def test_parameters_cannot_change_in_the_middle_of_a_stream(change):
     model = classifier(solver=Blocks(first=40))
     feed(model, stop=100)

@@ -82,6 +82,7 @@ every_way = pytest.mark.parametrize("way", WAYS.values(), ids=WAYS)
 
 @every_way
 @EVERY
+@pytest.mark.by_day(3)
 def test_copies_predict_and_say_that_they_cannot_go_on(make, way):
     model = feed(make())
     other = way(model)
@@ -98,7 +99,7 @@ def test_copies_predict_and_say_that_they_cannot_go_on(make, way):
 
 
 @every_way
-@pytest.mark.by_day(2)
+@pytest.mark.by_day(1)
 def test_copies_of_a_stream_without_secrets_go_on(way):
     model = feed(classifier(solver="gd"))
     other = way(model)
@@ -128,6 +129,7 @@ def findings(state):
 
 @pytest.mark.parametrize("protocol", range(pickle.HIGHEST_PROTOCOL + 1))
 @EVERY
+@pytest.mark.by_day(3)
 def test_pickle_holds_no_row_no_sum_no_generator_and_no_seed(make, protocol):
     assert not findings(contents(feed(make()), protocol))
 
@@ -167,7 +169,7 @@ def test_pickle_is_a_function_of_released_answers(make):
 
 
 @EVERY
-@pytest.mark.by_day(2)
+@pytest.mark.by_day(1)
 def test_a_resumed_stream_is_the_uninterrupted_one(make, tmp_path):
     expected = feed(make(), stop=300)
     for stop in (25, 150, 250):

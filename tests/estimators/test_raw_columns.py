@@ -119,6 +119,7 @@ def test_columns_are_not_scaled_where_units_are_the_users(settings):
     assert not found(classifier(random_state=0, **settings).fit((X - ORIGIN) / UNITS, y))
 
 
+@pytest.mark.nightly
 def test_an_explicit_penalty_is_about_columns_as_they_come():
     X, y, _ = table()
     X, (low, high) = X - ORIGIN, (-5 * UNITS, 5 * UNITS)

@@ -271,6 +271,7 @@ MIXING = {
 
 
 @pytest.mark.parametrize("fitted", MIXING.values(), ids=MIXING)
+@pytest.mark.by_day(2)
 def test_models_that_mix_rows_deep_inside_are_asked_row_by_row(fitted):
     X, y, _ = make_rows(200)
     near, other = X.copy(), y.copy()

@@ -47,6 +47,7 @@ def test_random_rounds_ask_everyone_about_as_often():
     assert np.abs(found - 800).max() < 4 * 22
 
 
+@pytest.mark.nightly
 def test_edges_are_all_equally_probable():
     found = np.zeros((10, 10))
     for r in drawn("edges", rounds=1125, n_active=2):

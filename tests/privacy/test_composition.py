@@ -100,6 +100,7 @@ def test_an_exact_answer_makes_the_total_infinite():
         [pair(0.5, 1e-6), PERTURBED, gaussian(0.1), choices(0.1, 5)],
     ],
 )
+@pytest.mark.by_day(3)
 def test_a_total_is_at_least_each_fit_and_at_most_their_sum(receipts):
     whole = sum(r.spent.delta for r in receipts)
     total = compose(receipts, delta=whole)

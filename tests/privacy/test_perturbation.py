@@ -116,7 +116,7 @@ CASES = {
 @pytest.mark.parametrize(
     "name", with_names({n: n for n in CASES}, {"a sharp corner", "squared hinge", "opposite rows"})
 )
-@pytest.mark.by_day(2)
+@pytest.mark.by_day(1)
 def test_minimisers_are_no_further_apart_than_claimed(name, mu):
     loss, clip, strength, data, other = CASES[name]
     query, mechanism = asked(loss, len(data[0]), mu, clip=clip, strength=strength)
@@ -128,7 +128,7 @@ def test_minimisers_are_no_further_apart_than_claimed(name, mu):
 
 @pytest.mark.parametrize("name", ["opposite rows", *by_night("opposite labels"), "a clip"])
 @pytest.mark.parametrize("mu", [0.3, 1.0])
-@pytest.mark.by_day(1)
+@pytest.mark.nightly
 def test_the_claim_is_nearly_attained(name, mu):
     loss, clip, strength, data, other = CASES[name]
     strength *= max(1.0, 1 / mu)

@@ -269,6 +269,7 @@ class Ending(Fixed):
 
 
 @pytest.mark.parametrize("how", [SystemExit, GeneratorExit, RecursionError, BaseException])
+@pytest.mark.by_day(2)
 def test_a_model_that_exits_has_refused_a_row(how):
     X, y = make_rows()
     X[7] = PANIC

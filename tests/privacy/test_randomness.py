@@ -59,6 +59,7 @@ def test_the_same_check_rejects_a_wrong_centre_and_a_wrong_shape():
         check_noise(lambda: uniform.uniform(-1, 1, DRAWS) * np.sqrt(3), 1.0)
 
 
+@pytest.mark.nightly
 def test_the_false_alarm_rate_is_as_stated():
     """300 true samples at a rate of 0.1: more than 60 or fewer than 8 has a chance below 1e-6."""
     rng = np.random.default_rng(1)

@@ -72,6 +72,7 @@ def test_problems_that_its_steps_do_not_suit_are_refused(problem):
         PreconditionedGD().check(problem)
 
 
+@pytest.mark.nightly
 def test_its_steps_learn_all_directions_at_one_pace():
     """As good as a hundred steps of gradient descent in the same coordinates, without noise."""
     few, ledger = solve(PreconditionedGD(steps=24, clip=1.0, average=0.0))

@@ -191,7 +191,7 @@ def against_the_rest():
 @pytest.mark.parametrize("adjacency", Adjacency)
 @pytest.mark.parametrize("clip", [None, 0.5])
 @pytest.mark.parametrize("inner", [Hinge(), HuberisedHinge(), SquaredHinge(), Logistic()], ids=str)
-@pytest.mark.by_day(2)
+@pytest.mark.by_day(1)
 def test_sensitivity_against_the_rest_holds_and_is_attained(inner, clip, adjacency):
     problem = replace(REST, loss=OneVsRest(inner, K))
     if clip is None and np.isinf(problem.lipschitz):

@@ -85,7 +85,7 @@ def test_several_scores_that_are_clipped_hardly_leave_their_ball():
 
 @every_loss
 @pytest.mark.parametrize("adjacency", Adjacency)
-@pytest.mark.by_day(2)
+@pytest.mark.by_day(1)
 def test_mapped_rows_keep_the_bound(loss, adjacency):
     rng = np.random.default_rng(5)
     row_map = RowMap(np.full(D, 2.0), rng.normal(size=(D, D)), rng.normal(size=D), 3.0)
@@ -156,7 +156,7 @@ class Wavy(Huber):
 @pytest.mark.parametrize(
     "loss", [Sudden(), Sudden(declared=1.0), Flattered(), Wavy()], ids=lambda x: type(x).__name__
 )
-@pytest.mark.by_day(2)
+@pytest.mark.by_day(1)
 def test_the_bound_holds_whatever_the_loss_declares(loss, adjacency):
     problem = problem_for(loss)
     for seed in range(4):
@@ -180,7 +180,7 @@ def test_without_a_clip_a_step_too_long_for_double_precision_has_no_price():
 @pytest.mark.parametrize("length", [1e7, 1e19, 1e138, *by_night(1e13, 1e100)])
 @pytest.mark.parametrize("adjacency", Adjacency)
 @every_loss
-@pytest.mark.by_day(2)
+@pytest.mark.by_day(1)
 def test_steps_so_long_that_derivatives_are_lost_in_scores_keep_the_bound(loss, adjacency, length):
     problem = problem_for(loss)
     for seed in range(3):
