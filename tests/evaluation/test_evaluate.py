@@ -311,7 +311,7 @@ class Own(LogisticRegression):
         (make_pipeline(OneHotEncoder(dtype=np.float32), LogisticRegression()), True),
         (DPLogisticRegression(classes=[0, 1], data_norm=9.0).fit(*make_rows()[:2]), True),
         (make_pipeline(FunctionTransformer(np.log1p), LogisticRegression()), False),
-        (make_pipeline(FunctionTransformer(np.vecdot), LogisticRegression()), False),
+        (make_pipeline(FunctionTransformer(np.matmul), LogisticRegression()), False),
         (make_pipeline(FunctionTransformer(np.frompyfunc(abs, 1, 1)), LinearSVC()), False),
         (make_pipeline(FunctionTransformer(np.matrix), LinearSVC()), False),
         (make_pipeline(ColumnTransformer([], remainder=CENTRING), LinearSVC()), False),

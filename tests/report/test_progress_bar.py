@@ -74,5 +74,5 @@ def test_nothing_is_shown_without_a_terminal(run, capsys):
 
 
 def test_joblib_prints_instead_if_it_is_asked_to(shown):
-    assert "Done" in (said := shown(small_audit, verbose=1))
+    assert "Done" in (said := shown(small_audit, verbose=10))
     assert "] 8 of 8" not in said
