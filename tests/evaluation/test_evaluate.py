@@ -14,7 +14,7 @@ from sklearn.calibration import CalibratedClassifierCV
 from sklearn.compose import ColumnTransformer
 from sklearn.decomposition import NMF
 from sklearn.dummy import DummyClassifier
-from sklearn.ensemble import GradientBoostingClassifier, RandomForestClassifier, VotingClassifier
+from sklearn.ensemble import RandomForestClassifier, VotingClassifier
 from sklearn.frozen import FrozenEstimator
 from sklearn.linear_model import LinearRegression, LogisticRegression
 from sklearn.model_selection import GridSearchCV
@@ -307,7 +307,6 @@ class Own(LogisticRegression):
         (make_pipeline(StandardScaler(), LinearSVC()), True),
         (make_pipeline(FunctionTransformer(), LogisticRegression()), True),
         (FrozenEstimator(make_pipeline(StandardScaler(), LinearSVC())), True),
-        (GradientBoostingClassifier().fit(*make_rows(20)[:2]), True),
         (make_pipeline(OneHotEncoder(dtype=np.float32), LogisticRegression()), True),
         (DPLogisticRegression(classes=[0, 1], data_norm=9.0).fit(*make_rows()[:2]), True),
         (make_pipeline(FunctionTransformer(np.log1p), LogisticRegression()), False),
