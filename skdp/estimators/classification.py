@@ -18,7 +18,7 @@ from ..preconditioning import balancing_offset
 from ..privacy.oracle import Oracle
 from ..privacy.rows.dask_rows import is_collection
 from ..privacy.rows.predictions import check_unweighted, lazily, summed
-from ..privacy.rows.reading import redacted
+from ..privacy.rows.reading import places_among, redacted
 from ..problem.bounds import RowBounds
 from ..problem.problem import Problem
 from ..solvers import SOLVERS, Solution
@@ -288,15 +288,8 @@ class PrivateLinearClassifier(ClassifierMixin, PrivateLinearModel, ABC):
         binary, name = classes.size == 2, type(self).__name__
 
         def encode(y: np.ndarray) -> np.ndarray:
-            try:
-                code = np.minimum(np.searchsorted(classes, y), classes.size - 1)
-                known = bool(np.all(classes[code] == y))
-            except MemoryError:
-                raise
-            except Exception:
-                # Of entries that cannot be compared, whatever they raise.
-                known = False
-            if not known:
+            code = places_among(classes, y)
+            if code is None:
                 raise ValueError(
                     f"{name} needs labels among the {classes.size} classes; y holds others. "
                     "Add them to classes=[...], with the type that they have in y, or remove the "

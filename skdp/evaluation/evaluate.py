@@ -36,7 +36,7 @@ from ..privacy.queries.metric_means import (
 from ..privacy.rows.chunked import Chunks
 from ..privacy.rows.dask_rows import is_collection
 from ..privacy.rows.predicted_rows import Predictor, predicted_rows
-from ..privacy.rows.reading import redacted
+from ..privacy.rows.reading import places_among, redacted
 from ..reporting.open_budgets import reservation_for
 from ..reporting.privacy_ledger import PrivacyLedger
 from ..reporting.receipts import Receipt, SpendBound
@@ -553,15 +553,8 @@ def _encoder(known: np.ndarray, what: str, parameter: str) -> Callable[[Any], np
     """Function that turns labels into their places among the known ones, and refuses others."""
 
     def encode(given: Any) -> np.ndarray:
-        try:
-            code = np.minimum(np.searchsorted(known, given), known.size - 1)
-            found = bool(np.all(known[code] == given))
-        except MemoryError:
-            raise
-        except Exception:
-            # Of entries that cannot be compared, whatever they raise.
-            found = False
-        if not found:
+        code = places_among(known, given)
+        if code is None:
             raise ValueError(
                 f"evaluate needs {what} among the {known.size} of {parameter}; there are others. "
                 f"Add them to {parameter}=[...], with the type that they have in the data, or "

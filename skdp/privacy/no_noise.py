@@ -2,7 +2,8 @@
 
 ``epsilon=inf`` asks for the path of a private fit without its noise. What adds noise, which is an
 oracle, a stream and the session of a bandit, takes its source through :func:`noise_under`, which
-looks at the ledger that is charged, and at nothing else.
+looks at the ledger that is charged, and at nothing else. Sessions that are resumed remember what it
+said.
 
 *No finite guarantee goes with it.* Zeros are drawn only if the ledger's epsilon is infinite. It is
 set when the ledger is made and never changes. Such a ledger lists each event as a

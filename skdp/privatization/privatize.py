@@ -6,7 +6,7 @@ from collections.abc import Mapping
 from dataclasses import replace
 from math import fsum, isinf, sqrt
 from numbers import Real
-from typing import Any, Literal, overload
+from typing import Any
 
 import numpy as np
 from scipy.optimize import brentq
@@ -51,38 +51,6 @@ _HOW = {
     "concentrated": "by rho of zero-concentrated DP, because a step makes noisy choices",
     "approximate": "by the least bound that holds for steps of different kinds",
 }
-
-
-@overload
-def privatize(
-    estimator: Any,
-    *,
-    epsilon: float,
-    delta: float | None = ...,
-    bounds: Any = ...,
-    classes: Any = ...,
-    target_bounds: tuple[float, float] | None = ...,
-    categories: Mapping[Any, Any] | None = ...,
-    shares: Mapping[str, float] | None = ...,
-    adjacency: str = ...,
-    return_plan: Literal[False] = ...,
-) -> Any: ...
-
-
-@overload
-def privatize(
-    estimator: Any,
-    *,
-    epsilon: float,
-    delta: float | None = ...,
-    bounds: Any = ...,
-    classes: Any = ...,
-    target_bounds: tuple[float, float] | None = ...,
-    categories: Mapping[Any, Any] | None = ...,
-    shares: Mapping[str, float] | None = ...,
-    adjacency: str = ...,
-    return_plan: Literal[True],
-) -> tuple[Any, PrivatizePlan]: ...
 
 
 def privatize(

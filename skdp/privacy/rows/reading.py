@@ -14,7 +14,7 @@ from sklearn.exceptions import NotFittedError
 
 from ...validation import sized
 
-__all__ = ["in_order", "redacted", "strict_checks"]
+__all__ = ["in_order", "places_among", "redacted", "strict_checks"]
 
 _SHAPE = r"\([\d, ]*\)"
 _BY = r"(?: by \w+)?"
@@ -46,6 +46,25 @@ _KNOWN = re.compile(
         ]
     )
 )
+
+
+def places_among(known: np.ndarray, given: Any) -> np.ndarray | None:
+    """Places of labels among the known ones; None if there are others.
+
+    Parameters
+    ----------
+    known : ndarray of shape (K,)
+        Sorted labels.
+    given : array-like
+        Labels of rows. What their comparison raises stays here, as it may quote them.
+    """
+    try:
+        code = np.minimum(np.searchsorted(known, given), known.size - 1)
+        return code if np.all(known[code] == given) else None
+    except MemoryError:
+        raise
+    except Exception:
+        return None
 
 
 @contextmanager
