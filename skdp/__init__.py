@@ -36,7 +36,7 @@ from .reporting import (
     split_budget,
 )
 
-__version__ = "0.1.0.dev0"
+__version__ = "0.1.0"
 
 __all__ = [
     "BudgetExceededError",

@@ -1,6 +1,7 @@
 """What is promised about versions is what is tested."""
 
 import re
+import runpy
 import subprocess
 import sys
 import tomllib
@@ -8,6 +9,7 @@ from pathlib import Path
 
 import numpy as np
 import pytest
+import yaml
 
 import skdp
 
@@ -59,3 +61,81 @@ def test_versions_name_what_a_fit_depends_on(capsys):
     printed = dict(line.split(": ", 1) for line in capsys.readouterr().out.splitlines())
     assert printed["skdp"] == skdp.__version__
     assert printed["numpy"] == np.__version__
+
+
+def _workflow_commands():
+    """Commands of all workflows, without what names an interpreter."""
+    for path in sorted((REPOSITORY / ".github" / "workflows").glob("*.yml")):
+        for job in yaml.safe_load(path.read_text())["jobs"].values():
+            for step in job["steps"]:
+                if "run" in step:
+                    yield path.name, step["run"].strip()
+
+
+def _plain(command):
+    return re.sub(r"\S*python3?(?= )", "python", command).replace("'", "").replace('"', "")
+
+
+def test_workflows_run_the_commands_that_are_tried_here():
+    tried = _plain(
+        "\n".join(p.read_text() for p in (REPOSITORY / ".ci" / "run", REPOSITORY / "README.md"))
+    )
+    commands = list(_workflow_commands())
+    assert len(commands) >= 6
+    for name, command in commands:
+        script = re.match(r"(?:bash|python) (\.ci/\w+(?:\.py)?)", command)
+        known = (REPOSITORY / script[1]).is_file() if script else _plain(command) in tried
+        assert known, f"{name} runs {command!r}, which neither .ci/run nor the README does"
+
+
+def test_types_of_pythons_and_systems_are_those_that_are_declared():
+    project = tomllib.loads((REPOSITORY / "pyproject.toml").read_text())["project"]
+    declared = {c.rpartition(" ")[2] for c in project["classifiers"] if re.search(r"3\.\d+$", c)}
+    jobs = yaml.safe_load((REPOSITORY / ".github" / "workflows" / "tests.yml").read_text())["jobs"]
+    assert set(jobs["newest"]["strategy"]["matrix"]["python"]) == declared
+
+
+def test_the_address_of_the_source_is_one():
+    text = (REPOSITORY / "pyproject.toml").read_text()
+    settings = tomllib.loads(text)
+    source = settings["project"]["urls"]["Source"]
+    hooks = settings["tool"]["hatch"]["metadata"]["hooks"]["fancy-pypi-readme"]["substitutions"]
+    assert all(source in hook["replacement"] for hook in hooks)
+    assert settings["project"]["urls"]["Documentation"] in settings["project"]["urls"]["Changelog"]
+
+
+def test_links_of_the_readme_become_absolute_where_it_is_published():
+    settings = tomllib.loads((REPOSITORY / "pyproject.toml").read_text())
+    text = (REPOSITORY / "README.md").read_text()
+    assert re.search(r"\]\((?!https?:|#)", text)
+    for hook in settings["tool"]["hatch"]["metadata"]["hooks"]["fancy-pypi-readme"][
+        "substitutions"
+    ]:
+        text = re.sub(hook["pattern"], hook["replacement"], text)
+    assert not re.search(r"\]\((?!https?:|#)", text)
+    assert "/raw/v$HFPR_VERSION/docs/figures/" in text
+
+
+def test_a_release_is_stopped_unless_all_that_names_a_version_agrees(tmp_path):
+    for name in ("skdp/__init__.py", "CITATION.cff", "docs/changelog.md", "pyproject.toml"):
+        (tmp_path / name).parent.mkdir(exist_ok=True)
+        (tmp_path / name).write_text((REPOSITORY / name).read_text())
+    check = runpy.run_path(str(REPOSITORY / ".ci" / "check_release.py"))["faults"]
+    check.__globals__["REPOSITORY"] = tmp_path
+
+    def edit(name, old, new):
+        text = (tmp_path / name).read_text()
+        assert old in text or re.search(old, text)
+        (tmp_path / name).write_text(re.sub(old, new, text))
+
+    tag = f"v{skdp.__version__}"
+    edit("docs/changelog.md", r"\A[\s\S]*", f"## [{skdp.__version__}] - 2030-01-01\n")
+    edit("CITATION.cff", r"date-released: \S+", "date-released: 2030-01-01")
+    assert [line for line in check(tag) if "skdp.example" not in line] == []
+    edit("pyproject.toml", r"skdp\.example", "skdp.test")
+    assert check(tag) == []
+    assert len(check("v9.9.9")) == 3
+    edit("CITATION.cff", r"date-released: \S+", "date-released: 2031-01-01")
+    assert len(check(tag)) == 1
+    edit("CITATION.cff", r"version: \S+", "version: 7.0")
+    assert len(check(tag)) == 2

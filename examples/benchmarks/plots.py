@@ -23,6 +23,8 @@ STYLES = {
     "diffprivlib": {"color": "C3", "marker": "x"},
 }
 LEVELS = {"exact": "--", "frequencies": ":"}
+# For the README: small and large, two classes, ten, and a regression.
+CHOSEN = ("digits", "adult", "covertype_2", "california")
 
 
 def name_of(method):
@@ -116,6 +118,7 @@ def save(fits, folder):
     classes = [own for own in sets if own[0].n_classes is not None]
     targets = [own for own in sets if own[0].n_classes is None]
     kinds = {
+        "readme": ([own for name in CHOSEN for own in sets if own[0].data == name], None),
         "classification": (classes, None),
         "log_loss": (classes, "log_loss"),
         "regression": (targets, None),

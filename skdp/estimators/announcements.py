@@ -6,7 +6,7 @@ import logging
 import sys
 from collections import Counter
 from math import floor, isfinite
-from typing import Any, final
+from typing import Any, TypeVar, cast, final
 
 from ..privacy.accounting.events import Event
 from ..privacy.accounting.ledger import Ledger
@@ -14,14 +14,14 @@ from ..reporting.privacy_ledger import words_of
 from .progress import Progress
 
 try:
-    from sklearn.callback import CallbackSupportMixin, with_callbacks
+    from sklearn.callback import CallbackSupportMixin
+    from sklearn.callback import with_callbacks as _with_callbacks
 except ImportError:  # Before version 1.9, scikit-learn has no callbacks to support.
 
     class CallbackSupportMixin:  # type: ignore[no-redef]
         """Nothing to support."""
 
-    def with_callbacks(method: Any) -> Any:
-        """The method itself."""
+    def _with_callbacks(method: Any) -> Any:
         return method
 
 
@@ -31,6 +31,19 @@ __all__ = ["Announcements", "CallbackSupportMixin", "announce_release", "with_ca
 _LOGGER = logging.getLogger("skdp")
 # Subtasks of which a fit consists in the eyes of callbacks.
 _HUNDREDTHS = 100
+
+_Method = TypeVar("_Method")
+
+
+def with_callbacks(method: _Method) -> _Method:
+    """A method that tells callbacks when it begins and ends; its type stays.
+
+    Parameters
+    ----------
+    method : callable
+        Of a class with :class:`CallbackSupportMixin`.
+    """
+    return cast(_Method, _with_callbacks(method))
 
 
 @final

@@ -13,10 +13,13 @@ from typing import Any
 
 from ..privacy.lock import run_locked
 from ..privacy.randomness import SecretNoise, taken_along
+from ..reporting.versions import minor_version
+from ..validation import shown
 
 __all__ = ["load_checkpoint", "save_checkpoint"]
 
-_HEADER = b"skdp checkpoint 4\n"
+# Followed by the version that wrote it: what another one keeps of a stream may differ.
+_HEADER = b"skdp checkpoint of version "
 _DIGEST = sha256().digest_size
 
 
@@ -85,8 +88,8 @@ def load_checkpoint(path: str | os.PathLike[str]) -> Any:
     FileNotFoundError
         If there is no file; maybe the stream has been taken out already.
     ValueError
-        If the file is no checkpoint, or is damaged, for example cut short. It stays where it is
-        then.
+        If the file is no checkpoint, was written by another minor version of skdp, or is damaged,
+        for example cut short. It stays where it is then.
     """
     # The name is taken away first, so that of two processes one gets the stream.
     path = Path(path)
@@ -117,19 +120,30 @@ class _SecretPickler(pickle.Pickler):
 
 def _undamaged(content: bytes, path: Path) -> bytes:
     """The pickle in a checkpoint."""
-    start = len(_HEADER) + _DIGEST
-    if not content.startswith(_HEADER):
+    header, _, body = content.partition(b"\n")
+    if not header.startswith(_HEADER):
         raise ValueError(
-            f"load_checkpoint needs a file of save_checkpoint, got {path}, which is none of this "
-            "version; pass another path."
+            f"load_checkpoint needs a file of save_checkpoint, got {path}, which is none; pass "
+            "another path."
+        )
+    if header != _header():
+        # Somebody may have put anything there.
+        written = header[len(_HEADER) :][:20].decode("ascii", "replace")
+        raise ValueError(
+            f"load_checkpoint needs a checkpoint of skdp {minor_version()}, got {path}, which skdp "
+            f"{shown(written)} has written; go on with that version, or begin a new stream."
         )
     # Damage need not keep a pickle from loading: it may load with other noise, or a lesser spend.
-    if sha256(content[start:]).digest() != content[len(_HEADER) : start]:
+    if sha256(body[_DIGEST:]).digest() != body[:_DIGEST]:
         raise ValueError(
             f"load_checkpoint needs the whole file of save_checkpoint, got {path}, which has been "
             "cut short or changed since; begin a new stream."
         )
-    return content[start:]
+    return body[_DIGEST:]
+
+
+def _header() -> bytes:
+    return _HEADER + minor_version().encode()
 
 
 def _move(model: Any, path: str | os.PathLike[str]) -> None:
@@ -150,7 +164,7 @@ def _move(model: Any, path: str | os.PathLike[str]) -> None:
         model._progress.secretive = True
         del model._session
         with os.fdopen(owner_only, "wb") as file:
-            file.write(_HEADER + sha256(content.getbuffer()).digest())
+            file.write(_header() + b"\n" + sha256(content.getbuffer()).digest())
             file.write(content.getbuffer())
             file.flush()
             os.fsync(file.fileno())

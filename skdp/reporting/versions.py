@@ -6,7 +6,7 @@ import platform
 import sys
 from importlib import metadata
 
-__all__ = ["show_versions", "versions"]
+__all__ = ["minor_version", "show_versions", "versions"]
 
 _PACKAGES = ("skdp", "numpy", "scipy", "scikit-learn", "joblib")
 # What extras bring along, and what rows may come in.
@@ -28,6 +28,11 @@ def versions(packages: tuple[str, ...] = _PACKAGES) -> dict[str, str]:
         except metadata.PackageNotFoundError:
             found[name] = "not installed"
     return found
+
+
+def minor_version() -> str:
+    """First two numbers of the version of skdp, such as ``'0.1'``."""
+    return ".".join(versions(("skdp",))["skdp"].split(".")[:2])
 
 
 def show_versions() -> None:

@@ -237,6 +237,20 @@ def test_a_damaged_checkpoint_is_refused_and_stays(tmp_path, damage):
     load_checkpoint(path)
 
 
+def test_a_checkpoint_of_another_version_is_refused_and_stays(tmp_path):
+    path = tmp_path / "stream"
+    save_checkpoint(feed(classifier()), path)
+    whole = path.read_bytes()
+    header, _, body = whole.partition(b"\n")
+    older = header.rpartition(b" ")[0] + b" 0.0\n" + body
+    path.write_bytes(older)
+    with pytest.raises(ValueError, match=r"needs a checkpoint of skdp .*'0\.0' has written"):
+        load_checkpoint(path)
+    assert path.read_bytes() == older
+    path.write_bytes(whole)
+    load_checkpoint(path)
+
+
 def test_a_file_that_is_there_is_not_written_over(tmp_path):
     path = tmp_path / "stream"
     path.write_bytes(b"precious")

@@ -1,0 +1,29 @@
+"""Reports that earlier versions have written can still be recomputed."""
+
+import json
+import runpy
+from pathlib import Path
+
+import pytest
+
+SCRIPT = Path(__file__).resolve().parents[2] / "examples" / "recompute_report.py"
+CHECK = runpy.run_path(str(SCRIPT))["check"]
+FILED = sorted((Path(__file__).parent / "filed").glob("*.json"))
+
+
+@pytest.mark.parametrize("path", FILED, ids=lambda path: path.stem)
+def test_a_filed_report_amounts_to_what_it_states(path):
+    CHECK(json.loads(path.read_text()))
+
+
+@pytest.mark.parametrize("path", FILED, ids=lambda path: path.stem)
+def test_a_filed_report_that_was_tampered_with_is_noticed(path):
+    filed = json.loads(path.read_text())
+    filed["fits"][0]["events"][0]["noise_scale"] /= 2
+    with pytest.raises(SystemExit):
+        CHECK(filed)
+
+
+def test_each_rule_that_the_script_knows_has_been_filed():
+    rules = {json.loads(path.read_text())["rule"] for path in FILED}
+    assert rules == {"gaussian", "concentrated", "perturbation"}
