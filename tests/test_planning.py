@@ -349,3 +349,8 @@ def test_small_integers_of_numpy_are_sizes_like_any_other():
     for n, d in ((613, 3), (100, 90)):
         small = skdp.plan(np.int16(n), np.int8(d), n_informative=3)
         assert str(small) == str(skdp.plan(n, d, n_informative=3))
+
+
+def test_a_class_in_place_of_a_model_is_refused():
+    with pytest.raises(TypeError, match=r"got the class DPLogisticRegression; pass an instance"):
+        skdp.plan(skdp.DPLogisticRegression, 100, 3)

@@ -527,6 +527,8 @@ def plan(*args: Any, **facts: Any) -> Plan | FitPlan:
     ValueError
         If a number is outside its range, or facts contradict each other; for a model also what
         ``fit`` would refuse.
+    TypeError
+        If a class is passed in place of a model.
 
     Examples
     --------
@@ -539,6 +541,11 @@ def plan(*args: Any, **facts: Any) -> Plan | FitPlan:
     >>> type(skdp.plan(model, 39_000, 107).solver).__name__
     'PreconditionedGD'
     """
+    if args and isinstance(args[0], type):
+        raise TypeError(
+            f"plan needs a model, got the class {args[0].__name__}; pass an instance of it, "
+            f"{args[0].__name__}(...)."
+        )
     if not (args and isinstance(args[0], BaseEstimator)):
         return forecast(*args, **facts)
     return _plan_of_fit(*args, **facts)

@@ -9,7 +9,7 @@ from typing import Any, TypeAlias
 import numpy as np
 import scipy.sparse as sp
 
-from ..validation import check_numbers
+from ..validation import check_numbers, shown
 
 Entries: TypeAlias = np.ndarray | sp.csr_array | sp.csr_matrix
 
@@ -87,7 +87,7 @@ class ColumnBounds:
                 "for a data frame, a dictionary of pairs (low, high) by column name."
             )
         if not isinstance(given, tuple | list | np.ndarray) or len(given) != 2:
-            raise ValueError(f"{needed}, got a {type(given).__name__}; pass a pair.")
+            raise ValueError(f"{needed}, got {shown(given)}; pass a pair.")
         ends = []
         for name, end in zip(("low", "high"), given, strict=True):
             for value in np.ravel(np.asarray(end, dtype=object)):

@@ -163,6 +163,11 @@ def report(subject: Any, *, delta: float | None = None) -> PrivacyReport:
         without a receipt the total is not known, and the report says why. Of what is not fitted
         it says so.
 
+    Raises
+    ------
+    TypeError
+        If the subject holds something that is no estimator.
+
     Examples
     --------
     >>> import numpy as np
@@ -172,8 +177,18 @@ def report(subject: Any, *, delta: float | None = None) -> PrivacyReport:
     >>> skdp.report(model.fit(X, X[:, 0] > 0))
     <PrivacyReport of DPLogisticRegression: epsilon = 0.5 at delta = 1e-05, replace_one>
     """
-    facts = _of_budget(subject) if isinstance(subject, PrivacyBudget) else _of_fits(subject, delta)
-    return PrivacyReport(facts)
+    if isinstance(subject, PrivacyBudget):
+        return PrivacyReport(_of_budget(subject))
+    models = subject if isinstance(subject, list | tuple) else [subject]
+    for model in models:
+        # What is none has no receipt, and would be reported as private.
+        known = hasattr(model, "get_params") or hasattr(model, "privacy_spent_")
+        if isinstance(model, type) or not known:
+            raise TypeError(
+                "report needs a fitted model, several of them or a PrivacyBudget, got "
+                f"{shown(model)}; pass the object that was fitted."
+            )
+    return PrivacyReport(_of_fits(subject, delta))
 
 
 def _of_fits(subject: Any, delta: float | None) -> dict[str, Any]:

@@ -64,7 +64,12 @@ from sklearn.model_selection import (
     TunedThresholdClassifierCV,
 )
 from sklearn.multiclass import OneVsOneClassifier, OneVsRestClassifier
-from sklearn.multioutput import MultiOutputClassifier, MultiOutputRegressor
+from sklearn.multioutput import (
+    ClassifierChain,
+    MultiOutputClassifier,
+    MultiOutputRegressor,
+    RegressorChain,
+)
 from sklearn.pipeline import FeatureUnion, Pipeline
 from sklearn.preprocessing import (
     Binarizer,
@@ -541,6 +546,9 @@ TABLE: dict[type, Entry] = {
     CalibratedClassifierCV: _refused(
         "calibrates on exact scores and labels; use predict_proba of DPLogisticRegression"
     ),
+    ClassifierChain: _refused(
+        "reads the set of labels off y, and hands targets on as features; use MultiOutputClassifier"
+    ),
     FixedThresholdClassifier: _refused(
         "looks at the labels for whether there are two; compare predict_proba with the threshold"
     ),
@@ -558,6 +566,7 @@ TABLE: dict[type, Entry] = {
     RANSACRegressor: _refused(
         "chooses rows by their exact residuals; use DPLinearRegression(loss='huber')"
     ),
+    RegressorChain: _refused("hands targets on as features; use MultiOutputRegressor"),
     RFE: _refused("fits a number of times that is not counted; use a model with an l1 penalty"),
     RFECV: _refused("chooses features by exact scores of rows; use a model with an l1 penalty"),
     SelectFromModel: _refused("has not been examined; use a model with an l1 penalty"),

@@ -552,3 +552,13 @@ def test_html_is_well_formed(fitted):
     parser.feed(report(fitted(RECOMPUTED["two relations"]))._repr_html_())
     assert parser.tags == []
     assert parser.seen > 50
+
+
+@pytest.mark.parametrize(
+    "subject",
+    [None, X, "model", [None], DPLogisticRegression],
+    ids=["None", "rows", "text", "list", "class"],
+)
+def test_what_is_no_model_gets_no_report(subject):
+    with pytest.raises(TypeError, match="report needs a fitted model"):
+        report(subject)

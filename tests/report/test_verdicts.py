@@ -36,7 +36,12 @@ from sklearn.kernel_approximation import PolynomialCountSketch, RBFSampler
 from sklearn.linear_model import RANSACRegressor
 from sklearn.model_selection import GridSearchCV, KFold, TunedThresholdClassifierCV
 from sklearn.multiclass import OneVsOneClassifier, OneVsRestClassifier
-from sklearn.multioutput import MultiOutputClassifier, MultiOutputRegressor
+from sklearn.multioutput import (
+    ClassifierChain,
+    MultiOutputClassifier,
+    MultiOutputRegressor,
+    RegressorChain,
+)
 from sklearn.pipeline import Pipeline, make_pipeline, make_union
 from sklearn.preprocessing import (
     Binarizer,
@@ -382,6 +387,8 @@ REFUSED = {
     "OneHotEncoder": lambda: make_pipeline(OneHotEncoder(), logistic()),
     "OneVsOneClassifier": lambda: OneVsOneClassifier(logistic()),
     "PCA": lambda: make_pipeline(PCA(1), logistic()),
+    "ClassifierChain": lambda: ClassifierChain(logistic()),
+    "RegressorChain": lambda: RegressorChain(linear()),
     "RANSACRegressor": lambda: RANSACRegressor(linear()),
     "RFE": lambda: RFE(logistic()),
     "RFECV": lambda: RFECV(logistic()),
