@@ -186,7 +186,7 @@ def fill(page, blocks):
 
 
 def fill_pages(path, fits):
-    """Write tables into ``docs/how_accurate.md``, and all of them into ``..._tables.md`` beside it.
+    """Write tables into ``docs/benchmarks/how_accurate.md``, and all of them into ``..._tables.md`` beside it.
 
     Raw columns have a block of their own, which stays as it is if they were not measured.
     """

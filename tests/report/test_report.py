@@ -37,7 +37,7 @@ from skdp.solvers import DDA, FTRL, GD, SOLVERS, Blocks, FrankWolfe
 from skdp.testing import exact_fit
 
 SCRIPT = Path(__file__).resolve().parents[2] / "examples" / "recompute_report.py"
-PAGE = Path(__file__).resolve().parents[2] / "docs" / "reports.md"
+PAGE = Path(__file__).resolve().parents[2] / "docs" / "how_to" / "reports.md"
 CHECK = runpy.run_path(str(SCRIPT))["check"]
 N, D = 400, 4
 RNG = np.random.default_rng(0)
