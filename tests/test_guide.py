@@ -11,7 +11,7 @@ from by_night import by_night
 from skdp.solvers import SOLVERS
 
 DOCS = Path(__file__).resolve().parents[1] / "docs"
-GUIDE = (DOCS / "how_to" / "guide.md").read_text()
+RECEIPTS = (DOCS / "explanation" / "receipts.md").read_text()
 BLOCK = re.compile(r"^```python\n(.*?)^```$", flags=re.MULTILINE | re.DOTALL)
 # Its audits take longer than all other pages together.
 SLOW = "auditors/auditing.md"
@@ -52,9 +52,9 @@ def test_the_page_on_solvers_has_a_row_for_each():
     assert re.findall(r"^\| `(\w+)`", table, flags=re.MULTILINE) == sorted(SOLVERS)
 
 
-def test_numbers_of_the_receipt_give_the_epsilon_of_the_guide():
+def test_numbers_of_the_receipt_give_the_epsilon_of_the_page():
     (shown,) = re.findall(
-        r"sensitivity=([\d.]+?)\.\.\., noise_scale=([\d.]+?)\.\.\., count=(\d+)", GUIDE
+        r"sensitivity=([\d.]+?)\.\.\., noise_scale=([\d.]+?)\.\.\., count=(\d+)", RECEIPTS
     )
     sensitivity, noise_scale, count = map(float, shown)
     # The record shown is that of the look at the second moments, a tenth of the budget.

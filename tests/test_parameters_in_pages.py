@@ -64,7 +64,9 @@ def test_pages_name_parameters_that_exist(page):
     assert unknown(page.read_text()) == []
 
 
-@pytest.mark.parametrize("page", ["README.md", "docs/how_to/migration.md", "docs/how_to/scikit_learn.md"])
+@pytest.mark.parametrize(
+    "page", ["README.md", "docs/how_to/migration.md", "docs/how_to/scikit_learn.md"]
+)
 def test_there_is_something_to_look_at(page):
     assert any(keywords for _, keywords in calls((REPOSITORY / page).read_text()))
 
