@@ -262,7 +262,7 @@ def test_fill_replaces_what_is_between_markers_and_nothing_else(piece):
 def test_pages_of_the_documentation_have_the_blocks_that_are_filled(piece, tmp_path):
     report = piece("report")
     for name in ("how_accurate.md", "how_accurate_tables.md"):
-        (tmp_path / name).write_text((FOLDER.parents[1] / "docs" / name).read_text())
+        (tmp_path / name).write_text((FOLDER.parents[1] / "docs" / "benchmarks" / name).read_text())
     ours, theirs = {"accuracy": 0.123, "log_loss": 9.25}, {"accuracy": 0.321}
     fits = [fit(piece, scores=ours), fit(piece, method="exact", epsilon=None, scores=theirs)]
     fits.append(fit(piece, data="adult_raw", scores={"accuracy": 0.222}))

@@ -179,7 +179,7 @@ def test_clip_is_worded_alike_in_every_solver_and_in_the_glossary():
     found = words_of_clip(skdp.solvers.SOLVERS.values())
     assert len(found) > 9
     assert [name for name, text in found.items() if not text.lower().startswith(CLIP)] == []
-    page = (ROOT.parent / "docs" / "glossary.md").read_text().replace("`", "")
+    page = (ROOT.parent / "docs" / "reference" / "glossary.md").read_text().replace("`", "")
     assert CLIP.replace("`", "") in page.lower()
 
 

@@ -64,7 +64,9 @@ def test_pages_name_parameters_that_exist(page):
     assert unknown(page.read_text()) == []
 
 
-@pytest.mark.parametrize("page", ["README.md", "docs/migration.md", "docs/scikit_learn.md"])
+@pytest.mark.parametrize(
+    "page", ["README.md", "docs/how_to/migration.md", "docs/how_to/scikit_learn.md"]
+)
 def test_there_is_something_to_look_at(page):
     assert any(keywords for _, keywords in calls((REPOSITORY / page).read_text()))
 
@@ -80,7 +82,7 @@ def test_keywords_are_told_from_those_of_calls_inside():
 
 def test_what_the_page_on_migration_explains_is_a_parameter():
     parameters = {p for kind in CLASSES.values() for p in inspect.signature(kind).parameters}
-    text = (REPOSITORY / "docs" / "migration.md").read_text()
+    text = (REPOSITORY / "docs" / "how_to" / "migration.md").read_text()
     rows = re.findall(r"^\| .* \| (.*) \|$", text, flags=re.MULTILINE)
     words = {word for cell in rows for word in re.findall(r"`([a-z]\w*)(?:=[^`]*)?`", cell)}
     assert len(words) > 5

@@ -87,7 +87,7 @@ def test_regimes_are_those_measured_in_as_many_cells_as_the_page_says():
     misses = {cell: miss(*cell) for cell in CELLS}
     right = sum(m == 0 for m in misses.values())
     hard = [c for c in CELLS if {measured(*c), planned(*c).regime} != {REGIMES[0]}]
-    page = (ROOT / "docs" / "how_accurate.md").read_text()
+    page = (ROOT / "docs" / "how_to" / "plan.md").read_text()
     assert f"{right} of {len(CELLS)} cells" in " ".join(page.split())
     assert f"{sum(misses[c] == 0 for c in hard)} of {len(hard)}" in " ".join(page.split())
     assert {cell for cell, m in misses.items() if abs(m) > 1} == {("adult_rare", 0.1)}

@@ -36,7 +36,7 @@ def of_name(example, beginning):
 
 def test_there_are_as_many_scripts_as_the_page_says(example):
     assert (len([*example.gallery()]), len([*example.pipelines()])) == (12, 5)
-    page = (FOLDER.parent / "docs" / "privatize.md").read_text()
+    page = (FOLDER.parent / "docs" / "benchmarks" / "privatize.md").read_text()
     for script in (*example.gallery(), *example.pipelines()):
         assert f"| {script.name} | {script.by_hand}: " in page
     assert len(NAMES) == 17

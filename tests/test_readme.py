@@ -21,18 +21,22 @@ def block(marker, language):
 
 
 def test_commands_are_the_only_shell_blocks():
-    assert re.findall(r"^<!-- command: (\w+) -->$", README, flags=re.MULTILINE) == ["main", "test"]
-    assert len(re.findall(r"^```(?:bash|sh|shell|console)$", README, flags=re.MULTILINE)) == 2
+    assert re.findall(r"^<!-- command: (\w+) -->$", README, flags=re.MULTILINE) == [
+        "main",
+        "test",
+        "site",
+    ]
+    assert len(re.findall(r"^```(?:bash|sh|shell|console)$", README, flags=re.MULTILINE)) == 3
 
 
-@pytest.mark.parametrize("name", ["main", "test"])
+@pytest.mark.parametrize("name", ["main", "test", "site"])
 def test_command_is_one_line_that_makes_its_environment(name):
     command = block(f"command: {name}", "bash")
     assert command.count("\n") == 1
     assert command.startswith("python3 -m venv .venv && ")
 
 
-@pytest.mark.parametrize("name", ["main", "test"])
+@pytest.mark.parametrize("name", ["main", "test", "site"])
 def test_command_names_files_and_extras_that_exist(name):
     command = block(f"command: {name}", "bash")
     for path in re.findall(r"[\w./-]+\.py\b", command):

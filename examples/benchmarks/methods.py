@@ -27,7 +27,7 @@ from skdp.preprocessing import DPStandardScaler
 from skdp.privacy.accounting import gdp
 from skdp.solvers import GD
 
-# Share of mu^2 of a private scaler, by the rule in docs/preprocessing.md.
+# Share of mu^2 of a private scaler, by the rule in docs/how_to/preprocessing.md.
 SCALER_SHARE = 0.1
 
 

@@ -95,6 +95,16 @@ def document(fits):
     return "\n\n".join(table(own) for own in by_set(fits).values())
 
 
+def folded(fits):
+    """The same, each folded behind the line that names its data set."""
+    tables = [table(own) for own in by_set(fits).values()]
+    names = [text.split("|")[1].strip() for text in tables]
+    return "\n\n".join(
+        f"<details>\n<summary>{name}</summary>\n\n{text}\n\n</details>"
+        for name, text in zip(names, tables, strict=True)
+    )
+
+
 def shortfalls(fits):
     """``(data, metric, epsilon, cell, published)`` of our cells below their target.
 
@@ -186,7 +196,7 @@ def fill(page, blocks):
 
 
 def fill_pages(path, fits):
-    """Write tables into ``docs/how_accurate.md``, and all of them into ``..._tables.md`` beside it.
+    """Write tables into a page, and all of them into ``..._tables.md`` beside it.
 
     Raw columns have a block of their own, which stays as it is if they were not measured.
     """
@@ -201,5 +211,5 @@ def fill_pages(path, fits):
         blocks["raw columns"] = summary(raw, ("skdp", "scaled"))
     path.write_text(fill(path.read_text(), blocks))
     tables = path.with_stem(f"{path.stem}_tables")
-    blocks = {"methods at epsilon 1": comparison(others, 1.0), "all tables": document(fits)}
+    blocks = {"methods at epsilon 1": comparison(others, 1.0), "all tables": folded(fits)}
     tables.write_text(fill(tables.read_text(), blocks))

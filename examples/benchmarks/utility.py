@@ -8,7 +8,9 @@ run in pieces; tables of mean and standard error are printed in markdown.
 
     python examples/benchmarks/utility.py --only digits bike --repeats 3 --out results.json
     python examples/benchmarks/utility.py --report results.json more.json
-    python examples/benchmarks/utility.py --report results.json --fill docs/how_accurate.md
+    python examples/benchmarks/utility.py --report results.json --fill PAGE
+
+with docs/benchmarks/how_accurate.md as the page to fill.
 
 Diffprivlib takes part if SKDP_PEERS names an interpreter that has it, see peers.py.
 """

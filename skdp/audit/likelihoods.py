@@ -215,7 +215,7 @@ class SumsAnswer(Answer):
     Parameters
     ----------
     sides, given
-        Exact and published sums, (releases, *shape) each.
+        Exact and published sums, (releases, ...) each.
     mechanism : PrefixSumMechanism
         Source of the noise.
     noise_scale : float

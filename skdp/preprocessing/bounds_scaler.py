@@ -44,7 +44,7 @@ class BoundsScaler(Scaler, FreeTransformer):
         Empty.
     n_features_in_ : int
         Number of features seen by ``fit``.
-    feature_names_in_ : ndarray of shape (n_features_in_,)
+    feature_names_in_ : ndarray of shape (`n_features_in_`,)
         Names of features, if X has any.
 
     See Also

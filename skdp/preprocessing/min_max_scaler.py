@@ -54,11 +54,11 @@ class DPMinMaxScaler(Scaler, PrivateTransformer):
 
     Attributes
     ----------
-    data_min_, data_max_ : ndarray of shape (n_features_in_,)
+    data_min_, data_max_ : ndarray of shape (`n_features_in_`,)
         The bounds that were found.
-    data_range_ : ndarray of shape (n_features_in_,)
+    data_range_ : ndarray of shape (`n_features_in_`,)
         The distances between them.
-    scale_, min_ : ndarray of shape (n_features_in_,)
+    scale_, min_ : ndarray of shape (`n_features_in_`,)
         ``z = x * scale_ + min_``, before clipping.
     n_samples_seen_ : int
         Number of rows.
@@ -71,7 +71,7 @@ class DPMinMaxScaler(Scaler, PrivateTransformer):
         The releases behind it.
     n_features_in_ : int
         Number of features.
-    feature_names_in_ : ndarray of shape (n_features_in_,)
+    feature_names_in_ : ndarray of shape (`n_features_in_`,)
         Names of features, if X has any.
 
     See Also

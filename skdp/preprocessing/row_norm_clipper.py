@@ -37,7 +37,7 @@ class RowNormClipper(FreeTransformer):
         Empty.
     n_features_in_ : int
         Number of features seen by ``fit``.
-    feature_names_in_ : ndarray of shape (n_features_in_,)
+    feature_names_in_ : ndarray of shape (`n_features_in_`,)
         Names of features, if X has any.
 
     Examples

@@ -58,14 +58,14 @@ class DPStandardScaler(Scaler, PrivateTransformer):
 
     Attributes
     ----------
-    mean_ : ndarray of shape (n_features_in_,) or None
+    mean_ : ndarray of shape (`n_features_in_`,) or None
         Released means; None without centring and scaling.
-    var_ : ndarray of shape (n_features_in_,) or None
+    var_ : ndarray of shape (`n_features_in_`,) or None
         Released variances about them, at least what noise leaves to see; None without scaling.
-    scale_ : ndarray of shape (n_features_in_,) or None
+    scale_ : ndarray of shape (`n_features_in_`,) or None
         Roots of the variances; None without scaling.
     bounds_ : tuple of ndarray
-        Low and high ends that were used, given or found, each of shape (n_features_in_,).
+        Low and high ends that were used, given or found, each of shape (`n_features_in_`,).
     n_samples_seen_ : int
         Number of rows.
     delta_ : float
@@ -76,7 +76,7 @@ class DPStandardScaler(Scaler, PrivateTransformer):
         The releases behind it.
     n_features_in_ : int
         Number of features.
-    feature_names_in_ : ndarray of shape (n_features_in_,)
+    feature_names_in_ : ndarray of shape (`n_features_in_`,)
         Names of features, if X has any.
 
     See Also

@@ -87,8 +87,8 @@ class SystemNoise(SecretNoise):
 
     One bit of a word of 64 is the sign, the others a magnitude u in (0, 1) with
     ``|z| = -ndtri(u / 2)``. Where 63 bits resolve u less finely than double precision can, which
-    happens to one word in 2048, another word continues the binary expansion of u. So |z| has the
-    resolution of double precision far out in the tails, where a coarse grid would tell apart
+    happens to one word in 2048, another word continues the binary expansion of u. So ``|z|`` has
+    the resolution of double precision far out in the tails, where a coarse grid would tell apart
     answers that must look alike; it is cut off at 13, where the normal law has a tail of 2^-128.
     Gumbel variables take both tails of a uniform from the same magnitudes: the bit that is a sign
     there says here which tail u / 2 is, so that the upper one, which decides what noisy selection

@@ -66,7 +66,7 @@ _TEXT = (CountVectorizer, HashingVectorizer, TfidfVectorizer)
 # Share of the budget for scalers. Between a tenth and three tenths models hardly differ, but with
 # 3,750 rows of 100 columns a tenth does not find the ranges that a lasso needs.
 _SCALER_SHARE = 0.2
-# A grid of so few points is tried in full, see docs/model_selection.md.
+# A grid of so few points is tried in full, see docs/how_to/model_selection.md.
 _FEW_POINTS = 3
 # Functions that keep the order of targets, so that bounds of targets can go through them.
 _INCREASING = (
@@ -796,4 +796,4 @@ def _advice(thing: Any, why: str) -> str:
             "is not known to learn nothing; if it handles each row by itself, use "
             "FunctionTransformer(function), which is believed"
         )
-    return "may learn from the rows; use a step that does not, see docs/composition.md"
+    return "may learn from the rows; use a step that does not, see docs/reference/composition.md"

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import sys
 from functools import cache
 from importlib import metadata
 from typing import Any
@@ -40,8 +41,11 @@ class DiagramMixin:
 
     @property
     def _doc_link_template(self) -> str:
+        if not (address := documentation()):
+            return ""
+        page = f"{address.rstrip('/')}/reference/api/{_public_name(type(self))}.html"
         # There is nothing to fill in.
-        return documentation().replace("{", "{{").replace("}", "}}")
+        return page.replace("{", "{{").replace("}", "}}")
 
     def _sk_visual_block_(self) -> Any:
         inner = getattr(self, "best_estimator_", getattr(self, "estimator", None))
@@ -52,6 +56,14 @@ class DiagramMixin:
         key = "best_estimator_" if hasattr(self, "best_estimator_") else "estimator"
         names = [f"{key}: {type(inner).__name__}, {_caption(self)}"]
         return _VisualBlock("parallel", [inner], names=names, name_details=[str(inner)])
+
+
+def _public_name(kind: type) -> str:
+    """Name under which the reference lists a class: of the package, or else of its folder."""
+    package, folder = kind.__module__.split(".")[:2]
+    if getattr(sys.modules[package], kind.__name__, None) is kind:
+        return f"{package}.{kind.__name__}"
+    return f"{package}.{folder}.{kind.__name__}"
 
 
 def _caption(model: Any) -> str:

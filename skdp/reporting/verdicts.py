@@ -292,7 +292,9 @@ def warn_of(who: str, leaks: list[str]) -> None:
 
 
 _BAD = ("refused", "leaks")
-_UNKNOWN = "is not in the table of estimators whose privacy is known (docs/composition.md)"
+_UNKNOWN = (
+    "is not in the table of estimators whose privacy is known (docs/reference/composition.md)"
+)
 _BY_ROW = Verdict("covered", "handles each row by itself and learns nothing")
 _SUM = Verdict("covered", "its fits are fits on the same rows, and their receipts are composed")
 _SEEDS = (

@@ -104,7 +104,7 @@ class FrankWolfe(OnlineFrankWolfe):
     so with few features and little budget. It does not work where many coefficients matter a
     little: on text it stays far behind 'dual_averaging' without a ball, and of rare classes it
     learns next to nothing. The radius decides how far it gets, and no default is right for all.
-    docs/choosing_a_solver.md has figures.
+    docs/how_to/choosing_a_solver.md has figures.
 
     Parameters
     ----------

@@ -69,8 +69,9 @@ def test_the_link_is_the_one_that_the_package_states(address, monkeypatch):
     documentation.cache_clear()
     try:
         html = model()._repr_html_()
-        assert model()._get_doc_link() == (address or "")
+        page = f"{address}reference/api/skdp.DPLogisticRegression.html" if address else ""
+        assert model()._get_doc_link() == page
     finally:
         documentation.cache_clear()
     assert ('<a class="sk-estimator-doc-link' in html) == (address is not None)
-    assert address is None or f'href="{address}"' in html
+    assert address is None or f'href="{page}"' in html

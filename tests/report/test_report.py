@@ -37,7 +37,8 @@ from skdp.solvers import DDA, FTRL, GD, SOLVERS, Blocks, FrankWolfe
 from skdp.testing import exact_fit
 
 SCRIPT = Path(__file__).resolve().parents[2] / "examples" / "recompute_report.py"
-PAGE = Path(__file__).resolve().parents[2] / "docs" / "reports.md"
+DOCS = Path(__file__).resolve().parents[2] / "docs"
+PAGE = DOCS / "how_to" / "reports.md"
 CHECK = runpy.run_path(str(SCRIPT))["check"]
 N, D = 400, 4
 RNG = np.random.default_rng(0)
@@ -483,7 +484,7 @@ def test_names_of_steps_are_text_and_not_markup():
 
 
 def test_the_page_documents_every_key(fitted):
-    page = PAGE.read_text()
+    page = (DOCS / "reference" / "report_schema.md").read_text()
     for name in ("gd", "dda", "objective_perturbation", "screening"):
         filed = report(fitted(RECOMPUTED[name])).to_dict()
         fit = filed["fits"][0]

@@ -563,7 +563,9 @@ def test_what_is_no_estimator_is_refused(thing):
 
 
 def test_the_page_lists_every_verdict():
-    page = (Path(__file__).resolve().parents[2] / "docs" / "composition.md").read_text()
+    page = (
+        Path(__file__).resolve().parents[2] / "docs" / "reference" / "composition.md"
+    ).read_text()
     lines = dict(re.findall(r"^\| `(\w+)` \| (\w+)", page, flags=re.MULTILINE))
     listed = {kind.__name__: entry.best.kind for kind, entry in TABLE.items()}
     assert {name: lines.get(name) for name in listed} == listed

@@ -145,7 +145,7 @@ class NumberOfTrials:
     def curvature(self, z: np.ndarray) -> np.ndarray:
         """Bound on the size of F''(z), and on the square of F'(z), relative to F(z).
 
-        That is r (2 r + |z|) with r = phi(z) / (gamma / (1 - gamma) + p): F' = r F, and
+        That is ``r (2 r + |z|)`` with r = phi(z) / (gamma / (1 - gamma) + p): F' = r F, and
         r' = r (r - z).
         """
         r = self.odds * np.exp(-z * z / 2) / sqrt(2 * pi) / (1 + self.odds * ndtr(-z))

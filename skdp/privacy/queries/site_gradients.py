@@ -42,7 +42,7 @@ class SiteRequest:
         Where rows lie.
     active : ndarray of shape (n_active,)
         Numbers of the sites that take part, increasing.
-    W : ndarray of shape (n_active, *problem.shape)
+    W : ndarray of shape (n_active, ...)
         Where each of them is asked.
     clip_norm : float or None
         Bound on the norm of one row's gradient, as for :class:`GradientQuery`.
@@ -108,7 +108,7 @@ class SiteRequest:
         return tuple(self.sites.labels[i] for i in self.active.tolist())
 
     def messages(self, rows: RowStore, drawn: np.ndarray | None = None) -> np.ndarray:
-        """The exact messages, (n_active, *shape), of all rows or of those that are drawn."""
+        """The exact messages, (n_active, ...), of all rows or of those that are drawn."""
         gradient = self.gradient
 
         def kernel(facts: SiteBlock, z: np.ndarray, positions: np.ndarray) -> np.ndarray:

@@ -111,7 +111,7 @@ class RemoteRows(RowStore):
         self._packed: tuple[Any, float | None, list[bytes]] | None = None
 
     def messages(self, request: SiteRequest, amounts: np.ndarray) -> np.ndarray:
-        """The noisy messages of the sites that take part, (n_active, *shape).
+        """The noisy messages of the sites that take part, (n_active, ...).
 
         Parameters
         ----------

@@ -1,0 +1,100 @@
+"""The reference of the site lists every public name once, and diagrams link to its pages."""
+
+import importlib
+import pkgutil
+import re
+from collections import Counter
+from pathlib import Path
+
+import pytest
+from sklearn.base import BaseEstimator
+
+import skdp
+
+REFERENCE = Path(__file__).resolve().parents[1] / "docs" / "reference"
+PACKAGES = [
+    skdp,
+    *(
+        importlib.import_module(found.name)
+        for found in pkgutil.walk_packages(skdp.__path__, "skdp.")
+        if found.ispkg
+    ),
+]
+
+
+def listed_in(text):
+    """Full names that a page lists: entries of its tables, and constants that it describes."""
+    module, names = None, []
+    for line in text.splitlines():
+        if found := re.fullmatch(r"\.\. currentmodule:: ([\w.]+)", line):
+            module = found[1]
+        elif found := re.fullmatch(r"\.\. py:data:: ([\w.]+)", line):
+            names.append(found[1])
+        elif found := re.fullmatch(r"   (\w+)", line):
+            names.append(f"{module}.{found[1]}")
+    return names
+
+
+def value_of(name):
+    module, _, last = name.rpartition(".")
+    return getattr(importlib.import_module(module), last)
+
+
+LISTED = [name for page in sorted(REFERENCE.glob("*.rst")) for name in listed_in(page.read_text())]
+
+
+def missing_from(names):
+    """Public names whose value is not among those listed, under this name or another one."""
+    there = {id(value_of(name)) for name in names}
+    return [
+        f"{package.__name__}.{name}"
+        for package in PACKAGES
+        for name in package.__all__
+        if f"{package.__name__}.{name}" not in names and id(getattr(package, name)) not in there
+    ]
+
+
+def test_every_public_name_is_listed():
+    assert len(LISTED) > 300
+    assert missing_from(LISTED) == []
+
+
+def test_no_name_is_listed_twice_or_without_being_public():
+    assert [name for name, times in Counter(LISTED).items() if times > 1] == []
+    public = {f"{package.__name__}.{name}" for package in PACKAGES for name in package.__all__}
+    assert set(LISTED) <= public
+
+
+@pytest.mark.parametrize("name", ["skdp.plan", "skdp.solvers.GD", "skdp.solvers.SOLVERS"])
+def test_a_name_that_is_left_out_is_noticed(name):
+    assert missing_from([other for other in LISTED if other != name]) == [name]
+
+
+def test_names_that_differ_by_case_have_files_of_their_own():
+    settings = (REFERENCE.parent / "conf.py").read_text()
+    files = dict(re.findall(r'^    "(skdp\.[\w.]+)": "([\w.-]+)",$', settings, flags=re.MULTILINE))
+    written = Counter(files.get(name, name).lower() for name in LISTED)
+    assert [name for name, times in written.items() if times > 1] == []
+
+
+def estimators():
+    """Listed classes that scikit-learn draws diagrams of, without abstract ones."""
+    kinds = [value_of(name) for name in LISTED]
+    return [
+        kind
+        for kind in kinds
+        if isinstance(kind, type)
+        and issubclass(kind, BaseEstimator)
+        and not getattr(kind, "__abstractmethods__", ())
+        and hasattr(kind, "_doc_link_template")
+    ]
+
+
+@pytest.mark.parametrize("kind", estimators(), ids=lambda kind: kind.__name__)
+def test_the_diagram_of_an_estimator_links_to_its_page(kind, monkeypatch):
+    address = "https://docs.example.org/{skdp}"
+    monkeypatch.setattr("skdp.reporting.diagrams.documentation", lambda: address)
+    page = kind.__new__(kind)._get_doc_link().removeprefix(f"{address}/reference/api/")
+    name = page.removesuffix(".html")
+    assert name in LISTED
+    assert value_of(name) is kind
