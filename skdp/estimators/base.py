@@ -111,6 +111,7 @@ class PrivateLinearModel(CallbackSupportMixin, BudgetedEstimator, ABC):
         "precondition": [None, one_of(*OPTIONS), Preconditioner],
         "horizon": [None, Interval(Integral, 1, None, closed="left")],
         "buffer": ["boolean"],
+        "max_visits": [Interval(Integral, 1, None, closed="left")],
         "warm_start": ["boolean", one_of(DISJOINT)],
         "verbose": ["verbose"],
         "random_state": ["random_state", np.random.Generator],
@@ -129,6 +130,7 @@ class PrivateLinearModel(CallbackSupportMixin, BudgetedEstimator, ABC):
     precondition: str | Preconditioner | None
     horizon: int | None
     buffer: bool
+    max_visits: int
     warm_start: bool | str
     verbose: int
     random_state: Any

@@ -79,6 +79,8 @@ class Progress:
         Most times that a stream was given the rows of one call.
     shared : bool
         Whether calls share what answers them: blocks, or noise.
+    visits : int
+        Most parts, each with a budget of its own, in which a person counts.
     released : Released or None
         None before the first release.
     seen : int
@@ -97,6 +99,7 @@ class Progress:
         self.parts = ParallelComposition()
         self.carried: Receipt | None = None
         self.repeats, self.shared = 1, False
+        self.visits = 1
         self.released: Released | None = None
         self.seen = 0
         self.streaming = self.secretive = self.weighted = False
@@ -172,7 +175,7 @@ class Progress:
             receipt = replace(receipt, spent=_together([receipt], spent.delta))
             self.parts = ParallelComposition.after(receipt, stop)
 
-    def repeated(self, claim: SpendBound, repeats: int) -> SpendBound:
+    def repeated(self, claim: SpendBound, repeats: int, *, planned: bool) -> SpendBound:
         """Bound on the spend of a stream whose parts hold the rows of a call so often.
 
         Parts that are fits of their own add up. A block, and sums with correlated noise, may hold
@@ -184,12 +187,17 @@ class Progress:
             What a part may spend.
         repeats : int
             At least 1.
+        planned : bool
+            Whether the claim is that of a part, and not of all parts in which a person counts.
         """
+        if self.visits > 1:
+            return replace(claim, fits=self.visits) if planned else claim
         return replace(claim, rows=repeats) if self.shared else replace(claim, fits=repeats)
 
     def _continues(self, ledger: tuple[Event, ...], adjacency: Adjacency) -> bool:
         """True if a published ledger is that of the parts alone, so that others may follow."""
-        plain = self.carried is None and self.repeats == 1 and self.adjacency is adjacency
+        plain = self.carried is None and self.repeats == self.visits == 1
+        plain = plain and self.adjacency is adjacency
         return plain and ledger == self._of_parts().events
 
     def _of_parts(self) -> Receipt:
@@ -203,10 +211,13 @@ class Progress:
         """
         parts, carried, delta = self._of_parts(), self.carried, self.parts.spent().delta
         settled = bool(parts.events) or parts.nothing
-        if self.repeats > 1:
+        if self.visits > 1:
+            parts = parts.times(self.visits)
+            parts = parts.explicit() if settled else parts
+        elif self.repeats > 1:
             several = parts.between(self.repeats) if self.shared else parts.times(self.repeats)
             parts = several.explicit() if settled else several
-        if carried is None and self.repeats == 1:
+        if carried is None and self.repeats == self.visits == 1:
             return parts
         found = [r for r in (carried, parts) if r is not None and not r.nothing]
         if not settled:

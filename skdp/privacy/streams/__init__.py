@@ -2,5 +2,6 @@
 
 from .stream_plan import StreamPlan, StreamRequest
 from .stream_session import StreamedRows, StreamOpening, StreamSession
+from .visits import CallOfPersons, Visits
 
-__all__ = ["StreamOpening", "StreamPlan", "StreamRequest", "StreamSession", "StreamedRows"]
+__all__ = ["CallOfPersons", "StreamOpening", "StreamPlan", "StreamRequest", "StreamSession", "StreamedRows", "Visits"]
