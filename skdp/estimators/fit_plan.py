@@ -412,7 +412,7 @@ def plan_fit(
 
 
 def plan_stream(
-    model: Any, problem: Problem, solver: StreamingSolver, *, weighted: bool
+    model: Any, problem: Problem, solver: StreamingSolver, *, weighted: bool, unit: PrivacyUnit
 ) -> FitPlan:
     """Plan of a stream each of whose rows is read once.
 
@@ -426,13 +426,15 @@ def plan_stream(
         By :func:`choose_for_stream`.
     weighted : bool
         Whether rows have weights.
+    unit : PrivacyUnit
+        What is protected.
     """
     adjacency = Adjacency(model.adjacency)
     auto = model.solver == "auto"
     return FitPlan(
         **_facts(model, problem, weighted=weighted),
         n_samples=model.horizon,
-        unit=PrivacyUnit.ROW,
+        unit=unit,
         bounds=(),
         total_weight=0.0,
         preconditioner=None,

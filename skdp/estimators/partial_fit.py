@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from abc import ABC, abstractmethod
-from collections.abc import Callable
+from collections.abc import Callable, Hashable
 from copy import copy
 from dataclasses import replace
 from functools import partial
@@ -19,7 +19,7 @@ from ..privacy.accounting.calculus import GaussianDP, ZeroConcentratedDP
 from ..privacy.accounting.events import Event, GaussianEvent
 from ..privacy.accounting.ledger import Budget, Ledger, PrivacySpent
 from ..privacy.accounting.promise import warn_of_promise
-from ..privacy.adjacency import Adjacency
+from ..privacy.adjacency import Adjacency, PrivacyUnit
 from ..privacy.lock import ProcessGuard, run_locked
 from ..privacy.oracle_factory import PrivateSession
 from ..privacy.randomness import SecretNoise, public_generator
@@ -28,10 +28,11 @@ from ..privacy.rows.buffer import RowBuffer
 from ..privacy.rows.call_digests import SeenCalls
 from ..privacy.rows.chunked import Chunks
 from ..privacy.rows.dask_rows import is_collection
+from ..privacy.rows.privacy_units import PrivacyUnits
 from ..privacy.rows.reading import in_order, redacted
 from ..privacy.rows.row_stores import resident_rows
 from ..privacy.streams.stream_session import StreamOpening, StreamSession
-from ..privacy.streams.visits import CallOfPersons, Visits
+from ..privacy.streams.visits import CallOfUnits, Visits
 from ..problem.penalties import Penalty
 from ..problem.problem import Problem
 from ..reporting.composition import compose
@@ -49,7 +50,7 @@ __all__ = ["Session", "Stream", "advance", "charge_repeats"]
 
 Model = TypeVar("Model", bound=PrivateLinearModel)
 # The rows of one call, each the record of another person or not.
-Call: TypeAlias = ResidentRows | CallOfPersons
+Call: TypeAlias = ResidentRows | CallOfUnits
 
 # A bound that is sought privately takes this many rows over mu to be seen.
 _TO_FIND_BOUNDS = 200.0
@@ -118,20 +119,24 @@ def _begin(
         if earlier is not None and not (earlier.streaming or declared_disjoint(model)):
             # The rows of the stream may be those of the fit: a run of its own.
             model.__dict__.pop(RUN, None)
-        _charge(model, None)
+        unit = PrivacyUnit.ROW if units is None else PrivacyUnit.DECLARED
+        _charge(model, None, unit=unit)
         encode = model._encoder_of_stream(classes, first=earlier is None)
         first, weighted = earlier is None, sample_weight is not None
         if earlier is not None and earlier.streaming:
             weighted = earlier.weighted
-        facts = {"weighted": weighted, "first": first}
-        rows = _open_call(model, X, y, sample_weight, units, encode, **facts)
+        rows = _open_call(model, X, y, sample_weight, units, encode, weighted=weighted, first=first)
         if earlier is None:
             model._forget()
         model._progress = progress = Progress(model) if earlier is None else earlier
         session, secretive = _open_session(model, rows)
-        facts = {"secretive": secretive, "weighted": weighted, "shared": session.shared}
+        facts: dict[str, Any] = {
+            "secretive": secretive,
+            "weighted": weighted,
+            "shared": session.shared,
+        }
+        facts |= {"unit": unit, "visits": session.parts_of_a_person}
         model._progress = progress.begun(model, before=before, **facts)
-        model._progress.visits = session.parts_of_a_person
         model._session = session
         warn_of_promise(type(model).__name__, model.epsilon, model.delta_, model.horizon)
         model._publish_receipt()
@@ -149,7 +154,7 @@ def _feed(model: PrivateLinearModel, session: Session, rows: Call) -> None:
     calls, progress = session.calls, model._progress
     # Where persons are known, one who comes again is counted.
     digest, seen = None, progress.seen
-    if not isinstance(rows, CallOfPersons):
+    if not isinstance(rows, CallOfUnits):
         digest = calls.digest(rows)
         charge_repeats(model, session.claim, calls.times(digest) + 1)
         calls.note(digest)
@@ -175,7 +180,7 @@ def _open_call(
     first: bool,
 ) -> Call:
     """Validate the rows of one call, and let the kernel lay them in a row store."""
-    if isinstance(X, Chunks | DaskSites) or any(map(is_collection, (X, y, sample_weight))):
+    if isinstance(X, Chunks | DaskSites) or any(map(is_collection, (X, y, sample_weight, units))):
         what = type(X).__name__ if isinstance(X, Chunks | DaskSites) else "a dask collection"
         raise ValueError(
             f"{type(model).__name__}.partial_fit needs the rows themselves, got {what}; call "
@@ -187,6 +192,9 @@ def _open_call(
             "began without weights. Pass weights from the first call on, or call fit to start "
             "anew."
         )
+    if units is not None:
+        # Messages of other checks would say how many rows there are.
+        PrivacyUnits.of(units).check(X, y, sample_weight)
     named = first or hasattr(model, "feature_names_in_")
     if named or not in_order(X, y, model.n_features_in_, ACCEPTED["dtype"]):
         options = {"multi_output": False, "reset": first, **ACCEPTED}
@@ -194,7 +202,7 @@ def _open_call(
     if weighted and sample_weight is None:
         sample_weight = 1.0
     rows = resident_rows(X, y, encode, sample_weight, model.max_weight)
-    return rows if units is None else CallOfPersons(rows, units)
+    return rows if units is None else CallOfUnits(rows, units)
 
 
 def _check_units(model: PrivateLinearModel, units: Any, *, named: bool) -> None:
@@ -214,13 +222,19 @@ def _check_units(model: PrivateLinearModel, units: Any, *, named: bool) -> None:
     )
 
 
-def _charge(model: PrivateLinearModel, claim: SpendBound | None, repeats: int = 1) -> None:
+def _charge(
+    model: PrivateLinearModel,
+    claim: SpendBound | None,
+    repeats: int = 1,
+    unit: PrivacyUnit = PrivacyUnit.ROW,
+) -> None:
     """Put a stream under the privacy budgets that are open, once for all of its parts.
 
     It is given the rows of one call ``repeats`` times, or as often as it was before.
     """
-    charge, most = reservation_for(model, goes_on=True), claim or model._claim()
     progress = vars(model).get("_progress")
+    unit = progress.unit if progress is not None and progress.streaming else unit
+    charge, most = reservation_for(model, goes_on=True), claim or model._claim(unit)
     if progress is not None:
         most = progress.repeated(most, max(repeats, progress.repeats), planned=claim is not None)
     charge.reserve(most, begins=claim is not None)
@@ -235,7 +249,7 @@ def _publish_start(model: PrivateLinearModel, rows: Call) -> None:
 
 
 def _dtype(rows: Call) -> np.dtype:
-    return rows.dtype if isinstance(rows, CallOfPersons) else rows.X.dtype
+    return rows.dtype if isinstance(rows, CallOfUnits) else rows.X.dtype
 
 
 def charge_repeats(model: PrivateLinearModel, claim: SpendBound | None, times: int) -> None:
@@ -303,7 +317,7 @@ def _open_session(model: PrivateLinearModel, rows: Call) -> tuple[Session, bool]
     ----------
     model : estimator
         Its parameters are valid, and targets are known how to encode.
-    rows : ResidentRows or CallOfPersons
+    rows : ResidentRows or CallOfUnits
         Of the first call; only their kind and numbers are used.
 
     Returns
@@ -321,7 +335,7 @@ def _open_session(model: PrivateLinearModel, rows: Call) -> tuple[Session, bool]
     name = type(model).__name__
     outline = model._outline(rows.n_samples, rows.sparse, rows.weighted)
     solver = choose_for_stream(model.solver, outline, buffer=model.buffer)
-    visits = Visits(model.max_visits) if isinstance(rows, CallOfPersons) else None
+    visits = Visits(model.max_visits) if isinstance(rows, CallOfUnits) else None
     if isinstance(solver, StreamingSolver):
         return _streaming(model, solver, rows, visits), True
     if not isinstance(solver, Blocks):
@@ -376,6 +390,7 @@ def plan_part(
         If parameters do not go together, or the solver's noise has no such sum.
     """
     most = 1 if visits is None else visits.max_visits
+    facts["unit"] = PrivacyUnit.ROW if visits is None else PrivacyUnit.DECLARED
     if most == 1 or isinf(model.epsilon):
         return model._plan(n_samples, sparse, **facts)
     for calculus in (GaussianDP(), ZeroConcentratedDP()):
@@ -425,15 +440,16 @@ def _streaming(
         start = problem.from_user_coordinates(released.coef, released.intercept)
         problem = replace(problem, initial=start)
     solver.check(problem)
-    plan = plan_stream(model, problem, solver, weighted=rows.weighted)
+    unit = PrivacyUnit.ROW if visits is None else PrivacyUnit.DECLARED
+    plan = plan_stream(model, problem, solver, weighted=rows.weighted, unit=unit)
     if plan.assumption is not None:
         warn_user(f"{name}: {plan.assumption}", UserWarning)
     ledger, adjacency = plan.ledger(), plan.adjacency
     private = PrivateSession(model.random_state)
     public_rng = public_generator(model.random_state)
     penalty = partial(_penalty, stated)
-    claim = SpendBound.of_ledger(ledger, adjacency)
-    _charge(model, claim)
+    claim = SpendBound.of_ledger(ledger, adjacency, unit)
+    _charge(model, claim, unit=unit)
     paid = ledger, adjacency, private.noise
     stream = Stream(problem, solver, *paid, public_rng, model.horizon, penalty, visits)
     session = StreamingSession(stream, plan, problem, private, public_rng, visits)
@@ -475,7 +491,7 @@ class Session(ABC):
     ) -> None:
         self.private = private
         self.public_rng = public_rng
-        self.visits = visits
+        self.visits, self._parts = visits, 0
         self.guard = ProcessGuard()
         self.claim: SpendBound | None = None
         self.calls = SeenCalls()
@@ -483,8 +499,18 @@ class Session(ABC):
     @final
     def set_aside(self, model: PrivateLinearModel, ledger: Ledger) -> None:
         """Set aside what a part may spend, before it is asked about, once for all parts."""
-        self.claim = SpendBound.of_ledger(ledger, Adjacency(model.adjacency))
+        unit = model._progress.unit
+        self.claim = SpendBound.of_ledger(ledger, Adjacency(model.adjacency), unit)
         _charge(model, self.claim)
+
+    @final
+    def counted(self, rows: Call) -> ResidentRows:
+        """The rows of a part that is fitted by itself, of which those of a person weigh one."""
+        if not isinstance(rows, CallOfUnits):
+            return rows
+        assert self.visits is not None
+        self._parts += 1
+        return rows.counting(self.visits.admit(rows.labels, self._parts))
 
     @property
     def parts_of_a_person(self) -> int:
@@ -511,11 +537,12 @@ class BatchSession(Session):
         released = model._progress.released
         found = None if released is None else released.bounds
         facts: dict[str, Any] = {"weighted": rows.weighted, "origin": released, "found": found}
-        plan = model._plan(rows.n_samples, rows.sparse, **facts)
-        opened = self.private.open(rows, plan.terms)
+        plan = plan_part(model, self.visits, rows.n_samples, rows.sparse, **facts)
+        counted = self.counted(rows)
+        opened = self.private.open(counted, plan.terms)
         self.set_aside(model, opened.ledger)
         model._progress.seen += rows.n_samples
-        model._fit_part(rows, plan, opened, self.public_rng, rows.X.dtype, origin=released)
+        model._fit_part(counted, plan, opened, self.public_rng, _dtype(rows), origin=released)
 
     def resume(self) -> None:
         """Nothing is missing."""
@@ -557,8 +584,10 @@ class BlockSession(Session):
         super().__init__(private, public_rng, visits)
         self._solver, self._least, self._horizon = solver, least, horizon
         self._sparse = sparse
-        self._seen = 0
+        self._start = self._seen = 0
         self._buffer: RowBuffer | None = None
+        # Of the rows in the buffer, in a stream of persons.
+        self._labels: list[Hashable] = []
         self._cut = self._next_cut()
 
     def feed(self, model: PrivateLinearModel, rows: Call) -> None:
@@ -569,12 +598,17 @@ class BlockSession(Session):
             if self._seen == self._cut:
                 self._close(model)
             stop = min(rows.n_samples, taken + self._cut - self._seen)
-            chunk = rows if stop - taken == rows.n_samples else rows.part(taken, stop)
+            chunk: Call = rows if stop - taken == rows.n_samples else rows.part(taken, stop)
             self._seen += stop - taken
             model._progress.seen += stop - taken
             taken = stop
             if self._buffer is None:
                 self._buffer = RowBuffer(rows.n_features, self._sparse)
+            if isinstance(chunk, CallOfUnits):
+                # An interruption may have left labels of rows that are not held.
+                del self._labels[self._buffer.n_samples :]
+                self._labels += chunk.row_labels()
+                chunk = chunk.rows
             self._buffer.append(chunk)
         if self._seen == self._cut:
             self._close(model)
@@ -584,9 +618,18 @@ class BlockSession(Session):
 
     def _close(self, model: PrivateLinearModel) -> None:
         # Whatever happens now, these rows are not asked about again.
+        start, self._start = self._start, self._seen
         held, self._buffer, self._cut = self._buffer, None, self._next_cut()
-        if held is not None and held.n_samples:
+        labels, self._labels = self._labels, []
+        if held is None or not held.n_samples:
+            return
+        if self.visits is None:
             self._close_block(model, held.rows())
+            return
+        block = self.counted(CallOfUnits(held.rows(), labels[: held.n_samples]))
+        self._close_block(model, block)
+        # Persons who came several times are one unit of the block.
+        model._progress.parts.skip(self._seen - start - block.n_samples)
 
     def _close_block(self, model: PrivateLinearModel, block: ResidentRows) -> None:
         released = model._progress.released
@@ -594,7 +637,7 @@ class BlockSession(Session):
         facts: dict[str, Any] = {"weighted": block.weighted, "block": True, "origin": origin}
         facts["found"] = None if released is None else released.bounds
         try:
-            plan = model._plan(block.n_samples, block.sparse, **facts)
+            plan = plan_part(model, self.visits, block.n_samples, block.sparse, **facts)
             opened = self.private.open(block, plan.terms)
             self.set_aside(model, opened.ledger)
         except BaseException:
@@ -709,7 +752,7 @@ class Stream:
         with the one for all rows up to its end. By default it is that of the problem.
     visits : Visits, optional
         How often each person has counted, in a stream of persons, to which rows come as
-        ``CallOfPersons``. What is said of numbers of rows here is about persons then.
+        ``CallOfUnits``. What is said of numbers of rows here is about persons then.
 
     Raises
     ------
@@ -787,7 +830,7 @@ class Stream:
 
         Parameters
         ----------
-        rows : ResidentRows or CallOfPersons
+        rows : ResidentRows or CallOfUnits
             At least one.
 
         Raises
@@ -828,10 +871,10 @@ class Stream:
 
     def _counting(self, rows: Call) -> ResidentRows:
         """The rows of the open batch, of which those of a person weigh one together, or nothing."""
-        if not isinstance(rows, CallOfPersons):
+        if not isinstance(rows, CallOfUnits):
             return rows
         assert self._visits is not None
-        return rows.weighted(self._visits.admit(rows.labels, self._batch))
+        return rows.counting(self._visits.admit(rows.labels, self._batch))
 
     def _open_part(self, length: int, ledger: Ledger, noise: SecretNoise) -> None:
         problem = replace(self._problem, n_samples=length)

@@ -118,6 +118,8 @@ class Progress:
         secretive: bool,
         weighted: bool,
         shared: bool,
+        unit: PrivacyUnit = PrivacyUnit.ROW,
+        visits: int = 1,
     ) -> Progress:
         """The record of a stream that goes on from here.
 
@@ -129,6 +131,10 @@ class Progress:
             Its attributes before the stream.
         secretive, weighted, shared : bool
             See the attributes.
+        unit : PrivacyUnit, default=PrivacyUnit.ROW
+            What is protected.
+        visits : int, default=1
+            See the attributes.
         """
         other = copy(self)
         other._settings = Progress(model)._settings
@@ -137,7 +143,8 @@ class Progress:
             other.parts = copy(self.parts)
             return other
         other.streaming = True
-        other.parts, other.carried, other.unit = ParallelComposition(), None, PrivacyUnit.ROW
+        other.parts, other.carried = ParallelComposition(), None
+        other.unit, other.visits = unit, visits
         other.parts.skip(self.parts.stop)
         other.follow(model, before)
         return other

@@ -248,9 +248,7 @@ class PrefixSumEvent(Event):
         if not self.length >= 1:
             raise ValueError(f"{type(self).__name__} needs a length >= 1, got {self.length}.")
         if not self.max_visits >= 1:
-            raise ValueError(
-                f"{type(self).__name__} needs max_visits >= 1, got {self.max_visits}."
-            )
+            raise ValueError(f"{type(self).__name__} needs max_visits >= 1, got {self.max_visits}.")
         if not 0 < self.column_norm < inf:
             raise ValueError(
                 f"{type(self).__name__} needs a positive finite column norm, got "

@@ -2,6 +2,14 @@
 
 from .stream_plan import StreamPlan, StreamRequest
 from .stream_session import StreamedRows, StreamOpening, StreamSession
-from .visits import CallOfPersons, Visits
+from .visits import CallOfUnits, Visits
 
-__all__ = ["CallOfPersons", "StreamOpening", "StreamPlan", "StreamRequest", "StreamSession", "StreamedRows", "Visits"]
+__all__ = [
+    "CallOfUnits",
+    "StreamOpening",
+    "StreamPlan",
+    "StreamRequest",
+    "StreamSession",
+    "StreamedRows",
+    "Visits",
+]

@@ -66,8 +66,9 @@ class StreamOpening:
     ----------
     - Everything that a session with this opening releases is together private at the price of
       ``event``, if each row is read once, and a person counts in at most ``max_visits`` batches,
-      in each with rows whose weights sum to 1 at most. Running sums: each row is part of one term and moves it
-      by at most the sensitivity of the query, so this is :class:`PrefixSumMechanism`'s theorem.
+      in each with rows whose weights sum to 1 at most. Running sums: each row is part of one term
+      and moves it by at most the sensitivity of the query, so this is the theorem of
+      :class:`PrefixSumMechanism`.
       What a person adds to a batch lies in the convex hull of what one row may add, and moves its
       term no more; several batches are several terms.
       Vertices: given what was released before, the scores at each release are those of the rows so

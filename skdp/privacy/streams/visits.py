@@ -2,16 +2,19 @@
 
 from __future__ import annotations
 
-from collections.abc import Hashable, Sequence
+from collections.abc import Hashable, Iterable
+from dataclasses import replace
+from itertools import repeat
 from typing import Any, Self, final
 
 import numpy as np
 
 from ..rows.base import ResidentRows
 from ..rows.dense_rows import DenseRows
+from ..rows.privacy_units import PrivacyUnits
 from ..rows.sparse_rows import SparseRows
 
-__all__ = ["CallOfPersons", "Visits"]
+__all__ = ["CallOfUnits", "Visits"]
 
 
 @final
@@ -38,15 +41,16 @@ class Visits:
         """Most parts in which a person counts. Public."""
         return self._max_visits
 
-    def admit(self, labels: Sequence[Hashable], part: int) -> np.ndarray:
-        """Note a visit of each of these persons; True for those who count.
+    def admit(self, labels: list[Hashable], parts: int | Iterable[int]) -> np.ndarray:
+        """Note visits of persons; True for those that count.
 
         Parameters
         ----------
-        labels : sequence of hashable
-            Different ones.
-        part : int
-            Number of the part, not below earlier ones. Who has come to it before counts no more.
+        labels : list of hashable
+            Whose visits they are.
+        parts : int or iterable of int
+            Number of the part of all visits, or of each, not below earlier ones. Somebody counts in
+            a part once.
 
         Returns
         -------
@@ -54,7 +58,8 @@ class Visits:
             Secret.
         """
         out = np.zeros(len(labels), dtype=bool)
-        for i, label in enumerate(labels):
+        of_visits = repeat(parts) if isinstance(parts, int) else parts
+        for i, (label, part) in enumerate(zip(labels, of_visits, strict=False)):
             count, latest = self._counts.get(label, (0, -1))
             if count < self._max_visits and latest < part:
                 self._counts[label] = (count + 1, part)
@@ -63,7 +68,7 @@ class Visits:
 
 
 @final
-class CallOfPersons:
+class CallOfUnits:
     """Rows of one call of a stream, person by person, in the order in which they first appear.
 
     Neighbours differ in all rows of one person, here and in other calls: whatever their number and
@@ -75,22 +80,22 @@ class CallOfPersons:
     ----------
     rows : ResidentRows
         Of the call, as they came.
-    ids : array-like of shape (n_rows,)
+    labels : array-like of shape (n_rows,)
         Label of the person of each row.
 
     Raises
     ------
     ValueError
-        If there is not one label for each row; nothing of them is quoted.
+        If labels are missing or cannot be compared; nothing of them is quoted.
     """
 
-    def __init__(self, rows: ResidentRows, ids: Any) -> None:
-        labels, codes = _first_seen(ids, rows.n_samples)
-        order = np.argsort(codes, kind="stable")
-        self._labels = labels
-        self._rows = rows if bool((np.diff(codes) >= 0).all()) else _taken(rows, order)
-        counts = np.bincount(codes, minlength=len(labels))
-        self._starts = np.concatenate([[0], np.cumsum(counts)])
+    def __init__(self, rows: ResidentRows, labels: Any) -> None:
+        self._labels, codes = _first_seen(labels)
+        if bool((np.diff(codes) < 0).any()):
+            order = np.argsort(codes, kind="stable")
+            weights = None if rows.weights is None else rows.weights[order]
+            rows = _store(rows.X[order], rows.y[order], weights)
+        self._rows, self._sizes = rows, np.bincount(codes)
 
     @property
     def n_samples(self) -> int:
@@ -127,76 +132,51 @@ class CallOfPersons:
         """All rows. Secret, and so is their number."""
         return self._rows
 
-    @property
-    def sizes(self) -> np.ndarray:
-        """Number of rows of each person. Secret."""
-        return np.diff(self._starts)
-
     def part(self, start: int, stop: int) -> Self:
         """The persons ``start <= i < stop``, at least one."""
         if stop - start == self.n_samples:
             return self
-        first, last = int(self._starts[start]), int(self._starts[stop])
+        first = int(self._sizes[:start].sum())
         other = type(self).__new__(type(self))
-        other._labels = self._labels[start:stop]
-        other._rows = self._rows.part(first, last)
-        other._starts = self._starts[start : stop + 1] - first
+        other._labels, other._sizes = self._labels[start:stop], self._sizes[start:stop]
+        other._rows = self._rows.part(first, first + int(other._sizes.sum()))
         return other
 
-    def weighted(self, counting: np.ndarray) -> ResidentRows:
-        """The rows, each of which weighs one over the number of rows of its person here, or 0.
+    def row_labels(self) -> list[Hashable]:
+        """Label of the person of each of ``rows``. Secret."""
+        return [
+            label
+            for label, size in zip(self._labels, self._sizes, strict=True)
+            for _ in range(size)
+        ]
 
-        The weights of a person add up to 1 at most, so that what the person adds to a sum over rows
-        lies in the convex hull of what one row may add: a convex bound on that, such as a norm,
-        holds for persons.
+    def counting(self, admitted: np.ndarray) -> ResidentRows:
+        """A store in which the rows of these persons share the weight of one row, others have none.
+
+        So :mod:`skdp.privacy.rows.privacy_units` holds for it: what a person adds to a sum lies in
+        the convex hull of what one row may add, and 0. All persons are among its units.
 
         Parameters
         ----------
-        counting : ndarray of bool
+        admitted : ndarray of bool of shape (n_samples,)
             Who counts.
         """
-        sizes, rows = self.sizes, self._rows
-        weights = np.repeat(counting / sizes, sizes)
-        if rows.weights is not None:
-            weights *= rows.weights
-        store = _store(rows.X, rows.y, weights)
-        store.n_samples = self.n_samples
-        return store
+        units = PrivacyUnits.of(np.repeat(np.arange(self.n_samples), self._sizes))
+        units = replace(units, shares=units.shares * admitted[units.codes])
+        return _store(self._rows.X, self._rows.y, self._rows.weights, units)
 
 
-def _first_seen(ids: Any, n_rows: int) -> tuple[list[Hashable], np.ndarray]:
+def _first_seen(labels: Any) -> tuple[list[Hashable], np.ndarray]:
     """Different labels in the order in which they come, and the number of each row's label."""
-    try:
-        # In an array of all, one text would make texts of numbers.
-        array = np.asarray(ids, dtype=object) if isinstance(ids, list | tuple) else np.asarray(ids)
-        if array.dtype.kind == "f" and not np.isfinite(array).all():
-            raise ValueError
-        listed = array.tolist()
-        numbers: dict[Hashable, int] = {}
-        if array.shape != (n_rows,) or any(_missing(label) for label in listed):
-            raise ValueError
-        codes = [numbers.setdefault(label, len(numbers)) for label in listed]
-    except Exception:
-        numbers = {}
-    # Raised here and not on the way, where it would carry an error that quotes a label.
-    if not numbers:
-        raise ValueError(
-            f"privacy_unit needs one label of a person for each of {n_rows} rows, a number, a "
-            "string or another hashable, and none missing; it holds something else."
-        )
-    return list(numbers), np.array(codes, dtype=np.intp)
+    codes = PrivacyUnits.of(labels).codes
+    first = np.unique(codes, return_index=True)[1]
+    listed = np.asarray(labels).tolist() if hasattr(labels, "__array__") else list(labels)
+    rank = np.empty(first.size, dtype=np.intp)
+    rank[np.argsort(first)] = np.arange(first.size)
+    return [listed[i] for i in np.sort(first)], rank[codes]
 
 
-def _missing(label: Any) -> bool:
-    """True for None, NaN and other labels that do not equal themselves."""
-    return label is None or bool(label != label)
-
-
-def _taken(rows: ResidentRows, order: np.ndarray) -> ResidentRows:
-    weights = None if rows.weights is None else rows.weights[order]
-    return _store(rows.X[order], rows.y[order], weights)
-
-
-def _store(X: Any, y: np.ndarray, weights: np.ndarray | None) -> ResidentRows:
-    kind = DenseRows if isinstance(X, np.ndarray) else SparseRows
-    return kind(X, y, weights)
+def _store(
+    X: Any, y: np.ndarray, weights: np.ndarray | None, units: PrivacyUnits | None = None
+) -> ResidentRows:
+    return (DenseRows if isinstance(X, np.ndarray) else SparseRows)(X, y, weights, units)
