@@ -14,7 +14,7 @@ from ..rows.dense_rows import DenseRows
 from ..rows.privacy_units import PrivacyUnits
 from ..rows.sparse_rows import SparseRows
 
-__all__ = ["CallOfUnits", "Visits"]
+__all__ = ["CallOfUnits", "Visits", "labels_of_rows"]
 
 
 @final
@@ -166,11 +166,27 @@ class CallOfUnits:
         return _store(self._rows.X, self._rows.y, self._rows.weights, units)
 
 
+def labels_of_rows(labels: Any) -> list[Hashable]:
+    """Labels of rows, each of which is a visit by itself.
+
+    Parameters
+    ----------
+    labels : array-like of shape (n_rows,)
+        Label of the person of each row.
+
+    Raises
+    ------
+    ValueError
+        If labels are missing or cannot be compared; nothing of them is quoted.
+    """
+    PrivacyUnits.of(labels)
+    return np.asarray(labels).tolist() if hasattr(labels, "__array__") else list(labels)
+
+
 def _first_seen(labels: Any) -> tuple[list[Hashable], np.ndarray]:
     """Different labels in the order in which they come, and the number of each row's label."""
-    codes = PrivacyUnits.of(labels).codes
+    codes, listed = PrivacyUnits.of(labels).codes, labels_of_rows(labels)
     first = np.unique(codes, return_index=True)[1]
-    listed = np.asarray(labels).tolist() if hasattr(labels, "__array__") else list(labels)
     rank = np.empty(first.size, dtype=np.intp)
     rank[np.argsort(first)] = np.arange(first.size)
     return [listed[i] for i in np.sort(first)], rank[codes]
