@@ -181,8 +181,8 @@ class FitPlan:
 
     def __str__(self) -> str:
         kind = "regression" if self.n_classes is None else f"{self.n_classes} classes"
-        counted = f"{self.n_samples:,} {self.unit.plural}"
-        rows = "a stream of rows" if self.n_samples is None else counted
+        number = "a stream of" if self.n_samples is None else f"{self.n_samples:,}"
+        rows = f"{number} {self.unit.plural}"
         how = [word for word in ("sparse", "weighted") if getattr(self, word)]
         how += [] if self.n_sites is None else [f"at {self.n_sites} sites"]
         why = "as given" if self.reason is None else f"by 'auto': {self.reason}"
