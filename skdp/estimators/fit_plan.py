@@ -529,8 +529,8 @@ def plan(*args: Any, **facts: Any) -> Plan | FitPlan:
         - ``weighted``, bool, default=False: whether ``fit`` gets ``sample_weight``.
         - ``classes``, list, optional: labels that may occur, if the model has ``classes=None``.
         - ``groups``, array-like, optional: as passed to ``fit``.
-        - ``privacy_unit``, bool, default=False: whether ``fit`` gets ``privacy_unit``; ``n_samples``
-          is then the number of different labels.
+        - ``privacy_unit``, bool, default=False: whether ``fit`` gets ``privacy_unit``, so that
+          ``n_samples`` is the number of different labels.
 
     Returns
     -------

@@ -12,7 +12,7 @@ __all__ = ["Adjacency", "PrivacyUnit"]
 
 
 class PrivacyUnit(StrEnum):
-    """What is protected: a single row, or all rows together that a user declares to be one's.
+    """Unit that is protected: a single row, or all rows together that a user declares to be one's.
 
     Where units are declared, read "row" in :class:`Adjacency`, and in all that is proved about
     rows, as "all rows of a unit": :mod:`skdp.privacy.rows.privacy_units` says why one may.

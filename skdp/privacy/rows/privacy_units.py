@@ -1,8 +1,9 @@
 r"""Privacy units: people, or whatever else is protected together with all of its rows.
 
 A user names the unit of each row, and neighbouring data sets then differ in *all* rows of one unit,
-however many it has in either of them. The number P of units is public; how many rows there are is
-not, neither of a unit nor together.
+however many it has in either of them, wherever they lie; rows of the others follow each other in
+the same order. The number P of units is public; how many rows there are is not, neither of a unit
+nor together.
 
 Each of the m rows of a unit counts ``1 / m``, times its own weight in [0, 1] if rows have weights,
 so that every unit counts as much as one row does where rows are protected.

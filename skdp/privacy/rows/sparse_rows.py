@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Iterable
+from typing import Any
 
 import numpy as np
 import scipy.sparse as sp
@@ -67,7 +68,7 @@ class SparseRows(ResidentRows):
         return self._blocks
 
     def _features(self, start: int, stop: int) -> Rows:
-        X = self.X
+        X: Any = self.X
         first, last = X.indptr[start], X.indptr[stop]
         parts = (X.data[first:last], X.indices[first:last], X.indptr[start : stop + 1] - first)
         return compressed(sp.csr_array, (stop - start, X.shape[1]), *parts)
