@@ -310,7 +310,6 @@ class PrivateBandit(BudgetedEstimator, ABC):
         if most > 1 and not ledger.exact:
             together = plan.calculus.epsilon(most**2 * ledger.total, self.delta_)
             self.privacy_spent_ = PrivacySpent(min(self.epsilon, together), self.delta_)
-        self.privacy_unit_ = str(_unit_of(most > 1))
 
     @final
     def _planned(
@@ -375,7 +374,7 @@ class PrivateBandit(BudgetedEstimator, ABC):
     @final
     def _fit(self, X: Any, a: Any, r: Any, units: Any) -> Self:
         with Rollback(self):
-            rows = self._rows(X, a, r, new=True)
+            rows = self._rows(X, a, r, new=True, named=units is not None)
             persons = self._persons(units, len(rows[0]))
             self._begin(len(rows[0]), at_once=True)
             self._protect(persons)
@@ -399,7 +398,7 @@ class PrivateBandit(BudgetedEstimator, ABC):
             new = self._needs_new_run("partial_fit")
             if not new:
                 _reserve_again(self, self._session.claim)
-            rows = self._rows(X, a, r, new=new)
+            rows = self._rows(X, a, r, new=new, named=units is not None)
             persons = self._persons(units, len(rows[0]))
             if new:
                 self._begin_stream()
@@ -438,9 +437,9 @@ class PrivateBandit(BudgetedEstimator, ABC):
         self.privacy_unit_ = unit
 
     @final
-    def _rows(self, X: Any, a: Any, r: Any, *, new: bool) -> tuple[np.ndarray, ...]:
+    def _rows(self, X: Any, a: Any, r: Any, *, new: bool, named: bool) -> tuple[np.ndarray, ...]:
         """Validated contexts, numbers of arms and mapped rewards. Changes no state of a run."""
-        X = self._contexts(X, new=new)
+        X = self._contexts(X, new=new, named=named)
         arms = self._labels.encode(a, len(X))
         if _plain(r) is None:
             options = {"ensure_2d": False, "dtype": np.float64, "input_name": "r"}
@@ -457,17 +456,17 @@ class PrivateBandit(BudgetedEstimator, ABC):
         return X, arms, (np.minimum(np.maximum(r, low), high) - centre) / half
 
     @final
-    def _contexts(self, X: Any, *, new: bool) -> np.ndarray:
+    def _contexts(self, X: Any, *, new: bool, named: bool = False) -> np.ndarray:
         """Validated contexts, an array of float64. A new run notes their number of features."""
         if new:
-            self._check_parameters()
+            self._check_parameters(named=named)
         given = None if new or hasattr(self, "feature_names_in_") else _plain(X)
         if given is not None and given.ndim == 2 and given.shape[1] == self.n_features_in_:
             return given
         return redacted(validate_data, self, X, reset=new, dtype=np.float64)
 
     @final
-    def _check_parameters(self) -> None:
+    def _check_parameters(self, *, named: bool) -> None:
         check_parameters(self)
         self._labels = ArmLabels(self.arms)
         given_bounds(self.reward_bounds)
@@ -476,6 +475,8 @@ class PrivateBandit(BudgetedEstimator, ABC):
                 f"{type(self).__name__} needs data_norm or feature_bound, a bound on contexts that "
                 "is known without looking at them, got neither."
             )
+        # Before there is a reward, more than one visit says that persons will be named.
+        self.privacy_unit_ = str(_unit_of(named or self.max_visits > 1))
         _reserve_planned(self, delta_for(self.delta, None))
 
     @final
@@ -609,8 +610,8 @@ def _reserve_planned(model: Any, delta: float) -> None:
         Slack of the run.
     """
     reservation = reservation_for(model)
-    relation = Adjacency(model.adjacency)
-    reservation.reserve(SpendBound.planned(model.epsilon, delta, None, relation), begins=False)
+    promise = Adjacency(model.adjacency), PrivacyUnit(model.privacy_unit_)
+    reservation.reserve(SpendBound.planned(model.epsilon, delta, None, *promise), begins=False)
     reservation.remember(model)
 
 
@@ -629,7 +630,8 @@ def _reserve_begun(model: Any, calculus: Calculus) -> SpendBound:
     SpendBound
         What was set aside.
     """
-    claim = SpendBound.planned(model.epsilon, model.delta_, calculus, Adjacency(model.adjacency))
+    promise = Adjacency(model.adjacency), PrivacyUnit(model.privacy_unit_)
+    claim = SpendBound.planned(model.epsilon, model.delta_, calculus, *promise)
     reservation_for(model, goes_on=True).reserve(claim, begins=True)
     return claim
 

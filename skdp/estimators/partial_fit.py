@@ -593,6 +593,8 @@ class BlockSession(Session):
     def feed(self, model: PrivateLinearModel, rows: Call) -> None:
         """Keep the rows of one call, and fit the blocks that they fill, in order."""
         taken = 0
+        if isinstance(rows, CallOfUnits) and self._seen + rows.n_samples > self._cut:
+            rows = rows.shuffled(self.private.noise)
         while taken < rows.n_samples:
             # A call that was interrupted may have left a block that is full.
             if self._seen == self._cut:
@@ -848,6 +850,8 @@ class Stream:
                 "them, or declare a longer horizon."
             )
         taken = 0
+        if isinstance(rows, CallOfUnits) and n_samples > self._session.missing:
+            rows = rows.shuffled(self._session.noise)
         while taken < n_samples:
             if self._seen == self._end:
                 self._open_part(self._seen, self._receipts[-1][1].anew(), self._session.noise)

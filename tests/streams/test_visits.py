@@ -1,5 +1,6 @@
 """Running sums over persons who come back: what a person moves is what was charged, and no more."""
 
+from collections import Counter
 from itertools import combinations
 
 import numpy as np
@@ -16,7 +17,7 @@ from examples_of_visits import (
     sums,
 )
 
-from skdp.privacy import Adjacency
+from skdp.privacy import Adjacency, SystemNoise
 from skdp.privacy.mechanisms import prefix_sums_by
 from skdp.privacy.rows import DenseRows, SparseRows
 from skdp.privacy.streams import CallOfUnits, Visits
@@ -99,6 +100,32 @@ def test_a_call_is_cut_between_persons(kind):
     assert counting.n_samples == 2
     shares = np.concatenate([block.bounded_weights for block in counting.blocks()])
     assert shares.tolist() == [0, 0, 1]
+
+
+def test_calls_that_are_cut_are_put_in_an_order_that_is_as_likely_as_any_other():
+    """So it tells nothing where in a call somebody's rows stood."""
+    rows, noise = DenseRows(np.arange(8.0).reshape(4, 2), np.arange(4.0)), SystemNoise()
+    call, orders = CallOfUnits(rows, ["a", "b", "b", "c"]), Counter()
+    for _ in range(600):
+        other = call.shuffled(noise)
+        assert other.n_samples == 3
+        whose = dict(zip([0.0, 1.0, 2.0, 3.0], "abbc", strict=True))
+        assert [whose[y] for y in other.rows.y] == other.row_labels()
+        orders["".join(other.labels)] += 1
+    assert len(orders) == 6
+    # Each is binomial with mean 100 and standard deviation 9.1.
+    assert all(abs(count - 100) < 50 for count in orders.values())
+
+
+def test_a_call_is_put_in_order_only_where_it_is_cut(monkeypatch):
+    seen = []
+    monkeypatch.setattr(CallOfUnits, "shuffled", lambda self, noise: seen.append(1) or self)
+    sums(1, calls_with(FAR, {1}))
+    sums(1, calls_with(FAR, {1}, single=True))
+    assert not seen
+    (X, y, labels), (V, t, others), *rest = calls_with(FAR, {1})
+    sums(1, [((*X, *V), (*y, *t), [*labels, *others]), *rest])
+    assert len(seen) == 1
 
 
 def test_labels_are_told_apart_by_what_they_are():

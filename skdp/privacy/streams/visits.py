@@ -9,6 +9,7 @@ from typing import Any, Self, final
 
 import numpy as np
 
+from ..randomness import SecretNoise
 from ..rows.base import ResidentRows
 from ..rows.dense_rows import DenseRows
 from ..rows.privacy_units import PrivacyUnits
@@ -71,10 +72,17 @@ class Visits:
 class CallOfUnits:
     """Rows of one call of a stream, person by person, in the order in which they first appear.
 
-    Neighbours differ in all rows of one person, here and in other calls: whatever their number and
-    contents, the person keeps the place among the others. So the number of persons is public, as
-    the number of rows is where each is the record of another person; the number of rows, whose
-    they are, and who counts are secret.
+    Neighbours differ in all rows of one person in all calls, however many they are and wherever
+    they stand; somebody else comes to the same calls in that person's place. So the number of
+    persons of each call is public, as the number of rows is where each row is the record of another
+    person, and no call tells more: neither how many rows there are, nor whose they are, nor who
+    still counts, whose absence would tell that somebody had come often.
+
+    Where a call is cut, because a batch or a block ends within it, it matters who comes before the
+    cut. Persons are put in a secret random order first: with the order of one of two neighbours
+    goes the order of the other in which the two persons have each other's place, and nobody else
+    moves. Given the orders, the two streams differ in what stands in these places alone, and what
+    is mixed in equal shares of what is (epsilon, delta)-DP is so too.
 
     Parameters
     ----------
@@ -91,11 +99,9 @@ class CallOfUnits:
 
     def __init__(self, rows: ResidentRows, labels: Any) -> None:
         self._labels, codes = _first_seen(labels)
-        if bool((np.diff(codes) < 0).any()):
-            order = np.argsort(codes, kind="stable")
-            weights = None if rows.weights is None else rows.weights[order]
-            rows = _store(rows.X[order], rows.y[order], weights)
         self._rows, self._sizes = rows, np.bincount(codes)
+        if bool((np.diff(codes) < 0).any()):
+            self._rows = self._taken(np.argsort(codes, kind="stable"))
 
     @property
     def n_samples(self) -> int:
@@ -132,15 +138,27 @@ class CallOfUnits:
         """All rows. Secret, and so is their number."""
         return self._rows
 
+    def shuffled(self, noise: SecretNoise) -> Self:
+        """The same persons in a random order, each as likely as any other.
+
+        Parameters
+        ----------
+        noise : SecretNoise
+            Where it comes from.
+        """
+        rank = np.argsort(noise.normal((self.n_samples,)), kind="stable")
+        place = np.empty_like(rank)
+        place[rank] = np.arange(self.n_samples)
+        order = np.argsort(np.repeat(place, self._sizes), kind="stable")
+        return self._with([self._labels[i] for i in rank], self._sizes[rank], self._taken(order))
+
     def part(self, start: int, stop: int) -> Self:
         """The persons ``start <= i < stop``, at least one."""
         if stop - start == self.n_samples:
             return self
-        first = int(self._sizes[:start].sum())
-        other = type(self).__new__(type(self))
-        other._labels, other._sizes = self._labels[start:stop], self._sizes[start:stop]
-        other._rows = self._rows.part(first, first + int(other._sizes.sum()))
-        return other
+        first, last = int(self._sizes[:start].sum()), int(self._sizes[:stop].sum())
+        rows = self._rows.part(first, last)
+        return self._with(self._labels[start:stop], self._sizes[start:stop], rows)
 
     def row_labels(self) -> list[Hashable]:
         """Label of the person of each of ``rows``. Secret."""
@@ -164,6 +182,16 @@ class CallOfUnits:
         units = PrivacyUnits.of(np.repeat(np.arange(self.n_samples), self._sizes))
         units = replace(units, shares=units.shares * admitted[units.codes])
         return _store(self._rows.X, self._rows.y, self._rows.weights, units)
+
+    def _with(self, labels: list[Hashable], sizes: np.ndarray, rows: ResidentRows) -> Self:
+        other = type(self).__new__(type(self))
+        other._labels, other._sizes, other._rows = labels, sizes, rows
+        return other
+
+    def _taken(self, order: np.ndarray) -> ResidentRows:
+        rows = self._rows
+        weights = None if rows.weights is None else rows.weights[order]
+        return _store(rows.X[order], rows.y[order], weights)
 
 
 def labels_of_rows(labels: Any) -> list[Hashable]:
