@@ -134,7 +134,9 @@ class ArmSession(ABC):
         with np.errstate(all="ignore"):
             V, y = self._problem.contexts.rows(X), np.clip(y, -1.0, 1.0)
             if counting is not None:
-                V, y = np.where(counting[:, np.newaxis], V, 0.0), np.where(counting, y, 0.0)
+                V = np.where(counting[:, np.newaxis], V, 0.0)
+                # Rows of zeros add nothing to any arm; which one it is may show in rounding.
+                arms, y = np.where(counting, arms, 0), np.where(counting, y, 0.0)
             self._keep(V, arms, y)
         self._seen += len(X)
         self._due = self._seen == end
