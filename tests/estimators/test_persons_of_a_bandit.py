@@ -141,9 +141,7 @@ def test_persons_are_named_in_all_calls_or_in_none():
         with pytest.raises(ValueError, match="needs privacy_unit, the label of the person of each"):
             getattr(model, learn)(*rows)
         assert not hasattr(model, "privacy_spent_")
-        with pytest.raises(
-            ValueError, match="for each of 9 rows, got 8"
-        ):
+        with pytest.raises(ValueError, match="for each of 9 rows, got 8"):
             getattr(model, learn)(*rows, privacy_unit=PERSONS[:8])
         with pytest.raises(ValueError, match="privacy_unit needs a label for every row"):
             getattr(model, learn)(*rows, privacy_unit=[*PERSONS[:8], None])

@@ -15,6 +15,7 @@ from planted_bugs import (
     solvers,
     streams,
     units,
+    visits,
     weights,
 )
 
@@ -29,6 +30,7 @@ SUBJECTS = (
     accounting,
     solvers,
     streams,
+    visits,
     sites,
     bandits,
     estimators,
