@@ -9,6 +9,9 @@ from contextlib import redirect_stdout
 import numpy as np
 import pytest
 import scipy.sparse as sp
+import sklearn
+from sklearn.exceptions import UnsetMetadataPassedError
+from sklearn.pipeline import make_pipeline
 
 import skdp
 from skdp import (
@@ -18,6 +21,7 @@ from skdp import (
     DPSVMClassifier,
     PrivacyBudget,
 )
+from skdp.preprocessing import DPMinMaxScaler, DPStandardScaler
 from skdp.privacy.rows import Chunks
 from skdp.solvers import GD, SVRG
 from skdp.testing import exact_fit, record_fit, replay_fit
@@ -257,3 +261,69 @@ def test_steps_of_a_solver_of_differences_are_within_their_price():
     model = DPLogisticRegression(**CLASSIFIER, solver=SVRG(), epsilon=2.0)
     model.fit(X, y, privacy_unit=labels)
     assert model.privacy_spent_.epsilon <= 2.0
+
+
+SCALERS = {
+    "standard": DPStandardScaler(epsilon=3.0, random_state=0),
+    "standard, given bounds": DPStandardScaler(bounds=(-4, 4), random_state=0),
+    "min-max": DPMinMaxScaler(epsilon=3.0, random_state=0),
+}
+
+
+@pytest.mark.parametrize("name", SCALERS)
+@pytest.mark.parametrize("sparse", [False, True])
+@pytest.mark.by_day(3)
+def test_scalers_publish_what_follows_from_answers(name, sparse):
+    scaler = skdp_copy(SCALERS[name])
+    if sparse and name != "min-max":
+        scaler.set_params(with_mean=False)
+    X, y, labels = people()
+    other, _, other_labels = instead_of_one(X, y, labels, 400)
+    if sparse and name != "min-max":
+        X, other = sp.csr_matrix(X), sp.csr_matrix(other)
+    transcript = record_fit(scaler, X, None, privacy_unit=labels)
+    first = published(scaler)
+    replay_fit(scaler, other, None, transcript, privacy_unit=other_labels)
+    assert first.keys() == published(scaler).keys()
+    for attribute, value in first.items():
+        np.testing.assert_array_equal(getattr(scaler, attribute), value, err_msg=attribute)
+    assert first["n_samples_seen_"] == PEOPLE
+    assert skdp.report(scaler).facts["unit"] == "all rows of one privacy unit together"
+
+
+def test_moments_of_a_scaler_are_those_of_people():
+    rng = np.random.default_rng(0)
+    sizes = rng.integers(1, 30, 500)
+    means = rng.normal(size=500)
+    X = np.repeat(means, sizes)[:, None]
+    scaler = DPStandardScaler(bounds=(-5, 5))
+    exact_fit(scaler, X, None, privacy_unit=np.repeat(np.arange(500), sizes))
+    np.testing.assert_allclose(scaler.mean_, means.mean(), atol=1e-6)
+    np.testing.assert_allclose(scaler.var_, means.var(), rtol=1e-5)
+
+
+@pytest.mark.filterwarnings("ignore:privacy_spent does not cover:skdp.PrivacyLeakWarning")
+def test_labels_reach_all_steps_of_a_pipeline():
+    X, y, labels = people()
+    steps = [SCALERS["standard"], DPLogisticRegression(**CLASSIFIER)]
+    with sklearn.config_context(enable_metadata_routing=True):
+        routed = [skdp_copy(step).set_fit_request(privacy_unit=True) for step in steps]
+        pipeline = make_pipeline(*routed).fit(X, y, privacy_unit=labels)
+        with pytest.raises(UnsetMetadataPassedError):
+            make_pipeline(*map(skdp_copy, steps)).fit(X, y, privacy_unit=labels)
+    assert skdp.privacy_spent(pipeline).unit == "privacy_unit"
+    text = str(skdp.report(pipeline))
+    assert "all rows of one privacy unit together" in text
+    assert "300 privacy units" in text
+    assert "a person with k rows" not in text
+    of_rows = make_pipeline(*map(skdp_copy, steps))
+    of_rows.fit(X, y, dplogisticregression__privacy_unit=labels)
+    with pytest.raises(ValueError, match=r"single rows \(Pipeline.dpstandardscaler\)"):
+        skdp.privacy_spent(of_rows)
+
+
+def test_a_report_of_a_budget_says_what_it_is_about():
+    X, y, labels = people()
+    with PrivacyBudget(epsilon=3.0, delta=1e-5, privacy_unit=True) as budget:
+        DPLogisticRegression(**CLASSIFIER).fit(X, y, privacy_unit=labels)
+    assert skdp.report(budget).facts["unit"] == "all rows of one privacy unit together"
