@@ -309,10 +309,16 @@ class TapedSession:
         # Public facts: the plan, and where in it the run is.
         return getattr(self._inner, name)
 
-    def add(self, X: np.ndarray, arms: np.ndarray, y: np.ndarray) -> None:
+    def add(
+        self,
+        X: np.ndarray,
+        arms: np.ndarray,
+        y: np.ndarray,
+        counting: np.ndarray | None = None,
+    ) -> None:
         """Take the rows of some more users."""
         for session in (self._inner, self._twin):
-            session.add(X, arms, y)
+            session.add(X, arms, y, counting)
 
     def close(self) -> None:
         """Go on to the next block."""

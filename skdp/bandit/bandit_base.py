@@ -3,7 +3,11 @@
 from __future__ import annotations
 
 from abc import ABC
+from collections.abc import Hashable
 from dataclasses import dataclass
+from functools import partial
+from itertools import count
+from math import isinf
 from numbers import Integral, Real
 from typing import Any, ClassVar, Self, final
 
@@ -11,14 +15,16 @@ import numpy as np
 from sklearn.utils._param_validation import Interval
 from sklearn.utils.validation import check_array, check_is_fitted, validate_data
 
+from ..privacy.accounting.calculus import Calculus, GaussianDP, ZeroConcentratedDP
 from ..privacy.accounting.ledger import Ledger, PrivacySpent
 from ..privacy.accounting.promise import delta_for, nominal, warn_of_promise
-from ..privacy.adjacency import Adjacency
+from ..privacy.adjacency import Adjacency, PrivacyUnit
 from ..privacy.bandit_sessions.bandit_plans import Plan, StreamsPlan
 from ..privacy.bandit_sessions.session_factory import SESSIONS, open_session
 from ..privacy.lock import ProcessGuard, run_locked
 from ..privacy.randomness import SecretNoise, public_generator, secret_noise
 from ..privacy.rows.reading import redacted
+from ..privacy.streams.visits import Visits, labels_of_rows
 from ..problem.bandit_problem import BanditProblem
 from ..problem.losses import Logistic, Squared
 from ..reporting.open_budgets import BudgetedEstimator, Rollback, reservation_for
@@ -42,6 +48,8 @@ from .stream_arms import ArmStreams
 
 __all__ = ["PrivateBandit"]
 
+# The share of a visit is spent but for so much, for rounding.
+_ROUND_DOWN = 1 - 1e-9
 _LOSSES = {"squared": Squared, "logistic": Logistic}
 
 
@@ -61,6 +69,7 @@ class PrivateBandit(BudgetedEstimator, ABC):
         "policy": [one_of("auto", *POLICIES), Policy],
         "solver": [one_of(*STREAMING), StreamingSolver],
         "horizon": [None, Interval(Integral, 1, None, closed="left")],
+        "max_visits": [Interval(Integral, 1, None, closed="left")],
         "fit_intercept": ["boolean"],
         "intercept_scaling": [Interval(Real, 1e-6, 1e6, closed="both")],
         "adjacency": [one_of(*(a.value for a in Adjacency))],
@@ -78,6 +87,7 @@ class PrivateBandit(BudgetedEstimator, ABC):
     policy: str | Policy
     solver: str | StreamingSolver
     horizon: int | None
+    max_visits: int
     fit_intercept: bool
     intercept_scaling: float
     adjacency: str
@@ -90,11 +100,12 @@ class PrivateBandit(BudgetedEstimator, ABC):
     n_features_in_: int
     _session: BanditStream
     _progress: StreamNote
+    privacy_unit_: str
     privacy_spent_: PrivacySpent
     privacy_ledger_: PrivacyLedger
 
     @final
-    def fit(self, X: Any, a: Any, r: Any) -> Self:
+    def fit(self, X: Any, a: Any, r: Any, privacy_unit: Any = None) -> Self:
         """Learn from a log, all of it at once; what was learned before is forgotten.
 
         Parameters
@@ -105,6 +116,9 @@ class PrivateBandit(BudgetedEstimator, ABC):
             Labels of the arms that were pulled, by whatever rule.
         r : array-like of shape (n_samples,)
             Rewards.
+        privacy_unit : array-like of shape (n_samples,), optional
+            Label of the person of each row. Then all rows of a person are protected together, of
+            whom the first ``max_visits`` count.
 
         Returns
         -------
@@ -119,10 +133,10 @@ class PrivateBandit(BudgetedEstimator, ABC):
         RuntimeError
             If another thread is fitting the same object. This call has read and spent nothing.
         """
-        return run_locked(self, "fit", lambda: self._fit(X, a, r))
+        return run_locked(self, "fit", lambda: self._fit(X, a, r, privacy_unit))
 
     @final
-    def partial_fit(self, X: Any, a: Any, r: Any) -> Self:
+    def partial_fit(self, X: Any, a: Any, r: Any, privacy_unit: Any = None) -> Self:
         """Learn from some more users; one, or many at once.
 
         Parameters
@@ -133,6 +147,9 @@ class PrivateBandit(BudgetedEstimator, ABC):
             Labels of the arms that were pulled.
         r : array-like of shape (n_samples,)
             Rewards.
+        privacy_unit : array-like of shape (n_samples,), optional
+            Label of the person of each row, from the first call on. Then all rows of a person in
+            all calls are protected together, of whom the first ``max_visits`` count.
 
         Returns
         -------
@@ -145,7 +162,8 @@ class PrivateBandit(BudgetedEstimator, ABC):
             If parameters or data are malformed, or there are more users than the horizon allows.
             Nothing has been learned from this call then.
         """
-        return run_locked(self, "partial_fit", lambda: self._go_on(X, a, r), waits=True)
+        go_on = partial(self._go_on, X, a, r, privacy_unit)
+        return run_locked(self, "partial_fit", go_on, waits=True)
 
     @final
     def act(self, X: Any) -> np.ndarray:
@@ -269,62 +287,98 @@ class PrivateBandit(BudgetedEstimator, ABC):
         sizes = len(self._labels), self.n_features_in_
         adjacency = Adjacency(self.adjacency)
         self.delta_ = delta_for(self.delta, horizon)
-        planned = nominal(self.epsilon), self.delta_
-        policy = choose_policy(
-            self.policy,
-            horizon,
-            *sizes,
-            learnable=learnability(horizon, *sizes, *planned),
-            at_once=at_once,
-            only_entries=self.data_norm is None,
-            solver=self.solver,
-        )
-        constant = self.intercept_scaling * self.fit_intercept
-        problem = BanditProblem(
-            *sizes,
-            horizon,
-            loss=_LOSSES[self.loss](),
-            contexts=choose_bounds(
-                policy, self.n_features_in_, self.data_norm, self.feature_bound, constant
-            ),
-            epsilon=planned[0],
-            delta=self.delta_,
-            adjacency=adjacency,
-        )
-        policy.check(problem)
+        facts = horizon, sizes, adjacency
+        policy, problem, plan, epsilon = self._planned(*facts, at_once=at_once)
         if policy.contexts == "norm":
             warn_if_hopeless(problem)
         warn_of_promise(type(self).__name__, self.epsilon, self.delta_, horizon)
-        plan = policy.plan_at_once(problem) if at_once else policy.plan(problem)
-        ledger = Ledger(self.epsilon, self.delta_, calculus=plan.calculus)
+        ledger = Ledger(epsilon, self.delta_, calculus=plan.calculus)
         noise = secret_noise(self.random_state)
-        claim = _reserve_begun(self, ledger)
+        claim = _reserve_begun(self, plan.calculus)
         ledger.note("models of the arms")
-        self._session = BanditStream(plan, problem, ledger, adjacency, noise, claim)
+        opened = plan, problem, ledger, adjacency, noise, claim
+        self._session = BanditStream(*opened, Visits(int(self.max_visits)))
         self._progress = StreamNote()
         self._public_rng = public_generator(self.random_state)
         self._problem, self.policy_ = problem, policy
         self._rule, self._memory = policy.start(problem)
         self._turn = self.n_seen_ = self.n_released_ = 0
         self.arms_ = self._labels.labels
-        self.privacy_ledger_ = PrivacyLedger(ledger.receipt())
+        of_visit, most = Receipt(ledger.receipt(), ledger.spent(), adjacency), int(self.max_visits)
+        self.privacy_ledger_ = PrivacyLedger(of_visit.between(most).events)
         self.privacy_spent_ = ledger.spent()
+        if most > 1 and not ledger.exact:
+            together = plan.calculus.epsilon(most**2 * ledger.total, self.delta_)
+            self.privacy_spent_ = PrivacySpent(min(self.epsilon, together), self.delta_)
 
     @final
-    def _feed(self, X: np.ndarray, arms: np.ndarray, y: np.ndarray) -> None:
+    def _planned(
+        self, horizon: int, sizes: tuple[int, int], adjacency: Adjacency, *, at_once: bool
+    ) -> tuple[Policy, BanditProblem, Plan, float]:
+        """Policy, problem and plan of a run, and the epsilon that it has for one visit of a person.
+
+        With max_visits = k what one visit may move is priced so that k of them cost the budget: a
+        share of 1 / k^2 in mu^2.
+        """
+        shares: dict[Calculus | None, float] = {None: float(self.epsilon)}
+        if self.max_visits > 1 and not isinf(self.epsilon):
+            kinds = GaussianDP(), ZeroConcentratedDP()
+            shares = {kind: self._of_a_visit(kind) for kind in kinds}
+        constant = self.intercept_scaling * self.fit_intercept
+        for calculus, epsilon in shares.items():
+            planned = nominal(epsilon), self.delta_
+            policy = choose_policy(
+                self.policy,
+                horizon,
+                *sizes,
+                learnable=learnability(horizon, *sizes, *planned),
+                at_once=at_once,
+                only_entries=self.data_norm is None,
+                solver=self.solver,
+            )
+            problem = BanditProblem(
+                *sizes,
+                horizon,
+                loss=_LOSSES[self.loss](),
+                contexts=choose_bounds(
+                    policy, self.n_features_in_, self.data_norm, self.feature_bound, constant
+                ),
+                epsilon=planned[0],
+                delta=self.delta_,
+                adjacency=adjacency,
+            )
+            policy.check(problem)
+            plan = policy.plan_at_once(problem) if at_once else policy.plan(problem)
+            if calculus in (None, plan.calculus):
+                return policy, problem, plan, epsilon
+        raise ValueError(
+            f"{type(self).__name__} needs max_visits=1 with the policy {policy.option()!r} and "
+            f"such a solver, for which the price of several visits is not known, got "
+            f"max_visits={self.max_visits}. Use policy='blocks'."
+        )
+
+    @final
+    def _of_a_visit(self, calculus: Calculus) -> float:
+        share = calculus.limit(self.epsilon, self.delta_) / self.max_visits**2
+        return calculus.epsilon(share, self.delta_) * _ROUND_DOWN
+
+    @final
+    def _feed(self, rows: tuple[np.ndarray, ...], persons: list[Hashable] | None) -> None:
         try:
-            self._session.feed(self, X, arms, y)
+            self._session.feed(self, rows, persons)
         except BaseException:
             # Half of a call is learned, and nobody could say which half.
             del self._session
             raise
 
     @final
-    def _fit(self, X: Any, a: Any, r: Any) -> Self:
+    def _fit(self, X: Any, a: Any, r: Any, units: Any) -> Self:
         with Rollback(self):
-            rows = self._rows(X, a, r, new=True)
+            rows = self._rows(X, a, r, new=True, named=units is not None)
+            persons = self._persons(units, len(rows[0]))
             self._begin(len(rows[0]), at_once=True)
-        self._feed(*rows)
+            self._protect(persons)
+        self._feed(rows, persons)
         _settle(self)
         # Its users are all there; a stream that follows is another run.
         del self._session
@@ -339,22 +393,53 @@ class PrivateBandit(BudgetedEstimator, ABC):
         return V
 
     @final
-    def _go_on(self, X: Any, a: Any, r: Any) -> Self:
+    def _go_on(self, X: Any, a: Any, r: Any, units: Any) -> Self:
         with Rollback(self):
             new = self._needs_new_run("partial_fit")
             if not new:
                 _reserve_again(self, self._session.claim)
-            rows = self._rows(X, a, r, new=new)
+            rows = self._rows(X, a, r, new=new, named=units is not None)
+            persons = self._persons(units, len(rows[0]))
             if new:
                 self._begin_stream()
             refuse_unplanned(self, len(rows[0]), self._problem.horizon)
-        self._feed(*rows)
+            self._protect(persons)
+        self._feed(rows, persons)
         return self
 
     @final
-    def _rows(self, X: Any, a: Any, r: Any, *, new: bool) -> tuple[np.ndarray, ...]:
+    def _persons(self, units: Any, n_samples: int) -> list[Hashable] | None:
+        """Label of the person of each row, if they are named."""
+        if units is None and self.max_visits > 1:
+            raise ValueError(
+                f"{type(self).__name__} needs privacy_unit, the label of the person of each row, "
+                f"with max_visits={self.max_visits}, got None."
+            )
+        if units is None:
+            return None
+        persons = labels_of_rows(units)
+        if len(persons) != n_samples:
+            raise ValueError(
+                f"{type(self).__name__} needs one label in privacy_unit for each of {n_samples} "
+                f"rows, got {len(persons)}."
+            )
+        return persons
+
+    @final
+    def _protect(self, persons: list[Hashable] | None) -> None:
+        """Settle with the first rows whether they are persons', and refuse those that differ."""
+        unit = str(_unit_of(persons is not None))
+        if self.n_seen_ and unit != self.privacy_unit_:
+            raise ValueError(
+                f"{type(self).__name__}.partial_fit needs privacy_unit in all calls of a stream "
+                "or in none. Use a clone for a new stream."
+            )
+        self.privacy_unit_ = unit
+
+    @final
+    def _rows(self, X: Any, a: Any, r: Any, *, new: bool, named: bool) -> tuple[np.ndarray, ...]:
         """Validated contexts, numbers of arms and mapped rewards. Changes no state of a run."""
-        X = self._contexts(X, new=new)
+        X = self._contexts(X, new=new, named=named)
         arms = self._labels.encode(a, len(X))
         if _plain(r) is None:
             options = {"ensure_2d": False, "dtype": np.float64, "input_name": "r"}
@@ -371,17 +456,17 @@ class PrivateBandit(BudgetedEstimator, ABC):
         return X, arms, (np.minimum(np.maximum(r, low), high) - centre) / half
 
     @final
-    def _contexts(self, X: Any, *, new: bool) -> np.ndarray:
+    def _contexts(self, X: Any, *, new: bool, named: bool = False) -> np.ndarray:
         """Validated contexts, an array of float64. A new run notes their number of features."""
         if new:
-            self._check_parameters()
+            self._check_parameters(named=named)
         given = None if new or hasattr(self, "feature_names_in_") else _plain(X)
         if given is not None and given.ndim == 2 and given.shape[1] == self.n_features_in_:
             return given
         return redacted(validate_data, self, X, reset=new, dtype=np.float64)
 
     @final
-    def _check_parameters(self) -> None:
+    def _check_parameters(self, *, named: bool) -> None:
         check_parameters(self)
         self._labels = ArmLabels(self.arms)
         given_bounds(self.reward_bounds)
@@ -390,6 +475,8 @@ class PrivateBandit(BudgetedEstimator, ABC):
                 f"{type(self).__name__} needs data_norm or feature_bound, a bound on contexts that "
                 "is known without looking at them, got neither."
             )
+        # Before there is a reward, more than one visit says that persons will be named.
+        self.privacy_unit_ = str(_unit_of(named or self.max_visits > 1))
         _reserve_planned(self, delta_for(self.delta, None))
 
     @final
@@ -414,6 +501,10 @@ class PrivateBandit(BudgetedEstimator, ABC):
         # Sums, rows and noise stay behind, and so does a seed, which reproduces the noise.
         left = {"_session", "_public_rng", "_warned"}
         return {k: v for k, v in state.items() if k not in left} | {"random_state": None}
+
+
+def _unit_of(named: bool) -> PrivacyUnit:
+    return PrivacyUnit.DECLARED if named else PrivacyUnit.ROW
 
 
 # It drives solvers, of which nothing in skdp.privacy may know.
@@ -453,6 +544,8 @@ class BanditStream:
         Source of the noise.
     claim : SpendBound
         The most that the run may spend.
+    visits : Visits
+        How often persons have counted, if rows come with their labels.
     """
 
     def __init__(
@@ -463,17 +556,30 @@ class BanditStream:
         adjacency: Adjacency,
         noise: SecretNoise,
         claim: SpendBound,
+        visits: Visits,
     ) -> None:
         self._plan, self._problem, self._noise = plan, problem, noise
+        self._visits = visits
         self.guard, self.claim = ProcessGuard(), claim
         self._session = open_session(plan, problem, ledger, adjacency, noise)
 
-    def feed(self, model: PrivateBandit, X: np.ndarray, arms: np.ndarray, y: np.ndarray) -> None:
+    def feed(
+        self,
+        model: PrivateBandit,
+        rows: tuple[np.ndarray, ...],
+        persons: list[Hashable] | None,
+    ) -> None:
         """Take the rows of one call, and learn what is due."""
-        session, start = self._session, 0
+        (X, arms, y), session, start = rows, self._session, 0
+        counting: np.ndarray | None = None
+        if persons is not None:
+            # Each row is a visit of its own.
+            counting = self._visits.admit(persons, count(model.n_seen_))
         while start < len(X):
             stop = start + min(len(X) - start, session.room or len(X))
-            session.add(X[start:stop], arms[start:stop], y[start:stop])
+            these = slice(start, stop)
+            who = None if counting is None else counting[these]
+            session.add(X[these], arms[these], y[these], who)
             model.n_seen_ += stop - start
             start = stop
             if session.due:
@@ -504,19 +610,19 @@ def _reserve_planned(model: Any, delta: float) -> None:
         Slack of the run.
     """
     reservation = reservation_for(model)
-    relation = Adjacency(model.adjacency)
-    reservation.reserve(SpendBound.planned(model.epsilon, delta, None, relation), begins=False)
+    promise = Adjacency(model.adjacency), PrivacyUnit(model.privacy_unit_)
+    reservation.reserve(SpendBound.planned(model.epsilon, delta, None, *promise), begins=False)
     reservation.remember(model)
 
 
-def _reserve_begun(model: Any, ledger: Ledger) -> SpendBound:
-    """Set aside what the ledger of a run accepts, before anything is charged to it.
+def _reserve_begun(model: Any, calculus: Calculus) -> SpendBound:
+    """Set aside what a run may spend on all visits of a person, before anything is charged.
 
     Parameters
     ----------
     model : estimator
         Which has planned the run.
-    ledger : Ledger
+    calculus : Calculus
         Of the run.
 
     Returns
@@ -524,7 +630,8 @@ def _reserve_begun(model: Any, ledger: Ledger) -> SpendBound:
     SpendBound
         What was set aside.
     """
-    claim = SpendBound.of_ledger(ledger, Adjacency(model.adjacency))
+    promise = Adjacency(model.adjacency), PrivacyUnit(model.privacy_unit_)
+    claim = SpendBound.planned(model.epsilon, model.delta_, calculus, *promise)
     reservation_for(model, goes_on=True).reserve(claim, begins=True)
     return claim
 

@@ -29,7 +29,9 @@ class DPContextualBandit(PrivateBandit):
     the action is to suit. Whoever sees that action, a server or a passer-by, learns about that
     context; an outsider who sees the actions of *all* users is therefore not covered. Keep
     actions between the user and the system. Nor is it private that somebody took part, how many
-    users there were, and when. If a person comes k times, the promise is weaker, about k epsilon.
+    users there were, and when. If a person comes k times, the promise is weaker, about k epsilon,
+    unless you pass ``privacy_unit``, the label of the person of each row: then all rows of a person
+    are protected together, and ``max_visits`` says how many of them count.
     And actions that another system chose by looking at other users may tell of those users.
 
     Parameters
@@ -73,6 +75,9 @@ class DPContextualBandit(PrivateBandit):
     horizon : int, optional
         Number of users that ``act`` and ``partial_fit`` will see. They need it: noise is planned
         for it. Users beyond it are refused.
+    max_visits : int, default=1
+        Most rows of a person that count, if persons are named by ``privacy_unit``. All noise grows
+        in proportion to it. Further rows of a person add nothing, silently.
     fit_intercept : bool, default=True
         Whether arms have intercepts ``a_k``.
     intercept_scaling : float, default=0.3
@@ -171,6 +176,7 @@ class DPContextualBandit(PrivateBandit):
         policy: str | Policy = "auto",
         solver: str | StreamingSolver = "frank_wolfe",
         horizon: int | None = None,
+        max_visits: int = 1,
         fit_intercept: bool = True,
         intercept_scaling: float = 0.3,
         adjacency: str = "replace_one",
@@ -186,6 +192,7 @@ class DPContextualBandit(PrivateBandit):
         self.policy = policy
         self.solver = solver
         self.horizon = horizon
+        self.max_visits = max_visits
         self.fit_intercept = fit_intercept
         self.intercept_scaling = intercept_scaling
         self.adjacency = adjacency

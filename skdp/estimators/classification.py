@@ -120,7 +120,14 @@ class PrivateLinearClassifier(ClassifierMixin, PrivateLinearModel, ABC):
         return float(right / n)
 
     @final
-    def partial_fit(self, X: Any, y: Any, classes: Any = None, sample_weight: Any = None) -> Self:
+    def partial_fit(
+        self,
+        X: Any,
+        y: Any,
+        classes: Any = None,
+        sample_weight: Any = None,
+        privacy_unit: Any = None,
+    ) -> Self:
         """Go on fitting privately with the rows of one call, which are new records.
 
         Each row that is passed in counts as the record of another person. A row that is passed in
@@ -156,6 +163,11 @@ class PrivateLinearClassifier(ClassifierMixin, PrivateLinearModel, ABC):
         sample_weight : array-like of shape (n_samples,), optional
             Weights of the rows, as in ``fit``. A stream whose first call has none takes none
             later; rows of a later call without weights weigh 1 each.
+        privacy_unit : array-like of shape (n_samples,), optional
+            Label of the person of each row, from the first call on. Then persons are protected,
+            with all their rows in all calls: they count in at most ``max_visits`` parts of the
+            stream, with as much weight in each as one row. ``horizon`` and ``n_samples_seen_`` are
+            about persons and their visits then.
 
         Returns
         -------
@@ -182,7 +194,7 @@ class PrivateLinearClassifier(ClassifierMixin, PrivateLinearModel, ABC):
         model is the one before, and ``n_samples_seen_`` says how many rows have been taken. The
         rows of the call beyond may be passed in again.
         """
-        return advance(self, X, y, classes, sample_weight)
+        return advance(self, X, y, classes, sample_weight, privacy_unit)
 
     @final
     def _encoder_of_stream(

@@ -98,6 +98,10 @@ class DPLassoRegressor(PrivateLinearRegressor):
     buffer : bool, default=True
         Whether ``partial_fit`` may keep rows until a block of them is full. If not,
         ``solver='auto'`` takes a method that keeps sums alone, which is less accurate.
+    max_visits : int, default=1
+        Most parts of a stream in which a person counts whom ``partial_fit`` is told of by
+        ``privacy_unit``: blocks, batches or calls, whatever is answered by itself. All of them
+        together have the budget. Rows of a person in further parts weigh nothing, silently.
     warm_start : bool or 'disjoint', default=False
         Whether ``fit`` starts from ``coef_`` and ``intercept_``, if they are there: from an earlier
         fit, in whose private coordinates the rows are then looked at, or set by you from what is
@@ -212,6 +216,7 @@ class DPLassoRegressor(PrivateLinearRegressor):
         clip_predictions: bool = True,
         horizon: int | None = None,
         buffer: bool = True,
+        max_visits: int = 1,
         warm_start: bool | str = False,
         verbose: int = 0,
         random_state: Any = None,
@@ -231,6 +236,7 @@ class DPLassoRegressor(PrivateLinearRegressor):
         self.clip_predictions = clip_predictions
         self.horizon = horizon
         self.buffer = buffer
+        self.max_visits = max_visits
         self.warm_start = warm_start
         self.verbose = verbose
         self.random_state = random_state

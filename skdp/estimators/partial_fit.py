@@ -3,23 +3,23 @@
 from __future__ import annotations
 
 from abc import ABC, abstractmethod
-from collections.abc import Callable
+from collections.abc import Callable, Hashable
 from copy import copy
 from dataclasses import replace
 from functools import partial
 from math import ceil, isinf, sqrt
-from typing import Any, ClassVar, TypeVar, final
+from typing import Any, ClassVar, TypeAlias, TypeVar, final
 
 import numpy as np
 from sklearn.utils.validation import validate_data
 
 from ..exceptions import PrivacyLeakWarning, warn_user
 from ..federated import DaskSites
-from ..privacy.accounting.calculus import GaussianDP
+from ..privacy.accounting.calculus import GaussianDP, ZeroConcentratedDP
 from ..privacy.accounting.events import Event, GaussianEvent
 from ..privacy.accounting.ledger import Budget, Ledger, PrivacySpent
 from ..privacy.accounting.promise import warn_of_promise
-from ..privacy.adjacency import Adjacency
+from ..privacy.adjacency import Adjacency, PrivacyUnit
 from ..privacy.lock import ProcessGuard, run_locked
 from ..privacy.oracle_factory import PrivateSession
 from ..privacy.randomness import SecretNoise, public_generator
@@ -28,9 +28,11 @@ from ..privacy.rows.buffer import RowBuffer
 from ..privacy.rows.call_digests import SeenCalls
 from ..privacy.rows.chunked import Chunks
 from ..privacy.rows.dask_rows import is_collection
+from ..privacy.rows.privacy_units import PrivacyUnits
 from ..privacy.rows.reading import in_order, redacted
 from ..privacy.rows.row_stores import resident_rows
 from ..privacy.streams.stream_session import StreamOpening, StreamSession
+from ..privacy.streams.visits import CallOfUnits, Visits
 from ..problem.penalties import Penalty
 from ..problem.problem import Problem
 from ..reporting.composition import compose
@@ -47,44 +49,55 @@ from .progress import Progress, declared_disjoint
 __all__ = ["Session", "Stream", "advance", "charge_repeats"]
 
 Model = TypeVar("Model", bound=PrivateLinearModel)
+# The rows of one call, each the record of another person or not.
+Call: TypeAlias = ResidentRows | CallOfUnits
 
 # A bound that is sought privately takes this many rows over mu to be seen.
 _TO_FIND_BOUNDS = 200.0
 # Rows of the first part of a stream whose length is not known: at least so many, and so many
 # times the root of the number of parameters over mu, below which noise hides everything.
 _LEAST_ROWS, _LEAST_EVIDENCE = 100, 8.0
+# A part of several visits spends so much less than its share, for rounding.
+_ROUND_DOWN = 1 - 1e-9
 
 
-def advance(model: Model, X: Any, y: Any, classes: Any, sample_weight: Any) -> Model:
+def advance(
+    model: Model, X: Any, y: Any, classes: Any, sample_weight: Any, privacy_unit: Any
+) -> Model:
     """Take the rows of one call of ``partial_fit``, when the calls before have ended.
 
     Parameters
     ----------
     model : estimator
         Whose method was called.
-    X, y, classes, sample_weight
+    X, y, classes, sample_weight, privacy_unit
         As passed to it.
     """
-    run_locked(model, "partial_fit", _advance, model, X, y, classes, sample_weight, waits=True)
+    given = X, y, classes, sample_weight, privacy_unit
+    run_locked(model, "partial_fit", _advance, model, *given, waits=True)
     return model
 
 
-def _advance(model: PrivateLinearModel, X: Any, y: Any, classes: Any, sample_weight: Any) -> None:
+def _advance(
+    model: PrivateLinearModel, X: Any, y: Any, classes: Any, sample_weight: Any, units: Any
+) -> None:
     """Go on with the stream, or begin one."""
     session, progress = vars(model).get("_session"), vars(model).get("_progress")
     if progress is not None:
         progress.check_unchanged(model)
     if session is None or not session.guard.in_own_process:
-        _begin(model, X, y, classes, sample_weight)
+        _begin(model, X, y, classes, sample_weight, units)
         return
+    _check_units(model, units, named=session.visits is not None)
     _charge(model, session.claim)
     encode = model._encoder_of_stream(classes, first=False)
-    weighted = model._progress.weighted
-    rows = _open_call(model, X, y, sample_weight, encode, weighted=weighted, first=False)
-    _feed(model, session, rows)
+    facts = {"weighted": model._progress.weighted, "first": False}
+    _feed(model, session, _open_call(model, X, y, sample_weight, units, encode, **facts))
 
 
-def _begin(model: PrivateLinearModel, X: Any, y: Any, classes: Any, sample_weight: Any) -> None:
+def _begin(
+    model: PrivateLinearModel, X: Any, y: Any, classes: Any, sample_weight: Any, units: Any
+) -> None:
     """Begin a stream, or go on with one whose session did not travel with it."""
     before, earlier = vars(model).copy(), vars(model).get("_progress")
     if earlier is not None and earlier.secretive:
@@ -95,21 +108,34 @@ def _begin(model: PrivateLinearModel, X: Any, y: Any, classes: Any, sample_weigh
         )
     try:
         check_parameters(model)
+        _check_units(model, units, named=units is not None or model.max_visits > 1)
+        if units is not None and earlier is not None:
+            raise ValueError(
+                f"{type(model).__name__} needs privacy_unit=None to go on from rows that it has "
+                "been given before, because nobody has counted how often persons were among them. "
+                "Call partial_fit of a clone."
+            )
         model._declare(model.horizon)
         if earlier is not None and not (earlier.streaming or declared_disjoint(model)):
             # The rows of the stream may be those of the fit: a run of its own.
             model.__dict__.pop(RUN, None)
-        _charge(model, None)
+        unit = PrivacyUnit.ROW if units is None else PrivacyUnit.DECLARED
+        _charge(model, None, unit=unit)
         encode = model._encoder_of_stream(classes, first=earlier is None)
         first, weighted = earlier is None, sample_weight is not None
         if earlier is not None and earlier.streaming:
             weighted = earlier.weighted
-        rows = _open_call(model, X, y, sample_weight, encode, weighted=weighted, first=first)
+        rows = _open_call(model, X, y, sample_weight, units, encode, weighted=weighted, first=first)
         if earlier is None:
             model._forget()
         model._progress = progress = Progress(model) if earlier is None else earlier
         session, secretive = _open_session(model, rows)
-        facts = {"secretive": secretive, "weighted": weighted, "shared": session.shared}
+        facts: dict[str, Any] = {
+            "secretive": secretive,
+            "weighted": weighted,
+            "shared": session.shared,
+        }
+        facts |= {"unit": unit, "visits": session.parts_of_a_person}
         model._progress = progress.begun(model, before=before, **facts)
         model._session = session
         warn_of_promise(type(model).__name__, model.epsilon, model.delta_, model.horizon)
@@ -124,11 +150,14 @@ def _begin(model: PrivateLinearModel, X: Any, y: Any, classes: Any, sample_weigh
     _feed(model, session, rows)
 
 
-def _feed(model: PrivateLinearModel, session: Session, rows: ResidentRows) -> None:
+def _feed(model: PrivateLinearModel, session: Session, rows: Call) -> None:
     calls, progress = session.calls, model._progress
-    digest, seen = calls.digest(rows), progress.seen
-    charge_repeats(model, session.claim, calls.times(digest) + 1)
-    calls.note(digest)
+    # Where persons are known, one who comes again is counted.
+    digest, seen = None, progress.seen
+    if not isinstance(rows, CallOfUnits):
+        digest = calls.digest(rows)
+        charge_repeats(model, session.claim, calls.times(digest) + 1)
+        calls.note(digest)
     # Rows count as taken before they are, or an interruption could have them taken twice.
     model.n_samples_seen_ = seen + rows.n_samples
     try:
@@ -144,13 +173,14 @@ def _open_call(
     X: Any,
     y: Any,
     sample_weight: Any,
+    units: Any,
     encode: Callable[[np.ndarray], np.ndarray],
     *,
     weighted: bool,
     first: bool,
-) -> ResidentRows:
+) -> Call:
     """Validate the rows of one call, and let the kernel lay them in a row store."""
-    if isinstance(X, Chunks | DaskSites) or any(map(is_collection, (X, y, sample_weight))):
+    if isinstance(X, Chunks | DaskSites) or any(map(is_collection, (X, y, sample_weight, units))):
         what = type(X).__name__ if isinstance(X, Chunks | DaskSites) else "a dask collection"
         raise ValueError(
             f"{type(model).__name__}.partial_fit needs the rows themselves, got {what}; call "
@@ -162,33 +192,64 @@ def _open_call(
             "began without weights. Pass weights from the first call on, or call fit to start "
             "anew."
         )
+    if units is not None:
+        # Messages of other checks would say how many rows there are.
+        PrivacyUnits.of(units).check(X, y, sample_weight)
     named = first or hasattr(model, "feature_names_in_")
     if named or not in_order(X, y, model.n_features_in_, ACCEPTED["dtype"]):
         options = {"multi_output": False, "reset": first, **ACCEPTED}
         X, y = redacted(validate_data, model, X, y, **options)
     if weighted and sample_weight is None:
         sample_weight = 1.0
-    return resident_rows(X, y, encode, sample_weight, model.max_weight)
+    rows = resident_rows(X, y, encode, sample_weight, model.max_weight)
+    return rows if units is None else CallOfUnits(rows, units)
 
 
-def _charge(model: PrivateLinearModel, claim: SpendBound | None, repeats: int = 1) -> None:
+def _check_units(model: PrivateLinearModel, units: Any, *, named: bool) -> None:
+    """Refuse a call that names persons in a stream of rows, or none in a stream of persons."""
+    if named == (units is not None):
+        return
+    name = type(model).__name__
+    if not named:
+        raise ValueError(
+            f"{name}.partial_fit needs privacy_unit=None in a stream that began without it. Name "
+            "persons from the first call on, or call partial_fit of a clone."
+        )
+    raise ValueError(
+        f"{name}.partial_fit needs privacy_unit, the label of the person of each row, in every "
+        f"call of a stream of persons and with max_visits > 1, got None and max_visits="
+        f"{model.max_visits}."
+    )
+
+
+def _charge(
+    model: PrivateLinearModel,
+    claim: SpendBound | None,
+    repeats: int = 1,
+    unit: PrivacyUnit = PrivacyUnit.ROW,
+) -> None:
     """Put a stream under the privacy budgets that are open, once for all of its parts.
 
     It is given the rows of one call ``repeats`` times, or as often as it was before.
     """
-    charge, most = reservation_for(model, goes_on=True), claim or model._claim()
     progress = vars(model).get("_progress")
+    unit = progress.unit if progress is not None and progress.streaming else unit
+    charge, most = reservation_for(model, goes_on=True), claim or model._claim(unit)
     if progress is not None:
-        most = progress.repeated(most, max(repeats, progress.repeats))
+        most = progress.repeated(most, max(repeats, progress.repeats), planned=claim is not None)
     charge.reserve(most, begins=claim is not None)
     charge.remember(model)
 
 
-def _publish_start(model: PrivateLinearModel, rows: ResidentRows) -> None:
+def _publish_start(model: PrivateLinearModel, rows: Call) -> None:
     """The model before any row is asked about, with stand-ins for bounds not given."""
     outline = model._outline(1, rows.sparse, rows.weighted)
-    model._publish(outline, Solution(outline.start(), 0), rows.X.dtype)
+    model._publish(outline, Solution(outline.start(), 0), _dtype(rows))
     model._publish_bounds(outline.bounds)
+
+
+def _dtype(rows: Call) -> np.dtype:
+    return rows.dtype if isinstance(rows, CallOfUnits) else rows.X.dtype
 
 
 def charge_repeats(model: PrivateLinearModel, claim: SpendBound | None, times: int) -> None:
@@ -249,14 +310,14 @@ def _most_of_repeats(claim: SpendBound, times: int, *, shared: bool) -> PrivacyS
     return compose([receipt], claim.delta if events else None)
 
 
-def _open_session(model: PrivateLinearModel, rows: ResidentRows) -> tuple[Session, bool]:
+def _open_session(model: PrivateLinearModel, rows: Call) -> tuple[Session, bool]:
     """The session for a stream, by the model's parameters and public facts of its first call.
 
     Parameters
     ----------
     model : estimator
         Its parameters are valid, and targets are known how to encode.
-    rows : ResidentRows
+    rows : ResidentRows or CallOfUnits
         Of the first call; only their kind and numbers are used.
 
     Returns
@@ -274,35 +335,80 @@ def _open_session(model: PrivateLinearModel, rows: ResidentRows) -> tuple[Sessio
     name = type(model).__name__
     outline = model._outline(rows.n_samples, rows.sparse, rows.weighted)
     solver = choose_for_stream(model.solver, outline, buffer=model.buffer)
+    visits = Visits(model.max_visits) if isinstance(rows, CallOfUnits) else None
     if isinstance(solver, StreamingSolver):
-        return _streaming(model, solver, rows), True
+        return _streaming(model, solver, rows, visits), True
     if not isinstance(solver, Blocks):
-        model._plan(rows.n_samples, rows.sparse, weighted=rows.weighted)
+        plan_part(model, visits, rows.n_samples, rows.sparse, weighted=rows.weighted)
         private = PrivateSession(model.random_state)
-        return BatchSession(private, public_generator(model.random_state)), False
+        session = BatchSession(private, public_generator(model.random_state), visits)
+        return session, visits is not None
     if not model.buffer:
         raise ValueError(
             f"{name} needs buffer=True for the solver 'blocks', which keeps the rows of a block "
             "until it is full, got buffer=False. Use the solver 'ftrl', which keeps none."
         )
     solver.check(outline)
-    of_budget = planned_mu(model)
+    of_budget = planned_mu(model) / sqrt(1 if visits is None else visits.max_visits)
     least = solver.least(outline, of_budget)
     if model._progress.released is None and solver.first is None and model._bounds_to_find:
         least = max(least, ceil(_TO_FIND_BOUNDS / of_budget))
     horizon = model.horizon
     first = solver.cut_after(0, least=least, horizon=horizon)
-    model._plan(first, rows.sparse, weighted=rows.weighted)
+    plan_part(model, visits, first, rows.sparse, weighted=rows.weighted)
     private = PrivateSession(model.random_state)
     public_rng = public_generator(model.random_state)
-    session = BlockSession(
-        copy(solver), private, public_rng, least=least, horizon=horizon, sparse=rows.sparse
+    of_rows: dict[str, Any] = {"least": least, "horizon": horizon, "sparse": rows.sparse}
+    return BlockSession(copy(solver), private, public_rng, visits, **of_rows), True
+
+
+def plan_part(
+    model: PrivateLinearModel, visits: Visits | None, n_samples: int, sparse: bool, **facts: Any
+) -> FitPlan:
+    """Plan of a part of a stream that is fitted by itself.
+
+    Somebody who counts in k such parts pays for each of them. So a part has the budget of which k
+    make up the whole: a k-th of it in mu^2, which adds up, also for parts that are planned when
+    earlier ones are known.
+
+    Parameters
+    ----------
+    model : estimator
+        In a stream.
+    visits : Visits or None
+        How often persons may count; None if every row is the record of another one.
+    n_samples : int
+        Number of rows, or persons.
+    sparse : bool
+        Whether rows are stored sparsely.
+    **facts
+        See ``_plan``.
+
+    Raises
+    ------
+    ValueError
+        If parameters do not go together, or the solver's noise has no such sum.
+    """
+    most = 1 if visits is None else visits.max_visits
+    facts["unit"] = PrivacyUnit.ROW if visits is None else PrivacyUnit.DECLARED
+    if most == 1 or isinf(model.epsilon):
+        return model._plan(n_samples, sparse, **facts)
+    for calculus in (GaussianDP(), ZeroConcentratedDP()):
+        share = calculus.limit(model.epsilon, model.delta_) / most
+        part = copy(model)
+        part.epsilon = calculus.epsilon(share, model.delta_) * _ROUND_DOWN
+        plan = part._plan(n_samples, sparse, **facts)
+        if plan.calculus == calculus:
+            return plan
+    raise ValueError(
+        f"{type(model).__name__} needs max_visits=1 with the solver {plan.solver.option()!r}, "
+        f"whose answers to several parts do not add up exactly, got max_visits={most}. Use a "
+        "solver such as 'gd'."
     )
-    return session, True
 
 
 def _streaming(
-    model: PrivateLinearModel, solver: StreamingSolver, rows: ResidentRows
+    model: PrivateLinearModel, solver: StreamingSolver, rows: Call, visits: Visits | None
 ) -> StreamingSession:
     name, option = type(model).__name__, solver.option()
     released = model._progress.released
@@ -334,18 +440,19 @@ def _streaming(
         start = problem.from_user_coordinates(released.coef, released.intercept)
         problem = replace(problem, initial=start)
     solver.check(problem)
-    plan = plan_stream(model, problem, solver, weighted=rows.weighted)
+    unit = PrivacyUnit.ROW if visits is None else PrivacyUnit.DECLARED
+    plan = plan_stream(model, problem, solver, weighted=rows.weighted, unit=unit)
     if plan.assumption is not None:
         warn_user(f"{name}: {plan.assumption}", UserWarning)
     ledger, adjacency = plan.ledger(), plan.adjacency
     private = PrivateSession(model.random_state)
     public_rng = public_generator(model.random_state)
     penalty = partial(_penalty, stated)
-    claim = SpendBound.of_ledger(ledger, adjacency)
-    _charge(model, claim)
+    claim = SpendBound.of_ledger(ledger, adjacency, unit)
+    _charge(model, claim, unit=unit)
     paid = ledger, adjacency, private.noise
-    stream = Stream(problem, solver, *paid, public_rng, model.horizon, penalty)
-    session = StreamingSession(stream, plan, problem, private, public_rng)
+    stream = Stream(problem, solver, *paid, public_rng, model.horizon, penalty, visits)
+    session = StreamingSession(stream, plan, problem, private, public_rng, visits)
     session.claim = claim
     return session
 
@@ -363,6 +470,8 @@ class Session(ABC):
         Source of the noise of all calls.
     public_rng : Generator
         Public randomness of all calls.
+    visits : Visits or None
+        How often each person has counted; None if every row is the record of another person.
 
     Attributes
     ----------
@@ -377,9 +486,12 @@ class Session(ABC):
     # Whether rows of several calls are answered together: one after another they cost less.
     shared: ClassVar[bool]
 
-    def __init__(self, private: PrivateSession, public_rng: np.random.Generator) -> None:
+    def __init__(
+        self, private: PrivateSession, public_rng: np.random.Generator, visits: Visits | None
+    ) -> None:
         self.private = private
         self.public_rng = public_rng
+        self.visits, self._parts = visits, 0
         self.guard = ProcessGuard()
         self.claim: SpendBound | None = None
         self.calls = SeenCalls()
@@ -387,11 +499,26 @@ class Session(ABC):
     @final
     def set_aside(self, model: PrivateLinearModel, ledger: Ledger) -> None:
         """Set aside what a part may spend, before it is asked about, once for all parts."""
-        self.claim = SpendBound.of_ledger(ledger, Adjacency(model.adjacency))
+        unit = model._progress.unit
+        self.claim = SpendBound.of_ledger(ledger, Adjacency(model.adjacency), unit)
         _charge(model, self.claim)
 
+    @final
+    def counted(self, rows: Call) -> ResidentRows:
+        """The rows of a part that is fitted by itself, of which those of a person weigh one."""
+        if not isinstance(rows, CallOfUnits):
+            return rows
+        assert self.visits is not None
+        self._parts += 1
+        return rows.counting(self.visits.admit(rows.labels, self._parts))
+
+    @property
+    def parts_of_a_person(self) -> int:
+        """Most parts, with a budget each, in which a person counts. Public."""
+        return 1 if self.visits is None else self.visits.max_visits
+
     @abstractmethod
-    def feed(self, model: PrivateLinearModel, rows: ResidentRows) -> None:
+    def feed(self, model: PrivateLinearModel, rows: Call) -> None:
         """Take the rows of one call, and publish what they bring about."""
 
     @abstractmethod
@@ -405,16 +532,17 @@ class BatchSession(Session):
 
     shared: ClassVar[bool] = False
 
-    def feed(self, model: PrivateLinearModel, rows: ResidentRows) -> None:
+    def feed(self, model: PrivateLinearModel, rows: Call) -> None:
         """Fit the rows of one call."""
         released = model._progress.released
         found = None if released is None else released.bounds
         facts: dict[str, Any] = {"weighted": rows.weighted, "origin": released, "found": found}
-        plan = model._plan(rows.n_samples, rows.sparse, **facts)
-        opened = self.private.open(rows, plan.terms)
+        plan = plan_part(model, self.visits, rows.n_samples, rows.sparse, **facts)
+        counted = self.counted(rows)
+        opened = self.private.open(counted, plan.terms)
         self.set_aside(model, opened.ledger)
         model._progress.seen += rows.n_samples
-        model._fit_part(rows, plan, opened, self.public_rng, rows.X.dtype, origin=released)
+        model._fit_part(counted, plan, opened, self.public_rng, _dtype(rows), origin=released)
 
     def resume(self) -> None:
         """Nothing is missing."""
@@ -447,32 +575,42 @@ class BlockSession(Session):
         solver: Blocks,
         private: PrivateSession,
         public_rng: np.random.Generator,
+        visits: Visits | None,
         *,
         least: int,
         horizon: int | None,
         sparse: bool,
     ) -> None:
-        super().__init__(private, public_rng)
+        super().__init__(private, public_rng, visits)
         self._solver, self._least, self._horizon = solver, least, horizon
         self._sparse = sparse
-        self._seen = 0
+        self._start = self._seen = 0
         self._buffer: RowBuffer | None = None
+        # Of the rows in the buffer, in a stream of persons.
+        self._labels: list[Hashable] = []
         self._cut = self._next_cut()
 
-    def feed(self, model: PrivateLinearModel, rows: ResidentRows) -> None:
+    def feed(self, model: PrivateLinearModel, rows: Call) -> None:
         """Keep the rows of one call, and fit the blocks that they fill, in order."""
         taken = 0
+        if isinstance(rows, CallOfUnits) and self._seen + rows.n_samples > self._cut:
+            rows = rows.shuffled(self.private.noise)
         while taken < rows.n_samples:
             # A call that was interrupted may have left a block that is full.
             if self._seen == self._cut:
                 self._close(model)
             stop = min(rows.n_samples, taken + self._cut - self._seen)
-            chunk = rows if stop - taken == rows.n_samples else rows.part(taken, stop)
+            chunk: Call = rows if stop - taken == rows.n_samples else rows.part(taken, stop)
             self._seen += stop - taken
             model._progress.seen += stop - taken
             taken = stop
             if self._buffer is None:
                 self._buffer = RowBuffer(rows.n_features, self._sparse)
+            if isinstance(chunk, CallOfUnits):
+                # An interruption may have left labels of rows that are not held.
+                del self._labels[self._buffer.n_samples :]
+                self._labels += chunk.row_labels()
+                chunk = chunk.rows
             self._buffer.append(chunk)
         if self._seen == self._cut:
             self._close(model)
@@ -482,9 +620,18 @@ class BlockSession(Session):
 
     def _close(self, model: PrivateLinearModel) -> None:
         # Whatever happens now, these rows are not asked about again.
+        start, self._start = self._start, self._seen
         held, self._buffer, self._cut = self._buffer, None, self._next_cut()
-        if held is not None and held.n_samples:
+        labels, self._labels = self._labels, []
+        if held is None or not held.n_samples:
+            return
+        if self.visits is None:
             self._close_block(model, held.rows())
+            return
+        block = self.counted(CallOfUnits(held.rows(), labels[: held.n_samples]))
+        self._close_block(model, block)
+        # Persons who came several times are one unit of the block.
+        model._progress.parts.skip(self._seen - start - block.n_samples)
 
     def _close_block(self, model: PrivateLinearModel, block: ResidentRows) -> None:
         released = model._progress.released
@@ -492,7 +639,7 @@ class BlockSession(Session):
         facts: dict[str, Any] = {"weighted": block.weighted, "block": True, "origin": origin}
         facts["found"] = None if released is None else released.bounds
         try:
-            plan = model._plan(block.n_samples, block.sparse, **facts)
+            plan = plan_part(model, self.visits, block.n_samples, block.sparse, **facts)
             opened = self.private.open(block, plan.terms)
             self.set_aside(model, opened.ledger)
         except BaseException:
@@ -531,13 +678,14 @@ class StreamingSession(Session):
         problem: Problem,
         private: PrivateSession,
         public_rng: np.random.Generator,
+        visits: Visits | None,
     ) -> None:
-        super().__init__(private, public_rng)
+        super().__init__(private, public_rng, visits)
         self._stream, self._plan, self._problem = stream, plan, problem
         self._latest: Solution | None = None
         self._receipts = 0
 
-    def feed(self, model: PrivateLinearModel, rows: ResidentRows) -> None:
+    def feed(self, model: PrivateLinearModel, rows: Call) -> None:
         """Let the solver read the rows of one call."""
         progress = model._progress
         others = progress.seen - self._stream.seen
@@ -553,8 +701,13 @@ class StreamingSession(Session):
         if solution is not self._latest:
             self._latest = solution
             problem = self._problem
-            model._release(self._plan, problem, problem.bounds, solution, rows.X.dtype)
+            model._release(self._plan, problem, problem.bounds, solution, _dtype(rows))
             announce_release(model)
+
+    @property
+    def parts_of_a_person(self) -> int:
+        """One budget, by which all visits of a person are priced."""
+        return 1
 
     def resume(self) -> None:
         """Give the stream its noise."""
@@ -599,6 +752,9 @@ class Stream:
     penalty : callable, optional
         The penalty for a problem of so many rows in all, if it depends on them. Each part is solved
         with the one for all rows up to its end. By default it is that of the problem.
+    visits : Visits, optional
+        How often each person has counted, in a stream of persons, to which rows come as
+        ``CallOfUnits``. What is said of numbers of rows here is about persons then.
 
     Raises
     ------
@@ -625,6 +781,7 @@ class Stream:
         public_rng: np.random.Generator,
         horizon: int | None,
         penalty: Callable[[int], Penalty] | None = None,
+        visits: Visits | None = None,
     ) -> None:
         if horizon is not None and horizon < 1:
             raise ValueError(
@@ -632,6 +789,7 @@ class Stream:
             )
         self._problem, self._solver, self._penalty = problem, solver, penalty
         self._adjacency, self._public_rng = adjacency, public_rng
+        self._visits, self._batch = visits, 0
         self._horizon, self._seen = horizon, 0
         self._receipts: list[tuple[int, Ledger]] = []
         length = horizon
@@ -669,12 +827,12 @@ class Stream:
         """Number of rows and ledger of each part that was opened, in order."""
         return tuple(self._receipts)
 
-    def feed(self, rows: ResidentRows) -> None:
+    def feed(self, rows: Call) -> None:
         """Take the next rows.
 
         Parameters
         ----------
-        rows : ResidentRows
+        rows : ResidentRows or CallOfUnits
             At least one.
 
         Raises
@@ -692,6 +850,8 @@ class Stream:
                 "them, or declare a longer horizon."
             )
         taken = 0
+        if isinstance(rows, CallOfUnits) and n_samples > self._session.missing:
+            rows = rows.shuffled(self._session.noise)
         while taken < n_samples:
             if self._seen == self._end:
                 self._open_part(self._seen, self._receipts[-1][1].anew(), self._session.noise)
@@ -700,9 +860,10 @@ class Stream:
             some = 0 < more < n_samples
             # Counted first: one that is interrupted must not have its rows passed in again.
             self._seen += max(0, more)
-            self._session.read(rows.part(taken, taken + more) if some else rows)
+            self._session.read(self._counting(rows.part(taken, taken + more) if some else rows))
             taken += more
             if not self._session.missing:
+                self._batch += 1
                 self.learner.learn(self._session.release())
                 self._solution = self.learner.solution
                 if self._seen < self._end:
@@ -712,6 +873,13 @@ class Stream:
         """Go on after loading a checkpoint, with noise from this source."""
         self._session.resume(noise)
 
+    def _counting(self, rows: Call) -> ResidentRows:
+        """The rows of the open batch, of which those of a person weigh one together, or nothing."""
+        if not isinstance(rows, CallOfUnits):
+            return rows
+        assert self._visits is not None
+        return rows.counting(self._visits.admit(rows.labels, self._batch))
+
     def _open_part(self, length: int, ledger: Ledger, noise: SecretNoise) -> None:
         problem = replace(self._problem, n_samples=length)
         if self._penalty is not None:
@@ -720,7 +888,8 @@ class Stream:
         self._solver.check_stream(problem)
         budget = Budget(ledger.remaining)
         plan = self._solver.plan(problem, budget.mu)
-        opening = StreamOpening(problem, plan, self._adjacency, budget.whole())
+        most = 1 if self._visits is None else self._visits.max_visits
+        opening = StreamOpening(problem, plan, self._adjacency, budget.whole(), most)
         ledger.note("coefficients")
         session = StreamSession(opening, ledger, noise)
         self._receipts.append((length, ledger))

@@ -13,7 +13,7 @@ import scipy.sparse as sp
 
 from ..privacy.accounting.events import Event
 from ..privacy.accounting.ledger import PrivacySpent
-from ..privacy.adjacency import Adjacency
+from ..privacy.adjacency import Adjacency, PrivacyUnit
 from ..problem.bounds import RowBounds, RowMap
 from ..problem.problem import Problem
 from ..reporting.composition import ParallelComposition, compose
@@ -68,6 +68,8 @@ class Progress:
     ----------
     model : estimator
         Whose parameters are noted, so that a change is noticed.
+    unit : PrivacyUnit, default=PrivacyUnit.ROW
+        What is protected, and counted as a row in what follows.
 
     Attributes
     ----------
@@ -79,6 +81,8 @@ class Progress:
         Most times that a stream was given the rows of one call.
     shared : bool
         Whether calls share what answers them: blocks, or noise.
+    visits : int
+        Most parts, each with a budget of its own, in which a person counts.
     released : Released or None
         None before the first release.
     seen : int
@@ -91,12 +95,17 @@ class Progress:
         Whether the rows of the stream have weights.
     """
 
-    def __init__(self, model: Any) -> None:
+    # Of records that were made before there was a choice.
+    unit: PrivacyUnit = PrivacyUnit.ROW
+
+    def __init__(self, model: Any, unit: PrivacyUnit = PrivacyUnit.ROW) -> None:
         kind: Any = type(model)
+        self.unit = unit
         self._settings = {name: copy(getattr(model, name)) for name in _noted(kind)}
         self.parts = ParallelComposition()
         self.carried: Receipt | None = None
         self.repeats, self.shared = 1, False
+        self.visits = 1
         self.released: Released | None = None
         self.seen = 0
         self.streaming = self.secretive = self.weighted = False
@@ -109,6 +118,8 @@ class Progress:
         secretive: bool,
         weighted: bool,
         shared: bool,
+        unit: PrivacyUnit = PrivacyUnit.ROW,
+        visits: int = 1,
     ) -> Progress:
         """The record of a stream that goes on from here.
 
@@ -120,6 +131,10 @@ class Progress:
             Its attributes before the stream.
         secretive, weighted, shared : bool
             See the attributes.
+        unit : PrivacyUnit, default=PrivacyUnit.ROW
+            What is protected.
+        visits : int, default=1
+            See the attributes.
         """
         other = copy(self)
         other._settings = Progress(model)._settings
@@ -129,6 +144,7 @@ class Progress:
             return other
         other.streaming = True
         other.parts, other.carried = ParallelComposition(), None
+        other.unit, other.visits = unit, visits
         other.parts.skip(self.parts.stop)
         other.follow(model, before)
         return other
@@ -155,9 +171,16 @@ class Progress:
             return
         earlier: Progress | None = before.get("_progress")
         relation = self.adjacency if earlier is None else earlier.adjacency
+        unit = PrivacyUnit(before.get("privacy_unit_", PrivacyUnit.ROW))
         ledger = tuple(before["privacy_ledger_"])
         spent = PrivacySpent(*before["privacy_spent_"])
-        receipt = Receipt(ledger, spent, relation)
+        receipt = Receipt(ledger, spent, relation, unit=unit)
+        if not (receipt.nothing or unit is self.unit):
+            raise ValueError(
+                f"{type(model).__name__} needs the privacy unit of the fit that it goes on from, "
+                f"whose receipt is about {unit.plural}, got {self.unit.plural}; no total of both "
+                "is known. Fit a clone."
+            )
         disjoint = declared_disjoint(model)
         if receipt.nothing and not disjoint:
             return
@@ -172,7 +195,7 @@ class Progress:
             receipt = replace(receipt, spent=_together([receipt], spent.delta))
             self.parts = ParallelComposition.after(receipt, stop)
 
-    def repeated(self, claim: SpendBound, repeats: int) -> SpendBound:
+    def repeated(self, claim: SpendBound, repeats: int, *, planned: bool) -> SpendBound:
         """Bound on the spend of a stream whose parts hold the rows of a call so often.
 
         Parts that are fits of their own add up. A block, and sums with correlated noise, may hold
@@ -184,17 +207,23 @@ class Progress:
             What a part may spend.
         repeats : int
             At least 1.
+        planned : bool
+            Whether the claim is that of a part, and not of all parts in which a person counts.
         """
+        if self.visits > 1:
+            return replace(claim, fits=self.visits) if planned else claim
         return replace(claim, rows=repeats) if self.shared else replace(claim, fits=repeats)
 
     def _continues(self, ledger: tuple[Event, ...], adjacency: Adjacency) -> bool:
         """True if a published ledger is that of the parts alone, so that others may follow."""
-        plain = self.carried is None and self.repeats == 1 and self.adjacency is adjacency
+        plain = self.carried is None and self.repeats == self.visits == 1
+        plain = plain and self.adjacency is adjacency
         return plain and ledger == self._of_parts().events
 
     def _of_parts(self) -> Receipt:
         named = self.streaming or self.parts.several
-        return Receipt(self.parts.events(named=named), self.parts.spent(), self.adjacency)
+        told = self.parts.events(named=named), self.parts.spent(), self.adjacency
+        return Receipt(*told, unit=self.unit)
 
     def receipt(self) -> Receipt:
         """Receipt of the model: of its parts, and before them of the model it started from.
@@ -203,20 +232,23 @@ class Progress:
         """
         parts, carried, delta = self._of_parts(), self.carried, self.parts.spent().delta
         settled = bool(parts.events) or parts.nothing
-        if self.repeats > 1:
+        if self.visits > 1:
+            parts = parts.times(self.visits)
+            parts = parts.explicit() if settled else parts
+        elif self.repeats > 1:
             several = parts.between(self.repeats) if self.shared else parts.times(self.repeats)
             parts = several.explicit() if settled else several
-        if carried is None and self.repeats == 1:
+        if carried is None and self.repeats == self.visits == 1:
             return parts
         found = [r for r in (carried, parts) if r is not None and not r.nothing]
         if not settled:
             epsilon = sum(r.fits * r.spent.epsilon for r in found)
             total = PrivacySpent(epsilon, min(1.0, sum(r.fits * r.spent.delta for r in found)))
-            return Receipt((), total, self.adjacency)
+            return Receipt((), total, self.adjacency, unit=self.unit)
         events = tuple(event for receipt in found for event in receipt.events)
         if carried is not None:
             delta = max(delta, carried.spent.delta)
-        return Receipt(events, _together(found, delta), self.adjacency)
+        return Receipt(events, _together(found, delta), self.adjacency, unit=self.unit)
 
     def same(self, model: Any, name: str) -> bool:
         """True if a parameter is as it was."""

@@ -127,7 +127,9 @@ class PrivateLinearRegressor(RegressorMixin, PrivateLinearModel, ABC):
 
     @available_if(_takes_streams)
     @final
-    def partial_fit(self, X: Any, y: Any, sample_weight: Any = None) -> Self:
+    def partial_fit(
+        self, X: Any, y: Any, sample_weight: Any = None, privacy_unit: Any = None
+    ) -> Self:
         """Go on fitting privately with the rows of one call, which are new records.
 
         Each row that is passed in counts as the record of another person. A row that is passed in
@@ -160,6 +162,11 @@ class PrivateLinearRegressor(RegressorMixin, PrivateLinearModel, ABC):
         sample_weight : array-like of shape (n_samples,), optional
             Weights of the rows, as in ``fit``. A stream whose first call has none takes none
             later; rows of a later call without weights weigh 1 each.
+        privacy_unit : array-like of shape (n_samples,), optional
+            Label of the person of each row, from the first call on. Then persons are protected,
+            with all their rows in all calls: they count in at most ``max_visits`` parts of the
+            stream, with as much weight in each as one row. ``horizon`` and ``n_samples_seen_`` are
+            about persons and their visits then.
 
         Returns
         -------
@@ -187,7 +194,7 @@ class PrivateLinearRegressor(RegressorMixin, PrivateLinearModel, ABC):
         the model is the one before, and ``n_samples_seen_`` says how many rows have been taken. The
         rows of the call beyond may be passed in again.
         """
-        return advance(self, X, y, None, sample_weight)
+        return advance(self, X, y, None, sample_weight, privacy_unit)
 
     @final
     def _encoder_of_stream(

@@ -104,8 +104,8 @@ class _Replaying:
         end = self.plan.next_end(self.seen)
         return None if end is None else end - self.seen
 
-    def add(self, X: np.ndarray, arms: np.ndarray, y: np.ndarray) -> None:
-        del arms, y
+    def add(self, X: np.ndarray, *others: np.ndarray | None) -> None:
+        del others
         self.due = len(X) == self.room
         self.seen += len(X)
 

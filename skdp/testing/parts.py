@@ -72,7 +72,7 @@ def _epsilon(events: list[Event], delta: float, calculus: Calculus) -> float:
         return inf
 
 
-def record_partial_fit(estimator: Any, calls: Sequence[tuple[Any, Any]]) -> list[Transcript]:
+def record_partial_fit(estimator: Any, calls: Sequence[tuple[Any, ...]]) -> list[Transcript]:
     """Feed an estimator and return all that was asked and answered, one transcript a part.
 
     Parameters
@@ -80,7 +80,7 @@ def record_partial_fit(estimator: Any, calls: Sequence[tuple[Any, Any]]) -> list
     estimator : estimator
         Fed in place.
     calls : sequence of tuple
-        ``(X, y)`` of each call.
+        ``(X, y)`` of each call, and maybe its privacy units.
     """
     transcripts: list[Transcript] = []
 
@@ -89,13 +89,13 @@ def record_partial_fit(estimator: Any, calls: Sequence[tuple[Any, Any]]) -> list
         return RecordingOracle(rows, ledger, adjacency, noise, transcripts[-1])
 
     with opened_by(oracle):
-        for X, y in calls:
-            estimator.partial_fit(X, y)
+        for X, y, *units in calls:
+            estimator.partial_fit(X, y, privacy_unit=units[0] if units else None)
     return transcripts
 
 
 def replay_partial_fit(
-    estimator: Any, calls: Sequence[tuple[Any, Any]], transcripts: Sequence[Transcript]
+    estimator: Any, calls: Sequence[tuple[Any, ...]], transcripts: Sequence[Transcript]
 ) -> None:
     """Feed with recorded answers: of the rows of the calls only their number can matter.
 
@@ -104,7 +104,7 @@ def replay_partial_fit(
     estimator : estimator
         Fed in place.
     calls : sequence of tuple
-        ``(X, y)`` of each call.
+        ``(X, y)`` of each call, and maybe its privacy units.
     transcripts : sequence of Transcript
         Of an earlier stream of as many rows with the same parameters.
 
@@ -121,7 +121,7 @@ def replay_partial_fit(
         return made[-1]
 
     with opened_by(oracle):
-        for X, y in calls:
-            estimator.partial_fit(X, y)
+        for X, y, *units in calls:
+            estimator.partial_fit(X, y, privacy_unit=units[0] if units else None)
     asked = len(made) == len(transcripts) and all(replay.finished() for replay in made)
     assert asked, "fewer queries than recorded"

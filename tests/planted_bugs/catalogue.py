@@ -14,6 +14,8 @@ from planted_bugs import (
     sites,
     solvers,
     streams,
+    units,
+    visits,
     weights,
 )
 
@@ -22,11 +24,13 @@ __all__ = ["CATALOGUE"]
 SUBJECTS = (
     queries,
     weights,
+    units,
     mechanisms,
     minibatches,
     accounting,
     solvers,
     streams,
+    visits,
     sites,
     bandits,
     estimators,

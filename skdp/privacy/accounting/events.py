@@ -207,8 +207,8 @@ class PrefixSumEvent(Event):
     """All running sums of a stream of terms, with normal noise that is correlated over time.
 
     With A the lower triangle of ones and A = B C, the noise is B times independent normals of
-    standard deviation ``noise_scale``. Each row of the data takes part in one term only, which a
-    neighbour can move by ``sensitivity`` in l2. Costs
+    standard deviation ``noise_scale``. Each person takes part in ``max_visits`` terms at most, each
+    of which a neighbour can move by ``sensitivity`` in l2. Costs
     ``(sensitivity * column_norm / noise_scale)**2`` in mu^2 for the whole stream, also if terms
     depend on earlier sums; see :class:`~skdp.privacy.mechanisms.prefix_sums.PrefixSumMechanism`.
 
@@ -231,7 +231,9 @@ class PrefixSumEvent(Event):
     length : int
         Number of terms, at least 1.
     column_norm : float
-        Largest l2 norm of a column of C, or more.
+        Largest l2 norm of a column of C, or of a sum of ``max_visits`` different ones, or more.
+    max_visits : int, default=1
+        Most terms that a person takes part in, at least 1.
     """
 
     mechanism: str = field(init=False, repr=False, default="prefix_sums")
@@ -239,11 +241,14 @@ class PrefixSumEvent(Event):
     factorization: str
     length: int
     column_norm: float
+    max_visits: int = 1
 
     def __post_init__(self) -> None:
         super().__post_init__()
         if not self.length >= 1:
             raise ValueError(f"{type(self).__name__} needs a length >= 1, got {self.length}.")
+        if not self.max_visits >= 1:
+            raise ValueError(f"{type(self).__name__} needs max_visits >= 1, got {self.max_visits}.")
         if not 0 < self.column_norm < inf:
             raise ValueError(
                 f"{type(self).__name__} needs a positive finite column norm, got "

@@ -45,6 +45,13 @@ class ArmSession(ABC):
     ----------
     - All answers together are (epsilon, delta)-DP with the ledger's epsilon and delta, with
       respect to rows (context, arm, reward) of which each may depend on the answers before it.
+    - For rows that do not count answers are those of rows that add nothing to any sum.
+    - *Several visits.* If a run is mu-GDP for streams that differ in one row, it is (k mu)-GDP for
+      those that differ in k rows, and likewise with k^2 rho of zCDP: there are k - 1 streams
+      between the two, each of which differs from the next in one row, also where rows are chosen
+      with earlier answers in view (group privacy; Dong, Roth and Su, 2022, theorem 2.14; Bun and
+      Steinke, 2016, proposition 27). Nothing less holds where a person may come k times to one
+      block with the same row, as sums move k times as far then.
     - The sums do not depend on how rows were cut into calls.
     - It can be neither pickled nor copied; ``secret_state`` is for a checkpoint that is kept as
       secret as the rows.
@@ -92,7 +99,13 @@ class ArmSession(ABC):
         return self._due
 
     @final
-    def add(self, X: np.ndarray, arms: np.ndarray, y: np.ndarray) -> None:
+    def add(
+        self,
+        X: np.ndarray,
+        arms: np.ndarray,
+        y: np.ndarray,
+        counting: np.ndarray | None = None,
+    ) -> None:
         """Take the rows of some more users.
 
         Parameters
@@ -103,6 +116,8 @@ class ArmSession(ABC):
             Arms that were pulled.
         y : ndarray of shape (n,)
             Rewards, mapped so that their bounds are -1 and 1; others are clipped.
+        counting : ndarray of bool of shape (n,), optional
+            Which rows count, secret; by default all of them.
 
         Raises
         ------
@@ -117,7 +132,12 @@ class ArmSession(ABC):
             )
         # A warning about one row would tell of it outside the answers.
         with np.errstate(all="ignore"):
-            self._keep(self._problem.contexts.rows(X), arms, np.clip(y, -1.0, 1.0))
+            V, y = self._problem.contexts.rows(X), np.clip(y, -1.0, 1.0)
+            if counting is not None:
+                V = np.where(counting[:, np.newaxis], V, 0.0)
+                # Rows of zeros add nothing to any arm; which one it is may show in rounding.
+                arms, y = np.where(counting, arms, 0), np.where(counting, y, 0.0)
+            self._keep(V, arms, y)
         self._seen += len(X)
         self._due = self._seen == end
 

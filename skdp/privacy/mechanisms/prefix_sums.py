@@ -62,6 +62,22 @@ class PrefixSumMechanism(ABC):
     *One term per row.* A row of the data may take part in one term only. How it takes part may
     depend on what was published, as long as its term moves by ``sensitivity`` at most.
 
+    *Several terms per person.* A person who takes part in the terms of a set S, in each at most by
+    ``sensitivity``, moves row t of ``C x`` by at most ``sensitivity`` times the sum of ``C[t, i]``
+    over S, whatever the directions, because no entry of C is negative. So the squares of the
+    ``mu_t`` add up to at most ``(sensitivity / noise_scale)^2`` times the squared norm of the sum
+    of the columns in S, and this is attained by moves in one direction. It holds for every way in
+    which S came about, so the person may come back because of what was published. With
+    :math:`p_j` the largest squared norm of a sum of j different columns, a stream in which every
+    person takes part in at most k terms costs what ``norm(k)`` says, the root of
+
+    .. math:: q_k = \max_{j \le k} \frac{k}{j}\, p_j \ge p_k.
+
+    The quotients are there for streams that are cut into parts with noise of their own, whose
+    prices add up for somebody who comes to several of them: j visits to a part cost at most a
+    share j / k of the price of a part, and all visits together one price. Where the price of a
+    visit grows with the number of visits, as noise that is correlated has it, q_k is p_k.
+
     *Longer streams.* Rows that come after the declared length need a mechanism of their own. They
     are other rows, so both together cost what the dearer one costs, but the noise of their sums
     comes on top of that of the last sum before. A generous length is cheaper: with each factor of
@@ -80,7 +96,8 @@ class PrefixSumMechanism(ABC):
     Guarantees
     ----------
     - ``column_norm`` is the largest norm of a column of C, recomputed from the numbers that make
-      the noise and rounded up.
+      the noise and rounded up, and so is ``norm`` for sums of columns.
+    - No entry of C is negative.
     - Nothing here is learned from data.
     """
 
@@ -104,6 +121,25 @@ class PrefixSumMechanism(ABC):
     def column_norm(self) -> float:
         """Largest l2 norm of a column of C, rounded up."""
 
+    @final
+    def norm(self, max_visits: int) -> float:
+        """Root of the price, at unit sensitivity and noise, of a person in so many terms at most.
+
+        Parameters
+        ----------
+        max_visits : int
+            Most terms that a person takes part in, at least 1; with 1 it is ``column_norm``.
+        """
+        if max_visits == 1:
+            return self.column_norm
+        squares = self._squared_norms(min(max_visits, self.length))
+        visits = np.arange(1, len(squares) + 1)
+        return sqrt(float((max_visits / visits * squares).max())) * _ROUND_UP
+
+    @abstractmethod
+    def _squared_norms(self, most: int) -> np.ndarray:
+        """Largest squared norm of a sum of 1, 2, ..., ``most`` different columns of C, or more."""
+
     @abstractmethod
     def variances(self, steps: np.ndarray) -> np.ndarray:
         """Squared norms of rows of B: the noise of the sums at these steps, for unit noise.
@@ -124,7 +160,7 @@ class PrefixSumMechanism(ABC):
         """A new correlator for sums of this many entries."""
 
     @final
-    def noise_scale(self, sensitivity: float, spend: Spend) -> float:
+    def noise_scale(self, sensitivity: float, spend: Spend, max_visits: int = 1) -> float:
         """The least noise for which all sums together cost at most ``spend``.
 
         Parameters
@@ -133,6 +169,8 @@ class PrefixSumMechanism(ABC):
             Most by which a neighbour can move a term, in l2.
         spend : Spend
             Price of the whole stream.
+        max_visits : int, default=1
+            Most terms that a neighbour can move.
 
         Raises
         ------
@@ -144,10 +182,12 @@ class PrefixSumMechanism(ABC):
                 f"{type(self).__name__} needs a positive finite sensitivity, got {sensitivity}; "
                 "bound the contribution of a row, for example with a clip."
             )
-        return sensitivity * self.column_norm / sqrt(spend.amount) * _ROUND_UP
+        return sensitivity * self.norm(max_visits) / sqrt(spend.amount) * _ROUND_UP
 
     @final
-    def event(self, query: str, sensitivity: float, noise_scale: float) -> PrefixSumEvent:
+    def event(
+        self, query: str, sensitivity: float, noise_scale: float, max_visits: int = 1
+    ) -> PrefixSumEvent:
         """The fact to charge, once, before the first term is added."""
         return PrefixSumEvent(
             query=query,
@@ -155,7 +195,8 @@ class PrefixSumMechanism(ABC):
             noise_scale=noise_scale,
             factorization=self.option(),
             length=self.length,
-            column_norm=self.column_norm,
+            column_norm=self.norm(max_visits),
+            max_visits=max_visits,
         )
 
     @final

@@ -82,6 +82,11 @@ class Toeplitz(PrefixSumMechanism):
     first n coefficients of a function bounded by 1 can be, by duality, which is Landau's constant
     (Landau, 1913).
 
+    Of all sets of j terms the first j, next to each other, move most. The product of two columns,
+    with m the later one and s between them, is :math:`\sum_{i \le n - m} c_i c_{i+s}`. As
+    coefficients are positive and decrease, it falls with m, and with s. In any other set the a-th
+    and the b-th term are at least as late, and at least as far apart, as a and b.
+
     Memory is that of all terms, so this is for short streams. Time for the whole stream is
     ``O(n log(n)^2)`` times the size of a term.
 
@@ -104,6 +109,14 @@ class Toeplitz(PrefixSumMechanism):
     def column_norm(self) -> float:
         """Norm of the first column of C."""
         return sqrt(self._coefficients @ self._coefficients) * _ROUND_UP
+
+    def _squared_norms(self, most: int) -> np.ndarray:
+        """Exact: of sums of the first columns."""
+        out, column_sum = np.empty(most), np.zeros(self.length)
+        for j in range(most):
+            column_sum[j:] += self._coefficients[: self.length - j]
+            out[j] = column_sum @ column_sum
+        return out * _ROUND_UP
 
     def variances(self, steps: np.ndarray) -> np.ndarray:
         """Squared norms of rows of B."""

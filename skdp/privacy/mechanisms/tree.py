@@ -47,6 +47,11 @@ class Tree(PrefixSumMechanism):
     the number of lengths, and a sum's noise has as many parts as t has bits that are set. Blocks
     of a tree that no sum uses get no noise and cost nothing, but the first term's are all used.
 
+    A person in j terms is in the block of step t as often as terms of theirs are in it, and that
+    number counts squared. Blocks are nested: that of length ``2^s`` is made up of blocks of lengths
+    ``2^(s-1), ..., 2, 1``, one each, and of its last term. So the worst places follow from the
+    most for every shorter block and every number of visits to it, exactly, from the shortest on.
+
     The square of the norm is the whole price: mu of a block is ``sensitivity / noise_scale`` and
     mu^2 adds up over lengths. (Adding up epsilons over them would square their number.)
 
@@ -72,6 +77,18 @@ class Tree(PrefixSumMechanism):
         """Root of the number of blocks that the first term is in."""
         return sqrt(self.length.bit_length()) * _ROUND_UP
 
+    def _squared_norms(self, most: int) -> np.ndarray:
+        """Exact: the best shares of visits among the blocks of the longest sum."""
+        of_visits = np.arange(most + 1.0) ** 2
+        within = np.array([0.0, 0.0])  # Of no visit and of one, to a last term.
+        total = np.array([0.0])
+        for bit in range(self.length.bit_length()):
+            block = within + of_visits[: len(within)]
+            if self.length >> bit & 1:
+                total = _best_shares(total, block, most)
+            within = _best_shares(within, block, most)
+        return total[1:] * _ROUND_UP
+
     def variances(self, steps: np.ndarray) -> np.ndarray:
         """The number of bits that are set."""
         steps, out = np.asarray(steps), np.zeros(np.shape(steps))
@@ -82,3 +99,13 @@ class Tree(PrefixSumMechanism):
     def correlator(self, size: int) -> Correlator:
         """One vector for each bit of the present step."""
         return _Blocks(size)
+
+
+def _best_shares(one: np.ndarray, other: np.ndarray, most: int) -> np.ndarray:
+    """Largest sum for each number of visits, shared out among two places; at most ``most``."""
+    out = np.full(min(most, len(one) + len(other) - 2) + 1, -np.inf)
+    for visits, value in enumerate(one[: len(out)]):
+        fitting = other[: len(out) - visits]
+        here = out[visits : visits + len(fitting)]
+        np.maximum(here, value + fitting, out=here)
+    return out

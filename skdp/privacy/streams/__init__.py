@@ -2,5 +2,14 @@
 
 from .stream_plan import StreamPlan, StreamRequest
 from .stream_session import StreamedRows, StreamOpening, StreamSession
+from .visits import CallOfUnits, Visits
 
-__all__ = ["StreamOpening", "StreamPlan", "StreamRequest", "StreamSession", "StreamedRows"]
+__all__ = [
+    "CallOfUnits",
+    "StreamOpening",
+    "StreamPlan",
+    "StreamRequest",
+    "StreamSession",
+    "StreamedRows",
+    "Visits",
+]

@@ -53,6 +53,8 @@ class StreamOpening:
         Neighbouring relation.
     spend : Spend
         Price of the whole stream.
+    max_visits : int, default=1
+        Most batches in which the rows of one person count.
 
     Raises
     ------
@@ -63,18 +65,24 @@ class StreamOpening:
     Guarantees
     ----------
     - Everything that a session with this opening releases is together private at the price of
-      ``event``, if each row is read once. Running sums: each row is part of one term and moves it
-      by at most the sensitivity of the query, so this is :class:`PrefixSumMechanism`'s theorem.
+      ``event``, if each row is read once, and a person counts in at most ``max_visits`` batches,
+      in each with rows whose weights sum to 1 at most. Running sums: each row is part of one term
+      and moves it by at most the sensitivity of the query, so this is the theorem of
+      :class:`PrefixSumMechanism`.
+      What a person adds to a batch lies in the convex hull of what one row may add, and moves its
+      term no more; several batches are several terms.
       Vertices: given what was released before, the scores at each release are those of the rows so
       far, which a neighbour changes by at most the vector of one row, so each release is an
       exponential mechanism with the range of the query; a row moves all releases from its batch
-      on, at most all of them, and all are charged.
+      on, at most all of them, and all are charged. The vectors that a person has added by then
+      are one for each visit, and ranges add up.
     """
 
     problem: Problem
     plan: StreamPlan
     adjacency: Adjacency
     spend: Spend
+    max_visits: int = 1
 
     def query(self, request: StreamRequest) -> StreamTermQuery | StreamScoresQuery:
         """Query about the rows of a batch."""
@@ -98,7 +106,8 @@ class StreamOpening:
     @cached_property
     def gumbel(self) -> GumbelMechanism:
         """The mechanism of all choices together."""
-        return GumbelMechanism.calibrated(self.sensitivity, self.plan.releases, self.spend)
+        moved = self.sensitivity * self.max_visits
+        return GumbelMechanism.calibrated(moved, self.plan.releases, self.spend)
 
     @cached_property
     def sums(self) -> PrefixSumMechanism:
@@ -110,7 +119,7 @@ class StreamOpening:
         """Scale of the independent noise that releases are made of."""
         if self.plan.chooses_vertices:
             return self.gumbel.noise_scale
-        return self.sums.noise_scale(self.sensitivity, self.spend)
+        return self.sums.noise_scale(self.sensitivity, self.spend, self.max_visits)
 
     @cached_property
     def _grid(self) -> float:
@@ -145,7 +154,8 @@ class StreamOpening:
         """The fact to charge, once, for the whole stream."""
         if self.plan.chooses_vertices:
             return self.gumbel.event(StreamScoresQuery.name)
-        return self.sums.event(StreamTermQuery.name, self.sensitivity, self.noise_scale)
+        facts = self.sensitivity, self.noise_scale, self.max_visits
+        return self.sums.event(StreamTermQuery.name, *facts)
 
 
 @final

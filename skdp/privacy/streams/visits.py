@@ -1,0 +1,226 @@
+"""Persons who come back to a stream: whose rows are whose, and how often somebody has counted."""
+
+from __future__ import annotations
+
+from collections.abc import Hashable, Iterable
+from dataclasses import replace
+from itertools import repeat
+from typing import Any, Self, final
+
+import numpy as np
+
+from ..randomness import SecretNoise
+from ..rows.base import ResidentRows
+from ..rows.dense_rows import DenseRows
+from ..rows.privacy_units import PrivacyUnits
+from ..rows.sparse_rows import SparseRows
+
+__all__ = ["CallOfUnits", "Visits", "labels_of_rows"]
+
+
+@final
+class Visits:
+    """Table of the parts of a stream in which the rows of each person have counted.
+
+    A part is whatever is answered by itself: a batch of a running sum, a block, or a call. A person
+    counts in at most ``max_visits`` parts, the first ones, and nothing says whether a person still
+    does. The table is as secret as the rows: it holds who came and how often. It lies in the
+    session of a stream, which goes into secret checkpoints and into no pickle.
+
+    Parameters
+    ----------
+    max_visits : int
+        Most parts in which a person counts, at least 1.
+    """
+
+    def __init__(self, max_visits: int) -> None:
+        self._max_visits = max_visits
+        self._counts: dict[Hashable, tuple[int, int]] = {}
+
+    @property
+    def max_visits(self) -> int:
+        """Most parts in which a person counts. Public."""
+        return self._max_visits
+
+    def admit(self, labels: list[Hashable], parts: int | Iterable[int]) -> np.ndarray:
+        """Note visits of persons; True for those that count.
+
+        Parameters
+        ----------
+        labels : list of hashable
+            Whose visits they are.
+        parts : int or iterable of int
+            Number of the part of all visits, or of each, not below earlier ones. Somebody counts in
+            a part once.
+
+        Returns
+        -------
+        ndarray of bool of shape (len(labels),)
+            Secret.
+        """
+        out = np.zeros(len(labels), dtype=bool)
+        of_visits = repeat(parts) if isinstance(parts, int) else parts
+        for i, (label, part) in enumerate(zip(labels, of_visits, strict=False)):
+            count, latest = self._counts.get(label, (0, -1))
+            if count < self._max_visits and latest < part:
+                self._counts[label] = (count + 1, part)
+                out[i] = True
+        return out
+
+
+@final
+class CallOfUnits:
+    """Rows of one call of a stream, person by person, in the order in which they first appear.
+
+    Neighbours differ in all rows of one person in all calls, however many they are and wherever
+    they stand; somebody else comes to the same calls in that person's place. So the number of
+    persons of each call is public, as the number of rows is where each row is the record of another
+    person, and no call tells more: neither how many rows there are, nor whose they are, nor who
+    still counts, whose absence would tell that somebody had come often.
+
+    Where a call is cut, because a batch or a block ends within it, it matters who comes before the
+    cut. Persons are put in a secret random order first: with the order of one of two neighbours
+    goes the order of the other in which the two persons have each other's place, and nobody else
+    moves. Given the orders, the two streams differ in what stands in these places alone, and what
+    is mixed in equal shares of what is (epsilon, delta)-DP is so too.
+
+    Parameters
+    ----------
+    rows : ResidentRows
+        Of the call, as they came.
+    labels : array-like of shape (n_rows,)
+        Label of the person of each row.
+
+    Raises
+    ------
+    ValueError
+        If labels are missing or cannot be compared; nothing of them is quoted.
+    """
+
+    def __init__(self, rows: ResidentRows, labels: Any) -> None:
+        self._labels, codes = _first_seen(labels)
+        self._rows, self._sizes = rows, np.bincount(codes)
+        if bool((np.diff(codes) < 0).any()):
+            self._rows = self._taken(np.argsort(codes, kind="stable"))
+
+    @property
+    def n_samples(self) -> int:
+        """Number of persons. Public."""
+        return len(self._labels)
+
+    @property
+    def n_features(self) -> int:
+        """Number of features. Public."""
+        return self._rows.n_features
+
+    @property
+    def sparse(self) -> bool:
+        """True if rows are stored sparsely. Public."""
+        return self._rows.sparse
+
+    @property
+    def weighted(self) -> bool:
+        """True if rows have weights of their own. Public."""
+        return self._rows.weighted
+
+    @property
+    def dtype(self) -> np.dtype:
+        """Type of the features. Public."""
+        return self._rows.X.dtype
+
+    @property
+    def labels(self) -> list[Hashable]:
+        """Labels of the persons. Secret."""
+        return self._labels
+
+    @property
+    def rows(self) -> ResidentRows:
+        """All rows. Secret, and so is their number."""
+        return self._rows
+
+    def shuffled(self, noise: SecretNoise) -> Self:
+        """The same persons in a random order, each as likely as any other.
+
+        Parameters
+        ----------
+        noise : SecretNoise
+            Where it comes from.
+        """
+        rank = np.argsort(noise.normal((self.n_samples,)), kind="stable")
+        place = np.empty_like(rank)
+        place[rank] = np.arange(self.n_samples)
+        order = np.argsort(np.repeat(place, self._sizes), kind="stable")
+        return self._with([self._labels[i] for i in rank], self._sizes[rank], self._taken(order))
+
+    def part(self, start: int, stop: int) -> Self:
+        """The persons ``start <= i < stop``, at least one."""
+        if stop - start == self.n_samples:
+            return self
+        first, last = int(self._sizes[:start].sum()), int(self._sizes[:stop].sum())
+        rows = self._rows.part(first, last)
+        return self._with(self._labels[start:stop], self._sizes[start:stop], rows)
+
+    def row_labels(self) -> list[Hashable]:
+        """Label of the person of each of ``rows``. Secret."""
+        return [
+            label
+            for label, size in zip(self._labels, self._sizes, strict=True)
+            for _ in range(size)
+        ]
+
+    def counting(self, admitted: np.ndarray) -> ResidentRows:
+        """A store in which the rows of these persons share the weight of one row, others have none.
+
+        So :mod:`skdp.privacy.rows.privacy_units` holds for it: what a person adds to a sum lies in
+        the convex hull of what one row may add, and 0. All persons are among its units.
+
+        Parameters
+        ----------
+        admitted : ndarray of bool of shape (n_samples,)
+            Who counts.
+        """
+        units = PrivacyUnits.of(np.repeat(np.arange(self.n_samples), self._sizes))
+        units = replace(units, shares=units.shares * admitted[units.codes])
+        return _store(self._rows.X, self._rows.y, self._rows.weights, units)
+
+    def _with(self, labels: list[Hashable], sizes: np.ndarray, rows: ResidentRows) -> Self:
+        other = type(self).__new__(type(self))
+        other._labels, other._sizes, other._rows = labels, sizes, rows
+        return other
+
+    def _taken(self, order: np.ndarray) -> ResidentRows:
+        rows = self._rows
+        weights = None if rows.weights is None else rows.weights[order]
+        return _store(rows.X[order], rows.y[order], weights)
+
+
+def labels_of_rows(labels: Any) -> list[Hashable]:
+    """Labels of rows, each of which is a visit by itself.
+
+    Parameters
+    ----------
+    labels : array-like of shape (n_rows,)
+        Label of the person of each row.
+
+    Raises
+    ------
+    ValueError
+        If labels are missing or cannot be compared; nothing of them is quoted.
+    """
+    PrivacyUnits.of(labels)
+    return np.asarray(labels).tolist() if hasattr(labels, "__array__") else list(labels)
+
+
+def _first_seen(labels: Any) -> tuple[list[Hashable], np.ndarray]:
+    """Different labels in the order in which they come, and the number of each row's label."""
+    codes, listed = PrivacyUnits.of(labels).codes, labels_of_rows(labels)
+    first = np.unique(codes, return_index=True)[1]
+    rank = np.empty(first.size, dtype=np.intp)
+    rank[np.argsort(first)] = np.arange(first.size)
+    return [listed[i] for i in np.sort(first)], rank[codes]
+
+
+def _store(
+    X: Any, y: np.ndarray, weights: np.ndarray | None, units: PrivacyUnits | None = None
+) -> ResidentRows:
+    return (DenseRows if isinstance(X, np.ndarray) else SparseRows)(X, y, weights, units)

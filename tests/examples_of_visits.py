@@ -1,0 +1,121 @@
+"""Streams of persons, and how far one of them moves what is released."""
+
+import numpy as np
+from factors_of_prefix_sums import strategy
+
+from skdp.estimators import Stream
+from skdp.privacy import Adjacency, SecretNoise, public_generator
+from skdp.privacy.accounting import Ledger
+from skdp.privacy.rows import DenseRows
+from skdp.privacy.streams import CallOfUnits, StreamPlan, StreamRequest, Visits
+from skdp.problem import Problem, RowBounds
+from skdp.problem.losses import Logistic
+from skdp.solvers import Solution, StreamingSolver
+
+D, BATCH, RELEASES, CLIP = 2, 3, 6, 0.25
+# The row that moves most, and the one that moves most the other way.
+FAR, BACK = (np.array([1.0, 0.0]), 0.0), (np.array([-1.0, 0.0]), 0.0)
+
+
+class Still:
+    """Stays at zero, where the derivative of a row is at its clip."""
+
+    def __init__(self):
+        self.answers = []
+
+    def request(self):
+        return StreamRequest(BATCH, np.zeros(D))
+
+    def learn(self, answer):
+        self.answers.append(answer)
+
+    @property
+    def solution(self):
+        return Solution(np.zeros(D), 0)
+
+
+class Standing(StreamingSolver):
+    """Asks the same of all batches."""
+
+    def __init__(self, mechanism):
+        object.__setattr__(self, "mechanism", mechanism)
+
+    def check(self, problem):
+        pass
+
+    def solve(self, problem, oracle, rng):
+        raise NotImplementedError
+
+    def plan(self, problem, mu):
+        return StreamPlan(RELEASES, CLIP, self.mechanism)
+
+    def learner(self, problem, plan, deviation, before, rng):
+        return Still()
+
+
+class Zeros(SecretNoise):
+    """No noise, so that exact sums are seen."""
+
+    def normal(self, shape):
+        return np.zeros(shape)
+
+    def rounded(self, shape, scale):
+        return np.zeros(shape)
+
+    def gumbel(self, shape):
+        return np.zeros(shape)
+
+    def chosen(self, size, rate):
+        return np.ones(size, dtype=bool)
+
+
+def opened(max_visits, mechanism="toeplitz", adjacency=Adjacency.REPLACE_ONE):
+    """A stream of 18 persons in 6 batches, whose noise is zero."""
+    problem = Problem(Logistic(), BATCH * RELEASES, D, RowBounds(1.0))
+    opened = problem, Standing(mechanism), Ledger(1.0, 1e-5), adjacency, Zeros()
+    return Stream(*opened, public_generator(0), BATCH * RELEASES, visits=Visits(max_visits))
+
+
+def sums(max_visits, calls, **facts):
+    """All exact running sums, and what the stream was charged for."""
+    stream = opened(max_visits, **facts)
+    for X, y, labels in calls:
+        stream.feed(CallOfUnits(DenseRows(np.array(X), np.array(y)), labels))
+    ((_, ledger),) = stream.receipts
+    return np.array(stream.learner.answers), ledger.receipt()[0]
+
+
+def calls_with(person, visits, rows=1, others=7, single=False):
+    """Calls of one batch, or of one person each; the person comes in the first place to some.
+
+    Parameters
+    ----------
+    person : tuple
+        Row and target of the person.
+    visits : collection of int
+        Batches to which the person comes.
+    rows : int
+        Number of rows of the person at each visit.
+    others : int
+        Seed of the rows of others.
+    single : bool
+        Whether each person comes in a call of its own.
+    """
+    rng, calls = np.random.default_rng(others), []
+    for k in range(RELEASES):
+        slots = [(BATCH * k + i, rng.uniform(-0.7, 0.7, D), rng.integers(2)) for i in range(BATCH)]
+        parts = [[(label, x, float(y))] for label, x, y in slots]
+        if k in visits:
+            parts[0] = [(-1, *person)] * rows
+        for call in parts if single else [[row for part in parts for row in part]]:
+            labels, X, y = zip(*call, strict=True)
+            calls.append((X, y, list(labels)))
+    return calls
+
+
+def mu_of_move(found, moved, event, mechanism):
+    """What somebody who sees all sums can tell by this move, in mu; and what was charged."""
+    terms = np.diff(moved - found, axis=0, prepend=np.zeros((1, *found.shape[1:])))
+    seen = strategy(mechanism) @ terms.reshape(len(terms), -1)
+    charged = event.sensitivity * event.column_norm / event.noise_scale
+    return np.linalg.norm(seen) / event.noise_scale, charged
