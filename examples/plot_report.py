@@ -48,25 +48,13 @@ epsilon = brentq(lambda e: delta(e) - filed["delta"], 0, 50)
 print(f"stated {filed['epsilon']:.6f}, recomputed {epsilon:.6f}")
 
 # %%
-# What it was spent on
-# --------------------
-
-import matplotlib.pyplot as plt
-
-from skdp.displays import BudgetDisplay
-
-figure, ax = plt.subplots(figsize=(6.4, 2.8), layout="constrained")
-BudgetDisplay.from_report(report, ax=ax)
-most = max(release["share"] for release in fit["releases"])
-ax.set_title(f"{most:.0%} was spent on coefficients")
-plt.show()
-
-# %%
 # What it means
 # -------------
 # Somebody knows all rows but one, and tries to find out from everything that was published
 # whether a certain person is that row. For each rate of false alarms, this is how often they can
 # find a person who is.
+
+import matplotlib.pyplot as plt
 
 alarms = np.linspace(0, 1, 200)
 meaning = filed["meaning"]
@@ -84,4 +72,16 @@ ax.set(
     title=f"The best guess is right in at most {guess:.1%} of cases, a coin in 50%",
 )
 ax.legend(loc="lower right")
+plt.show()
+
+# %%
+# What it was spent on
+# --------------------
+
+from skdp.displays import BudgetDisplay
+
+figure, ax = plt.subplots(figsize=(6.4, 2.8), layout="constrained")
+BudgetDisplay.from_report(report, ax=ax)
+most = max(release["share"] for release in fit["releases"])
+ax.set_title(f"{most:.0%} was spent on coefficients")
 plt.show()

@@ -82,7 +82,7 @@ words = vocabulary.get_feature_names_out()[chosen]
 figure, ax = plt.subplots(figsize=(6.4, 5.6), layout="constrained")
 places = np.arange(20)
 for fit in coefs[:, chosen]:
-    ax.plot(fit, places, ".", color="0.6")
+    ax.plot(fit, places, ".", color="0.3", markersize=4)
 ax.barh(places, coefs[:, chosen].mean(axis=0), color=np.repeat(["C1", "C0"], 10), alpha=0.6)
 ax.set_yticks(places, words)
 ax.axvline(0, color="black", linewidth=0.8)
