@@ -1,74 +1,113 @@
-"""Scripts written for scikit-learn's models run with private ones, constructors aside."""
+"""Examples of the gallery are what sphinx-gallery expects, and run without a warning."""
 
-import doctest
-import importlib.util
+import ast
+import os
+import re
+import subprocess
 import sys
-import warnings
 from pathlib import Path
 
 import pytest
-import sklearn.linear_model
 
-from skdp import DPLassoRegressor, DPLogisticRegression, DPSVMClassifier
-
-SCRIPTS = Path(__file__).with_name("scripts_of_others")
-# What is fitted in each of them.
-FITTED = {
-    "lasso_of_a_sparse_signal": [DPLassoRegressor] * 3,
-    "regions_of_iris": [DPLogisticRegression],
-    "svm_of_blobs": [DPSVMClassifier] * 2,
-}
 EXAMPLES = Path(__file__).resolve().parents[1] / "examples"
+GALLERY = sorted(EXAMPLES.glob("plot_*.py"))
+WELL_FORMED = '''"""
+A title
+=======
+
+*A question?*
+"""
+
+# %%
+# Text.
+
+x = 1
+
+# %%
+import matplotlib.pyplot as plt
+plt.show()
+'''
+# Runs a script, and fails unless it leaves a figure.
+RUN = """\
+import runpy, sys
+runpy.run_path(sys.argv[1], run_name='__main__')
+import matplotlib.pyplot as plt
+assert plt.get_fignums()
+"""
 
 
-@pytest.fixture(scope="module")
-def gallery():
-    pytest.importorskip("matplotlib", reason="the gallery draws; it needs matplotlib")
-    spec = importlib.util.spec_from_file_location("gallery", EXAMPLES / "gallery.py")
-    module = importlib.util.module_from_spec(spec)
-    spec.loader.exec_module(module)
-    return module
+def faults(source):
+    """Complaints about an example, by its text alone."""
+    docstring = ast.get_docstring(ast.parse(source)) or ""
+    title, underline, *rest = [*docstring.split("\n"), "", ""]
+    found = []
+    if not title or underline != "=" * len(title):
+        found.append("needs a title, underlined in its length")
+    if not re.match(r"\*[^*]+\?[^*]*\*\n", "\n".join(rest).strip() + "\n"):
+        found.append("needs a question, in italics, below the title")
+    if len(re.findall(r"^# %%$", source, flags=re.MULTILINE)) < 2:
+        found.append("needs cells")
+    if not source.endswith("plt.show()\n"):
+        found.append("needs to end with a figure")
+    if re.search(r"\bfetch_\w+|SKDP_DATA", source):
+        found.append("needs data that are there")
+    if re.search(r"DP\w+\([^()]*random_state", source):
+        found.append("needs noise of the operating system, not a seed")
+    return found
 
 
-def script_of(example):
-    """The code in the docstring of a class, without what it printed."""
-    return "".join(e.source for e in doctest.DocTestParser().get_examples(example.__doc__))
+@pytest.mark.every_combination
+@pytest.mark.parametrize("path", GALLERY, ids=lambda path: path.stem)
+def test_examples_are_well_formed_and_compile(path):
+    source = path.read_text()
+    assert faults(source) == []
+    compile(source, path.name, "exec")
 
 
+def test_the_gallery_has_a_header_and_titles_that_differ():
+    title, underline, *_ = (EXAMPLES / "GALLERY_HEADER.rst").read_text().split("\n")
+    assert underline == "=" * len(title)
+    titles = [path.read_text().split("\n")[1] for path in GALLERY]
+    assert len(set(titles)) == len(titles) > 10
+
+
+def test_a_well_formed_example_has_no_faults():
+    assert faults(WELL_FORMED) == []
+
+
+@pytest.mark.every_combination
 @pytest.mark.parametrize(
-    "example",
+    ("right", "wrong", "complaint"),
     [
-        sklearn.linear_model.LogisticRegression,
-        sklearn.linear_model.LinearRegression,
-        sklearn.linear_model.Lasso,
-        sklearn.linear_model.Ridge,
-        # Not LinearSVC, whose docstring looks up a pipeline's step by the name of its class.
+        ("=======", "====", "title"),
+        ("*A question?*", "A question?", "question"),
+        ("*A question?*", "*A statement.*", "question"),
+        ("# %%\n# Text", "# Text", "cells"),
+        ("plt.show()", "plt.close()", "figure"),
+        ("x = 1", "fetch_openml('adult')", "data"),
+        ("x = 1", "DPLinearRegression(epsilon=1, random_state=0)", "noise"),
     ],
-    ids=lambda c: c.__name__,
 )
-def test_scikit_learns_own_docstrings_run(example, gallery, tmp_path, monkeypatch):
-    script = tmp_path / "script.py"
-    script.write_text(script_of(example))
-    ours = gallery.PLACES[example.__name__][1]
-    with warnings.catch_warnings():
-        warnings.simplefilter("ignore")
-        fitted = gallery.run(script, 1.0, None)
-    assert [type(model) for model in fitted] == [ours] * len(fitted)
-    assert fitted
-    assert fitted[0].privacy_spent_.epsilon == 1.0
-    # What stood in their places is gone.
-    assert getattr(sys.modules[gallery.PLACES[example.__name__][0].__name__], example.__name__) is (
-        example
+def test_faults_that_are_planted_are_found(right, wrong, complaint):
+    assert right in WELL_FORMED
+    (found,) = faults(WELL_FORMED.replace(right, wrong))
+    assert complaint in found
+
+
+@pytest.mark.nightly
+@pytest.mark.parametrize("path", GALLERY, ids=lambda path: path.stem)
+def test_examples_run_headless_without_a_warning(path, tmp_path):
+    pytest.importorskip("matplotlib", reason="the gallery draws; it needs matplotlib")
+    for package in re.findall(r"^(?:from|import) (distributed|pandas)", path.read_text(), re.M):
+        pytest.importorskip(package, reason=f"this example needs {package}")
+    hidden = {"DISPLAY", "SKDP_DATA"}
+    environment = {k: v for k, v in os.environ.items() if k not in hidden}
+    done = subprocess.run(
+        [sys.executable, "-W", "error", "-c", RUN, str(path)],
+        cwd=tmp_path,
+        env={**environment, "MPLBACKEND": "Agg"},
+        capture_output=True,
+        text=True,
     )
-
-
-@pytest.mark.parametrize("path", sorted(SCRIPTS.glob("*.py")), ids=lambda path: path.stem)
-def test_programs_for_scikit_learn_run_with_private_models(path, gallery, tmp_path, monkeypatch):
-    # What the program asserts holds of the models that it was written for, too.
-    with monkeypatch.context() as patch:
-        patch.setattr(gallery, "PLACES", {})
-        assert gallery.run(path, 4.0, None) == []
-    fitted = gallery.run(path, 4.0, tmp_path)
-    assert [type(model) for model in fitted] == FITTED[path.stem]
-    assert all(model.privacy_spent_.epsilon == pytest.approx(4.0) for model in fitted)
-    assert [figure.name for figure in tmp_path.iterdir()] == [f"{path.stem}_1.png"]
+    assert done.returncode == 0, done.stderr
+    assert not done.stderr

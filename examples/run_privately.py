@@ -1,6 +1,6 @@
 """Run scripts that use scikit-learn's linear models, with private ones in their place.
 
-    python examples/gallery.py plot_iris_logistic.py plot_linearsvc_support_vectors.py \
+    python examples/run_privately.py plot_iris_logistic.py plot_linearsvc_support_vectors.py \
         --epsilon 4 --figures out
 
 The scripts stay as they are: only the constructors that they import stand for others, which make
