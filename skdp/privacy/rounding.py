@@ -20,6 +20,7 @@ case in point.
 What a term passes through: a block holds at most 49,152 rows (``cut``), so h counts at most
 ``min(n, 49152)`` additions in it; blocks are then added in pairs, and partitions sixteen at a time,
 with at most ``16 log2(n)`` additions; a few more are left for divisions, intercepts and constants.
+Sums that are mapped by a matrix, or by a sketch, pass through the products for an entry as well.
 
 What enters products is a function of the row itself and of public numbers, whatever its rounding:
 scores, derivatives, clips. Only the norm of what a row contributes has to be right, and the bounds
@@ -42,7 +43,7 @@ from ..problem.bounds import RowBounds
 from .rows.bounded_rows import MOST_ROWS
 from .rows.mapped import LEAST_LENGTH, ROUNDING
 
-__all__ = ["GRID", "UNIT", "gamma", "inflated", "of_sum", "spread"]
+__all__ = ["GRID", "UNIT", "gamma", "inflated", "mapped_products", "of_sum", "spread"]
 
 UNIT = 2.0**-53
 # Grid in units of the sensitivity, and what it and the norms of rows may take of it.
@@ -62,7 +63,7 @@ def gamma(roundings: float) -> float:
 
 
 @lru_cache(maxsize=256)
-def of_sum(n_rows: int, spread: float = 1.0) -> float:
+def of_sum(n_rows: int, spread: float = 1.0, products: int = 0) -> float:
     """Relative margin for a sum over rows: ``2 n gamma`` times the spread.
 
     Parameters
@@ -72,13 +73,15 @@ def of_sum(n_rows: int, spread: float = 1.0) -> float:
     spread : float, default=1.0
         Bound on the length of the products that are added up for a row, in units of the bound on
         what it contributes.
+    products : int, default=0
+        Number of entries of a sum that are added up after the rows, see :func:`mapped_products`.
 
     Returns
     -------
     float
         Most that rounding adds to the move between neighbours, in units of the sensitivity.
     """
-    additions = min(n_rows, MOST_ROWS) + 16.0 * log2(n_rows + 1) + _FEW
+    additions = min(n_rows, MOST_ROWS) + 16.0 * log2(n_rows + 1) + _FEW + products
     return 2.0 * n_rows * gamma(additions) * spread
 
 
@@ -111,6 +114,18 @@ def spread(bounds: RowBounds, steepest: float, bound: float) -> float:
     least = max(abs(bounds.intercept_value), min(row_map.norm, least))
     largest = min(steepest / bound if bound else inf, 1.0 / least if least else inf)
     return max(1.0, longest * largest)
+
+
+def mapped_products(bounds: RowBounds) -> int:
+    """Number of entries of a sum over rows that an entry of it is made of in other coordinates.
+
+    Parameters
+    ----------
+    bounds : RowBounds
+        With the map, if any; 0 without one, or where it mixes no features.
+    """
+    row_map = bounds.row_map
+    return row_map.scale.size if row_map is not None and row_map.mixes else 0
 
 
 def inflated(sensitivity: float, rounding: float) -> float:
