@@ -48,12 +48,14 @@ def missing_from(book):
 
 
 def unknown_paths(book):
-    """Paths of files and tests in code style that are not there."""
+    """Files in code style that are not there, and tests after ``::`` that are not in their file."""
     unknown = []
-    for path, test in re.findall(r"`((?:skdp|tests|examples)/[\w/]+\.py)`(?: :: `(\w+)`)?", book):
+    named = re.findall(r"`((?:skdp|tests|examples)/[\w/]+\.py)`(?: ::((?:,? `\w+`)+))?", book)
+    for path, tests in named:
         file = REPOSITORY / path
-        if not file.is_file() or (test and f"def {test}(" not in file.read_text(encoding="utf-8")):
-            unknown.append(f"{path}::{test}")
+        source = file.read_text(encoding="utf-8") if file.is_file() else ""
+        wanted = [f"def {test}(" for test in re.findall(r"\w+", tests)]
+        unknown += [path] if not source else [path + w for w in wanted if w not in source]
     return unknown
 
 
