@@ -9,7 +9,7 @@ from .minimizer import SmoothObjective, minimize
 from .oracle import Oracle, PrivateOracle
 from .oracle_factory import PrivateSession, opened_by
 from .randomness import SecretNoise, SeededNoise, SystemNoise, public_generator, secret_noise
-from .rounding import GRID, gamma, inflated, of_sum, spread
+from .rounding import GRID, gamma, inflated, mapped_products, of_sum, spread
 from .row_scores import RowScore
 
 __all__ = [
@@ -28,6 +28,7 @@ __all__ = [
     "gamma",
     "gdp",
     "inflated",
+    "mapped_products",
     "minimize",
     "of_sum",
     "opened_by",

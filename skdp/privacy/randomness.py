@@ -105,7 +105,7 @@ class SystemNoise(SecretNoise):
     ----------
     - No normal is zero or infinite.
     - The law of a rounded normal is that of a real one to within a total variation of 2^-70, for
-      scales up to 2^32, given that ndtri errs by less than 2^-47 of its value. Beyond 2^44 it is
+      scales up to 2^44, given that ndtri errs by less than 2^-47 of its value. Beyond that it is
       handed out as an integer, so that its last bits are not lost.
     - A boolean is true with a probability of at most the rate, and of at least it less 2^-80.
     - Threads that share a source, and a forked child and its parent, never draw the same normals.
@@ -351,9 +351,8 @@ def _decided(z: float, word: int, finer: int, scale: float) -> int:
     leading = leading << _MORE_BITS | int.from_bytes(os.urandom(_MORE_BITS // 8))
     # Half of the magnitude, which has one bit more.
     tail = leading << (BITS - known - _MORE_BITS - 1)
-    x = refined(z, tail)
-    if scale > _COARSE:
-        x = refined(Fraction(x, 1 << BITS), tail)
+    # Twice: after one step the error is that of ndtri squared, which the scale multiplies.
+    x = refined(Fraction(refined(z, tail), 1 << BITS), tail)
     numerator, denominator = scale.as_integer_ratio()
     return (2 * x * numerator + (denominator << BITS)) // (2 * denominator << BITS)
 

@@ -22,7 +22,8 @@ many additions in it; blocks are then added in pairs, and partitions sixteen at 
 ``16 log2(N)`` additions for N rows, of which no computer holds ``2^48``; a few more are left for
 divisions, intercepts and constants. So h is a constant, and only the sum of what rows may
 contribute grows with n: of rows that weigh less than 1, or of privacy units of many rows, n is what
-all weigh together at most.
+all weigh together at most. Sums that are mapped by a matrix, or by a sketch, pass through the
+products for an entry as well.
 
 What enters products is a function of the row itself and of public numbers, whatever its rounding:
 scores, derivatives, clips. Only the norm of what a row contributes has to be right, and the bounds
@@ -45,7 +46,7 @@ from ..problem.bounds import RowBounds
 from .rows.bounded_rows import MOST_ROWS
 from .rows.mapped import LEAST_LENGTH, ROUNDING
 
-__all__ = ["GRID", "UNIT", "gamma", "inflated", "of_sum", "spread"]
+__all__ = ["GRID", "UNIT", "gamma", "inflated", "mapped_products", "of_sum", "spread"]
 
 UNIT = 2.0**-53
 # Grid in units of the sensitivity, and what it and the norms of rows may take of it.
@@ -66,7 +67,7 @@ def gamma(roundings: float) -> float:
 
 
 @lru_cache(maxsize=256)
-def of_sum(n: int, spread: float = 1.0) -> float:
+def of_sum(n: int, spread: float = 1.0, products: int = 0) -> float:
     """Relative margin for a sum over rows: ``2 n gamma`` times the spread.
 
     Parameters
@@ -76,13 +77,15 @@ def of_sum(n: int, spread: float = 1.0) -> float:
     spread : float, default=1.0
         Bound on the length of the products that are added up for a row, in units of the bound on
         what it contributes.
+    products : int, default=0
+        Number of entries of a sum that are added up after the rows, see :func:`mapped_products`.
 
     Returns
     -------
     float
         Most that rounding adds to the move between neighbours, in units of the sensitivity.
     """
-    return 2.0 * n * gamma(_ADDITIONS) * spread
+    return 2.0 * n * gamma(_ADDITIONS + products) * spread
 
 
 def spread(bounds: RowBounds, steepest: float, bound: float) -> float:
@@ -114,6 +117,18 @@ def spread(bounds: RowBounds, steepest: float, bound: float) -> float:
     least = max(abs(bounds.intercept_value), min(row_map.norm, least))
     largest = min(steepest / bound if bound else inf, 1.0 / least if least else inf)
     return max(1.0, longest * largest)
+
+
+def mapped_products(bounds: RowBounds) -> int:
+    """Number of entries of a sum over rows that an entry of it is made of in other coordinates.
+
+    Parameters
+    ----------
+    bounds : RowBounds
+        With the map, if any; 0 without one, or where it mixes no features.
+    """
+    row_map = bounds.row_map
+    return row_map.scale.size if row_map is not None and row_map.mixes else 0
 
 
 def inflated(sensitivity: float, rounding: float) -> float:

@@ -3,6 +3,7 @@
 import os
 import pickle
 from dataclasses import replace
+from fractions import Fraction
 from functools import partial
 from math import inf, sqrt
 from types import MethodType
@@ -12,9 +13,19 @@ from factors_of_prefix_sums import combination, strategy
 from interruptions import PACKAGE, Lines
 from planted_bugs.bug import REPLACE_ONE, ZERO_OUT, Anew, Bug, Value, gives, times
 from planted_bugs.noise import Prepared, UnitRows, seeded
+from scipy.special import ndtri
 from scipy.stats import chisquare
 
-from skdp.privacy import Adjacency, PrivateOracle, SystemNoise, public_generator, secret_noise
+from skdp.privacy import (
+    BITS,
+    Adjacency,
+    PrivateOracle,
+    SystemNoise,
+    public_generator,
+    randomness,
+    refined,
+    secret_noise,
+)
 from skdp.privacy.accounting import ExponentialEvent, GaussianDP, Ledger, Spend, ZeroConcentratedDP
 from skdp.privacy.bandit_sessions import StepSession
 from skdp.privacy.mechanisms import (
@@ -144,6 +155,21 @@ def ties_are_decided_one_by_one(size=4000, rate=0.3):
     # Six standard deviations.
     assert abs(chosen.mean() - rest) <= 6 * np.sqrt(rest * (1 - rest) / size)
     assert abs((chosen[1:] & chosen[:-1]).mean() - rest**2) <= 6 * np.sqrt(1 / size)
+
+
+def draws_are_decided_by_the_bits_of_their_words(scale=2.0**32):
+    """Quantiles that decide a draw are so close that one in 2^70 at most is wrong."""
+    found, planted = [], randomness.refined
+    randomness.refined = lambda z, tail: found.append((planted(z, tail), tail)) or found[-1][0]
+    try:
+        for word in range(2**60, 2**63, 2**60 + 12345):
+            z = -float(ndtri((word >> 1) * 2.0**-64)) * (1 + 2.0**-47)
+            randomness._decided(z, word, 0, scale)
+            x, tail = found[-1]
+            off = abs(refined(Fraction(x, 2**BITS), tail) - x)
+            assert 2 * off * Fraction(scale) <= Fraction(2) ** (BITS - 70), "decided wrongly"
+    finally:
+        randomness.refined = planted
 
 
 # Choices.
@@ -486,6 +512,7 @@ BUGS = (
     Bug("wiped noise of bandits left for the next choice by an interruption", {"StepSession._gumbel": chosen_and_wiped}, interrupted_choices_of_bandits_leave_no_wiped_noise, "wiped"),
     Bug("last bits of wide noise lost before it is added", {"randomness._COARSE": Value(2.0**1023)}, wide_noise_keeps_its_last_bits, "lost"),
     Bug("public randomness from the stream of the noise", {"randomness._COIN_STREAM": Value(0)}, public_randomness_tells_nothing_of_the_noise),
+    Bug("draws decided by quantiles that are refined once", {"randomness.refined": lambda honest, z, tail: honest(z, tail) if isinstance(z, float) else int(z * 2**BITS)}, draws_are_decided_by_the_bits_of_their_words, "wrongly"),
     Bug("ties of secret draws decided by one word", {"randomness._fresh_words": lambda honest, size: np.repeat(honest(1), size)}, ties_are_decided_one_by_one),
     # Choices.
     *(Bug(f"half the Gumbel noise ({kind})", {"GumbelMechanism.randomize": less_gumbel(0.5)}, partial(choices_have_the_noise_that_was_paid, kind), NOT_PAID) for kind in ("vertex", "select", "stream")),

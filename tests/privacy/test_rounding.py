@@ -8,7 +8,7 @@ import numpy as np
 import pytest
 from by_night import by_night
 
-from skdp.privacy import Adjacency, inflated, of_sum, spread
+from skdp.privacy import Adjacency, gamma, inflated, of_sum, spread
 from skdp.privacy.accounting import Spend
 from skdp.privacy.mechanisms import GaussianMechanism
 from skdp.privacy.queries import GradientQuery, MomentsQuery, RowMeansQuery
@@ -82,6 +82,16 @@ def test_sums_through_a_map_under_which_they_cancel_are_within_the_margin():
     assert np.linalg.norm(off) <= query.rounding * query.bound
     # Without the map the margin would be too small for it.
     assert query.rounding > 1e3 * of_sum(n)
+
+
+@pytest.mark.parametrize("mixed", [True, False])
+def test_products_of_a_map_are_counted_beside_additions(mixed):
+    """Of a sum over few rows in many coordinates, the map has most of the roundings."""
+    n, d = 20, 200_000
+    matrix = np.full((d, 2), 1 / sqrt(d)) if mixed else None
+    bounds = RowBounds(1.0, 1.0, None, RowMap(np.ones(d), matrix, np.zeros(2 if mixed else d), 1.0))
+    margin = RowMeansQuery(bounds, n).rounding / spread(bounds, 1.0, bounds.row_norm)
+    assert (margin >= 2 * n * gamma(d)) == mixed
 
 
 def test_margins_are_small():

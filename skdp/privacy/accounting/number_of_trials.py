@@ -142,14 +142,15 @@ class NumberOfTrials:
         """F(z) = f'(1 - p) for p = Phi(-z); increases from ``once`` to the mean."""
         return self.slope(ndtr(-z))
 
-    def curvature(self, z: np.ndarray) -> np.ndarray:
+    def curvature(self, z: np.ndarray, apart: float = 0.0) -> np.ndarray:
         """Bound on the size of F''(z), and on the square of F'(z), relative to F(z).
 
         That is ``r (2 r + |z|)`` with r = phi(z) / (gamma / (1 - gamma) + p): F' = r F, and
-        r' = r (r - z).
+        r' = r (r - z). Added to |z|, ``apart`` makes it nearly a bound for all points that are no
+        further from z: what is left is how much r changes.
         """
         r = self.odds * np.exp(-z * z / 2) / sqrt(2 * pi) / (1 + self.odds * ndtr(-z))
-        return r * (2 * r + np.abs(z))
+        return r * (2 * r + np.abs(z) + apart)
 
     def renyi(self, order: float, rho: float) -> float:
         """Renyi divergence of a search whose trials are rho-zCDP.
@@ -412,7 +413,8 @@ def _lines(mu: float, epsilon: float, trials: NumberOfTrials) -> tuple[np.ndarra
     z = np.linspace(-_REACH, _REACH + mu, n)
     own, other = trials.at(z), trials.at(z - mu)
     h = float(z[1] - z[0])
-    more, less = _missing(h, trials.curvature(z)), _missing(h, trials.curvature(z - mu))
+    more = _missing(h, trials.curvature(z, apart=h))
+    less = _missing(h, trials.curvature(z - mu, apart=h))
     smooth = (np.maximum(more, less) < _SMOOTH) & (mu <= 1)
     rough = ~(smooth[1:] & smooth[:-1])
     own_fine, other_fine = own[smooth] * (1 + more[smooth]), other[smooth] * (1 - less[smooth])

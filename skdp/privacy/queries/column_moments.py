@@ -50,8 +50,7 @@ class ColumnMomentsQuery(GaussianQuery):
       times ``1 / n^2``. With ``a = |t|`` the derivative of the right side is
       ``2 a (1 + 2 (2 - a)(2 - 2 a))``, and ``(2 - a)(2 - 2 a) >= -1/2`` with equality at a = 3/2,
       so it never decreases and is at most its value 4 at a = 2. The bound is attained where every
-      feature goes from one end of its interval to the other. A weight above sqrt(2) would cost
-      more.
+      feature goes from one end of its interval to the other. A weight above 1.67 would cost more.
     - Zeroing a row out moves the answer by at most ``sqrt(9 d / 8) / n``: with ``v = u^2`` in
       [0, 1] an entry pair has the squared length ``v + 2 (v - 3/4)^2``, convex in v and 9/8 at both
       ends. The offset 3/4 is what makes the ends equal.

@@ -12,7 +12,7 @@ import numpy as np
 from ...problem.losses import Loss
 from ...problem.problem import Problem
 from ..adjacency import Adjacency
-from ..rounding import of_sum, spread
+from ..rounding import mapped_products, of_sum, spread
 from ..rows.base import RowStore
 from ..rows.bounded_rows import BoundedBlock
 from .base import GaussianQuery
@@ -90,7 +90,8 @@ class GradientQuery(GaussianQuery):
         """Margin for rounding of a sum of rows times derivatives, which is mapped afterwards."""
         problem = self.problem
         steepest = min(problem.loss.lipschitz, self._steepest_of_smooth) * problem.max_weight
-        return of_sum(problem.n_actual, spread(problem.bounds, steepest, self.bound))
+        longer = spread(problem.bounds, steepest, self.bound)
+        return of_sum(problem.n_actual, longer, mapped_products(problem.bounds))
 
     @property
     def _steepest_of_smooth(self) -> float:

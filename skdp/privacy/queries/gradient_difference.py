@@ -11,7 +11,7 @@ import numpy as np
 
 from ...problem.problem import Problem
 from ..adjacency import Adjacency
-from ..rounding import of_sum, spread
+from ..rounding import mapped_products, of_sum, spread
 from ..rows.base import RowStore
 from ..rows.bounded_rows import BoundedBlock
 from .base import GaussianQuery
@@ -153,7 +153,8 @@ class GradientDifferenceQuery(GaussianQuery):
             steepest = min(steepest, sqrt(2.0 * smoothness * heaviest * apart * radius))
         # The centre is no further from zero than a radius, and is taken off after the rows are
         # added up: the lengths of both count.
-        return of_sum(problem.n_actual, 3.0 * spread(problem.bounds, steepest, radius))
+        longer = 3.0 * spread(problem.bounds, steepest, radius)
+        return of_sum(problem.n_actual, longer, mapped_products(problem.bounds))
 
     def sensitivity(self, adjacency: Adjacency) -> float:
         """``2 radius / n`` under replace-one; infinite unless double precision keeps the bound."""

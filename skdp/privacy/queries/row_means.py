@@ -10,7 +10,7 @@ import numpy as np
 
 from ...problem.bounds import RowBounds
 from ..adjacency import Adjacency
-from ..rounding import of_sum, spread
+from ..rounding import mapped_products, of_sum, spread
 from ..rows.base import RowStore
 from ..rows.bounded_rows import BoundedBlock
 from .base import GaussianQuery
@@ -73,9 +73,8 @@ class RowMeansQuery(GaussianQuery):
     @property
     def rounding(self) -> float:
         """Margin for rounding of a sum of rows, which are mapped after they are added up."""
-        return of_sum(
-            self.actual_rows or self.n_samples, spread(self.bounds, 1.0, self.bounds.row_norm)
-        )
+        longer = spread(self.bounds, 1.0, self.bounds.row_norm)
+        return of_sum(self.actual_rows or self.n_samples, longer, mapped_products(self.bounds))
 
     def sensitivity(self, adjacency: Adjacency) -> float:
         """``sqrt(2) R / n`` or ``2 R / n``; infinite where double precision is left."""

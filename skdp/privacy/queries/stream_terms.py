@@ -11,7 +11,7 @@ import numpy as np
 from ...problem.constraints import L1Ball, Simplex
 from ...problem.problem import Problem
 from ..adjacency import Adjacency
-from ..rounding import of_sum, spread
+from ..rounding import mapped_products, of_sum, spread
 from ..rows.base import RowStore
 from ..rows.bounded_rows import BoundedBlock
 from .base import GaussianQuery, GumbelQuery
@@ -121,7 +121,8 @@ class StreamTermQuery(GaussianQuery):
         """Margin for rounding of a sum of rows times derivatives, which is mapped afterwards."""
         problem = self.term.problem
         bound = self.term.clip * problem.row_norm
-        return of_sum(problem.n_samples, spread(problem.bounds, inf, bound))
+        longer = spread(problem.bounds, inf, bound)
+        return of_sum(problem.n_samples, longer, mapped_products(problem.bounds))
 
     def sensitivity(self, adjacency: Adjacency) -> float:
         """2 under replace-one; infinite unless double precision keeps the bound."""

@@ -127,6 +127,23 @@ def test_draws_close_to_the_middle_are_decided_by_more_bits(monkeypatch):
     assert len(asked) == 1
 
 
+def test_decided_quantiles_are_so_close_that_next_to_no_decision_is_wrong(monkeypatch):
+    """At the largest scale that is claimed, from the worst quantile that is allowed for."""
+    found, scale = [], 2.0**32
+    monkeypatch.setattr(
+        randomness,
+        "refined",
+        lambda z, tail: found.append((refined(z, tail), tail)) or found[-1][0],
+    )
+    for word in RNG.integers(2**54, 2**63, 30).tolist():
+        z = -float(ndtri((word >> 1) * 2.0**-64)) * (1 + randomness._RELATIVE)
+        randomness._decided(z, word, 0, scale)
+        x, tail = found[-1]
+        off = Fraction(abs(refined(Fraction(x, 2**BITS), tail) - x), 2**BITS)
+        # Wrong are draws that close to the middle between two whole numbers, on either side.
+        assert 2 * off * Fraction(scale) <= Fraction(2) ** -70
+
+
 def naive(value, scale, size):
     """The usual way: inverse CDF of 53-bit uniforms, added in floating point."""
     u = (RNG.integers(0, 2**53, size) + 0.5) * 2.0**-53
