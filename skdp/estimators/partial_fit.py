@@ -95,6 +95,12 @@ def _begin(model: PrivateLinearModel, X: Any, y: Any, classes: Any, sample_weigh
         )
     try:
         check_parameters(model)
+        if model.delta == 0:
+            raise ValueError(
+                f"{type(model).__name__}.partial_fit needs a positive delta, or delta=None, got "
+                "delta=0. Streams have Gaussian noise; for pure epsilon call fit, once, with all "
+                "rows."
+            )
         model._declare(model.horizon)
         if earlier is not None and not (earlier.streaming or declared_disjoint(model)):
             # The rows of the stream may be those of the fit: a run of its own.
