@@ -95,12 +95,6 @@ def _begin(model: PrivateLinearModel, X: Any, y: Any, classes: Any, sample_weigh
         )
     try:
         check_parameters(model)
-        if model.delta == 0:
-            raise ValueError(
-                f"{type(model).__name__}.partial_fit needs a positive delta, or delta=None, got "
-                "delta=0. Streams have Gaussian noise; for pure epsilon call fit, once, with all "
-                "rows."
-            )
         model._declare(model.horizon)
         if earlier is not None and not (earlier.streaming or declared_disjoint(model)):
             # The rows of the stream may be those of the fit: a run of its own.
@@ -281,6 +275,12 @@ def _open_session(model: PrivateLinearModel, rows: ResidentRows) -> tuple[Sessio
     outline = model._outline(rows.n_samples, rows.sparse, rows.weighted)
     solver = choose_for_stream(model.solver, outline, buffer=model.buffer)
     if isinstance(solver, StreamingSolver):
+        if model.delta == 0:
+            raise ValueError(
+                f"{name} with delta=0 needs the solver 'blocks' for a stream, and buffer=True, "
+                f"because running sums have Gaussian noise, got {solver.option()!r}. Use it, or "
+                "leave delta out."
+            )
         return _streaming(model, solver, rows), True
     if not isinstance(solver, Blocks):
         model._plan(rows.n_samples, rows.sparse, weighted=rows.weighted)

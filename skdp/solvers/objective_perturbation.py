@@ -118,7 +118,7 @@ class ObjectivePerturbation(Solver):
                 advice += ", or fit one model for each class, with a share of epsilon each"
             kind = "for two classes or for residuals, with delta=0"
             self._refuse_loss(problem, kind, advice)
-        self._check_rest(problem, "Leave them or delta out.")
+        self._check_rest(problem, "Use a ridge penalty and no constraint, or leave delta out.")
 
     def _refuse_loss(self, problem: Problem, kind: str, advice: str) -> None:
         raise ValueError(
