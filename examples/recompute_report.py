@@ -12,7 +12,7 @@ from statistics import NormalDist
 
 
 def price(event, steps, rule, order):
-    """What the releases of an event cost: their mu^2, or their Renyi divergence of an order."""
+    """What the releases of an event cost: their mu^2, Renyi divergence of an order, or epsilon."""
     noise, mechanism = float(event["noise_scale"]), event["mechanism"]
     if not noise:
         return inf
@@ -29,6 +29,9 @@ def price(event, steps, rule, order):
     elif (mechanism, rule) == ("objective_perturbation", "perturbation"):
         output = event["output_sensitivity"] / event["output_noise_scale"]
         one = max(ratio**2 * 256 / 255, (event["jacobian"] / 0.4) ** 2 * 256 / 255, output**2 * 256)
+    elif (mechanism, rule) == ("pure_perturbation", "pure"):
+        output = event["output_sensitivity"] / event["output_noise_scale"]
+        one = ratio + steps * (event["jacobian"] + output)
     else:
         raise SystemExit(f"{mechanism} by the rule {rule!r} takes more than this script")
     return event["count"] * one
@@ -75,7 +78,7 @@ def epsilon_of(fits, delta, rule):
         sums = [(a, sum(cost(fit, rule, a) for fit in fits)) for a in orders]
         return min(s + log1p(-1 / a) - log(delta * a) / (a - 1) for a, s in sums)
     total = sum(cost(fit, rule) for fit in fits)
-    if total in (0, inf):
+    if total in (0, inf) or rule == "pure":
         return total
     mu, rho, budget = sqrt(total), total / 2, -log(delta)
     if rule == "gaussian":

@@ -62,6 +62,11 @@ class _Infinite(Options):
 
 INFINITE = _Infinite()
 
+_PURE = (
+    "which only fits of DPLogisticRegression, DPSVMClassifier and DPLinearRegression take; leave "
+    "delta out."
+)
+
 
 class _Names(StrOptions):
     """Constraint that a parameter is one of some strings."""
@@ -156,6 +161,8 @@ def _refusal(constraints: dict[str, list[Any]], name: str, value: Any, who: str)
     kinds = tuple(kind for kind in constraints[name] if isinstance(kind, type))
     if isinstance(value, type) and issubclass(value, kinds):
         return f"{needed} Got {shown(value)}; pass an instance of it, {value.__name__}(...)."
+    if name == "delta" and type(value) in (int, float) and value == 0:
+        return f"{needed} Got {shown(value)}, {_PURE}"
     if type(value) is str:
         for names in constraints[name]:
             if isinstance(names, _Names) and value in names.advice:

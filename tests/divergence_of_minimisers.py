@@ -9,7 +9,7 @@ from skdp.privacy import Adjacency
 from skdp.privacy.accounting import Spend, gdp
 from skdp.privacy.queries import PerturbedMinimumQuery
 from skdp.privacy.rows import DenseRows
-from skdp.problem import Problem, RowBounds
+from skdp.problem import Problem, RowBounds, TargetBounds
 
 CELLS = 1500
 
@@ -22,11 +22,32 @@ def asked(loss, n, mu, *, clip=None, strength=0.0, adjacency=Adjacency.REPLACE_O
     return query, query.mechanism(adjacency, spend)
 
 
+def asked_purely(loss, n, epsilon, *, clip=None, strength=0.0, adjacency=Adjacency.REPLACE_ONE):
+    """The same with pure epsilon, for targets in [-1, 1] if the loss is of residuals."""
+    target = TargetBounds(-1.0, 1.0) if loss.of_residuals else None
+    problem = Problem(loss, n, 1, RowBounds(1.0, target=target))
+    spend = Spend(epsilon)
+    query = PerturbedMinimumQuery.planned(problem, clip, strength, adjacency, spend, pure=True)
+    return query, query.mechanism(adjacency, spend)
+
+
 def stores(data):
     return DenseRows(np.array(data[0], dtype=float)[:, None], np.array(data[1], dtype=float))
 
 
-def cells(query, scale, data, other):
+def laplace(x):
+    """Distribution function of the density ``exp(-|x|) / 2``, that of pure noise in one entry."""
+    return np.where(x < 0, 0.5 * np.exp(-np.abs(x)), 1 - 0.5 * np.exp(-np.abs(x)))
+
+
+def largest_ratio(query, scale, data, other, law=laplace, count=CELLS // 3):
+    """Largest log-ratio of the probabilities that two data sets give to a cell of minimisers."""
+    p, q = cells(query, scale, data, other, law, count)
+    likely = np.minimum(p, q) > 1e-9
+    return float(np.abs(np.log(p[likely] / q[likely])).max())
+
+
+def cells(query, scale, data, other, law=ndtr, count=CELLS):
     """Probabilities that two data sets give to the same cells of minimisers.
 
     The minimiser is a decreasing function of the slope, so a cell's probability is that of the
@@ -34,15 +55,15 @@ def cells(query, scale, data, other):
     losses have corners. Merging points to cells can only bring the data sets closer.
     """
     one, two = stores(data), stores(other)
-    bulk = scale * np.linspace(-8.0, 8.0, CELLS // 10)
+    bulk = scale * np.linspace(-8.0, 8.0, count // 10)
     edges = [query.evaluate_under(rows, np.array([b]))[0] for rows in (one, two) for b in bulk]
-    edges += np.linspace(min(edges), max(edges), CELLS // 2).tolist()
-    edges += [centre + x for centre in (-1, 1) for x in np.linspace(-0.05, 0.05, CELLS // 10)]
+    edges += np.linspace(min(edges), max(edges), count // 2).tolist()
+    edges += [centre + x for centre in (-1, 1) for x in np.linspace(-0.05, 0.05, count // 10)]
     edges = np.unique(edges)
 
     def probabilities(rows):
         slopes = [query.slope_at(rows, np.array([w]))[0] for w in edges]
-        return np.clip(-np.diff(ndtr(np.array(slopes) / scale)), 0.0, None)
+        return np.clip(-np.diff(law(np.array(slopes) / scale)), 0.0, None)
 
     return probabilities(one), probabilities(two)
 

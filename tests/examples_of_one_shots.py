@@ -1,6 +1,6 @@
 """Examples of the queries that answer a problem in one shot."""
 
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from math import isfinite, sqrt
 from typing import ClassVar
 
@@ -9,7 +9,7 @@ from example_of_a_query import Example
 
 from skdp.privacy.queries import NormalEquationsQuery, PerturbedMinimumQuery, Query
 from skdp.problem import Problem, RowBounds, RowMap, TargetBounds
-from skdp.problem.losses import HuberisedHinge, Logistic, SquaredHinge
+from skdp.problem.losses import Huber, HuberisedHinge, Logistic, Squared, SquaredHinge
 from skdp.testing import check_sensitivity
 
 N, D = 4, 3
@@ -82,6 +82,36 @@ def random_slopes():
         yield SlopeExample(PerturbedMinimumQuery(problem, clip, WEAK, 1.0), *parts, w)
 
 
+def residual_slopes():
+    """Problems of residuals, which are for pure epsilon, with a clip."""
+    for bounds in (RowBounds(2.0), RowBounds(2.0, 1.5)):
+        bounds = replace(bounds, target=TargetBounds(-1.0, 1.0))
+        for loss in (Squared(), Huber(0.3)):
+            problem = Problem(loss, N, D, bounds)
+            for clip in (0.3, 1e-6):
+                yield (
+                    problem,
+                    PerturbedMinimumQuery(problem, clip * problem.row_norm, WEAK, 1.0, pure=True),
+                )
+
+
+def random_residual_slopes():
+    rng = np.random.default_rng(12)
+    for problem, query in residual_slopes():
+        w = rng.normal(size=problem.shape) * 10.0 ** rng.uniform(-2, 1)
+        parts = [
+            part for _ in range(2) for part in (rows_of_all_sizes(rng), 3 * rng.normal(size=N))
+        ]
+        yield SlopeExample(query, *parts, w)
+
+
+def crafted_residual_slopes():
+    """The same row with one target and the other."""
+    for problem, query in residual_slopes():
+        X = np.tile([0.0, 9.0, 0.0], (N, 1))
+        yield SlopeExample(query, X, np.ones(N), X, -np.ones(N), np.zeros(problem.shape))
+
+
 def labels(rng):
     return rng.integers(0, 2, N).astype(float)
 
@@ -136,5 +166,8 @@ def crafted_equations():
 
 EXAMPLES = {
     NormalEquationsQuery: (list(random_equations()), list(crafted_equations())),
-    PerturbedMinimumQuery: (list(random_slopes()), list(crafted_slopes())),
+    PerturbedMinimumQuery: (
+        [*random_slopes(), *random_residual_slopes()],
+        [*crafted_slopes(), *crafted_residual_slopes()],
+    ),
 }

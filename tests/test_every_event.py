@@ -24,6 +24,8 @@ from skdp.privacy.accounting import (
     ObjectivePerturbationEvent,
     PerturbedGaussianDP,
     PrefixSumEvent,
+    PureDP,
+    PurePerturbationEvent,
     SampledGaussianEvent,
     SearchEvent,
     Site,
@@ -71,6 +73,17 @@ EXAMPLES = {
             column_norm=7.0**0.5,
         ),
     ],
+    PurePerturbationEvent: [
+        PurePerturbationEvent(
+            query="perturbed_minimum",
+            sensitivity=sensitivity,
+            noise_scale=4.0,
+            jacobian=0.125,
+            output_sensitivity=2.0**-20,
+            output_noise_scale=2.0**-12,
+        )
+        for sensitivity in (2.0, 0.25)
+    ],
     SampledGaussianEvent: [
         SampledGaussianEvent(
             query="sampled_gradient",
@@ -113,7 +126,7 @@ EXAMPLES = {
 }
 # A rate of 1 needs no privacy loss distributions; others have tests of their own.
 SUBSAMPLED = SubsampledGaussianDP(sampling_rate=1.0, releases=((400.0, 2000),))
-CALCULI = [GaussianDP(), PerturbedGaussianDP(), SUBSAMPLED, ZeroConcentratedDP()]
+CALCULI = [GaussianDP(), PerturbedGaussianDP(), PureDP(), SUBSAMPLED, ZeroConcentratedDP()]
 COUNTS = [1, 2, 3, 7, 1000]
 
 
@@ -318,6 +331,9 @@ def test_extreme_ratios_are_refused_and_not_an_arithmetic_error(
 @pytest.mark.parametrize("epsilon", [1.0, inf])
 def test_a_price_that_is_not_a_number_is_refused(calculus, epsilon):
     event = GaussianEvent(query="sum", sensitivity=inf, noise_scale=inf)
+    if not calculus.gaussian:
+        (event, _) = EXAMPLES[PurePerturbationEvent]
+        event = dataclasses.replace(event, sensitivity=inf, noise_scale=inf)
     ledger = ledger_for(calculus, epsilon)
     with pytest.raises(BudgetExceededError):
         ledger.charge(event)

@@ -15,6 +15,7 @@ import numpy as np
 from ..privacy.mechanisms.base import Mechanism
 from ..privacy.mechanisms.gaussian import GaussianMechanism
 from ..privacy.mechanisms.gumbel import GumbelMechanism
+from ..privacy.mechanisms.pure_slope import PurePerturbation
 from ..privacy.mechanisms.random_slope import ObjectivePerturbation
 from ..privacy.mechanisms.sampled_gaussian import SampledGaussian
 from ..privacy.mechanisms.site_noise import SiteNoise
@@ -111,13 +112,13 @@ class MinimumAnswer(Answer):
     ----------
     sides, given
         Rows of each data set, and what was published.
-    mechanism : ObjectivePerturbation
+    mechanism : ObjectivePerturbation or PurePerturbation
         What drew the slope.
     query : PerturbedMinimumQuery
         The query.
     """
 
-    mechanism: ObjectivePerturbation
+    mechanism: ObjectivePerturbation | PurePerturbation
     query: PerturbedMinimumQuery
 
     def log_ratio(self, answers: np.ndarray) -> np.ndarray:
@@ -126,17 +127,19 @@ class MinimumAnswer(Answer):
         out = np.empty(flat.shape[-1])
         for k in range(out.size):
             one, other = (self._slope(flat[..., k], which) for which in (0, 1))
-            out[k] = (np.vdot(one, one) - np.vdot(other, other)) / 2
+            if isinstance(self.mechanism, PurePerturbation):
+                out[k] = np.linalg.norm(one) - np.linalg.norm(other)
+            else:
+                out[k] = (np.vdot(one, one) - np.vdot(other, other)) / 2
         return out.reshape(answers.shape[self.given.ndim :])
 
     def again(self, which: int, count: int, noise: SecretNoise) -> np.ndarray:
         """Fresh minimisers."""
-        rows = self.sides[which]
-        found = [
-            self.query.evaluate_under(rows, self.mechanism.perturbation(noise))
-            for _ in range(count)
-        ]
-        return self.mechanism.randomize(np.stack(found, axis=-1), noise)
+        rows, mechanism = self.sides[which], self.mechanism
+        found = (
+            self.query.evaluate_under(rows, mechanism.perturbation(noise)) for _ in range(count)
+        )
+        return np.stack([mechanism.randomize(w, noise) for w in found], axis=-1)
 
     def coordinates(self, which: int) -> np.ndarray:
         """The gradient at the published point, which the random linear term balances."""
@@ -172,7 +175,7 @@ def answer_to(
     UnknownLikelihoodError
         If it is not known how this kind of mechanism answers.
     """
-    if isinstance(mechanism, ObjectivePerturbation):
+    if isinstance(mechanism, ObjectivePerturbation | PurePerturbation):
         return MinimumAnswer(sides, given, mechanism, cast(PerturbedMinimumQuery, query))
     if isinstance(mechanism, SampledGaussian):
         asked = cast(PerturbedQuery, query)

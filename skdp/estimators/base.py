@@ -27,6 +27,7 @@ from ..preprocessing.column_ranges import (
     private_column_sizes,
     tail_of_sizes,
 )
+from ..privacy.accounting.calculus import Calculus, PureDP
 from ..privacy.accounting.ledger import PrivacySpent
 from ..privacy.accounting.promise import delta_for, warn_of_promise
 from ..privacy.adjacency import Adjacency, PrivacyUnit
@@ -101,7 +102,7 @@ class PrivateLinearModel(CallbackSupportMixin, BudgetedEstimator, ABC):
 
     _parameter_constraints: ClassVar[dict[str, list[Any]]] = {
         "epsilon": [Interval(Real, 1e-10, 1e9, closed="both"), INFINITE],
-        "delta": [None, Interval(Real, 0, 1, closed="neither")],
+        "delta": [None, Interval(Real, 0, 1, closed="left")],
         "adjacency": [one_of(*(a.value for a in Adjacency))],
         "max_weight": [Interval(Real, 1e-50, 1e50, closed="both")],
         "data_norm": [None, Interval(Real, 1e-100, 1e100, closed="both")],
@@ -472,7 +473,9 @@ class PrivateLinearModel(CallbackSupportMixin, BudgetedEstimator, ABC):
     def _claim(self, unit: PrivacyUnit = PrivacyUnit.ROW) -> SpendBound:
         """The most that a fit may spend, as far as parameters tell, before there are data."""
         constraint = getattr(self, "constraint", None)
-        calculus = settled_calculus(self.solver, constraint, selects=self._may_select)
+        calculus: Calculus | None = PureDP()
+        if self.delta != 0:
+            calculus = settled_calculus(self.solver, constraint, selects=self._may_select)
         delta = getattr(self, "delta_", delta_for(self.delta, None))
         return SpendBound.planned(self.epsilon, delta, calculus, Adjacency(self.adjacency), unit)
 
@@ -610,6 +613,8 @@ class PrivateLinearModel(CallbackSupportMixin, BudgetedEstimator, ABC):
     @final
     def _found_row_bounds(self, oracle: Oracle, plan: FitPlan, n_samples: int) -> RowBounds:
         """Bounds of features that are given, or private estimates."""
+        if not plan.delta:
+            return self._given_row_bounds(plan.sparse)
         n, d, shares = n_samples, self.n_features_in_, dict(plan.bounds)
         scaling, norm = self._given_scaling(plan.sparse), self.data_norm
         reserve = oracle.budget.fraction(RANGE_SHARE)

@@ -20,7 +20,7 @@ from ..preconditioning import (
     asks_for_counts,
 )
 from ..preprocessing.column_ranges import RANGES_OF_SCALE, Search, tail_of_sizes
-from ..privacy.accounting.calculus import Calculus, GaussianDP, PerturbedGaussianDP
+from ..privacy.accounting.calculus import Calculus, GaussianDP, PerturbedGaussianDP, PureDP
 from ..privacy.accounting.gdp import mu
 from ..privacy.accounting.ledger import Budget, Ledger
 from ..privacy.accounting.promise import nominal
@@ -29,7 +29,14 @@ from ..privacy.oracle_factory import PrivacyTerms
 from ..problem.constraints import Constraint
 from ..problem.problem import Problem
 from ..problem.sites import Sites
-from ..solvers import SOLVERS, PreconditionedGD, Solver, TrackedGD, kind_of
+from ..solvers import (
+    SOLVERS,
+    ObjectivePerturbation,
+    PreconditionedGD,
+    Solver,
+    TrackedGD,
+    kind_of,
+)
 from ..solvers.minibatches import refuse_batch_size
 from ..solvers.streaming import StreamingSolver
 from ..solvers.temperature import Temperature, plan_temperature
@@ -189,6 +196,8 @@ class FitPlan:
         start = "from an earlier model" if self.from_model else "anew"
         exact = type(self.calculus) is GaussianDP
         sums = "all of it Gaussian, added up exactly" if exact else "added up by an upper bound"
+        if isinstance(self.calculus, PureDP):
+            sums = "of pure epsilon, which adds up"
         lines = [
             f"{self.estimator}: {rows}{''.join(f', {word}' for word in how)}; "
             f"{self.n_features:,} features; {kind}",
@@ -226,7 +235,9 @@ class FitPlan:
 
     def hopeless(self) -> str | None:
         """A sentence if next to nothing can be learned from so few rows, else None."""
-        if self.n_samples is None or self.n_sites is not None or isinf(self.epsilon):
+        if self.n_samples is None or self.n_sites is not None:
+            return None
+        if isinf(self.epsilon) or not self.delta:
             return None
         rows = f"{self.n_samples:,} {self.unit.plural if self.n_samples > 1 else self.unit.one}"
         of = f"{rows} of {self.n_features:,} features at epsilon={self.epsilon:g}"
@@ -258,6 +269,8 @@ class FitPlan:
             return "expected: no forecast for this number of rows"
         if self.n_sites is not None:
             return "expected: no forecast for rows at several sites"
+        if not self.delta:
+            return "expected: no forecast for pure epsilon"
         if isinf(self.epsilon):
             return "expected: what the solver reaches without noise, which is not private"
         if self.solver.selects:
@@ -317,6 +330,8 @@ def plan_fit(
     ValueError
         If parameters do not go together, with each other or with such rows.
     """
+    if model.delta_ == 0:
+        return _plan_pure(model, outline, missing, weighted=weighted, started=started)
     asked = model._batch_solver
     solver, reason = _chosen(asked, outline, conditioned=None, started=started)
     adjacency = Adjacency(model.adjacency)
@@ -408,6 +423,44 @@ def plan_fit(
         from_model=started,
         scaled=outline.bounds.scaling is not None or columns is not None,
         assumption=solver.assumption(outline),
+    )
+
+
+def _plan_pure(
+    model: Any, outline: Problem, missing: tuple[str, ...], *, weighted: bool, started: bool
+) -> FitPlan:
+    """Plan of a fit with delta = 0, all of whose budget goes to one answer."""
+    name = type(model).__name__
+    wanted = {
+        "data_norm or data_bounds": "data_norm" in missing and model.data_bounds is None,
+        "target_bounds": "target_bounds" in missing,
+        "precondition='auto' or None": model.precondition not in (None, "auto"),
+        "class_weight=None or a dict": model._balanced,
+        "rows at one place": outline.sites is not None,
+    }
+    if lacking := [what for what, lacks in wanted.items() if lacks]:
+        raise ValueError(
+            f"{name} with delta=0 needs {' and '.join(lacking)}, because all else is found with "
+            "Gaussian noise, which has a positive delta. Pass that, or leave delta out."
+        )
+    auto = model._batch_solver == "auto"
+    solver = ObjectivePerturbation() if auto else _named(model._batch_solver)
+    solver.check_pure(outline)
+    return FitPlan(
+        **_facts(model, outline, weighted=weighted),
+        n_samples=outline.n_samples,
+        bounds=(),
+        total_weight=0.0,
+        preconditioner=None,
+        conditioned=False,
+        class_counts=False,
+        solver=copy(solver),
+        reason="the one solver of pure epsilon, delta = 0" if auto else None,
+        calculus=PureDP(),
+        temperature=None,
+        from_model=started,
+        scaled=outline.bounds.scaling is not None,
+        assumption=None,
     )
 
 
@@ -713,7 +766,7 @@ def settled_calculus(
         return None if selects or vertices else GaussianDP()
     if not isinstance(solver, Solver) and solver not in SOLVERS:
         return None
-    given = solver if isinstance(solver, Solver) else kind_of(solver)()
+    given = _named(solver)
     return given.calculus if given.settled else None
 
 
@@ -721,10 +774,8 @@ def _chosen(
     solver: str | Solver, problem: Problem, *, conditioned: bool | None, started: bool | None
 ) -> tuple[Solver, str | None]:
     """The solver for a problem, and the reason if ``'auto'`` had to find one."""
-    if isinstance(solver, Solver):
-        return solver, None
     if solver != "auto":
-        return kind_of(solver)(), None
+        return _named(solver), None
     if conditioned is None:
         conditioned = problem.bounds.row_map is not None
     if started is None:
@@ -749,6 +800,10 @@ def _chosen(
     return kind_of(found)(), reason
 
 
+def _named(solver: str | Solver) -> Solver:
+    return solver if isinstance(solver, Solver) else kind_of(solver)()
+
+
 def _share_for(name: str, evidence: float) -> float:
     """Share of mu^2 that finding a bound may cost, for so many rows times mu."""
     needed = _EVIDENCE_FOR_TARGETS / evidence**2
@@ -759,11 +814,15 @@ def _share_for(name: str, evidence: float) -> float:
 def planned_mu(model: Any) -> float:
     """Gaussian-DP parameter of the whole budget, or of a large one where epsilon is infinite.
 
+    For pure epsilon it is that of Gaussian noise of the same length.
+
     Parameters
     ----------
     model : estimator
-        Its epsilon and ``delta_`` are read.
+        Its epsilon, ``delta_`` and number of features are read.
     """
+    if model.delta_ == 0:
+        return nominal(model.epsilon) / sqrt(model.n_features_in_ + 1)
     return mu(nominal(model.epsilon), model.delta_)
 
 

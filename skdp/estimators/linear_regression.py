@@ -42,9 +42,10 @@ class DPLinearRegression(PrivateLinearRegressor):
         Privacy budget, in [1e-10, 1e9]. About 1 is a common choice; above 10 promises little.
         ``float('inf')`` fits along the same path without noise, and without privacy.
     delta : float, optional
-        Probability-like slack of the guarantee, in (0, 1). By default the smaller of 1e-5 and
+        Probability-like slack of the guarantee, in [0, 1). By default the smaller of 1e-5 and
         n^-1.1, n being the number of rows of a fit or the ``horizon`` of a stream, 1e-5 if that
-        is not declared; ``delta_`` says which.
+        is not declared; ``delta_`` says which. 0 is pure epsilon, by objective perturbation,
+        with bounds that are given.
     alpha : float, default=0.0
         Strength of the ridge penalty, as in scikit-learn's Ridge.
     loss : {'squared', 'huber'} or Loss, default='squared'

@@ -337,6 +337,12 @@ def _open_session(model: PrivateLinearModel, rows: Call) -> tuple[Session, bool]
     solver = choose_for_stream(model.solver, outline, buffer=model.buffer)
     visits = Visits(model.max_visits) if isinstance(rows, CallOfUnits) else None
     if isinstance(solver, StreamingSolver):
+        if model.delta == 0:
+            raise ValueError(
+                f"{name} with delta=0 needs the solver 'blocks' for a stream, and buffer=True, "
+                f"because running sums have Gaussian noise, got {solver.option()!r}. Use it, or "
+                "leave delta out."
+            )
         return _streaming(model, solver, rows, visits), True
     if not isinstance(solver, Blocks):
         plan_part(model, visits, rows.n_samples, rows.sparse, weighted=rows.weighted)

@@ -19,7 +19,7 @@ from ..problem.column_bounds import ColumnBounds, ColumnScaling
 from ..problem.influence import InfluenceBounds
 from ..problem.problem import Problem
 from ..problem.sites import Sites
-from .accounting.calculus import SubsampledGaussianDP
+from .accounting.calculus import PureDP, SubsampledGaussianDP
 from .accounting.ledger import Budget, Ledger, Spend
 from .adjacency import Adjacency, PrivacyUnit
 from .mechanisms.base import Mechanism, PerturbingMechanism
@@ -189,6 +189,12 @@ class Oracle(ABC):
     def adjacency(self) -> Adjacency:
         """Neighbouring relation under which sensitivities are taken."""
         return self._adjacency
+
+    @property
+    @final
+    def pure(self) -> bool:
+        """True if the budget is one of pure epsilon, in which it and spends are counted then."""
+        return isinstance(self._ledger.calculus, PureDP)
 
     @property
     @final
@@ -448,11 +454,12 @@ class Oracle(ABC):
         """Minimiser of the objective with a random slope, with clipped rows; shape of w.
 
         The quadratic part of the objective, as a sum over rows, is made at least ``strength``
-        strong, and as strong as privacy asks for. It has to be more than half of all that the
-        ledger ever holds, and ``PerturbedGaussianDP`` has to be its calculus.
+        strong, and as strong as privacy asks for. The calculus of the ledger has to be
+        ``PerturbedGaussianDP``, and it more than half of all that the ledger ever holds, or
+        ``PureDP``, with which its noise is that of pure epsilon.
         """
         query = PerturbedMinimumQuery.planned(
-            self._current(), clip_norm, strength, self._adjacency, spend
+            self._current(), clip_norm, strength, self._adjacency, spend, pure=self.pure
         )
         return self._release(query, spend)
 

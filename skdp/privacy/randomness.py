@@ -23,6 +23,7 @@ from ..exceptions import SeededNoiseWarning, warn_user
 from .fine_normal import BITS, refined
 
 __all__ = [
+    "LONGEST",
     "SecretNoise",
     "SeededNoise",
     "SystemNoise",
@@ -47,8 +48,8 @@ _COARSE = 2.0**44
 # How far a normal may be from what its bits say: relatively, which is 14 times the largest error
 # of ndtri among thousands of arguments, and absolutely, 3 times the share of the bits that are cut.
 _RELATIVE, _ABSOLUTE = 2.0**-47, 2.0**-49
-# No normal is longer.
-_LONGEST = 14.0
+# No normal that a source draws is longer: they end at 13, and those with a seed before 13.8.
+LONGEST = 14.0
 # Further bits that decide about what is close to half a unit.
 _MORE_BITS = 256
 _NOISE_STREAM, _COIN_STREAM = 0, 1
@@ -334,7 +335,7 @@ def _rounded(drawn: np.ndarray, scale: float) -> np.ndarray:
     out = np.rint(scaled)
     scaled -= out
     off = np.abs(scaled, out=scaled)
-    close = off >= 0.5 - scale * (_LONGEST * _RELATIVE + _ABSOLUTE)
+    close = off >= 0.5 - scale * (LONGEST * _RELATIVE + _ABSOLUTE)
     for i in close.nonzero()[0]:
         size = abs(float(z[i]))
         if off[i] + scale * (size * _RELATIVE + _ABSOLUTE) >= 0.5:

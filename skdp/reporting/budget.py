@@ -11,7 +11,7 @@ from ..privacy.accounting.ledger import PrivacySpent
 from ..privacy.adjacency import Adjacency, PrivacyUnit
 from ..validation import shown
 from .budget_store import BudgetStore, Entry, Summary
-from .filters import FILTERS
+from .filters import FILTERS, SumsFilter
 from .open_budgets import close_budget, open_budget
 from .verdicts import check_composed
 
@@ -48,7 +48,7 @@ class PrivacyBudget:
     epsilon : float
         Upper bound on the epsilon of all fits together, in (0, 1e9].
     delta : float
-        The delta at which it holds, in (0, 1).
+        The delta at which it holds, in [0, 1). At 0 it is for fits of pure epsilon, which add up.
     adjacency : {'replace_one', 'zero_out'}, default='replace_one'
         Neighbouring relation of the promise. Fits under zero-out count in a budget under
         replace-one for what they are between data sets that differ by two steps, twice the mu.
@@ -110,8 +110,8 @@ class PrivacyBudget:
     ) -> None:
         if not isinstance(epsilon, Real) or not 0 < epsilon <= _LARGEST_EPSILON:
             raise ValueError(f"PrivacyBudget needs an epsilon in (0, 1e9], got {shown(epsilon)}.")
-        if not isinstance(delta, Real) or not 1e-300 <= delta < 1:
-            raise ValueError(f"PrivacyBudget needs a delta in (0, 1), got {shown(delta)}.")
+        if not isinstance(delta, Real) or not (delta == 0 or 1e-300 <= delta < 1):
+            raise ValueError(f"PrivacyBudget needs a delta in [0, 1), got {shown(delta)}.")
         if not isinstance(adjacency, str) or adjacency not in [a.value for a in Adjacency]:
             raise ValueError(
                 "PrivacyBudget needs an adjacency of 'replace_one' or 'zero_out', got "
@@ -121,6 +121,11 @@ class PrivacyBudget:
             raise ValueError(
                 f"PrivacyBudget needs an accounting of 'auto', {', '.join(map(repr, FILTERS))}, "
                 f"got {shown(accounting)}."
+            )
+        if delta == 0 and accounting not in ("auto", SumsFilter.name):
+            raise ValueError(
+                "PrivacyBudget with delta=0 needs an accounting of 'auto' or 'sums', by which pure "
+                f"epsilon adds up, got {accounting!r}."
             )
         self.epsilon: float = float(epsilon)
         self.delta: float = float(delta)

@@ -20,7 +20,7 @@ from typing import Any, NamedTuple, NoReturn, Self, final
 from ..exceptions import BudgetExceededError
 from ..privacy.accounting.ledger import PrivacySpent
 from ..privacy.adjacency import Adjacency, PrivacyUnit
-from .filters import FILTERS, Amount, Filter
+from .filters import FILTERS, Amount, Filter, SumsFilter
 from .receipts import Receipt, SpendBound
 
 __all__ = ["BudgetStore", "Entry", "Summary"]
@@ -272,7 +272,9 @@ class BudgetStore:
 
     @cached_property
     def _possible(self) -> list[Filter]:
-        names = list(FILTERS) if self.accounting == "auto" else [self.accounting]
+        # Sums alone are of pure epsilon.
+        every = list(FILTERS) if self.delta else [SumsFilter.name]
+        names = every if self.accounting == "auto" else [self.accounting]
         return [FILTERS[name](self.epsilon, self.delta, self.adjacency) for name in names]
 
     def _rule(self, db: sqlite3.Connection, but: str = "") -> Filter | None:

@@ -10,7 +10,7 @@ Several bounds hold, and the least of them is returned.
 
 1. *Gaussian.* Fits of known mu^2 are together mu-GDP with the sum of these (Dong, Roth and Su,
    2022), exactly if all releases are Gaussian. Choices have a mu, too
-   (:mod:`skdp.privacy.accounting.divergences`).
+   (:mod:`skdp.privacy.accounting.divergences`), and so has pure epsilon.
 2. *Perturbed objectives* beside Gaussian releases. Step 4 of the proof in
    :mod:`skdp.privacy.accounting.perturbation` bounds the log-ratio of all that is released by
    ``sum_j (J_j + max_v L_jv)`` over perturbations j, plus the Gaussian part. The sum of maxima is
@@ -29,7 +29,8 @@ Several bounds hold, and the least of them is returned.
    Viswanath (2015).
 6. *Sums.* Fits of which none of this is known add their (epsilon, delta) to the bounds 1 to 4 of
    the others (Dwork, Kenthapadi, McSherry, Mironov and Naor, 2006), and all fits may. A ledger that
-   holds such a fit as an event beside others is taken apart for it.
+   holds such a fit as an event beside others is taken apart for it. Fits of pure epsilon alone
+   are of pure epsilon together.
 
 Like the spend of a single fit, the total is a running one: it stands for the budget of somebody who
 would have stopped there. Amounts that were themselves chosen by looking at answers are covered by
@@ -109,15 +110,15 @@ def compose(
     Raises
     ------
     ValueError
-        If delta is outside (0, 1), or receipts are about different privacy units.
+        If delta is outside [0, 1), or receipts are about different privacy units.
     """
     found = [r if isinstance(r, Receipt) else Receipt.of(r) for r in receipts]
     common_unit(found)
     if delta is not None:
         check_numbers("compose", delta=delta)
         delta = float(delta)
-        if not 0 < delta < 1:
-            raise ValueError(f"compose needs a delta in (0, 1) or None, got {shown(delta)}.")
+        if not 0 <= delta < 1:
+            raise ValueError(f"compose needs a delta in [0, 1) or None, got {shown(delta)}.")
     relation = common_adjacency(found) if adjacency is None else Adjacency(adjacency)
     found = [receipt for receipt in found if not receipt.nothing]
     at = max((receipt.spent.delta for receipt in found), default=0.0)
@@ -127,7 +128,7 @@ def compose(
     if delta is not None:
         return PrivacySpent(_epsilon(found, delta), delta)
     deltas = [receipt.fits * receipt.spent.delta for receipt in found]
-    least = _epsilon(found, at) if at else _sum(found, at)
+    least = _epsilon(found, at)
     total = min(1.0, sum(deltas))
     if isinf(least) and at < total < 1:
         return PrivacySpent(_epsilon(found, total), total)
@@ -343,6 +344,9 @@ class ParallelComposition:
 
 
 def _epsilon(receipts: Sequence[Receipt], delta: float) -> float:
+    if delta == 0:
+        # Of pure epsilon.
+        return _sum(receipts, delta)
     if all(receipt.exact and receipt.complete for receipt in receipts):
         # Gaussian releases compose exactly, so that no other bound can be below.
         return min(_sum(receipts, delta), _gaussian(receipts, delta))

@@ -44,17 +44,19 @@ from abc import ABC, abstractmethod
 from dataclasses import dataclass, replace
 from functools import cached_property
 from math import inf, log, log1p, sqrt
-from typing import ClassVar, NamedTuple, final
+from typing import Any, ClassVar, NamedTuple, final
 
 from scipy.optimize import minimize_scalar
 
 from ..privacy.accounting import gdp, zcdp
 from ..privacy.accounting.calculus import (
     PerturbedGaussianDP,
+    PureDP,
     SubsampledGaussianDP,
     ZeroConcentratedDP,
 )
 from ..privacy.accounting.divergences import CHOICE_AS_GAUSSIAN, perturbed_renyi
+from ..privacy.accounting.events import PurePerturbationEvent
 from ..privacy.accounting.ledger import PrivacySpent
 from ..privacy.accounting.perturbation import KAPPA
 from ..privacy.adjacency import Adjacency
@@ -208,6 +210,8 @@ class GaussianFilter(Filter):
         return Amount(gdp.mu(self.epsilon, self.delta) ** 2)
 
     def _reserved(self, bound: SpendBound) -> Amount:
+        if isinstance(bound.calculus, PureDP):
+            return self.price(_of_pure(bound))
         if _unknown_for_groups(bound):
             return Amount(inf)
         limit = bound.limit * self._steps(bound) ** 2
@@ -259,6 +263,8 @@ class RenyiFilter(Filter):
         return self.epsilon - log1p(-1 / order) + log(self.delta * order) / (order - 1)
 
     def _reserved(self, bound: SpendBound) -> Amount:
+        if isinstance(bound.calculus, PureDP):
+            return self.price(_of_pure(bound))
         if _unknown_for_groups(bound):
             return Amount(inf)
         order, limit = self.order, bound.limit * self._steps(bound) ** 2
@@ -326,6 +332,14 @@ class SumsFilter(Filter):
     def left(self, total: Amount) -> PrivacySpent:
         """Remaining epsilon and delta."""
         return PrivacySpent(max(0.0, self.epsilon - total.main), max(0.0, self.delta - total.delta))
+
+
+def _of_pure(bound: SpendBound) -> Receipt:
+    """Receipt of one fit whose whole budget of pure epsilon is one release."""
+    facts: dict[str, Any] = {"jacobian": 0.0, "output_sensitivity": 0.0, "output_noise_scale": 0.0}
+    event = PurePerturbationEvent(query="fit", sensitivity=bound.limit, noise_scale=1.0, **facts)
+    spent = PrivacySpent(bound.epsilon, bound.delta)
+    return Receipt((event,), spent, bound.adjacency).between(bound.rows)
 
 
 def _unknown_for_groups(bound: SpendBound) -> bool:

@@ -51,6 +51,7 @@ _MECHANISMS = {
     "gaussian": "Gaussian",
     "non_private": "none",
     "objective_perturbation": "objective perturbation",
+    "pure_perturbation": "objective perturbation, pure epsilon",
     "prefix_sums": "Gaussian, running sums",
     "sampled_gaussian": "Gaussian, secret sample",
     "search": "private search",

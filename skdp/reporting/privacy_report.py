@@ -451,9 +451,10 @@ def _bound(epsilon: Any, delta: Any) -> str:
     if epsilon is None or isinstance(epsilon, str):
         return "none"
     times = f"e^{epsilon:.4g}" + (f" = {exp(epsilon):.3g}" if epsilon < _LARGE else "")
+    slack = f", but for a slack of delta = {delta:.2g} in probability" if delta else ""
     return (
         f"whatever is published is at most {times} times as likely for one data set as for a "
-        f"neighbour, but for a slack of delta = {delta:.2g} in probability"
+        f"neighbour{slack}"
     )
 
 

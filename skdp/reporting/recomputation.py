@@ -10,7 +10,12 @@ from collections.abc import Callable, Sequence
 from math import inf, isclose, isinf, log, log1p, sqrt
 
 from ..privacy.accounting import gdp, perturbation, zcdp
-from ..privacy.accounting.calculus import Calculus, PerturbedGaussianDP, ZeroConcentratedDP
+from ..privacy.accounting.calculus import (
+    Calculus,
+    PerturbedGaussianDP,
+    PureDP,
+    ZeroConcentratedDP,
+)
 from ..privacy.accounting.events import (
     ExponentialEvent,
     GaussianEvent,
@@ -25,6 +30,7 @@ __all__ = ["RULES", "follows", "rule_of"]
 
 # What each rule does, in words.
 RULES = {
+    "pure": "epsilons add up: sensitivity / noise, of slope and output, and the Jacobian",
     "gaussian": "mu^2 = count * (sensitivity / noise)^2 adds up, exactly for Gaussian noise",
     "concentrated": "zero-concentrated: count * (sensitivity / noise)^2, a quarter for choices",
     "perturbation": "one objective perturbation that outweighs the Gaussian releases beside it",
@@ -75,6 +81,10 @@ def _scripted(receipts: Sequence[Receipt]) -> bool:
     return all(isinstance(event, _SCRIPTED) for receipt in receipts for event in receipt.events)
 
 
+def _pure(receipts: Sequence[Receipt], delta: float) -> float:
+    return inf if delta else sum(_priced(receipt, PureDP()) for receipt in receipts)
+
+
 def _gaussian(receipts: Sequence[Receipt], delta: float) -> float:
     if not _scripted(receipts):
         return inf
@@ -112,7 +122,7 @@ def _sum(receipts: Sequence[Receipt], delta: float) -> float:
 
 
 def _priced(receipt: Receipt, calculus: Calculus) -> float:
-    """The mu^2 of a fit by a calculus; infinite if it has no price for one of the events."""
+    """The price of a fit by a calculus; infinite if it has no price for one of the events."""
     if not receipt.complete:
         return inf
     try:
@@ -122,6 +132,7 @@ def _priced(receipt: Receipt, calculus: Calculus) -> float:
 
 
 _EPSILONS: dict[str, Callable[[Sequence[Receipt], float], float]] = {
+    "pure": _pure,
     "gaussian": _gaussian,
     "concentrated": _concentrated,
     "perturbation": _perturbation,

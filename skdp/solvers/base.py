@@ -145,6 +145,27 @@ class Solver(ABC):
             Naming the hyperparameter, or what the problem lacks, and the way out.
         """
 
+    def check_pure(self, problem: Problem) -> None:
+        """Refuse what cannot be solved with pure epsilon, delta = 0; in place of ``check`` then.
+
+        Most solvers have Gaussian noise and refuse all of it.
+
+        Parameters
+        ----------
+        problem : Problem
+            Loss, penalty, constraint and public sizes.
+
+        Raises
+        ------
+        ValueError
+            Naming what stands against it, and the way out.
+        """
+        del problem
+        raise ValueError(
+            f"{type(self).__name__} needs a positive delta for its noise, got delta=0. Use the "
+            "solver 'objective_perturbation' or 'auto', or leave delta out."
+        )
+
     def check_budget(self, problem: Problem, mu: float) -> None:
         """Refuse a budget that is too small for this solver; most take any.
 

@@ -1,4 +1,4 @@
-"""Objective perturbation: one query, the minimiser with a random linear term; two classes."""
+"""Objective perturbation: one query, the minimiser with a random linear term."""
 
 from __future__ import annotations
 
@@ -11,7 +11,7 @@ import numpy as np
 from sklearn.utils._param_validation import Interval
 
 from ..privacy.accounting.calculus import Calculus, PerturbedGaussianDP
-from ..problem.losses import HuberisedHinge, Logistic, SquaredHinge
+from ..problem.losses import Huber, HuberisedHinge, Logistic, Squared, SquaredHinge
 from ..problem.problem import Problem
 from ..validation import check_hyperparameters, shown
 from .base import Solution, Solver, name_of
@@ -26,6 +26,10 @@ _HYPERPARAMETERS: dict[str, list[Any]] = {
     "strength": [Interval(Real, 0, 1e50, closed="both")],
 }
 _LEAST_CLIP = 0.25
+# With pure epsilon, whose noise is longer by the root of p: the clip in units of the root of the
+# evidence, its least for losses that bend more than a parabola, against whose strength rows have to
+# stand, and the strength in units of the noise of a direction. As measured.
+_PURE_CLIP, _LEAST_OF_STEEP, _PURE_STRENGTH = 0.08, 0.7, 0.25
 
 
 @dataclass(frozen=True)
@@ -51,15 +55,23 @@ class ObjectivePerturbation(Solver):
     Two classes, with the logistic loss or a hinge loss that is smooth; ridge penalty or none; no
     constraint. The intercept is a part of w, and the strength shrinks it too.
 
+    It is the solver of pure epsilon, ``delta=0``. The density of b is in proportion to
+    ``exp(-||b|| / s)`` then, which makes b about ``sqrt(p)`` times as long as normal noise would be
+    at the same epsilon. A fifth of epsilon at most goes to the curvature of one row, and the
+    strength is ``S / (exp(epsilon / 5) - 1)``, or what noise asks for if that is more. Least
+    squares and Huber's loss are taken as well, with residuals that are clipped.
+
     Parameters
     ----------
     clip : float, optional
         Bound on the derivative of the loss of a row of full norm, that is, on a row's gradient in
         units of ``row_norm * max_weight``. Below the Lipschitz constant, the
-        penalty is scaled down alike. By default ``0.15 sqrt(n mu / p)``, between 0.25 and 1.
+        penalty is scaled down alike. By default ``0.15 sqrt(n mu / p)``, between 0.25 and 1, and
+        with pure epsilon ``0.08 sqrt(n epsilon / p^1.5)``, between 0.25 (0.7 if the derivative of
+        the loss is steeper than 1) and 1.
     strength : float, default=0.0
         Least eigenvalue of Q in units of ``row_norm**2 * max_weight``; raised to what privacy asks
-        for.
+        for, and with pure epsilon to a quarter of the noise in a direction.
 
     References
     ----------
@@ -88,8 +100,6 @@ class ObjectivePerturbation(Solver):
 
     def check(self, problem: Problem) -> None:
         """Refuse hyperparameters outside their range, and objectives that it is not proved for."""
-        name = type(self).__name__
-        check_hyperparameters(_HYPERPARAMETERS, self.get_params(), name)
         # By class: the query is proved for these, and takes nobody's word for it.
         if not isinstance(problem.loss, Logistic | HuberisedHinge | SquaredHinge):
             advice = "Use the solver 'gd'"
@@ -98,28 +108,51 @@ class ObjectivePerturbation(Solver):
                     ", or one model for each class (OneVsRestClassifier) within a budget that you "
                     "divide yourself"
                 )
-            raise ValueError(
-                f"{name} needs a smooth convex loss for two classes, got "
-                f"{name_of(problem.loss)}. {advice}."
-            )
+            self._refuse_loss(problem, "for two classes", advice)
+        self._check_rest(problem, "Use the solver 'gd'.")
+
+    def check_pure(self, problem: Problem) -> None:
+        """Refuse hyperparameters outside their range, and what pure epsilon is not proved for."""
+        loss, advice = problem.loss, "Leave delta out"
+        if not isinstance(loss, Logistic | HuberisedHinge | SquaredHinge | Squared | Huber):
+            if loss.n_scores > 1:
+                advice += ", or fit one model for each class, with a share of epsilon each"
+            kind = "for two classes or for residuals, with delta=0"
+            self._refuse_loss(problem, kind, advice)
+        self._check_rest(problem, "Use a ridge penalty and no constraint, or leave delta out.")
+
+    def _refuse_loss(self, problem: Problem, kind: str, advice: str) -> None:
+        raise ValueError(
+            f"{type(self).__name__} needs a smooth convex loss {kind}, got "
+            f"{name_of(problem.loss)}. {advice}."
+        )
+
+    def _check_rest(self, problem: Problem, advice: str) -> None:
+        name = type(self).__name__
+        check_hyperparameters(_HYPERPARAMETERS, self.get_params(), name)
         if not (problem.penalty.quadratic and problem.constraint.whole_space):
             raise ValueError(
                 f"{name} needs a ridge penalty or none and no constraint, got "
-                f"{shown(problem.penalty)} and {shown(problem.constraint)}. Use the solver 'gd'."
+                f"{shown(problem.penalty)} and {shown(problem.constraint)}. {advice}"
             )
 
     def solve(self, problem: Problem, oracle: Oracle, rng: np.random.Generator) -> Solution:
         """Minimise the problem; all of the budget goes to one query."""
         del rng
-        self.check(problem)
-        budget, clip = oracle.budget, self.clip
-        if clip is None:
-            evidence = problem.n_samples * budget.mu / problem.n_rows
-            clip = min(1.0, max(_LEAST_CLIP, 0.15 * sqrt(evidence)))
-        scale = problem.row_norm * problem.max_weight
+        (self.check_pure if oracle.pure else self.check)(problem)
+        clip, whole = self.clip, oracle.budget.whole()
+        scale, strength = problem.row_norm * problem.max_weight, self.strength
+        n, p = problem.n_samples, problem.n_rows
+        if oracle.pure:
+            epsilon = oracle.budget.amount
+            if clip is None:
+                least = _LEAST_CLIP if problem.loss.smoothness <= 1 else _LEAST_OF_STEEP
+                clip = min(1.0, max(least, _PURE_CLIP * sqrt(n * epsilon / p**1.5)))
+            noise = oracle.adjacency.of_sum(clip) * sqrt(p) / epsilon
+            strength = max(strength, _PURE_STRENGTH * noise)
+        elif clip is None:
+            clip = min(1.0, max(_LEAST_CLIP, 0.15 * sqrt(n * oracle.budget.mu / p)))
         w = oracle.perturbed_minimum(
-            clip_norm=clip * scale,
-            strength=self.strength * problem.row_norm * scale,
-            spend=budget.whole(),
+            clip_norm=clip * scale, strength=strength * problem.row_norm * scale, spend=whole
         )
         return Solution(w, n_iter=1)

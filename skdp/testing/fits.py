@@ -4,6 +4,7 @@ from __future__ import annotations
 
 from typing import Any
 
+from ..privacy.accounting.calculus import PureDP
 from ..privacy.accounting.ledger import Ledger, PrivacySpent
 from ..privacy.accounting.promise import delta_for
 from ..privacy.adjacency import Adjacency
@@ -90,7 +91,8 @@ def exact_fit(estimator: Any, X: Any, y: Any, **fit_params: Any) -> Ledger:
     **fit_params
         Passed on to ``fit``, for example ``sample_weight``.
     """
-    receipt = Ledger(float("inf"), delta_for(estimator.delta, None))
+    calculus = PureDP() if estimator.delta == 0 else None
+    receipt = Ledger(float("inf"), delta_for(estimator.delta, None), calculus=calculus)
 
     def oracle(rows: RowStore, ledger: Ledger, adjacency: Adjacency, noise: SecretNoise) -> Any:
         del noise

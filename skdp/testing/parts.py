@@ -10,6 +10,7 @@ from ..privacy.accounting.calculus import (
     Calculus,
     GaussianDP,
     PerturbedGaussianDP,
+    PureDP,
     ZeroConcentratedDP,
 )
 from ..privacy.accounting.events import Event, Part
@@ -55,7 +56,7 @@ def check_parts(model: Any) -> None:
     spent = model.privacy_spent_.epsilon
     found = [
         max(_epsilon(part, model.delta_, c) for part in (earlier, *events.values()))
-        for c in _CALCULI
+        for c in (_CALCULI if model.delta_ else [PureDP()])
     ]
     # What is the budget but for rounding is reported as the budget.
     assert any(abs(spent - epsilon) <= 1e-6 * epsilon for epsilon in found), (

@@ -5,8 +5,8 @@ from functools import partial
 from math import exp, log1p
 
 import numpy as np
-from divergence_of_minimisers import asked, cells, delta
-from planted_bugs.bug import Bug, gives
+from divergence_of_minimisers import asked, asked_purely, cells, delta, largest_ratio
+from planted_bugs.bug import Bug, Value, gives
 from planted_bugs.noise import seeded
 from sklearn.linear_model import LogisticRegression, Ridge
 
@@ -16,16 +16,17 @@ from skdp.privacy.accounting import (
     Budget,
     Ledger,
     PerturbedGaussianDP,
+    PureDP,
     Spend,
     ZeroConcentratedDP,
     perturbation,
 )
-from skdp.privacy.mechanisms import ObjectivePerturbation
+from skdp.privacy.mechanisms import ObjectivePerturbation, PurePerturbation
 from skdp.privacy.queries import PerturbedMinimumQuery, perturbed_minimum
 from skdp.privacy.rows import DenseRows
 from skdp.problem import Problem, RowBounds
 from skdp.problem.constraints import L1Ball, L2Ball
-from skdp.problem.losses import HuberisedHinge, Logistic, Loss
+from skdp.problem.losses import HuberisedHinge, Logistic, Loss, Squared
 from skdp.problem.mirror_maps import Entropy
 from skdp.problem.penalties import ElasticNet
 from skdp.solvers import GD, AccMD, AdaptiveGD, FrankWolfe
@@ -34,6 +35,7 @@ from skdp.testing import RecordingOracle, Transcript, check_noise, exact_fit
 __all__ = ["BUGS"]
 
 N, D = 50, 6
+REPLACE = Adjacency.REPLACE_ONE
 X = np.random.default_rng(0).normal(size=(N, D)) / 5
 Y = (X[:, 0] > 0).astype(float)
 BALL = Problem(Logistic(), N, D, RowBounds(1.0), constraint=L2Ball(2.0))
@@ -120,6 +122,70 @@ def a_ledger_takes_one_perturbation():
     except BudgetExceededError:
         return
     raise AssertionError("a ledger took two perturbations")
+
+
+# Pure epsilon.
+
+
+def pure_minimisers_are_as_close_as_claimed(loss, clip, strength=0.0):
+    """One row gives way to another with the opposite gradient; both laws by integration."""
+    targets = ([1], [-1]) if loss.of_residuals else ([0], [1])
+    query, mechanism = asked_purely(loss, 1, 1.0, clip=clip, strength=strength)
+    found = largest_ratio(query, mechanism.noise_scale, *(([1.0], y) for y in targets))
+    assert found <= 1.0, f"{found} is {CLAIM}: epsilon = 1"
+
+
+RESIDUALS = partial(pure_minimisers_are_as_close_as_claimed, Squared(), 0.5)
+PURE_CLIP = partial(pure_minimisers_are_as_close_as_claimed, Logistic(), 0.25)
+
+
+def pure_noise_has_the_length_that_was_charged():
+    """Lengths have a mean of p scales, and a variance of p; six standard errors."""
+    problem, noise, p, draws = Problem(Logistic(), N, D, RowBounds(1.0)), seeded(4), D, 100
+    rows, spend = DenseRows(X, Y), Spend(1.0)
+    query = PerturbedMinimumQuery.planned(problem, None, 0.0, REPLACE, spend, pure=True)
+    slopes, outputs = [], []
+    for _ in range(draws):
+        ledger = Ledger(10.0, 0.0, calculus=PureDP())
+        answer = oracle_for(problem, rows, noise, ledger).perturbed_minimum(spend=spend)
+        slopes.append(
+            np.linalg.norm(query.slope_at(rows, answer)) / ledger.receipt()[0].noise_scale
+        )
+    mechanism = PurePerturbation((p,), 1.0, 2.0, 0.1, 1e-3, 0.25)
+    for _ in range(draws):
+        outputs.append(np.linalg.norm(mechanism.randomize(np.zeros(p), noise)) / 0.25)
+    for lengths in (slopes, outputs):
+        off = abs(np.mean(lengths) - p)
+        assert off <= 6 * np.sqrt(p / draws) + 0.02 * p, "another noise than was charged"
+
+
+def pure_epsilons_add_up():
+    problem, rows = Problem(Logistic(), N, D, RowBounds(1.0)), DenseRows(X, Y)
+    ledger = Ledger(1.0, 0.0, calculus=PureDP())
+    oracle = oracle_for(problem, rows, seeded(7), ledger)
+    oracle.perturbed_minimum(spend=Spend(0.6))
+    event = ledger.receipt()[0]
+    parts = (event.sensitivity / event.noise_scale, event.jacobian)
+    assert ledger.spent().epsilon >= sum(parts), "a part of the price is left out"
+    try:
+        oracle.perturbed_minimum(spend=Spend(0.6))
+    except BudgetExceededError:
+        return
+    raise AssertionError("more than the budget was spent")
+
+
+def pure_epsilon_has_no_gaussian_noise():
+    """A fit with delta = 0 either has pure noise or is refused."""
+    for solver in ("auto", "gd", "objective_perturbation"):
+        model = DPLogisticRegression(delta=0, data_norm=1.0, classes=[0, 1], solver=solver)
+        try:
+            model.fit(X, Y)
+        except ValueError:
+            assert solver == "gd"
+            continue
+        kinds = {event.mechanism for event in model.privacy_ledger_}
+        assert kinds == {"pure_perturbation"}, f"{kinds} at a delta of zero"
+        assert model.privacy_spent_.delta == 0, "a positive delta"
 
 
 # Descent.
@@ -334,6 +400,16 @@ BUGS = (
     Bug("a computed minimiser without noise", {"ObjectivePerturbation.randomize": lambda _, self, value, noise: value}, computed_minimisers_are_published_with_noise, "noise"),
     Bug("a minimiser that is given up", {"perturbed_minimum.minimize": lambda _, f, start, tolerance: start - f.gradient(start) / f.smoothness}, minimisers_are_found_to_their_tolerance, "not found"),
     Bug("a second perturbation from one ledger", {"Ledger._check_shares": gives(None)}, a_ledger_takes_one_perturbation, "took two"),
+    # Pure epsilon.
+    Bug("a forgotten Jacobian of pure epsilon", {"PerturbedMinimumQuery.jacobian": gives(0.0)}, RESIDUALS, CLAIM),
+    Bug("half the sensitivity of pure epsilon", {"PerturbedMinimumQuery.sensitivity": lambda _, self, a: self.gradient.bound}, PURE_CLIP, CLAIM),
+    Bug("a curvature of residuals that is too small", {"PerturbedMinimumQuery.curvature": gives(0.1)}, RESIDUALS, CLAIM, nightly=True),
+    Bug("the Jacobian's share of epsilon spent twice", {"PurePerturbation.calibrated": lambda honest, cls, shape, s, j, o, spend: honest(cls, shape, s, j, o, Spend(spend.amount + j))}, RESIDUALS, CLAIM, nightly=True),
+    Bug("half the noise on a slope of pure epsilon", {"PurePerturbation.perturbation": lambda honest, self, noise: 0.5 * honest(self, noise)}, pure_noise_has_the_length_that_was_charged, "another noise"),
+    Bug("normal noise on a slope of pure epsilon", {"PurePerturbation.perturbation": lambda _, self, noise: self.noise_scale * noise.normal(self.shape)}, pure_noise_has_the_length_that_was_charged, "another noise", nightly=True),
+    Bug("a computed minimiser of pure epsilon without noise", {"PurePerturbation.randomize": lambda _, self, value, noise: value}, pure_noise_has_the_length_that_was_charged, "another noise"),
+    Bug("a Jacobian of pure epsilon for nothing", {"PureDP._cost_of_other": lambda honest, self, event: event.sensitivity / event.noise_scale}, pure_epsilons_add_up, "left out"),
+    Bug("Gaussian noise at a delta of zero", {"PureDP.gaussian": Value(True), "Solver.check_pure": gives(None)}, pure_epsilon_has_no_gaussian_noise, "at a delta of zero"),
     # Descent.
     Bug("an exact gradient as the paper prints it", {"AccMD.solve": printed}, answers_depend_on_the_noise, "does not depend on the noise"),
     Bug("a part of the budget that is left unused", {"Oracle.budget": lambda honest, self: Budget(0.5 * honest(self).amount)}, the_budget_is_met, "not used"),

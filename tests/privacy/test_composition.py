@@ -2,8 +2,9 @@
 
 import sys
 from dataclasses import replace
-from math import exp, expm1, inf, sqrt
+from math import exp, expm1, inf, log, sqrt
 
+import numpy as np
 import pytest
 from scipy.stats import binom
 
@@ -17,15 +18,27 @@ from skdp.privacy.accounting import (
     ObjectivePerturbationEvent,
     Part,
     PrivacySpent,
+    PurePerturbationEvent,
     SampledGaussianEvent,
     Site,
+    gaussian_price,
     gdp,
+    grouped,
     perturbation,
+    renyi,
     zcdp,
 )
 from skdp.reporting import Receipt, compose, composition
 
 DELTA = 1e-5
+PURE = PurePerturbationEvent(
+    query="perturbed_minimum",
+    sensitivity=0.9,
+    noise_scale=1.0,
+    jacobian=0.09,
+    output_sensitivity=0.01,
+    output_noise_scale=1.0,
+)
 PERTURBATION = ObjectivePerturbationEvent(
     query="perturbed_minimum",
     sensitivity=0.2,
@@ -75,8 +88,9 @@ def test_gaussian_fits_compose_exactly(mus):
 def test_the_delta_may_be_chosen():
     total = compose([gaussian(0.3), gaussian(0.4)], delta=1e-8)
     assert total == (pytest.approx(gdp.epsilon(0.5, 1e-8)), 1e-8)
-    with pytest.raises(ValueError, match=r"delta in \(0, 1\)"):
-        compose([], delta=0.0)
+    with pytest.raises(ValueError, match=r"delta in \[0, 1\)"):
+        compose([], delta=1.0)
+    assert compose([gaussian(0.3)], delta=0.0) == (inf, 0.0)
 
 
 def test_nothing_costs_nothing():
@@ -291,3 +305,58 @@ def test_what_nothing_is_known_of_is_an_exact_answer(spent):
     receipt = Receipt((), PrivacySpent(*spent)).explicit()
     assert [type(e) for e in receipt.events] == [NonPrivateEvent]
     assert compose([receipt, gaussian(0.2)]).epsilon == inf
+
+
+def pure(count=1, adjacency=Adjacency.REPLACE_ONE):
+    event = replace(PURE, count=count)
+    return Receipt((event,), PrivacySpent(float(count), 0.0), adjacency)
+
+
+def test_fits_of_pure_epsilon_add_up_to_pure_epsilon():
+    assert compose([pure(), pure(2)]) == (3.0, 0.0)
+    assert compose([pure(), pure()], delta=0.0) == (2.0, 0.0)
+    assert compose([pure()]) == (1.0, 0.0)
+
+
+def test_pure_epsilon_under_zero_out_counts_twice_beside_replace_one():
+    zero_out = pure(adjacency=Adjacency.ZERO_OUT)
+    assert compose([zero_out, zero_out]) == (2.0, 0.0)
+    assert compose([pure(), zero_out]) == (3.0, 0.0)
+
+
+def test_pure_epsilon_beside_gaussian_noise_costs_at_most_its_epsilon():
+    alone = compose([gaussian(0.3)])
+    together = compose([gaussian(0.3), pure()])
+    assert together.delta == DELTA
+    assert alone.epsilon < together.epsilon <= alone.epsilon + 1
+    assert compose([gaussian(0.3), pure()], delta=0.0).epsilon == inf
+
+
+def test_many_fits_of_small_pure_epsilon_cost_less_than_their_sum_at_a_delta():
+    small = replace(PURE, sensitivity=0.05, jacobian=0.0, output_sensitivity=0.0, count=400)
+    receipt = Receipt((small,), PrivacySpent(20.0, 0.0))
+    found = compose([receipt], delta=1e-6).epsilon
+    # By the law of the coin that is right with probability 1 / (1 + e^-epsilon), 400 times.
+    wins = np.arange(401)
+    right = 1 / (1 + np.exp(-0.05))
+    p = binom.pmf(wins, 400, right)
+    slack = np.maximum(p - np.exp(found) * p[::-1], 0.0).sum()
+    assert slack <= 1e-6
+    assert found < 0.5 * 20
+
+
+def test_no_kind_of_account_makes_pure_epsilon_cheaper_than_a_coin():
+    for epsilon in (0.01, 0.3, 1.0, 3.0, 20.0):
+        event = replace(PURE, sensitivity=epsilon, jacobian=0.0, output_sensitivity=0.0)
+        right = 1 / (1 + np.exp(-epsilon))
+        mu = sqrt(gaussian_price(event))
+        for e in np.linspace(0, epsilon, 20):
+            coin = right - np.exp(e) * (1 - right)
+            assert gdp.delta(mu, float(e)) >= coin * (1 - 1e-9)
+        for order in (1.01, 2.0, 30.0):
+            wrong = 1 - right if epsilon < 10 else np.exp(-epsilon) * right
+            powers = right**order * wrong ** (1 - order) + wrong**order * right ** (1 - order)
+            assert renyi(event, order) == pytest.approx(log(powers) / (order - 1), rel=1e-6)
+            assert renyi(event, order) <= epsilon
+        three = grouped(event, 3, Adjacency.REPLACE_ONE)
+        assert three.epsilon == pytest.approx(3 * epsilon)

@@ -15,6 +15,8 @@ from skdp.privacy.accounting import (
     ObjectivePerturbationEvent,
     PerturbedGaussianDP,
     PrivacySpent,
+    PureDP,
+    PurePerturbationEvent,
     SampledGaussianEvent,
     SubsampledGaussianDP,
     ZeroConcentratedDP,
@@ -36,7 +38,7 @@ from skdp.reporting import (
 E, D = 2.0, 1e-5
 ONE, ZERO = Adjacency.REPLACE_ONE, Adjacency.ZERO_OUT
 BLOCK = SubsampledGaussianDP(sampling_rate=1.0, releases=((100.0, 50),))
-CALCULI = [GaussianDP(), ZeroConcentratedDP(), PerturbedGaussianDP(), BLOCK]
+CALCULI = [GaussianDP(), ZeroConcentratedDP(), PerturbedGaussianDP(), PureDP(), BLOCK]
 every_rule = pytest.mark.parametrize("rule", FILTERS.values(), ids=list(FILTERS))
 every_calculus = pytest.mark.parametrize("calculus", CALCULI, ids=lambda c: type(c).__name__)
 
@@ -69,6 +71,12 @@ def fullest(calculus, epsilon, adjacency=ONE):
                 output_noise_scale=1.0,
             )
         )
+    elif isinstance(calculus, PureDP):
+        nothing = {"jacobian": 0.0, "output_sensitivity": 0.0, "output_noise_scale": 0.0}
+        event = PurePerturbationEvent(query="minimum", sensitivity=1.0, noise_scale=1.0, **nothing)
+        # Two at once cost no more than one of their epsilon.
+        for share in (0.3, 0.7):
+            ledger.charge(replace(event, sensitivity=share * left))
     else:
         ledger.charge(GaussianEvent(query="sum", sensitivity=sqrt(left), noise_scale=1.0))
     if isinstance(calculus, SubsampledGaussianDP):
@@ -96,7 +104,7 @@ def test_no_receipt_costs_more_than_what_was_reserved_for_it(rule, calculus):
 
 
 @every_rule
-@pytest.mark.parametrize("calculus", [GaussianDP(), ZeroConcentratedDP(), PerturbedGaussianDP()])
+@pytest.mark.parametrize("calculus", CALCULI[:-1], ids=lambda c: type(c).__name__)
 def test_under_zero_out_two_steps_are_reserved_and_settled(rule, calculus):
     keeper = rule(E, D, ONE)
     reserved = keeper.reserved(claim(0.2, calculus, ZERO))

@@ -131,6 +131,11 @@ RECOMPUTED = {name: lambda name=name: by_solver(name) for name in SOLVERS} | {
     "bandit, auto": lambda: bandit("auto"),
     "bandit, blocks": lambda: bandit("blocks"),
     "free steps": free_steps_around,
+    "pure epsilon": lambda: classifier(delta=0).fit(X, BINARY),
+    "several of pure epsilon": lambda: [
+        regressor(delta=0).fit(X, REAL),
+        classifier(delta=0, adjacency="zero_out").fit(X, BINARY),
+    ],
     "two models": lambda: [
         regressor(solver="gd").fit(X, REAL),
         classifier(solver="gd").fit(X, BINARY),
@@ -186,7 +191,9 @@ BUGS = {
 
 
 @pytest.mark.parametrize("bug", BUGS.values(), ids=BUGS)
-@pytest.mark.parametrize("name", ["gd", "screening", "objective_perturbation", "dda"])
+@pytest.mark.parametrize(
+    "name", ["gd", "screening", "objective_perturbation", "dda", "pure epsilon"]
+)
 def test_recomputation_notices_what_the_json_leaves_out(name, bug, fitted):
     filed = report(fitted(RECOMPUTED[name])).to_dict()
     CHECK(filed)

@@ -1,7 +1,8 @@
 """The calculi that turn events into a total and a total into (epsilon, delta).
 
-All count in the same unit, mu^2, so that a share of the budget means the same thing under
-each: a Gaussian release costs (sensitivity / noise)^2, and rho-zCDP counts as mu^2 = 2 rho.
+All but one count in the same unit, mu^2, so that a share of the budget means the same thing under
+each: a Gaussian release costs (sensitivity / noise)^2, and rho-zCDP counts as mu^2 = 2 rho. Pure
+epsilon, of which no share is Gaussian, counts in epsilon.
 """
 
 from __future__ import annotations
@@ -12,6 +13,7 @@ from collections.abc import Sequence
 from dataclasses import dataclass
 from itertools import groupby
 from math import inf, isnan, log, nan, sqrt
+from typing import ClassVar
 
 import numpy as np
 
@@ -24,6 +26,7 @@ from .events import (
     NonPrivateEvent,
     ObjectivePerturbationEvent,
     PrefixSumEvent,
+    PurePerturbationEvent,
     SampledGaussianEvent,
 )
 from .subsampling import SampledReleases
@@ -32,6 +35,7 @@ __all__ = [
     "Calculus",
     "GaussianDP",
     "PerturbedGaussianDP",
+    "PureDP",
     "SubsampledGaussianDP",
     "ZeroConcentratedDP",
 ]
@@ -42,10 +46,15 @@ _LEVELS, _WIDEST = 8, 1e3
 
 @dataclass(frozen=True)
 class Calculus(ABC):
-    """Reads events; never counts them (that is done in one place, by the ledger)."""
+    """Reads events; never counts them (that is done in one place, by the ledger).
+
+    ``gaussian`` says that it has a price for Gaussian releases.
+    """
+
+    gaussian: ClassVar[bool] = True
 
     def cost(self, event: Event) -> float:
-        """Price in mu^2 of a single release of this kind.
+        """Price in the unit of the calculus, mu^2 unless it is pure, of a single such release.
 
         Raises
         ------
@@ -54,7 +63,7 @@ class Calculus(ABC):
         """
         if isinstance(event, NonPrivateEvent):
             return inf
-        if isinstance(event, GaussianEvent):
+        if isinstance(event, GaussianEvent) and self.gaussian:
             ratio = event.sensitivity / event.noise_scale if event.noise_scale else inf
             # A product overflows to infinity, a power to an error.
             return ratio * ratio
@@ -169,6 +178,37 @@ class PerturbedGaussianDP(Calculus):
     def epsilon(self, total: float, delta: float) -> float:
         """Epsilon that a total in mu^2 implies at this delta."""
         return perturbation.epsilon(sqrt(total), delta)
+
+
+@dataclass(frozen=True)
+class PureDP(Calculus):
+    """Calculus of pure epsilon, delta = 0: epsilons add up (Dwork et al., 2006, basic composition).
+
+    Totals and limits are in epsilon and not in mu^2. Valid as a filter: the log-ratio of the
+    likelihoods of all answers is a sum of terms each of which is at most the epsilon of its
+    release, whatever chose that, and the sum of these never exceeds the limit. Gaussian releases
+    and choices have no price here.
+    """
+
+    gaussian: ClassVar[bool] = False
+
+    def _cost_of_other(self, event: Event) -> float:
+        if isinstance(event, PurePerturbationEvent):
+            return event.epsilon
+        raise TypeError(
+            f"PureDP has no price for a {type(event).__name__}, which is not taken for pure "
+            "epsilon; open the ledger with a positive delta for it."
+        )
+
+    def limit(self, epsilon: float, delta: float) -> float:
+        """Epsilon itself, whatever delta is."""
+        del delta
+        return epsilon
+
+    def epsilon(self, total: float, delta: float) -> float:
+        """The total itself, at any delta."""
+        del delta
+        return total
 
 
 @dataclass(frozen=True)

@@ -25,6 +25,17 @@ For small eta this is ``mu^2 = pi eta^2 / 8``, which is pi/2 times what zero-con
 the factor is smaller for larger eta (the slope falls). That is what counting choices in the exact
 calculus of Gaussian releases costs.
 
+Pure epsilon
+------------
+Any two laws that are epsilon-close in both directions come, by the same function, from the two laws
+of a coin that says which of them it is and is right with probability ``p = 1 / (1 + e^-epsilon)``
+(Kairouz, Oh and Viswanath, 2015). So no divergence is larger than that of the coin:
+
+    D_a = log(p^a (1 - p)^(1 - a) + (1 - p)^a p^(1 - a)) / (a - 1).
+
+Telling N(0, 1) from N(m, 1) by a threshold at m / 2 is that coin for ``m = 2 Phi^-1(p)``, so that
+the release is m-GDP. Group privacy multiplies epsilon by the number of steps.
+
 A perturbed objective
 ---------------------
 By step 4 of the proof in :mod:`skdp.privacy.accounting.perturbation` the log-ratio of the
@@ -41,7 +52,7 @@ from __future__ import annotations
 
 from dataclasses import replace
 from functools import singledispatch
-from math import inf, isinf
+from math import exp, inf, isinf, log1p
 
 from scipy.special import expit, logsumexp, ndtri
 
@@ -54,6 +65,7 @@ from .events import (
     NonPrivateEvent,
     ObjectivePerturbationEvent,
     PrefixSumEvent,
+    PurePerturbationEvent,
     SampledGaussianEvent,
     SearchEvent,
 )
@@ -111,6 +123,17 @@ def _of_perturbation(event: ObjectivePerturbationEvent, order: float) -> float:
     return event.count * (
         perturbed_renyi(event.jacobian, most, order) + order * output * output / 2
     )
+
+
+@renyi.register
+def _of_pure(event: PurePerturbationEvent, order: float) -> float:
+    epsilon = event.epsilon
+    if isinf(epsilon):
+        return inf
+    # Logarithms of the probabilities that the coin is right, and wrong.
+    right, wrong = -log1p(exp(-epsilon)), -epsilon - log1p(exp(-epsilon))
+    powers = [order * a + (1 - order) * b for a, b in ((right, wrong), (wrong, right))]
+    return event.count * min(epsilon, float(logsumexp(powers)) / (order - 1))
 
 
 @renyi.register
@@ -179,6 +202,12 @@ def _price_of_choice(event: ExponentialEvent) -> float:
 
 
 @gaussian_price.register
+def _price_of_pure(event: PurePerturbationEvent) -> float:
+    mu = -2 * float(ndtri(expit(-event.epsilon)))
+    return event.count * mu * mu
+
+
+@gaussian_price.register
 def _price_of_sample(event: SampledGaussianEvent) -> float:
     ratio = _ratio(event)
     return event.count * (ratio * ratio)
@@ -238,6 +267,17 @@ def _grouped_perturbation(
         sensitivity=2 * event.sensitivity,
         jacobian=2 * event.jacobian,
         output_sensitivity=2 * event.output_sensitivity,
+    )
+
+
+@grouped.register
+def _grouped_pure(event: PurePerturbationEvent, steps: int, adjacency: Adjacency) -> Event:
+    del adjacency
+    return replace(
+        event,
+        sensitivity=steps * event.sensitivity,
+        jacobian=steps * event.jacobian,
+        output_sensitivity=steps * event.output_sensitivity,
     )
 
 

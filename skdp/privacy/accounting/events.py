@@ -23,6 +23,7 @@ __all__ = [
     "ObjectivePerturbationEvent",
     "Part",
     "PrefixSumEvent",
+    "PurePerturbationEvent",
     "SampledGaussianEvent",
     "SearchEvent",
     "Site",
@@ -195,11 +196,56 @@ class ObjectivePerturbationEvent(Event):
 
     def __post_init__(self) -> None:
         super().__post_init__()
-        for name in ("jacobian", "output_sensitivity", "output_noise_scale"):
-            if not getattr(self, name) >= 0:
-                raise ValueError(
-                    f"{type(self).__name__} needs a {name} >= 0, got {getattr(self, name)}."
-                )
+        _check_perturbation(self)
+
+
+@dataclass(frozen=True, kw_only=True)
+class PurePerturbationEvent(Event):
+    """The minimiser of an objective to which a random linear function of pure epsilon was added.
+
+    The slope b has a density in proportion to ``exp(-||b|| / noise_scale)``, and ``sensitivity`` is
+    the most by which the gradient of the objective can move at one point, in l2. The ratio of the
+    two, ``jacobian`` and the ratio of the output add up to the epsilon of a release. See
+    :mod:`skdp.privacy.mechanisms.pure_slope`.
+
+    Parameters
+    ----------
+    query : str
+        Name of the query that was answered.
+    purpose : str, default=''
+        See :class:`Event`.
+    sensitivity : float
+        See above.
+    noise_scale : float
+        See above.
+    count : int, default=1
+        How many such releases.
+    part : Part, optional
+        See :class:`Event`.
+    jacobian : float
+        Bound on the logarithm of the ratio of the two Jacobian determinants.
+    output_sensitivity : float
+        Most by which the computed minimisers of neighbours, both for slopes with the same exact
+        minimiser, can be apart, in l2.
+    output_noise_scale : float
+        Scale of the noise, of the same kind, on the computed minimiser.
+    """
+
+    mechanism: str = field(init=False, repr=False, default="pure_perturbation")
+
+    jacobian: float
+    output_sensitivity: float
+    output_noise_scale: float
+
+    def __post_init__(self) -> None:
+        super().__post_init__()
+        _check_perturbation(self)
+
+    @property
+    def epsilon(self) -> float:
+        """The epsilon of one release."""
+        moves = _ratio(self.sensitivity, self.noise_scale)
+        return moves + self.jacobian + _ratio(self.output_sensitivity, self.output_noise_scale)
 
 
 @dataclass(frozen=True, kw_only=True)
@@ -397,3 +443,17 @@ class SiteGaussianEvent(GaussianEvent):
     trust: str
     own_noise_scale: float
     colluders: int = 0
+
+
+def _check_perturbation(event: ObjectivePerturbationEvent | PurePerturbationEvent) -> None:
+    for name in ("jacobian", "output_sensitivity", "output_noise_scale"):
+        if not getattr(event, name) >= 0:
+            raise ValueError(
+                f"{type(event).__name__} needs a {name} >= 0, got {getattr(event, name)}."
+            )
+
+
+def _ratio(sensitivity: float, noise_scale: float) -> float:
+    if noise_scale:
+        return sensitivity / noise_scale
+    return inf if sensitivity else 0.0

@@ -6,6 +6,7 @@ from .gaussian import GaussianMechanism
 from .gumbel import GumbelMechanism
 from .noise_grid import noisy_on_grid, spacing
 from .prefix_sums import PrefixSumMechanism
+from .pure_slope import PurePerturbation, largest_pure_jacobian
 from .random_slope import ObjectivePerturbation, largest_jacobian
 from .sampled_gaussian import SampledGaussian
 from .site_masks import exposure, exposure_bound, exposure_of_all_pairs
@@ -21,6 +22,7 @@ __all__ = [
     "GumbelMechanism",
     "ObjectivePerturbation",
     "PrefixSumMechanism",
+    "PurePerturbation",
     "SampledGaussian",
     "SiteNoise",
     "Toeplitz",
@@ -31,6 +33,7 @@ __all__ = [
     "exposure_bound",
     "exposure_of_all_pairs",
     "largest_jacobian",
+    "largest_pure_jacobian",
     "noisy_on_grid",
     "prefix_sums_by",
     "spacing",

@@ -57,7 +57,12 @@ def spacing(sensitivity: float, noise_scale: float, entries: int) -> float:
 
 
 def noisy_on_grid(
-    value: np.ndarray, sensitivity: float, noise_scale: float, noise: SecretNoise
+    value: np.ndarray,
+    sensitivity: float,
+    noise_scale: float,
+    noise: SecretNoise,
+    *,
+    stretch: float = 1.0,
 ) -> np.ndarray:
     """The answer on its grid plus fresh noise on the grid; a fresh array.
 
@@ -71,12 +76,14 @@ def noisy_on_grid(
         Standard deviation of the noise.
     noise : SecretNoise
         Where it comes from.
+    stretch : float, default=1.0
+        Factor of the noise, which may be random and secret: the grid does not depend on it.
     """
     g = spacing(sensitivity, noise_scale, value.size)
     # The reciprocal of a power of two is exact, too.
     out = np.asarray(value * (1.0 / g))
     np.rint(out, out=out)
-    added = noise.rounded(value.shape, noise_scale / g)
+    added = noise.rounded(value.shape, stretch * noise_scale / g)
     if added.dtype == object:
         # Doubles of this size are not all whole numbers: the exact sum is rounded, once.
         pairs = zip(out.ravel().tolist(), added.ravel(), strict=True)

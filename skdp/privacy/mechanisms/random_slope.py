@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from dataclasses import dataclass
-from math import isfinite, sqrt
+from math import isfinite, prod, sqrt
 
 import numpy as np
 
@@ -19,6 +19,8 @@ __all__ = ["ObjectivePerturbation", "largest_jacobian", "slope_scale"]
 # Noise is rounded up by this relative amount, far above the rounding of the few operations between
 # a spend and the price that the ledger computes back from the noise.
 _ROUND_UP = 1 + 1e-12
+# Standard deviations within which the norm of a normal vector surely is, beyond its root p.
+_SURELY = 10.0
 
 
 def largest_jacobian(spend: Spend) -> float:
@@ -117,6 +119,11 @@ class ObjectivePerturbation(PerturbingMechanism):
             output_sensitivity=self.output_sensitivity,
             output_noise_scale=self.output_noise_scale,
         )
+
+    @property
+    def longest(self) -> float:
+        """Norm that no slope exceeds but with a probability of e^-50."""
+        return self.noise_scale * (sqrt(prod(self.shape)) + _SURELY)
 
     def perturbation(self, noise: SecretNoise) -> np.ndarray:
         """A fresh random slope."""

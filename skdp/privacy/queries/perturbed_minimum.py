@@ -10,12 +10,13 @@ import numpy as np
 from scipy.linalg import cho_factor, cho_solve
 from scipy.sparse.linalg import LinearOperator, cg
 
-from ...problem.losses import HuberisedHinge, Logistic, Loss, SquaredHinge
+from ...problem.losses import Huber, HuberisedHinge, Logistic, Loss, Squared, SquaredHinge
 from ...problem.penalties import L2, ElasticNet, NoPenalty, Tikhonov
 from ...problem.problem import Problem
 from ..accounting.ledger import Spend
 from ..adjacency import Adjacency
-from ..mechanisms.random_slope import ObjectivePerturbation, largest_jacobian, slope_scale
+from ..mechanisms.pure_slope import PurePerturbation, largest_pure_jacobian
+from ..mechanisms.random_slope import ObjectivePerturbation, largest_jacobian
 from ..minimizer import SmoothObjective, minimize
 from ..rounding import UNIT, gamma, inflated, of_sum
 from ..rows.base import BoundedRows, RowStore
@@ -27,6 +28,8 @@ __all__ = ["PerturbedMinimumQuery"]
 
 # The losses whose derivative has a sign that the label fixes: minus that of 2 y - 1.
 _ONE_SIDED = (Logistic, HuberisedHinge, SquaredHinge)
+# Those whose derivative has either sign, which only pure epsilon is proved for.
+_TWO_SIDED = (Squared, Huber)
 # Of the quadratic part, relative to the largest curvature of the sum of losses. Weaker ones would
 # make the minimiser hard to compute.
 _LEAST_STRENGTH = 1e-6
@@ -39,8 +42,6 @@ _LITTLE = 0.03
 _ROUNDING = 16 * float(np.finfo(np.float64).eps)
 # The tolerance in units of the rounding of gradients; how the proof uses it is said in ``planned``.
 _ROUNDINGS = 2.5
-# Standard deviations within which the norm of a normal vector surely is, beyond its root p.
-_SURELY = 10.0
 # Above, the equations of Newton's method are solved by conjugate gradients.
 _MOST_COLUMNS = 1000
 _STEP = 1e-4
@@ -56,17 +57,18 @@ class PerturbedMinimumQuery(PerturbedQuery):
               + \tfrac12 \langle w, Q w\rangle + \langle b, w\rangle,
               \qquad b \sim N(0, \sigma^2 I)
 
-    ``l_C`` is the convex loss whose derivative is that of the loss, clipped as for gradients: the
-    norm of a row's gradient is at most C, or ``clip_norm``. v_i in [0, 1] is the row's weight. Q is
-    the Hessian of n times the penalty, scaled down with the loss where it is clipped, with its
-    eigenvalues raised to at least ``strength``. The intercept is a part of w, so its curvature is
-    ``strength``.
+    or, if ``pure``, with a density of b in proportion to ``exp(-||b|| / sigma)``. ``l_C`` is the
+    convex loss whose derivative is that of the loss, clipped as for gradients: the norm of a row's
+    gradient is at most C, or ``clip_norm``. v_i in [0, 1] is the row's weight. Q is the Hessian of
+    n times the penalty, scaled down with the loss where it is clipped, with its eigenvalues raised
+    to at least ``strength``. The intercept is a part of w, so its curvature is ``strength``.
 
     Parameters
     ----------
     problem : Problem
-        A loss for two classes whose derivative is Lipschitz, a quadratic penalty or none; public.
-        A constraint is disregarded.
+        A loss for two classes whose derivative is Lipschitz, or if ``pure`` the squared or Huber's
+        loss without a map of the rows; a quadratic penalty or none; public. A constraint is
+        disregarded.
     clip_norm : float or None
         Bound on the norm of one row's gradient; None stands for the Lipschitz constant of the
         problem, with which clipping changes nothing.
@@ -74,6 +76,9 @@ class PerturbedMinimumQuery(PerturbedQuery):
         Least eigenvalue of Q, positive and finite.
     tolerance : float
         Norm of the gradient at which the minimiser counts as found, positive.
+    pure : bool, default=False
+        Whether the noise is that of pure epsilon, in which a spend is counted then. Proof in
+        :mod:`skdp.privacy.mechanisms.pure_slope`.
 
     Raises
     ------
@@ -107,6 +112,7 @@ class PerturbedMinimumQuery(PerturbedQuery):
     clip_norm: float | None
     strength: float
     tolerance: float
+    pure: bool = False
 
     def __post_init__(self) -> None:
         problem = self.problem
@@ -114,7 +120,10 @@ class PerturbedMinimumQuery(PerturbedQuery):
         quadratic = isinstance(penalty, NoPenalty | L2 | Tikhonov) or (
             isinstance(penalty, ElasticNet) and penalty.l1_ratio == 0
         )
-        if not (isinstance(problem.loss, _ONE_SIDED) and quadratic):
+        proved = isinstance(problem.loss, _ONE_SIDED)
+        if self.pure and problem.bounds.row_map is None:
+            proved |= isinstance(problem.loss, _TWO_SIDED)
+        if not (proved and quadratic):
             raise ValueError(
                 "PerturbedMinimumQuery needs a smooth loss for two classes and a ridge penalty or "
                 f"none, got {type(problem.loss).__name__} and {penalty}."
@@ -128,6 +137,8 @@ class PerturbedMinimumQuery(PerturbedQuery):
         strength: float,
         adjacency: Adjacency,
         spend: Spend,
+        *,
+        pure: bool = False,
     ) -> Self:
         r"""The query with as much strength and precision as a spend asks for.
 
@@ -145,7 +156,8 @@ class PerturbedMinimumQuery(PerturbedQuery):
                   \le (1 + \gamma) \tfrac T2 + \tfrac{2 T}5 + \tfrac{\|G\|}{20},
 
         so that ``||G|| <= (18 + 10 gamma) / 19 T < T``, with gamma for the rounding of the norm.
-        ``||b||`` is at most its scale times ``sqrt(p) + 10``, but for a probability of ``e^-50``.
+        ``||b||`` is at most ``longest`` of the mechanism: with normal noise but for a probability
+        of ``e^-50``, and with that of pure epsilon whatever is drawn.
 
         Parameters
         ----------
@@ -159,27 +171,28 @@ class PerturbedMinimumQuery(PerturbedQuery):
             Neighbouring relation.
         spend : Spend
             Price.
+        pure : bool, default=False
+            As above.
         """
-        query = cls(problem, clip_norm, 0.0, inf)
+        query = cls(problem, clip_norm, 0.0, inf, pure)
         n, p = problem.n_actual, problem.n_rows
+        largest_of = largest_pure_jacobian if pure else largest_jacobian
         # Beyond this power, exp is not needed: other bounds on strength are larger.
-        most = min(largest_jacobian(spend), 500.0)
+        most = min(largest_of(spend), 500.0)
         least = query.curvature / expm1(most) * _ROUND_UP
         computable = _LEAST_STRENGTH * n * query.curvature
         computable = max(computable, _LEAST_OF_LARGEST * float(query._penalty()[1]))
         strength = max(strength, least, computable)
-        strength = max(strength, 20.0 * cls(problem, clip_norm, strength, inf)._growth())
-        query = cls(problem, clip_norm, strength, inf)
-        slope = slope_scale(inflated(query.sensitivity(adjacency), 0.0), spend)
-        output = _LITTLE * slope * p / (n * query.curvature + strength)
-        # What the mechanism will make of the tolerance, solved for it.
-        unit = ObjectivePerturbation.calibrated((), 1.0, 0.0, 1.0, spend).output_noise_scale
-        tolerance = output * strength / (2 * unit)
+        strength = max(strength, 20.0 * cls(problem, clip_norm, strength, inf, pure)._growth())
+        query = cls(problem, clip_norm, strength, inf, pure)
+        # With the noise that the mechanism will make of a tolerance of a half of the strength.
+        made = query._calibrated(adjacency, spend, 1.0)
+        output = _LITTLE * made.noise_scale * p / (n * query.curvature + strength)
+        tolerance = output * strength / (2 * made.output_noise_scale)
         at_zero = problem.loss.value(np.array([0.0, 1.0]), np.zeros(2)).max() * problem.max_weight
-        largest = slope * (sqrt(p) + _SURELY)
-        longest = 2 * largest / strength + sqrt(2 * n * at_zero / strength)
-        rounding = _ROUNDINGS * query.rounding(longest, largest)
-        return cls(problem, clip_norm, strength, max(tolerance, rounding))
+        longest = 2 * made.longest / strength + sqrt(2 * n * at_zero / strength)
+        rounding = _ROUNDINGS * query.rounding(longest, made.longest)
+        return cls(problem, clip_norm, strength, max(tolerance, rounding), pure)
 
     @property
     def gradient(self) -> GradientQuery:
@@ -211,7 +224,9 @@ class PerturbedMinimumQuery(PerturbedQuery):
 
         .. math:: n (S \gamma_k \|w\| + 16 u s (1 + h) R c + \gamma_k C)
                   + n \gamma_{h_n} C + \bigl(4 \sqrt{p} \gamma_k + 2 u\bigr) \|Q\| \|w\|
-                  + 2 u n C + 16 u \|b\|.
+                  + 2 u n C + 16 u \|b\|,
+
+        and if ``pure`` ``(16 + p) u ||b||`` in the place of the last term.
 
         Proof, in this order. A score is off by at most ``gamma_k ||v|| ||w||``, which moves the
         clipped derivative by its slope times that, and the row's part of the gradient by
@@ -224,9 +239,10 @@ class PerturbedMinimumQuery(PerturbedQuery):
         ``Q w`` are sums of products, and absolute values of the entries of Q make a matrix of norm
         at most ``sqrt(p) ||Q||``; one half of the four is for Q being computed as a product, which
         makes it symmetric up to rounding only. Two additions are left, and
-        that b is a normal vector up to a few roundings of its entries. Limits of derivatives and
-        factors that shorten rows are functions of one row, and the objective is defined with the
-        computed ones.
+        that b is a normal vector up to a few roundings of its entries, and if ``pure`` up to those
+        of the norm of p + 1 normals, fewer than p more. Residuals are at most ``1 + |z|`` as well,
+        as targets lie in [-1, 1]. Limits of derivatives and factors that shorten rows are functions
+        of one row, and the objective is defined with the computed ones.
 
         Rows in other coordinates, ``v = f (x B - s)``, have scores and sums of parts that cancel:
         with l the bound on the length of these parts, k is ``4 q + 16``, S is at most
@@ -248,7 +264,8 @@ class PerturbedMinimumQuery(PerturbedQuery):
         width = loss.width if isinstance(loss, HuberisedHinge) else 0.0
         steep = loss.smoothness * (1 + width) * problem.row_norm * problem.max_weight
         constant = bound * (sums + products) + 16 * UNIT * n * steep
-        return self._growth() * length + constant + UNIT * (2 * n * bound + 16 * slope)
+        of_slope = 16 + self.pure * problem.n_rows
+        return self._growth() * length + constant + UNIT * (2 * n * bound + of_slope * slope)
 
     def _growth(self) -> float:
         """The part of the rounding that is multiplied by the norm of w."""
@@ -275,16 +292,22 @@ class PerturbedMinimumQuery(PerturbedQuery):
         """Most that the gradient of the objective can move, at any one point."""
         return self.gradient.sensitivity(adjacency) * self.problem.n_samples
 
-    def mechanism(self, adjacency: Adjacency, spend: Spend) -> ObjectivePerturbation:
+    def mechanism(
+        self, adjacency: Adjacency, spend: Spend
+    ) -> ObjectivePerturbation | PurePerturbation:
         """The least random slope for the spend."""
-        return ObjectivePerturbation.calibrated(
-            self.problem.shape,
-            # With the margin for norms of rows; sums are rounded within the tolerance.
-            inflated(self.sensitivity(adjacency), 0.0),
-            self.jacobian,
-            inflated(2 * self.tolerance / self.strength, 0.0),
-            spend,
-        )
+        apart = inflated(2 * self.tolerance / self.strength, 0.0)
+        return self._calibrated(adjacency, spend, apart)
+
+    def _calibrated(
+        self, adjacency: Adjacency, spend: Spend, output_sensitivity: float
+    ) -> ObjectivePerturbation | PurePerturbation:
+        # With the margin for norms of rows; sums are rounded within the tolerance.
+        computed = inflated(self.sensitivity(adjacency), 0.0)
+        known = self.problem.shape, computed, self.jacobian, output_sensitivity, spend
+        if self.pure:
+            return PurePerturbation.calibrated(*known)
+        return ObjectivePerturbation.calibrated(*known)
 
     def evaluate(self, rows: RowStore) -> np.ndarray:
         """The minimiser without a random slope."""
@@ -379,8 +402,10 @@ class _Objective(SmoothObjective):
 
 # Apart from the objective, so that what is summed over blocks holds neither rows nor the slope.
 def _slopes(query: GradientQuery, block: BoundedBlock, z: np.ndarray) -> np.ndarray:
-    """Derivatives of the clipped losses, with no other sign than the label's."""
+    """Derivatives of the clipped losses, for classes with no other sign than the label's."""
     r = query.slopes(block, z)
+    if isinstance(query.problem.loss, _TWO_SIDED):
+        return r
     below = block.y == 0
     np.maximum(r, 0.0, out=r, where=below)
     np.minimum(r, 0.0, out=r, where=~below)
