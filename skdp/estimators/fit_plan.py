@@ -28,7 +28,6 @@ from ..privacy.adjacency import Adjacency
 from ..privacy.oracle_factory import PrivacyTerms
 from ..problem.constraints import Constraint
 from ..problem.problem import Problem
-from ..problem.sites import Sites
 from ..solvers import SOLVERS, PreconditionedGD, Solver, TrackedGD, kind_of
 from ..solvers.minibatches import refuse_batch_size
 from ..solvers.streaming import StreamingSolver
@@ -110,6 +109,8 @@ class FitPlan:
         Number of features.
     n_classes : int or None
         Number of classes; None for regression.
+    n_targets : int or None
+        Number of targets that are fitted together; None for classes.
     sparse, weighted : bool
         Whether rows are stored sparsely, and whether they have weights.
     n_sites : int or None
@@ -148,6 +149,7 @@ class FitPlan:
     n_samples: int | None
     n_features: int
     n_classes: int | None
+    n_targets: int | None
     sparse: bool
     weighted: bool
     n_sites: int | None
@@ -177,7 +179,8 @@ class FitPlan:
         return PrivacyTerms(self.epsilon, self.delta, self.adjacency, self.calculus)
 
     def __str__(self) -> str:
-        kind = "regression" if self.n_classes is None else f"{self.n_classes} classes"
+        several = "" if self.n_targets in (None, 1) else f" of {self.n_targets} targets together"
+        kind = f"regression{several}" if self.n_classes is None else f"{self.n_classes} classes"
         rows = "a stream of rows" if self.n_samples is None else f"{self.n_samples:,} rows"
         how = [word for word in ("sparse", "weighted") if getattr(self, word)]
         how += [] if self.n_sites is None else [f"at {self.n_sites} sites"]
@@ -245,7 +248,9 @@ class FitPlan:
         facts |= {"n_classes": self.n_classes, "adjacency": self.adjacency.value}
         facts |= {"n_informative": n_informative, "unknown_bounds": len(unknown)}
         assert self.n_samples is not None
-        made = forecast(self.n_samples, self.n_features, **facts)
+        # Joint clips are longer by the root of the number of targets, and noise with them.
+        alike = max(2, round(self.n_samples / sqrt(self.n_targets or 1)))
+        made = forecast(alike, self.n_features, **facts)
         return replace(made, unknown_targets="target_bounds" in unknown)
 
     def _outlook(self) -> str:
@@ -314,14 +319,16 @@ def plan_fit(
     solver, reason = _chosen(asked, outline, conditioned=None, started=started)
     adjacency = Adjacency(model.adjacency)
     whole = planned_mu(model)
-    bounds = tuple((name, _share_for(name, outline.n_samples * whole)) for name in missing)
+    # Each of several targets is looked at by itself.
+    each = 1.0 if outline.bounds.target is None else sqrt(outline.bounds.target.n_targets)
+    bounds = tuple((name, _share_for(name, outline.n_samples * whole / each)) for name in missing)
     checked = outline.bounds.target is not None and "target_bounds" not in missing
     if (
         checked
         and anew
         and solver.central
         and asked == "auto"
-        and outline.n_samples * whole >= _TARGETS_TELL
+        and outline.n_samples * whole >= _TARGETS_TELL * each
     ):
         bounds = (*bounds, (TARGETS, _TARGETS_SHARE))
     columns = finds_columns(model, outline) if "data_norm" in missing else None
@@ -362,7 +369,7 @@ def plan_fit(
     room = PrivacyTerms(model.epsilon, model.delta_, adjacency, calculus).ledger().remaining
     # Where noise would drown the total weight, the number of rows stands in.
     visible = _VISIBLE * outline.n_samples * sqrt(room * TOTAL_SHARE) >= 1.0
-    _check_trust(model, solver, outline.sites)
+    _check_trust(model, solver, outline)
     balanced = model._balanced
     # Other solvers do not start at the point that they are given, or leave it at once.
     counts = classifies and (balanced or solver.descends)
@@ -463,6 +470,7 @@ def plan(
     sparse: bool = ...,
     weighted: bool = ...,
     classes: Any = ...,
+    n_targets: int | None = ...,
     groups: Any = ...,
 ) -> FitPlan: ...
 
@@ -515,6 +523,7 @@ def plan(*args: Any, **facts: Any) -> Plan | FitPlan:
         - ``sparse``, bool, default=False: whether rows are sparse.
         - ``weighted``, bool, default=False: whether ``fit`` gets ``sample_weight``.
         - ``classes``, list, optional: labels that may occur, if the model has ``classes=None``.
+        - ``n_targets``, int, optional: number of columns of ``y``, if it is going to be a table.
         - ``groups``, array-like, optional: as passed to ``fit``.
 
     Returns
@@ -552,6 +561,7 @@ def _plan_of_fit(
     sparse: bool = False,
     weighted: bool = False,
     classes: Any = None,
+    n_targets: int | None = None,
     groups: Any = None,
 ) -> FitPlan:
     """Plan of ``model.fit``; see :func:`plan`."""
@@ -562,7 +572,9 @@ def _plan_of_fit(
         )
     require("n_samples", n_samples, Integral, 1, inf)
     require("n_features", n_features, Integral, 1, inf)
-    kind = {"sparse": bool(sparse), "weighted": bool(weighted)}
+    if n_targets is not None:
+        require("n_targets", n_targets, Integral, 1, inf)
+    kind = {"sparse": bool(sparse), "weighted": bool(weighted), "n_targets": n_targets}
     found: FitPlan = model._plan_beforehand(
         int(n_samples), int(n_features), **kind, classes=classes, groups=groups
     )
@@ -795,6 +807,7 @@ def _facts(model: Any, problem: Problem, *, weighted: bool) -> dict[str, Any]:
         "estimator": type(model).__name__,
         "n_features": problem.n_features,
         "n_classes": max(2, problem.loss.n_scores) if classifies else None,
+        "n_targets": None if classifies else problem.loss.n_scores,
         "sparse": problem.sparse,
         "weighted": weighted,
         "n_sites": None if problem.sites is None else problem.sites.n_sites,
@@ -804,14 +817,20 @@ def _facts(model: Any, problem: Problem, *, weighted: bool) -> dict[str, Any]:
     }
 
 
-def _check_trust(model: Any, solver: Solver, sites: Sites | None) -> None:
-    """Refuse what would need somebody who sees the rows of all sites."""
+def _check_trust(model: Any, solver: Solver, problem: Problem) -> None:
+    """Refuse what would need somebody who sees the rows of all sites, or sites cannot do."""
+    sites = problem.sites
     name, how = type(model).__name__, type(solver).__name__
     if sites is not None and not solver.federated:
         raise ValueError(
             f"{name} needs a solver for rows at several sites, given by groups or DaskSites, "
             f"got {how}, which reads all rows at one place. Use solver='dda', or leave groups "
             "out."
+        )
+    if solver.federated and problem.loss.vector_targets:
+        raise ValueError(
+            f"{name} with {how} needs one target a row, got {problem.loss.n_scores}. Use another "
+            "solver, without groups, or fit one target at a time, each with a part of the budget."
         )
     if solver.central:
         return

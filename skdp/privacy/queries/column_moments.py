@@ -86,7 +86,7 @@ class ColumnMomentsQuery(GaussianQuery):
         return answer[0], answer[1] / _WEIGHT + _OFFSET
 
     def _of_block(self, block: RawBlock) -> np.ndarray:
-        m, X = block.y.size, block.X
+        m, X = len(block.y), block.X
         if isinstance(X, np.ndarray):
             u = self._scaled(X.astype(np.float64), slice(None))
             return self.of_units(u)

@@ -190,7 +190,7 @@ class GradientDifferenceQuery(GaussianQuery):
 
         def counted(block: BoundedBlock) -> np.ndarray:
             out = np.empty(self._delta.size + 1)
-            out[:-1], out[-1] = self._of_block(block).ravel(), block.y.size
+            out[:-1], out[-1] = self._of_block(block).ravel(), len(block.y)
             return out
 
         # The centre is the same for every row, so it is taken off once, from the sum.

@@ -48,12 +48,15 @@ class RowStore(ABC):
         Whether the rows are stored sparsely, public.
     weighted : bool
         Whether the rows have weights of their own, public; the weights are as secret as the rows.
+    target_columns : int or None
+        Number of columns of targets that came as a table, public; None for one target a row.
     """
 
     n_samples: int
     n_features: int
     sparse: bool
     weighted: bool = False
+    target_columns: int | None = None
     _view: BoundedRows | None = None
 
     @abstractmethod
@@ -131,7 +134,7 @@ class ResidentRows(BlockStore):
     ----------
     X : ndarray or csr_array
         The features.
-    y : ndarray
+    y : ndarray of shape (n_samples,), or (n_samples, t) for several targets a row
         Encoded targets.
     weights : ndarray or None
         Weights of the rows, in units of the largest that counts.
@@ -241,8 +244,8 @@ def over_marked(
 
     def of_part(block: BoundedBlock) -> np.ndarray:
         nonlocal start
-        chosen = np.flatnonzero(marked[start : start + block.y.size])
-        start += block.y.size
+        chosen = np.flatnonzero(marked[start : start + len(block.y)])
+        start += len(block.y)
         return kernel(block.taken(chosen).loaded())
 
     return of_part

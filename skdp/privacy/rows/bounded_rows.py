@@ -48,7 +48,10 @@ _FEW_ROWS = 16
 
 @dataclass(frozen=True, eq=False)
 class RawBlock:
-    """A run of rows as they came: features (m, d), encoded targets (m,) and maybe weights (m,)."""
+    """A run of rows as they came: features (m, d), encoded targets and maybe weights (m,).
+
+    Targets have shape (m,), or (m, t) if there are several a row.
+    """
 
     X: Rows
     y: np.ndarray
@@ -88,7 +91,7 @@ class BoundedBlock(ABC):
 
     Attributes
     ----------
-    y : ndarray of shape (m,)
+    y : ndarray of shape (m,), or (m, t) for several targets a row
         Bounded targets.
     norms : ndarray of shape (m,)
         Positive bounds on the norms of the rows.
@@ -188,7 +191,7 @@ class Block(BoundedBlock):
         self.derivative_bounds = DerivativeBounds(self.norms)
         self.y, self.weights = raw.y, raw.bounded_weights
         if (target := bounds.target) is not None:
-            y = (np.clip(raw.y, target.low, target.high) - target.centre) / target.half_width
+            y = (np.clip(raw.y, *target.ends) - target.centre) / target.half_width
             # The centre is rounded, by much where the interval is narrow for its distance from 0.
             self.y = np.clip(y, -1.0, 1.0)
 
