@@ -19,6 +19,7 @@ from sklearn.utils._param_validation import (
 __all__ = [
     "INFINITE",
     "PAIR",
+    "PAIRS",
     "check_delta",
     "check_hyperparameters",
     "check_integers",
@@ -36,11 +37,14 @@ __all__ = [
 class _Pair(Options):
     """Constraint that a parameter holds two ends; their owner checks what they are."""
 
-    def __init__(self) -> None:
+    def __init__(self, *, by_name: bool = False) -> None:
         # Of the classes that scikit-learn lets others derive constraints from, the plainest.
         super().__init__(tuple, frozenset())
+        self.by_name = by_name
 
     def is_satisfied_by(self, val: object) -> bool:
+        if isinstance(val, Mapping):
+            return self.by_name and all(isinstance(name, str) for name in val)
         return isinstance(val, tuple | list | np.ndarray) and getattr(val, "ndim", 1) == 1
 
     def __str__(self) -> str:
@@ -48,6 +52,8 @@ class _Pair(Options):
 
 
 PAIR = _Pair()
+# Or such pairs by names of columns.
+PAIRS = _Pair(by_name=True)
 
 
 class _Infinite(Options):

@@ -21,6 +21,7 @@ from skdp.problem.losses import (
     HuberisedHinge,
     Logistic,
     Loss,
+    MultiTarget,
     OneVsRest,
     Sigmoid,
     Softmax,
@@ -35,8 +36,9 @@ RNG_SEED = 20
 @dataclass(frozen=True)
 class Example:
     loss: Loss
-    targets: tuple[float, ...]
-    invalid: tuple[float, ...]
+    # Numbers, or vectors of them.
+    targets: tuple
+    invalid: tuple
 
     def __str__(self):
         return str(self.loss)
@@ -52,6 +54,9 @@ EXAMPLES = [
     Example(HuberisedHinge(), TWO, NO_CLASS),
     Example(HuberisedHinge(0.1), TWO, NO_CLASS),
     Example(Logistic(), TWO, (2.0, *NO_CLASS)),
+    Example(MultiTarget(Squared(), 2), ((-1.5, 2.0), (0.0, 0.0)), ((0.0, np.nan), (np.inf, 0.0))),
+    Example(MultiTarget(Huber(0.25), 3), ((-1.5, 0.0, 2.0), (1.0, 1.0, 0.0)), ((0, np.nan, 1),)),
+    Example(MultiTarget(Tukey(), 2), ((-1.5, 2.0), (0.0, 0.0)), ((-np.inf, 0.0),)),
     Example(OneVsRest(Hinge(), 3), THREE, NO_CLASS),
     Example(OneVsRest(Logistic(), 2), TWO, (2.0, *NO_CLASS)),
     Example(OneVsRest(Sigmoid(), 3), THREE, (3.0, *NO_CLASS)),
@@ -75,7 +80,7 @@ def pairs(example, levels, extra=0):
     rng = np.random.default_rng(RNG_SEED)
     spread = 10 ** rng.uniform(-2, 2, size=(extra, 1))
     grid = np.concatenate([grid, spread * rng.normal(size=(extra, k))])
-    y = np.repeat(example.targets, len(grid))
+    y = np.repeat(example.targets, len(grid), axis=0)
     z = np.tile(grid, (len(example.targets), 1))
     return y, z[:, 0] if k == 1 else z
 
@@ -271,7 +276,7 @@ def test_wrong_value_is_caught(example):
 @every_loss
 def test_value_has_one_entry_a_row_and_derivative_the_shape_of_the_scores(example):
     y, z = pairs(example, (-1.0, 2.0))
-    assert example.loss.value(y, z).shape == y.shape
+    assert example.loss.value(y, z).shape == (len(y),)
     assert example.loss.derivative(y, z).shape == z.shape
 
 
@@ -304,7 +309,7 @@ def test_storage_order_and_type_of_targets_change_nothing(example):
     y, z = pairs(example, (-1.0, 0.0, 2.0))
     expected = example.loss.derivative(y, z)
     np.testing.assert_array_equal(example.loss.derivative(y, np.asfortranarray(z)), expected)
-    whole = y == np.floor(y)
+    whole = (y == np.floor(y)).reshape(len(y), -1).all(axis=1)
     ints = y[whole].astype(np.int64)
     np.testing.assert_array_equal(example.loss.derivative(ints, z[whole]), expected[whole])
 
@@ -432,6 +437,8 @@ def test_invalid_targets_are_refused_without_quoting_them(example):
 )
 @every_loss
 def test_other_arrays_are_refused_as_targets(example, y, what):
+    if example.loss.vector_targets and y.ndim == 1:
+        y = np.repeat(y[:, None], example.loss.n_scores, axis=1)
     with pytest.raises(ValueError, match=what) as caught:
         example.loss.check_targets(y)
     assert "spam" not in str(caught.value)

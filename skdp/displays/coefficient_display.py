@@ -148,7 +148,7 @@ def _coefficients(model: Any) -> np.ndarray:
     if coef.ndim == 2 and coef.shape[0] > 1:
         raise ValueError(
             "CoefficientDisplay needs models with one coefficient a feature, got "
-            f"{coef.shape[0]} classes in {type(model).__name__}."
+            f"{coef.shape[0]} (classes or targets) in {type(model).__name__}."
         )
     return coef.ravel()
 

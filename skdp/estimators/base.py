@@ -12,8 +12,9 @@ from typing import Any, ClassVar, Self, TypeAlias, final
 
 import numpy as np
 import scipy.sparse as sp
+from sklearn.base import is_regressor
 from sklearn.utils._param_validation import Interval
-from sklearn.utils.validation import check_is_fitted, validate_data
+from sklearn.utils.validation import _get_feature_names, check_is_fitted, validate_data
 
 from ..arguments import EXACT_SOLVERS
 from ..exceptions import BudgetWarning, warn_user
@@ -39,7 +40,7 @@ from ..privacy.rows.base import RowStore
 from ..privacy.rows.chunked import Chunks
 from ..privacy.rows.dask_rows import DaskRows, is_collection, labels_of
 from ..privacy.rows.privacy_units import PrivacyUnits
-from ..privacy.rows.reading import redacted, strict_checks
+from ..privacy.rows.reading import columns_of, redacted, strict_checks
 from ..privacy.rows.row_stores import row_store
 from ..privacy.sites.remote_rows import RemoteRows
 from ..problem.bounds import RowBounds
@@ -139,9 +140,14 @@ class PrivateLinearModel(CallbackSupportMixin, BudgetedEstimator, ABC):
 
     # Whether the default solver may be one that selects features, which is not Gaussian.
     _may_select: ClassVar[bool] = False
+    # Whether y may be a table of several targets, which are fitted together.
+    _several_targets: ClassVar[bool] = False
     # Whether the penalty is added to the mean loss as it is, and not to the sum of losses.
     _penalty_beside_mean: ClassVar[bool] = False
 
+    # Number of columns of y, and their names, if it is such a table.
+    _target_columns: int | None = None
+    _target_names: Any = None
     _progress: Progress
     # What goes on from one call of partial_fit to the next; see skdp.estimators.partial_fit.
     _session: Any
@@ -180,7 +186,8 @@ class PrivateLinearModel(CallbackSupportMixin, BudgetedEstimator, ABC):
             by the active client or scheduler, where they lie.
         y : array-like of shape (n_samples,), optional
             Targets; left out only if X is ``Chunks`` or ``DaskSites``. A dask array or series, in
-            the partitions of X, if X is one.
+            the partitions of X, if X is one. DPLinearRegression takes a table of several targets,
+            (n_samples, n_targets).
         sample_weight : array-like of shape (n_samples,), float or dask array, optional
             How much each row counts, at least 0; weights beyond ``max_weight`` count as that,
             without a warning. They are as secret as the rows, and each must depend on its own row
@@ -379,19 +386,35 @@ class PrivateLinearModel(CallbackSupportMixin, BudgetedEstimator, ABC):
                     f"{name} needs sample_weight=None when X is Chunks, which deliver weights as "
                     "the third part of (X_chunk, y_chunk, weight_chunk)."
                 )
-            rows = row_store(X, None, self._prepare_targets(None), None, self.max_weight)
+            encode = self._prepare_targets(None)
+            tables = self._several_targets
+            rows = row_store(X, None, encode, None, self.max_weight, tables=tables)
+            self._target_names = None
             return self._named(rows), np.dtype(np.float64)
         if any(map(is_collection, (X, y, sample_weight))):
             # Where classes are to be read off y, its workers do.
             found = labels_of(y) if getattr(self, "classes", ()) is None else None
             encode = self._prepare_targets(found)
-            collected: Any = row_store(X, y, encode, sample_weight, self.max_weight)
+            facts: dict[str, Any] = {"tables": self._several_targets}
+            collected: Any = row_store(X, y, encode, sample_weight, self.max_weight, **facts)
+            self._target_names = getattr(y, "columns", None)
             return self._named(collected), collected.dtype
         units = None
         if privacy_unit is not None:
             units = PrivacyUnits.of(privacy_unit)
             units.check(X, y, sample_weight)
-        X, y = redacted(validate_data, self, X, y, multi_output=False, **ACCEPTED)
+        columns = redacted(columns_of, y)
+        table = self._several_targets and columns is not None
+        if not table and (columns or 1) > 1:
+            instead = " or use DPLinearRegression," if is_regressor(self) else ""
+            raise ValueError(
+                f"{type(self).__name__} needs one target a row, in a vector, got a table of "
+                f"{columns} columns. Fit one column at a time,{instead} each fit with a part of "
+                "the budget."
+            )
+        self._target_names = redacted(_get_feature_names, y) if table else None
+        X, y = redacted(validate_data, self, X, y, multi_output=table, **ACCEPTED)
+        self._target_columns = columns_of(y)
         with strict_checks():
             encode = self._prepare_targets(y)
         return row_store(X, y, encode, sample_weight, self.max_weight, units), X.dtype
@@ -447,6 +470,7 @@ class PrivateLinearModel(CallbackSupportMixin, BudgetedEstimator, ABC):
 
     @final
     def _named(self, rows: Any) -> RowStore:
+        self._target_columns = rows.target_columns
         self.n_features_in_ = rows.n_features
         self.__dict__.pop("feature_names_in_", None)
         if rows.feature_names is not None:
@@ -518,6 +542,7 @@ class PrivateLinearModel(CallbackSupportMixin, BudgetedEstimator, ABC):
         sparse: bool,
         weighted: bool,
         classes: Any,
+        n_targets: int | None,
         groups: Any,
         unit: PrivacyUnit,
     ) -> FitPlan:
@@ -526,6 +551,12 @@ class PrivateLinearModel(CallbackSupportMixin, BudgetedEstimator, ABC):
         probe = copy(self)
         probe.n_features_in_ = n_features
         probe._tell_classes(classes)
+        if n_targets is not None and not self._several_targets:
+            raise ValueError(
+                f"plan needs n_targets=None for {type(self).__name__}, which takes one target a "
+                f"row, got {n_targets}."
+            )
+        probe._target_columns = n_targets
         probe._declare(n_samples)
         sites = self._sites_of(groups, n_samples)
         origin = EarlierModel.of(probe, dict(vars(self)))

@@ -28,7 +28,6 @@ from ..privacy.adjacency import Adjacency, PrivacyUnit
 from ..privacy.oracle_factory import PrivacyTerms
 from ..problem.constraints import Constraint
 from ..problem.problem import Problem
-from ..problem.sites import Sites
 from ..solvers import (
     SOLVERS,
     ObjectivePerturbation,
@@ -117,6 +116,8 @@ class FitPlan:
         Number of features.
     n_classes : int or None
         Number of classes; None for regression.
+    n_targets : int or None
+        Number of targets that are fitted together; None for classes.
     sparse, weighted : bool
         Whether rows are stored sparsely, and whether they have weights.
     n_sites : int or None
@@ -157,6 +158,7 @@ class FitPlan:
     n_samples: int | None
     n_features: int
     n_classes: int | None
+    n_targets: int | None
     sparse: bool
     weighted: bool
     n_sites: int | None
@@ -187,7 +189,8 @@ class FitPlan:
         return PrivacyTerms(self.epsilon, self.delta, self.adjacency, self.calculus)
 
     def __str__(self) -> str:
-        kind = "regression" if self.n_classes is None else f"{self.n_classes} classes"
+        several = "" if self.n_targets in (None, 1) else f" of {self.n_targets} targets together"
+        kind = f"regression{several}" if self.n_classes is None else f"{self.n_classes} classes"
         number = "a stream of" if self.n_samples is None else f"{self.n_samples:,}"
         rows = f"{number} {self.unit.plural}"
         how = [word for word in ("sparse", "weighted") if getattr(self, word)]
@@ -260,7 +263,9 @@ class FitPlan:
         facts |= {"n_classes": self.n_classes, "adjacency": self.adjacency.value}
         facts |= {"n_informative": n_informative, "unknown_bounds": len(unknown)}
         assert self.n_samples is not None
-        made = forecast(self.n_samples, self.n_features, **facts)
+        # Joint clips are longer by the root of the number of targets, and noise with them.
+        alike = max(2, round(self.n_samples / sqrt(self.n_targets or 1)))
+        made = forecast(alike, self.n_features, **facts)
         return replace(made, unknown_targets="target_bounds" in unknown)
 
     def _outlook(self) -> str:
@@ -336,14 +341,16 @@ def plan_fit(
     solver, reason = _chosen(asked, outline, conditioned=None, started=started)
     adjacency = Adjacency(model.adjacency)
     whole = planned_mu(model)
-    bounds = tuple((name, _share_for(name, outline.n_samples * whole)) for name in missing)
+    # Each of several targets is looked at by itself.
+    each = 1.0 if outline.bounds.target is None else sqrt(outline.bounds.target.n_targets)
+    bounds = tuple((name, _share_for(name, outline.n_samples * whole / each)) for name in missing)
     checked = outline.bounds.target is not None and "target_bounds" not in missing
     if (
         checked
         and anew
         and solver.central
         and asked == "auto"
-        and outline.n_samples * whole >= _TARGETS_TELL
+        and outline.n_samples * whole >= _TARGETS_TELL * each
     ):
         bounds = (*bounds, (TARGETS, _TARGETS_SHARE))
     columns = finds_columns(model, outline) if "data_norm" in missing else None
@@ -385,7 +392,7 @@ def plan_fit(
     room = PrivacyTerms(model.epsilon, model.delta_, adjacency, calculus).ledger().remaining
     # Where noise would drown the total weight, the number of rows stands in.
     visible = _VISIBLE * outline.n_samples * sqrt(room * TOTAL_SHARE) >= 1.0
-    _check_trust(model, solver, outline.sites)
+    _check_trust(model, solver, outline)
     balanced = model._balanced
     # Other solvers do not start at the point that they are given, or leave it at once.
     counts = classifies and (balanced or solver.descends)
@@ -528,6 +535,7 @@ def plan(
     sparse: bool = ...,
     weighted: bool = ...,
     classes: Any = ...,
+    n_targets: int | None = ...,
     groups: Any = ...,
     privacy_unit: bool = ...,
 ) -> FitPlan: ...
@@ -581,6 +589,7 @@ def plan(*args: Any, **facts: Any) -> Plan | FitPlan:
         - ``sparse``, bool, default=False: whether rows are sparse.
         - ``weighted``, bool, default=False: whether ``fit`` gets ``sample_weight``.
         - ``classes``, list, optional: labels that may occur, if the model has ``classes=None``.
+        - ``n_targets``, int, optional: number of columns of ``y``, if it is going to be a table.
         - ``groups``, array-like, optional: as passed to ``fit``.
         - ``privacy_unit``, bool, default=False: whether ``fit`` gets ``privacy_unit``, so that
           ``n_samples`` is the number of different labels.
@@ -627,6 +636,7 @@ def _plan_of_fit(
     sparse: bool = False,
     weighted: bool = False,
     classes: Any = None,
+    n_targets: int | None = None,
     groups: Any = None,
     privacy_unit: bool = False,
 ) -> FitPlan:
@@ -638,7 +648,10 @@ def _plan_of_fit(
         )
     require("n_samples", n_samples, Integral, 1, inf)
     require("n_features", n_features, Integral, 1, inf)
+    if n_targets is not None:
+        require("n_targets", n_targets, Integral, 1, inf)
     kind: dict[str, Any] = {"sparse": bool(sparse), "weighted": bool(weighted)}
+    kind |= {"n_targets": n_targets}
     kind["unit"] = PrivacyUnit.DECLARED if privacy_unit else PrivacyUnit.ROW
     found: FitPlan = model._plan_beforehand(
         int(n_samples), int(n_features), **kind, classes=classes, groups=groups
@@ -878,6 +891,7 @@ def _facts(model: Any, problem: Problem, *, weighted: bool) -> dict[str, Any]:
         "estimator": type(model).__name__,
         "n_features": problem.n_features,
         "n_classes": max(2, problem.loss.n_scores) if classifies else None,
+        "n_targets": None if classifies else problem.loss.n_scores,
         "sparse": problem.sparse,
         "weighted": weighted,
         "n_sites": None if problem.sites is None else problem.sites.n_sites,
@@ -898,14 +912,20 @@ def _check_unit(model: Any, solver: Solver, unit: PrivacyUnit) -> None:
         )
 
 
-def _check_trust(model: Any, solver: Solver, sites: Sites | None) -> None:
-    """Refuse what would need somebody who sees the rows of all sites."""
+def _check_trust(model: Any, solver: Solver, problem: Problem) -> None:
+    """Refuse what would need somebody who sees the rows of all sites, or sites cannot do."""
+    sites = problem.sites
     name, how = type(model).__name__, type(solver).__name__
     if sites is not None and not solver.federated:
         raise ValueError(
             f"{name} needs a solver for rows at several sites, given by groups or DaskSites, "
             f"got {how}, which reads all rows at one place. Use solver='dda', or leave groups "
             "out."
+        )
+    if solver.federated and problem.loss.vector_targets:
+        raise ValueError(
+            f"{name} with {how} needs one target a row, got {problem.loss.n_scores}. Use another "
+            "solver, without groups, or fit one target at a time, each with a part of the budget."
         )
     if solver.central:
         return

@@ -10,13 +10,13 @@ from sklearn.utils._param_validation import Interval
 
 from ..arguments import REGRESSORS, with_advice
 from ..preconditioning.iterative_whitening import IterativeWhitening
-from ..problem.bounds import RowBounds
+from ..problem.bounds import RowBounds, TargetBounds
 from ..problem.constraints import Constraint, NonNegative, Unconstrained
-from ..problem.losses import Huber, Loss, Squared
+from ..problem.losses import Huber, Loss, MultiTarget, Squared
 from ..problem.penalties import L2
 from ..problem.problem import Problem
 from ..solvers import Solver
-from ..validation import one_of, shown
+from ..validation import PAIRS, one_of, shown
 from .base import solvers_but
 from .inference import NoInference
 from .regression import PrivateLinearRegressor
@@ -35,6 +35,10 @@ class DPLinearRegression(PrivateLinearRegressor):
 
     Minimises the mean squared error plus ``alpha / n ||w||^2`` by a private solver. Residuals far
     beyond most others count less, which is what bounds the influence of a row.
+
+    ``fit`` takes several targets at once, as a table ``y`` of one column each, for one budget: the
+    contribution of a row to the models of all targets is bounded together, and what is found out
+    about the features is paid for once.
 
     Parameters
     ----------
@@ -57,9 +61,12 @@ class DPLinearRegression(PrivateLinearRegressor):
         Value of the constant column behind the intercept, in units of the row norm.
     positive : bool, default=False
         Whether coefficients may not be negative; the same as ``constraint=NonNegative()``.
-    target_bounds : tuple of float, optional
+    target_bounds : (low, high) or mapping, optional
         (low, high), known without looking at y. Targets outside are clipped to it during the fit.
-        If None, up to 4 % of the budget goes to a private estimate.
+        If None, up to 4 % of the budget goes to a private estimate. For several targets each end
+        may be a number for all or a sequence of one for each, and if ``y`` is a data frame, the
+        parameter a dictionary of pairs by column name. Half the distance is a target's unit: give
+        equal units to targets that are to count alike.
     data_norm : float, optional
         Bound on the l2 norm of the rows of X, known without looking at them. Longer rows are
         scaled down to it during the fit. If None, the fit looks privately for the range of each
@@ -135,9 +142,9 @@ class DPLinearRegression(PrivateLinearRegressor):
 
     Attributes
     ----------
-    coef_ : ndarray of shape (n_features,)
+    coef_ : ndarray of shape (n_features,), or (n_targets, n_features) if ``y`` was a table
         Coefficients.
-    intercept_ : float
+    intercept_ : float, or ndarray of shape (n_targets,) if ``y`` was a table
         Intercept.
     data_norm_ : float
         The bound on the norms of rows that the fit has used, given or privately found; of rows on
@@ -145,7 +152,7 @@ class DPLinearRegression(PrivateLinearRegressor):
     data_bounds_ : tuple of ndarray or None
         Low and high ends of the range of each column that the fit has used, given or privately
         found. Predictions hold features to them. None if columns were used as they come.
-    target_bounds_ : tuple of float
+    target_bounds_ : tuple of float, or of ndarray of shape (n_targets,) if ``y`` was a table
         The target bounds (low, high) that the fit has used, given or privately found.
     plan_ : FitPlan
         What was settled before rows were asked, see :func:`skdp.plan`; after ``partial_fit``, that
@@ -192,8 +199,10 @@ class DPLinearRegression(PrivateLinearRegressor):
     True
     """
 
+    _several_targets: ClassVar[bool] = True
     _parameter_constraints: ClassVar[dict[str, list[Any]]] = {
         **PrivateLinearRegressor._parameter_constraints,
+        "target_bounds": [None, PAIRS],
         "alpha": [Interval(Real, 0, None, closed="left")],
         "loss": [one_of("huber", "squared"), Loss],
         "solver": solvers_but("dual_averaging", "objective_perturbation", "preconditioned_gd"),
@@ -213,7 +222,7 @@ class DPLinearRegression(PrivateLinearRegressor):
         fit_intercept: bool = True,
         intercept_scaling: float = 0.3,
         positive: bool = False,
-        target_bounds: tuple[float, float] | None = None,
+        target_bounds: Any = None,
         data_norm: float | None = None,
         data_bounds: Any = None,
         max_weight: float = 1.0,
@@ -261,8 +270,21 @@ class DPLinearRegression(PrivateLinearRegressor):
             n_features=self.n_features_in_,
             bounds=bounds,
             penalty=L2(self.alpha / n_samples),
-            constraint=self._feasible().scaled(1 / bounds.target.half_width),
+            constraint=self._scaled_constraint(bounds.target),
         )
+
+    def _scaled_constraint(self, target: TargetBounds) -> Constraint:
+        """The constraint in units of half the width of the target bounds."""
+        constraint = self._feasible()
+        if target.n_targets == 1:
+            return constraint.scaled(1 / target.half_width)
+        if not (constraint.cone and constraint.separable):
+            raise ValueError(
+                f"{type(self).__name__} needs a constraint that does not depend on the units of "
+                f"targets, NonNegative() or none, for {target.n_targets} targets, got "
+                f"{shown(constraint)}. Fit one target at a time, each with a part of the budget."
+            )
+        return constraint
 
     def _feasible(self) -> Constraint:
         if self.positive and self.constraint is not None:
@@ -288,4 +310,5 @@ class DPLinearRegression(PrivateLinearRegressor):
                 f"{type(self).__name__} needs a loss for numeric targets with one score a row, "
                 f"got {type(loss).__name__}; pass one such as Squared() or Huber()."
             )
-        return loss
+        several = self._target_columns or 1
+        return loss if several == 1 else MultiTarget(loss, several)

@@ -63,7 +63,11 @@ def _model(scope: Any, operator: Any, container: Any) -> None:
         ends = plain.transformer_.inv_kw_args
         low, high = (np.asarray(ends[end]).astype(dtype) for end in ("a_min", "a_max"))
         score = OnnxSubEstimator(plain.regressor_, x, op_version=version)
-        clipped = OnnxClip(score, low, high, op_version=version, output_names=named)
+        if low.ndim:
+            above = OnnxMax(score, low, op_version=version)
+            clipped = OnnxMin(above, high, op_version=version, output_names=named)
+        else:
+            clipped = OnnxClip(score, low, high, op_version=version, output_names=named)
         clipped.add_to(scope, container)
         return
     options = {}

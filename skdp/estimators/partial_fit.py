@@ -29,7 +29,7 @@ from ..privacy.rows.call_digests import SeenCalls
 from ..privacy.rows.chunked import Chunks
 from ..privacy.rows.dask_rows import is_collection
 from ..privacy.rows.privacy_units import PrivacyUnits
-from ..privacy.rows.reading import in_order, redacted
+from ..privacy.rows.reading import columns_of, in_order, redacted
 from ..privacy.rows.row_stores import resident_rows
 from ..privacy.streams.stream_session import StreamOpening, StreamSession
 from ..privacy.streams.visits import CallOfUnits, Visits
@@ -185,6 +185,11 @@ def _open_call(
         raise ValueError(
             f"{type(model).__name__}.partial_fit needs the rows themselves, got {what}; call "
             "it once with each chunk."
+        )
+    if model._target_columns is not None or (redacted(columns_of, y) or 1) > 1:
+        raise ValueError(
+            f"{type(model).__name__}.partial_fit needs one target a row, in a vector, got a table "
+            "of targets, now or in fit before. Call fit with all rows, or use one model a target."
         )
     if sample_weight is not None and not weighted:
         raise ValueError(

@@ -48,7 +48,7 @@ def plain_model(
 
 
 def clipped_regressor(
-    regressor: LinearRegression, low: float, high: float
+    regressor: LinearRegression, low: float | np.ndarray, high: float | np.ndarray
 ) -> TransformedTargetRegressor:
     """The fitted regressor with predictions clipped to an interval.
 
@@ -56,7 +56,7 @@ def clipped_regressor(
     ----------
     regressor : LinearRegression
         Fitted.
-    low, high : float
+    low, high : float, or ndarray with one for each target
         The ends.
     """
     held = FunctionTransformer(
@@ -64,5 +64,6 @@ def clipped_regressor(
     )
     out = TransformedTargetRegressor(regressor, transformer=held, check_inverse=False)
     # What its fit would leave behind.
-    out.regressor_, out.transformer_, out._training_dim = regressor, held.fit(np.zeros((1, 1))), 1
+    out.regressor_, out.transformer_ = regressor, held.fit(np.zeros((1, 1)))
+    out._training_dim = np.ndim(regressor.coef_)
     return out

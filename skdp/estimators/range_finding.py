@@ -83,7 +83,7 @@ def private_data_norm(
 
 
 def private_target_bounds(
-    oracle: Oracle, budget: Budget, n_samples: int, *, centred: bool
+    oracle: Oracle, budget: Budget, n_samples: int, *, centred: bool, column: int | None = None
 ) -> TargetBounds:
     """A short interval that holds about 99 % of the targets.
 
@@ -100,6 +100,8 @@ def private_target_bounds(
         Public size.
     centred : bool
         Passed on to the bounds.
+    column : int, optional
+        Which target, where rows have several.
 
     Returns
     -------
@@ -110,16 +112,17 @@ def private_target_bounds(
     oracle.note("range of the targets")
     share = (1 - _COARSE_SHARE) / _ZOOMS
     coarse, *zooms = budget.split([_COARSE_SHARE] + [share] * _ZOOMS)
-    top = _size(oracle, "target_size", coarse, _TARGET_TAIL * n_samples)
+    top = _size(oracle, "target_size", coarse, _TARGET_TAIL * n_samples, column=column)
     if top is None:
-        _warn_unseen("target_bounds", "(-1, 1)")
+        which = "" if column is None else f" for column {column} of the targets"
+        _warn_unseen("target_bounds", f"(-1, 1){which}")
     if not top:
         return TargetBounds(-1.0, 1.0, centred)
     # The next size may be well filled and still hidden in noise.
     low, high = -2.0 * top, 2.0 * top
     for spend in zooms:
         edges = np.linspace(low, high, _ZOOM_BINS + 1)
-        counts = oracle.histogram("target", edges, spend=spend)
+        counts = oracle.histogram("target", edges, spend=spend, column=column)
         wanted = (1 - _TARGET_TAIL) * n_samples - _leeway(oracle, spend, counts)
         first, last = _shortest_run(_below(counts, n_samples), wanted)
         low, high = float(edges[first]), float(edges[last])
@@ -129,7 +132,12 @@ def private_target_bounds(
 
 
 def warn_of_target_bounds(
-    oracle: Oracle, spend: Spend, n_samples: int, bounds: TargetBounds
+    oracle: Oracle,
+    spend: Spend,
+    n_samples: int,
+    bounds: TargetBounds,
+    *,
+    column: int | None = None,
 ) -> None:
     """Warn if given bounds leave out many targets, or are far wider than nearly all of them.
 
@@ -144,7 +152,9 @@ def warn_of_target_bounds(
     n_samples : int
         Public size.
     bounds : TargetBounds
-        As given.
+        As given, of one target.
+    column : int, optional
+        Which target, where rows have several.
 
     Warns
     -----
@@ -152,13 +162,15 @@ def warn_of_target_bounds(
         If about a fifth of the targets or more lie outside, or nine tenths in a hundredth of the
         interval.
     """
-    edges = np.linspace(bounds.low, bounds.high, _CHECKED_BINS + 1)
+    low, high = bounds.ends
+    edges = np.linspace(low, high, _CHECKED_BINS + 1)
     # A target at the upper bound is within.
     edges[-1] = np.nextafter(edges[-1], np.inf)
     oracle.note("check of target_bounds")
-    counts = oracle.histogram("target", edges, spend=spend)
+    counts = oracle.histogram("target", edges, spend=spend, column=column)
     margin = _CERTAIN * _noise_scale(oracle, spend)
-    given = f"target_bounds=({bounds.low:g}, {bounds.high:g})"
+    given = f"target_bounds=({low:g}, {high:g})"
+    given += "" if column is None else f" of column {column} of the targets"
     if counts[0] + counts[-1] - margin * sqrt(2) > _MANY_OUTSIDE * n_samples:
         warn_user(
             f"Many targets lie outside of {given}, and are clipped to the nearer end. Pass bounds "
@@ -183,12 +195,13 @@ def _size(
     spend: Spend,
     tail: float,
     scaling: ColumnScaling | None = None,
+    column: int | None = None,
 ) -> float | None:
     """Least power of 4 with at most ``tail`` rows visibly beyond; 0 if all of them are below.
 
     None if nothing is visible.
     """
-    counts = oracle.histogram(of, _SIZES, spend=spend, scaling=scaling)
+    counts = oracle.histogram(of, _SIZES, spend=spend, scaling=scaling, column=column)
     # The largest of m normals is about sqrt(2 ln m). A false alarm gives a bound that is off by
     # many powers of ten; two more make its probability 3e-5 for these sizes.
     visible = counts > _noise_scale(oracle, spend) * (sqrt(2 * log(counts.size)) + 2)

@@ -13,6 +13,7 @@ from numbers import Real
 from typing import Any, ClassVar, Self, final
 
 import numpy as np
+import scipy.sparse as sp
 from sklearn.base import RegressorMixin
 from sklearn.linear_model import LinearRegression
 from sklearn.metrics import r2_score
@@ -24,6 +25,7 @@ from ..privacy.rows.dask_rows import is_collection
 from ..privacy.rows.predictions import check_unweighted, lazily, summed
 from ..privacy.rows.reading import redacted
 from ..problem.bounds import RowBounds, TargetBounds
+from ..problem.column_bounds import ColumnBounds
 from ..problem.problem import Problem
 from ..solvers import SOLVERS, Solution
 from ..validation import PAIR, one_of, shown
@@ -59,13 +61,13 @@ class PrivateLinearRegressor(RegressorMixin, PrivateLinearModel, ABC):
         "clip_predictions": ["boolean"],
     }
 
-    target_bounds: tuple[float, float] | None
+    target_bounds: Any
     clip_predictions: bool
     precondition: Any
     feature_bound: float | None = None
 
-    intercept_: float
-    target_bounds_: tuple[float, float]
+    intercept_: float | np.ndarray
+    target_bounds_: tuple[Any, Any]
     n_iter_: int
 
     @final
@@ -80,7 +82,7 @@ class PrivateLinearRegressor(RegressorMixin, PrivateLinearModel, ABC):
 
         Returns
         -------
-        ndarray of shape (n_samples,)
+        ndarray of shape (n_samples,), or (n_samples, n_targets) if ``y`` was a table
             Predictions, in the units of the target.
         """
         if is_collection(X):
@@ -96,7 +98,7 @@ class PrivateLinearRegressor(RegressorMixin, PrivateLinearModel, ABC):
         ----------
         X : array-like or CSR matrix of shape (n_samples, n_features), or dask collection
             Features.
-        y : array-like of shape (n_samples,), or dask array or series
+        y : array-like of shape (n_samples,) or (n_samples, n_targets), or dask collection
             Targets.
         sample_weight : array-like of shape (n_samples,), optional
             Weights of the rows; not for dask collections.
@@ -104,7 +106,8 @@ class PrivateLinearRegressor(RegressorMixin, PrivateLinearModel, ABC):
         Returns
         -------
         float
-            1 minus the mean squared error over the variance of the targets.
+            1 minus the mean squared error over the variance of the targets; for several targets
+            the mean over them.
         """
         if not is_collection(X):
             # Apart, because predictions refuse rows in words of their own.
@@ -116,14 +119,17 @@ class PrivateLinearRegressor(RegressorMixin, PrivateLinearModel, ABC):
         def moments(X: Any, y: np.ndarray) -> np.ndarray:
             # About a centre near theirs, so that little is lost when their mean is taken off.
             centred = y - middle
-            errors = np.square(frozen.predict(X) - y)
-            return np.array([errors.sum(), np.square(centred).sum(), centred.sum(), len(y)])
+            errors = np.square(frozen.predict(X) - y).reshape(len(y), -1)
+            centred = centred.reshape(len(y), -1)
+            n = np.full(centred.shape[1], len(y))
+            return np.array([errors.sum(0), np.square(centred).sum(0), centred.sum(0), n])
 
-        errors, squares, total, n = summed(moments, X, y)
+        tables = self._target_columns is not None
+        errors, squares, total, n = summed(moments, X, y, tables=tables)
         variation = squares - total**2 / n
-        if variation <= 0:
-            return 1.0 if errors == 0 else 0.0
-        return float(1 - errors / variation)
+        constant = np.where(errors == 0, 1.0, 0.0)
+        varies = variation > 0
+        return float(np.where(varies, 1 - errors / np.where(varies, variation, 1), constant).mean())
 
     @available_if(_takes_streams)
     @final
@@ -206,7 +212,9 @@ class PrivateLinearRegressor(RegressorMixin, PrivateLinearModel, ABC):
 
     @final
     def _given_bounds(self, sparse: bool) -> RowBounds:
-        target = self._given_target_bounds() or TargetBounds(-1.0, 1.0, self.fit_intercept)
+        target = self._given_target_bounds() or TargetBounds.joined(
+            [TargetBounds(-1.0, 1.0, self.fit_intercept)] * (self._target_columns or 1)
+        )
         return self._within_feature_bound(self._given_row_bounds(sparse), target)
 
     @property
@@ -224,20 +232,36 @@ class PrivateLinearRegressor(RegressorMixin, PrivateLinearModel, ABC):
 
     @final
     def _prepare_targets(self, y: np.ndarray | None) -> Callable[[np.ndarray], np.ndarray]:
-        self._given_target_bounds()
+        # How many targets there are elsewhere is not known yet.
+        if y is not None or not self._several_targets:
+            self._given_target_bounds()
         return partial(_as_numbers, type(self).__name__)
 
     @final
     def _given_target_bounds(self) -> TargetBounds | None:
         if self.target_bounds is None:
             return None
-        bounds = list(self.target_bounds)
-        if len(bounds) == 2 and all(isinstance(b, Real) for b in bounds):
+        bounds, t = list(self.target_bounds), self._target_columns
+        pair = len(bounds) == 2 and all(isinstance(b, Real) for b in bounds)
+        pairs = [tuple(bounds)] * (t or 1)
+        if not pair and t is not None:
+            found = ColumnBounds.of(
+                type(self).__name__,
+                self.target_bounds,
+                t,
+                parameter="target_bounds",
+                names=self._target_names,
+                each="target",
+            )
+            pair, pairs = True, list(zip(found.low, found.high, strict=True))
+        if pair:
             with suppress(OverflowError):
-                target = TargetBounds(float(bounds[0]), float(bounds[1]), self.fit_intercept)
+                ends = [(float(low), float(high)) for low, high in pairs]
+                targets = [TargetBounds(*both, self.fit_intercept) for both in ends]
                 # Half the width is a unit that is divided by, so floats have to hold its inverse.
-                if target.low < target.high and 1e-100 <= target.half_width <= 1e100:
-                    return target
+                wide = all(1e-100 <= target.half_width <= 1e100 for target in targets)
+                if wide and all(low < high for low, high in ends):
+                    return TargetBounds.joined(targets)
         raise ValueError(
             f"The 'target_bounds' parameter of {type(self).__name__} must be a pair of finite "
             "numbers (low, high) with low < high, also as floats, and between 1e-100 and 1e100 "
@@ -247,23 +271,34 @@ class PrivateLinearRegressor(RegressorMixin, PrivateLinearModel, ABC):
     @final
     def _row_bounds(self, oracle: Oracle, plan: FitPlan, n_samples: int) -> RowBounds:
         shares = dict(plan.bounds)
-        reserve = oracle.budget.fraction(shares.get("target_bounds", RANGE_SHARE))
-        check = oracle.budget.fraction(shares.get(TARGETS, RANGE_SHARE)).whole()
+        each = 1 / (self._target_columns or 1)
+        reserve = oracle.budget.fraction(each * shares.get("target_bounds", RANGE_SHARE))
+        check = oracle.budget.fraction(each * shares.get(TARGETS, RANGE_SHARE)).whole()
         known = self._known_norm is not None
         features = self._given_row_bounds(plan.sparse) if known else None
         if features is None:
             features = self._found_row_bounds(oracle, plan, n_samples)
-        target = self._given_target_bounds()
+        target, t = self._given_target_bounds(), self._target_columns or 1
+        columns = [None] if t == 1 else list(range(t))
         if target is None:
-            target = private_target_bounds(oracle, reserve, n_samples, centred=self.fit_intercept)
+            facts = {"centred": self.fit_intercept}
+            found = [
+                private_target_bounds(oracle, reserve, n_samples, column=column, **facts)
+                for column in columns
+            ]
+            target = TargetBounds.joined(found)
         elif TARGETS in shares:
-            warn_of_target_bounds(oracle, check, n_samples, target)
+            for column, low, high in zip(columns, *map(np.ravel, target.ends), strict=True):
+                one = TargetBounds(low, high, self.fit_intercept)
+                warn_of_target_bounds(oracle, check, n_samples, one, column=column)
         return self._within_feature_bound(features, target)
 
     @final
     def _plain(self, coef: np.ndarray) -> Any:
         plain = LinearRegression()
-        plain.coef_, plain.intercept_ = np.ravel(coef), np.float64(self.intercept_)
+        if self._target_columns is None:
+            coef = np.ravel(coef)
+        plain.coef_, plain.intercept_ = coef, np.asarray(self.intercept_, dtype=np.float64)[()]
         return clipped_regressor(plain, *self.target_bounds_) if self.clip_predictions else plain
 
     def _within_feature_bound(self, features: RowBounds, target: TargetBounds) -> RowBounds:
@@ -285,15 +320,21 @@ class PrivateLinearRegressor(RegressorMixin, PrivateLinearModel, ABC):
     def _publish(self, problem: Problem, solution: Solution, dtype: np.dtype) -> None:
         target = problem.bounds.target
         assert target is not None
-        unit = target.half_width
-        coef, intercept = problem.in_user_coordinates(solution.w.reshape(problem.n_rows, 1))
-        self.coef_ = np.ascontiguousarray(unit * coef[:, 0], dtype=dtype)
-        self.intercept_ = unit * float(intercept[0]) + target.centre if self.fit_intercept else 0.0
-        self.target_bounds_ = (target.low, target.high)
+        unit, t = target.half_width, target.n_targets
+        coef, intercept = problem.in_user_coordinates(solution.w.reshape(problem.n_rows, t))
+        coef, intercept = np.transpose(unit * coef), unit * intercept + target.centre
+        if not self.fit_intercept:
+            intercept = np.zeros(t)
+        one = self._target_columns is None
+        self.coef_ = np.ascontiguousarray(coef[0] if one else coef, dtype=dtype)
+        self.intercept_ = float(intercept[0]) if one else intercept
+        low, high = target.ends
+        self.target_bounds_ = (low, high) if one else (np.atleast_1d(low), np.atleast_1d(high))
         self.n_iter_ = solution.n_iter
 
     def __sklearn_tags__(self) -> Any:
         tags = super().__sklearn_tags__()
+        tags.target_tags.multi_output = self._several_targets
         # R2 of 0.5 on 200 rows of unknown scale, which is what the tag is about, is measured for
         # the default solver, from the default budget on. Others need more rows or a larger budget.
         usual = self.solver == "auto" and isinstance(self.epsilon, Real) and self.epsilon >= 1
@@ -305,6 +346,8 @@ class PrivateLinearRegressor(RegressorMixin, PrivateLinearModel, ABC):
 def _as_numbers(name: str, y: np.ndarray) -> np.ndarray:
     """Targets as finite numbers, for the estimator of this name."""
     numbers = None
+    if sp.issparse(y):
+        raise ValueError(f"{name} needs targets in a dense array, got a sparse one.")
     # Times would be counted in units that y happens to have, and missing ones be finite.
     if np.asarray(y).dtype.kind not in "mM":
         try:
@@ -318,4 +361,5 @@ def _as_numbers(name: str, y: np.ndarray) -> np.ndarray:
         raise ValueError(f"{name} needs numeric targets; y holds other values.")
     if not np.all(np.isfinite(numbers)):
         raise ValueError(f"{name} needs finite targets; input y contains NaN or infinity.")
-    return numbers
+    # A table of one column is one target a row.
+    return numbers[:, 0] if numbers.ndim == 2 and numbers.shape[1] == 1 else numbers

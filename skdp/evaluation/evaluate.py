@@ -36,7 +36,7 @@ from ..privacy.queries.metric_means import (
 from ..privacy.rows.chunked import Chunks
 from ..privacy.rows.dask_rows import is_collection
 from ..privacy.rows.predicted_rows import Predictor, predicted_rows
-from ..privacy.rows.reading import places_among, redacted
+from ..privacy.rows.reading import columns_of, places_among, redacted
 from ..reporting.open_budgets import reservation_for
 from ..reporting.privacy_ledger import PrivacyLedger
 from ..reporting.receipts import Receipt, SpendBound
@@ -481,6 +481,12 @@ def _checked(model: Any, X: Any, y: Any) -> tuple[Any, np.ndarray]:
         )
     if y is None or any(np.isscalar(v) or getattr(v, "ndim", 1) == 0 for v in (X, y)):
         raise ValueError("evaluate needs test rows and as many labels or targets.")
+    columns = max(redacted(columns_of, y) or 1, _n_outputs(model))
+    if columns > 1:
+        raise ValueError(
+            f"evaluate needs one target a row, got {columns}. Evaluate one at a time, by a model "
+            "that predicts it alone, each with a part of the budget."
+        )
     kinds = getattr(X, "dtypes", ()) if hasattr(X, "columns") else [getattr(X, "dtype", None)]
     if any(str(kind).lower() == "object" for kind in kinds) and not (
         isinstance(X, np.ndarray) or hasattr(X, "iloc")
@@ -521,6 +527,16 @@ def _checked_groups(groups: Any, values: Any, n: int) -> tuple[Any, np.ndarray]:
     if len(groups) != n:
         raise ValueError(f"evaluate needs a group for each of {n} rows, got {len(groups)}.")
     return groups, _known(values, "group_values")
+
+
+def _n_outputs(model: Any) -> int:
+    """Number of targets that a regressor says it predicts."""
+    last = model.steps[-1][1] if isinstance(model, Pipeline) else model
+    if not is_regressor(last):
+        return 1
+    coef: Any = getattr(last, "coef_", None)
+    shape = np.shape(coef)
+    return int(getattr(last, "n_outputs_", shape[0] if len(shape) == 2 else 1))
 
 
 def _is_regression(model: Any) -> bool:

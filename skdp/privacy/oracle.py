@@ -296,12 +296,14 @@ class Oracle(ABC):
         *,
         spend: Spend,
         scaling: ColumnScaling | None = None,
+        column: int | None = None,
     ) -> np.ndarray:
         """Noisy counts of rows between increasing edges, below and above included.
 
-        Norms are those of the features as they came, or on a public scale.
+        Norms are those of the features as they came, or on a public scale; targets are those of
+        a column, where rows have several.
         """
-        query = HistogramQuery(of, np.array(edges, dtype=np.float64), scaling)
+        query = HistogramQuery(of, np.array(edges, dtype=np.float64), scaling, column)
         return self._release(query, spend)
 
     @final

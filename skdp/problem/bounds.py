@@ -2,9 +2,10 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable
+from collections.abc import Callable, Sequence
 from dataclasses import dataclass
 from math import hypot, inf, sqrt
+from typing import Any
 
 import numpy as np
 
@@ -21,28 +22,54 @@ class TargetBounds:
 
     Parameters
     ----------
-    low, high : float
-        The bounds, low < high.
+    low, high : float or tuple of float
+        The bounds, low < high; one for each of several targets.
     centred : bool, default=True
         Whether the middle of the interval goes to 0. A model without an intercept needs
         ``centred=False``: its zero must stay zero.
     """
 
-    low: float
-    high: float
+    low: float | tuple[float, ...]
+    high: float | tuple[float, ...]
     centred: bool = True
 
-    @property
-    def centre(self) -> float:
-        """The target that is mapped to 0."""
-        return 0.5 * self.low + 0.5 * self.high if self.centred else 0.0
+    @classmethod
+    def joined(cls, of_each: Sequence[TargetBounds]) -> TargetBounds:
+        """The bounds of several targets; those of a single one are as they were.
+
+        Parameters
+        ----------
+        of_each : sequence of TargetBounds
+            Bounds of one target each, all centred or none.
+        """
+        if len(of_each) == 1:
+            return of_each[0]
+        low, high = zip(*(one.ends for one in of_each), strict=True)
+        return cls(low, high, of_each[0].centred)
 
     @property
-    def half_width(self) -> float:
-        """Width in target units of one unit after mapping."""
-        if self.centred:
-            return 0.5 * self.high - 0.5 * self.low
-        return max(abs(self.low), abs(self.high))
+    def n_targets(self) -> int:
+        """Number of targets a row."""
+        return len(self.low) if isinstance(self.low, tuple) else 1
+
+    @property
+    def ends(self) -> tuple[Any, Any]:
+        """low and high, floats, or ndarrays of shape (t,) for several targets."""
+        if isinstance(self.low, tuple):
+            return np.array(self.low), np.array(self.high)
+        return self.low, self.high
+
+    @property
+    def centre(self) -> Any:
+        """The target that is mapped to 0; an ndarray of shape (t,) for several targets."""
+        low, high = self.ends
+        return 0.5 * low + 0.5 * high if self.centred else 0.0 * low
+
+    @property
+    def half_width(self) -> Any:
+        """Width in target units of one unit after mapping; an ndarray for several targets."""
+        low, high = self.ends
+        return 0.5 * high - 0.5 * low if self.centred else np.maximum(-low, high)
 
 
 @dataclass(frozen=True)

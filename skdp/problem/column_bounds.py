@@ -41,8 +41,8 @@ class ColumnBounds:
         half = self.half_width
         if not np.all((half >= _LEAST_HALF_WIDTH) & (half <= _LARGEST_HALF_WIDTH)):
             raise ValueError(
-                "Bounds of features need to be finite, with low < high for each, got others for "
-                "at least one feature; swap its ends, or widen its interval if it does not vary."
+                "Bounds of columns need to be finite, with low < high for each, got others for "
+                "at least one column; swap its ends, or widen its interval if it does not vary."
             )
 
     @classmethod
@@ -54,6 +54,7 @@ class ColumnBounds:
         *,
         parameter: str = "bounds",
         names: Any = None,
+        each: str = "feature",
     ) -> ColumnBounds:
         """The bounds that a parameter gives.
 
@@ -70,6 +71,8 @@ class ColumnBounds:
             Its name.
         names : sequence of str, optional
             Names of the features, if they have any.
+        each : str, default='feature'
+            What they are called.
 
         Raises
         ------
@@ -77,12 +80,12 @@ class ColumnBounds:
             If it is not a pair of such, has low >= high somewhere, or holds pairs that may as well
             go by feature: a list of two lists or tuples, or two tuples, for two features.
         """
-        needed = f"{who} needs {parameter}=(low, high), numbers or one number for each feature"
+        needed = f"{who} needs {parameter}=(low, high), numbers or one number for each {each}"
         if isinstance(given, Mapping):
-            given = _by_name(f"{who} needs {parameter}", given, names)
+            given = _by_name(f"{who} needs {parameter}", given, names, each)
         if _may_go_by_feature(given, n_features):
             raise ValueError(
-                f"{needed}, got {n_features} pairs, which may mean one for each feature; pass all "
+                f"{needed}, got {n_features} pairs, which may mean one for each {each}; pass all "
                 "low ends and all high ends, as a tuple of lists ([low, ...], [high, ...]), or, "
                 "for a data frame, a dictionary of pairs (low, high) by column name."
             )
@@ -95,7 +98,7 @@ class ColumnBounds:
             values = np.asarray(end, dtype=np.float64)
             if values.ndim and values.shape != (n_features,):
                 raise ValueError(
-                    f"{needed}, got {values.size} for the {name} ends of {n_features} features; "
+                    f"{needed}, got {values.size} for the {name} ends of {n_features} {each}s; "
                     "pass a number to use it for all."
                 )
             ends.append(np.broadcast_to(values, n_features).copy())
@@ -126,12 +129,15 @@ def _may_go_by_feature(given: Any, n_features: int) -> bool:
     return all(isinstance(pair, kinds) and len(pair) == 2 for pair in given)
 
 
-def _by_name(needed: str, given: Mapping[Any, Any], names: Any) -> tuple[list[Any], list[Any]]:
+def _by_name(
+    needed: str, given: Mapping[Any, Any], names: Any, each: str
+) -> tuple[list[Any], list[Any]]:
     """Low and high ends, in the order of the features, of pairs by name."""
     if names is None:
         raise ValueError(
-            f"{needed}=(low, high) where features have no names, got a mapping; pass X as a data "
-            "frame, or the ends in the order of the columns."
+            f"{needed}=(low, high) where {each}s have no names, got a mapping; pass "
+            f"{'X' if each == 'feature' else 'y'} as a data frame, or the ends in the order of the "
+            "columns."
         )
     lacking = [str(name) for name in names if name not in given]
     others = len(given) - (len(names) - len(lacking))

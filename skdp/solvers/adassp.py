@@ -90,5 +90,7 @@ class AdaSSP(Solver):
         moments, cross = oracle.normal_equations(balance=self.balance, spend=oracle.budget.whole())
         values, vectors = np.linalg.eigh(moments.value + problem.penalty_hessian())
         level = self.floor * moments.scale * sqrt(2 * problem.n_rows)
-        w = vectors @ (vectors.T @ cross / np.maximum(values, level))
+        raised = np.maximum(values, level)
+        # One column a target, if there are several.
+        w = vectors @ ((vectors.T @ cross).T / raised).T
         return Solution(w, n_iter=1)

@@ -116,6 +116,12 @@ class OneStep(Solver):
         """Refuse hyperparameters outside their range, and problems whose noise is not known."""
         name = type(self).__name__
         check_hyperparameters(_HYPERPARAMETERS, self.get_params(), name)
+        if problem.loss.vector_targets:
+            raise ValueError(
+                f"{name} needs one target a row, got {problem.loss.n_scores}: the errors of "
+                "several targets are not told apart. Fit one target at a time, each with a part "
+                "of the budget, or use the solver 'tracked_gd', which has no standard errors."
+            )
         squared = problem.loss.squared and problem.bounds.target is not None
         if not (squared or isinstance(problem.loss, Logistic)):
             raise ValueError(

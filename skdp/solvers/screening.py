@@ -110,6 +110,12 @@ class Screening(Solver):
         """Refuse hyperparameters outside their range, and problems without such a shape."""
         check_hyperparameters(_HYPERPARAMETERS, self.get_params(), "Screening")
         name = type(problem.loss).__name__
+        if problem.loss.vector_targets:
+            raise ValueError(
+                "Screening needs one target a row, whose features it selects, got "
+                f"{problem.loss.n_scores}. Fit one target at a time, each with a part of the "
+                "budget, or use the solver 'gd'."
+            )
         if not problem.loss.squared:
             raise ValueError(f"Screening needs the squared loss, got {name}. Use the solver 'gd'.")
         box = problem.constraint

@@ -111,7 +111,9 @@ class TrackedGD(Solver):
         del rng
         self.check(problem)
         budget, p = oracle.budget, problem.n_rows
-        evidence = problem.n_samples * budget.mu / p
+        # Residuals of several targets are longer by this together, and so are clips and noise.
+        together = sqrt(problem.loss.n_scores)
+        evidence = problem.n_samples * budget.mu / (p * together)
         growth = max(1.0, budget.mu / 2)
         whole = self.whole
         if whole is None:
@@ -134,8 +136,9 @@ class TrackedGD(Solver):
 
         w = before = problem.start()
         looking = budget.fraction(_START_SHARE).whole()
-        counts = oracle.gradient_sizes(w, length * _OCTAVES, spend=looking)
-        clip_norm = length * _first_clip(counts.value, counts.scale, whole, problem.n_samples)
+        unit = length * together
+        counts = oracle.gradient_sizes(w, unit * _OCTAVES, spend=looking)
+        clip_norm = unit * _first_clip(counts.value, counts.scale, whole, problem.n_samples)
         tail = TailMean(steps, self.average)
         oracle.note(planned=steps)
         for spend in budget.fraction(1 - _START_SHARE).split(steps):
@@ -143,7 +146,7 @@ class TrackedGD(Solver):
                 w, spend=spend, clip_norm=clip_norm, of_share=_FOLLOW_SHARE, usual=whole
             )
             # Beyond this total step length noise, not data, would lengthen w.
-            total_step_size = 0.65 * evidence * sqrt(p * curvature) / clip_norm
+            total_step_size = 0.65 * evidence * sqrt(p * curvature) * together / clip_norm
             step = (1 - momentum) * min(stride, total_step_size / steps) / curvature
             moved = w - step * g + momentum * (w - before)
             before, w = w, problem.project(problem.prox(moved, step))

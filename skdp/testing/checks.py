@@ -77,7 +77,7 @@ def row_stores(
         "csr": SparseRows(sp.csr_array(X), y, *own),
         "csr, single": SparseRows(sp.csr_array(single), y, *own),
         "csr, entries in parts": SparseRows(_in_parts(X), y, *own),
-        "chunks": ChunkedRows(Chunks(pieces), lambda targets: targets),
+        "chunks": ChunkedRows(Chunks(pieces), lambda targets: targets, tables=True),
     }
 
 

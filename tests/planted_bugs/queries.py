@@ -44,7 +44,16 @@ from skdp.privacy.queries import score_and_curvature as scores
 from skdp.privacy.rows import Block, DenseRows, DerivativeBounds, RawBlock, SparseRows
 from skdp.problem import ColumnBounds, ColumnScaling, Problem, RowBounds, RowMap, TargetBounds
 from skdp.problem.constraints import L1Ball
-from skdp.problem.losses import Hinge, Huber, Logistic, Loss, OneVsRest, Softmax, Squared
+from skdp.problem.losses import (
+    Hinge,
+    Huber,
+    Logistic,
+    Loss,
+    MultiTarget,
+    OneVsRest,
+    Softmax,
+    Squared,
+)
 from skdp.testing import check_sensitivity, row_stores
 
 __all__ = ["BUGS"]
@@ -531,6 +540,32 @@ def centred_scores(honest, self, w, shrunk):
     return z + 2.0**-40 * z.mean()
 
 
+THREE_TARGETS = RowBounds(2.0, 0.0, TargetBounds((-1.0, -1.0, 0.0), (1.0, 3.0, 2.0)))
+
+
+def opposite_targets(query):
+    """All three residuals of a row at their bounds, and then at the others."""
+    low, high = (np.tile(end, (N, 1)) for end in THREE_TARGETS.target.ends)
+    return query, 5 * ALONG, low, 5 * ALONG, high
+
+
+def targets_along():
+    problem = Problem(MultiTarget(Squared(), 3), N, D, THREE_TARGETS)
+    return opposite_targets(GradientQuery(problem, np.zeros((D, 3)), 1.0))
+
+
+def equations_of_targets():
+    return opposite_targets(NormalEquationsQuery(THREE_TARGETS, N, D, 1.0))
+
+
+def counts_of_a_target():
+    return opposite_targets(HistogramQuery("target", np.array([0.5]), column=1))
+
+
+def of_all_targets(honest, self, block):
+    return sum(honest(replace(self, column=k), block) for k in range(block.y.shape[1]))
+
+
 crafted = partial(partial, examples_move_within_their_sensitivity)
 FINITE = {"stream_terms._clipped": lambda honest, d, limit: np.nan_to_num(d, posinf=0, neginf=0)}
 WITH_INTERCEPT = partial(opposite, replace(LOGISTIC, bounds=RowBounds(2.0, 2.0)), clip=0.5)
@@ -647,6 +682,9 @@ BUGS = (
     Bug("derivatives that are not clipped from below", {CLIPPED: lambda honest, self, y, z, b: np.minimum(self.derivative(y, z), b)}, within(of_loss(Squared())), TOO_FAR),
     Bug("each class clipped by itself", {CLIPPED: by_class}, within(against_the_rest), TOO_FAR),
     Bug("a class that is missing from the joint clip", {CLIPPED: first_class_missing}, within(against_the_rest), TOO_FAR),
+    Bug("each target clipped by itself", {CLIPPED: by_class}, within(targets_along), TOO_FAR),
+    Bug("normal equations of several targets as if of one", {"NormalEquationsQuery._of_block": lambda honest, self, block: np.column_stack([(m := honest(self, block))[:, :D], sqrt(3.0) * m[:, D:]])}, within(equations_of_targets), TOO_FAR),
+    Bug("a histogram of one target that counts them all", {"HistogramQuery._of_block": of_all_targets}, within(counts_of_a_target), TOO_FAR),
     Bug("a class weight outside the clip", {"GradientQuery.of_block": weight_outside}, within(WITH_WEIGHTS), TOO_FAR),
     Bug("a heavier class that is not counted in the clip", {"GradientQuery.of_block": weight_outside}, within(heavy_class), TOO_FAR),
     Bug("a loss that mixes rows", {"Mixing._at": lambda _, self, z: np.full_like(z, z.mean())}, within(mean_scores), TOO_FAR),

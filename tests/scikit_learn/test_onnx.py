@@ -18,6 +18,7 @@ THREE = np.array(["a", "b", "c"])[np.digitize(REAL, [-1, 1])]
 RANGES = np.array([-2.0, -20.0, -200.0]), np.array([2.0, 20.0, 200.0])
 BINARY = {"classes": [0, 1], "epsilon": 5.0}
 SEVERAL = {"classes": ["a", "b", "c"], "epsilon": 5.0, "data_norm": 100.0}
+TABLE = np.column_stack([REAL, 1 - REAL / 2, X[:, 0]])
 REGRESSION = {"target_bounds": (-2, 2), "epsilon": 5.0}
 NORM = {"data_norm": 100.0}
 
@@ -34,6 +35,11 @@ MODELS = {
     "several margins": (DPSVMClassifier(**SEVERAL), THREE),
     "regression": (DPLinearRegression(**REGRESSION, data_bounds=RANGES), REAL),
     "not clipped": (DPLinearRegression(**REGRESSION, **NORM, clip_predictions=False), REAL),
+    "several targets": (DPLinearRegression(**REGRESSION, **NORM), TABLE),
+    "several targets, not clipped": (
+        DPLinearRegression(**REGRESSION, **NORM, clip_predictions=False),
+        TABLE,
+    ),
     "lasso": (DPLassoRegressor(**REGRESSION, **NORM, alpha=0.01), REAL),
     "standard scaler": (scaled(DPStandardScaler(bounds=RANGES, epsilon=5.0)), TWO),
     "no means": (scaled(DPStandardScaler(bounds=RANGES, epsilon=5.0, with_mean=False)), TWO),
@@ -70,7 +76,8 @@ def test_predictions_are_those_of_the_model(answers_of_file, name, dtype):
     rows = np.concatenate([X, 5 * X]).astype(dtype)
     if is_regressor(model):
         (found,) = answers_of_file(model, rows)
-        np.testing.assert_allclose(np.ravel(found), model.predict(rows), rtol=1e-4, atol=1e-4)
+        expected = model.predict(rows)
+        np.testing.assert_allclose(found.reshape(expected.shape), expected, rtol=1e-4, atol=1e-4)
         return
     labels, scores = answers_of_file(model, rows, options={"zipmap": False})
     sure = hasattr(model, "predict_proba")

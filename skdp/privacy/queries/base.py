@@ -15,8 +15,9 @@ from ..mechanisms.gaussian import GaussianMechanism
 from ..mechanisms.gumbel import GumbelMechanism
 from ..rounding import inflated
 from ..rows.base import RowStore
+from ..rows.bounded_rows import BoundedBlock
 
-__all__ = ["GaussianQuery", "GumbelQuery", "PerturbedQuery", "Query"]
+__all__ = ["GaussianQuery", "GumbelQuery", "PerturbedQuery", "Query", "check_targets_a_row"]
 
 
 @dataclass(frozen=True, eq=False)
@@ -109,3 +110,20 @@ class PerturbedQuery(Query):
     @abstractmethod
     def evaluate_under(self, rows: RowStore, perturbation: np.ndarray) -> np.ndarray:
         """The answer under this noise. Secret until the mechanism has randomized it."""
+
+
+def check_targets_a_row(who: str, block: BoundedBlock, needed: int = 1) -> None:
+    """Refuse rows with another number of targets than the sensitivity is proved for.
+
+    Parameters
+    ----------
+    who : str
+        Name of the query.
+    block : BoundedBlock
+        Some rows; the shape of their targets, which alone is looked at, is public.
+    needed : int, default=1
+        Number of targets a row.
+    """
+    given = 1 if block.y.ndim == 1 else block.y.shape[1]
+    if given != needed:
+        raise ValueError(f"{who} needs rows with {needed} target(s) each, got {given}.")

@@ -58,7 +58,7 @@ class ColumnCountsQuery(GaussianQuery):
         return (self.edges, self.sizes)
 
     def _of_block(self, block: RawBlock) -> np.ndarray:
-        m, X, v = block.y.size, block.X, block.bounded_weights
+        m, X, v = len(block.y), block.X, block.bounded_weights
         d = len(self.edges)
         out = np.empty(self.edges.shape)
         if not isinstance(X, np.ndarray):

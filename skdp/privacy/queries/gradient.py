@@ -97,16 +97,17 @@ class GradientQuery(GaussianQuery):
     def _steepest_of_smooth(self) -> float:
         """Bound on clipped derivatives of a smooth loss that is least where score equals target.
 
-        With smoothness b and targets in [-1, 1] it is ``|l'| <= b (1 + ||w|| m)`` for a row of
-        length m, and after clipping ``|l'| <= bound / m``. The smaller of the two is largest where
-        they meet, at the larger root of ``t^2 - b t = b ||w|| bound``.
+        With smoothness b and K targets in [-1, 1] it is ``|l'| <= b (sqrt(K) + ||w|| m)`` for a
+        row of length m, and after clipping ``|l'| <= bound / m``. The smaller of the two is largest
+        where they meet, at the larger root of ``t^2 - b sqrt(K) t = b ||w|| bound``.
         """
         problem = self.problem
         b = problem.loss.smoothness
         if problem.bounds.target is None or not b < inf:
             return inf
         norm = float(np.linalg.norm(self.w))
-        return 0.5 * b + sqrt(0.25 * b * b + b * norm * self.bound / problem.max_weight)
+        half = 0.5 * b * sqrt(problem.loss.n_scores)
+        return half + sqrt(half * half + b * norm * self.bound / problem.max_weight)
 
     def sensitivity(self, adjacency: Adjacency) -> float:
         """``2 bound / n`` under replace-one; infinite unless double precision keeps the bound.

@@ -32,6 +32,8 @@ class HistogramQuery(GaussianQuery):
         and bin m above, so that every row falls in exactly one of m + 1 bins.
     scaling : ColumnScaling, optional
         Public scale that features are brought to before their norm is taken.
+    column : int, optional
+        Which target, where rows have several.
 
     Guarantees
     ----------
@@ -45,6 +47,7 @@ class HistogramQuery(GaussianQuery):
     of: Histogrammed
     edges: np.ndarray
     scaling: ColumnScaling | None = None
+    column: int | None = None
 
     @property
     def rounding(self) -> float:
@@ -60,14 +63,17 @@ class HistogramQuery(GaussianQuery):
         return rows.sum(self._of_block)
 
     def public(self) -> tuple[object, ...]:
-        """The quantity that is counted, the edges, and the scale if there is one."""
-        return (self.of, self.edges, *(() if self.scaling is None else self.scaling.facts))
+        """The quantity that is counted, the edges, and scale and column if there are such."""
+        column = () if self.column is None else (self.column,)
+        scale = () if self.scaling is None else self.scaling.facts
+        return (self.of, self.edges, *column, *scale)
 
     def _of_block(self, block: RawBlock) -> np.ndarray:
         if self.of == "row_norm":
             values = block.norms if self.scaling is None else block.norms_on(self.scaling)
         else:
-            values = block.y if self.of == "target" else np.abs(block.y)
+            y = block.y if self.column is None else block.y[:, self.column]
+            values = y if self.of == "target" else np.abs(y)
         bins = np.searchsorted(self.edges, values, side="right")
         counts = np.bincount(bins, block.bounded_weights, minlength=self.edges.size + 1)
         return counts.astype(np.float64, copy=False)

@@ -13,7 +13,7 @@ from ..adjacency import Adjacency
 from ..rounding import of_sum
 from ..rows.base import RowStore
 from ..rows.bounded_rows import BoundedBlock
-from .base import GaussianQuery
+from .base import GaussianQuery, check_targets_a_row
 from .moments import weighed
 
 __all__ = ["NormalEquationsQuery"]
@@ -23,12 +23,13 @@ _LARGEST_NORM, _LEAST_SQUARE, _LARGEST_SUM = 1e150, 1e-280, 1e300
 
 @dataclass(frozen=True, eq=False)
 class NormalEquationsQuery(GaussianQuery):
-    r"""Moments ``mean_i v_i v_i'`` of the rows and ``mean_i y_i v_i`` with their targets.
+    r"""Moments ``mean_i v_i v_i'`` of the rows and ``mean_i v_i y_i'`` with their targets.
 
     ``v_i`` is the row with its intercept entry and ``y_i`` in [-1, 1] the bounded target. The
     symmetric matrix is answered as the vector of its diagonal and of sqrt(2) times its upper
     triangle, whose norm is the Frobenius norm of the matrix; then comes the other moment, times
-    ``R sqrt(2 balance)``, with R the bound on a row's norm. A row of weight s in [0, 1] counts as
+    ``R sqrt(2 balance)``, with R the bound on a row's norm. With t targets a row, y_i is the vector
+    of them over ``sqrt(t)``, so that ``||y_i|| <= 1``. A row of weight s in [0, 1] counts as
     the row ``sqrt(s) v_i`` with the target ``sqrt(s) y_i``, which is within the same bounds.
 
     Parameters
@@ -52,8 +53,9 @@ class NormalEquationsQuery(GaussianQuery):
     - Replacing a row moves the answer by at most ``sqrt(2) R^2 (1 + c) / n``, which is less than
       two queries with the same noise would cost, whose squares sum to
       ``2 R^4 (1 + 4 c) / n^2``. Proof: let rows of norms ``a R <= b R <= R`` and angle of cosine g
-      be swapped. The square of the move, times ``n^2 / R^4``, is largest for targets of size 1 that
-      make the products of rows and targets point apart, and then it is
+      be swapped. The square of the move, times ``n^2 / R^4``, is largest for targets of length 1
+      that make the products of rows and targets point apart (the inner product of two products is
+      that of the rows times that of the targets, at least ``-a b g``), and then it is
 
           a^4 + b^4 - 2 a^2 b^2 g^2 + 2 c (a^2 + b^2 + 2 a b g),    g in [0, 1].
 
@@ -97,10 +99,10 @@ class NormalEquationsQuery(GaussianQuery):
     def evaluate(self, rows: RowStore) -> np.ndarray:
         """The exact moments as a vector."""
         p = self.n_rows
-        total = rows.bounded(self.bounds).sum(_of_block) / self.n_samples
-        matrix = total[:, :p]
+        total = rows.bounded(self.bounds).sum(self._of_block) / self.n_samples
+        matrix, cross = total[:, :p], total[:, p:].ravel()
         upper = matrix[np.triu_indices(p, 1)]
-        return np.concatenate([np.diag(matrix), sqrt(2.0) * upper, self.weight * total[:, p]])
+        return np.concatenate([np.diag(matrix), sqrt(2.0) * upper, self.weight * cross])
 
     def public(self) -> tuple[object, ...]:
         """The norm bound and the balance."""
@@ -108,20 +110,27 @@ class NormalEquationsQuery(GaussianQuery):
 
     @property
     def weight(self) -> float:
-        """Factor of the moments with the targets, ``R sqrt(2 c)``."""
-        return self.bounds.row_norm * sqrt(2 * self.balance)
+        """Factor of the moments with the targets as they are bounded, ``R sqrt(2 c / t)``."""
+        return self.bounds.row_norm * sqrt(2 * self.balance / self._n_targets)
+
+    @property
+    def _n_targets(self) -> int:
+        assert self.bounds.target is not None
+        return self.bounds.target.n_targets
 
     def parts(self, answer: np.ndarray) -> tuple[np.ndarray, np.ndarray]:
-        """The symmetric matrix (p, p) and the vector (p,) of an answer."""
-        p = self.n_rows
+        """The symmetric matrix (p, p) and the vector (p,) of an answer; (p, t) for t targets."""
+        p, t = self.n_rows, self._n_targets
         matrix = np.zeros((p, p))
-        matrix[np.triu_indices(p, 1)] = answer[p:-p] / sqrt(2.0)
+        matrix[np.triu_indices(p, 1)] = answer[p : -p * t] / sqrt(2.0)
         matrix += matrix.T
         matrix[np.diag_indices(p)] = answer[:p]
-        return matrix, answer[-p:] / self.weight
+        cross = answer[-p * t :] / self.weight
+        return matrix, cross if t == 1 else cross.reshape(p, t)
 
-
-def _of_block(block: BoundedBlock) -> np.ndarray:
-    V = weighed(block)
-    y = block.y if block.weights is None else np.sqrt(block.weights) * block.y
-    return V.T @ np.column_stack([V, y])
+    def _of_block(self, block: BoundedBlock) -> np.ndarray:
+        check_targets_a_row(type(self).__name__, block, self._n_targets)
+        V = weighed(block)
+        y = block.y if block.y.ndim == 2 else block.y[:, None]
+        y = y if block.weights is None else np.sqrt(block.weights)[:, None] * y
+        return V.T @ np.column_stack([V, y])

@@ -12,7 +12,7 @@ from ..adjacency import Adjacency
 from ..rounding import of_sum
 from ..rows.base import RowStore
 from ..rows.bounded_rows import BoundedBlock
-from .base import GumbelQuery
+from .base import GumbelQuery, check_targets_a_row
 
 __all__ = ["ResidualQuantileQuery"]
 
@@ -94,6 +94,7 @@ class ResidualQuantileQuery(GumbelQuery):
         return (self.w, self.edges, self.share, self.sizes)
 
     def _of_block(self, block: BoundedBlock) -> np.ndarray:
+        check_targets_a_row(type(self).__name__, block)
         v = block.y - block.scores(self.w)
         # Not a number would sort last.
         v[np.isnan(v)] = 0.0

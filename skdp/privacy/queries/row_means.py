@@ -13,7 +13,7 @@ from ..adjacency import Adjacency
 from ..rounding import mapped_products, of_sum, spread
 from ..rows.base import RowStore
 from ..rows.bounded_rows import BoundedBlock
-from .base import GaussianQuery
+from .base import GaussianQuery, check_targets_a_row
 
 __all__ = ["RowMeansQuery"]
 
@@ -94,10 +94,11 @@ class RowMeansQuery(GaussianQuery):
         return (self.bounds.row_norm, self.one_sided, self.n_classes)
 
     def _of_block(self, block: BoundedBlock) -> np.ndarray:
-        m, k = block.y.size, self.n_classes
+        m, k = len(block.y), self.n_classes
         s = block.weights
         if k == 1:
             return block.combine(np.ones(m) if s is None else s.copy())
+        check_targets_a_row(type(self).__name__, block)
         members = np.zeros((m, k))
         members[np.arange(m), np.clip(np.nan_to_num(block.y), 0, k - 1).astype(np.intp)] = (
             1.0 if s is None else s

@@ -16,7 +16,7 @@ from ..adjacency import Adjacency
 from ..rounding import of_sum
 from ..rows.base import BoundedRows, RowStore
 from ..rows.bounded_rows import BoundedBlock, by_row
-from .base import GaussianQuery
+from .base import GaussianQuery, check_targets_a_row
 from .moments import packed, unpacked
 
 __all__ = [
@@ -156,6 +156,7 @@ def residuals(
     w : ndarray of shape (p,)
         A model; public.
     """
+    check_targets_a_row("ScoreAndCurvatureQuery", block)
     z = block.scores(w)
     r = (block.y - z) / influence.scale if problem.loss.squared else block.y - expit(z)
     r[np.isnan(r)] = 0.0

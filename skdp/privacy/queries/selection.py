@@ -13,7 +13,7 @@ from ..adjacency import Adjacency
 from ..rounding import of_sum
 from ..rows.base import RowStore
 from ..rows.bounded_rows import BoundedBlock
-from .base import GumbelQuery
+from .base import GumbelQuery, check_targets_a_row
 
 __all__ = ["SelectionQuery"]
 
@@ -113,6 +113,7 @@ class SelectionQuery(GumbelQuery):
         return bounds.data_norm if bounds.row_map is None else bounds.row_map.norm
 
     def _of_block(self, block: BoundedBlock) -> np.ndarray:
+        check_targets_a_row(type(self).__name__, block)
         r = np.clip(block.y - block.scores(self.w), -self.clip, self.clip)
         r[np.isnan(r)] = 0.0
         if block.weights is not None:

@@ -48,4 +48,4 @@ class TotalWeightQuery(GaussianQuery):
 
 def _of_block(block: RawBlock) -> np.ndarray:
     weights = block.bounded_weights
-    return np.array(float(block.y.size) if weights is None else float(weights.sum()))
+    return np.array(float(len(block.y)) if weights is None else float(weights.sum()))

@@ -52,6 +52,8 @@ class RowStore(ABC):
         Whether the rows have weights of their own, public; the weights are as secret as the rows.
     unit : PrivacyUnit
         Whether each row is a privacy unit, or users have said whose rows are one, public.
+    target_columns : int or None
+        Number of columns of targets that came as a table, public; None for one target a row.
     """
 
     n_samples: int
@@ -59,6 +61,7 @@ class RowStore(ABC):
     sparse: bool
     weighted: bool = False
     unit: PrivacyUnit = PrivacyUnit.ROW
+    target_columns: int | None = None
     _view: BoundedRows | None = None
 
     @abstractmethod
@@ -140,7 +143,7 @@ class ResidentRows(BlockStore):
     ----------
     X : ndarray or csr_array
         The features.
-    y : ndarray
+    y : ndarray of shape (n_samples,), or (n_samples, t) for several targets a row
         Encoded targets.
     weights : ndarray or None
         Weights of the rows, in units of the largest that counts.
@@ -162,7 +165,7 @@ class ResidentRows(BlockStore):
 
         The latest is kept. What is in a file, and so may be larger than memory, is not written out.
         """
-        if self.y.size * self.n_features > _MOST_ENTRIES_WRITTEN_OUT or _in_a_file(self.X):
+        if len(self.y) * self.n_features > _MOST_ENTRIES_WRITTEN_OUT or _in_a_file(self.X):
             return None
         if self._on_scale is None or self._on_scale[0] is not scaling:
             rows = on_scale(scaling, self.X)
@@ -286,8 +289,8 @@ def over_marked(
 
     def of_part(block: BoundedBlock) -> np.ndarray:
         nonlocal start
-        chosen = np.flatnonzero(marked[start : start + block.y.size])
-        start += block.y.size
+        chosen = np.flatnonzero(marked[start : start + len(block.y)])
+        start += len(block.y)
         return kernel(block.taken(chosen).loaded())
 
     return of_part

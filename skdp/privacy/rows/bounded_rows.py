@@ -56,8 +56,8 @@ class RawBlock:
     ----------
     X : ndarray or CSR matrix of shape (m, d)
         Features.
-    y : ndarray of shape (m,)
-        Encoded targets.
+    y : ndarray of shape (m,) or (m, t)
+        Encoded targets, one or several a row.
     weights : ndarray of shape (m,), optional
         Weights of the rows.
     shares : ndarray of shape (m,), optional
@@ -111,7 +111,7 @@ class BoundedBlock(ABC):
 
     Attributes
     ----------
-    y : ndarray of shape (m,)
+    y : ndarray of shape (m,), or (m, t) for several targets a row
         Bounded targets.
     norms : ndarray of shape (m,)
         Positive bounds on the norms of the rows.
@@ -214,7 +214,7 @@ class Block(BoundedBlock):
         self.derivative_bounds = DerivativeBounds(self.norms)
         self.y, self.weights = raw.y, raw.bounded_weights
         if (target := bounds.target) is not None:
-            y = (np.clip(raw.y, target.low, target.high) - target.centre) / target.half_width
+            y = (np.clip(raw.y, *target.ends) - target.centre) / target.half_width
             # The centre is rounded, by much where the interval is narrow for its distance from 0.
             self.y = np.clip(y, -1.0, 1.0)
 

@@ -13,7 +13,7 @@ from sklearn.utils.validation import _get_feature_names
 from .base import BlockStore
 from .bounded_rows import RawBlock
 from .dense_rows import DenseRows
-from .reading import redacted, strict_checks
+from .reading import columns_of, redacted, strict_checks
 from .sparse_rows import SparseRows
 from .weights import in_units_of
 
@@ -81,9 +81,11 @@ class ChunkedRows(BlockStore):
     chunks : Chunks
         The data.
     encode : callable
-        Turns a chunk's targets (m,) into encoded targets (m,).
+        Turns a chunk's targets into encoded targets, (m,), or (m, t) for several a row.
     max_weight : float, default=1.0
         Largest weight that counts.
+    tables : bool, default=False
+        Whether targets of a chunk may have two dimensions.
 
     Attributes
     ----------
@@ -104,9 +106,11 @@ class ChunkedRows(BlockStore):
         chunks: Chunks,
         encode: Callable[[np.ndarray], np.ndarray],
         max_weight: float = 1.0,
+        *,
+        tables: bool = False,
     ) -> None:
         self._chunks = chunks
-        self._encode, self._max_weight = encode, max_weight
+        self._encode, self._max_weight, self._tables = encode, max_weight, tables
         self.n_samples = self.n_features = 0
         self.sparse = False
         self.feature_names: list[str] | None = None
@@ -161,11 +165,18 @@ class ChunkedRows(BlockStore):
                     "have changed. Select the columns by name before they are delivered."
                 )
             y = redacted(np.asarray, y)
-            if y.ndim != 1:
+            if y.ndim != 1 and not (self._tables and y.ndim == 2):
                 raise ValueError(
                     f"Chunks needs one target a row, got targets of {y.ndim} dimensions; pass "
                     "y_chunk of shape (n_rows,)."
                 )
+            columns_of_y = columns_of(y)
+            if self.n_features and columns_of_y != self.target_columns:
+                raise ValueError(
+                    "Chunks needs targets of one shape in every chunk, but for the number of rows; "
+                    "the number of their columns has changed."
+                )
+            self.target_columns = columns_of_y
             with strict_checks():
                 y = self._encode(y)
             redacted(check_consistent_length, X, y)

@@ -61,6 +61,8 @@ class DaskRows(RowStore):
         Weights of the rows, in the same partitions.
     max_weight : float, default=1.0
         Largest weight that counts.
+    tables : bool, default=False
+        Whether targets may have two dimensions.
 
     Attributes
     ----------
@@ -96,8 +98,10 @@ class DaskRows(RowStore):
         encode: Callable[[np.ndarray], np.ndarray],
         sample_weight: Any = None,
         max_weight: float = 1.0,
+        *,
+        tables: bool = False,
     ) -> None:
-        X, y = aligned(X, y)
+        X, y = aligned(X, y, tables=tables)
         self.weighted = sample_weight is not None
         if self.weighted:
             X, sample_weight = aligned(X, sample_weight, "sample_weight")
@@ -111,6 +115,9 @@ class DaskRows(RowStore):
             raise ValueError(
                 "DaskRows needs the same column names in the same order in every partition."
             )
+        self.target_columns = found[0].target_columns
+        if any(part.target_columns != self.target_columns for part in found):
+            raise ValueError("DaskRows needs the same number of targets in every partition.")
         if not self.n_samples:
             raise ValueError("DaskRows needs at least one row, got partitions without any.")
         self.sparse = any(part.sparse for part in found)
@@ -232,7 +239,7 @@ def labels_of(y: Any) -> np.ndarray:
     return np.repeat(found, 3)
 
 
-def aligned(X: Any, y: Any, name: str = "y") -> tuple[Any, Any]:
+def aligned(X: Any, y: Any, name: str = "y", *, tables: bool = False) -> tuple[Any, Any]:
     """X in one chunk along the features, and y, if they are cut into the same partitions.
 
     Parameters
@@ -243,6 +250,8 @@ def aligned(X: Any, y: Any, name: str = "y") -> tuple[Any, Any]:
         Targets, or something else with one entry a row.
     name : str, default='y'
         What y is called.
+    tables : bool, default=False
+        Whether y may have two dimensions.
 
     Raises
     ------
@@ -256,7 +265,7 @@ def aligned(X: Any, y: Any, name: str = "y") -> tuple[Any, Any]:
         )
     if hasattr(X, "chunks") and X.numblocks[1] > 1:
         X = X.rechunk({1: -1})
-    y = _targets(y, name)
+    y = _targets(y, name, tables=tables)
     differ = X.npartitions != y.npartitions
     if hasattr(X, "chunks") and hasattr(y, "chunks"):
         # Sizes that are not known are not numbers, and tell nothing yet.
@@ -274,7 +283,10 @@ def aligned(X: Any, y: Any, name: str = "y") -> tuple[Any, Any]:
     return X, y
 
 
-def _targets(y: Any, name: str = "y") -> Any:
+def _targets(y: Any, name: str = "y", *, tables: bool = False) -> Any:
+    if tables and _is_kind(y, "Array", "DataFrame") and y.ndim == 2:
+        many = hasattr(y, "chunks") and y.numblocks[1] > 1
+        return y.rechunk({1: -1}) if many else y
     if not (_is_kind(y, "Array", "Series") and y.ndim == 1):
         raise ValueError(
             f"DaskRows needs a dask array of one dimension or a dask series as {name}, in the "

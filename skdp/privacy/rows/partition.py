@@ -23,7 +23,7 @@ from .base import bounded_block, over_all, over_marked, total
 from .bounded_rows import BoundedBlock, RawBlock, on_scale
 from .dense_rows import DenseRows
 from .partitions import unpacked
-from .reading import redacted, strict_checks
+from .reading import columns_of, redacted, strict_checks
 from .sparse_rows import SparseRows
 from .weights import in_units_of
 
@@ -64,6 +64,7 @@ class Facts:
     sparse: bool
     single: bool
     names: tuple[str, ...] | None
+    target_columns: int | None = None
 
 
 @dataclass(frozen=True, eq=False)
@@ -93,7 +94,7 @@ class OpenedPartition:
         if not self.facts.n_samples:
             return []
         rows = _as_rows(X, finite=False)
-        if rows.shape[0] != self.y.size:
+        if rows.shape[0] != len(self.y):
             return _changed()
         store = (SparseRows if sp.issparse(rows) else DenseRows)(rows, self.y, self.weights)
         blocks = list(store.blocks())
@@ -216,14 +217,14 @@ def _opened(
     names = None if columns is None else tuple(columns)
     rows, targets = _as_rows(X, finite=True), redacted(np.asarray, y)
     n, d = rows.shape
-    if targets.shape != (n,):
+    if targets.shape[:1] != (n,) or targets.ndim > 2:
         return Refusal(
             ValueError,
             f"DaskRows needs X and y in the same partitions, got {n} rows of X and targets of "
             f"shape {targets.shape} in one of them. Rechunk y to the chunks of X, or repartition "
             "both by the same divisions.",
         )
-    known = Facts(n, d, sp.issparse(rows), rows.dtype == np.float32, names)
+    known = Facts(n, d, sp.issparse(rows), rows.dtype == np.float32, names, columns_of(targets))
     if not n:
         return OpenedPartition(known, np.empty(0), np.empty(0), np.empty(0), _nowhere)
     weights = None

@@ -45,7 +45,9 @@ def lazily(method: Callable[[Any], np.ndarray], X: Any) -> Any:
     return X.map_blocks(of_block, chunks=(X.chunks[0], example.shape[1:]), meta=example)
 
 
-def summed(per_partition: Callable[[Any, np.ndarray], np.ndarray], X: Any, y: Any) -> np.ndarray:
+def summed(
+    per_partition: Callable[[Any, np.ndarray], np.ndarray], X: Any, y: Any, *, tables: bool = False
+) -> np.ndarray:
     """The sum over partitions of a function of features and targets, computed now.
 
     Parameters
@@ -56,13 +58,15 @@ def summed(per_partition: Callable[[Any, np.ndarray], np.ndarray], X: Any, y: An
         Features.
     y : dask array or series
         Targets, in the same partitions.
+    tables : bool, default=False
+        Whether y may have two dimensions.
 
     Raises
     ------
     ValueError
         If X and y are of other kinds, in other partitions, or without rows.
     """
-    X, y = aligned(X, y)
+    X, y = aligned(X, y, tables=tables)
     parts = Partitions.of(X).map(partial(_of_pair, per_partition), Partitions.of(y))
     found = [part for part in parts.gathered() if part is not None]
     if not found:

@@ -14,7 +14,7 @@ from sklearn.exceptions import NotFittedError
 
 from ...validation import sized
 
-__all__ = ["in_order", "places_among", "redacted", "strict_checks"]
+__all__ = ["columns_of", "in_order", "places_among", "redacted", "strict_checks"]
 
 _SHAPE = r"\([\d, ]*\)"
 _BY = r"(?: by \w+)?"
@@ -46,6 +46,18 @@ _KNOWN = re.compile(
         ]
     )
 )
+
+
+def columns_of(y: Any) -> int | None:
+    """Number of columns of targets that came as a table, None for one target a row.
+
+    Parameters
+    ----------
+    y : array-like
+        Targets.
+    """
+    shape = y.shape if hasattr(y, "shape") else np.asarray(y).shape
+    return int(shape[1]) if len(shape) == 2 else None
 
 
 def places_among(known: np.ndarray, given: Any) -> np.ndarray | None:

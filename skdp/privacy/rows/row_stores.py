@@ -13,7 +13,7 @@ from .chunked import ChunkedRows, Chunks
 from .dask_rows import DaskRows, is_collection
 from .dense_rows import DenseRows
 from .privacy_units import PrivacyUnits
-from .reading import strict_checks
+from .reading import columns_of, strict_checks
 from .sparse_rows import SparseRows
 from .weights import in_units_of
 
@@ -34,7 +34,7 @@ def resident_rows(
     ----------
     X : ndarray or CSR matrix of shape (n_samples, n_features)
         Valid features.
-    y : array-like of shape (n_samples,)
+    y : array-like of shape (n_samples,) or (n_samples, t)
         Targets.
     encode : callable
         Turns targets into numbers, and refuses others.
@@ -50,7 +50,9 @@ def resident_rows(
     weights = None
     if sample_weight is not None:
         weights = in_units_of(max_weight, sample_weight, X.shape[0])
-    return (SparseRows if sp.issparse(X) else DenseRows)(X, encoded, weights, units)
+    rows = (SparseRows if sp.issparse(X) else DenseRows)(X, encoded, weights, units)
+    rows.target_columns = columns_of(y)
+    return rows
 
 
 def row_store(
@@ -60,6 +62,8 @@ def row_store(
     sample_weight: Any = None,
     max_weight: float = 1.0,
     units: PrivacyUnits | None = None,
+    *,
+    tables: bool = False,
 ) -> RowStore:
     """Rows of any kind; see :func:`resident_rows`.
 
@@ -69,9 +73,11 @@ def row_store(
         Features, valid unless chunks or collections, which are checked when they are read.
     y, encode, sample_weight, max_weight, units
         As there; Chunks hold targets and weights themselves.
+    tables : bool, default=False
+        Whether targets of chunks and collections may come as tables of several columns.
     """
     if isinstance(X, Chunks):
-        return ChunkedRows(X, encode, max_weight)
+        return ChunkedRows(X, encode, max_weight, tables=tables)
     if any(map(is_collection, (X, y, sample_weight))):
-        return DaskRows(X, y, encode, sample_weight, max_weight)
+        return DaskRows(X, y, encode, sample_weight, max_weight, tables=tables)
     return resident_rows(X, y, encode, sample_weight, max_weight, units)

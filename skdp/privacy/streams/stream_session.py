@@ -355,9 +355,9 @@ class StreamedRows(StreamAnswers):
         session = self._session
         session.ask(request)
         while session.missing:
-            if self._used == self._block.y.size:
+            if self._used == len(self._block.y):
                 self._block, self._used = next(self._blocks), 0
-            stop = min(self._used + session.missing, self._block.y.size)
+            stop = min(self._used + session.missing, len(self._block.y))
             these, weights = slice(self._used, stop), self._block.weights
             kind = DenseRows if isinstance(self._block.X, np.ndarray) else SparseRows
             own = None if weights is None else weights[these]

@@ -5,6 +5,7 @@ from .hinge import Hinge
 from .huber import Huber
 from .huberised_hinge import HuberisedHinge
 from .logistic import Logistic
+from .multi_target import MultiTarget
 from .one_vs_rest import OneVsRest
 from .sigmoid import Sigmoid
 from .softmax import Softmax
@@ -18,6 +19,7 @@ __all__ = [
     "HuberisedHinge",
     "Logistic",
     "Loss",
+    "MultiTarget",
     "OneVsRest",
     "Sigmoid",
     "Softmax",

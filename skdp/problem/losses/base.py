@@ -28,13 +28,14 @@ class Loss(ABC):
     log-odds of the classes; ``family``, which default hyperparameters suit it, one of
     ``'logistic'``, ``'hinge'``, ``'squared_hinge'`` and ``'residuals'``, which takes any loss.
 
-    Arrays are in double precision: targets have shape (m,); scores have shape (m,) if
-    ``n_scores`` is 1 and (m, n_scores) otherwise.
+    Arrays are in double precision: targets have shape (m,), or (m, n_scores) for a loss of
+    ``vector_targets``; scores have shape (m,) if ``n_scores`` is 1 and (m, n_scores) otherwise.
     """
 
     of_residuals: ClassVar[bool] = False
     squared: ClassVar[bool] = False
     log_odds: ClassVar[bool] = False
+    vector_targets: ClassVar[bool] = False
 
     @property
     def family(self) -> str:
@@ -82,14 +83,14 @@ class Loss(ABC):
 
     @abstractmethod
     def _valid(self, y: np.ndarray) -> np.ndarray:
-        """Mask of the valid numeric targets, shape (m,)."""
+        """Mask of the valid numeric targets, in the shape of y."""
 
     def check_targets(self, y: np.ndarray) -> None:
         """Refuse targets outside the range for which the constants are declared.
 
         Parameters
         ----------
-        y : ndarray of shape (m,)
+        y : ndarray of shape (m,), or (m, n_scores) for a loss of vectors of targets
             Targets.
 
         Raises
@@ -99,10 +100,13 @@ class Loss(ABC):
             target. The message never quotes a target.
         """
         name = type(self).__name__
-        if y.ndim != 1:
+        row = (self.n_scores,) if self.vector_targets else ()
+        if y.ndim != 1 + len(row) or y.shape[1:] != row:
+            of = f"{self.n_scores} targets" if row else "one target"
+            wanted = ", ".join(["n_samples", *map(str, row)]) + ("" if row else ",")
             raise ValueError(
-                f"{name} needs one target a row, got an array of {y.ndim} dimensions; pass y of "
-                "shape (n_samples,)."
+                f"{name} needs {of} a row, got an array of {y.ndim} dimensions; pass y of shape "
+                f"({wanted})."
             )
         if y.dtype.kind not in "biuf":
             raise ValueError(
