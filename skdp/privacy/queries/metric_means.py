@@ -347,7 +347,8 @@ class GroupMeansQuery(GaussianQuery):
       the others move as proved there. From one group to another two lines change, each by the
       numbers of one row, whose squared length is at most ``7 k / 8 + 9 k / 8 = 2 k``, as proved
       there; both together by ``4 k``. Both are attained. Zeroing a row out changes one line:
-      ``sqrt(2 k) / n``.
+      ``sqrt(2 k) / n``. Rows that count by weights in [0, 1] move no more: the square of the
+      distance is convex in both weights, so that it is largest where each is 0 or 1.
     - This holds whatever groups, metrics and models return.
     """
 
@@ -392,8 +393,11 @@ class GroupMeansQuery(GaussianQuery):
         given = PredictedBlock.of(block)
         u, group = self.means.units(given), coded(given.group, self.n_groups)
         of_rows = (np.full((len(u), 1), self._weight), u, sqrt(2.0) * (u * u - 0.75))
-        out = np.zeros((self.n_groups, 1 + 2 * u.shape[1]))
-        np.add.at(out, group, np.concatenate(of_rows, axis=1))
+        adds = np.concatenate(of_rows, axis=1)
+        if block.bounded_weights is not None:
+            adds *= block.bounded_weights[:, None]
+        out = np.zeros((self.n_groups, adds.shape[1]))
+        np.add.at(out, group, adds)
         return out
 
 
