@@ -11,6 +11,7 @@ from example_of_a_query import Example
 from skdp.privacy.queries import (
     AbsoluteError,
     BrierScore,
+    GroupMeansQuery,
     LogLoss,
     MetricMeansQuery,
     OutcomeCountsQuery,
@@ -103,7 +104,31 @@ def crafted_means():
     yield Example(MetricMeansQuery((R2_TERM,), N), exact, middle, off, middle)
 
 
+def random_group_means():
+    rng = np.random.default_rng(23)
+    for metrics in ((LogLoss(0.01),), (LogLoss(0.2), BrierScore())):
+        rows = [rows_of_a_classifier(rng, 3, 3) for _ in range(2)]
+        yield Example(GroupMeansQuery(MetricMeansQuery(metrics, N), GROUPS), *rows[0], *rows[1])
+    for metrics in (REGRESSION[:2], *((metric,) for metric in REGRESSION[:2])):
+        rows = [rows_of_a_regression(rng) for _ in range(2)]
+        for X, _ in rows:
+            X[:, 1] = rng.choice([-1e300, 0.0, 1.0, 2.0, 7.0, np.nan], N)
+        yield Example(GroupMeansQuery(MetricMeansQuery(metrics, N), GROUPS), *rows[0], *rows[1])
+
+
+def crafted_group_means():
+    """Metrics at ends of their ranges, in one group or in two."""
+    for metrics in (REGRESSION[:2], *((metric,) for metric in REGRESSION[:2])):
+        query, ends = GroupMeansQuery(MetricMeansQuery(metrics, N), GROUPS), np.array([-2.0, 6.0])
+        exact, off = (np.column_stack([np.full(N, end), np.zeros(N)]) for end in ends)
+        yield Example(query, exact, np.full(N, ends[0]), off, np.full(N, ends[0]))
+        for other in (exact, off):
+            elsewhere = np.column_stack([other[:, 0], np.full(N, 2.0)])
+            yield Example(query, exact, np.full(N, ends[0]), elsewhere, np.full(N, ends[0]))
+
+
 EXAMPLES = {
+    GroupMeansQuery: (list(random_group_means()), list(crafted_group_means())),
     OutcomeCountsQuery: (list(random_counts()), list(crafted_counts())),
     MetricMeansQuery: (list(random_means()), list(crafted_means())),
 }

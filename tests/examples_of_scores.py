@@ -14,7 +14,7 @@ from skdp.problem import (
     RowBounds,
     TargetBounds,
 )
-from skdp.problem.losses import Logistic, Squared
+from skdp.problem.losses import Logistic, Softmax, Squared
 
 N, D = 4, 3
 TARGET = TargetBounds(-4.0, 4.0)
@@ -25,8 +25,8 @@ BALANCES = (0.05, 0.5, 1.0)
 
 
 def problems():
-    """Both losses, with and without an intercept, as rows come and on another scale."""
-    for loss, target in ((Squared(), TARGET), (Logistic(), None)):
+    """All losses, with and without an intercept, as rows come and on another scale."""
+    for loss, target in ((Squared(), TARGET), (Logistic(), None), (Softmax(3), None)):
         for constant in (0.0, 0.7):
             for scaling in (None, SCALING):
                 yield Problem(loss, N, D, RowBounds(2.0, constant, target, scaling=scaling))
@@ -42,15 +42,15 @@ def rows_of_all_sizes(rng):
 def targets(problem, rng):
     if problem.loss.squared:
         return 10.0 ** rng.uniform(-2, 3, N) * rng.choice([-1.0, 1.0], N)
-    return rng.integers(0, 2, N).astype(float)
+    return rng.integers(0, max(2, problem.loss.n_scores), N).astype(float)
 
 
 def influences(problem, rng):
     """Few and many coordinates, models near zero and far away, and bounds of all sizes."""
-    p = problem.n_rows
+    p = problem.n_parameters
     for k in (1, p, p + 1):
         for size in (0.0, 0.1, 1e3):
-            matrix, w = rng.normal(size=(p, k)), size * rng.normal(size=p)
+            matrix, w = rng.normal(size=(p, k)), size * rng.normal(size=problem.shape)
             alpha, score = 10.0 ** rng.uniform(-2, 2, size=2)
             scale = 10.0 ** rng.uniform(-2, 1) if problem.loss.squared else 1.0
             yield InfluenceBounds(w, matrix, alpha, score, scale)
@@ -71,7 +71,7 @@ def random_curvatures(problem, influence, rng):
 
 
 def random_moments(problem, influence, rng):
-    w = influence.w + rng.normal(size=influence.w.size)
+    w = influence.w + rng.normal(size=influence.w.shape)
     factor = influence.score**2 * rng.choice([0.0, 0.1, 1.0, 10.0])
     return ScoreMomentsQuery(problem, influence, w, factor)
 
@@ -114,6 +114,26 @@ def crafted_labels():
         yield Example(query, tiled(sure, longest, 0.0), np.zeros(N), other_X, np.ones(N))
 
 
+def torn(length, of_third, c=0.5):
+    """Rows torn in different directions between two classes, and of a third on opposite sides."""
+    problem, far, scores = Problem(Softmax(3), N, D, RowBounds(2.0)), np.zeros((D, 3)), TORN.copy()
+    far[0, 2] = -1e9
+    scores[1:, 2, 2] = of_third, -of_third
+    influence = InfluenceBounds(far, scores.reshape(-1, 3), 4.0, 3.0)
+    query, third = ScoreAndCurvatureQuery(problem, influence, c), np.full(N, 2.0)
+    return Example(query, tiled(1e-7, length, 0.0), third, tiled(1e-7, 0.0, length), third)
+
+
+# Scores of rows along the second and third feature for the first two of three classes.
+TORN = np.zeros((D, 3, 3))
+TORN[1, :2, 0] = TORN[2, :2, 1] = 2.0, -2.0
+
+
+def crafted_classes():
+    """Rows of weight 1, and of weight .04, at both of their bounds."""
+    return [torn(*sizes, c) for c in BALANCES for sizes in ((1.0, 3.0), (5.0, 15.0))]
+
+
 def crafted_moments():
     """Orthogonal scores at the bound, of a row that is weighted and clipped and one that is not."""
     within = 1 - 1e-6
@@ -129,12 +149,20 @@ def crafted_moments():
         query = ScoreMomentsQuery(problem, influence, wrong, factor)
         X, other_X = tiled(90.0, 0.0, 1e-6), tiled(0.0, 2.0 * within, 1e-6)
         yield Example(query, X, np.zeros(N), other_X, np.zeros(N))
+        # The same of three classes, weighed where each is as likely.
+        problem, wrong = Problem(Softmax(3), N, D, RowBounds(2.0)), np.zeros((D, 3))
+        wrong[2, 0] = -1e9
+        matrix = np.kron(np.eye(D), [[2.0], [-1.0], [-1.0]])
+        influence = InfluenceBounds(np.zeros((D, 3)), matrix, 1e9, 2.0)
+        query = ScoreMomentsQuery(problem, influence, wrong, factor)
+        X, other_X = tiled(90.0, 0.0, 1e-6), tiled(0.0, within * 2 / 3, 1e-6)
+        yield Example(query, X, np.zeros(N), other_X, np.zeros(N))
 
 
 EXAMPLES = {
     ScoreAndCurvatureQuery: (
         list(random_scores(21, random_curvatures)),
-        [*crafted_squares(), *crafted_labels()],
+        [*crafted_squares(), *crafted_labels(), *crafted_classes()],
     ),
     ScoreMomentsQuery: (list(random_scores(22, random_moments)), list(crafted_moments())),
 }

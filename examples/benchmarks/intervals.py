@@ -19,7 +19,7 @@ from functools import cache
 
 import datasets
 import numpy as np
-from sklearn.linear_model import LogisticRegression
+from scipy.special import logsumexp
 
 from skdp import DPLinearRegression, DPLogisticRegression, plan
 from skdp.solvers import OneStep
@@ -39,8 +39,9 @@ class Population:
     bounds: dict
 
     @property
-    def binary(self):
-        return "target_bounds" not in self.bounds
+    def classes(self):
+        """Labels; none for a regression."""
+        return [] if "target_bounds" in self.bounds else list(range(int(self.y.max()) + 1))
 
 
 def features(d, rng):
@@ -66,6 +67,18 @@ def made_up(d, *, binary, strength=1.0, skewed=False):
     # Of all rows, so that the population's own sampling error does not count as bias.
     truth = least_squares(with_constant(X), y)[0]
     return Population(X, y, truth, bounds | {"target_bounds": (-12.0, 12.0)})
+
+
+def of_classes(d, *, chances=(0.4, 0.35, 0.25), strength=1.0):
+    """Several classes of about these sizes, whose log-odds are linear."""
+    rng, K = np.random.default_rng(d), len(chances)
+    X, B = features(d, rng), rng.normal(size=(d, K - 1))
+    B *= strength / np.std(X @ B, axis=0)
+    constants = np.log(np.array(chances[1:]) / chances[0])
+    z = np.column_stack([np.zeros(len(X)), X @ B + constants])
+    # The class of the largest of scores with such noise has the probabilities of the softmax.
+    y = np.argmax(z + rng.gumbel(size=z.shape), axis=1)
+    return Population(X, y, np.vstack([B, constants]).T.ravel(), {"data_norm": 1.5 * np.sqrt(d)})
 
 
 # What a code book would say of california: income and age of houses are cut off in the table, the
@@ -135,17 +148,25 @@ def least_squares(V, y):
 
 
 def maximum_likelihood(V, y):
-    """Coefficients and robust standard errors of a logit model."""
-    scale = V.std(axis=0)
-    scale[-1] = 1.0
-    W = V / scale
-    model = LogisticRegression(C=np.inf, fit_intercept=False, tol=1e-8, max_iter=2_000)
-    beta = model.fit(W, y).coef_[0]
-    p = 1 / (1 + np.exp(-W @ beta))
-    inverse = np.linalg.inv((W * (p * (1 - p))[:, None]).T @ W)
-    scores = W * (y - p)[:, None]
+    """Coefficients of each class against the first, and robust standard errors, by Newton steps."""
+    scale = np.where(V.std(axis=0) > 0, V.std(axis=0), 1.0)
+    W, labels = V / scale, np.eye(int(y.max()) + 1)[y.astype(int)][:, 1:]
+    beta = np.zeros((labels.shape[1], W.shape[1]))
+    for _ in range(50):
+        z = W @ beta.T
+        p = np.exp(z - logsumexp(np.column_stack([np.zeros(len(z)), z]), axis=1)[:, None])
+        curvature = np.block(
+            [[(W * (p[:, [a]] * ((a == b) - p[:, [b]]))).T @ W for b in range(p.shape[1])]
+             for a in range(p.shape[1])]
+        )  # fmt: skip
+        scores = ((labels - p)[:, :, None] * W[:, None]).reshape(len(W), -1)
+        inverse = np.linalg.inv(curvature)
+        step = (inverse @ scores.sum(axis=0)).reshape(beta.shape)
+        beta += step * min(1.0, 2.0 / np.abs(step).max())
+        if np.abs(step).max() < 1e-9:
+            break
     errors = np.sqrt(np.diag(inverse @ (scores.T @ scores) @ inverse))
-    return beta / scale, errors / scale
+    return (beta / scale).ravel(), errors / np.tile(scale, len(beta))
 
 
 REAL = ("california", "california, all outliers", "bike", "adult", "covertype")
@@ -154,6 +175,10 @@ POPULATIONS = {
     "linear, skewed errors": lambda: made_up(10, binary=False, skewed=True),
     **{f"logistic, d = {d}": lambda d=d: made_up(d, binary=True) for d in (3, 10, 30)},
     "logistic, strong": lambda: made_up(10, binary=True, strength=3.0),
+    **{f"three classes, d = {d}": lambda d=d: of_classes(d) for d in (3, 10)},
+    "three classes, strong": lambda: of_classes(10, strength=3.0),
+    "three classes, one rare": lambda: of_classes(3, chances=(0.55, 0.4, 0.05)),
+    "five classes, d = 3": lambda: of_classes(3, chances=(0.3, 0.25, 0.2, 0.15, 0.1)),
     **{name: lambda name=name: real(name) for name in REAL},
 }
 population = cache(lambda name: POPULATIONS[name]())
@@ -169,8 +194,8 @@ class Anyway(OneStep):
 def private_model(of, epsilon, seed, solver):
     """The estimator that is measured."""
     facts = {"epsilon": epsilon, "delta": DELTA, "solver": solver, "random_state": seed}
-    if of.binary:
-        return DPLogisticRegression(classes=[0, 1], **facts, **of.bounds)
+    if of.classes:
+        return DPLogisticRegression(classes=of.classes, **facts, **of.bounds)
     return DPLinearRegression(**facts, **of.bounds)
 
 
@@ -219,7 +244,7 @@ def measured(of, n, epsilon, fits, seed=0):
         model.fit(X, y)
         seconds += time.perf_counter() - started
         fitted = model.inference_
-        beta, errors = (maximum_likelihood if of.binary else least_squares)(with_constant(X), y)
+        beta, errors = (maximum_likelihood if of.classes else least_squares)(with_constant(X), y)
         se = np.sqrt(np.diag(fitted.cov_params(trust_all=True)))
         apart = np.abs(fitted.params - of.truth)
         naive = np.sqrt(np.diag(fitted.sampling))

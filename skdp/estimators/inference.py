@@ -16,7 +16,7 @@ from ..exceptions import UnresolvedWarning, warn_user
 from ..preprocessing.scaler import Scaler
 from ..problem.problem import Problem
 from ..solvers import Solution
-from ..validation import check_numbers
+from ..validation import check_numbers, shown
 
 __all__ = [
     "Contrast",
@@ -117,9 +117,10 @@ class Inference:
     Parameters
     ----------
     names : tuple of str
-        Names of the features, then ``'const'`` for the intercept, if there is one.
+        Names of the features, then ``'const'`` for the intercept, if there is one. Of several
+        classes each name is behind that of its class, as in ``'b: x0'``.
     params : ndarray of shape (p,)
-        ``coef_``, then ``intercept_``.
+        ``coef_``, then ``intercept_``; of several classes their differences to those of the first.
     nobs : int
         Number of rows, or what weighted rows weigh together as far as that is known.
     sampling, privacy : ndarray of shape (p, p)
@@ -138,6 +139,9 @@ class Inference:
         noise.
     model : str
         What was fitted, for the summary.
+    classes : tuple
+        Labels of several classes, and empty otherwise. ``params`` compare each of them with the
+        first, one class after another; see :meth:`of_class`.
     """
 
     names: tuple[str, ...]
@@ -151,6 +155,39 @@ class Inference:
     last_step: float
     clipped: dict[str, tuple[float, float]]
     model: str
+    classes: tuple[Any, ...] = ()
+
+    def of_class(self, label: Any) -> Inference:
+        """One of several classes against the first: coefficients of the log-odds of the two.
+
+        Parameters
+        ----------
+        label : label
+            A class but the first.
+
+        Raises
+        ------
+        ValueError
+            If there is no such class.
+        """
+        if label not in self.classes[1:]:
+            raise ValueError(
+                f"Inference.of_class needs a class that is compared with the first of several, one "
+                f"of {self.classes[1:]}, got {shown(label)}."
+            )
+        place, p = self.classes[1:].index(label), len(self.params) // (len(self.classes) - 1)
+        kept = slice(place * p, (place + 1) * p)
+        return replace(
+            self,
+            names=tuple(name.removeprefix(f"{label}: ") for name in self.names[kept]),
+            params=self.params[kept],
+            sampling=self.sampling[kept, kept],
+            privacy=self.privacy[kept, kept],
+            widening=self.widening[kept],
+            loose_share=self.loose_share[kept],
+            model=f"{self.model}, {label} against {self.classes[0]}",
+            classes=(),
+        )
 
     @property
     def trusted(self) -> np.ndarray:
@@ -294,8 +331,9 @@ class Inference:
 
     def _before(self, factor: np.ndarray, shift: np.ndarray) -> Inference:
         """Inference of the features x behind ``(x - shift) * factor``."""
-        p, d = len(self.params), factor.size
-        T = np.eye(p)
+        d, several = factor.size, max(1, len(self.classes) - 1)
+        p = len(self.params) // several
+        T: np.ndarray = np.eye(p)
         T[np.arange(d), np.arange(d)] = factor
         if p > d:
             T[d, :d] = -shift * factor
@@ -304,12 +342,12 @@ class Inference:
                 "inference needs a model with an intercept behind a scaler that takes off means, "
                 "because its coefficients are of no model of the features as they came."
             )
+        T = np.kron(np.eye(several), T)
         cov = T @ self.cov_params(trust_all=True) @ T.T
         sampling, privacy = T @ self.sampling @ T.T, T @ self.privacy @ T.T
-        loose = self.loose_share.copy()
         # An intercept that takes up what is not to be trusted is not to be trusted either.
-        if p > d and np.any((T[d] != 0) & ~self.trusted):
-            loose[d] = 1.0
+        mixed = ((T != 0) & ~self.trusted).any(axis=1)
+        loose = np.where(mixed & self.trusted, 1.0, self.loose_share)
         widening = np.sqrt(np.diag(cov) / np.diag(sampling + privacy))
         changed = {"sampling": sampling, "privacy": privacy, "widening": widening}
         return replace(self, params=T @ self.params, loose_share=loose, **changed)
@@ -354,6 +392,8 @@ class Summary:
             "Standard errors are robust to unequal variances and include the noise of privacy; "
             "'privacy' is its share of the variance."
         ]
+        if of.classes:
+            notes.append(f"Coefficients of each class are against {of.classes[0]!s}.")
         told = [
             f"{what} {_share(share)} +- {_share(sd)}" for what, (share, sd) in of.clipped.items()
         ]
@@ -460,8 +500,8 @@ def inference(model: Any) -> Inference:
     if len(steps) > 1:
         first = getattr(steps[0][1], "feature_names_in_", None)
         d = steps[0][1].n_features_in_
-        names = [f"x{j}" for j in range(d)] if first is None else map(str, first)
-        found = replace(found, names=(*names, *found.names[d:]))
+        names = [f"x{j}" for j in range(d)] if first is None else list(map(str, first))
+        found = replace(found, names=_names(names, len(found.params), found.classes))
     return found
 
 
@@ -481,9 +521,14 @@ def published_inference(model: Any, problem: Problem, solution: Solution) -> Inf
     assert of is not None
     coef, intercept = problem.in_user_coordinates(np.eye(problem.n_rows))
     T = np.vstack([coef, intercept]) if problem.n_rows > d else coef
+    classes: tuple[Any, ...] = ()
     if target is not None:
         T = target.half_width * T
-    params = T @ solution.w
+    if problem.loss.n_scores > 1:
+        classes = tuple(model.classes_.tolist())
+        against = np.eye(len(classes))[1:] - np.eye(len(classes))[0]
+        T = np.einsum("ij,ac->aijc", T, against).reshape(-1, problem.n_parameters)
+    params = T @ solution.w.ravel()
     if target is not None and params.size > d:
         params[d] += target.centre
     sampling, privacy = T @ of.sampling @ T.T, T @ of.noise @ T.T
@@ -495,7 +540,7 @@ def published_inference(model: Any, problem: Problem, solution: Solution) -> Inf
     features = getattr(model, "feature_names_in_", None)
     names = [f"x{j}" for j in range(d)] if features is None else list(map(str, features))
     found = Inference(
-        names=(*names, *(["const"] if params.size > d else [])),
+        names=_names(names, params.size, classes),
         params=params,
         nobs=problem.n_samples,
         sampling=sampling,
@@ -506,6 +551,7 @@ def published_inference(model: Any, problem: Problem, solution: Solution) -> Inf
         last_step=of.last_step,
         clipped=dict(of.shares),
         model=type(model).__name__,
+        classes=classes,
     )
     who, hidden = type(model).__name__, int(np.sum(~found.trusted))
     if hidden:
@@ -518,6 +564,15 @@ def published_inference(model: Any, problem: Problem, solution: Solution) -> Inf
     for caution in _cautions(found):
         warn_user(f"{who}: {caution}", UnresolvedWarning)
     return found
+
+
+def _names(features: list[str], size: int, classes: tuple[Any, ...]) -> tuple[str, ...]:
+    """Names of as many coefficients, those of each class against the first one after another."""
+    constant = size > len(features) * max(1, len(classes) - 1)
+    names = [*features, *(["const"] * constant)]
+    if not classes:
+        return tuple(names)
+    return tuple(f"{label}: {name}" for label in classes[1:] for name in names)
 
 
 def _cautions(of: Inference) -> list[str]:

@@ -101,8 +101,8 @@ class DPLogisticRegression(PrivateLinearClassifier):
         second moments stand out of their noise, else ``'gd'``; under ``partial_fit`` it is
         ``'blocks'``, or if rows may not be kept ``'ftrl'``, for an l1 ball or simplex
         ``'frank_wolfe'``.
-        ``'objective_perturbation'`` and ``'one_step'`` take two classes, and neither an l1 penalty
-        nor a constraint; the latter is the one with ``inference_``.
+        ``'objective_perturbation'`` takes two classes. Neither it nor ``'one_step'``, which is the
+        one with ``inference_``, takes an l1 penalty or a constraint.
         A configured instance such as ``GD(steps=50)`` sets its hyperparameters.
     constraint : Constraint, optional
         A set that the coefficients must lie in. The solver 'frank_wolfe' needs one that is bounded,

@@ -1,7 +1,14 @@
 """Private scores of fitted models on test rows, with intervals and plots."""
 
 from .displays import CalibrationDisplay, ConfusionMatrixDisplay, GroupDisplay, RocCurveDisplay
-from .estimates import Estimate, OutcomeTable, difference, mean_of, of_counts
+from .estimates import (
+    Estimate,
+    OutcomeTable,
+    difference,
+    group_mean_of,
+    mean_of,
+    of_counts,
+)
 from .evaluate import evaluate
 from .pointwise_models import is_pointwise
 from .scores import CalibrationCurve, ConfusionMatrix, Evaluation, RocCurve, Score
@@ -20,6 +27,7 @@ __all__ = [
     "Score",
     "difference",
     "evaluate",
+    "group_mean_of",
     "is_pointwise",
     "mean_of",
     "of_counts",

@@ -33,6 +33,7 @@ __all__ = [
     "OutcomeTable",
     "RocArea",
     "difference",
+    "group_mean_of",
     "mean_of",
     "of_counts",
     "r2_of",
@@ -256,6 +257,52 @@ def mean_of(
     return Estimate(
         value, min(max(at - reach, low), value), max(min(at + reach, high), value), half * scale
     )
+
+
+def group_mean_of(
+    share: float,
+    total: float,
+    square: float,
+    scales: tuple[float, float],
+    ends: tuple[float, float],
+    n: int,
+    z: float,
+) -> Estimate:
+    """Mean of a bounded metric over a group whose size is not public.
+
+    With N the share of the group and T the sum of the metric, ``T - m N`` has mean 0 for the right
+    m, and the interval is where a quadratic in m is negative, as for ratios of counts.
+
+    Parameters
+    ----------
+    share : float
+        Released share N of the group in the rows.
+    total, square : float
+        Released sums of the metric on the scale of [-1, 1], and of its square less 3/4, over n.
+    scales : (float, float)
+        Noise of the total and of the share; that of the square is smaller than the first by
+        sqrt(2).
+    ends : (float, float)
+        The range of the metric.
+    n : int
+        Number of all rows.
+    z : float
+        Quantile of the normal distribution.
+    """
+    (low, high), (scale, of_share) = ends, scales
+    if not share > LEAST_EVIDENCE * of_share:
+        return _HIDDEN
+    mean, of_square, z2 = total / share, square / share + 0.75, z * z
+    least = scale / share / sqrt(2.0)
+    own = (scale**2 + (mean * of_share) ** 2) / share**2
+    variance = min(max(of_square - mean**2 + own, least), 1.0)
+    first = share**2 - z2 * of_share**2
+    last = total**2 - z2 * (share * variance / n + scale**2)
+    root = sqrt(max((total * share) ** 2 - first * last, 0.0))
+    centre, half = (low + high) / 2, (high - low) / 2
+    at = (mean, (total * share - root) / first, (total * share + root) / first)
+    value, below, above = (float(np.clip(centre + half * m, low, high)) for m in at)
+    return Estimate(value, min(below, value), max(above, value), half * sqrt(own))
 
 
 @dataclass(frozen=True, eq=False)

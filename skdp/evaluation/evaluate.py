@@ -47,6 +47,7 @@ from .estimates import (
     Estimate,
     OutcomeTable,
     RocArea,
+    group_mean_of,
     mean_of,
     of_counts,
     r2_of,
@@ -143,8 +144,9 @@ def evaluate(
         Bound to which residuals are clipped, by default half the width of ``target_bounds``. The
         tighter, the less noise; errors beyond it count as this large.
     groups : array-like of shape (n_samples,), optional
-        Group of each row, to compare scores of a classifier between groups. A row may be of one
-        group only, and all groups together cost what one does.
+        Group of each row, to compare scores between groups. A row may be of one group only, and
+        all groups together cost what one does. Of curves, ``'roc_auc'`` and ``'r2'`` there are none
+        by group, and of ``'log_loss'`` and ``'brier_score'`` if they are among ``metrics``.
     group_values : list, optional
         The groups that may occur, which have to be known without the rows.
     bins : int or array-like, default=20
@@ -234,11 +236,6 @@ def evaluate(
         groups, known_groups = _checked_groups(groups, group_values, n)
         regression = classes is None and _is_regression(model)
         if regression:
-            if groups is not None:
-                raise ValueError(
-                    "evaluate compares groups by scores of classifiers; leave groups out for a "
-                    "regression."
-                )
             labels, read_classes, scores = None, False, None
             reach = _reach(model, target_bounds, residual_bound)
         else:
@@ -268,12 +265,13 @@ def evaluate(
     result.adjacency, result.confidence, result.n_samples = terms.adjacency, confidence, n
     result._read_classes = read_classes
     asked = _Asked(oracle, plan, oracle.budget, n, z)
+    among = None if groups is None else known_groups
     try:
         if labels is None:
-            _score_regression(result, asked, reach)
+            _score_regression(result, asked, reach, among)
         else:
-            _score_counts(result, asked, labels, known_groups if groups is not None else None)
-            _score_probabilities(result, asked, least_probability)
+            _score_counts(result, asked, labels, among)
+            _score_probabilities(result, asked, least_probability, among)
             doubtful = _score_curves(result, asked, edges)
     except BaseException as failure:
         spent = ledger.spent()
@@ -347,18 +345,42 @@ def _score_counts(
         result.confusion_matrix = ConfusionMatrix(labels, whole.counts, low, high)
 
 
-def _score_probabilities(result: Evaluation, asked: _Asked, least: float) -> None:
+def _score_probabilities(
+    result: Evaluation, asked: _Asked, least: float, groups: np.ndarray | None
+) -> None:
     """Ask for means of metrics of single probabilities."""
     known: dict[str, RowMetric] = {"log_loss": LogLoss(least), "brier_score": BrierScore()}
     names = [name for name in asked.plan.metrics if name in known]
     if not names:
         return
     metrics = tuple(known[name] for name in names)
+    if groups is not None:
+        _score_groups(result, asked, {name: known[name] for name in names}, groups)
+        return
     found = asked.oracle.metric_means(metrics, asked.n, spend=asked.spend(asked.plan.means))
     for k, metric in enumerate(metrics):
         moments = float(found.means[k]), float(found.squares[k])
         score = mean_of(*moments, found.scale, metric.range, asked.n, asked.z)
         _publish(result, names[k], score)
+
+
+def _score_groups(
+    result: Evaluation, asked: _Asked, metrics: dict[str, RowMetric], groups: np.ndarray
+) -> None:
+    """Ask for means of metrics over the rows of each group, and publish these and those of all."""
+    kinds, n, z = tuple(metrics.values()), asked.n, asked.z
+    spend = asked.spend(asked.plan.means)
+    found = asked.oracle.group_means(kinds, len(groups), n, spend=spend)
+    sums, squares = found.sums.sum(axis=0), found.squares.sum(axis=0) + 0.75
+    of_all = found.scale * sqrt(len(groups))
+    for k, (name, metric) in enumerate(metrics.items()):
+        moments = float(sums[k]), float(squares[k])
+        _publish(result, name, mean_of(*moments, of_all, metric.range, n, z))
+        for g, label in enumerate(groups.tolist()):
+            of_group = float(found.shares[g]), float(found.sums[g, k]), float(found.squares[g, k])
+            scales = found.scale, found.share_scale
+            score = group_mean_of(*of_group, scales, metric.range, n, z)
+            result.by_group.setdefault(label, {})[name] = Score(*score[:3])
 
 
 def _score_curves(result: Evaluation, asked: _Asked, edges: np.ndarray) -> bool:
@@ -427,7 +449,12 @@ def _calibration_curve(table: OutcomeTable, edges: np.ndarray, z: float) -> Cali
     return CalibrationCurve(np.array(bounds), share, low, high, np.array(sizes))
 
 
-def _score_regression(result: Evaluation, asked: _Asked, reach: tuple[float, float, float]) -> None:
+def _score_regression(
+    result: Evaluation,
+    asked: _Asked,
+    reach: tuple[float, float, float],
+    groups: np.ndarray | None,
+) -> None:
     """Ask for means of residuals and targets, and publish what follows from them."""
     plan, n, z, (low, high, bound) = asked.plan, asked.n, asked.z, reach
     wanted: dict[str, tuple[type[RowMetric], ...]] = {
@@ -435,6 +462,10 @@ def _score_regression(result: Evaluation, asked: _Asked, reach: tuple[float, flo
         "mean_absolute_error": (AbsoluteError,),
         "r2": (SquaredError, Target),
     }
+    if groups is not None:
+        errors = {name: wanted[name][0](*reach) for name in plan.metrics}  # type: ignore[call-arg]
+        _score_groups(result, asked, errors, groups)
+        return
     kinds = list(dict.fromkeys(kind for name in plan.metrics for kind in wanted[name]))
     metrics = [kind(*reach) for kind in kinds]  # type: ignore[call-arg]
     found = asked.oracle.metric_means(tuple(metrics), n, spend=asked.spend(plan.means))
@@ -477,7 +508,7 @@ def _checked(model: Any, X: Any, y: Any) -> tuple[Any, np.ndarray]:
     if isinstance(X, Chunks) or is_collection(X) or is_collection(y):
         raise ValueError(
             "evaluate needs test rows in memory, as arrays, dataframes or sparse matrices, got "
-            f"{sized(X)}."
+            f"{sized(X)}. Evaluate a random sample of them, of a size that is known without them."
         )
     if y is None or any(np.isscalar(v) or getattr(v, "ndim", 1) == 0 for v in (X, y)):
         raise ValueError("evaluate needs test rows and as many labels or targets.")

@@ -143,7 +143,7 @@ def metrics_for(
     scores : {'predict_proba', 'decision_function'} or None
         Scores that the model has.
     grouped : bool
-        Whether groups are compared, for which only counts are asked.
+        Whether groups are compared, for which there are no curves and no R2.
 
     Raises
     ------
@@ -157,16 +157,17 @@ def metrics_for(
         raise ValueError(
             f"evaluate needs metrics to be a list of names, or None, got {shown(given)}."
         )
-    usual: tuple[str, ...] = _OF_REGRESSIONS
+    usual: tuple[str, ...] = _OF_REGRESSIONS[1:] if grouped else _OF_REGRESSIONS
     suited = usual
     if n_classes:
-        two, likely = n_classes == 2, scores == "predict_proba" and not grouped
+        two, likely = n_classes == 2, scores == "predict_proba"
         usual = (*_OF_CLASSES, "confusion_matrix")
-        usual += _OF_PROBABILITIES * likely
+        usual += _OF_PROBABILITIES * (likely and not grouped)
         usual += ("roc_auc", "roc_curve") * (two and scores is not None and not grouped)
-        usual += ("calibration_curve",) * (two and likely)
+        usual += ("calibration_curve",) * (two and likely and not grouped)
         suited = (*usual, *(_OF_TWO_CLASSES * two))
         usual = suited if grouped else usual
+        suited += _OF_PROBABILITIES * (likely and grouped)
     if listed is None:
         return usual
     others = [name for name in listed if name not in suited]

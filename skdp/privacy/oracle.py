@@ -33,7 +33,7 @@ from .queries.gradient_difference import GradientDifferenceQuery
 from .queries.gradient_sizes import GradientAndShareQuery, GradientSizesQuery
 from .queries.histogram import Histogrammed, HistogramQuery
 from .queries.intercept_gradient import InterceptGradientQuery
-from .queries.metric_means import MetricMeansQuery, RowMetric
+from .queries.metric_means import GroupMeansQuery, MetricMeansQuery, RowMetric
 from .queries.moments import MomentsQuery
 from .queries.normal_equations import NormalEquationsQuery
 from .queries.outcome_counts import Outcome, OutcomeCountsQuery
@@ -104,6 +104,27 @@ class ColumnMoments(NamedTuple):
     means: np.ndarray
     squares: np.ndarray
     scale: float
+
+
+class GroupMoments(NamedTuple):
+    """Noisy sums over the rows of groups, divided by the number of all rows, and their noise.
+
+    Parameters
+    ----------
+    shares : ndarray of shape (G,)
+        Shares of the groups in the rows.
+    sums, squares : ndarray of shape (G, k)
+        Sums of k numbers in [-1, 1], and of their squares less 3/4 for each row.
+    scale, share_scale : float
+        Standard deviations of the noise of a sum and of a share; that of a square is smaller than
+        that of a sum by sqrt(2).
+    """
+
+    shares: np.ndarray
+    sums: np.ndarray
+    squares: np.ndarray
+    scale: float
+    share_scale: float
 
 
 class ScoreAndCurvature(NamedTuple):
@@ -518,6 +539,19 @@ class Oracle(ABC):
         query = MetricMeansQuery(metrics, n_samples)
         scale = self._scale(query, spend)
         return ColumnMoments(*query.moments.moments(self._release(query, spend)), scale)
+
+    @final
+    def group_means(
+        self, metrics: tuple[RowMetric, ...], n_groups: int, n_samples: int, *, spend: Spend
+    ) -> GroupMoments:
+        """Noisy moments by group of metrics of predictions on the scale of their ranges.
+
+        See :class:`GroupMeansQuery`; groups cost nothing beside the means of all rows.
+        """
+        query = GroupMeansQuery(MetricMeansQuery(metrics, n_samples), n_groups)
+        scale = self._scale(query, spend)
+        shares, sums, squares, weight = query.parts(self._release(query, spend))
+        return GroupMoments(shares, sums, squares, scale, scale / weight)
 
     @final
     def site_gradients(

@@ -25,16 +25,22 @@ class InfluenceBounds:
     depends on the features of a row alone, and multiplies its target as well, so that it leaves
     the coefficients of a model that holds as they are; shortening the row would not.
 
+    For the softmax loss with K classes ``u_c = sum_j v_j matrix_jc`` is the coordinate vector of
+    the score of class c, ``g_c = u_c - sum_b p_b u_b`` the row's score if its label is c, and
+
+    .. math:: \omega = \min\Bigl(1,\; \frac{\alpha}{|\sum_c p_c g_c g_c'|_F},\;
+              \frac{G}{\max_c |g_c|}\Bigr).
+
     Parameters
     ----------
-    w : ndarray of shape (p,)
+    w : ndarray of shape (p,) or (p, K)
         Model at which rows are weighed.
-    matrix : ndarray of shape (p, k)
-        Coordinates of rows.
+    matrix : ndarray of shape (p, k) or (p K, k)
+        Coordinates of rows; one after another for the classes of each row of w.
     curvature : float
-        Bound alpha on ``omega h |u|^2``; positive.
+        Bound alpha on ``omega h |u|^2``, or ``|omega sum_c p_c g_c g_c'|_F``; positive.
     score : float
-        Bound G on the norm of ``omega r u``, with r the residual; positive.
+        Bound G on the norm of ``omega r u``, with r the residual, or ``omega g_y``; positive.
     scale : float, default=1.0
         Unit of residuals; 1 unless the loss is squared.
     """

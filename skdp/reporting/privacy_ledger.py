@@ -25,6 +25,7 @@ QUERIES = {
     "gradient_difference": "difference of gradients",
     "gradient_norm": "length of the gradient",
     "gradient_sizes": "counts of rows by gradient",
+    "group_means": "means of scores of test rows by group",
     "histogram": "histogram",
     "intercept_gradient": "gradient of the intercept",
     "metric_means": "means of scores of test rows",

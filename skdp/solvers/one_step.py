@@ -8,11 +8,12 @@ from numbers import Integral, Real
 from typing import TYPE_CHECKING, Any, ClassVar, NamedTuple
 
 import numpy as np
+from scipy.linalg import helmert
 from sklearn.utils._param_validation import Interval
 
 from ..exceptions import warn_user
 from ..problem.influence import InfluenceBounds
-from ..problem.losses import Logistic
+from ..problem.losses import Logistic, Softmax
 from ..problem.problem import Problem
 from ..validation import check_hyperparameters, shown
 from .base import Solution, Solver, Uncertainty
@@ -76,7 +77,8 @@ class OneStep(Solver):
     last step there, J are second moments of scores at its end, and s and s_g the noise of H and g.
     Each step is in the coordinates, and from the model, that the steps before have released. What
     is left at the end is the noise of the last answer, whose covariance is known, and sampling;
-    both are in the standard errors. This is the fit for ``inference_``.
+    both are in the standard errors. This is the fit for ``inference_``. For K classes p counts the
+    K - 1 contrasts of their scores that each feature has; scores of all classes sum to zero.
 
     Rows that are long in these coordinates are weighted down with their targets, which leaves the
     coefficients of a linear mean, or of log-odds that are linear, as they are. If the model is
@@ -104,7 +106,6 @@ class OneStep(Solver):
     {'noise_ratio': None, 'draws': 200}
     """
 
-    two_classes: ClassVar[bool] = True
     preconditions: ClassVar[bool] = True
     infers: ClassVar[bool] = True
     takes_units: ClassVar[bool] = False
@@ -123,10 +124,10 @@ class OneStep(Solver):
                 "of the budget, or use the solver 'tracked_gd', which has no standard errors."
             )
         squared = problem.loss.squared and problem.bounds.target is not None
-        if not (squared or isinstance(problem.loss, Logistic)):
+        if not (squared or isinstance(problem.loss, Logistic | Softmax)):
             raise ValueError(
-                f"{name} needs the squared loss and bounded targets, or the logistic loss and two "
-                f"classes, got {type(problem.loss).__name__}. Use the solver 'gd', which has no "
+                f"{name} needs the squared loss and bounded targets, or the logistic or softmax "
+                f"loss, got {type(problem.loss).__name__}. Use the solver 'gd', which has no "
                 "standard errors."
             )
         if not (problem.penalty.quadratic and problem.constraint.whole_space):
@@ -135,9 +136,9 @@ class OneStep(Solver):
                 f"{shown(problem.penalty)} and {shown(problem.constraint)}: estimates at an edge "
                 "have no normal error. Use the solver 'gd', which has no standard errors."
             )
-        if problem.n_rows > _MOST_ROWS:
+        if _free(problem) > _MOST_ROWS:
             raise ValueError(
-                f"{name} needs at most {_MOST_ROWS} coefficients, got {problem.n_rows}. Choose "
+                f"{name} needs at most {_MOST_ROWS} coefficients, got {_free(problem)}. Choose "
                 "fewer features beforehand, or use the solver 'gd'."
             )
         if problem.class_weight is not None:
@@ -148,9 +149,9 @@ class OneStep(Solver):
 
     def check_budget(self, problem: Problem, mu: float) -> None:
         """Refuse a budget with which no interval would mean anything, and warn of a small one."""
-        needed = problem.n_rows**1.5
+        needed = _free(problem) ** 1.5
         evidence, least = problem.n_actual * mu, _REFUSED * needed
-        facts = f"{problem.n_actual:,} rows at mu = {mu:.3g} for {problem.n_rows} coefficients"
+        facts = f"{problem.n_actual:,} rows at mu = {mu:.3g} for {_free(problem)} coefficients"
         if evidence < least:
             raise ValueError(
                 f"{type(self).__name__} needs n * mu of at least {least:,.0f} (3 p^1.5), got "
@@ -168,20 +169,21 @@ class OneStep(Solver):
     def solve(self, problem: Problem, oracle: Oracle, rng: np.random.Generator) -> Solution:
         """Take the steps, then ask for the moments of scores where they end."""
         self.check(problem)
-        squared, p, n = problem.loss.squared, problem.n_rows, problem.n_samples
+        squared, n = problem.loss.squared, problem.n_samples
         of_steps, of_moments, of_targets = _SHARES[squared]
-        budget, penalty = oracle.budget, _penalty(problem)
+        budget = oracle.budget
+        penalty = np.kron(problem.penalty_hessian(), np.eye(problem.loss.n_scores))
         *spends, for_moments = budget.split([*of_steps, of_moments])
         effective = 1.0
-        # At w = 0 the curvature of labels is a quarter of the moments, and residuals are halves.
-        bounds = (1.0, 1.0) if squared else (0.25, 0.5)
-        influence = InfluenceBounds(np.zeros(p), np.eye(p) / problem.row_norm, *bounds)
+        influence = _start(problem)
         for k, spend in enumerate(spends):
             if k > 0:
                 mu = budget.mu * sqrt(of_steps[k])
                 influence = self._bounds(problem, influence, effective, mu)
             asked = oracle.score_and_curvature(influence, balance=_BALANCE, spend=spend)
             last = k == len(spends) - 1
+            if k == 0 and problem.loss.n_scores > 1:
+                asked = _alike(asked, problem.loss.n_scores - 1)
             floor = _FLOOR_AT_START if k == 0 else _LAST_FLOOR if last else _FLOOR
             step = _step(asked, influence, penalty, floor)
             if last:
@@ -194,11 +196,11 @@ class OneStep(Solver):
             scale = influence.scale
             influence = replace(
                 influence,
-                w=influence.w + scale * influence.matrix @ moved,
+                w=influence.w + scale * (influence.matrix @ moved).reshape(problem.shape),
                 matrix=influence.matrix @ whiter,
                 scale=scale * _shrunk(asked, step.to, first=k == 0) if squared else 1.0,
             )
-        w = influence.w + influence.scale * influence.matrix @ step.to
+        w = influence.w + influence.scale * (influence.matrix @ step.to).reshape(problem.shape)
         moments, rows = oracle.score_moments(influence, w, of_shares=_OF_ROWS, spend=for_moments)
         shares = {"rows weighted down": (float(rows.value[0]), rows.scale)}
         if squared:
@@ -214,14 +216,20 @@ class OneStep(Solver):
         self, problem: Problem, influence: InfluenceBounds, effective: float, mu: float
     ) -> InfluenceBounds:
         """Bounds on single rows, as wide as noise of this mu leaves room for."""
-        squared, n, c = problem.loss.squared, problem.n_samples, _BALANCE
+        squared, n, c, K = (
+            problem.loss.squared, problem.n_samples, _BALANCE, problem.loss.n_scores,
+        )  # fmt: skip
         ratio = _RATIO[squared] if self.noise_ratio is None else self.noise_ratio
         evidence, k = n * mu, influence.matrix.shape[1]
         steepness = sqrt(2) * (1 + c) if squared else sqrt(max(2 * (1 + c) ** 2, 1 + 8 * c))
+        if K > 1:
+            steepness = sqrt(2 + 8 * c)
         # Before anything is widened: bounds, the noise of the score over the error of sampling, and
-        # that of the curvature.
-        alpha = _ROW**2 * effective
-        score = sqrt(alpha) * (_RESIDUAL if squared else _SCORE)
+        # that of the curvature. A row's curvature has K - 1 directions for K classes, and is that
+        # much smaller for its trace.
+        length = _ROW * sqrt(effective)
+        alpha = length**2 / sqrt(max(1, K - 1))
+        score = length * (_RESIDUAL if squared else _SCORE)
         noise = steepness * score / (sqrt(2 * c) * evidence) * sqrt(n)
         level = steepness * alpha / evidence * sqrt(2 * k)
         row = max(1.0, min(ratio / noise, _MOST_GROWTH, sqrt(_MOST_LEVEL[squared] / level)))
@@ -282,15 +290,36 @@ class OneStep(Solver):
         return ends - ends.mean(axis=0)
 
 
-def _penalty(problem: Problem) -> np.ndarray:
-    """Hessian of the penalty, zero for the intercept."""
-    d, root = problem.n_features, problem.penalty.root
-    out = np.zeros((problem.n_rows, problem.n_rows))
-    if isinstance(root, np.ndarray) and root.ndim == 2:
-        out[:d, :d] = root.T @ root
-    else:
-        out[np.diag_indices(d)] = np.broadcast_to(root, d) ** 2
-    return out
+def _free(problem: Problem) -> int:
+    """Number of coefficients that probabilities tell apart: of K classes, K - 1 for each row."""
+    return problem.n_rows * max(1, problem.loss.n_scores - 1)
+
+
+def _start(problem: Problem) -> InfluenceBounds:
+    """The start of the chain, zero, in the coordinates of the rows, where their norm bounds all.
+
+    At zero the curvature of labels is a quarter of the moments, and residuals are halves. For K
+    classes coordinates are in K - 1 orthogonal contrasts of their scores, so that these always sum
+    to zero; the curvature there is the moments over K for each of them.
+    """
+    K, p = problem.loss.n_scores, problem.n_rows
+    if K == 1:
+        bounds = (1.0, 1.0) if problem.loss.squared else (0.25, 0.5)
+        return InfluenceBounds(np.zeros(p), np.eye(p) / problem.row_norm, *bounds)
+    matrix = np.kron(np.eye(p), helmert(K).T) / problem.row_norm
+    return InfluenceBounds(np.zeros((p, K)), matrix, sqrt(K - 1) / K, sqrt((K - 1) / K))
+
+
+def _alike(asked: ScoreAndCurvature, contrasts: int) -> ScoreAndCurvature:
+    """The answer at zero with one curvature, the mean, for all contrasts, which have none together.
+
+    That is what the exact one is like. Its noise moves no direction more than that of a matrix
+    of all coordinates which is smaller by the number of contrasts.
+    """
+    p = len(asked.score) // contrasts
+    mean = np.einsum("iaja->ij", asked.curvature.reshape(p, contrasts, p, contrasts)) / contrasts
+    curvature, noise = np.kron(mean, np.eye(contrasts)), asked.noise / contrasts
+    return type(asked)(curvature, asked.score, None, noise, asked.score_noise, asked.squares_noise)
 
 
 def _step(
@@ -301,7 +330,7 @@ def _step(
     values, vectors = np.linalg.eigh(asked.curvature + A.T @ penalty @ A)
     level = asked.noise * sqrt(2 * len(values))
     raised = np.maximum(values, floor * level)
-    slope = asked.score - A.T @ (penalty @ influence.w) / influence.scale
+    slope = asked.score - A.T @ (penalty @ influence.w.ravel()) / influence.scale
     return _Step(values, vectors, raised, level, vectors @ (vectors.T @ slope / raised))
 
 

@@ -59,12 +59,23 @@ def logistic(**options):
     return DPLogisticRegression(epsilon=2.0, solver="one_step", random_state=0, **options)
 
 
+def softmax(**options):
+    return logistic(**{"classes": ["low", "mid", "high"]} | options)
+
+
+def of_three(X):
+    z = X @ [1.0, 0.1, -200.0] + np.random.default_rng(1).logistic(size=N)
+    return np.array(["low", "mid", "high"])[np.digitize(z, [0.0, 2.0])]
+
+
 MODELS = {"linear": (linear, target), "logistic": (logistic, label)}
+SEVERAL = MODELS | {"softmax": (softmax, of_three)}
+each = pytest.mark.parametrize("kind", SEVERAL)
 both = pytest.mark.parametrize("kind", MODELS)
 
 
 def fitted(kind):
-    make, y = MODELS[kind]
+    make, y = SEVERAL[kind]
     X = rows()
     return make().fit(X, y(X))
 
@@ -81,9 +92,9 @@ def test_it_is_about_the_published_coefficients_in_the_units_of_the_features(kin
     assert np.all((found.noise_share > 0) & (found.noise_share < 1))
 
 
-@both
+@each
 def test_the_units_of_a_column_change_nothing_else(kind):
-    make, y = MODELS[kind]
+    make, y = SEVERAL[kind]
     X, units = rows(), np.array([1.0, 1e3, 1e-4])
     ends = tuple(np.array(end) * units for end in RANGES)
     first, second = make().fit(X, y(X)), make(data_bounds=ends).fit(X * units, y(X))
@@ -121,9 +132,9 @@ def test_simultaneous_intervals_are_wider_and_not_wider_than_those_of_bonferroni
     np.testing.assert_array_equal(together, np.ptp(found.conf_int(simultaneous=True), axis=1))
 
 
-@both
+@each
 def test_it_follows_from_the_answers_and_pickles(kind):
-    make, y = MODELS[kind]
+    make, y = SEVERAL[kind]
     X, (model, again) = rows(), (make(), make())
     transcript = record_fit(model, X, y(X))
     replay_fit(again, rows(9), np.roll(y(X), 7), transcript)
@@ -165,6 +176,43 @@ def test_coefficients_behind_scalers_are_brought_to_the_units_of_what_goes_in():
     np.testing.assert_allclose(found.t_test(R).sd, scaled.t_test(S).sd, rtol=1e-6)
     assert found.names == ("x0", "x1", "x2", "const")
     np.testing.assert_array_equal(inference(pipe[-1]).bse, scaled.bse)
+
+
+def test_several_classes_are_each_against_the_first_with_the_errors_of_all():
+    model = fitted("softmax")
+    found, labels = model.inference_, model.classes_.tolist()
+    assert labels == ["high", "low", "mid"]
+    assert found.names[:5] == ("low: x0", "low: x1", "low: x2", "low: const", "mid: x0")
+    w = np.column_stack([model.coef_, model.intercept_])
+    np.testing.assert_allclose(w.sum(axis=0), 0, atol=1e-9 * np.abs(w).max())
+    np.testing.assert_allclose(found.params, (w[1:] - w[0]).ravel(), rtol=1e-9)
+    one = found.of_class("mid")
+    assert one.names == ("x0", "x1", "x2", "const")
+    np.testing.assert_array_equal(one.conf_int(), found.conf_int()[4:])
+    np.testing.assert_array_equal(one.t_test("x1").sd, found.t_test("mid: x1").sd)
+    assert "mid against high" in str(one.summary())
+    # Two classes share the rows of the first, and errors go together.
+    cov, pair = found.cov_params(), found.t_test([0, -1, 0, 0, 0, 1, 0, 0])
+    np.testing.assert_allclose(pair.sd**2, cov[1, 1] + cov[5, 5] - 2 * cov[1, 5])
+    assert "against high" in str(found.summary())
+    for label in ("high", "none", 0):
+        with pytest.raises(ValueError, match=r"of_class needs a class"):
+            found.of_class(label)
+    with pytest.raises(ValueError, match=r"of_class needs a class"):
+        fitted("logistic").inference_.of_class(1)
+
+
+def test_a_pipeline_is_in_the_units_of_what_goes_into_it_for_each_class():
+    X = rows()
+    model = softmax(data_bounds=None, data_norm=2.0)
+    pipe = make_pipeline(BoundsScaler(RANGES), model).fit(X, of_three(X))
+    found, scaled = inference(pipe), model.inference_
+    assert found.names[3:5] == ("low: const", "mid: x0")
+    z = X @ found.of_class("mid").params[:D] + found.of_class("mid").params[D]
+    scores = pipe.decision_function(X)
+    np.testing.assert_allclose(z, scores[:, 2] - scores[:, 0], rtol=1e-6, atol=1e-9)
+    kept = [0, 1, 2, 4, 5, 6]
+    np.testing.assert_allclose(found.tvalues[kept], scaled.tvalues[kept], rtol=1e-9)
 
 
 @pytest.mark.filterwarnings("ignore::skdp.UnresolvedWarning")

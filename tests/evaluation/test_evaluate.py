@@ -152,6 +152,36 @@ def test_scores_of_groups_without_noise_are_those_of_their_rows():
         found.difference("accuracy", 1, 7)
 
 
+def test_errors_of_groups_without_noise_are_those_of_their_rows():
+    X, y = regression()
+    groups = np.random.default_rng(5).choice(["a", "b", "c"], p=[0.5, 0.3, 0.2], size=len(y))
+    asked = {"groups": groups, "group_values": ["a", "b", "c", "none"], "target_bounds": (-5, 5)}
+    with pytest.warns(UserWarning, match="no interval for mean_squared_error of group none"):
+        found = skdp.evaluate(Numbers(), X, y, residual_bound=3.0, **asked, **NOISELESS)
+    r = np.clip(np.clip(y, -5, 5) - X[:, 0], -3, 3)
+    for g in ("a", "b", "c"):
+        expected = np.mean(r[groups == g] ** 2), np.mean(np.abs(r[groups == g]))
+        values = [found.by_group[g][f"mean_{of}_error"].value for of in ("squared", "absolute")]
+        np.testing.assert_allclose(values, expected, atol=5e-3)
+    assert abs(found.scores["mean_squared_error"].value - np.mean(r**2)) < 2e-3
+    assert found.difference("mean_absolute_error", "a", "b").low < 0.2
+
+
+def test_losses_of_groups_without_noise_are_those_of_their_rows():
+    X, y, groups = make_rows()
+    asked = GROUPED | {"groups": groups, "metrics": ["log_loss", "brier_score", "accuracy"]}
+    found = skdp.evaluate(Fixed(), X, y, **NOISELESS, **asked)
+    p = Fixed().predict_proba(X)[:, 1]
+    for g in (0, 1):
+        rows = groups == g
+        brier = metrics.brier_score_loss(y[rows], p[rows])
+        assert abs(found.by_group[g]["brier_score"].value - brier) < 2e-3
+        loss = metrics.log_loss(y[rows], np.clip(p[rows], 0.01, 0.99))
+        assert abs(found.by_group[g]["log_loss"].value - loss) < 5e-3
+    assert abs(found.scores["brier_score"].value - metrics.brier_score_loss(y, p)) < 2e-3
+    assert set(found.by_group[0]) == set(asked["metrics"])
+
+
 def test_accuracy_alone_is_cheaper_than_a_table():
     X, y, _ = make_rows()
     alone = skdp.evaluate(Fixed(), X, y, epsilon=2.0, metrics=["accuracy"], **PUBLIC)
@@ -173,6 +203,14 @@ TASKS = {
     "three classes": (Evaluating(Classes(), random_state=0), several()),
     "regression": (Evaluating(Numbers(), target_bounds=(-5, 5), random_state=0), regression()),
     "groups": (Evaluating(Fixed(), group_values=[0, 1], random_state=0), make_rows()),
+    "groups of losses": (
+        Evaluating(Fixed(), group_values=[0, 1], metrics=["log_loss"], random_state=0),
+        make_rows(),
+    ),
+    "groups of errors": (
+        Evaluating(Numbers(), group_values=[0, 1], target_bounds=(-5, 5), random_state=0),
+        (*regression(), make_rows()[2]),
+    ),
     "zero out": (Evaluating(Fixed(), adjacency="zero_out", random_state=0), make_rows()[:2]),
     "row by row": (Evaluating(Fixed(), pointwise=False, **SURE), make_rows(100)[:2]),
 }
@@ -514,11 +552,13 @@ def test_bounds_whose_powers_are_no_numbers_are_refused(bounds):
         skdp.evaluate(Numbers(), *regression(), **options)
 
 
-def test_groups_of_a_regression_and_targets_that_are_no_numbers_are_refused():
+def test_r2_of_groups_and_targets_that_are_no_numbers_are_refused():
     X, y = regression()
     options = {"epsilon": 2.0, "target_bounds": (-5, 5), **PUBLIC}
-    with pytest.raises(ValueError, match="leave groups out"):
-        skdp.evaluate(Numbers(), X, y, groups=y > 0, group_values=[False, True], **options)
+    with pytest.raises(ValueError, match=r"a regression, by groups, mean_squared_error, .*'r2'"):
+        skdp.evaluate(
+            Numbers(), X, y, groups=y > 0, group_values=[False, True], metrics="r2", **options
+        )
     for wrong in (np.where(y > 2, np.nan, y), ["1.0"] * len(y)):
         with pytest.raises(ValueError, match=r"numbers as targets|contains NaN"):
             skdp.evaluate(Numbers(), X, wrong, **options)

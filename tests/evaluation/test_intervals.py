@@ -12,7 +12,14 @@ from evaluations_of_twins import make_rows
 from models_that_misbehave import Fixed
 
 import skdp
-from skdp.evaluation import Estimate, OutcomeTable, difference, mean_of, of_counts
+from skdp.evaluation import (
+    Estimate,
+    OutcomeTable,
+    difference,
+    group_mean_of,
+    mean_of,
+    of_counts,
+)
 
 Z = 1.959963984540054
 REPEATS = 400
@@ -87,6 +94,29 @@ def test_intervals_of_means_hold_what_they_should():
     inside, short = share_that_hold(draw, 1 / 6)
     assert 0.91 < inside < 0.99
     assert short < 0.9
+
+
+@pytest.mark.parametrize("share", [0.5, 0.1])
+def test_intervals_of_means_of_a_group_hold_what_they_should(share):
+    """Also where noise hides much of the size of the group; most metrics are near one end."""
+    n, scale, of_share = 2000, 0.01, 0.01 / (7 / 8) ** 0.5
+
+    def draw(rng):
+        t = 2 * rng.beta(1, 5, size=rng.binomial(n, share)) - 1
+        noise = rng.normal(size=3)
+        total, square = t.sum() / n + scale * noise[0], np.sum(t * t - 0.75) / n
+        square += scale / 2**0.5 * noise[1]
+        held = len(t) / n + of_share * noise[2]
+        return group_mean_of(held, total, square, (scale, of_share), (0.0, 1.0), n, Z)
+
+    inside, short = share_that_hold(draw, 1 / 6)
+    assert 0.91 < inside < 0.99
+    assert short < 0.9
+
+
+def test_a_mean_of_a_group_that_noise_hides_has_no_interval():
+    hidden = group_mean_of(0.04, -0.03, -0.01, (0.01, 0.01), (0.0, 1.0), 2000, Z)
+    assert np.isnan(hidden.low)
 
 
 def test_intervals_of_differences_hold_what_they_should():

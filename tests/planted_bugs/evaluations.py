@@ -6,7 +6,7 @@ from math import sqrt
 import numpy as np
 from evaluations_of_twins import Evaluating, apart, make_rows
 from models_that_misbehave import PANIC, Batch, Fixed, Listing, Panicking, Popping, Spoiling
-from planted_bugs.bug import TOO_FAR, Bug, after, gives, times
+from planted_bugs.bug import TOO_FAR, Bug, Value, after, gives, times
 from planted_bugs.queries import examples_move_within_their_sensitivity
 from sklearn.frozen import FrozenEstimator
 from sklearn.linear_model import LogisticRegression
@@ -17,7 +17,13 @@ from skdp import PrivacyBudget
 from skdp.exceptions import BudgetExceededError
 from skdp.privacy import Adjacency, PrivateOracle, SystemNoise
 from skdp.privacy.accounting import Ledger, Spend
-from skdp.privacy.queries import BrierScore, MetricMeansQuery, OutcomeCountsQuery, RowMetric
+from skdp.privacy.queries import (
+    BrierScore,
+    GroupMeansQuery,
+    MetricMeansQuery,
+    OutcomeCountsQuery,
+    RowMetric,
+)
 from skdp.privacy.rows import Predictor, predicted_rows
 from skdp.testing import record_fit, replay_fit
 
@@ -205,6 +211,8 @@ BUGS = (
     Bug("bins of scores that are read off the rows", peeking(), results_follow_from_answers, "another content"),
     Bug("means of metrics that nobody pays for", {"Ledger.charge": free_means}, receipts_cover_what_neighbours_show, TOLD),
     Bug("groups priced as if a row could not change its own", {"OutcomeCountsQuery.sensitivity": lambda honest, self, adjacency: honest(self, adjacency) / (sqrt(2) if self.n_groups > 1 else 1)}, partial(receipts_cover_what_neighbours_show, group_values=(0, 1)), "beyond the sensitivity"),
+    Bug("means of groups priced as if sizes of groups counted too much", {"GroupMeansQuery._weight": Value(2.0)}, crafted(GroupMeansQuery), TOO_FAR),
+    Bug("means of groups priced as if a row could not change its own", {"GroupMeansQuery.sensitivity": times(sqrt(0.5))}, crafted(GroupMeansQuery), TOO_FAR),
     Bug("a model that is trusted to be pointwise", {"evaluate.is_pointwise": gives(True)}, partial(receipts_cover_what_neighbours_show, Batch(), **MIXED), "beyond the sensitivity"),
     Bug("an evaluation that no budget is told of", {"evaluate.reservation_for": after_all_budgets_closed}, evaluations_are_charged_to_open_budgets, "not charged"),
 )  # fmt: skip

@@ -52,7 +52,7 @@ _BY_MODULE = {
     "skdp.privacy.queries.gradient_difference": "GradientDifferenceQuery gradient_difference",
     "skdp.privacy.queries.gradient_sizes": "GradientAndShareQuery GradientSizesQuery",
     "skdp.privacy.queries.histogram": "HistogramQuery",
-    "skdp.privacy.queries.metric_means": "MetricMeansQuery RocAreaTerm metric_means",
+    "skdp.privacy.queries.metric_means": "GroupMeansQuery MetricMeansQuery RocAreaTerm metric_means",
     "skdp.privacy.queries.moments": "MomentsQuery",
     "skdp.privacy.queries.normal_equations": "NormalEquationsQuery",
     "skdp.privacy.queries.outcome_counts": "OutcomeCountsQuery",

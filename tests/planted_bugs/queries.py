@@ -11,6 +11,7 @@ import numpy as np
 import scipy.sparse as sp
 from examples_of_gradient_differences import Bent
 from examples_of_queries import EXAMPLES
+from examples_of_scores import torn
 from planted_bugs.bug import REPLACE_ONE, TOO_FAR, ZERO_OUT, Bug, Value, after, gives, sets, times
 from scipy.special import lambertw
 
@@ -585,6 +586,11 @@ def unweighed(honest, problem, influence, block):
     return rows._replace(weight=np.ones(len(rows.weight)))
 
 
+def unweighed_classes(honest, problem, influence, block):
+    for rows in honest(problem, influence, block):
+        yield rows._replace(weight=np.ones(len(rows.weight)))
+
+
 def unweighed_targets(honest, self, block):
     """The score of rows that only the curvature weighs."""
     answer, rows = honest(self, block), scores.weighed_block(*_asked(self), block)
@@ -627,6 +633,10 @@ BUGS = (
     Bug("a mean of two parts in the normal equations", {"NormalEquationsQuery.sensitivity": lambda _, self, a: self.bounds.row_norm**2 * sqrt(2 + 4 * self.balance) / self.n_samples}, crafted(NormalEquationsQuery), TOO_FAR),
     Bug("a curvature whose score is not counted", {"ScoreAndCurvatureQuery.sensitivity": lambda _, self, a: sqrt(2.0) * self.influence.curvature / N}, crafted(ScoreAndCurvatureQuery), TOO_FAR),
     Bug("labels priced as if their scores followed from curvatures", {"ScoreAndCurvatureQuery.sensitivity": lambda _, self, a: sqrt(2.0) * (1 + self.balance) * self.influence.curvature / N}, crafted(ScoreAndCurvatureQuery), TOO_FAR),
+    Bug("several classes priced as two", {"ScoreAndCurvatureQuery.sensitivity": lambda _, self, a: sqrt(max(2 * (1 + self.balance) ** 2, 1 + 8 * self.balance)) * self.influence.curvature / N}, crafted(ScoreAndCurvatureQuery), TOO_FAR),
+    Bug("rows of several classes of any influence", {"score_and_curvature.weighed_classes": unweighed_classes}, crafted(ScoreAndCurvatureQuery), TOO_FAR),
+    Bug("rows of several classes weighed for their scores alone", {"score_and_curvature.weighed_classes": lambda honest, problem, influence, block: honest(problem, replace(influence, curvature=1e300), block)}, lambda: torn(5.0, 3.0).check(Adjacency.REPLACE_ONE), TOO_FAR),
+    Bug("moments of several classes that keep no bound", {"score_moments._shorten": lambda _, q, bound: np.zeros(len(q), dtype=bool)}, crafted(ScoreMomentsQuery), TOO_FAR),
     Bug("rows of any influence on a score", {"score_and_curvature.weighed_block": unweighed}, crafted(ScoreAndCurvatureQuery), TOO_FAR),
     Bug("rows weighed for their curvature alone", {"score_and_curvature.weighed_block": lambda honest, problem, influence, block: honest(problem, influence if problem.loss.squared else replace(influence, score=1e300), block)}, crafted(ScoreAndCurvatureQuery), TOO_FAR),
     Bug("residuals of a score that are not clipped", {"score_and_curvature.np.clip": lambda _, r, *args, **options: r}, crafted(ScoreAndCurvatureQuery), TOO_FAR),

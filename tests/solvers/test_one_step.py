@@ -12,7 +12,7 @@ from skdp import DPLinearRegression, DPLogisticRegression, UnresolvedWarning, pl
 from skdp.privacy import PrivateOracle
 from skdp.problem import Problem, RowBounds, TargetBounds
 from skdp.problem.constraints import L2Ball, NonNegative
-from skdp.problem.losses import Huber, Logistic, Softmax, Squared
+from skdp.problem.losses import Huber, Logistic, OneVsRest, Softmax, Squared
 from skdp.problem.penalties import L1, L2
 from skdp.solvers import OneStep
 from skdp.testing import exact_fit
@@ -21,6 +21,9 @@ N, D = 2000, 3
 BETA = np.array([1.0, -0.5, 0.3])
 LINEAR = {"data_norm": 2.0, "target_bounds": (-4.0, 4.0), "solver": "one_step"}
 LABELS = {"data_norm": 2.0, "classes": [0, 1], "solver": "one_step"}
+CLASSES = LABELS | {"classes": [0, 1, 2]}
+# Of the second and third class against the first.
+AGAINST = np.array([[1.0, -0.5, 0.3, 0.2], [-0.7, 0.4, 0.8, -0.3]])
 # So large that rows are as good as never weighted down.
 HUGE = 1e9
 
@@ -43,6 +46,15 @@ def targets(X, seed=1):
 
 def labels(X, seed=1):
     return (np.random.default_rng(seed).logistic(size=len(X)) < X @ BETA + 0.2).astype(int)
+
+
+def classes(X, seed=1):
+    z = np.column_stack([np.zeros(len(X)), with_constant(X) @ AGAINST.T])
+    return np.argmax(z + np.random.default_rng(seed).gumbel(size=z.shape), axis=1)
+
+
+def truth(y):
+    return AGAINST.ravel() if y is classes else np.array([*BETA, 0.2])
 
 
 def sandwich(V, scores, hessian):
@@ -77,6 +89,28 @@ def test_without_noise_it_is_maximum_likelihood_with_robust_standard_errors():
     errors = sandwich(V, V * (y - p)[:, None], (V * (p * (1 - p))[:, None]).T @ V)
     np.testing.assert_allclose(model.inference_.params, beta, atol=1e-3)
     np.testing.assert_allclose(model.inference_.bse, errors, rtol=1e-2)
+
+
+@pytest.mark.parametrize("C", [None, 0.01])
+def test_without_noise_several_classes_are_those_of_a_multinomial_logit(C):
+    X = rows()
+    y, V = classes(X), with_constant(X)
+    model = DPLogisticRegression(epsilon=HUGE, C=C, random_state=0, **CLASSES).fit(X, y)
+    exact = LogisticRegression(C=C or np.inf, tol=1e-10, max_iter=1000).fit(X, y)
+    w = np.column_stack([exact.coef_, exact.intercept_])
+    p = exact.predict_proba(X)
+    # Of all three; a sum of scores that changes no probability is fixed by the ridge, or as zero.
+    hessian = np.block(
+        [[(V * (p[:, [a]] * ((a == b) - p[:, [b]]))).T @ V for b in range(3)] for a in range(3)]
+    )
+    hessian += np.kron(np.eye(3), (1 / C if C else 0.0) * np.diag([1.0] * D + [0.0]))
+    scores = ((np.eye(3)[y] - p)[:, :, None] * V[:, None]).reshape(N, -1)
+    inverse = np.linalg.pinv(hessian, rcond=1e-12)
+    against = np.kron([[-1.0, 1, 0], [-1, 0, 1]], np.eye(D + 1))
+    cov = against @ inverse @ (scores.T @ scores) @ inverse @ against.T
+    np.testing.assert_allclose(model.coef_, exact.coef_ - exact.coef_.mean(axis=0), atol=1e-3)
+    np.testing.assert_allclose(model.inference_.params, against @ w.ravel(), atol=2e-3)
+    np.testing.assert_allclose(model.inference_.bse, np.sqrt(np.diag(cov)), rtol=2e-2)
 
 
 def test_weights_of_rows_count_in_estimates_and_errors():
@@ -125,15 +159,19 @@ def test_standard_errors_are_as_large_as_the_spread_of_fits(model, y):
 @pytest.mark.nightly
 @pytest.mark.parametrize(
     ("model", "y"),
-    [(DPLinearRegression(**LINEAR), targets), (DPLogisticRegression(**LABELS), labels)],
-    ids=["linear", "logistic"],
+    [
+        (DPLinearRegression(**LINEAR), targets),
+        (DPLogisticRegression(**LABELS), labels),
+        (DPLogisticRegression(**CLASSES), classes),
+    ],
+    ids=["linear", "logistic", "softmax"],
 )
 def test_intervals_cover_the_truth_as_often_as_they_say(model, y):
     covered, naive, fits = 0.0, 0.0, 400
     for seed in range(fits):
         X = rows(5000, seed)
         fitted = model.set_params(random_state=seed).fit(X, y(X, seed + 1000)).inference_
-        apart = np.abs(fitted.params - [*BETA, 0.2])
+        apart = np.abs(fitted.params - truth(y))
         covered += np.mean(apart < 1.96 * fitted.bse) / fits
         naive += np.mean(apart < 1.96 * np.sqrt(np.diag(fitted.sampling))) / fits
     assert 0.92 < covered < 0.98
@@ -163,6 +201,16 @@ def test_too_few_rows_are_refused_before_anything_is_read(monkeypatch):
     assert not hasattr(model, "privacy_spent_")
     with pytest.raises(ValueError, match=r"^OneStep needs n \* mu"):
         plan(model, 100, D)
+
+
+def test_each_class_but_one_counts_for_the_rows_that_are_needed():
+    two, five = (DPLogisticRegression(**LABELS | {"classes": range(k)}) for k in (2, 5))
+    with warnings.catch_warnings():
+        warnings.simplefilter("ignore")
+        plan(two, 600, D)
+        # 16 coefficients in place of 4 need eight times the rows.
+        with pytest.raises(ValueError, match=r"n \* mu of at least 192 .* for 16 coefficients"):
+            plan(five, 600, D)
 
 
 def test_wide_intervals_are_warned_of_before_the_fit():
@@ -206,14 +254,15 @@ PLAIN = Problem(Squared(), N, D, TARGETS)
     "problem",
     [
         replace(PLAIN, loss=Huber()),
-        Problem(Softmax(3), N, D, BOUNDS),
+        Problem(OneVsRest(Logistic(), 3), N, D, BOUNDS),
         Problem(Logistic(), N, D, BOUNDS, class_weight=(1.0, 2.0)),
+        Problem(Softmax(40), N, 20, BOUNDS),
         replace(PLAIN, penalty=L1(0.1)),
         replace(PLAIN, constraint=NonNegative()),
         replace(PLAIN, constraint=L2Ball(1.0)),
         replace(PLAIN, n_features=600),
     ],
-    ids=["huber", "several classes", "class weights", "l1", "non-negative", "ball", "wide"],
+    ids=["huber", "one vs rest", "weights", "many classes", "l1", "non-negative", "ball", "wide"],
 )
 def test_what_has_no_known_error_is_declined(problem):
     with pytest.raises(ValueError, match=r"^OneStep needs .*[.]$"):
@@ -227,10 +276,10 @@ def test_what_has_no_known_error_is_declined(problem):
         (DPLogisticRegression(**LABELS, class_weight="balanced"), "class_weight=None"),
         (DPLogisticRegression(**LABELS, precondition="full"), "precondition=None"),
         (DPLinearRegression(**LINEAR, precondition="full"), "precondition=None"),
-        (DPLogisticRegression(**LABELS | {"classes": [0, 1, 2]}), "OneStep needs 2 classes"),
+        (DPLogisticRegression(**CLASSES, class_weight={2: 3.0}), "class_weight=None"),
         (DPLinearRegression(**LINEAR, positive=True), "no constraint"),
     ],
-    ids=["balanced", "full", "whitened", "several classes", "positive"],
+    ids=["balanced", "full", "whitened", "weighted classes", "positive"],
 )
 def test_what_changes_its_meaning_is_refused_before_anything_is_spent(model, said):
     X = rows()

@@ -11,6 +11,7 @@ from .intercept_gradient import InterceptGradientQuery
 from .metric_means import (
     AbsoluteError,
     BrierScore,
+    GroupMeansQuery,
     LogLoss,
     MetricMeansQuery,
     RocAreaTerm,
@@ -45,6 +46,7 @@ __all__ = [
     "GradientNormQuery",
     "GradientQuery",
     "GradientSizesQuery",
+    "GroupMeansQuery",
     "GumbelQuery",
     "HistogramQuery",
     "InterceptGradientQuery",

@@ -5,7 +5,7 @@ from __future__ import annotations
 from abc import ABC, abstractmethod
 from dataclasses import dataclass, fields
 from functools import cached_property
-from math import inf
+from math import inf, sqrt
 from typing import ClassVar, final
 
 import numpy as np
@@ -17,10 +17,12 @@ from ..rows.bounded_rows import RawBlock
 from ..rows.predicted_rows import PredictedBlock
 from .base import GaussianQuery
 from .column_moments import ColumnMomentsQuery
+from .outcome_counts import coded
 
 __all__ = [
     "AbsoluteError",
     "BrierScore",
+    "GroupMeansQuery",
     "LogLoss",
     "MetricMeansQuery",
     "RocAreaTerm",
@@ -312,11 +314,91 @@ class MetricMeansQuery(GaussianQuery):
         return tuple(content for metric in self.metrics for content in metric.public())
 
     def _of_block(self, block: RawBlock) -> np.ndarray:
-        given = PredictedBlock.of(block)
-        units = np.empty((block.y.size, len(self.metrics)))
+        return self.moments.of_scaled(self.units(PredictedBlock.of(block)), block.shares)
+
+    def units(self, given: PredictedBlock) -> np.ndarray:
+        """Metrics of some rows on the scale of their ranges, which is [-1, 1]; shape (m, k)."""
+        units = np.empty((given.y.size, len(self.metrics)))
         for k, metric in enumerate(self.metrics):
             units[:, k] = _in_units(metric.of(given), *metric.range)
-        return self.moments.of_scaled(units, block.shares)
+        return units
+
+
+@dataclass(frozen=True, eq=False)
+class GroupMeansQuery(GaussianQuery):
+    """Sums over the rows of each group of metrics and of their squares, and of 1, over n.
+
+    For k metrics a row of group g adds to the g-th line ``sqrt(7 k / 8)``, its k numbers u in
+    [-1, 1], and ``sqrt(2) (u^2 - 3/4)`` for each, as in
+    :class:`~skdp.privacy.queries.column_moments.ColumnMomentsQuery`.
+
+    Parameters
+    ----------
+    means : MetricMeansQuery
+        The metrics, and n.
+    n_groups : int
+        Number of groups G, encoded 0, ..., G - 1. Rows of others count towards the nearest one,
+        those of no number towards the first.
+
+    Guarantees
+    ----------
+    - Replacing a row moves the answer by at most ``2 sqrt(k) / n``, as much as means of all rows,
+      so that groups and their sizes come for free. Within a group the first entry stays, and
+      the others move as proved there. From one group to another two lines change, each by the
+      numbers of one row, whose squared length is at most ``7 k / 8 + 9 k / 8 = 2 k``, as proved
+      there; both together by ``4 k``. Both are attained. Zeroing a row out changes one line:
+      ``sqrt(2 k) / n``. Rows that count by weights in [0, 1] move no more: the square of the
+      distance is convex in both weights, so that it is largest where each is 0 or 1.
+    - This holds whatever groups, metrics and models return.
+    """
+
+    name: ClassVar[str] = "group_means"
+
+    means: MetricMeansQuery
+    n_groups: int
+
+    @property
+    def _weight(self) -> float:
+        """Number that each row counts as, sqrt(7 k / 8)."""
+        return sqrt(0.875 * len(self.means.metrics))
+
+    def sensitivity(self, adjacency: Adjacency) -> float:
+        """``2 sqrt(k) / n`` under replace-one, ``sqrt(2 k) / n`` under zero-out."""
+        square = 4.0 if adjacency is Adjacency.REPLACE_ONE else 2.0
+        return sqrt(square * len(self.means.metrics)) / self.means.n_samples
+
+    @property
+    def rounding(self) -> float:
+        """Margin for rounding, that of the means."""
+        return self.means.rounding
+
+    def evaluate(self, rows: RowStore) -> np.ndarray:
+        """The exact answer, of shape (G, 1 + 2 k)."""
+        return rows.sum(self._of_block) / self.means.n_samples
+
+    def public(self) -> tuple[object, ...]:
+        """Number of groups, names and fields of the metrics."""
+        return (self.n_groups, *self.means.public())
+
+    def parts(self, answer: np.ndarray) -> tuple[np.ndarray, np.ndarray, np.ndarray, float]:
+        """Shares of groups (G,), sums and what squares sum to beyond 3/4 (G, k), of an answer.
+
+        The last number is by how much the noise of a share is smaller than that of a sum; that of
+        squares is smaller by sqrt(2).
+        """
+        sums, squares = np.split(answer[:, 1:], 2, axis=1)
+        return answer[:, 0] / self._weight, sums, squares / sqrt(2.0), self._weight
+
+    def _of_block(self, block: RawBlock) -> np.ndarray:
+        given = PredictedBlock.of(block)
+        u, group = self.means.units(given), coded(given.group, self.n_groups)
+        of_rows = (np.full((len(u), 1), self._weight), u, sqrt(2.0) * (u * u - 0.75))
+        adds = np.concatenate(of_rows, axis=1)
+        if block.bounded_weights is not None:
+            adds *= block.bounded_weights[:, None]
+        out = np.zeros((self.n_groups, adds.shape[1]))
+        np.add.at(out, group, adds)
+        return out
 
 
 def _in_units(values: np.ndarray, low: float, high: float) -> np.ndarray:

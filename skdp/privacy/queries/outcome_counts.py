@@ -13,7 +13,7 @@ from ..rows.bounded_rows import RawBlock
 from ..rows.predicted_rows import PredictedBlock
 from .base import GaussianQuery
 
-__all__ = ["Outcome", "OutcomeCountsQuery"]
+__all__ = ["Outcome", "OutcomeCountsQuery", "coded"]
 
 Outcome = Literal["correctness", "prediction", "score"]
 
@@ -82,8 +82,8 @@ class OutcomeCountsQuery(GaussianQuery):
 
     def _of_block(self, block: RawBlock) -> np.ndarray:
         given = PredictedBlock.of(block)
-        label = _coded(given.y, self.n_classes)
-        cells = _coded(given.group, self.n_groups)
+        label = coded(given.y, self.n_classes)
+        cells = coded(given.group, self.n_groups)
         if self.of == "correctness":
             cells = 2 * cells + (given.prediction == label)
         else:
@@ -107,6 +107,14 @@ class OutcomeCountsQuery(GaussianQuery):
         return np.searchsorted(self.edges, score, side="right")
 
 
-def _coded(values: np.ndarray, size: int) -> np.ndarray:
-    """The nearest of the codes 0, ..., size - 1; 0 for what is not a number."""
+def coded(values: np.ndarray, size: int) -> np.ndarray:
+    """The nearest of the codes 0, ..., size - 1; 0 for what is not a number.
+
+    Parameters
+    ----------
+    values : ndarray
+        Any numbers.
+    size : int
+        Number of codes.
+    """
     return np.clip(np.nan_to_num(values), 0, size - 1).astype(np.intp)

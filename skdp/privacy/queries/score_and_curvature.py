@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from collections.abc import Iterator
 from dataclasses import dataclass, replace
 from math import inf, sqrt
 from typing import ClassVar, NamedTuple
@@ -10,7 +11,7 @@ import numpy as np
 from scipy.special import expit
 
 from ...problem.influence import InfluenceBounds
-from ...problem.losses import Logistic
+from ...problem.losses import Logistic, Softmax
 from ...problem.problem import Problem
 from ..adjacency import Adjacency
 from ..rounding import of_sum
@@ -22,10 +23,13 @@ from .moments import packed, unpacked
 __all__ = [
     "ScoreAndCurvatureQuery",
     "WeighedBlock",
+    "WeighedClasses",
     "check_influence",
+    "class_shares",
     "residuals",
     "unshortened",
     "weighed_block",
+    "weighed_classes",
 ]
 
 # Longer rows are scaled down to this, so that they can be computed with.
@@ -35,6 +39,8 @@ _FAR = 1e150
 _MOST_SQUARE = 1e150
 _LEAST, _LARGEST = 1e-140, 1e140
 _TINY = 1e-300
+# Coordinates of rows for several classes that are held at a time.
+_MOST_ENTRIES = 1 << 22
 
 
 class WeighedBlock(NamedTuple):
@@ -56,6 +62,30 @@ class WeighedBlock(NamedTuple):
     weight: np.ndarray
     curvature: np.ndarray
     largest: np.ndarray
+
+
+class WeighedClasses(NamedTuple):
+    """Rows of a part of a block under bounds on their influence, for several classes.
+
+    Parameters
+    ----------
+    part : slice
+        Places of the rows in the block.
+    label : ndarray of shape (m,)
+        Labels.
+    scores : ndarray of shape (m, K, k)
+        Scores that the rows would have with each of the labels.
+    weight : ndarray of shape (m,)
+        Weights omega of the rows, in [0, 1]; those that rows have of their own do not enter.
+    share : ndarray of shape (m, K)
+        Probabilities of classes at the model that rows are weighed at.
+    """
+
+    part: slice
+    label: np.ndarray
+    scores: np.ndarray
+    weight: np.ndarray
+    share: np.ndarray
 
 
 def unshortened(rows: RowStore, problem: Problem) -> BoundedRows:
@@ -84,24 +114,25 @@ def check_influence(who: str, problem: Problem, influence: InfluenceBounds) -> N
         Bounds on what a row adds.
     """
     bounded = problem.loss.squared and problem.bounds.target is not None
-    if not (bounded or isinstance(problem.loss, Logistic)):
+    if not (bounded or isinstance(problem.loss, Logistic | Softmax)):
         raise ValueError(
-            f"{who} needs the squared loss with bounded targets or the logistic loss, got "
-            f"{type(problem.loss).__name__}."
+            f"{who} needs the squared loss with bounded targets, or the logistic or softmax loss, "
+            f"got {type(problem.loss).__name__}."
         )
     if problem.bounds.row_map is not None or problem.class_weight is not None:
         raise ValueError(
             f"{who} needs rows that are not mapped and classes without weights; give the "
             "coordinates as the matrix of its bounds."
         )
-    p, bounds = problem.n_rows, influence
-    shapes = bounds.w.shape == (p,) and bounds.matrix.ndim == 2 and len(bounds.matrix) == p
+    p, bounds = problem.n_parameters, influence
+    shapes = bounds.w.shape == problem.shape
+    shapes = shapes and bounds.matrix.ndim == 2 and len(bounds.matrix) == p
     finite = shapes and np.isfinite(bounds.w).all() and np.isfinite(bounds.matrix).all()
     positive = all(b > 0 for b in (bounds.curvature, bounds.score, bounds.scale))
     if not (finite and positive):
         raise ValueError(
-            f"{who} needs a finite model of shape ({p},), a finite matrix of {p} rows, and "
-            "positive bounds."
+            f"{who} needs a finite model of shape {problem.shape}, a finite matrix of {p} rows, "
+            "and positive bounds."
         )
 
 
@@ -140,6 +171,60 @@ def weighed_block(
     return WeighedBlock(U, np.minimum(1.0, np.minimum(of_score, of_curvature)), h, largest)
 
 
+def class_shares(block: BoundedBlock, w: np.ndarray) -> np.ndarray:
+    """Probabilities of classes of some rows at w, (m, K); equal where scores are no numbers.
+
+    Parameters
+    ----------
+    block : BoundedBlock
+        The rows.
+    w : ndarray of shape (p, K)
+        A model; public.
+    """
+    z = block.scores(w)
+    with np.errstate(over="ignore", invalid="ignore"):
+        share = np.exp(z - z.max(axis=1, keepdims=True))
+        share /= share.sum(axis=1, keepdims=True)
+    share[np.isnan(share).any(axis=1)] = 1 / share.shape[1]
+    return share
+
+
+def weighed_classes(
+    problem: Problem, influence: InfluenceBounds, block: BoundedBlock
+) -> Iterator[WeighedClasses]:
+    """Scores for each label and weights of some rows, a part of the block at a time.
+
+    Each number is a function of the row itself and of public numbers. A row whose coordinates are
+    together longer than 1e75 has the coordinates zero.
+
+    Parameters
+    ----------
+    problem : Problem
+        With the softmax loss, and public bounds.
+    influence : InfluenceBounds
+        Bounds on what a row adds.
+    block : BoundedBlock
+        The rows, as :func:`unshortened` gives them.
+    """
+    rows, shares = block.rows(), class_shares(block, influence.w)
+    k, labels = influence.matrix.shape[1], block.y.astype(np.intp)
+    matrix = influence.matrix.reshape(problem.n_rows, -1)
+    step = max(1, _MOST_ENTRIES // matrix.shape[1])
+    for part in (slice(i, i + step) for i in range(0, len(rows), step)):
+        share = shares[part]
+        U = (rows[part] @ matrix).reshape(*share.shape, k)
+        U[~(np.einsum("icj,icj->i", U, U) <= _MOST_SQUARE)] = 0.0
+        U -= np.einsum("ic,icj->ij", share, U)[:, None]
+        largest = np.sqrt(np.einsum("icj,icj->ic", U, U).max(axis=1))
+        roots = np.sqrt(share)[:, :, None] * U
+        products = roots @ roots.transpose(0, 2, 1)
+        curvature = np.sqrt(np.einsum("icd,icd->i", products, products))
+        of_score = influence.score / np.maximum(largest, _TINY)
+        of_curvature = influence.curvature / np.maximum(curvature, _TINY)
+        weight = np.minimum(1.0, np.minimum(of_score, of_curvature))
+        yield WeighedClasses(part, labels[part], U, weight, share)
+
+
 def residuals(
     problem: Problem, influence: InfluenceBounds, block: BoundedBlock, w: np.ndarray
 ) -> np.ndarray:
@@ -170,7 +255,8 @@ class ScoreAndCurvatureQuery(GaussianQuery):
     Coordinates u, weights omega, second derivatives h and their bounds are those of
     :class:`~skdp.problem.influence.InfluenceBounds`; ``r`` is the residual, minus the derivative of
     the loss: ``(y - <v, w>) / scale`` clipped to [-C, C] for the squared loss, ``y - p`` for the
-    logistic one. For the squared loss the answer holds the mean of ``omega r^2`` besides.
+    logistic one. For the squared loss the answer holds the mean of ``omega r^2`` besides. For the
+    softmax loss they are the mean curvature ``omega sum_c p_c g_c g_c'`` and score ``omega g_y``.
 
     The symmetric matrix is answered as in :class:`~skdp.privacy.queries.moments.MomentsQuery`,
     then comes the score times ``kappa = sqrt(2 c) alpha / G``, then ``kappa^2 / 2`` times the mean
@@ -208,6 +294,13 @@ class ScoreAndCurvatureQuery(GaussianQuery):
       most ``1 + 8 c``; with both 1 it is at most ``2 (1 - q^2) + 4 c (1 + |q|)``, which is largest
       at ``|q| = c`` and then ``2 (1 + c)^2``. All are attained. Zeroing a row out moves it by at
       most ``alpha sqrt(1 + 2 c) / n``.
+    - Softmax loss: replacing a row moves it by at most ``alpha sqrt(2 + 8 c) / n``. Proof: a row
+      adds the packed ``t H`` and ``t kappa g`` with ``|H|_F <= alpha`` and ``|g| <= G``. Both H are
+      positive semidefinite, so their inner product is not negative and ``|H - H'|_F^2`` at most
+      ``2 alpha^2``; ``kappa^2 |g - g'|^2`` is at most ``4 kappa^2 G^2 = 8 c alpha^2``. Attained by
+      rows that are torn between two classes, each in a direction of its own, and both belong to a
+      third, in opposite directions. Zeroing a row out moves it by at most
+      ``alpha sqrt(1 + 2 c) / n``.
     - The weights are computed from the coordinates that are added up, so that the bounds hold
       whatever the rows, the targets, w and the matrix.
     """
@@ -228,7 +321,9 @@ class ScoreAndCurvatureQuery(GaussianQuery):
     @property
     def rounding(self) -> float:
         """Margin for rounding of a sum of products of coordinates and residuals."""
-        return of_sum(self.problem.n_actual)
+        # For K classes a row adds K products, which are together at most sqrt(K) times as long.
+        K = self.problem.loss.n_scores
+        return of_sum(K * self.problem.n_actual, sqrt(K))
 
     @property
     def weight(self) -> float:
@@ -244,13 +339,16 @@ class ScoreAndCurvatureQuery(GaussianQuery):
         replaced = adjacency is Adjacency.REPLACE_ONE
         if self.problem.loss.squared:
             factor = (sqrt(2.0) if replaced else 1.0) * (1 + c)
+        elif self.problem.loss.n_scores > 1:
+            factor = sqrt(2 + 8 * c if replaced else 1 + 2 * c)
         else:
             factor = sqrt(max(2 * (1 + c) ** 2, 1 + 8 * c) if replaced else 1 + 2 * c)
         return factor * alpha / self.problem.n_samples
 
     def evaluate(self, rows: RowStore) -> np.ndarray:
         """The exact means as a vector."""
-        return unshortened(rows, self.problem).sum(self._of_block) / self.problem.n_samples
+        of_block = self._of_block if self.problem.loss.n_scores == 1 else self._of_classes
+        return unshortened(rows, self.problem).sum(of_block) / self.problem.n_samples
 
     def public(self) -> tuple[object, ...]:
         """Model, coordinates, scale, bounds and balance."""
@@ -275,3 +373,15 @@ class ScoreAndCurvatureQuery(GaussianQuery):
         if self.problem.loss.squared:
             parts.append(np.array([0.5 * self.weight**2 * float(weight @ r**2)]))
         return np.concatenate(parts)
+
+    def _of_classes(self, block: BoundedBlock) -> np.ndarray:
+        k = self.influence.matrix.shape[1]
+        curvature, score = np.zeros((k, k)), np.zeros(k)
+        for rows in weighed_classes(self.problem, self.influence, block):
+            weight = rows.weight
+            if block.weights is not None:
+                weight = weight * block.weights[rows.part]
+            score += weight @ rows.scores[np.arange(weight.size), rows.label]
+            flat = rows.scores.reshape(-1, k)
+            curvature += flat.T @ (flat * (weight[:, None] * rows.share).reshape(-1, 1))
+        return np.concatenate([packed(curvature), self.weight * score])

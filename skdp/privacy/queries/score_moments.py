@@ -16,7 +16,14 @@ from ..rows.base import RowStore
 from ..rows.bounded_rows import BoundedBlock
 from .base import GaussianQuery
 from .moments import packed, unpacked
-from .score_and_curvature import check_influence, residuals, unshortened, weighed_block
+from .score_and_curvature import (
+    check_influence,
+    class_shares,
+    residuals,
+    unshortened,
+    weighed_block,
+    weighed_classes,
+)
 
 __all__ = ["ScoreMomentsQuery"]
 
@@ -43,7 +50,7 @@ class ScoreMomentsQuery(GaussianQuery):
         Loss and public bounds, without a map of rows or weights of classes.
     influence : InfluenceBounds
         Coordinates, the model at which rows are weighed, and bounds on what a row adds.
-    w : ndarray of shape (p,)
+    w : ndarray of shape (p,) or (p, K)
         Model at which scores are taken.
     of_shares : float
         Factor of the shares, at least 0.
@@ -99,7 +106,8 @@ class ScoreMomentsQuery(GaussianQuery):
 
     def evaluate(self, rows: RowStore) -> np.ndarray:
         """The exact means as a vector."""
-        return unshortened(rows, self.problem).sum(self._of_block) / self.problem.n_samples
+        of_block = self._of_block if self.problem.loss.n_scores == 1 else self._of_classes
+        return unshortened(rows, self.problem).sum(of_block) / self.problem.n_samples
 
     def public(self) -> tuple[object, ...]:
         """Models, coordinates, scale, bounds and the factor."""
@@ -113,17 +121,39 @@ class ScoreMomentsQuery(GaussianQuery):
     def _of_block(self, block: BoundedBlock) -> np.ndarray:
         rows, bound = weighed_block(self.problem, self.influence, block), self.influence.score
         r = residuals(self.problem, self.influence, block, self.w)
-        clipped = np.zeros(len(r), dtype=bool)
+        beyond = np.abs(r) > _LONGER * rows.largest
         if self.problem.loss.squared:
-            clipped = np.abs(r) > _LONGER * rows.largest
             r = np.clip(r, -rows.largest, rows.largest)
         q = rows.coordinates * (rows.weight * r)[:, None]
-        norms = np.sqrt(np.einsum("ij,ij->i", q, q))
-        q *= np.minimum(1.0, bound / np.maximum(norms, bound))[:, None]
-        if not self.problem.loss.squared:
-            clipped = norms > _LONGER * bound
-        counts = np.stack([_LONGER * rows.weight < 1.0, clipped], axis=1).astype(np.float64)
-        if block.weights is not None:
-            q *= block.weights[:, None]
-            counts *= block.weights[:, None]
+        longer = _shorten(q, bound)
+        clipped = beyond if self.problem.loss.squared else longer
+        return self._summed(q, rows.weight, clipped, block.weights)
+
+    def _of_classes(self, block: BoundedBlock) -> np.ndarray:
+        k, shares = self.influence.matrix.shape[1], class_shares(block, self.w)
+        total = np.zeros(k * (k + 1) // 2 + 2)
+        for rows in weighed_classes(self.problem, self.influence, block):
+            q = rows.scores[np.arange(rows.label.size), rows.label]
+            q = q - np.einsum("ic,icj->ij", shares[rows.part], rows.scores)
+            q *= rows.weight[:, None]
+            clipped = _shorten(q, self.influence.score)
+            own = None if block.weights is None else block.weights[rows.part]
+            total += self._summed(q, rows.weight, clipped, own)
+        return total
+
+    def _summed(
+        self, q: np.ndarray, weight: np.ndarray, clipped: np.ndarray, own: np.ndarray | None
+    ) -> np.ndarray:
+        """Sums of q q' and of both marks, where rows have weights of their own times these."""
+        counts = np.stack([_LONGER * weight < 1.0, clipped], axis=1).astype(np.float64)
+        if own is not None:
+            q = q * own[:, None]
+            counts *= own[:, None]
         return np.concatenate([packed(q.T @ q), self.of_shares * counts.sum(axis=0)])
+
+
+def _shorten(q: np.ndarray, bound: float) -> np.ndarray:
+    """Scale scores down to the bound, in place, and tell which were longer."""
+    norms = np.sqrt(np.einsum("ij,ij->i", q, q))
+    q *= np.minimum(1.0, bound / np.maximum(norms, bound))[:, None]
+    return norms > _LONGER * bound

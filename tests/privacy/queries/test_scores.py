@@ -10,53 +10,78 @@ from skdp.privacy import Adjacency
 from skdp.privacy.queries import ScoreAndCurvatureQuery, ScoreMomentsQuery
 from skdp.privacy.rows import DenseRows
 from skdp.problem import InfluenceBounds, Problem, RowBounds, RowMap, TargetBounds
-from skdp.problem.losses import Huber, Logistic, Squared
+from skdp.problem.losses import Huber, Logistic, OneVsRest, Softmax, Squared
 from skdp.testing import check_pays_before_looking, row_stores
 
 N, D = 6, 3
 TARGET = TargetBounds(-4.0, 4.0)
 SQUARED = Problem(Squared(), N, D, RowBounds(2.0, 0.7, TARGET))
 LOGISTIC = Problem(Logistic(), N, D, RowBounds(2.0, 0.7))
-BOTH = pytest.mark.parametrize("problem", [SQUARED, LOGISTIC], ids=["squared", "logistic"])
+CLASSES = Problem(Softmax(3), N, D, RowBounds(2.0, 0.7))
+EACH = pytest.mark.parametrize(
+    "problem", [SQUARED, LOGISTIC, CLASSES], ids=["squared", "logistic", "softmax"]
+)
 
 
 def case(problem, alpha=2.0, score=1.1):
     rng = np.random.default_rng(1)
     scale = 0.4 if problem.loss.squared else 1.0
-    w, matrix = rng.normal(size=D + 1), rng.normal(size=(D + 1, 2))
+    w, matrix = rng.normal(size=problem.shape), rng.normal(size=(problem.n_parameters, 2))
     influence = InfluenceBounds(w, matrix, alpha, score, scale)
     X = 3 * rng.normal(size=(N, D))
-    y = 3 * rng.normal(size=N) if problem.loss.squared else rng.integers(0, 2, N).astype(float)
+    y = 3 * rng.normal(size=N)
+    if not problem.loss.squared:
+        y = rng.integers(0, max(2, problem.loss.n_scores), N).astype(float)
     return influence, X, y
 
 
 def by_definition(problem, influence, row, target, at):
-    """Coordinates, weight, curvature, residual before its clip and its bound, of one row."""
+    """Weight, curvature, score before any clip and the factor that clips it, of one row."""
     v = [*row, problem.bounds.intercept_value]
-    u = [sum(a * b for a, b in zip(v, column, strict=True)) for column in influence.matrix.T]
+    if problem.loss.n_scores > 1:
+        return of_classes(influence, v, int(target), at)
+    u = np.array([sum(a * b for a, b in zip(v, col, strict=True)) for col in influence.matrix.T])
     length = sqrt(sum(a * a for a in u))
     z, at = (sum(a * b for a, b in zip(v, w, strict=True)) for w in (influence.w, at))
+    clip = 1.0
     if problem.loss.squared:
         h, bound = 1.0, influence.score / sqrt(influence.curvature)
         r = (min(max(target, -4.0), 4.0) / 4.0 - at) / influence.scale
+        clip = min(1.0, bound / abs(r))
     else:
         p = 1 / (1 + exp(-z))
         h, bound, r = p * (1 - p), max(p, 1 - p), target - 1 / (1 + exp(-at))
     weight = min(1.0, influence.curvature / (h * length**2), influence.score / (bound * length))
-    return np.array(u), weight, h, r, bound
+    return weight, h * np.outer(u, u), r * u, clip
 
 
-@BOTH
+def of_classes(influence, v, label, at):
+    """The same for several classes: moments of what scores would be over the classes."""
+    U = [sum(a * b for a, b in zip(v, influence.matrix[c::3], strict=True)) for c in range(3)]
+    shares = []
+    for w in (influence.w, at):
+        powers = [exp(sum(a * b for a, b in zip(v, w[:, c], strict=True))) for c in range(3)]
+        shares.append([power / sum(powers) for power in powers])
+    mean, at_mean = (sum(p * u for p, u in zip(share, U, strict=True)) for share in shares)
+    apart = [u - mean for u in U]
+    H = sum(p * np.outer(a, a) for p, a in zip(shares[0], apart, strict=True))
+    longest = max(np.linalg.norm(a) for a in apart)
+    bounds = influence.curvature / np.linalg.norm(H), influence.score / longest
+    return min(1.0, *bounds), H, U[label] - at_mean, 1.0
+
+
+@EACH
 @pytest.mark.parametrize("alpha", [0.5, 500.0])
 def test_curvature_and_score_are_sums_over_weighted_rows(problem, alpha):
     influence, X, y = case(problem, alpha)
     query = ScoreAndCurvatureQuery(problem, influence, 0.3)
     H, g, squares = np.zeros((2, 2)), np.zeros(2), 0.0
     for row, target in zip(X, y, strict=True):
-        u, weight, h, r, bound = by_definition(problem, influence, row, target, influence.w)
-        r = min(max(r, -bound), bound)
-        H += weight * h * np.outer(u, u) / N
-        g, squares = g + weight * r * u / N, squares + weight * r**2 / N
+        weight, h, q, clip = by_definition(problem, influence, row, target, influence.w)
+        H += weight * h / N
+        g += weight * clip * q / N
+        if problem.loss.squared:
+            squares += weight * (clip**2) * (q @ q) / np.trace(h) / N
     for layout, rows in row_stores(X, y).items():
         exact = {"rtol": 1e-5 if "single" in layout else 1e-11, "err_msg": layout}
         curvature, score, of_squares = query.parts(query.evaluate(rows))
@@ -68,7 +93,7 @@ def test_curvature_and_score_are_sums_over_weighted_rows(problem, alpha):
             assert of_squares is None
 
 
-@BOTH
+@EACH
 @pytest.mark.parametrize("weights", [None, np.linspace(0.0, 1.0, N)])
 def test_moments_of_scores_are_sums_over_weighted_rows(problem, weights):
     influence, X, y = case(problem)
@@ -77,10 +102,10 @@ def test_moments_of_scores_are_sums_over_weighted_rows(problem, weights):
     J, shares = np.zeros((2, 2)), np.zeros(2)
     for i in range(N):
         own = 1.0 if weights is None else float(np.floor(weights[i] * 2**26) / 2**26)
-        u, weight, _, r, bound = by_definition(problem, influence, X[i], y[i], at)
-        q = weight * (min(max(r, -bound), bound) if problem.loss.squared else r) * u
+        weight, _, q, clip = by_definition(problem, influence, X[i], y[i], at)
+        q = weight * clip * q
         longer = float(np.linalg.norm(q)) / influence.score
-        cut = abs(r) > bound if problem.loss.squared else longer > 1
+        cut = clip < 1 if problem.loss.squared else longer > 1
         q *= own / max(1.0, longer)
         J, shares = J + np.outer(q, q) / N, shares + own * np.array([weight < 1, cut]) / N
     assert 0 < shares[0] < 1
@@ -91,7 +116,7 @@ def test_moments_of_scores_are_sums_over_weighted_rows(problem, weights):
         np.testing.assert_allclose(of_rows, shares, **exact)
 
 
-@BOTH
+@EACH
 def test_rows_that_cannot_be_computed_with_say_nothing_of_each_other(problem):
     influence, X, y = case(problem)
     X[0] = 1e300
@@ -117,7 +142,7 @@ def test_long_rows_stay_within_small_bounds(alpha):
     assert 0 < np.linalg.norm(answers, axis=1).max() <= most
 
 
-@BOTH
+@EACH
 def test_they_pay_before_looking(problem):
     influence, _, _ = case(problem)
 
@@ -141,11 +166,13 @@ MAPPED = RowBounds(2.0, row_map=RowMap(np.ones(D), None, np.zeros(D), 3.0))
         Problem(Squared(), N, D, RowBounds(2.0, 0.7)),
         Problem(Logistic(), N, D, MAPPED),
         replace(LOGISTIC, class_weight=(1.0, 2.0)),
+        replace(CLASSES, class_weight=(1.0, 2.0, 1.0)),
+        replace(CLASSES, loss=OneVsRest(Logistic(), 3)),
     ],
-    ids=["Huber", "targets without bounds", "mapped rows", "weights of classes"],
+    ids=["Huber", "targets without bounds", "mapped rows", "weights", "weights of three", "rests"],
 )
 def test_what_they_are_not_proved_for_is_refused(problem):
-    influence, _, _ = case(SQUARED)
+    influence, _, _ = case(problem)
     with pytest.raises(ValueError, match=r"^ScoreAndCurvatureQuery needs"):
         ScoreAndCurvatureQuery(problem, influence, 0.5)
     with pytest.raises(ValueError, match=r"^ScoreMomentsQuery needs"):
@@ -165,9 +192,10 @@ def test_what_they_are_not_proved_for_is_refused(problem):
     ],
 )
 def test_bounds_that_are_none_are_refused(broken):
-    influence, _, _ = case(SQUARED)
-    with pytest.raises(ValueError, match=r"^ScoreAndCurvatureQuery needs"):
-        ScoreAndCurvatureQuery(SQUARED, replace(influence, **broken), 0.5)
+    for problem in (SQUARED, CLASSES):
+        influence, _, _ = case(problem)
+        with pytest.raises(ValueError, match=r"^ScoreAndCurvatureQuery needs"):
+            ScoreAndCurvatureQuery(problem, replace(influence, **broken), 0.5)
 
 
 @pytest.mark.parametrize("balance", [0.0, 1.5, np.nan])
