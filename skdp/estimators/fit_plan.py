@@ -336,7 +336,9 @@ def plan_fit(
         If parameters do not go together, with each other or with such rows.
     """
     if model.delta_ == 0:
-        return _plan_pure(model, outline, missing, weighted=weighted, started=started)
+        return _plan_pure(
+            model, outline, missing, weighted=weighted, started=started, unit=unit
+        )
     asked = model._batch_solver
     solver, reason = _chosen(asked, outline, conditioned=None, started=started)
     adjacency = Adjacency(model.adjacency)
@@ -434,7 +436,13 @@ def plan_fit(
 
 
 def _plan_pure(
-    model: Any, outline: Problem, missing: tuple[str, ...], *, weighted: bool, started: bool
+    model: Any,
+    outline: Problem,
+    missing: tuple[str, ...],
+    *,
+    weighted: bool,
+    started: bool,
+    unit: PrivacyUnit,
 ) -> FitPlan:
     """Plan of a fit with delta = 0, all of whose budget goes to one answer."""
     name = type(model).__name__
@@ -453,9 +461,11 @@ def _plan_pure(
     auto = model._batch_solver == "auto"
     solver = ObjectivePerturbation() if auto else _named(model._batch_solver)
     solver.check_pure(outline)
+    _check_unit(model, solver, unit)
     return FitPlan(
         **_facts(model, outline, weighted=weighted),
         n_samples=outline.n_samples,
+        unit=unit,
         bounds=(),
         total_weight=0.0,
         preconditioner=None,

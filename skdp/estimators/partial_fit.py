@@ -402,7 +402,8 @@ def plan_part(
     """
     most = 1 if visits is None else visits.max_visits
     facts["unit"] = PrivacyUnit.ROW if visits is None else PrivacyUnit.DECLARED
-    if most == 1 or isinf(model.epsilon):
+    # Of pure epsilon, which has no such sum, the plan refuses persons.
+    if most == 1 or isinf(model.epsilon) or model.delta == 0:
         return model._plan(n_samples, sparse, **facts)
     for calculus in (GaussianDP(), ZeroConcentratedDP()):
         share = calculus.limit(model.epsilon, model.delta_) / most

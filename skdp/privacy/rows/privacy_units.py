@@ -131,14 +131,15 @@ class PrivacyUnits:
         X : array-like
             Features, in two dimensions.
         *others : array-like, float or None
-            Targets and weights, if any; a number stands for all rows.
+            Targets and what else there is for each row, if any; a number stands for all rows.
         """
         wrong = len(getattr(X, "shape", (0, 0))) != 2
         for data in (X, *(one for one in others if one is not None and np.ndim(one))):
             # What it raises may say how many there are.
             try:
                 wrong |= _num_samples(data) != self.codes.size
-                wrong |= data is not X and np.ndim(data) != 1
+                # Targets alone may be a table.
+                wrong |= data is not X and np.ndim(data) > 1 + (data is others[0])
             except MemoryError:
                 raise
             except Exception:
