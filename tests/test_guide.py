@@ -30,7 +30,7 @@ GUIDE = (DOCS / "guide.md").read_text()
         ("finite_precision.md", 9),
         ("preprocessing.md", 8),
         ("model_selection.md", 15),
-        ("streams.md", 9),
+        ("streams.md", 11),
         ("evaluation.md", 10),
         ("budgets.md", 10),
         ("privatize.md", 12),
