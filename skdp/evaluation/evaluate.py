@@ -20,7 +20,7 @@ from sklearn.utils.validation import _num_samples, check_is_fitted
 from ..exceptions import PrivacyLeakWarning, warn_user
 from ..privacy.accounting.ledger import Budget, Spend
 from ..privacy.accounting.promise import delta_for
-from ..privacy.adjacency import Adjacency
+from ..privacy.adjacency import Adjacency, PrivacyUnit
 from ..privacy.oracle import Oracle
 from ..privacy.oracle_factory import PrivacyTerms, PrivateSession
 from ..privacy.queries.metric_means import (
@@ -36,6 +36,7 @@ from ..privacy.queries.metric_means import (
 from ..privacy.rows.chunked import Chunks
 from ..privacy.rows.dask_rows import is_collection
 from ..privacy.rows.predicted_rows import Predictor, predicted_rows
+from ..privacy.rows.privacy_units import PrivacyUnits
 from ..privacy.rows.reading import places_among, redacted
 from ..reporting.open_budgets import reservation_for
 from ..reporting.privacy_ledger import PrivacyLedger
@@ -97,6 +98,7 @@ def evaluate(
     residual_bound: float | None = None,
     groups: Any = None,
     group_values: Any = None,
+    privacy_unit: Any = None,
     bins: Any = 20,
     least_probability: float = 0.01,
     confidence: float = 0.95,
@@ -147,6 +149,11 @@ def evaluate(
         group only, and all groups together cost what one does.
     group_values : list, optional
         The groups that may occur, which have to be known without the rows.
+    privacy_unit : array-like of shape (n_samples,), optional
+        Label of the person, or whatever else is to be protected as a whole, to whom each row
+        belongs. All rows of one are protected together, and each score is that of a person picked
+        at random, and then of one of that person's rows. The model is asked about one row at a
+        time. Intervals allow for rows of a person being alike.
     bins : int or array-like, default=20
         Number of equal bins of the probability of the second class for curves and ``'roc_auc'``, or
         their inner edges: for rare classes there should be more of them at small probabilities.
@@ -226,12 +233,16 @@ def evaluate(
     result = Evaluation()
     charge = reservation_for(result)
     try:
+        units, unit = None, PrivacyUnit.ROW
+        if privacy_unit is not None:
+            units, unit = PrivacyUnits.of(privacy_unit), PrivacyUnit.DECLARED
+            units.check(X_test, y_test, groups)
         X, y = _checked(model, X_test, y_test)
-        n, z = len(y), float(ndtri(0.5 + confidence / 2))
+        n, z = len(y) if units is None else units.n_units, float(ndtri(0.5 + confidence / 2))
         terms = PrivacyTerms(float(epsilon), delta_for(delta, n), Adjacency(adjacency))
-        claim = SpendBound.of_ledger(terms.ledger(), terms.adjacency)
+        claim = SpendBound.of_ledger(terms.ledger(), terms.adjacency, unit)
         charge.reserve(claim, begins=False)
-        groups, known_groups = _checked_groups(groups, group_values, n)
+        groups, known_groups = _checked_groups(groups, group_values, len(y))
         regression = classes is None and _is_regression(model)
         if regression:
             if groups is not None:
@@ -251,11 +262,12 @@ def evaluate(
         if pointwise is None:
             # Entries of a list have no type in common but what the rows of a call give them.
             pointwise = hasattr(X, "shape") and is_pointwise(model)
-        rows_at_a_time = None if pointwise else 1
+        # In which place among others a row is asked about is secret where units are protected.
+        rows_at_a_time = None if pointwise and units is None else 1
         predictor = _predictor(model, labels, scores if plan.needs_scores else None, rows_at_a_time)
         rows = predicted_rows(
             predictor, X, y, _finite if labels is None else _encoder(labels, "labels", "classes"),
-            groups, _encoder(known_groups, "groups", "group_values"),
+            groups, _encoder(known_groups, "groups", "group_values"), units,
         )  # fmt: skip
         oracle, ledger = PrivateSession(random_state).open(rows, terms)
         _warn(plan.check(n, oracle.budget.mu))
@@ -266,6 +278,7 @@ def evaluate(
         raise
     doubtful = False
     result.adjacency, result.confidence, result.n_samples = terms.adjacency, confidence, n
+    result.privacy_unit_ = str(unit)
     result._read_classes = read_classes
     asked = _Asked(oracle, plan, oracle.budget, n, z)
     try:

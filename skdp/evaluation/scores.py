@@ -10,7 +10,7 @@ import numpy as np
 
 from ..privacy.accounting.events import Event
 from ..privacy.accounting.ledger import PrivacySpent
-from ..privacy.adjacency import Adjacency
+from ..privacy.adjacency import Adjacency, PrivacyUnit
 from ..reporting.open_budgets import BudgetedEstimator
 from ..validation import shown
 from .displays import CalibrationDisplay, ConfusionMatrixDisplay, GroupDisplay, RocCurveDisplay
@@ -124,7 +124,7 @@ class Evaluation(BudgetedEstimator):
     calibration_curve : CalibrationCurve or None
         See above.
     n_samples : int
-        Number of rows, which is public.
+        Number of rows, or of privacy units, which is public.
     confidence : float
         Level of the intervals, each for itself.
     adjacency : Adjacency
@@ -133,11 +133,14 @@ class Evaluation(BudgetedEstimator):
         What was spent of the budget of the test rows.
     privacy_ledger_ : tuple of Event
         The releases behind it.
+    privacy_unit_ : str
+        ``'row'``, or ``'privacy_unit'`` if all rows of one are protected together.
     """
 
     confidence: float
     adjacency: Adjacency
     n_samples: int
+    privacy_unit_: str = str(PrivacyUnit.ROW)
     privacy_spent_: PrivacySpent
     privacy_ledger_: tuple[Event, ...]
 
@@ -187,8 +190,10 @@ class Evaluation(BudgetedEstimator):
             lines.append(f"group {label!s}")
             lines += [f"  {name:{width}}  {_line(score)}" for name, score in scores.items()]
         spent = self.privacy_spent_
+        of_rows = self.privacy_unit_ == PrivacyUnit.ROW
+        counted = "test rows" if of_rows else "privacy units of test rows"
         lines.append(
-            f"{self.n_samples} test rows, epsilon={spent.epsilon:.6g} at delta={spent.delta:.6g} "
+            f"{self.n_samples} {counted}, epsilon={spent.epsilon:.6g} at delta={spent.delta:.6g} "
             f"({self.adjacency.value})"
         )
         return "\n".join(lines)

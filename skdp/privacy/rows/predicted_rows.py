@@ -32,9 +32,11 @@ import numpy as np
 from sklearn.utils import _safe_indexing
 
 from ...problem.bounds import RowBounds
+from ..adjacency import PrivacyUnit
 from .base import BoundedRows, RowStore
 from .bounded_rows import RawBlock
 from .dense_rows import DenseRows
+from .privacy_units import PrivacyUnits
 from .reading import strict_checks
 
 __all__ = ["PredictedBlock", "PredictedRows", "Predictor", "predicted_rows"]
@@ -166,6 +168,9 @@ class PredictedRows(RowStore):
         Encoded labels, or targets.
     groups : ndarray of shape (n_samples,)
         Encoded groups.
+    units : PrivacyUnits, optional
+        Privacy units of the rows; with them the predictor has to take one row at a time, as the
+        place of a row tells how many rows other units have.
 
     Guarantees
     ----------
@@ -177,27 +182,40 @@ class PredictedRows(RowStore):
 
     sparse = False
 
-    def __init__(self, predictor: Predictor, X: Any, y: np.ndarray, groups: np.ndarray) -> None:
+    def __init__(
+        self,
+        predictor: Predictor,
+        X: Any,
+        y: np.ndarray,
+        groups: np.ndarray,
+        units: PrivacyUnits | None = None,
+    ) -> None:
         self.n_samples, self.n_features = y.size, predictor.width
         self._predictor, self._X, self._y, self._groups = predictor, X, y, groups
+        self._units = units
+        if units is not None:
+            if predictor.rows_at_a_time != 1:
+                raise ValueError("PredictedRows of privacy units need a predictor of single rows.")
+            self.n_samples, self.unit = units.n_units, PrivacyUnit.DECLARED
         self._rows: DenseRows | None = None
 
     def sum(self, kernel: Callable[[RawBlock], np.ndarray]) -> np.ndarray:
         """Sum of ``kernel`` over all blocks, in a fixed order."""
         if self._rows is None:
-            self._rows = DenseRows(self._predictions(), self._y)
+            self._rows = DenseRows(self._predictions(), self._y, units=self._units)
         return self._rows.sum(kernel)
 
     def _bounded(self, bounds: RowBounds) -> BoundedRows:
         raise TypeError("PredictedRows answer queries about predictions, got one about features.")
 
     def _predictions(self) -> np.ndarray:
-        out = np.empty((self.n_samples, self.n_features))
+        n = self._y.size
+        out = np.empty((n, self.n_features))
         step = self._predictor.rows_at_a_time or _ROWS_AT_A_TIME
         with warnings.catch_warnings(), strict_checks():
             warnings.simplefilter("ignore")
-            for start in range(0, self.n_samples, step):
-                places = np.arange(start, min(start + step, self.n_samples))
+            for start in range(0, n, step):
+                places = np.arange(start, min(start + step, n))
                 out[places] = self._of_block(places)
         out[:, 1] = self._groups
         return out
@@ -277,6 +295,7 @@ def predicted_rows(
     encode: Callable[[Any], np.ndarray],
     groups: Any,
     encode_groups: Callable[[Any], np.ndarray],
+    units: PrivacyUnits | None = None,
 ) -> PredictedRows:
     """Test rows of which nothing was asked yet.
 
@@ -294,8 +313,10 @@ def predicted_rows(
         Groups of the rows.
     encode_groups : callable
         Likewise.
+    units : PrivacyUnits, optional
+        Privacy units of the rows.
     """
     with strict_checks():
         encoded = np.asarray(encode(y), dtype=np.float64)
         of_groups = np.zeros(encoded.size) if groups is None else encode_groups(groups)
-    return PredictedRows(predictor, X, encoded, np.asarray(of_groups, dtype=np.float64))
+    return PredictedRows(predictor, X, encoded, np.asarray(of_groups, dtype=np.float64), units)
