@@ -130,9 +130,10 @@ class PrivateLinearClassifier(ClassifierMixin, PrivateLinearModel, ABC):
     ) -> Self:
         """Go on fitting privately with the rows of one call, which are new records.
 
-        Each row that is passed in counts as the record of another person. A row that is passed in
-        twice, in one call or in two, is protected as two records are: what the parts of the stream
-        that hold it have spent adds up for that person.
+        Each row that is passed in counts as the record of another person, unless ``privacy_unit``
+        says whose rows they are. Without it a row that is passed in twice, in one call or in two,
+        is protected as two records are: what the parts of the stream that hold it have spent adds
+        up for that person.
 
         By default rows are kept until a block of public size is full, and then the block is fitted
         from the model so far with the whole budget; see :class:`skdp.solvers.Blocks`. Until then

@@ -83,6 +83,7 @@ def test_visits_to_one_block_move_moments_as_far_as_was_charged(max_visits):
 
 
 @every_policy
+@pytest.mark.by_day(3)
 def test_visits_beyond_the_declared_number_add_nothing_and_say_nothing(options):
     model = fed(bandit(max_visits=2, **options))
     late = fed(bandit(max_visits=2, **options), with_other_visits(VISITS[2:]))
@@ -94,6 +95,7 @@ def test_visits_beyond_the_declared_number_add_nothing_and_say_nothing(options):
 
 
 @every_policy
+@pytest.mark.by_day(3)
 def test_a_log_counts_visits_as_a_stream_does(options):
     found = []
     for rows in (CONTEXTS, ARMS_PULLED, REWARDS), with_other_visits(VISITS[2:]):
@@ -102,6 +104,7 @@ def test_a_log_counts_visits_as_a_stream_does(options):
 
 
 @every_policy
+@pytest.mark.by_day(3)
 def test_a_checkpoint_goes_on_counting(options, tmp_path):
     whole = fed(bandit(max_visits=2, **options))
     save_checkpoint(fed(bandit(max_visits=2, **options), stop=40), tmp_path / "stream")

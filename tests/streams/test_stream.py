@@ -132,6 +132,9 @@ class Unreadable(ResidentRows):
     def part(self, start, stop):
         raise AssertionError("rows were read")
 
+    def _features(self, start, stop):
+        raise AssertionError("rows were read")
+
 
 @every_solver
 def test_rows_beyond_the_horizon_are_refused_before_they_are_read(option):

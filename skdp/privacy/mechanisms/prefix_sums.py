@@ -20,6 +20,8 @@ __all__ = ["Correlator", "PrefixNoise", "PrefixState", "PrefixSumMechanism"]
 # Noise is rounded up by this relative amount, far above the rounding of the few operations between
 # a spend and the price that the ledger computes back from the noise.
 _ROUND_UP = 1 + 1e-12
+# Beyond so many visits, or visits times terms, the worst places are not looked for.
+_MOST_VISITS, _MOST_ENTRIES = 1 << 11, 1 << 27
 
 
 class Correlator(ABC):
@@ -130,9 +132,11 @@ class PrefixSumMechanism(ABC):
         max_visits : int
             Most terms that a person takes part in, at least 1; with 1 it is ``column_norm``.
         """
-        if max_visits == 1:
-            return self.column_norm
-        squares = self._squared_norms(min(max_visits, self.length))
+        most = min(max_visits, self.length)
+        # Of very many columns the sum is at most as long as all norms together.
+        if max_visits == 1 or most > _MOST_VISITS or most * self.length > _MOST_ENTRIES:
+            return max_visits * self.column_norm
+        squares = self._squared_norms(most)
         visits = np.arange(1, len(squares) + 1)
         return sqrt(float((max_visits / visits * squares).max())) * _ROUND_UP
 

@@ -36,7 +36,8 @@ segments from 0 to K, has the same hull.
 
 *Not covered*, because the answer is no function of such a sum, and refused: minimisers of perturbed
 objectives, whose proof follows one row's derivative along a line, running sums over rows in their
-order, and answers of sites.
+order, and answers of sites. Streams of units have running sums, with a proof of their own in
+:mod:`skdp.privacy.streams.visits`.
 
 Finite precision
 ----------------

@@ -139,7 +139,7 @@ class CallOfUnits:
         return self._rows
 
     def shuffled(self, noise: SecretNoise) -> Self:
-        """The same persons in a random order, each as likely as any other.
+        """Persons in a random order, each order as likely as any other.
 
         Parameters
         ----------

@@ -49,6 +49,13 @@ def test_visits_to_several_streams_cost_no_more_than_to_one(kind):
     assert total <= 1 + 1e-9
 
 
+@pytest.mark.parametrize("option", ["blt", "tree"])
+def test_very_long_streams_and_very_many_visits_are_priced_by_the_sum_of_norms(option):
+    for length, visits in ((10**12, 10), (10_000, 5000)):
+        mechanism = PREFIX_SUMS[option](length)
+        assert mechanism.norm(visits) == visits * mechanism.column_norm
+
+
 @every_kind
 def test_one_visit_costs_the_norm_of_a_column(kind):
     assert kind(11).norm(1) == kind(11).column_norm
