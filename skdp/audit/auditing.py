@@ -32,7 +32,14 @@ from .audit_validation import (
 from .canaries import audit_one_run
 from .claims import Claim, adjacency_of, calculus_for
 from .likelihoods import Answer
-from .neighbours import check_neighbours, replayed, winners_of
+from .neighbours import (
+    check_neighbours,
+    replayed,
+    rows_of_a_unit,
+    units_of_other,
+    winners_of,
+    with_units,
+)
 from .programs import BanditProgram, FitProgram, Program
 from .query_answers import answer_to
 from .result import AuditResult, bounded, leaking
@@ -54,7 +61,7 @@ def audit(
     X: Any,
     y: Any,
     *,
-    other: tuple[Any, Any] | None = None,
+    other: tuple[Any, ...] | None = None,
     row: int = 0,
     method: Literal["many_runs", "one_run"] = "many_runs",
     sees: Sees = "auto",
@@ -110,13 +117,15 @@ def audit(
     y : ndarray of shape (n_samples,)
         Targets. For a bandit what each user would return for each arm, (n_samples, n_arms).
     other : tuple of array-like, optional
-        ``(X, y)`` of the second data set, or with the second version of canaries. By default, under
+        ``(X, y)`` of the second data set, or with the second version of canaries; where a privacy
+        unit has another number of rows, ``(X, y, privacy_unit)``. By default, under
         replace-one, row ``row`` is replaced on both sides by rows that are as far apart as could be
         found; canaries are all rows, with another class or the target at the other end. Under
         zero-out it has to be left out: the second data set lacks the row, or each canary is there
         or not.
     row : int, default=0
-        The row that is replaced, if ``other`` is not given, or left out.
+        The row that is replaced, if ``other`` is not given, or left out; with ``privacy_unit`` all
+        rows of its unit are.
     method : {'many_runs', 'one_run'}, default='many_runs'
         See above.
     sees : {'auto', 'queries', 'answers', 'model'}, default='auto'
@@ -135,7 +144,8 @@ def audit(
     statistic : callable, optional
         For ``sees='model'``: a number for a fitted model, in place of what it has published.
     fit_params : Mapping, optional
-        More arguments of ``fit``, such as ``groups``.
+        More arguments of ``fit``, such as ``groups``. With ``privacy_unit`` neighbours differ in
+        all rows of a unit.
     confidence : float, default=0.95
         Probability with which the bound is below the true epsilon.
     n_jobs : int, optional
@@ -190,8 +200,16 @@ def audit(
         )
     adjacency = adjacency_of(estimator)
     check_kind(estimator, sees=sees, one_run=one_run, calls=calls, adjacency=adjacency)
+    params = dict(fit_params or {})
+    labels = params.pop("privacy_unit", None)
     data = arrays(X, y)
-    other = None if other is None else arrays(*paired(other))
+    if labels is not None:
+        if one_run or calls is not None or isinstance(estimator, PrivateBandit):
+            raise ValueError("audit needs many runs of fit with privacy_unit, without calls.")
+        data = with_units(data, labels)
+        other = None if other is None else units_of_other(other, data)
+    elif other is not None:
+        other = arrays(*paired(other))
     bandit, zero_out = isinstance(estimator, PrivateBandit), adjacency == "zero_out"
     if zero_out:
         refuse_zero_out(other, calls, bandit=bandit)
@@ -203,25 +221,28 @@ def audit(
             f"method={shown(method)}, calls={shown(calls)} and "
             f"{'no ' if other is None else ''}other data."
         )
-    parts, params = cut(len(data[1]), calls), dict(fit_params or {})
+    parts = cut(len(data[1]), calls)
     if one_run:
         both = FitProgram(estimator, (data, data), None, parts, params)
         return audit_one_run(both, other, runs, confidence)
-    if other is not None:
-        row = check_neighbours(data, other)
+    rows = np.array([row])
+    if labels is not None:
+        rows = rows_of_a_unit(data, other, row)
+    elif other is not None:
+        rows = np.array([check_neighbours(data, other)])
     program: Program
     if bandit:
         assert other is not None
-        program = BanditProgram(estimator, (data, other), row)
+        program = BanditProgram(estimator, (data, other), int(rows[0]))
     else:
-        left_out = np.array([row]) if zero_out else None
+        left_out = rows if zero_out else None
         pair = (data, data) if zero_out else (data,) if other is None else (data, other)
         program = FitProgram(estimator, pair, left_out, parts, params)
     view: str = sees
     if searches(estimator):
-        found, view = winners_of(program, row), "winner"
+        found, view = winners_of(program, rows), "winner"
     else:
-        found = replayed(program, row)
+        found = replayed(program, rows)
     if found.leaks:
         return leaking(found.leaks, found.claim, adjacency, confidence)
     if view == "auto":

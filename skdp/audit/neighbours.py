@@ -19,6 +19,9 @@ import scipy.sparse as sp
 from sklearn.base import clone
 
 from ..model_selection.base import PrivateSearch
+from ..privacy.rows.privacy_units import PrivacyUnits
+from ..validation import sized
+from .audit_validation import arrays
 from .claims import Claim
 from .likelihoods import Answer, UnknownLikelihoodError
 from .programs import FitProgram, Program, Recording
@@ -32,7 +35,10 @@ __all__ = [
     "farthest",
     "opposite_targets",
     "replayed",
+    "rows_of_a_unit",
+    "units_of_other",
     "winners_of",
+    "with_units",
 ]
 
 # Times the bound on rows, or the longest row if there is none.
@@ -54,7 +60,7 @@ def differing_rows(data: tuple[Any, Any], other: tuple[Any, Any]) -> np.ndarray:
     ValueError
         If shapes differ.
     """
-    (X, y), (other_X, other_y) = data, other
+    (X, y, *_), (other_X, other_y, *_) = data, other
     if X.shape != other_X.shape or y.shape != other_y.shape:
         raise ValueError(
             f"audit needs other data of the same shape, got X of shape {other_X.shape} for "
@@ -88,6 +94,96 @@ def check_neighbours(data: tuple[Any, Any], other: tuple[Any, Any]) -> int:
             "rows. Use method='one_run' for several."
         )
     return int(rows[0])
+
+
+def with_units(data: tuple[Any, Any], labels: Any) -> tuple[Any, ...]:
+    """The data set with the labels of the privacy units of its rows.
+
+    Parameters
+    ----------
+    data : tuple
+        ``(X, y)``.
+    labels : array-like of shape (n_samples,)
+        Labels.
+
+    Raises
+    ------
+    ValueError
+        If they are no labels, one for each row.
+    """
+    PrivacyUnits.of(labels).check(*data)
+    return (*data, np.asarray(labels))
+
+
+def units_of_other(other: Any, data: tuple[Any, ...]) -> tuple[Any, ...]:
+    """The second data set, with labels of its own or those of the first.
+
+    Parameters
+    ----------
+    other : tuple of array-like
+        ``(X, y)`` or ``(X, y, privacy_unit)``.
+    data : tuple
+        The first, ``(X, y, privacy_unit)``.
+
+    Raises
+    ------
+    ValueError
+        If it is anything else.
+    """
+    if not isinstance(other, tuple | list) or len(other) not in (2, 3):
+        raise ValueError(
+            "audit needs other=(X, y) or (X, y, privacy_unit) with privacy_unit, got "
+            f"{sized(other)}."
+        )
+    X, y, labels = (*other, data[2])[:3]
+    return with_units(arrays(X, y), labels)
+
+
+def rows_of_a_unit(data: tuple[Any, ...], other: tuple[Any, ...] | None, row: int) -> np.ndarray:
+    """The rows of the first data set that belong to the privacy unit in question.
+
+    Parameters
+    ----------
+    data : tuple
+        ``(X, y, privacy_unit)``.
+    other : tuple or None
+        Of a neighbour, if one is given, whose unit is the one in which they differ.
+    row : int
+        A row of the unit, if none is given.
+
+    Raises
+    ------
+    ValueError
+        If data sets differ in more than one unit, or in the number of units.
+    """
+    labels = data[2]
+    if other is None:
+        return np.flatnonzero(labels == labels[row])
+    here, there = _by_unit(data), _by_unit(other)
+    differ = [key for key in here if key not in there or not _same(here[key], there[key])]
+    more = [key for key in there if key not in here]
+    if len(here) != len(there) or len(differ) != 1 or len(more) > 1:
+        raise ValueError(
+            "audit needs neighbours, which differ in the rows of one privacy unit, got data that "
+            f"differ in {len(differ) + len(more)}, with {len(here)} and {len(there)} units."
+        )
+    return np.flatnonzero(np.array([key == differ[0] for key in labels.tolist()]))
+
+
+def _by_unit(data: tuple[Any, ...]) -> dict[Any, tuple[np.ndarray, np.ndarray]]:
+    """Rows and targets of each unit, in their order."""
+    X, y, labels = data
+    if hasattr(X, "iloc"):
+        X = X.to_numpy()
+    X = X.toarray() if sp.issparse(X) else X
+    places: dict[Any, list[int]] = {}
+    for i, label in enumerate(labels.tolist()):
+        places.setdefault(label, []).append(i)
+    return {label: (X[rows], y[rows]) for label, rows in places.items()}
+
+
+def _same(one: tuple[np.ndarray, np.ndarray], other: tuple[np.ndarray, np.ndarray]) -> bool:
+    return all(np.array_equal(a, b) for a, b in zip(one, other, strict=True))
 
 
 def farthest(answers: list[Answer], data_sets: int) -> tuple[int, int]:
@@ -128,25 +224,25 @@ def opposite_targets(estimator: Any, data: tuple[Any, Any]) -> tuple[Any, Any]:
 
 
 def candidates(
-    estimator: Any, data: tuple[Any, Any], row: int, coef: np.ndarray | None
-) -> list[tuple[Any, Any]]:
-    """The data with other rows in place of one.
+    estimator: Any, data: tuple[Any, ...], row: np.ndarray, coef: np.ndarray | None
+) -> list[tuple[Any, ...]]:
+    """The data with other rows in place of one, or of all those of a privacy unit.
 
     Parameters
     ----------
     estimator : estimator
         Whose bounds and classes count.
     data : tuple
-        ``(X, y)``.
-    row : int
-        Which row is replaced.
+        ``(X, y)``, and the labels of privacy units if there are any.
+    row : ndarray of int
+        Which rows are replaced, all by the same.
     coef : ndarray or None
         Coefficients of a fit, if there are any.
     """
-    X, y = data
+    X, y = data[:2]
     numeric = _numeric(X)
     values = _dense(X, numeric)
-    own = values[row]
+    own = values[row[0]]
     size = np.abs(own).max(initial=0.0)
     # What can be no row is left to the estimator to refuse.
     along = own / size if 0 < size < np.inf else np.ones_like(own)
@@ -217,20 +313,22 @@ def _ends(estimator: Any, y: np.ndarray) -> list[Any]:
 
 
 def _with_row(
-    data: tuple[Any, Any], row: int, numeric: np.ndarray, x: np.ndarray, target: Any
-) -> tuple[Any, Any]:
-    X, y = data
+    data: tuple[Any, ...], row: np.ndarray, numeric: np.ndarray, x: np.ndarray, target: Any
+) -> tuple[Any, ...]:
+    X, y, *labels = data
     if hasattr(X, "iloc"):
         X = X.copy()
-        X.iloc[row, np.flatnonzero(numeric)] = x
+        X.iloc[row, np.flatnonzero(numeric)] = np.tile(x, (len(row), 1))
     elif sp.issparse(X):
-        X = sp.csr_array(sp.vstack([X[:row], sp.csr_array(x[None]), X[row + 1 :]]))
+        taken = np.arange(X.shape[0])
+        taken[row] = X.shape[0]
+        X = sp.csr_array(sp.vstack([X, sp.csr_array(x[None])]))[taken]
     elif numeric.all():
         X = X.copy()
         X[row] = x
     y = y.astype(np.result_type(y.dtype, np.asarray(target).dtype))
     y[row] = target
-    return X, y
+    return X, y, *labels
 
 
 class Found(NamedTuple):
@@ -257,15 +355,15 @@ class Found(NamedTuple):
     leaks: list[str]
 
 
-def replayed(program: Program, row: int) -> Found:
+def replayed(program: Program, row: np.ndarray) -> Found:
     """Record a run, and replay it over the other data set, or over all that may be.
 
     Parameters
     ----------
     program : Program
         With one data set, or two.
-    row : int
-        The row in which others differ.
+    row : ndarray of int
+        The row in which others differ, or all those of a privacy unit.
     """
     began = perf_counter()
     claim = Claim.of(program.run(0))
@@ -300,7 +398,7 @@ def replayed(program: Program, row: int) -> Found:
 
 
 def _neighbours(
-    program: Program, recording: Recording, row: int
+    program: Program, recording: Recording, row: np.ndarray
 ) -> tuple[Program, list[int], list[str]]:
     """Replay a recorded run over all neighbours: the program with them, those taken, and leaks."""
     zero_out = isinstance(program, FitProgram) and program.left_out is not None
@@ -331,15 +429,15 @@ def _neighbours(
         return program, [], [f"{type(failure).__name__} is raised for the second data set alone"]
 
 
-def winners_of(program: Program, row: int) -> Found:
+def winners_of(program: Program, row: np.ndarray) -> Found:
     """Run a search once, on neighbours that are far apart for what is searched over.
 
     Parameters
     ----------
     program : Program
         With one data set, or two.
-    row : int
-        The row in which others differ.
+    row : ndarray of int
+        The row in which others differ, or all those of a privacy unit.
     """
     if len(program.data) == 1:
         estimator = program.estimator

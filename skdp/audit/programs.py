@@ -24,6 +24,7 @@ from ..privacy.oracle_factory import opened_by
 from ..privacy.randomness import SecretNoise
 from ..privacy.rows.base import ResidentRows, RowStore
 from ..privacy.rows.dense_rows import DenseRows
+from ..privacy.rows.privacy_units import PrivacyUnits
 from ..privacy.rows.sparse_rows import SparseRows
 from .recording import DivergedError, Tape, TapedOracle, TapedSession, differences
 
@@ -67,11 +68,11 @@ class Program(ABC):
     estimator : estimator
         Copied for each run, without its ``random_state``.
     data : tuple of tuple
-        ``(X, y)`` of each data set.
+        ``(X, y)`` of each data set, and the labels of its privacy units if there are any.
     """
 
     estimator: Any
-    data: tuple[tuple[Any, Any], ...]
+    data: tuple[tuple[Any, ...], ...]
 
     @final
     def record(self, which: int = 0) -> Recording:
@@ -226,13 +227,14 @@ class FitProgram(Program):
         return opened_by(oracle)
 
     def _feed(self, model: Any, which: int) -> tuple[Any, np.ndarray]:
-        X, y = self.data[which]
+        X, y, *labels = self.data[which]
         if self.calls is None:
-            model.fit(X, y, **self.fit_params)
+            of_units = {"privacy_unit": labels[0]} if labels else {}
+            model.fit(X, y, **self.fit_params, **of_units)
             return model, released_numbers(model)
         classes = {}
         if hasattr(model, "classes") and model.classes is None:
-            classes = {"classes": np.unique(np.concatenate([labels for _, labels in self.data]))}
+            classes = {"classes": np.unique(np.concatenate([data[1] for data in self.data]))}
         seen = []
         for rows in self.calls:
             model.partial_fit(_safe_indexing(X, rows), y[rows], **classes)
@@ -341,7 +343,8 @@ def _without(rows: RowStore, left_out: np.ndarray) -> RowStore:
         raise TypeError(
             f"An audit under zero-out needs rows in memory, got {type(rows).__name__}; pass arrays."
         )
-    kept = np.setdiff1d(np.arange(rows.n_samples), left_out)
+    kept = np.setdiff1d(np.arange(rows.y.size), left_out)
     make: Callable[..., RowStore] = SparseRows if rows.sparse else DenseRows
     weights = None if rows.weights is None else rows.weights[kept]
-    return make(rows.X[kept], rows.y[kept], weights)
+    units = None if rows.units is None else PrivacyUnits.of(rows.units.codes[kept])
+    return make(rows.X[kept], rows.y[kept], weights, units)

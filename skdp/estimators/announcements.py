@@ -50,13 +50,14 @@ class Announcements:
     ledger : Ledger
         Of the fit.
     n_samples : int
-        Number of rows.
+        Number of rows, or of privacy units.
     progress : Progress
         Of a stream it says which part this is.
     """
 
     def __init__(self, model: Any, ledger: Ledger, n_samples: int, progress: Progress) -> None:
         self._model, self._ledger, self._n_samples = model, ledger, n_samples
+        self._unit = progress.unit
         self._verbose = int(model.verbose)
         self._listens = self._verbose > 0 or _LOGGER.isEnabledFor(logging.INFO)
         self._tasks: _FitTasks | None = None
@@ -72,7 +73,7 @@ class Announcements:
             self._tasks = _FitTasks(self._model, self._ledger)
         if self._listens:
             budget = f"epsilon {self._ledger.epsilon:g} at delta {self._ledger.delta:g}"
-            self._say(f"{self._n_samples:,} rows, budget {budget}")
+            self._say(f"{self._n_samples:,} {self._unit.plural}, budget {budget}")
         if self._listens or self._tasks is not None:
             self._ledger.tell(self._charged)
 

@@ -29,7 +29,7 @@ from ..preprocessing.column_ranges import (
 )
 from ..privacy.accounting.ledger import PrivacySpent
 from ..privacy.accounting.promise import delta_for, warn_of_promise
-from ..privacy.adjacency import Adjacency
+from ..privacy.adjacency import Adjacency, PrivacyUnit
 from ..privacy.lock import run_locked
 from ..privacy.oracle import Oracle
 from ..privacy.oracle_factory import Opened, PrivateSession
@@ -37,6 +37,7 @@ from ..privacy.randomness import public_generator
 from ..privacy.rows.base import RowStore
 from ..privacy.rows.chunked import Chunks
 from ..privacy.rows.dask_rows import DaskRows, is_collection, labels_of
+from ..privacy.rows.privacy_units import PrivacyUnits
 from ..privacy.rows.reading import redacted, strict_checks
 from ..privacy.rows.row_stores import row_store
 from ..privacy.sites.remote_rows import RemoteRows
@@ -145,6 +146,7 @@ class PrivateLinearModel(CallbackSupportMixin, BudgetedEstimator, ABC):
     n_features_in_: int
     feature_names_in_: np.ndarray
     n_samples_seen_: int
+    privacy_unit_: str
     coef_: Any
     intercept_: Any
     delta_: float
@@ -156,7 +158,14 @@ class PrivateLinearModel(CallbackSupportMixin, BudgetedEstimator, ABC):
 
     @final
     @with_callbacks
-    def fit(self, X: Any, y: Any = None, sample_weight: Any = None, groups: Any = None) -> Self:
+    def fit(
+        self,
+        X: Any,
+        y: Any = None,
+        sample_weight: Any = None,
+        groups: Any = None,
+        privacy_unit: Any = None,
+    ) -> Self:
         """Fit the model privately.
 
         Parameters
@@ -177,6 +186,11 @@ class PrivateLinearModel(CallbackSupportMixin, BudgetedEstimator, ABC):
         groups : array-like of shape (n_samples,), optional
             Label of the site at which each row lies, for the solver ``'dda'``, which is the
             default then. Labels and numbers of rows of sites are public.
+        privacy_unit : array-like of shape (n_samples,), optional
+            Label of the person, or whatever else is to be protected as a whole, to whom each row
+            belongs. The promise is then about all rows of one of them together, however many; each
+            counts as much as one row would, and each of its m rows ``1 / m``. Public is how many
+            different labels there are, and not how many rows.
 
         Returns
         -------
@@ -198,10 +212,10 @@ class PrivateLinearModel(CallbackSupportMixin, BudgetedEstimator, ABC):
         If anything fails later, the model has no coefficients, ``privacy_spent_`` and
         ``privacy_ledger_`` say what has been spent, and so does a note on the exception.
         """
-        return run_locked(self, "fit", self._fit, X, y, sample_weight, groups)
+        return run_locked(self, "fit", self._fit, X, y, sample_weight, groups, privacy_unit)
 
     @final
-    def _fit(self, X: Any, y: Any, sample_weight: Any, groups: Any) -> Self:
+    def _fit(self, X: Any, y: Any, sample_weight: Any, groups: Any, privacy_unit: Any) -> Self:
         """Fit a whole data set. A failure before anything is asked leaves the model as it was."""
         before, charge = vars(self).copy(), reservation_for(self)
         try:
@@ -209,8 +223,9 @@ class PrivateLinearModel(CallbackSupportMixin, BudgetedEstimator, ABC):
             check_parameters(self)
             # Before there is a number of rows, delta is at most this.
             self._declare(None)
-            charge.reserve(self._claim(), begins=False)
-            rows, dtype = self._open(X, y, sample_weight)
+            unit = PrivacyUnit.ROW if privacy_unit is None else PrivacyUnit.DECLARED
+            charge.reserve(self._claim(unit), begins=False)
+            rows, dtype = self._open(X, y, sample_weight, privacy_unit)
             # Sites have settled theirs.
             if not isinstance(rows, RemoteRows):
                 self._declare(rows.n_samples)
@@ -219,16 +234,17 @@ class PrivateLinearModel(CallbackSupportMixin, BudgetedEstimator, ABC):
             # Plan.
             origin = EarlierModel.of(self, before)
             facts: dict[str, Any] = {"weighted": rows.weighted, "origin": origin}
-            plan = self._plan(rows.n_samples, rows.sparse, sites, **facts)
+            plan = self._plan(rows.n_samples, rows.sparse, sites, unit=rows.unit, **facts)
             self._check_place(rows, plan.solver)
             self._warn_of(plan)
 
             # Open. Nothing has been read or spent until this has succeeded.
             opened = PrivateSession(self.random_state, rows).open(rows, plan.terms)
-            progress = Progress(self)
+            progress = Progress(self, rows.unit)
             if self.warm_start:
                 progress.follow(self, before)
-            charge.reserve(SpendBound.of_ledger(opened.ledger, plan.adjacency), begins=True)
+            claim = SpendBound.of_ledger(opened.ledger, plan.adjacency, plan.unit)
+            charge.reserve(claim, begins=True)
         except BaseException:
             charge.cancel()
             self.__dict__.clear()
@@ -314,16 +330,27 @@ class PrivateLinearModel(CallbackSupportMixin, BudgetedEstimator, ABC):
             progress.parts.settle(ledger)
             self._publish_receipt()
             if charge is not None:
-                charge.settle(Receipt(ledger.receipt(), ledger.spent(), plan.adjacency))
+                told = ledger.receipt(), ledger.spent(), plan.adjacency
+                charge.settle(Receipt(*told, unit=plan.unit))
             # Last, because callbacks may raise.
             announced.end()
 
     # Validation.
 
     @final
-    def _open(self, X: Any, y: Any, sample_weight: Any = None) -> tuple[RowStore, np.dtype]:
+    def _open(
+        self, X: Any, y: Any, sample_weight: Any, privacy_unit: Any
+    ) -> tuple[RowStore, np.dtype]:
         """Validate the data, and let the kernel lay them in a row store."""
         name = type(self).__name__
+        if privacy_unit is not None and any(
+            isinstance(data, Chunks | DaskSites) or is_collection(data)
+            for data in (X, y, sample_weight, privacy_unit)
+        ):
+            raise ValueError(
+                f"{name} needs rows in memory, or mapped into it, with privacy_unit, got "
+                f"{type(X).__name__}. Pass arrays, one label for each row."
+            )
         if isinstance(X, DaskSites):
             if y is not None:
                 raise ValueError(f"{name} needs y=None when X is DaskSites, which hold targets.")
@@ -357,10 +384,14 @@ class PrivateLinearModel(CallbackSupportMixin, BudgetedEstimator, ABC):
             encode = self._prepare_targets(found)
             collected: Any = row_store(X, y, encode, sample_weight, self.max_weight)
             return self._named(collected), collected.dtype
+        units = None
+        if privacy_unit is not None:
+            units = PrivacyUnits.of(privacy_unit)
+            units.check(X, y, sample_weight)
         X, y = redacted(validate_data, self, X, y, multi_output=False, **ACCEPTED)
         with strict_checks():
             encode = self._prepare_targets(y)
-        return row_store(X, y, encode, sample_weight, self.max_weight), X.dtype
+        return row_store(X, y, encode, sample_weight, self.max_weight, units), X.dtype
 
     @final
     def _sites(self, groups: Any, rows: RowStore) -> Sites | None:
@@ -371,6 +402,11 @@ class PrivateLinearModel(CallbackSupportMixin, BudgetedEstimator, ABC):
                     "sites."
                 )
             return rows.sites
+        if groups is not None and rows.unit is not PrivacyUnit.ROW:
+            raise ValueError(
+                f"{type(self).__name__} needs groups=None with privacy_unit, as the rows of a unit "
+                "may lie at several sites; got both. Leave one of them out."
+            )
         if groups is not None and isinstance(rows, DaskRows):
             raise ValueError(
                 f"{type(self).__name__} needs groups=None when X is a dask collection. Pass "
@@ -431,12 +467,12 @@ class PrivateLinearModel(CallbackSupportMixin, BudgetedEstimator, ABC):
             warn_user(verdict, BudgetWarning)
 
     @final
-    def _claim(self) -> SpendBound:
+    def _claim(self, unit: PrivacyUnit = PrivacyUnit.ROW) -> SpendBound:
         """The most that a fit may spend, as far as parameters tell, before there are data."""
         constraint = getattr(self, "constraint", None)
         calculus = settled_calculus(self.solver, constraint, selects=self._may_select)
         delta = getattr(self, "delta_", delta_for(self.delta, None))
-        return SpendBound.planned(self.epsilon, delta, calculus, Adjacency(self.adjacency))
+        return SpendBound.planned(self.epsilon, delta, calculus, Adjacency(self.adjacency), unit)
 
     @final
     def _plan(
@@ -446,6 +482,7 @@ class PrivateLinearModel(CallbackSupportMixin, BudgetedEstimator, ABC):
         sites: Sites | None = None,
         *,
         weighted: bool = False,
+        unit: PrivacyUnit = PrivacyUnit.ROW,
         block: bool = False,
         origin: Origin = None,
         found: RowBounds | None = None,
@@ -463,8 +500,9 @@ class PrivateLinearModel(CallbackSupportMixin, BudgetedEstimator, ABC):
             missing = ("data_norm",) if finds_columns(self, outline) == COLUMNS else ()
         bounds = outline.bounds if found is None else found
         known = origin is not None and not missing and origin.coordinates(bounds) is not None
-        facts = {"weighted": weighted, "block": block, "known": known, "anew": found is None}
-        return plan_fit(self, outline, missing=missing, started=origin is not None, **facts)
+        facts: dict[str, Any] = {"weighted": weighted, "unit": unit, "block": block}
+        facts |= {"known": known, "anew": found is None, "started": origin is not None}
+        return plan_fit(self, outline, missing=missing, **facts)
 
     @final
     def _plan_beforehand(
@@ -476,6 +514,7 @@ class PrivateLinearModel(CallbackSupportMixin, BudgetedEstimator, ABC):
         weighted: bool,
         classes: Any,
         groups: Any,
+        unit: PrivacyUnit,
     ) -> FitPlan:
         """Plan of a call of ``fit`` with rows of such public facts, by a copy of this model."""
         check_parameters(self)
@@ -485,7 +524,7 @@ class PrivateLinearModel(CallbackSupportMixin, BudgetedEstimator, ABC):
         probe._declare(n_samples)
         sites = self._sites_of(groups, n_samples)
         origin = EarlierModel.of(probe, dict(vars(self)))
-        return probe._plan(n_samples, sparse, sites, weighted=weighted, origin=origin)
+        return probe._plan(n_samples, sparse, sites, weighted=weighted, unit=unit, origin=origin)
 
     @final
     def _outline(
@@ -637,6 +676,7 @@ class PrivateLinearModel(CallbackSupportMixin, BudgetedEstimator, ABC):
     @final
     def _publish_receipt(self) -> None:
         receipt, self.n_samples_seen_ = self._progress.receipt(), self._progress.seen
+        self.privacy_unit_ = str(receipt.unit)
         self.privacy_ledger_ = PrivacyLedger(receipt.events)
         self.privacy_spent_ = receipt.spent
 

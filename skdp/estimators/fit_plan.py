@@ -24,7 +24,7 @@ from ..privacy.accounting.calculus import Calculus, GaussianDP, PerturbedGaussia
 from ..privacy.accounting.gdp import mu
 from ..privacy.accounting.ledger import Budget, Ledger
 from ..privacy.accounting.promise import nominal
-from ..privacy.adjacency import Adjacency
+from ..privacy.adjacency import Adjacency, PrivacyUnit
 from ..privacy.oracle_factory import PrivacyTerms
 from ..problem.constraints import Constraint
 from ..problem.problem import Problem
@@ -105,7 +105,7 @@ class FitPlan:
     estimator : str
         Class of the model.
     n_samples : int or None
-        Number of rows; None for a stream of undeclared length.
+        Number of rows, or of privacy units; None for a stream of undeclared length.
     n_features : int
         Number of features.
     n_classes : int or None
@@ -118,6 +118,8 @@ class FitPlan:
         The whole budget.
     adjacency : Adjacency
         Neighbouring relation.
+    unit : PrivacyUnit
+        What is protected: a row, or all rows of a declared privacy unit.
     bounds : tuple of (str, float)
         Bounds that the fit has to find, and the share of the budget (of mu^2) that each may cost.
     total_weight : float
@@ -154,6 +156,7 @@ class FitPlan:
     epsilon: float
     delta: float
     adjacency: Adjacency
+    unit: PrivacyUnit
     bounds: tuple[tuple[str, float], ...]
     total_weight: float
     preconditioner: Preconditioner | None
@@ -178,7 +181,8 @@ class FitPlan:
 
     def __str__(self) -> str:
         kind = "regression" if self.n_classes is None else f"{self.n_classes} classes"
-        rows = "a stream of rows" if self.n_samples is None else f"{self.n_samples:,} rows"
+        counted = f"{self.n_samples:,} {self.unit.plural}"
+        rows = "a stream of rows" if self.n_samples is None else counted
         how = [word for word in ("sparse", "weighted") if getattr(self, word)]
         how += [] if self.n_sites is None else [f"at {self.n_sites} sites"]
         why = "as given" if self.reason is None else f"by 'auto': {self.reason}"
@@ -224,7 +228,7 @@ class FitPlan:
         """A sentence if next to nothing can be learned from so few rows, else None."""
         if self.n_samples is None or self.n_sites is not None or isinf(self.epsilon):
             return None
-        rows = f"{self.n_samples:,} row{'s' * (self.n_samples > 1)}"
+        rows = f"{self.n_samples:,} {self.unit.plural if self.n_samples > 1 else self.unit.one}"
         of = f"{rows} of {self.n_features:,} features at epsilon={self.epsilon:g}"
         if self.n_samples > 1:
             # At best one feature matters.
@@ -279,6 +283,7 @@ def plan_fit(
     *,
     missing: tuple[str, ...],
     weighted: bool,
+    unit: PrivacyUnit,
     known: bool,
     started: bool,
     block: bool,
@@ -296,6 +301,8 @@ def plan_fit(
         Names of bounds that the fit has to find.
     weighted : bool
         Whether rows have weights.
+    unit : PrivacyUnit
+        What is protected.
     known : bool
         Whether private coordinates are known from other rows.
     started : bool
@@ -358,6 +365,7 @@ def plan_fit(
             if isinstance(preconditioner, WideWhitening):
                 solver = PreconditionedGD(score_noise=_SCORE_NOISE_OF_WIDE)
     solver.check(outline)
+    _check_unit(model, solver, unit)
     calculus = solver.calculus_for(outline, nominal(model.epsilon), model.delta_, adjacency)
     room = PrivacyTerms(model.epsilon, model.delta_, adjacency, calculus).ledger().remaining
     # Where noise would drown the total weight, the number of rows stands in.
@@ -386,6 +394,7 @@ def plan_fit(
     return FitPlan(
         **_facts(model, outline, weighted=weighted),
         n_samples=outline.n_samples,
+        unit=unit,
         bounds=bounds,
         total_weight=TOTAL_SHARE if weighted and solver.central and visible else 0.0,
         preconditioner=preconditioner,
@@ -423,6 +432,7 @@ def plan_stream(
     return FitPlan(
         **_facts(model, problem, weighted=weighted),
         n_samples=model.horizon,
+        unit=PrivacyUnit.ROW,
         bounds=(),
         total_weight=0.0,
         preconditioner=None,
@@ -464,6 +474,7 @@ def plan(
     weighted: bool = ...,
     classes: Any = ...,
     groups: Any = ...,
+    privacy_unit: bool = ...,
 ) -> FitPlan: ...
 
 
@@ -516,6 +527,8 @@ def plan(*args: Any, **facts: Any) -> Plan | FitPlan:
         - ``weighted``, bool, default=False: whether ``fit`` gets ``sample_weight``.
         - ``classes``, list, optional: labels that may occur, if the model has ``classes=None``.
         - ``groups``, array-like, optional: as passed to ``fit``.
+        - ``privacy_unit``, bool, default=False: whether ``fit`` gets ``privacy_unit``, so that
+          ``n_samples`` is the number of different labels.
 
     Returns
     -------
@@ -553,6 +566,7 @@ def _plan_of_fit(
     weighted: bool = False,
     classes: Any = None,
     groups: Any = None,
+    privacy_unit: bool = False,
 ) -> FitPlan:
     """Plan of ``model.fit``; see :func:`plan`."""
     if not hasattr(model, "_plan_beforehand"):
@@ -562,7 +576,8 @@ def _plan_of_fit(
         )
     require("n_samples", n_samples, Integral, 1, inf)
     require("n_features", n_features, Integral, 1, inf)
-    kind = {"sparse": bool(sparse), "weighted": bool(weighted)}
+    kind: dict[str, Any] = {"sparse": bool(sparse), "weighted": bool(weighted)}
+    kind["unit"] = PrivacyUnit.DECLARED if privacy_unit else PrivacyUnit.ROW
     found: FitPlan = model._plan_beforehand(
         int(n_samples), int(n_features), **kind, classes=classes, groups=groups
     )
@@ -802,6 +817,17 @@ def _facts(model: Any, problem: Problem, *, weighted: bool) -> dict[str, Any]:
         "delta": float(model.delta_),
         "adjacency": Adjacency(model.adjacency),
     }
+
+
+def _check_unit(model: Any, solver: Solver, unit: PrivacyUnit) -> None:
+    """Refuse a solver whose queries are proved for single rows only."""
+    by_rows = solver.federated or solver.in_order or not solver.takes_units
+    if unit is PrivacyUnit.DECLARED and by_rows:
+        raise ValueError(
+            f"{type(model).__name__} needs privacy_unit=None with {type(solver).__name__}, whose "
+            "answers are proved private for single rows, not for all rows of a privacy unit "
+            "together. Use another solver, such as 'gd' or 'auto'."
+        )
 
 
 def _check_trust(model: Any, solver: Solver, sites: Sites | None) -> None:

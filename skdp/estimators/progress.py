@@ -13,7 +13,7 @@ import scipy.sparse as sp
 
 from ..privacy.accounting.events import Event
 from ..privacy.accounting.ledger import PrivacySpent
-from ..privacy.adjacency import Adjacency
+from ..privacy.adjacency import Adjacency, PrivacyUnit
 from ..problem.bounds import RowBounds, RowMap
 from ..problem.problem import Problem
 from ..reporting.composition import ParallelComposition, compose
@@ -68,6 +68,8 @@ class Progress:
     ----------
     model : estimator
         Whose parameters are noted, so that a change is noticed.
+    unit : PrivacyUnit, default=PrivacyUnit.ROW
+        What is protected, and counted as a row in what follows.
 
     Attributes
     ----------
@@ -91,8 +93,12 @@ class Progress:
         Whether the rows of the stream have weights.
     """
 
-    def __init__(self, model: Any) -> None:
+    # Of records that were made before there was a choice.
+    unit: PrivacyUnit = PrivacyUnit.ROW
+
+    def __init__(self, model: Any, unit: PrivacyUnit = PrivacyUnit.ROW) -> None:
         kind: Any = type(model)
+        self.unit = unit
         self._settings = {name: copy(getattr(model, name)) for name in _noted(kind)}
         self.parts = ParallelComposition()
         self.carried: Receipt | None = None
@@ -128,7 +134,7 @@ class Progress:
             other.parts = copy(self.parts)
             return other
         other.streaming = True
-        other.parts, other.carried = ParallelComposition(), None
+        other.parts, other.carried, other.unit = ParallelComposition(), None, PrivacyUnit.ROW
         other.parts.skip(self.parts.stop)
         other.follow(model, before)
         return other
@@ -155,9 +161,16 @@ class Progress:
             return
         earlier: Progress | None = before.get("_progress")
         relation = self.adjacency if earlier is None else earlier.adjacency
+        unit = PrivacyUnit(before.get("privacy_unit_", PrivacyUnit.ROW))
         ledger = tuple(before["privacy_ledger_"])
         spent = PrivacySpent(*before["privacy_spent_"])
-        receipt = Receipt(ledger, spent, relation)
+        receipt = Receipt(ledger, spent, relation, unit=unit)
+        if not (receipt.nothing or unit is self.unit):
+            raise ValueError(
+                f"{type(model).__name__} needs the privacy unit of the fit that it goes on from, "
+                f"whose receipt is about {unit.plural}, got {self.unit.plural}; no total of both "
+                "is known. Fit a clone."
+            )
         disjoint = declared_disjoint(model)
         if receipt.nothing and not disjoint:
             return
@@ -194,7 +207,8 @@ class Progress:
 
     def _of_parts(self) -> Receipt:
         named = self.streaming or self.parts.several
-        return Receipt(self.parts.events(named=named), self.parts.spent(), self.adjacency)
+        told = self.parts.events(named=named), self.parts.spent(), self.adjacency
+        return Receipt(*told, unit=self.unit)
 
     def receipt(self) -> Receipt:
         """Receipt of the model: of its parts, and before them of the model it started from.
@@ -212,11 +226,11 @@ class Progress:
         if not settled:
             epsilon = sum(r.fits * r.spent.epsilon for r in found)
             total = PrivacySpent(epsilon, min(1.0, sum(r.fits * r.spent.delta for r in found)))
-            return Receipt((), total, self.adjacency)
+            return Receipt((), total, self.adjacency, unit=self.unit)
         events = tuple(event for receipt in found for event in receipt.events)
         if carried is not None:
             delta = max(delta, carried.spent.delta)
-        return Receipt(events, _together(found, delta), self.adjacency)
+        return Receipt(events, _together(found, delta), self.adjacency, unit=self.unit)
 
     def same(self, model: Any, name: str) -> bool:
         """True if a parameter is as it was."""

@@ -14,11 +14,12 @@ from sklearn.utils.validation import check_is_fitted, validate_data
 
 from ..privacy.accounting.ledger import PrivacySpent
 from ..privacy.accounting.promise import delta_for, warn_of_promise
-from ..privacy.adjacency import Adjacency
+from ..privacy.adjacency import Adjacency, PrivacyUnit
 from ..privacy.lock import run_locked
 from ..privacy.oracle import Oracle
 from ..privacy.oracle_factory import PrivacyTerms, PrivateSession
 from ..privacy.rows.bounded_rows import Rows
+from ..privacy.rows.privacy_units import PrivacyUnits
 from ..privacy.rows.reading import redacted
 from ..privacy.rows.row_stores import resident_rows
 from ..reporting.open_budgets import BudgetedEstimator, reservation_for
@@ -156,9 +157,10 @@ class PrivateTransformer(Transformer, ABC):
 
     feature_names_in_: np.ndarray
     n_samples_seen_: int
+    privacy_unit_: str
 
     @final
-    def fit(self, X: Any, y: Any = None) -> Self:
+    def fit(self, X: Any, y: Any = None, privacy_unit: Any = None) -> Self:
         """Learn privately.
 
         Parameters
@@ -167,6 +169,9 @@ class PrivateTransformer(Transformer, ABC):
             Rows; sparse ones if zeros stay zeros.
         y : ignored
             For pipelines.
+        privacy_unit : array-like of shape (n_samples,), optional
+            Label of the person, or whatever else is to be protected as a whole, to whom each row
+            belongs; as for the models of this package.
 
         Returns
         -------
@@ -189,22 +194,27 @@ class PrivateTransformer(Transformer, ABC):
         and so does a note on the exception.
         """
         del y
-        return run_locked(self, "fit", self._fit, X)
+        return run_locked(self, "fit", self._fit, X, privacy_unit)
 
     @final
-    def _fit(self, X: Any) -> Self:
+    def _fit(self, X: Any, privacy_unit: Any) -> Self:
         before, charge = vars(self).copy(), reservation_for(self)
         try:
             check_parameters(self)
-            terms = self._terms(None)
-            charge.reserve(SpendBound.of_ledger(terms.ledger(), terms.adjacency), begins=False)
+            terms, units, unit = self._terms(None), None, PrivacyUnit.ROW
+            if privacy_unit is not None:
+                units, unit = PrivacyUnits.of(privacy_unit), PrivacyUnit.DECLARED
+            claim = SpendBound.of_ledger(terms.ledger(), terms.adjacency, unit)
+            charge.reserve(claim, begins=False)
+            if units is not None:
+                units.check(X)
             checked = self._checked(X, reset=True)
-            terms = self._terms(checked.shape[0])
-            claim = SpendBound.of_ledger(terms.ledger(), terms.adjacency)
             # Nobody has targets.
-            rows = resident_rows(checked, np.zeros(checked.shape[0]), np.asarray)
+            rows = resident_rows(checked, np.zeros(checked.shape[0]), np.asarray, units=units)
+            terms = self._terms(rows.n_samples)
+            claim = SpendBound.of_ledger(terms.ledger(), terms.adjacency, unit)
             self._settle()
-            warn_of_promise(type(self).__name__, self.epsilon, terms.delta, checked.shape[0])
+            warn_of_promise(type(self).__name__, self.epsilon, terms.delta, rows.n_samples)
             oracle, ledger = PrivateSession(self.random_state).open(rows, terms)
             charge.reserve(claim, begins=True)
         except BaseException:
@@ -213,7 +223,7 @@ class PrivateTransformer(Transformer, ABC):
             self.__dict__.update(before)
             raise
         self._forget()
-        self.delta_ = terms.delta
+        self.delta_, self.privacy_unit_ = terms.delta, str(unit)
         # Until there is more to say, the whole budget counts as spent.
         self.privacy_spent_ = PrivacySpent(ledger.epsilon, ledger.delta)
         self.privacy_ledger_ = PrivacyLedger()

@@ -1,6 +1,6 @@
-"""Neighbouring relations between data sets, and their effect on sensitivities.
+"""Neighbouring relations between data sets, privacy units, and their effect on sensitivities.
 
-The number of rows n is public under both relations.
+The number n of rows, or of the privacy units that users declare, is public under both relations.
 """
 
 from __future__ import annotations
@@ -8,7 +8,28 @@ from __future__ import annotations
 from enum import StrEnum
 from math import sqrt
 
-__all__ = ["Adjacency"]
+__all__ = ["Adjacency", "PrivacyUnit"]
+
+
+class PrivacyUnit(StrEnum):
+    """Unit that is protected: a single row, or all rows together that a user declares to be one's.
+
+    Where units are declared, read "row" in :class:`Adjacency`, and in all that is proved about
+    rows, as "all rows of a unit": :mod:`skdp.privacy.rows.privacy_units` says why one may.
+    """
+
+    ROW = "row"
+    DECLARED = "privacy_unit"
+
+    @property
+    def one(self) -> str:
+        """The unit in words."""
+        return "row" if self is PrivacyUnit.ROW else "privacy unit"
+
+    @property
+    def plural(self) -> str:
+        """Several units in words."""
+        return f"{self.one}s"
 
 
 class Adjacency(StrEnum):

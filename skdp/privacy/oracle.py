@@ -21,7 +21,7 @@ from ..problem.problem import Problem
 from ..problem.sites import Sites
 from .accounting.calculus import SubsampledGaussianDP
 from .accounting.ledger import Budget, Ledger, Spend
-from .adjacency import Adjacency
+from .adjacency import Adjacency, PrivacyUnit
 from .mechanisms.base import Mechanism, PerturbingMechanism
 from .mechanisms.site_noise import Trust
 from .no_noise import noise_under
@@ -606,7 +606,8 @@ class PrivateOracle(Oracle):
     Guarantees
     ----------
     - All answers together are (epsilon, delta)-DP with the ledger's epsilon and delta.
-    - A query that the ledger refuses reads nothing.
+    - A query that the ledger refuses reads nothing, nor does one that is asked of privacy units and
+      proved for single rows only.
     - A failure after the charge leaves the charge standing.
     - Numerical accidents in single rows neither raise nor warn, whatever ``numpy.seterr`` says.
     - What noise is added to is a plain array of real numbers in double precision, so that nothing
@@ -623,6 +624,7 @@ class PrivateOracle(Oracle):
         self._noise = noise_under(ledger, noise)
 
     def _release(self, query: Query, spend: Spend) -> np.ndarray:
+        self._check_unit(query.name, query.takes_units)
         mechanism = query.mechanism(self._adjacency, spend)
         self._ledger.charge(mechanism.event(query.name))
         # A warning or an exception about one row would tell of it outside the answer.
@@ -630,7 +632,15 @@ class PrivateOracle(Oracle):
             return mechanism.randomize(_plain(self._evaluate(query, mechanism)), self._noise)
 
     def _open(self, opening: StreamOpening) -> StreamAnswers:
+        self._check_unit("stream", False)
         return StreamedRows(StreamSession(opening, self._ledger, self._noise), self._rows)
+
+    def _check_unit(self, query: str, takes_units: bool) -> None:
+        if not (takes_units or self._rows.unit is PrivacyUnit.ROW):
+            raise ValueError(
+                f"PrivateOracle has no proof for all rows of a privacy unit together of the query "
+                f"'{query}'; take another solver, or leave privacy_unit out."
+            )
 
     def _evaluate(self, query: Query, mechanism: Mechanism) -> np.ndarray:
         if not isinstance(query, PerturbedQuery):

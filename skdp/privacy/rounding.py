@@ -17,9 +17,12 @@ factors that are no longer than it is. Where they are up to ``spread`` times as 
 that many times as large: sums of x, mapped afterwards by a matrix under which they cancel, are the
 case in point.
 
-What a term passes through: a block holds at most 49,152 rows (``cut``), so h counts at most
-``min(n, 49152)`` additions in it; blocks are then added in pairs, and partitions sixteen at a time,
-with at most ``16 log2(n)`` additions; a few more are left for divisions, intercepts and constants.
+What a term passes through: a block holds at most 49,152 rows (``cut``), so h counts at most that
+many additions in it; blocks are then added in pairs, and partitions sixteen at a time, with at most
+``16 log2(N)`` additions for N rows, of which no computer holds ``2^48``; a few more are left for
+divisions, intercepts and constants. So h is a constant, and only the sum of what rows may
+contribute grows with n: of rows that weigh less than 1, or of privacy units of many rows, n is what
+all weigh together at most.
 
 What enters products is a function of the row itself and of public numbers, whatever its rounding:
 scores, derivatives, clips. Only the norm of what a row contributes has to be right, and the bounds
@@ -34,7 +37,7 @@ numbers themselves it makes ``2^-15``, the margin of every query that is answere
 from __future__ import annotations
 
 from functools import lru_cache
-from math import inf, log2
+from math import inf
 
 import numpy as np
 
@@ -47,7 +50,8 @@ __all__ = ["GRID", "UNIT", "gamma", "inflated", "of_sum", "spread"]
 UNIT = 2.0**-53
 # Grid in units of the sensitivity, and what it and the norms of rows may take of it.
 GRID, _COMMON = 2.0**-16, 2.0**-15
-_FEW = 64
+# That a term of a sum may pass through, whatever the number of rows.
+_ADDITIONS = MOST_ROWS + 16 * 48 + 64
 
 
 def gamma(roundings: float) -> float:
@@ -62,13 +66,13 @@ def gamma(roundings: float) -> float:
 
 
 @lru_cache(maxsize=256)
-def of_sum(n_rows: int, spread: float = 1.0) -> float:
+def of_sum(n: int, spread: float = 1.0) -> float:
     """Relative margin for a sum over rows: ``2 n gamma`` times the spread.
 
     Parameters
     ----------
-    n_rows : int
-        Number of rows.
+    n : int
+        Number of rows, or of privacy units: what all rows weigh together at most.
     spread : float, default=1.0
         Bound on the length of the products that are added up for a row, in units of the bound on
         what it contributes.
@@ -78,8 +82,7 @@ def of_sum(n_rows: int, spread: float = 1.0) -> float:
     float
         Most that rounding adds to the move between neighbours, in units of the sensitivity.
     """
-    additions = min(n_rows, MOST_ROWS) + 16.0 * log2(n_rows + 1) + _FEW
-    return 2.0 * n_rows * gamma(additions) * spread
+    return 2.0 * n * gamma(_ADDITIONS) * spread
 
 
 def spread(bounds: RowBounds, steepest: float, bound: float) -> float:

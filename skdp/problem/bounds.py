@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from collections.abc import Callable
 from dataclasses import dataclass
 from math import hypot, inf, sqrt
 
@@ -179,13 +180,20 @@ class RowMap:
         """Number of coordinates k after the map."""
         return self.shift.size
 
-    def apply(self, rows: np.ndarray) -> np.ndarray:
-        """Rows (m, d) in these coordinates, (m, k), none of them scaled down; a fresh array."""
+    def apply(
+        self,
+        rows: np.ndarray,
+        product: Callable[[np.ndarray, np.ndarray], np.ndarray] = np.matmul,
+    ) -> np.ndarray:
+        """Rows (m, d) in these coordinates, (m, k), none of them scaled down; a fresh array.
+
+        ``product`` is that of rows with a matrix.
+        """
         if self.sketch is not None:
             Z = self._added_up(rows * self.scale)
-            Z = Z if self.matrix is None else Z @ self.matrix
+            Z = Z if self.matrix is None else product(Z, self.matrix)
         else:
-            Z = rows * self.scale if self.matrix is None else rows @ self.jacobian()
+            Z = rows * self.scale if self.matrix is None else product(rows, self.jacobian())
         Z -= self.shift
         return Z
 

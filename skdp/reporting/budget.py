@@ -8,7 +8,7 @@ from types import TracebackType
 from typing import Any, NoReturn, Self, final
 
 from ..privacy.accounting.ledger import PrivacySpent
-from ..privacy.adjacency import Adjacency
+from ..privacy.adjacency import Adjacency, PrivacyUnit
 from ..validation import shown
 from .budget_store import BudgetStore, Entry, Summary
 from .filters import FILTERS
@@ -52,6 +52,9 @@ class PrivacyBudget:
     adjacency : {'replace_one', 'zero_out'}, default='replace_one'
         Neighbouring relation of the promise. Fits under zero-out count in a budget under
         replace-one for what they are between data sets that differ by two steps, twice the mu.
+    privacy_unit : bool, default=False
+        Whether all fits get a ``privacy_unit``, so that the promise is about all rows of one; if
+        not, none may. Fits of the other kind are refused.
     accounting : {'auto', 'gaussian', 'renyi', 'sums'}, default='auto'
         By which rule fits add up; see Notes.
 
@@ -102,6 +105,7 @@ class PrivacyBudget:
         delta: float,
         *,
         adjacency: str = "replace_one",
+        privacy_unit: bool = False,
         accounting: str = "auto",
     ) -> None:
         if not isinstance(epsilon, Real) or not 0 < epsilon <= _LARGEST_EPSILON:
@@ -121,6 +125,7 @@ class PrivacyBudget:
         self.epsilon: float = float(epsilon)
         self.delta: float = float(delta)
         self.adjacency: str = adjacency
+        self.privacy_unit: bool = bool(privacy_unit)
         self.accounting: str = accounting
         self._store: BudgetStore | None = None
         self._final: Summary | None = None
@@ -144,8 +149,9 @@ class PrivacyBudget:
                 "PrivacyBudget was opened before, and what was spent cannot be taken back. Make "
                 "another one."
             )
+        unit = PrivacyUnit.DECLARED if self.privacy_unit else PrivacyUnit.ROW
         self._store = open_budget(
-            self.epsilon, self.delta, Adjacency(self.adjacency), self.accounting
+            self.epsilon, self.delta, Adjacency(self.adjacency), unit, self.accounting
         )
         atexit.register(self.close)
         return self

@@ -19,7 +19,7 @@ from typing import Any, NamedTuple, NoReturn, Self, final
 
 from ..exceptions import BudgetExceededError
 from ..privacy.accounting.ledger import PrivacySpent
-from ..privacy.adjacency import Adjacency
+from ..privacy.adjacency import Adjacency, PrivacyUnit
 from .filters import FILTERS, Amount, Filter
 from .receipts import Receipt, SpendBound
 
@@ -94,6 +94,8 @@ class BudgetStore:
         The budget.
     adjacency : Adjacency
         Neighbouring relation.
+    unit : PrivacyUnit
+        What its fits protect.
     accounting : str
         ``'auto'`` or the name of a rule.
     owner : int
@@ -112,6 +114,7 @@ class BudgetStore:
     epsilon: float
     delta: float
     adjacency: Adjacency
+    unit: PrivacyUnit
     accounting: str
     owner: int
     host: str
@@ -120,7 +123,8 @@ class BudgetStore:
     def token(self) -> tuple[Any, ...]:
         """All fields in plain types, to be pickled."""
         numbers = self.path, self.epsilon, self.delta
-        return (*numbers, str(self.adjacency), self.accounting, self.owner, self.host)
+        promise = str(self.adjacency), str(self.unit), self.accounting
+        return (*numbers, *promise, self.owner, self.host)
 
     @classmethod
     def of_token(cls, token: tuple[Any, ...]) -> Self:
@@ -131,8 +135,8 @@ class BudgetStore:
         token : tuple
             As ``token`` returns it.
         """
-        path, epsilon, delta, adjacency, *rest = token
-        return cls(path, epsilon, delta, Adjacency(adjacency), *rest)
+        path, epsilon, delta, adjacency, unit, *rest = token
+        return cls(path, epsilon, delta, Adjacency(adjacency), PrivacyUnit(unit), *rest)
 
     def create(self) -> None:
         """Begin the file, for its owner alone to read and write."""
@@ -174,7 +178,17 @@ class BudgetStore:
         ------
         BudgetExceededError
             If the budget would be exceeded.
+        ValueError
+            If the run protects another privacy unit.
         """
+        if most.unit is not self.unit:
+            declared = most.unit is PrivacyUnit.DECLARED
+            instead = "fit without privacy_unit" if declared else "pass privacy_unit to the fit"
+            raise ValueError(
+                f"{who} protects a {most.unit.one}, and the PrivacyBudget that is open needs fits "
+                f"that protect a {self.unit.one}. Open one with privacy_unit={declared}, or "
+                f"{instead}. Nothing was read."
+            )
         with self._open() as db:
             others = _total(db, "WHERE key != ?", (key,))
             rule = self._rule(db, but=key)

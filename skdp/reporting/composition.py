@@ -64,11 +64,11 @@ from ..privacy.accounting.ledger import Ledger, PrivacySpent
 from ..privacy.accounting.number_of_trials import NumberOfTrials
 from ..privacy.accounting.subsampling import SampledReleases
 from ..privacy.accounting.subsampling import epsilon as epsilon_by_distributions
-from ..privacy.adjacency import Adjacency
+from ..privacy.adjacency import Adjacency, PrivacyUnit
 from ..validation import check_numbers, shown
 from .receipts import Receipt
 
-__all__ = ["ParallelComposition", "common_adjacency", "compose"]
+__all__ = ["ParallelComposition", "common_adjacency", "common_unit", "compose"]
 
 # Orders at which Renyi divergences are taken.
 ORDERS = tuple(1 + 10 ** (k / 12) for k in range(-24, 43))
@@ -109,9 +109,10 @@ def compose(
     Raises
     ------
     ValueError
-        If delta is outside (0, 1).
+        If delta is outside (0, 1), or receipts are about different privacy units.
     """
     found = [r if isinstance(r, Receipt) else Receipt.of(r) for r in receipts]
+    common_unit(found)
     if delta is not None:
         check_numbers("compose", delta=delta)
         delta = float(delta)
@@ -143,6 +144,33 @@ def common_adjacency(receipts: Sequence[Receipt]) -> Adjacency:
     """
     relations = {r.adjacency for r in receipts if not r.nothing}
     return relations.pop() if len(relations) == 1 else Adjacency.REPLACE_ONE
+
+
+def common_unit(receipts: Sequence[Receipt]) -> PrivacyUnit:
+    """The privacy unit that all receipts are about.
+
+    A total of fits of which some protect rows and others all rows of a unit would be one about
+    rows, which nobody who has declared units means.
+
+    Parameters
+    ----------
+    receipts : sequence of Receipt
+        Those that spent nothing do not count.
+
+    Raises
+    ------
+    ValueError
+        If they differ.
+    """
+    units = {receipt.unit for receipt in receipts if not receipt.nothing}
+    if len(units) > 1:
+        by_rows = sorted({r.who or "a fit" for r in receipts if r.unit is PrivacyUnit.ROW})
+        raise ValueError(
+            "A total needs fits with one privacy unit, got some that protect all rows of a unit, "
+            f"and some that protect single rows ({', '.join(by_rows)}). Pass privacy_unit to all "
+            "of them, or to none."
+        )
+    return units.pop() if units else PrivacyUnit.ROW
 
 
 @dataclass(frozen=True)

@@ -35,7 +35,7 @@ from typing import Any, final
 from sklearn.base import BaseEstimator
 
 from ..exceptions import BudgetExceededError
-from ..privacy.adjacency import Adjacency
+from ..privacy.adjacency import Adjacency, PrivacyUnit
 from .budget_store import BudgetStore, Summary
 from .diagrams import DiagramMixin
 from .receipts import Receipt, SpendBound
@@ -72,7 +72,9 @@ _reserved: dict[tuple[str, str], SpendBound | Receipt] = {}
 _is_covered: ContextVar[bool] = ContextVar("covered", default=False)
 
 
-def open_budget(epsilon: float, delta: float, adjacency: Adjacency, accounting: str) -> BudgetStore:
+def open_budget(
+    epsilon: float, delta: float, adjacency: Adjacency, unit: PrivacyUnit, accounting: str
+) -> BudgetStore:
     """Open a budget over this process, with its file in a folder of its own.
 
     Parameters
@@ -81,12 +83,15 @@ def open_budget(epsilon: float, delta: float, adjacency: Adjacency, accounting: 
         The budget.
     adjacency : Adjacency
         Neighbouring relation.
+    unit : PrivacyUnit
+        What its fits protect.
     accounting : str
         ``'auto'`` or the name of a rule.
     """
     folder = os.path.abspath(tempfile.mkdtemp(prefix=f"{_PREFIX}{os.getpid()}-"))
     path, process = os.path.join(folder, _FILE), os.getpid()
-    store = BudgetStore(path, epsilon, delta, adjacency, accounting, process, platform.node())
+    promise = epsilon, delta, adjacency, unit, accounting
+    store = BudgetStore(path, *promise, process, platform.node())
     store.create()
     _open[path] = store
     _tell_child_processes()

@@ -13,7 +13,7 @@ from scipy.special import ndtr, ndtri
 
 from ..privacy.accounting.events import Event, GaussianEvent, Part, Site, SiteGaussianEvent
 from ..privacy.accounting.ledger import PrivacySpent
-from ..privacy.adjacency import Adjacency
+from ..privacy.adjacency import Adjacency, PrivacyUnit
 from ..validation import shown
 from .budget import PrivacyBudget
 from .composition import common_adjacency, compose
@@ -35,6 +35,16 @@ _NEIGHBOURS = {
     "replace_one": "data sets that differ in one row, replaced by any other; n is public",
     "zero_out": "data sets of which one leaves a row out of all sums; n is public",
 }
+_OF_UNITS = {
+    "replace_one": (
+        "data sets that differ in all rows of one privacy unit, replaced by any number of others; "
+        "the number of units is public, and that of rows is not"
+    ),
+    "zero_out": (
+        "data sets of which one leaves all rows of a privacy unit out of all sums; the number of "
+        "units is public, and that of rows is not"
+    ),
+}
 _TRUST = {
     "local": "local at each site: noise is added there before anything leaves it",
     "pairwise": "sites hide their noisy messages from each other by secret masks in pairs",
@@ -51,6 +61,8 @@ _NOT_COVERED = (
     "parameters and bounds that were chosen by looking at rows",
     "whether data are valid, which errors tell, and running time",
 )
+_IN_SEVERAL = "a person who is in several privacy units"
+_ALL_ROWS = "all rows of one privacy unit together"
 # Parameters that are facts about rows, which the guarantee takes to be public.
 _FACTS = (
     *("classes", "data_norm", "data_bounds", "bounds", "target_bounds", "feature_bound"),
@@ -123,12 +135,13 @@ class PrivacyReport:
         if facts["state"] == "not_fitted":
             return []
         rows = "of each fit, see below" if facts["n_samples"] is None else f"{facts['n_samples']:,}"
+        declared = facts["unit"] == _ALL_ROWS
         promise = [
             ("bound", _bound(facts["epsilon"], facts["delta"])),
             ("in words", facts["meaning"]["sentence"]),
             ("protected", facts["unit"]),
             ("neighbours", facts["neighbours"]),
-            ("rows", f"{rows} (public)"),
+            ("privacy units" if declared else "rows", f"{rows} (public)"),
             *([] if facts["trust"] == _NO_TRUST else [("trust", facts["trust"])]),
             ("added up", RULES[facts["rule"]]),
         ]
@@ -218,6 +231,10 @@ def _facts(
     models = list(found.models.values())
     bandits = models and all(hasattr(model, "arms_") for model in models)
     unit = "one row" if not bandits else "one user of the bandit, from all others together"
+    # Of fits with different units no total is known.
+    units = {receipt.unit for receipt in receipts}
+    if units == {PrivacyUnit.DECLARED}:
+        unit = _ALL_ROWS
     return {
         "schema": SCHEMA,
         "subject": name,
@@ -227,15 +244,15 @@ def _facts(
         "delta": _number(total.delta),
         "adjacency": relation.value,
         "unit": unit,
-        "neighbours": _NEIGHBOURS[relation.value],
+        "neighbours": (_OF_UNITS if unit == _ALL_ROWS else _NEIGHBOURS)[relation.value],
         "n_samples": n_samples,
         "rule": rule,
-        "meaning": _meaning(at, price, relation),
+        "meaning": _meaning(at, price, relation, unit),
         "trust": _trust(events),
         "fits": fits,
         "public": _public(models),
         "cautions": [*found.refused, *found.leaks, *_cautions(total, n_samples, fits, models)],
-        "not_covered": list(_NOT_COVERED),
+        "not_covered": _not_covered(unit),
         "versions": versions(),
         "recompute": _RECOMPUTE if rule != "stated" else f"{RULES['stated']}: skdp.privacy_spent",
     }
@@ -282,6 +299,7 @@ def _fit(receipt: Receipt, model: Any, steps: int) -> dict[str, Any]:
         "rule": rule_of([receipt], receipt.spent),
         "times": receipt.fits,
         "n_samples": None if n_samples is None else int(n_samples),
+        "unit": str(receipt.unit),
         "published": sorted(published) if finished else [],
         "events": _events(receipt.events),
         **_grouped(receipt),
@@ -332,6 +350,7 @@ def _of_budget(budget: PrivacyBudget) -> dict[str, Any]:
                 "rule": rule_of([receipt], alone),
                 "times": 1,
                 "n_samples": None,
+                "unit": str(PrivacyUnit.DECLARED if budget.privacy_unit else PrivacyUnit.ROW),
                 "published": [],
                 "events": _events(events),
                 **_grouped(receipt),
@@ -343,6 +362,7 @@ def _of_budget(budget: PrivacyBudget) -> dict[str, Any]:
     if not follows(filed, receipts, budget.spent):
         filed = "stated"
     limit = f"the budget is epsilon = {budget.epsilon:g} at delta = {budget.delta:g}"
+    unit = _ALL_ROWS if budget.privacy_unit else "one row of each fit"
     return {
         "schema": SCHEMA,
         "subject": "PrivacyBudget",
@@ -351,22 +371,29 @@ def _of_budget(budget: PrivacyBudget) -> dict[str, Any]:
         "epsilon": _number(epsilon),
         "delta": _number(delta),
         "adjacency": budget.adjacency,
-        "unit": "one row of each fit",
-        "neighbours": _NEIGHBOURS[budget.adjacency],
+        "unit": unit,
+        "neighbours": (_OF_UNITS if unit == _ALL_ROWS else _NEIGHBOURS)[budget.adjacency],
         "n_samples": None,
         "rule": filed,
-        "meaning": _meaning(budget.spent, price, Adjacency(budget.adjacency)),
+        "meaning": _meaning(budget.spent, price, Adjacency(budget.adjacency), unit),
         "trust": _CENTRAL,
         "fits": fits,
         "public": [limit],
         "cautions": _cautions(budget.spent, None, [], []),
-        "not_covered": list(_NOT_COVERED),
+        "not_covered": _not_covered(unit),
         "versions": versions(),
         "recompute": _RECOMPUTE if filed != "stated" else RULES["stated"],
     }
 
 
-def _meaning(spent: PrivacySpent, price: float | None, relation: Adjacency) -> dict[str, Any]:
+def _not_covered(unit: str) -> list[str]:
+    """Sentences about what is not protected, in the words of the unit."""
+    return [_IN_SEVERAL if unit == _ALL_ROWS else _NOT_COVERED[0], *_NOT_COVERED[1:]]
+
+
+def _meaning(
+    spent: PrivacySpent, price: float | None, relation: Adjacency, unit: str
+) -> dict[str, Any]:
     """The total as what somebody can find out who has to tell two neighbours apart.
 
     By the trade-off function of Dong, Roth and Su (2022): of a Gaussian release, whose mu^2 is the
@@ -388,11 +415,14 @@ def _meaning(spent: PrivacySpent, price: float | None, relation: Adjacency) -> d
         guess = (ratio + delta) / (1 + ratio)
         power = min(ratio * _ALARMS + delta, 1 - (1 - delta - _ALARMS) / ratio)
     replaced = relation is Adjacency.REPLACE_ONE
-    what = "which of two rows that one is" if replaced else "whether that one took part"
+    known, one, two = "all rows but one", "row", "which of two rows that one is"
+    if unit == _ALL_ROWS:
+        known, one, two = "all rows but those of one unit", "unit", "which of two sets those are"
+    what = two if replaced else "whether that one took part"
     sentence = (
-        f"who knows all rows but one, and guesses {what}, is right at most "
+        f"who knows {known}, and guesses {what}, is right at most "
         f"{_percent(guess)} of the time (by tossing a coin 50 %); a test that raises a false alarm "
-        f"in {_percent(_ALARMS)} of cases finds the row in at most {_percent(power)}"
+        f"in {_percent(_ALARMS)} of cases finds the {one} in at most {_percent(power)}"
     )
     return {"mu": mu, "best_guess": guess, "power_at_5_percent": power, "sentence": sentence}
 
@@ -422,7 +452,9 @@ def _trust(events: Sequence[Event]) -> str:
 def _public(models: Sequence[Any]) -> list[str]:
     """Sentences about what the guarantee takes to be known without the rows."""
     # Bounds that are not given were found by queries, which are among the releases.
-    lines = ["numbers of rows and of features, names of columns, and all parameters"]
+    declared = any(getattr(m, "privacy_unit_", "") == PrivacyUnit.DECLARED for m in models)
+    counted = "privacy units" if declared else "rows"
+    lines = [f"numbers of {counted} and of features, names of columns, and all parameters"]
     for model in models:
         given = model.get_params(deep=False)
         listed = [f"{n}={shown(given[n])}" for n in _FACTS if given.get(n) is not None]
@@ -462,7 +494,8 @@ def _cautions(
 
 def _section(fit: dict[str, Any]) -> Section:
     """The releases of a fit, grouped."""
-    size = "" if fit["n_samples"] is None else f", {fit['n_samples']:,} rows"
+    counted = PrivacyUnit(fit["unit"]).plural
+    size = "" if fit["n_samples"] is None else f", {fit['n_samples']:,} {counted}"
     how = "" if fit["solver"] is None else f", solver {fit['solver']}"
     total = f"epsilon = {_shown(fit['epsilon'])} at delta = {_shown(fit['delta'])}"
     title = f"{fit['who']}: {total}{size}{how}"

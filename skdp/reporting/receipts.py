@@ -21,7 +21,7 @@ from ..privacy.accounting.events import (
     Site,
 )
 from ..privacy.accounting.ledger import Ledger, PrivacySpent
-from ..privacy.adjacency import Adjacency
+from ..privacy.adjacency import Adjacency, PrivacyUnit
 
 __all__ = ["FOUND_BY", "Receipt", "SpendBound"]
 
@@ -57,6 +57,8 @@ class Receipt:
     search : str, default=''
         Name of the search whose receipt it is. All steps of its winner show the same receipt, which
         was spent once.
+    unit : PrivacyUnit, default=PrivacyUnit.ROW
+        What it is about: one row, or all rows of one privacy unit.
     """
 
     events: tuple[Event, ...]
@@ -65,6 +67,7 @@ class Receipt:
     who: str = ""
     fits: int = 1
     search: str = ""
+    unit: PrivacyUnit = PrivacyUnit.ROW
 
     @classmethod
     def of(cls, fitted: Any, who: str = "") -> Self:
@@ -88,6 +91,7 @@ class Receipt:
             relation,
             who or type(fitted).__name__,
             search=search if written is fitted.privacy_ledger_ else "",
+            unit=PrivacyUnit(getattr(fitted, "privacy_unit_", PrivacyUnit.ROW)),
         )
 
     @property
@@ -278,6 +282,8 @@ class SpendBound:
         How many such fits on the same rows.
     rows : int, default=1
         How many of the rows a person has.
+    unit : PrivacyUnit, default=PrivacyUnit.ROW
+        What it is about.
     """
 
     epsilon: float
@@ -287,15 +293,19 @@ class SpendBound:
     adjacency: Adjacency = Adjacency.REPLACE_ONE
     fits: int = 1
     rows: int = 1
+    unit: PrivacyUnit = PrivacyUnit.ROW
 
     @property
     def most(self) -> Receipt:
         """Receipt of which the (epsilon, delta) of a fit is all that is known."""
         spent = PrivacySpent(self.epsilon, self.delta)
-        return Receipt((), spent, self.adjacency, fits=self.fits).between(self.rows)
+        most = Receipt((), spent, self.adjacency, fits=self.fits, unit=self.unit)
+        return most.between(self.rows)
 
     @classmethod
-    def of_ledger(cls, ledger: Ledger, adjacency: Adjacency) -> Self:
+    def of_ledger(
+        cls, ledger: Ledger, adjacency: Adjacency, unit: PrivacyUnit = PrivacyUnit.ROW
+    ) -> Self:
         """Upper bound for a ledger that is still empty.
 
         Parameters
@@ -304,12 +314,20 @@ class SpendBound:
             Of a fit.
         adjacency : Adjacency
             Neighbouring relation.
+        unit : PrivacyUnit, default=PrivacyUnit.ROW
+            What is protected.
         """
-        return cls(ledger.epsilon, ledger.delta, ledger.calculus, ledger.limit, adjacency)
+        facts = ledger.epsilon, ledger.delta, ledger.calculus, ledger.limit, adjacency
+        return cls(*facts, unit=unit)
 
     @classmethod
     def planned(
-        cls, epsilon: float, delta: float, calculus: Calculus | None, adjacency: Adjacency
+        cls,
+        epsilon: float,
+        delta: float,
+        calculus: Calculus | None,
+        adjacency: Adjacency,
+        unit: PrivacyUnit = PrivacyUnit.ROW,
     ) -> Self:
         """Upper bound for a ledger that is yet to be opened.
 
@@ -321,6 +339,8 @@ class SpendBound:
             How it will count; None if that depends on the data set's public facts.
         adjacency : Adjacency
             Neighbouring relation.
+        unit : PrivacyUnit, default=PrivacyUnit.ROW
+            What is protected.
 
         Raises
         ------
@@ -328,7 +348,7 @@ class SpendBound:
             If no ledger can be opened with this budget.
         """
         limit = Ledger(epsilon, delta, calculus=calculus).limit
-        return cls(epsilon, delta, calculus, limit, adjacency)
+        return cls(epsilon, delta, calculus, limit, adjacency, unit=unit)
 
 
 def _rows_of(event: Event) -> Part | None:

@@ -6,7 +6,8 @@ from dataclasses import dataclass, field, replace
 from typing import Any, Self
 
 from ..privacy.accounting.ledger import PrivacySpent
-from .composition import common_adjacency, compose
+from ..privacy.adjacency import PrivacyUnit
+from .composition import common_adjacency, common_unit, compose
 from .open_budgets import BudgetedEstimator
 from .receipts import Receipt
 from .verdicts import TABLE, Verdict, fitted_parts, nested_estimators, verdict_of, warn_of
@@ -28,12 +29,15 @@ class TotalSpent:
         Neighbouring relation for which it holds.
     receipts : tuple of Receipt
         What it is composed of, fit by fit; ``who`` names the step.
+    unit : str, default='row'
+        What it is about: ``'row'``, or ``'privacy_unit'`` for all rows of one together.
     """
 
     epsilon: float
     delta: float
     adjacency: str
     receipts: tuple[Receipt, ...]
+    unit: str = str(PrivacyUnit.ROW)
 
     @property
     def spent(self) -> PrivacySpent:
@@ -41,7 +45,9 @@ class TotalSpent:
         return PrivacySpent(self.epsilon, self.delta)
 
     def __str__(self) -> str:
-        lines = [f"epsilon={self.epsilon:.6g} at delta={self.delta:.6g} ({self.adjacency})"]
+        declared = self.unit == PrivacyUnit.DECLARED
+        of = f"{self.adjacency}{', all rows of a privacy unit' if declared else ''}"
+        lines = [f"epsilon={self.epsilon:.6g} at delta={self.delta:.6g} ({of})"]
         for receipt in self.receipts:
             note = "" if receipt.adjacency == self.adjacency else f" ({receipt.adjacency})"
             epsilon, delta = receipt.spent
@@ -79,7 +85,8 @@ def privacy_spent(estimator: Any, delta: float | None = None) -> TotalSpent:
     ------
     ValueError
         If a part has read rows without a receipt, or may have, naming all of them and what to use
-        instead where that is known; or if something is not fitted.
+        instead where that is known; if something is not fitted; or if some fits protect rows and
+        others privacy units.
 
     Warns
     -----
@@ -109,7 +116,8 @@ def privacy_spent(estimator: Any, delta: float | None = None) -> TotalSpent:
     receipts = found.spending
     relation = common_adjacency(receipts)
     total = found.total(delta)
-    return TotalSpent(total.epsilon, total.delta, str(relation), tuple(receipts))
+    facts = total.epsilon, total.delta, str(relation), tuple(receipts)
+    return TotalSpent(*facts, unit=str(common_unit(receipts)))
 
 
 @dataclass

@@ -76,6 +76,7 @@ class ObjectivePerturbation(Solver):
 
     calculus: ClassVar[Calculus] = PerturbedGaussianDP()
     two_classes: ClassVar[bool] = True
+    takes_units: ClassVar[bool] = False
 
     clip: float | None = None
     strength: float = 0.0

@@ -107,6 +107,7 @@ class OneStep(Solver):
     two_classes: ClassVar[bool] = True
     preconditions: ClassVar[bool] = True
     infers: ClassVar[bool] = True
+    takes_units: ClassVar[bool] = False
 
     noise_ratio: float | None = None
     draws: int = 200

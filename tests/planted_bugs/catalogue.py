@@ -14,6 +14,7 @@ from planted_bugs import (
     sites,
     solvers,
     streams,
+    units,
     weights,
 )
 
@@ -22,6 +23,7 @@ __all__ = ["CATALOGUE"]
 SUBJECTS = (
     queries,
     weights,
+    units,
     mechanisms,
     minibatches,
     accounting,

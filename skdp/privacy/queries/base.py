@@ -24,9 +24,12 @@ class Query(ABC):
     """A query: its public content, its exact answer, and how far that answer can move.
 
     The fields are public; rows are an argument of ``evaluate``, which only the oracle calls.
+    ``takes_units`` says that the theorem of :mod:`skdp.privacy.rows.privacy_units` covers it, so
+    that its sensitivity holds for all rows of a privacy unit together.
     """
 
     name: ClassVar[str]
+    takes_units: ClassVar[bool] = True
 
     @abstractmethod
     def sensitivity(self, adjacency: Adjacency) -> float:

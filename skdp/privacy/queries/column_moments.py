@@ -56,6 +56,8 @@ class ColumnMomentsQuery(GaussianQuery):
       [0, 1] an entry pair has the squared length ``v + 2 (v - 3/4)^2``, convex in v and 9/8 at both
       ends. The offset 3/4 is what makes the ends equal.
     - Entries that are not numbers count as the middle of their interval.
+    - Rows of a privacy unit count by their shares. Weights of their own do not count here: with
+      less than 1 for a unit the offset would not be taken off whole.
     """
 
     name: ClassVar[str] = "column_moments"
@@ -86,26 +88,37 @@ class ColumnMomentsQuery(GaussianQuery):
         return answer[0], answer[1] / _WEIGHT + _OFFSET
 
     def _of_block(self, block: RawBlock) -> np.ndarray:
-        m, X = block.y.size, block.X
+        X, shares = block.X, block.shares
         if isinstance(X, np.ndarray):
             u = self._scaled(X.astype(np.float64), slice(None))
-            return self.of_units(u)
-        sums, squares = self._of_stored(X)
-        return np.stack([sums, _WEIGHT * (squares - _OFFSET * m)])
+            return self.of_scaled(u, shares)
+        sums, squares = self._of_stored(X, shares)
+        rows = len(block.y) if shares is None else float(shares.sum())
+        return np.stack([sums, _WEIGHT * (squares - _OFFSET * rows)])
 
-    def of_units(self, u: np.ndarray) -> np.ndarray:
-        """Sums over rows of u and of ``sqrt(2) (u^2 - 3/4)``, shape (2, d), for u in [-1, 1]."""
-        squares = np.einsum("ij,ij->j", u, u)
-        return np.stack([u.sum(axis=0), _WEIGHT * (squares - _OFFSET * len(u))])
+    def of_scaled(self, u: np.ndarray, shares: np.ndarray | None = None) -> np.ndarray:
+        """Sums over rows of u and of ``sqrt(2) (u^2 - 3/4)``, shape (2, d), for u in [-1, 1].
 
-    def _of_stored(self, X: sp.csr_array | sp.csr_matrix) -> tuple[np.ndarray, np.ndarray]:
+        Rows of privacy units count by their shares.
+        """
+        if shares is None:
+            squares = np.einsum("ij,ij->j", u, u)
+            return np.stack([u.sum(axis=0), _WEIGHT * (squares - _OFFSET * len(u))])
+        squares = np.einsum("i,ij,ij->j", shares, u, u)
+        return np.stack([shares @ u, _WEIGHT * (squares - _OFFSET * shares.sum())])
+
+    def _of_stored(
+        self, X: sp.csr_array | sp.csr_matrix, shares: np.ndarray | None
+    ) -> tuple[np.ndarray, np.ndarray]:
         """Sums of u and of its square for sparse rows, whose zeros are counted, not looked at."""
         m, d = X.shape
         u = self._scaled(X.data.astype(np.float64), X.indices)
         at_zero = self._scaled(np.zeros(d), slice(None))
-        missing = m - np.bincount(X.indices, minlength=d)
-        sums = np.bincount(X.indices, weights=u, minlength=d) + missing * at_zero
-        squares = np.bincount(X.indices, weights=u * u, minlength=d) + missing * at_zero**2
+        s = np.ones(m) if shares is None else shares
+        of_entry = np.repeat(s, np.diff(X.indptr))
+        missing = s.sum() - np.bincount(X.indices, of_entry, minlength=d)
+        sums = np.bincount(X.indices, of_entry * u, minlength=d) + missing * at_zero
+        squares = np.bincount(X.indices, of_entry * u * u, minlength=d) + missing * at_zero**2
         return sums, squares
 
     def _scaled(self, values: np.ndarray, features: np.ndarray | slice) -> np.ndarray:

@@ -183,21 +183,16 @@ class GradientDifferenceQuery(GaussianQuery):
     ) -> np.ndarray:
         """``h c + sum_i (difference_i - c) / count`` over all rows, or those that are marked.
 
-        h is 1, or if rows are weighted their public number over what stands for it.
+        h is 1, or if rows are weighted their public number over what stands for it. Of a privacy
+        unit, whose rows' differences are together as one's, the centre is taken off once.
         """
         problem, centre = self.gradient.problem, self._ball[0]
         c = self._delta * (centre / self._length) if centre else None
-
-        def counted(block: BoundedBlock) -> np.ndarray:
-            out = np.empty(self._delta.size + 1)
-            out[:-1], out[-1] = self._of_block(block).ravel(), block.y.size
-            return out
-
-        # The centre is the same for every row, so it is taken off once, from the sum.
-        sums = rows.bounded(problem.bounds).sum(counted, marked)
-        total = sums[:-1].reshape(problem.shape)
+        total = rows.bounded(problem.bounds).sum(self._of_block, marked)
         if c is not None:
-            total -= sums[-1] * c
+            # The centre is the same for all, so it is taken off once, from the sum.
+            there = rows.n_samples if marked is None else int(np.count_nonzero(marked))
+            total -= there * c
         total /= count
         return total if c is None else total + c * (problem.n_actual / problem.n_samples)
 

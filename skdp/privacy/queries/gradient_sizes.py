@@ -10,7 +10,7 @@ import numpy as np
 
 from ...problem.losses import Loss
 from ...problem.problem import Problem
-from ..adjacency import Adjacency
+from ..adjacency import Adjacency, PrivacyUnit
 from ..rows.base import RowStore
 from ..rows.bounded_rows import BoundedBlock
 from .base import GaussianQuery
@@ -123,7 +123,7 @@ class GradientAndShareQuery(GaussianQuery):
         """The exact answer, of shape (entries of w + 1,)."""
         problem = self.gradient.problem
         answer = rows.bounded(problem.bounds).sum(self._of_block) / problem.n_samples
-        if rows.weighted:
+        if rows.weighted or rows.unit is PrivacyUnit.DECLARED:
             answer[-1] += self.weight * self.usual
         return answer
 

@@ -316,7 +316,7 @@ class MetricMeansQuery(GaussianQuery):
         units = np.empty((block.y.size, len(self.metrics)))
         for k, metric in enumerate(self.metrics):
             units[:, k] = _in_units(metric.of(given), *metric.range)
-        return self.moments.of_units(units)
+        return self.moments.of_scaled(units, block.shares)
 
 
 def _in_units(values: np.ndarray, low: float, high: float) -> np.ndarray:

@@ -100,6 +100,8 @@ class PerturbedMinimumQuery(PerturbedQuery):
     """
 
     name: ClassVar[str] = "perturbed_minimum"
+    # Of several rows the gradients move along more than one line.
+    takes_units: ClassVar[bool] = False
 
     problem: Problem
     clip_norm: float | None

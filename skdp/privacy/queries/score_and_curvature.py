@@ -15,7 +15,7 @@ from ...problem.problem import Problem
 from ..adjacency import Adjacency
 from ..rounding import of_sum
 from ..rows.base import BoundedRows, RowStore
-from ..rows.bounded_rows import BoundedBlock
+from ..rows.bounded_rows import BoundedBlock, by_row
 from .base import GaussianQuery
 from .moments import packed, unpacked
 
@@ -122,7 +122,8 @@ def weighed_block(
     block : BoundedBlock
         The rows, as :func:`unshortened` gives them.
     """
-    U = block.rows() @ influence.matrix
+    V = block.rows()
+    U = by_row(V, influence.matrix) if block.apart else V @ influence.matrix
     squares = np.einsum("ij,ij->i", U, U)
     lost = ~(squares <= _MOST_SQUARE)
     U[lost], squares[lost] = 0.0, 0.0

@@ -64,6 +64,8 @@ class ScoreMomentsQuery(GaussianQuery):
     """
 
     name: ClassVar[str] = "score_moments"
+    # Scores of the rows of a unit would have to be added up before they are squared.
+    takes_units: ClassVar[bool] = False
 
     problem: Problem
     influence: InfluenceBounds

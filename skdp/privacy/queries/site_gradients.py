@@ -162,6 +162,7 @@ class SiteGradientsQuery(Query):
     """
 
     name: ClassVar[str] = "site_gradients"
+    takes_units: ClassVar[bool] = False
 
     request: SiteRequest
     trust: Trust

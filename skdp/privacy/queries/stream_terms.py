@@ -112,6 +112,7 @@ class StreamTermQuery(GaussianQuery):
     """
 
     name: ClassVar[str] = "stream_term"
+    takes_units: ClassVar[bool] = False
 
     term: StreamTerm
 
@@ -175,6 +176,7 @@ class StreamScoresQuery(GumbelQuery):
     """
 
     name: ClassVar[str] = "stream_scores"
+    takes_units: ClassVar[bool] = False
 
     term: StreamTerm
 

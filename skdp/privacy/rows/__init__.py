@@ -11,6 +11,7 @@ from .mapped import MappedBlock, sparse_lengths
 from .partition import Facts, Refusal, added, opened
 from .partitions import packed
 from .predicted_rows import PredictedBlock, PredictedRows, Predictor, predicted_rows
+from .privacy_units import PrivacyUnits
 from .score_cache import ScoreCache
 from .site_rows import SiteChunks, SiteRows, site_sums
 from .sparse_rows import SparseRows
@@ -30,6 +31,7 @@ __all__ = [
     "PredictedBlock",
     "PredictedRows",
     "Predictor",
+    "PrivacyUnits",
     "RawBlock",
     "Refusal",
     "ResidentRows",

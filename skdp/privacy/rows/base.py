@@ -17,8 +17,10 @@ import numpy as np
 
 from ...problem.bounds import RowBounds
 from ...problem.column_bounds import ColumnScaling
+from ..adjacency import PrivacyUnit
 from .bounded_rows import Block, BoundedBlock, RawBlock, Rows, on_scale
 from .mapped import MappedBlock
+from .privacy_units import PrivacyUnits
 
 # Entries, in double precision a quarter of a gigabyte.
 _MOST_ENTRIES_WRITTEN_OUT = 1 << 25
@@ -41,19 +43,22 @@ class RowStore(ABC):
     Attributes
     ----------
     n_samples : int
-        Number of rows, public.
+        Number of privacy units, public: of rows, if each is one. Otherwise that of rows is secret.
     n_features : int
         Number of features, public.
     sparse : bool
         Whether the rows are stored sparsely, public.
     weighted : bool
         Whether the rows have weights of their own, public; the weights are as secret as the rows.
+    unit : PrivacyUnit
+        Whether each row is a privacy unit, or users have said whose rows are one, public.
     """
 
     n_samples: int
     n_features: int
     sparse: bool
     weighted: bool = False
+    unit: PrivacyUnit = PrivacyUnit.ROW
     _view: BoundedRows | None = None
 
     @abstractmethod
@@ -89,8 +94,8 @@ class BoundedRows(ABC):
     ) -> np.ndarray:
         """Sum of ``kernel`` over all blocks, in a fixed order.
 
-        With ``marked``, an array of bool of shape (n_samples,), over what is marked of each block,
-        maybe nothing.
+        With ``marked``, an array of bool of shape (n_samples,), over the rows of the units that are
+        marked in each block, maybe none.
         """
 
 
@@ -107,7 +112,11 @@ class BlockStore(RowStore):
 
     @abstractmethod
     def blocks(self) -> Iterable[RawBlock]:
-        """The rows, cut into blocks by public sizes alone."""
+        """The rows, cut into blocks by their number alone."""
+
+    def rows_of(self, marked: np.ndarray) -> np.ndarray:
+        """Mask of the rows whose privacy unit is marked, in the order of the blocks."""
+        return marked
 
     @final
     def sum(self, kernel: Callable[[RawBlock], np.ndarray]) -> np.ndarray:
@@ -135,12 +144,15 @@ class ResidentRows(BlockStore):
         Encoded targets.
     weights : ndarray or None
         Weights of the rows, in units of the largest that counts.
+    units : PrivacyUnits or None
+        Privacy units of the rows; None if every row is one.
     """
 
     resident: ClassVar[bool] = True
     X: Rows
     y: np.ndarray
     weights: np.ndarray | None
+    units: PrivacyUnits | None
 
     _on_scale: tuple[ColumnScaling, Self] | None = None
 
@@ -150,19 +162,50 @@ class ResidentRows(BlockStore):
 
         The latest is kept. What is in a file, and so may be larger than memory, is not written out.
         """
-        if self.n_samples * self.n_features > _MOST_ENTRIES_WRITTEN_OUT or _in_a_file(self.X):
+        if self.y.size * self.n_features > _MOST_ENTRIES_WRITTEN_OUT or _in_a_file(self.X):
             return None
         if self._on_scale is None or self._on_scale[0] is not scaling:
             rows = on_scale(scaling, self.X)
             same_kind = isinstance(rows, np.ndarray) == isinstance(self.X, np.ndarray)
             if not same_kind:
                 return None
-            self._on_scale = scaling, type(self)(rows, self.y, self.weights)  # type: ignore[call-arg]
+            parts = rows, self.y, self.weights, self.units
+            self._on_scale = scaling, type(self)(*parts)  # type: ignore[call-arg]
         return self._on_scale[1]
 
-    @abstractmethod
+    @final
+    def rows_of(self, marked: np.ndarray) -> np.ndarray:
+        """Mask of the rows whose privacy unit is marked, in the order of the blocks."""
+        return marked if self.units is None else self.units.rows_of(marked)
+
+    @final
+    def _hold(
+        self, X: Rows, y: np.ndarray, weights: np.ndarray | None, units: PrivacyUnits | None
+    ) -> None:
+        self.X, self.y, self.weights, self.units = X, y, weights, units
+        self.n_samples, self.n_features = X.shape
+        self.weighted = weights is not None
+        if units is not None:
+            self.n_samples, self.unit = units.n_units, PrivacyUnit.DECLARED
+
+    @final
+    def _block(self, start: int, stop: int) -> RawBlock:
+        weights = None if self.weights is None else self.weights[start:stop]
+        shares = None if self.units is None else self.units.shares[start:stop]
+        return RawBlock(self._features(start, stop), self.y[start:stop], weights, shares)
+
+    @final
     def part(self, start: int, stop: int) -> Self:
         """The rows ``start <= i < stop``, not copied, as a store of their own; at least one."""
+        if self.units is not None:
+            raise TypeError(f"{type(self).__name__} of privacy units cannot be taken apart.")
+        weights = None if self.weights is None else self.weights[start:stop]
+        parts = self._features(start, stop), self.y[start:stop], weights
+        return type(self)(*parts)  # type: ignore[call-arg]
+
+    @abstractmethod
+    def _features(self, start: int, stop: int) -> Rows:
+        """Features of the rows ``start <= i < stop``, not copied."""
 
 
 @final
@@ -177,7 +220,9 @@ class _BoundedBlocks(BoundedRows):
     def sum(
         self, kernel: Callable[[BoundedBlock], np.ndarray], marked: np.ndarray | None = None
     ) -> np.ndarray:
-        of_block = over_marked(kernel, marked) if marked is not None else over_all(kernel)
+        of_block = over_all(kernel)
+        if marked is not None:
+            of_block = over_marked(kernel, self._store.rows_of(marked))
         if self._kept is not None:
             return total(map(of_block, self._kept))
         # One block at a time: nothing here holds on to it while the next one is read.

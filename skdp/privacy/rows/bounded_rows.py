@@ -20,11 +20,13 @@ from .score_cache import ScoreCache
 
 __all__ = [
     "MOST_ROWS",
+    "STEPS",
     "Block",
     "BoundedBlock",
     "DerivativeBounds",
     "RawBlock",
     "Rows",
+    "by_row",
     "compressed",
     "cut",
     "on_scale",
@@ -38,7 +40,7 @@ _LARGEST_NORM = 1e150
 _LEAST_NORM = 1e-150
 _ROUNDED = 1.0 + 2.0**-50  # How far off is what was brought to unit norm.
 _LONGEST_CUT = 1 << 15  # Rows; what rounding does to a sum grows with their number.
-_STEPS = 2.0**26  # Of weights between 0 and 1.
+STEPS = 2.0**26  # Of weights between 0 and 1.
 MOST_ROWS = _LONGEST_CUT * 3 // 2
 # Entries and rows that are brought to other coordinates at a time, so that they stay in cache.
 _PIECE_ENTRIES, _LEAST_PIECE = 1 << 16, 512
@@ -48,18 +50,38 @@ _FEW_ROWS = 16
 
 @dataclass(frozen=True, eq=False)
 class RawBlock:
-    """A run of rows as they came: features (m, d), encoded targets (m,) and maybe weights (m,)."""
+    """A run of rows as they came.
+
+    Parameters
+    ----------
+    X : ndarray or CSR matrix of shape (m, d)
+        Features.
+    y : ndarray of shape (m,)
+        Encoded targets.
+    weights : ndarray of shape (m,), optional
+        Weights of the rows.
+    shares : ndarray of shape (m,), optional
+        What each row counts of its privacy unit, a multiple of 2^-26; None if every row is a unit.
+        How many rows there are before a row, and in the block, is secret then.
+    """
 
     X: Rows
     y: np.ndarray
     weights: np.ndarray | None = None
+    shares: np.ndarray | None = None
 
     @cached_property
     def bounded_weights(self) -> np.ndarray | None:
-        """The weights within [0, 1], those that are not numbers 0; None if every row weighs 1."""
+        """The weights within [0, 1] times the shares; None if every row counts 1.
+
+        Weights that are not numbers are 0.
+        """
         w = self.weights
+        if w is None:
+            return self.shares
+        w = np.fmin(np.fmax(w, 0), 1)
         # On a grid, on which sums of weights are exact in any order.
-        return None if w is None else np.floor(np.fmin(np.fmax(w, 0), 1) * _STEPS) / _STEPS
+        return np.floor((w if self.shares is None else w * self.shares) * STEPS) / STEPS
 
     @cached_property
     def norms(self) -> np.ndarray:
@@ -80,7 +102,8 @@ class RawBlock:
     def cut_to(self, columns: tuple[int, ...]) -> RawBlock:
         """A block of these rows with the given features alone, dense."""
         X = self.X[:, list(columns)]
-        return RawBlock(X if isinstance(X, np.ndarray) else X.toarray(), self.y, self.weights)
+        X = X if isinstance(X, np.ndarray) else X.toarray()
+        return RawBlock(X, self.y, self.weights, self.shares)
 
 
 class BoundedBlock(ABC):
@@ -96,11 +119,14 @@ class BoundedBlock(ABC):
         Bounds on the derivatives of the rows, from these norms.
     weights : ndarray of shape (m,) or None
         Weights of the rows within [0, 1], for queries to apply; None if every row weighs 1.
+    apart : bool
+        Whether places of rows are secret, so that nothing computed for a row may depend on them.
     """
 
     y: np.ndarray
     norms: np.ndarray
     weights: np.ndarray | None
+    apart: bool
     derivative_bounds: DerivativeBounds
 
     @abstractmethod
@@ -168,8 +194,8 @@ class Block(BoundedBlock):
         norms = raw.norms if self._scaling is None else raw.norms_on(self._scaling)
         largest = norms.max(initial=0.0)
         self._X, self._limit, self._cache = raw.X, limit, ScoreCache()
-        # True for rows that were picked out of others.
-        self._apart = False
+        # True for rows whose place tells of others.
+        self.apart = raw.shares is not None
         self._scattered = isinstance(raw.X, np.ndarray) and not _fit_for_blas(raw.X)
         self._huge: np.ndarray | None = None
         if largest > _LARGEST_NORM:
@@ -235,7 +261,7 @@ class Block(BoundedBlock):
         """A copy with these of its rows, by their positions in the block; maybe none."""
         other = copy(self)
         other._X, other.y, other.norms = self._X[chosen], self.y[chosen], self.norms[chosen]
-        other._apart = True
+        other.apart = True
         other._scattered, other._cache, other.derivative_bounds = (
             False,
             ScoreCache(),
@@ -270,18 +296,18 @@ class Block(BoundedBlock):
     def _products(self, w: np.ndarray) -> np.ndarray:
         """Rows times w. What a row gets does not depend on its place, nor on who else is there.
 
-        Kernels of linear algebra round by the place of a row, which is public for a whole block.
-        Of rows that were drawn it tells who else was drawn, and so each is summed up by itself.
+        Kernels of linear algebra round by the place of a row, which is public for a whole block
+        where each row is a privacy unit. Of rows that were drawn it tells who else was drawn, and
+        of rows of units how many rows others have, and so each is summed up by itself.
         """
-        if not self._apart or not isinstance(self._X, np.ndarray):
+        if not self.apart or not isinstance(self._X, np.ndarray):
             return self._X @ w
-        X = np.ascontiguousarray(self._X)
-        if w.ndim == 1:
-            return (X * w).sum(axis=1)
-        return np.stack([(X * column).sum(axis=1) for column in w.T], axis=1)
+        return by_row(self._X, w)
 
     def scores_along(self, w: np.ndarray, shrunk: float) -> np.ndarray:
         """Scores at w, faster if w is ``shrunk`` times the latest w but for few features."""
+        if self.apart and isinstance(self._X, np.ndarray):
+            return self.scores(w)
         features = w[:-1] if self._constant else w
         z = self._cache.scores(self._X, self._factor, features, shrunk)
         if self._constant:
@@ -404,6 +430,25 @@ def compressed(
     """
     out = kind(shape, dtype=data.dtype)
     out.data, out.indices, out.indptr = data, indices, indptr
+    return out
+
+
+def by_row(X: np.ndarray, w: np.ndarray) -> np.ndarray:
+    """Product of dense rows with w, each row summed up by itself, whatever its place.
+
+    Parameters
+    ----------
+    X : ndarray of shape (m, d)
+        Rows.
+    w : ndarray of shape (d,) or (d, K)
+        Weights.
+    """
+    if w.ndim == 2:
+        return np.stack([by_row(X, column) for column in w.T], axis=1)
+    m, d = X.shape
+    step, out = max(_FEW_ROWS, _PIECE_ENTRIES // max(1, d)), np.empty(m)
+    for i in range(0, m, step):
+        np.add.reduce(np.ascontiguousarray(X[i : i + step]) * w, axis=1, out=out[i : i + step])
     return out
 
 

@@ -3,12 +3,12 @@
 from __future__ import annotations
 
 from collections.abc import Iterable
-from typing import Self
 
 import numpy as np
 
 from .base import ResidentRows
-from .bounded_rows import RawBlock, cut
+from .bounded_rows import RawBlock, Rows, cut
+from .privacy_units import PrivacyUnits
 
 __all__ = ["DenseRows"]
 
@@ -31,33 +31,34 @@ class DenseRows(ResidentRows):
         Encoded targets.
     weights : ndarray of shape (n_samples,), optional
         Weights of the rows, in units of the largest that counts; without them every row weighs 1.
+    units : PrivacyUnits, optional
+        Privacy units of the rows; without them every row is one.
 
     Attributes
     ----------
-    X, y, weights : ndarray
+    X, y, weights, units
         As given.
     """
 
     sparse = False
 
-    def __init__(self, X: np.ndarray, y: np.ndarray, weights: np.ndarray | None = None) -> None:
-        self.n_samples, self.n_features = X.shape
-        self.X, self.y, self.weights = X, y, weights
-        self.weighted = weights is not None
+    def __init__(
+        self,
+        X: np.ndarray,
+        y: np.ndarray,
+        weights: np.ndarray | None = None,
+        units: PrivacyUnits | None = None,
+    ) -> None:
+        self._hold(X, y, weights, units)
         # Entries that are brought to double precision, block by block, take twice the room.
         uncut = X.dtype == np.float64 and X.size <= _UNCUT * _BLOCK_ENTRIES
         entries = X.size if uncut else _BLOCK_ENTRIES
         rows = max(_LEAST_ROWS, entries // self.n_features)
-        self._blocks = [
-            RawBlock(X[i:j], y[i:j], None if weights is None else weights[i:j])
-            for i, j in cut(self.n_samples, rows)
-        ]
+        self._blocks = [self._block(i, j) for i, j in cut(len(y), rows)]
 
     def blocks(self) -> Iterable[RawBlock]:
-        """The rows, cut into blocks by public sizes alone."""
+        """The rows, cut into blocks by their number alone."""
         return self._blocks
 
-    def part(self, start: int, stop: int) -> Self:
-        """The rows ``start <= i < stop``, not copied, as a store of their own; at least one."""
-        weights = None if self.weights is None else self.weights[start:stop]
-        return type(self)(self.X[start:stop], self.y[start:stop], weights)
+    def _features(self, start: int, stop: int) -> Rows:
+        return self.X[start:stop]

@@ -9,7 +9,7 @@ from functools import cached_property
 import numpy as np
 
 from ...problem.bounds import RowBounds, RowMap
-from .bounded_rows import Block, BoundedBlock, DerivativeBounds, RawBlock, Rows
+from .bounded_rows import Block, BoundedBlock, DerivativeBounds, RawBlock, Rows, by_row
 
 __all__ = ["LEAST_LENGTH", "ROUNDING", "MappedBlock", "sparse_lengths"]
 
@@ -42,7 +42,7 @@ class MappedBlock(BoundedBlock):
         self._inner = Block(raw, inner)
         self._dense = isinstance(raw.X, np.ndarray) or self._map.mixes
         self._margin = 8.0 * (raw.X.shape[1] + 8) * ROUNDING * self._map.longest(bounds.data_norm)
-        self.y, self.weights = self._inner.y, self._inner.weights
+        self.y, self.weights, self.apart = self._inner.y, self._inner.weights, self._inner.apart
 
     @cached_property
     def _lengths(self) -> np.ndarray:
@@ -50,8 +50,12 @@ class MappedBlock(BoundedBlock):
         inner = self._inner.loaded()
         if not self._dense:
             return sparse_lengths(inner, self._map)
-        parts = [self._lengths_of(self._map.apply(X)) for _, X in inner.pieces()]
+        parts = [self._lengths_of(self._mapped(X)) for _, X in inner.pieces()]
         return np.concatenate(parts or [np.empty(0)])
+
+    def _mapped(self, X: np.ndarray) -> np.ndarray:
+        """Dense rows in these coordinates; what becomes of one does not tell of others."""
+        return self._map.apply(X, by_row if self.apart else np.matmul)
 
     def _lengths_of(self, Z: np.ndarray) -> np.ndarray:
         lengths = np.sqrt(np.einsum("ij,ij->i", Z, Z))
@@ -104,7 +108,7 @@ class MappedBlock(BoundedBlock):
     def taken(self, chosen: np.ndarray) -> MappedBlock:
         """A copy with these of its rows, by their positions in the block; maybe none."""
         other = self._with(self._inner.taken(chosen))
-        other.y, other.weights = other._inner.y, other._inner.weights
+        other.y, other.weights, other.apart = other._inner.y, other._inner.weights, True
         other._lengths, other.norms = self._lengths[chosen], self.norms[chosen]
         other.derivative_bounds = DerivativeBounds(other.norms)
         if self._factor is not None:
@@ -143,7 +147,7 @@ class MappedBlock(BoundedBlock):
 
     def rows(self) -> np.ndarray:
         """The rows themselves, dense (m, p)."""
-        Z = self._map.apply(self._inner.rows())
+        Z = self._mapped(self._inner.rows())
         if self._factor is not None:
             Z *= self._factor[:, None]
         return Z if not self._constant else np.column_stack([Z, np.full(len(Z), self._constant)])
@@ -152,7 +156,7 @@ class MappedBlock(BoundedBlock):
         """Sum over the rows of ``v v'``, shape (p, p)."""
         out = np.zeros((self._map.n_features + bool(self._constant),) * 2)
         for part, X in self._inner.pieces():
-            V = self._map.apply(X)
+            V = self._mapped(X)
             # Rows need not have been measured, which would bring them to the coordinates as well.
             lengths = self._lengths_of(V) if self._dense else self._lengths[part]
             V *= (self._map.norm / np.maximum(lengths, self._map.norm))[:, None]

@@ -12,6 +12,7 @@ from .base import ResidentRows, RowStore
 from .chunked import ChunkedRows, Chunks
 from .dask_rows import DaskRows, is_collection
 from .dense_rows import DenseRows
+from .privacy_units import PrivacyUnits
 from .reading import strict_checks
 from .sparse_rows import SparseRows
 from .weights import in_units_of
@@ -25,6 +26,7 @@ def resident_rows(
     encode: Callable[[np.ndarray], np.ndarray],
     sample_weight: Any = None,
     max_weight: float = 1.0,
+    units: PrivacyUnits | None = None,
 ) -> ResidentRows:
     """Rows that are in memory, or mapped into it.
 
@@ -40,13 +42,15 @@ def resident_rows(
         Weights.
     max_weight : float, default=1.0
         Bound on the weights.
+    units : PrivacyUnits, optional
+        Privacy units of the rows.
     """
     with strict_checks():
         encoded = encode(y)
     weights = None
     if sample_weight is not None:
         weights = in_units_of(max_weight, sample_weight, X.shape[0])
-    return (SparseRows if sp.issparse(X) else DenseRows)(X, encoded, weights)
+    return (SparseRows if sp.issparse(X) else DenseRows)(X, encoded, weights, units)
 
 
 def row_store(
@@ -55,6 +59,7 @@ def row_store(
     encode: Callable[[np.ndarray], np.ndarray],
     sample_weight: Any = None,
     max_weight: float = 1.0,
+    units: PrivacyUnits | None = None,
 ) -> RowStore:
     """Rows of any kind; see :func:`resident_rows`.
 
@@ -62,11 +67,11 @@ def row_store(
     ----------
     X : ndarray, CSR matrix, Chunks or dask collection
         Features, valid unless chunks or collections, which are checked when they are read.
-    y, encode, sample_weight, max_weight
+    y, encode, sample_weight, max_weight, units
         As there; Chunks hold targets and weights themselves.
     """
     if isinstance(X, Chunks):
         return ChunkedRows(X, encode, max_weight)
     if any(map(is_collection, (X, y, sample_weight))):
         return DaskRows(X, y, encode, sample_weight, max_weight)
-    return resident_rows(X, y, encode, sample_weight, max_weight)
+    return resident_rows(X, y, encode, sample_weight, max_weight, units)

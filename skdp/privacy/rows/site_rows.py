@@ -12,6 +12,7 @@ import scipy.sparse as sp
 
 from ...problem.bounds import RowBounds
 from ...problem.sites import Sites
+from ..adjacency import PrivacyUnit
 from .base import BlockStore, RowStore, bounded_block
 from .bounded_rows import BoundedBlock, DerivativeBounds, RawBlock, Rows
 
@@ -182,12 +183,14 @@ def site_sums(rows: RowStore, bounds: RowBounds, sites: Sites) -> SiteSums:
     Raises
     ------
     TypeError
-        If rows are elsewhere.
+        If rows are elsewhere, or belong to privacy units.
     """
     if not isinstance(rows, BlockStore):
         raise TypeError(
             f"Sites need rows that this process holds, got {type(rows).__name__}; pass arrays."
         )
+    if rows.unit is not PrivacyUnit.ROW:
+        raise TypeError("Sites need rows each of which is a privacy unit; others lie at several.")
     kept: tuple[RowBounds, Sites, SiteSums] | None = vars(rows).get("_sites_kept")
     if kept is not None and kept[0] == bounds and kept[1] is sites:
         return kept[2]

@@ -3,13 +3,14 @@
 from __future__ import annotations
 
 from collections.abc import Iterable
-from typing import Self
+from typing import Any
 
 import numpy as np
 import scipy.sparse as sp
 
 from .base import ResidentRows
-from .bounded_rows import RawBlock, compressed, cut
+from .bounded_rows import RawBlock, Rows, compressed, cut
+from .privacy_units import PrivacyUnits
 
 __all__ = ["SparseRows"]
 
@@ -33,42 +34,44 @@ class SparseRows(ResidentRows):
         Encoded targets.
     weights : ndarray of shape (n_samples,), optional
         Weights of the rows, in units of the largest that counts; without them every row weighs 1.
+    units : PrivacyUnits, optional
+        Privacy units of the rows; without them every row is one.
 
     Attributes
     ----------
     X : csr_array
         The features, in canonical form.
-    y, weights : ndarray
+    y, weights, units
         As given.
     """
 
     sparse = True
 
     def __init__(
-        self, X: sp.csr_array | sp.csr_matrix, y: np.ndarray, weights: np.ndarray | None = None
+        self,
+        X: sp.csr_array | sp.csr_matrix,
+        y: np.ndarray,
+        weights: np.ndarray | None = None,
+        units: PrivacyUnits | None = None,
     ) -> None:
         X = _canonical(X)
-        self.n_samples, self.n_features = X.shape
-        self.X, self.y, self.weights = X, y, weights
-        self.weighted = weights is not None
+        self._hold(X, y, weights, units)
         # Combining the rows of a block writes all features, so a block should hold several times
         # as many entries.
         rows = max(_LEAST_ROWS, self.n_features // 4)
         if self.n_features <= _FEW_FEATURES:
             rows = min(rows, _DENSE_ENTRIES // self.n_features)
-        self._blocks = [
-            RawBlock(_rows(X, i, j), y[i:j], None if weights is None else weights[i:j])
-            for i, j in cut(self.n_samples, rows)
-        ]
+        self._blocks = [self._block(i, j) for i, j in cut(len(y), rows)]
 
     def blocks(self) -> Iterable[RawBlock]:
-        """The rows, cut into blocks by public sizes alone."""
+        """The rows, cut into blocks by their number alone."""
         return self._blocks
 
-    def part(self, start: int, stop: int) -> Self:
-        """The rows ``start <= i < stop``, not copied, as a store of their own; at least one."""
-        weights = None if self.weights is None else self.weights[start:stop]
-        return type(self)(_rows(self.X, start, stop), self.y[start:stop], weights)
+    def _features(self, start: int, stop: int) -> Rows:
+        X: Any = self.X
+        first, last = X.indptr[start], X.indptr[stop]
+        parts = (X.data[first:last], X.indices[first:last], X.indptr[start : stop + 1] - first)
+        return compressed(sp.csr_array, (stop - start, X.shape[1]), *parts)
 
 
 def _canonical(X: sp.csr_array | sp.csr_matrix) -> sp.csr_array:
@@ -81,9 +84,3 @@ def _canonical(X: sp.csr_array | sp.csr_matrix) -> sp.csr_array:
         # A sum of finite parts may be beyond the largest float.
         np.nan_to_num(X.data, copy=False)
     return X
-
-
-def _rows(X: sp.csr_array | sp.csr_matrix, start: int, stop: int) -> sp.csr_array:
-    first, last = X.indptr[start], X.indptr[stop]
-    parts = (X.data[first:last], X.indices[first:last], X.indptr[start : stop + 1] - first)
-    return compressed(sp.csr_array, (stop - start, X.shape[1]), *parts)

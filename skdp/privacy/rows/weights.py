@@ -46,7 +46,7 @@ def in_units_of(largest: float, sample_weight: Any, n_samples: int) -> np.ndarra
     if weights.ndim != 1:
         raise ValueError(
             f"Sample weights must be 1D array or scalar, got {weights.ndim} dimensions; pass one "
-            f"weight for each of {n_samples} rows."
+            "weight for each row."
         )
     if weights.shape != (n_samples,):
         raise ValueError(

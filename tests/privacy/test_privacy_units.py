@@ -1,0 +1,183 @@
+"""What is proved for a row holds for all rows of a person, in every query and layout."""
+
+import numpy as np
+import pytest
+from examples_of_queries import EXAMPLES
+from examples_of_sampled_gradients import AllDrawn, SampledExample, SampledSiteExample
+from examples_of_units import largest_move, stores_of, units_of
+from examples_of_weights import random_weights
+
+from skdp.privacy import Adjacency, PrivateOracle, SystemNoise
+from skdp.privacy.accounting import Ledger, Spend
+from skdp.privacy.queries import GradientDifferenceQuery, GradientQuery, Query
+from skdp.privacy.rows import Block, DenseRows, MappedBlock, PrivacyUnits, RawBlock
+from skdp.problem import Problem, RowBounds, RowMap
+from skdp.problem.losses import Logistic, Softmax
+
+TAKEN = [kind for kind in EXAMPLES if kind.takes_units]
+# Sites are refused; of samples, those in question are drawn.
+RANDOM, CRAFTED = (
+    {
+        kind: [e for e in EXAMPLES[kind][k] if not isinstance(e, SampledSiteExample)]
+        for kind in TAKEN
+    }
+    for k in (0, 1)
+)
+every_query = pytest.mark.parametrize("kind", TAKEN, ids=lambda kind: kind.name)
+both_adjacencies = pytest.mark.parametrize("adjacency", Adjacency)
+
+
+def asked(example):
+    return AllDrawn(example.query) if isinstance(example, SampledExample) else example.query
+
+
+@every_query
+@both_adjacencies
+@pytest.mark.by_day(12)
+def test_people_stay_within_the_sensitivity_of_a_row(kind, adjacency):
+    for k, example in enumerate(RANDOM[kind][::9]):
+        here, there = units_of(example, alike=False, seed=k)
+        largest_move(asked(example), here, there, adjacency, order=k)
+
+
+@every_query
+@both_adjacencies
+@pytest.mark.by_day(12)
+def test_people_whose_rows_are_alike_attain_the_sensitivity_of_a_row(kind, adjacency):
+    examples = CRAFTED[kind][:: 3 if len(CRAFTED[kind]) < 12 else 15]
+    for k, example in enumerate(examples):
+        # Of weights there are none to differ by.
+        if kind.name != "total_weight":
+            here, there = units_of(example, alike=True, seed=k)
+            assert largest_move(asked(example), here, there, adjacency) >= 0.99, example.query
+
+
+@every_query
+@both_adjacencies
+@pytest.mark.by_day(4)
+def test_people_whose_rows_have_weights_stay_within_the_sensitivity_of_a_row(kind, adjacency):
+    for k, example in enumerate([*RANDOM[kind][::20], *CRAFTED[kind][::20]]):
+        here, there = units_of(example, alike=False, seed=k, weights=random_weights)
+        largest_move(asked(example), here, there, adjacency)
+
+
+@pytest.mark.parametrize("people", [1, 2, 7])
+@pytest.mark.parametrize("most", [1, 3, 1000])
+def test_each_person_weighs_exactly_one(people, most):
+    rng = np.random.default_rng(people)
+    labels = rng.permutation(np.repeat(np.arange(people), rng.integers(1, most + 1, people)))
+    units = PrivacyUnits.of(labels)
+    assert units.n_units == people
+    assert units.shares.min() > 0
+    for k in range(people):
+        shares = units.shares[labels == k]
+        # In any order, and cut into any blocks.
+        assert shares.sum() == shares[::-1].cumsum()[-1] == 1.0
+        assert np.ptp(shares) <= 2.0**-26
+
+
+def test_labels_of_every_kind_name_the_same_people():
+    pandas = pytest.importorskip("pandas")
+    codes = [3, 1, 3, 2, 1, 3]
+    expected = [1 / 3, 1 / 2, 1 / 3, 1, 1 / 2, 1 / 3]
+    names = [f"person {k}" for k in codes]
+    for labels in (
+        codes, tuple(codes), np.array(codes), np.array(codes, dtype=float), names,
+        np.array(names), np.array(names, dtype=object), pandas.Series(names, index=codes),
+        pandas.Series(names, dtype="category"), pandas.Series(codes, dtype="Int64"),
+        [("a", k) for k in codes], np.array(codes, dtype="datetime64[D]"),
+        [None.__class__ if k == 3 else k for k in codes],
+    ):  # fmt: skip
+        units = PrivacyUnits.of(labels)
+        assert units.n_units == 3
+        np.testing.assert_allclose(units.shares, expected, atol=2.0**-26)
+
+
+@pytest.mark.parametrize(
+    "labels",
+    [
+        ["secret", None], ["secret", np.nan], np.array([1.0, np.nan]),
+        np.array(["2020-01-01", "NaT"], dtype="datetime64[D]"), [["secret"], ["secret"]],
+        np.array([["secret", "b"]]), "secret", 7, {"secret": 1}, [], iter(["secret"]),
+    ],
+    ids=range(11),
+)  # fmt: skip
+def test_labels_that_are_none_are_refused_without_being_quoted(labels):
+    with pytest.raises(ValueError, match="privacy_unit needs") as refusal:
+        PrivacyUnits.of(labels)
+    assert "secret" not in str(refusal.value)
+    assert refusal.value.__cause__ is refusal.value.__context__ is None
+    # Nor does it say how many there are.
+    assert not any(digit in str(refusal.value) for digit in "0123456789")
+
+
+@pytest.mark.parametrize("mapped", [False, True])
+@pytest.mark.parametrize("columns", [1, 3])
+def test_what_is_computed_of_a_row_does_not_tell_how_many_rows_others_have(mapped, columns):
+    rng = np.random.default_rng(0)
+    rows, d = 83, 37
+    X = rng.normal(size=(rows, d))
+    row_map = RowMap(np.ones(d), rng.normal(size=(d, d)), rng.normal(size=d), norm=20.0)
+    bounds = RowBounds(5.0, 1.0, row_map=row_map if mapped else None)
+    w = rng.normal(size=(d + 1, columns) if columns > 1 else d + 1)
+
+    def computed(first, order):
+        """Scores and norms of the last forty rows, behind others."""
+        part = np.asarray(X[first:], order=order)
+        shares = np.full(len(part), 1 / 64)
+        raw = RawBlock(part, np.zeros(len(part)), None, shares)
+        block = (MappedBlock if mapped else Block)(raw, bounds).loaded()
+        return block.scores(w)[-40:], block.norms[-40:]
+
+    for order in "CF":
+        whole = computed(0, order)
+        for first in range(1, 43):
+            for found, expected in zip(computed(first, order), whole, strict=True):
+                np.testing.assert_array_equal(found, expected)
+
+
+def test_a_sample_is_one_of_people():
+    rng = np.random.default_rng(0)
+    people = [(rng.normal(size=(m, 2)), rng.integers(2, size=m) * 1.0) for m in (1, 5, 2, 9)]
+    problem = Problem(Logistic(), 4, 2, RowBounds(2.0, 1.0))
+    gradient = GradientQuery(problem, np.array([1.0, -1.0, 0.5]), 0.3)
+    drawn = np.array([True, False, False, True])
+    chosen = [person for person, here in zip(people, drawn, strict=True) if here]
+    for query in (gradient, GradientDifferenceQuery(gradient, np.array([0.5, -1.0, 1.0]))):
+        for layout, rows in stores_of(people, order=1).items():
+            alone = stores_of(chosen)[layout]
+            everybody = np.ones(len(chosen), dtype=bool)
+            np.testing.assert_allclose(
+                query.of_drawn(rows, drawn, 0.5), query.of_drawn(alone, everybody, 0.5), atol=1e-12
+            )
+
+
+def test_queries_that_are_proved_for_single_rows_are_refused_before_they_are_charged():
+    problem = Problem(Logistic(), 2, 2, RowBounds(2.0))
+    rows = stores_of([(np.ones((3, 2)), np.zeros(3)), (np.ones((1, 2)), np.ones(1))])["dense"]
+    ledger = Ledger(1.0, 1e-5)
+    oracle = PrivateOracle(rows, ledger, Adjacency.REPLACE_ONE, SystemNoise()).for_problem(problem)
+    with pytest.raises(ValueError, match="no proof for all rows of a privacy unit"):
+        oracle.perturbed_minimum(spend=Spend(ledger.limit))
+    assert ledger.total == 0
+    assert {kind.name for kind in EXAMPLES if not kind.takes_units} == {
+        "perturbed_minimum", "score_moments", "site_gradients", "stream_term", "stream_scores",
+    }  # fmt: skip
+
+
+def test_a_store_of_units_cannot_be_taken_apart():
+    rows = DenseRows(np.ones((3, 2)), np.zeros(3), None, PrivacyUnits.of([1, 1, 2]))
+    assert rows.n_samples == 2
+    with pytest.raises(TypeError, match="cannot be taken apart"):
+        rows.part(0, 2)
+
+
+def test_softmax_rows_are_counted_by_their_shares():
+    rng = np.random.default_rng(0)
+    problem = Problem(Softmax(3), 2, 4, RowBounds(3.0, 1.0))
+    X, y = rng.normal(size=(5, 4)), np.array([0.0, 1.0, 2.0, 1.0, 0.0])
+    query: Query = GradientQuery(problem, rng.normal(size=problem.shape), 0.5)
+    rows = DenseRows(X, y, None, PrivacyUnits.of([0, 0, 0, 0, 1]))
+    single = [query.evaluate(DenseRows(X[i : i + 1], y[i : i + 1])) for i in range(5)]
+    expected = np.mean(single[:4], axis=0) + single[4]
+    np.testing.assert_allclose(query.evaluate(rows), expected, atol=1e-7)
