@@ -21,7 +21,7 @@ print(skdp.plan(1347, 64, n_classes=10, epsilon=0.3))
 # %%
 # What happens
 # ------------
-# The display fits five models for each budget and scores them on rows held out. With
+# The display fits four models for each budget and scores them on rows held out. With
 # ``epsilon=inf`` the same estimator adds no noise. That is the baseline: what remains of the
 # difference to it is due to privacy alone. Both are told with warnings, since neither the scores
 # nor that baseline are private; here we mean it.
@@ -52,7 +52,7 @@ with warnings.catch_warnings():
         y,
         baseline=skdp.DPLogisticRegression(epsilon=float("inf"), data_norm=1.0, classes=range(10)),
         epsilons=[0.1, 0.2, 0.5, 1, 2, 5, 10],
-        n_fits=5,
+        n_fits=4,
         random_state=0,
         ax=ax,
     )

@@ -62,7 +62,7 @@ with (
 ):
     loaders = {name: partial(load, name) for name in hospitals}
     places = dict(zip(hospitals, client.nthreads(), strict=True))
-    for _ in range(8):
+    for _ in range(6):
         log.clear()
         with DaskSites(client, loaders, **budget, workers=places, heard=log.append) as sites:
             common.append(model.fit(sites).score(X_test, y_test))
@@ -78,20 +78,20 @@ print(f"the first message: {log[0].vector.round(2)}")
 # %%
 # Alone, together, and at one place
 # ---------------------------------
-# Eight fits of each kind. The last kind hands all rows to somebody whom all trust.
+# Six fits of each kind. The last kind hands all rows to somebody whom all trust.
 
 kinds = {
-    name: [model.fit(*load(name)).score(X_test, y_test) for _ in range(8)] for name in hospitals
+    name: [model.fit(*load(name)).score(X_test, y_test) for _ in range(6)] for name in hospitals
 }
 kinds["all three,\nsharing no row"] = common
-kinds["all rows\nat one place"] = [model.fit(X, y).score(X_test, y_test) for _ in range(8)]
+kinds["all rows\nat one place"] = [model.fit(X, y).score(X_test, y_test) for _ in range(6)]
 
 import matplotlib.pyplot as plt
 
 figure, ax = plt.subplots(figsize=(6.4, 4), layout="constrained")
 for number, scores in enumerate(kinds.values()):
     color = "C0" if scores is common else "0.4"
-    ax.plot(np.full(8, number), scores, "o", color=color, alpha=0.5)
+    ax.plot(np.full(6, number), scores, "o", color=color, alpha=0.5)
     ax.plot([number - 0.3, number + 0.3], 2 * [np.mean(scores)], color=color, linewidth=2)
 alone = max(np.mean(kinds[name]) for name in hospitals)
 ax.set_xticks(range(5), [name if "\n" in name else f"{name}\nalone" for name in kinds])

@@ -72,7 +72,7 @@ ax.axhline(truth["schooling"], color="black", linestyle="--", linewidth=1, label
 ax.set(
     xlabel="survey",
     ylabel="worth of a year of schooling",
-    title=f"95 % intervals that hold the truth in {np.mean(error < half):.0%} of surveys",
+    title=f"95% intervals that hold the truth in {np.mean(error < half):.0%} of surveys",
 )
 ax.margins(y=0.35)
 ax.legend(loc="upper right")
