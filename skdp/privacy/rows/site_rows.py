@@ -6,6 +6,7 @@ from abc import ABC, abstractmethod
 from collections.abc import Callable, Iterable
 from dataclasses import dataclass
 from functools import cached_property
+from itertools import pairwise
 
 import numpy as np
 import scipy.sparse as sp
@@ -211,7 +212,7 @@ class _Single:
     def __init__(self, first: int, start: int, blocks: list[BoundedBlock]) -> None:
         self.first, self.last = first, first + 1
         ends = np.cumsum([start, *(block.y.size for block in blocks)])
-        places = [np.arange(i, j) for i, j in zip(ends, ends[1:], strict=False)]
+        places = [np.arange(i, j) for i, j in pairwise(ends)]
         facts = map(SiteBlock.of, blocks)
         self._blocks = list(zip(blocks, facts, places, strict=True))
 
