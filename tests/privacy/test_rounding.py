@@ -12,8 +12,17 @@ from skdp.privacy import Adjacency, gamma, inflated, of_sum, spread
 from skdp.privacy.accounting import Spend
 from skdp.privacy.mechanisms import GaussianMechanism
 from skdp.privacy.queries import GradientQuery, MomentsQuery, RowMeansQuery
-from skdp.privacy.rows import MOST_ROWS, DenseRows, MappedBlock, RawBlock, cut, total
-from skdp.problem import Problem, RowBounds, RowMap, TargetBounds
+from skdp.privacy.rows import (
+    MOST_ROWS,
+    DenseRows,
+    MappedBlock,
+    RawBlock,
+    SiteChunks,
+    cut,
+    site_sums,
+    total,
+)
+from skdp.problem import Problem, RowBounds, RowMap, Sites, TargetBounds
 from skdp.problem.losses import Logistic, Squared
 
 RNG = np.random.default_rng(0)
@@ -41,6 +50,32 @@ def test_a_part_of_a_total_passes_through_few_additions():
 
     for n in (1, 2, 3, 1000, 1023, 1025):
         assert total(Counted() for _ in range(n)).depth <= 2 * np.log2(n + 1)
+
+
+def test_sums_over_the_rows_of_a_site_are_cut_like_all_others():
+    """No run of rows is longer than the margin counts, of large sites and of small ones."""
+    sizes, asked = np.array([200_000, 60_000, 10, 60_000]), []
+    rows = DenseRows(np.ones((sizes.sum(), 1)), np.zeros(sizes.sum()))
+
+    def ones(facts, z, positions):
+        asked.append(positions.size)
+        return np.ones(z.shape)
+
+    sums = site_sums(rows, RowBounds(1.0), Sites(tuple("abcd"), sizes))
+    found = sums.sums(np.arange(4), np.ones((4, 1)), ones)
+    np.testing.assert_array_equal(found[:, 0], sizes)
+    assert max(asked) <= MOST_ROWS
+
+
+def test_chunks_of_a_site_are_added_in_pairs():
+    """One after the other, all that comes after the first would be lost in it."""
+    n, u = 4096, Fraction(2) ** -53
+    X = np.full((n, 1), float(u))
+    X[0] = 1.0
+    raw = [RawBlock(X[i : i + 1], np.zeros(1)) for i in range(n)]
+    sums = SiteChunks(lambda: raw, RowBounds(1.0), Sites(("a",), np.array([n])))
+    ((found,),) = sums.sums(np.arange(1), np.ones((1, 1)), lambda facts, z, at: np.ones(z.shape))
+    assert abs(Fraction(float(found)) - 1 - (n - 1) * u) <= 2 * 12 * u
 
 
 @pytest.mark.parametrize("n", [100, 5000, *by_night(30_000)])

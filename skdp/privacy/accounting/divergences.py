@@ -19,7 +19,7 @@ convex function, so no distribution of x has a larger one than that on the two e
 with the same mean: an event with probabilities p and q, ``logit p - logit q = eta``. Telling N(0,
 1) from N(m, 1) by a threshold gives just that event for ``m = Phi^-1(p) - Phi^-1(q)``, so what
 holds for an m-GDP release holds for the choice. The slope of ``Phi^-1`` against the logit is even
-and falls to both sides of 1/2 (a test looks at it on a grid), so m is largest for ``p = 1 - q``.
+and falls to both sides of 1/2 (theorem P1 of ``docs/proofs``), so m is largest for ``p = 1 - q``.
 
 For small eta this is ``mu^2 = pi eta^2 / 8``, which is pi/2 times what zero-concentrated DP takes;
 the factor is smaller for larger eta (the slope falls). That is what counting choices in the exact

@@ -28,6 +28,7 @@ _MOST_ENTRIES_WRITTEN_OUT = 1 << 25
 __all__ = [
     "BlockStore",
     "BoundedRows",
+    "PairwiseSum",
     "ResidentRows",
     "RowStore",
     "bounded_block",
@@ -307,18 +308,33 @@ def total(parts: Iterable[np.ndarray]) -> np.ndarray:
     parts : iterable of ndarray
         Fresh arrays of one shape.
     """
-    # Sums of so many parts each, halving at least from one to the next.
-    sums: list[tuple[int, np.ndarray]] = []
+    sums = PairwiseSum()
     for part in parts:
+        sums.add(part)
+    return sums.result()
+
+
+class PairwiseSum:
+    """Sum in pairs of arrays that come one by one, as :func:`total` takes it."""
+
+    def __init__(self) -> None:
+        # Sums of so many parts each, halving at least from one to the next.
+        self._sums: list[tuple[int, np.ndarray]] = []
+
+    def add(self, part: np.ndarray) -> None:
+        """Take one more array, fresh and of the shape of the others; it is overwritten."""
         size, out = 1, part
-        while sums and sums[-1][0] == size:
-            out = _onto(sums.pop()[1], out)
+        while self._sums and self._sums[-1][0] == size:
+            out = _onto(self._sums.pop()[1], out)
             size *= 2
-        sums.append((size, out))
-    _, out = sums.pop()
-    while sums:
-        out = _onto(sums.pop()[1], out)
-    return out
+        self._sums.append((size, out))
+
+    def result(self) -> np.ndarray:
+        """The sum of at least one array; nothing is left to go on with."""
+        _, out = self._sums.pop()
+        while self._sums:
+            out = _onto(self._sums.pop()[1], out)
+        return out
 
 
 def _onto(out: np.ndarray, part: np.ndarray) -> np.ndarray:

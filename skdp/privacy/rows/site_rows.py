@@ -6,6 +6,7 @@ from abc import ABC, abstractmethod
 from collections.abc import Callable, Iterable
 from dataclasses import dataclass
 from functools import cached_property
+from itertools import pairwise
 
 import numpy as np
 import scipy.sparse as sp
@@ -13,8 +14,8 @@ import scipy.sparse as sp
 from ...problem.bounds import RowBounds
 from ...problem.sites import Sites
 from ..adjacency import PrivacyUnit
-from .base import BlockStore, RowStore, bounded_block
-from .bounded_rows import BoundedBlock, DerivativeBounds, RawBlock, Rows
+from .base import BlockStore, PairwiseSum, RowStore, bounded_block, total
+from .bounded_rows import MOST_ROWS, BoundedBlock, DerivativeBounds, RawBlock, Rows, cut
 
 __all__ = ["SiteBlock", "SiteChunks", "SiteRows", "SiteSums", "site_sums"]
 
@@ -99,7 +100,8 @@ class SiteRows(SiteSums):
         if sites.order is not None:
             X, y = X[sites.order], y[sites.order]
             weights = None if weights is None else weights[sites.order]
-        per_site = max(1, _BUNCH_ENTRIES // X.shape[1])
+        # As few as the margins for rounding count in a sum that is not cut.
+        per_site = min(max(1, _BUNCH_ENTRIES // X.shape[1]), MOST_ROWS)
         dense = isinstance(X, np.ndarray)
         self._bunches: list[_Bunch | _Single] = []
         first = 0
@@ -108,13 +110,17 @@ class SiteRows(SiteSums):
             while dense and last < sites.n_sites and starts[last + 1] - starts[first] <= per_site:
                 last += 1
             start, stop = int(starts[first]), int(starts[last])
-            own = None if weights is None else weights[start:stop]
-            block = bounded_block(RawBlock(X[start:stop], y[start:stop], own), bounds)
+            ends = cut(stop - start, MOST_ROWS) if last - first == 1 else [(0, stop - start)]
+            blocks = []
+            for i, j in ends:
+                here = slice(start + i, start + j)
+                own = None if weights is None else weights[here]
+                blocks.append(bounded_block(RawBlock(X[here], y[here], own), bounds))
             if last - first == 1:
-                self._bunches.append(_Single(first, start, block))
+                self._bunches.append(_Single(first, start, blocks))
             else:
                 local = starts[first : last + 1] - start
-                self._bunches.append(_Bunch(first, start, local, block))
+                self._bunches.append(_Bunch(first, start, local, blocks[0]))
             first = last
 
     def sums(self, active: np.ndarray, W: np.ndarray, kernel: SiteKernel) -> np.ndarray:
@@ -154,7 +160,7 @@ class SiteChunks(SiteSums):
 
     def sums(self, active: np.ndarray, W: np.ndarray, kernel: SiteKernel) -> np.ndarray:
         """Sums over the rows of each active site; see :class:`SiteSums`."""
-        out, seen = np.zeros(W.shape), 0
+        found, seen = [PairwiseSum() for _ in active], 0
         for raw in self._blocks():
             here = slice(seen, seen + raw.y.size)
             seen += raw.y.size
@@ -164,8 +170,8 @@ class SiteChunks(SiteSums):
                 chosen = np.flatnonzero(of_row == active[k])
                 part = block.taken(chosen).loaded()
                 z = part.scores(W[k])
-                out[k] += part.combine(kernel(SiteBlock.of(part), z, positions[chosen]))
-        return out
+                found[k].add(part.combine(kernel(SiteBlock.of(part), z, positions[chosen])))
+        return np.stack([of_site.result() for of_site in found])
 
 
 def site_sums(rows: RowStore, bounds: RowBounds, sites: Sites) -> SiteSums:
@@ -204,18 +210,23 @@ def site_sums(rows: RowStore, bounds: RowBounds, sites: Sites) -> SiteSums:
 
 
 class _Single:
-    """A site by itself."""
+    """A site by itself, in as many blocks as its number of rows asks for."""
 
-    def __init__(self, first: int, start: int, block: BoundedBlock) -> None:
+    def __init__(self, first: int, start: int, blocks: list[BoundedBlock]) -> None:
         self.first, self.last = first, first + 1
-        self._block = block
-        self._positions = np.arange(start, start + block.y.size)
-        self._facts = SiteBlock.of(block)
+        ends = np.cumsum([start, *(block.y.size for block in blocks)])
+        places = [np.arange(i, j) for i, j in pairwise(ends)]
+        facts = map(SiteBlock.of, blocks)
+        self._blocks = list(zip(blocks, facts, places, strict=True))
 
     def sums(self, chosen: np.ndarray, W: np.ndarray, kernel: SiteKernel) -> np.ndarray:
         del chosen
-        block = self._block.loaded()
-        return block.combine(kernel(self._facts, block.scores(W[0]), self._positions))[None]
+
+        def of_block(rows: BoundedBlock, facts: SiteBlock, places: np.ndarray) -> np.ndarray:
+            block = rows.loaded()
+            return block.combine(kernel(facts, block.scores(W[0]), places))
+
+        return total(of_block(*block) for block in self._blocks)[None]
 
 
 class _Bunch:
