@@ -112,6 +112,21 @@ def crafted_residual_slopes():
         yield SlopeExample(query, X, np.ones(N), X, -np.ones(N), np.zeros(problem.shape))
 
 
+def random_slopes_of_a_class():
+    """One of three classes against the others."""
+    rng = np.random.default_rng(13)
+    for loss in (Logistic(), HuberisedHinge(0.3)):
+        problem = Problem(loss, N, D, RowBounds(2.0, 1.5))
+        w = rng.normal(size=problem.shape) * 10.0 ** rng.uniform(-2, 1)
+        query = PerturbedMinimumQuery(
+            problem, 0.3 * problem.row_norm, WEAK, 1.0, pure=True, label=1
+        )
+        parts = [
+            part for _ in range(2) for part in (rows_of_all_sizes(rng), rng.integers(0, 3, N) * 1.0)
+        ]
+        yield SlopeExample(query, *parts, w)
+
+
 def labels(rng):
     return rng.integers(0, 2, N).astype(float)
 
@@ -167,7 +182,7 @@ def crafted_equations():
 EXAMPLES = {
     NormalEquationsQuery: (list(random_equations()), list(crafted_equations())),
     PerturbedMinimumQuery: (
-        [*random_slopes(), *random_residual_slopes()],
+        [*random_slopes(), *random_residual_slopes(), *random_slopes_of_a_class()],
         [*crafted_slopes(), *crafted_residual_slopes()],
     ),
 }

@@ -254,7 +254,7 @@ class PrivateLinearClassifier(ClassifierMixin, PrivateLinearModel, ABC):
             raise ValueError(
                 f"{type(self).__name__} needs at least 2 classes, got {count}. Pass classes=[...]."
             )
-        if classes.size > 2 and self._two_classes:
+        if classes.size > 2 and self._two_classes and self.delta != 0:
             raise ValueError(
                 f"{type(self).__name__} with {self._kind.__name__} needs 2 classes, got "
                 f"{classes.size}. Only binary classification is supported. Use the solver 'gd', or "

@@ -52,7 +52,7 @@ class DPSVMClassifier(PrivateLinearClassifier):
         Probability-like slack of the guarantee, in [0, 1). By default the smaller of 1e-5 and
         n^-1.1, n being the number of rows of a fit or the ``horizon`` of a stream, 1e-5 if that
         is not declared; ``delta_`` says which. 0 is pure epsilon, by objective perturbation,
-        with bounds that are given and two classes.
+        with bounds that are given and an equal share of epsilon for each of several classes.
     C : float, optional
         Inverse strength of the penalty, as in scikit-learn. By default the penalty is no stronger
         than noise asks for: C is ``n_samples`` times the privacy budget mu over 10, between 1 and

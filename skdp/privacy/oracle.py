@@ -472,9 +472,16 @@ class Oracle(ABC):
 
     @final
     def perturbed_minimum(
-        self, *, spend: Spend, clip_norm: float | None = None, strength: float = 0.0
+        self,
+        *,
+        spend: Spend,
+        clip_norm: float | None = None,
+        strength: float = 0.0,
+        label: int | None = None,
     ) -> np.ndarray:
         """Minimiser of the objective with a random slope, with clipped rows; shape of w.
+
+        Of several classes ``label`` is held against the others.
 
         The quadratic part of the objective, as a sum over rows, is made at least ``strength``
         strong, and as strong as privacy asks for. The calculus of the ledger has to be
@@ -482,7 +489,13 @@ class Oracle(ABC):
         ``PureDP``, with which its noise is that of pure epsilon.
         """
         query = PerturbedMinimumQuery.planned(
-            self._current(), clip_norm, strength, self._adjacency, spend, pure=self.pure
+            self._current(),
+            clip_norm,
+            strength,
+            self._adjacency,
+            spend,
+            pure=self.pure,
+            label=label,
         )
         return self._release(query, spend)
 

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from math import sqrt
 from numbers import Real
 from typing import TYPE_CHECKING, Any, ClassVar
@@ -11,12 +11,22 @@ import numpy as np
 from sklearn.utils._param_validation import Interval
 
 from ..privacy.accounting.calculus import Calculus, PerturbedGaussianDP
-from ..problem.losses import Huber, HuberisedHinge, Logistic, Squared, SquaredHinge
+from ..problem.losses import (
+    Huber,
+    HuberisedHinge,
+    Logistic,
+    Loss,
+    OneVsRest,
+    Softmax,
+    Squared,
+    SquaredHinge,
+)
 from ..problem.problem import Problem
 from ..validation import check_hyperparameters, shown
 from .base import Solution, Solver, name_of
 
 if TYPE_CHECKING:
+    from ..privacy.accounting.ledger import Budget
     from ..privacy.oracle import Oracle
 
 __all__ = ["ObjectivePerturbation"]
@@ -59,7 +69,9 @@ class ObjectivePerturbation(Solver):
     ``exp(-||b|| / s)`` then, which makes b about ``sqrt(p)`` times as long as normal noise would be
     at the same epsilon. A fifth of epsilon at most goes to the curvature of one row, and the
     strength is ``S / (exp(epsilon / 5) - 1)``, or what noise asks for if that is more. Least
-    squares and Huber's loss are taken as well, with residuals that are clipped.
+    squares and Huber's loss are taken as well, with residuals that are clipped. Each of several
+    classes is fitted against the rest for its share of epsilon, by the logistic loss in place of
+    the softmax.
 
     Parameters
     ----------
@@ -113,12 +125,15 @@ class ObjectivePerturbation(Solver):
 
     def check_pure(self, problem: Problem) -> None:
         """Refuse hyperparameters outside their range, and what pure epsilon is not proved for."""
-        loss, advice = problem.loss, "Leave delta out"
+        loss = _of_a_class(problem.loss)
         if not isinstance(loss, Logistic | HuberisedHinge | SquaredHinge | Squared | Huber):
-            if loss.n_scores > 1:
-                advice += ", or fit one model for each class, with a share of epsilon each"
-            kind = "for two classes or for residuals, with delta=0"
-            self._refuse_loss(problem, kind, advice)
+            kind = "for classes or for residuals, with delta=0"
+            self._refuse_loss(problem, kind, "Use another, or leave delta out")
+        if problem.loss.n_scores > 1 and problem.class_weight is not None:
+            raise ValueError(
+                f"{type(self).__name__} needs class_weight=None for more than two classes with "
+                "delta=0, got weights. Leave them or delta out."
+            )
         self._check_rest(problem, "Use a ridge penalty and no constraint, or leave delta out.")
 
     def _refuse_loss(self, problem: Problem, kind: str, advice: str) -> None:
@@ -137,22 +152,43 @@ class ObjectivePerturbation(Solver):
             )
 
     def solve(self, problem: Problem, oracle: Oracle, rng: np.random.Generator) -> Solution:
-        """Minimise the problem; all of the budget goes to one query."""
+        """Minimise the problem; all of the budget goes to one query, or to one for each class."""
         del rng
         (self.check_pure if oracle.pure else self.check)(problem)
-        clip, whole = self.clip, oracle.budget.whole()
-        scale, strength = problem.row_norm * problem.max_weight, self.strength
+        n_classes = problem.loss.n_scores
+        if n_classes == 1:
+            return Solution(self._minimum(problem, oracle, oracle.budget), n_iter=1)
+        one = replace(problem, loss=_of_a_class(problem.loss), initial=None)
+        asked, share = oracle.for_problem(one), oracle.budget.fraction(1 / n_classes)
+        found = [self._minimum(one, asked, share, label=k) for k in range(n_classes)]
+        return Solution(np.column_stack(found), n_iter=1)
+
+    def _minimum(
+        self, problem: Problem, oracle: Oracle, budget: Budget, label: int | None = None
+    ) -> np.ndarray:
+        """The minimiser for two classes or for residuals, at the price of this budget."""
+        clip, scale = self.clip, problem.row_norm * problem.max_weight
+        strength = self.strength
         n, p = problem.n_samples, problem.n_rows
         if oracle.pure:
-            epsilon = oracle.budget.amount
+            epsilon = budget.amount
             if clip is None:
                 least = _LEAST_CLIP if problem.loss.smoothness <= 1 else _LEAST_OF_STEEP
                 clip = min(1.0, max(least, _PURE_CLIP * sqrt(n * epsilon / p**1.5)))
             noise = oracle.adjacency.of_sum(clip) * sqrt(p) / epsilon
             strength = max(strength, _PURE_STRENGTH * noise)
         elif clip is None:
-            clip = min(1.0, max(_LEAST_CLIP, 0.15 * sqrt(n * oracle.budget.mu / p)))
-        w = oracle.perturbed_minimum(
-            clip_norm=clip * scale, strength=strength * problem.row_norm * scale, spend=whole
+            clip = min(1.0, max(_LEAST_CLIP, 0.15 * sqrt(n * budget.mu / p)))
+        return oracle.perturbed_minimum(
+            clip_norm=clip * scale,
+            strength=strength * problem.row_norm * scale,
+            spend=budget.whole(),
+            label=label,
         )
-        return Solution(w, n_iter=1)
+
+
+def _of_a_class(loss: Loss) -> Loss:
+    """The loss of one class against the rest, if there are several; the loss itself if not."""
+    if isinstance(loss, OneVsRest):
+        return loss.loss
+    return Logistic() if isinstance(loss, Softmax) else loss

@@ -128,6 +128,30 @@ def test_the_plan_says_so_and_is_the_plan_of_the_fit():
     assert type(named.plan_.solver) is type(fitted.plan_.solver)
 
 
+@pytest.mark.parametrize("make", [DPLogisticRegression, DPSVMClassifier])
+@pytest.mark.parametrize("solver", ["auto", "objective_perturbation"])
+def test_several_classes_share_epsilon(make, solver):
+    y = np.digitize(REAL, [-0.5, 0.5])
+    options = CLASSES | {"classes": [0, 1, 2], "solver": solver}
+    fitted = make(epsilon=1.5, **options).fit(X, y)
+    assert fitted.coef_.shape == (3, D)
+    assert fitted.privacy_spent_ == (1.5, 0.0)
+    assert sum(event.count for event in fitted.privacy_ledger_) == 3
+    assert fitted.privacy_ledger_[0].epsilon == pytest.approx(0.5)
+    with pytest.raises(ValueError, match=r"class_weight=None for more than two classes"):
+        make(class_weight={0: 2.0}, **options).fit(X, y)
+
+
+def test_with_much_budget_several_classes_are_fitted_one_against_the_rest():
+    y = np.digitize(REAL, [-0.5, 0.5])
+    options = CLASSES | {"classes": [0, 1, 2]}
+    fitted = DPLogisticRegression(epsilon=1e9, C=1.0, **options).fit(X, y)
+    for label in range(3):
+        expected = LogisticRegression().fit(X, y == label)
+        np.testing.assert_allclose(fitted.coef_[label], expected.coef_[0], atol=0.02)
+        np.testing.assert_allclose(fitted.intercept_[label], expected.intercept_[0], atol=0.02)
+
+
 WAYS_OUT = "leave delta out"
 REFUSED = {
     "no norm": (lambda: DPLogisticRegression(delta=0, classes=[0, 1]), LABELS, "data_norm or data"),

@@ -312,7 +312,7 @@ def test_it_says_what_it_is_and_cannot_begin_twice():
         {"epsilon": float("inf")},
         {"epsilon": 1.1e9},
         {"epsilon": "1"},
-        {"delta": 0.0},
+        {"delta": -0.1},
         {"delta": 1.0},
         {"adjacency": "add_remove"},
         {"accounting": "best"},

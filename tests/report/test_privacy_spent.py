@@ -121,7 +121,7 @@ def test_relations_are_brought_to_the_stronger_one():
     assert (alone.epsilon, alone.adjacency) == (pytest.approx(0.5), "zero_out")
 
 
-@pytest.mark.parametrize("delta", [0, 1.0, np.nan, "1e-5", [1e-5], True, np.array([0.1, 0.2])])
+@pytest.mark.parametrize("delta", [-0.1, 1.0, np.nan, "1e-5", [1e-5], True, np.array([0.1, 0.2])])
 def test_a_delta_that_is_none_is_refused(delta):
     fitted = model().fit(X, Y)
     with pytest.raises(ValueError, match=r"compose needs a (delta in|number for delta)"):

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from math import expm1, inf, log1p, sqrt
 from typing import ClassVar, Self
 
@@ -79,6 +79,9 @@ class PerturbedMinimumQuery(PerturbedQuery):
     pure : bool, default=False
         Whether the noise is that of pure epsilon, in which a spend is counted then. Proof in
         :mod:`skdp.privacy.mechanisms.pure_slope`.
+    label : int, optional
+        Class that is held against all others, where targets number several classes: it counts as 1
+        and the others as 0. Classes have no weights then.
 
     Raises
     ------
@@ -113,6 +116,7 @@ class PerturbedMinimumQuery(PerturbedQuery):
     strength: float
     tolerance: float
     pure: bool = False
+    label: int | None = None
 
     def __post_init__(self) -> None:
         problem = self.problem
@@ -122,7 +126,9 @@ class PerturbedMinimumQuery(PerturbedQuery):
         )
         proved = isinstance(problem.loss, _ONE_SIDED)
         if self.pure and problem.bounds.row_map is None:
-            proved |= isinstance(problem.loss, _TWO_SIDED)
+            proved |= isinstance(problem.loss, _TWO_SIDED) and self.label is None
+        # Those of two classes would be looked up by the number of one of several.
+        proved &= self.label is None or problem.class_weight is None
         if not (proved and quadratic):
             raise ValueError(
                 "PerturbedMinimumQuery needs a smooth loss for two classes and a ridge penalty or "
@@ -139,6 +145,7 @@ class PerturbedMinimumQuery(PerturbedQuery):
         spend: Spend,
         *,
         pure: bool = False,
+        label: int | None = None,
     ) -> Self:
         r"""The query with as much strength and precision as a spend asks for.
 
@@ -173,8 +180,10 @@ class PerturbedMinimumQuery(PerturbedQuery):
             Price.
         pure : bool, default=False
             As above.
+        label : int, optional
+            As above.
         """
-        query = cls(problem, clip_norm, 0.0, inf, pure)
+        query = cls(problem, clip_norm, 0.0, inf, pure, label)
         n, p = problem.n_actual, problem.n_rows
         largest_of = largest_pure_jacobian if pure else largest_jacobian
         # Beyond this power, exp is not needed: other bounds on strength are larger.
@@ -183,8 +192,8 @@ class PerturbedMinimumQuery(PerturbedQuery):
         computable = _LEAST_STRENGTH * n * query.curvature
         computable = max(computable, _LEAST_OF_LARGEST * float(query._penalty()[1]))
         strength = max(strength, least, computable)
-        strength = max(strength, 20.0 * cls(problem, clip_norm, strength, inf, pure)._growth())
-        query = cls(problem, clip_norm, strength, inf, pure)
+        strength = max(strength, 20.0 * replace(query, strength=strength)._growth())
+        query = replace(query, strength=strength)
         # With the noise that the mechanism will make of a tolerance of a half of the strength.
         made = query._calibrated(adjacency, spend, 1.0)
         output = _LITTLE * made.noise_scale * p / (n * query.curvature + strength)
@@ -192,7 +201,7 @@ class PerturbedMinimumQuery(PerturbedQuery):
         at_zero = problem.loss.value(np.array([0.0, 1.0]), np.zeros(2)).max() * problem.max_weight
         longest = 2 * made.longest / strength + sqrt(2 * n * at_zero / strength)
         rounding = _ROUNDINGS * query.rounding(longest, made.longest)
-        return cls(problem, clip_norm, strength, max(tolerance, rounding), pure)
+        return replace(query, tolerance=max(tolerance, rounding))
 
     @property
     def gradient(self) -> GradientQuery:
@@ -324,8 +333,8 @@ class PerturbedMinimumQuery(PerturbedQuery):
         return -_Objective(self, rows.bounded(self.problem.bounds), nothing).gradient(w)
 
     def public(self) -> tuple[object, ...]:
-        """The bound on gradients, the strength and the tolerance."""
-        return (self.gradient.bound, self.strength, self.tolerance)
+        """The bound on gradients, the strength, the tolerance and the class."""
+        return (self.gradient.bound, self.strength, self.tolerance, self.label)
 
     def _penalty(self) -> tuple[np.ndarray, np.ndarray]:
         """The matrix Q, or its diagonal if it is diagonal, and its largest eigenvalue."""
@@ -354,16 +363,18 @@ class _Objective(SmoothObjective):
         self, query: PerturbedMinimumQuery, rows: BoundedRows, perturbation: np.ndarray
     ) -> None:
         self._query, self._rows, self._b = query.gradient, rows, perturbation
+        self._label = query.label
         self._loss: Loss = query.problem.loss
         self._penalty, largest = query._penalty()
         self.smoothness = query.problem.n_actual * query.curvature + float(largest)
         self.strength = query.strength
 
     def gradient(self, w: np.ndarray) -> np.ndarray:
-        query = self._query
+        query, label = self._query, self._label
 
         def of_block(block: BoundedBlock) -> np.ndarray:
-            return block.combine(query.weighted(block, _slopes(query, block, block.scores(w))))
+            slopes = _slopes(query, block, block.scores(w), label)
+            return block.combine(query.weighted(block, slopes))
 
         g = self._rows.sum(of_block)
         g += self._times_penalty(w)
@@ -376,11 +387,11 @@ class _Objective(SmoothObjective):
             hessian = LinearOperator((p, p), matvec=lambda v: self._hessian_times(w, v))
             return cg(hessian, -gradient, rtol=0.01, maxiter=100)[0]
 
-        query = self._query
+        query, label = self._query, self._label
 
         def of_block(block: BoundedBlock) -> np.ndarray:
             V = block.rows()
-            return (V * _bends(query, block, block.scores(w))[:, None]).T @ V
+            return (V * _bends(query, block, block.scores(w), label)[:, None]).T @ V
 
         H = self._rows.sum(of_block)
         H[np.diag_indices(p)] += self._penalty if self._penalty.ndim == 1 else 0.0
@@ -389,10 +400,11 @@ class _Objective(SmoothObjective):
         return cho_solve(cho_factor(H, overwrite_a=True, check_finite=False), -gradient)
 
     def _hessian_times(self, w: np.ndarray, v: np.ndarray) -> np.ndarray:
-        query = self._query
+        query, label = self._query, self._label
 
         def of_block(block: BoundedBlock) -> np.ndarray:
-            return block.combine(_bends(query, block, block.scores(w)) * block.scores(v))
+            bends = _bends(query, block, block.scores(w), label)
+            return block.combine(bends * block.scores(v))
 
         return self._rows.sum(of_block) + self._times_penalty(v)
 
@@ -401,19 +413,27 @@ class _Objective(SmoothObjective):
 
 
 # Apart from the objective, so that what is summed over blocks holds neither rows nor the slope.
-def _slopes(query: GradientQuery, block: BoundedBlock, z: np.ndarray) -> np.ndarray:
+def _slopes(
+    query: GradientQuery, block: BoundedBlock, z: np.ndarray, label: int | None
+) -> np.ndarray:
     """Derivatives of the clipped losses, for classes with no other sign than the label's."""
-    r = query.slopes(block, z)
-    if isinstance(query.problem.loss, _TWO_SIDED):
+    loss, y = query.problem.loss, block.y
+    if label is not None:
+        y = (y == label).astype(np.float64)
+    # As a function of the base class, as for gradients.
+    r = Loss.clipped_derivative(loss, y, z, query.derivative_bounds(block))
+    if isinstance(loss, _TWO_SIDED):
         return r
-    below = block.y == 0
+    below = y == 0
     np.maximum(r, 0.0, out=r, where=below)
     np.minimum(r, 0.0, out=r, where=~below)
     return r
 
 
-def _bends(query: GradientQuery, block: BoundedBlock, z: np.ndarray) -> np.ndarray:
+def _bends(
+    query: GradientQuery, block: BoundedBlock, z: np.ndarray, label: int | None
+) -> np.ndarray:
     """Second derivatives of the clipped losses, times the weights of the classes."""
-    bends = _slopes(query, block, z + _STEP) - _slopes(query, block, z - _STEP)
+    bends = _slopes(query, block, z + _STEP, label) - _slopes(query, block, z - _STEP, label)
     bends /= 2 * _STEP
     return np.maximum(query.weighted(block, bends), 0.0)

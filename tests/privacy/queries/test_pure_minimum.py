@@ -155,6 +155,29 @@ def test_what_it_is_not_proved_for_is_refused(loss, penalty, bounds):
         PerturbedMinimumQuery(problem, 0.5, 1.0, 1.0, pure=True)
 
 
+def test_one_of_several_classes_is_a_problem_of_two():
+    rng = np.random.default_rng(8)
+    X, codes = rng.normal(size=(60, 3)), rng.integers(0, 3, 60)
+    problem = Problem(Logistic(), 60, 3, RowBounds(1.0))
+    for label in range(3):
+        facts = {"strength": 0.0, "adjacency": REPLACE, "spend": Spend(1.0), "pure": True}
+        several = PerturbedMinimumQuery.planned(problem, 0.3, **facts, label=label)
+        two = PerturbedMinimumQuery.planned(problem, 0.3, **facts)
+        slope = rng.normal(size=3)
+        found = several.evaluate_under(DenseRows(X, codes), slope)
+        expected = two.evaluate_under(DenseRows(X, (codes == label) * 1.0), slope)
+        np.testing.assert_array_equal(found, expected)
+        assert several.public() != two.public()
+
+
+@pytest.mark.parametrize(("loss", "weight"), [(Squared(), None), (Logistic(), (1.0, 2.0))], ids=str)
+def test_a_class_without_labels_or_with_weights_is_refused(loss, weight):
+    target = TargetBounds(-1.0, 1.0) if loss.of_residuals else None
+    problem = Problem(loss, 10, 3, RowBounds(1.0, target=target), class_weight=weight)
+    with pytest.raises(ValueError, match=r"^PerturbedMinimumQuery needs"):
+        PerturbedMinimumQuery(problem, 0.5, 1.0, 1.0, pure=True, label=1)
+
+
 def test_residuals_are_not_taken_with_gaussian_noise():
     problem = Problem(Squared(), 10, 3, RowBounds(1.0, target=TargetBounds(-1.0, 1.0)))
     with pytest.raises(ValueError, match=r"^PerturbedMinimumQuery needs"):
