@@ -50,6 +50,7 @@ autosummary_filename_map = {
     "skdp.reporting.releases": "skdp.reporting.releases-function",
 }
 autodoc_typehints = "none"
+toc_object_entries_show_parents = "hide"
 autodoc_member_order = "groupwise"
 numpydoc_show_class_members = False
 # A section of the house, which show_guarantees hands to numpydoc as notes.
@@ -82,8 +83,8 @@ html_theme_options = {
     "navbar_align": "left",
     "navigation_with_keys": False,
     "show_toc_level": 2,
-    # Deeper, each page of the reference would list all others.
-    "navigation_depth": 2,
+    # Else each page of the reference would carry the names of all others.
+    "collapse_navigation": True,
     "footer_start": ["copyright"],
     "footer_end": [],
 }
