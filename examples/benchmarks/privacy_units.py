@@ -181,7 +181,9 @@ def plain(data, seed, epsilon, regression):
 
 
 DATA = {
-    "visits, rows of a person nearly alike": lambda s: visits(s, alike=0.9, more_is_different=False),
+    "visits, rows of a person nearly alike": lambda s: visits(
+        s, alike=0.9, more_is_different=False
+    ),
     "visits, rows of a person half alike": lambda s: visits(s, alike=0.5, more_is_different=False),
     "visits, rows of a person independent": lambda s: visits(s, alike=0.0, more_is_different=False),
     "visits, frequent visitors differ": lambda s: visits(s, alike=0.5, more_is_different=True),

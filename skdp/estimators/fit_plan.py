@@ -336,9 +336,7 @@ def plan_fit(
         If parameters do not go together, with each other or with such rows.
     """
     if model.delta_ == 0:
-        return _plan_pure(
-            model, outline, missing, weighted=weighted, started=started, unit=unit
-        )
+        return _plan_pure(model, outline, missing, weighted=weighted, started=started, unit=unit)
     asked = model._batch_solver
     solver, reason = _chosen(asked, outline, conditioned=None, started=started)
     adjacency = Adjacency(model.adjacency)
