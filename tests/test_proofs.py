@@ -3,7 +3,7 @@
 import inspect
 import re
 from importlib import import_module
-from math import isfinite
+from math import exp, isfinite
 from pathlib import Path
 from pkgutil import iter_modules
 
@@ -12,7 +12,7 @@ import pytest
 from examples_of_queries import EXAMPLES
 from planted_bugs.catalogue import CATALOGUE
 
-from skdp.privacy import Adjacency, accounting, bandit_sessions, mechanisms, queries
+from skdp.privacy import Adjacency, accounting, bandit_sessions, gdp, mechanisms, queries
 from skdp.privacy.accounting import Calculus, Event
 from skdp.privacy.bandit_sessions import StepSession
 from skdp.privacy.mechanisms import GaussianMechanism, PrefixSumMechanism
@@ -127,3 +127,12 @@ def test_the_largest_weight_of_squares_that_costs_nothing_is_above_the_one_in_us
     assert (means + 2.0 * squares).max() <= 4 * (1 + 1e-12)
     assert (means + 1.66**2 * squares).max() <= 4 * (1 + 1e-12)
     assert (means + 1.67**2 * squares).max() > 4.01
+
+
+@pytest.mark.parametrize("delta", [1e-5, 1e-6, 1e-8])
+def test_the_margin_that_is_not_needed_is_worth_more_than_the_law_of_the_noise_is_off(delta):
+    """Theorem N7, for a hundred million draws."""
+    for epsilon in (0.1, 0.5, 1.0, 2.0, 3.0, 4.0):
+        mu = gdp.mu(epsilon, delta)
+        spared = delta - gdp.delta(mu * (1 - 7.5e-6), epsilon)
+        assert spared > 4 * 1e8 * 2.0**-73 * (1 + exp(epsilon))

@@ -105,7 +105,7 @@ class SystemNoise(SecretNoise):
     Guarantees
     ----------
     - No normal is zero or infinite.
-    - The law of a rounded normal is that of a real one to within a total variation of 2^-70, for
+    - The law of a rounded normal is that of a real one to within a total variation of 2^-73, for
       scales up to 2^44, given that ndtri errs by less than 2^-47 of its value. Beyond that it is
       handed out as an integer, so that its last bits are not lost.
     - A boolean is true with a probability of at most the rate, and of at least it less 2^-80.

@@ -158,7 +158,7 @@ def ties_are_decided_one_by_one(size=4000, rate=0.3):
 
 
 def draws_are_decided_by_the_bits_of_their_words(scale=2.0**32):
-    """Quantiles that decide a draw are so close that one in 2^70 at most is wrong."""
+    """Quantiles that decide a draw are so close that one in 2^100 at most is wrong."""
     found, planted = [], randomness.refined
     randomness.refined = lambda z, tail: found.append((planted(z, tail), tail)) or found[-1][0]
     try:
@@ -167,7 +167,7 @@ def draws_are_decided_by_the_bits_of_their_words(scale=2.0**32):
             randomness._decided(z, word, 0, scale)
             x, tail = found[-1]
             off = abs(refined(Fraction(x, 2**BITS), tail) - x)
-            assert 2 * off * Fraction(scale) <= Fraction(2) ** (BITS - 70), "decided wrongly"
+            assert 2 * off * Fraction(scale) <= Fraction(2) ** (BITS - 100), "decided wrongly"
     finally:
         randomness.refined = planted
 

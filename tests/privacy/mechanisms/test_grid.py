@@ -141,7 +141,7 @@ def test_decided_quantiles_are_so_close_that_next_to_no_decision_is_wrong(monkey
         x, tail = found[-1]
         off = Fraction(abs(refined(Fraction(x, 2**BITS), tail) - x), 2**BITS)
         # Wrong are draws that close to the middle between two whole numbers, on either side.
-        assert 2 * off * Fraction(scale) <= Fraction(2) ** -70
+        assert 2 * off * Fraction(scale) <= Fraction(2) ** -100
 
 
 def naive(value, scale, size):
