@@ -16,7 +16,7 @@ from ..privacy.randomness import SecretNoise, taken_along
 
 __all__ = ["load_checkpoint", "save_checkpoint"]
 
-_HEADER = b"skdp checkpoint 4\n"
+_HEADER = b"skdp checkpoint 5\n"
 _DIGEST = sha256().digest_size
 
 
