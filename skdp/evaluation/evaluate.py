@@ -152,8 +152,8 @@ def evaluate(
     privacy_unit : array-like of shape (n_samples,), optional
         Label of the person, or whatever else is to be protected as a whole, to whom each row
         belongs. All rows of one are protected together, and each score is that of a person picked
-        at random, and then of one of that person's rows. The model is asked about one row at a
-        time. Intervals allow for rows of a person being alike.
+        at random, and then of one of that person's rows. The model is asked about the rows of one
+        person at a time. Intervals allow for rows of a person being alike.
     bins : int or array-like, default=20
         Number of equal bins of the probability of the second class for curves and ``'roc_auc'``, or
         their inner edges: for rare classes there should be more of them at small probabilities.
@@ -262,8 +262,7 @@ def evaluate(
         if pointwise is None:
             # Entries of a list have no type in common but what the rows of a call give them.
             pointwise = hasattr(X, "shape") and is_pointwise(model)
-        # In which place among others a row is asked about is secret where units are protected.
-        rows_at_a_time = None if pointwise and units is None else 1
+        rows_at_a_time = None if pointwise else 1
         predictor = _predictor(model, labels, scores if plan.needs_scores else None, rows_at_a_time)
         rows = predicted_rows(
             predictor, X, y, _finite if labels is None else _encoder(labels, "labels", "classes"),
