@@ -24,7 +24,7 @@ from ..privacy.bandit_sessions.session_factory import SESSIONS, open_session
 from ..privacy.lock import ProcessGuard, run_locked
 from ..privacy.randomness import SecretNoise, public_generator, secret_noise
 from ..privacy.rows.reading import redacted
-from ..privacy.streams.visits import Visits, labels_of_rows
+from ..privacy.streams.visits import Visits, epsilon_of_share, labels_of_rows
 from ..problem.bandit_problem import BanditProblem
 from ..problem.losses import Logistic, Squared
 from ..reporting.open_budgets import BudgetedEstimator, Rollback, reservation_for
@@ -48,8 +48,6 @@ from .stream_arms import ArmStreams
 
 __all__ = ["PrivateBandit"]
 
-# The share of a visit is spent but for so much, for rounding.
-_ROUND_DOWN = 1 - 1e-9
 _LOSSES = {"squared": Squared, "logistic": Logistic}
 
 
@@ -359,8 +357,8 @@ class PrivateBandit(BudgetedEstimator, ABC):
 
     @final
     def _of_a_visit(self, calculus: Calculus) -> float:
-        share = calculus.limit(self.epsilon, self.delta_) / self.max_visits**2
-        return calculus.epsilon(share, self.delta_) * _ROUND_DOWN
+        visits = int(self.max_visits)
+        return epsilon_of_share(calculus, self.epsilon, self.delta_, visits**2, visits)
 
     @final
     def _feed(self, rows: tuple[np.ndarray, ...], persons: list[Hashable] | None) -> None:

@@ -108,6 +108,8 @@ class DPContextualBandit(PrivateBandit):
         Number of users up to the latest release.
     delta_ : float
         Slack of the guarantee: ``delta``, or what it is by default.
+    privacy_unit_ : str
+        What is protected: ``'row'``, or ``'privacy_unit'`` for all rows of a person.
     privacy_spent_ : PrivacySpent
         Named tuple ``(epsilon, delta)`` of the run, all of it from the beginning.
     privacy_ledger_ : tuple of events

@@ -32,7 +32,7 @@ from ..privacy.rows.privacy_units import PrivacyUnits
 from ..privacy.rows.reading import columns_of, in_order, redacted
 from ..privacy.rows.row_stores import resident_rows
 from ..privacy.streams.stream_session import StreamOpening, StreamSession
-from ..privacy.streams.visits import CallOfUnits, Visits
+from ..privacy.streams.visits import CallOfUnits, Visits, epsilon_of_share
 from ..problem.penalties import Penalty
 from ..problem.problem import Problem
 from ..reporting.composition import compose
@@ -57,8 +57,6 @@ _TO_FIND_BOUNDS = 200.0
 # Rows of the first part of a stream whose length is not known: at least so many, and so many
 # times the root of the number of parameters over mu, below which noise hides everything.
 _LEAST_ROWS, _LEAST_EVIDENCE = 100, 8.0
-# A part of several visits spends so much less than its share, for rounding.
-_ROUND_DOWN = 1 - 1e-9
 
 
 def advance(
@@ -406,9 +404,8 @@ def plan_part(
     if most == 1 or isinf(model.epsilon) or model.delta == 0:
         return model._plan(n_samples, sparse, **facts)
     for calculus in (GaussianDP(), ZeroConcentratedDP()):
-        share = calculus.limit(model.epsilon, model.delta_) / most
         part = copy(model)
-        part.epsilon = calculus.epsilon(share, model.delta_) * _ROUND_DOWN
+        part.epsilon = epsilon_of_share(calculus, model.epsilon, model.delta_, most, most)
         plan = part._plan(n_samples, sparse, **facts)
         if plan.calculus == calculus:
             return plan
@@ -550,9 +547,9 @@ class BatchSession(Session):
         found = None if released is None else released.bounds
         facts: dict[str, Any] = {"weighted": rows.weighted, "origin": released, "found": found}
         plan = plan_part(model, self.visits, rows.n_samples, rows.sparse, **facts)
+        self.set_aside(model, plan.ledger())
         counted = self.counted(rows)
         opened = self.private.open(counted, plan.terms)
-        self.set_aside(model, opened.ledger)
         model._progress.seen += rows.n_samples
         model._fit_part(counted, plan, opened, self.public_rng, _dtype(rows), origin=released)
 
@@ -641,9 +638,11 @@ class BlockSession(Session):
             self._close_block(model, held.rows())
             return
         block = self.counted(CallOfUnits(held.rows(), labels[: held.n_samples]))
-        self._close_block(model, block)
-        # Persons who came several times are one unit of the block.
-        model._progress.parts.skip(self._seen - start - block.n_samples)
+        try:
+            self._close_block(model, block)
+        finally:
+            # Persons who came several times are one unit of the block.
+            model._progress.parts.skip(self._seen - start - block.n_samples)
 
     def _close_block(self, model: PrivateLinearModel, block: ResidentRows) -> None:
         released = model._progress.released
