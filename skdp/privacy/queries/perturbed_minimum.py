@@ -68,8 +68,8 @@ class PerturbedMinimumQuery(PerturbedQuery):
     ----------
     problem : Problem
         A loss for two classes whose derivative is Lipschitz, or if ``pure`` the squared or Huber's
-        loss without a map of the rows; a quadratic penalty or none; public. A constraint is
-        disregarded.
+        loss with bounded targets and without a map of the rows; a quadratic penalty or none;
+        public. A constraint is disregarded.
     clip_norm : float or None
         Bound on the norm of one row's gradient; None stands for the Lipschitz constant of the
         problem, with which clipping changes nothing.
@@ -124,7 +124,8 @@ class PerturbedMinimumQuery(PerturbedQuery):
             isinstance(penalty, ElasticNet) and penalty.l1_ratio == 0
         )
         proved = isinstance(problem.loss, _ONE_SIDED)
-        if self.pure and problem.bounds.row_map is None:
+        bounds = problem.bounds
+        if self.pure and bounds.row_map is None and bounds.target is not None:
             proved |= isinstance(problem.loss, _TWO_SIDED) and self.label is None
         # Those of two classes would be looked up by the number of one of several.
         proved &= self.label is None or problem.class_weight is None
