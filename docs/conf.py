@@ -76,6 +76,8 @@ html_theme = "pydata_sphinx_theme"
 html_title = "skdp"
 html_static_path = ["_static"]
 html_css_files = ["site.css"]
+# A page of its own, without neighbours to list beside it.
+html_sidebars = {"start": []}
 html_show_sourcelink = html_copy_source = False
 html_theme_options = {
     "logo": {"text": "skdp"},
