@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from abc import ABC
+from copy import copy
 from dataclasses import dataclass
 from numbers import Integral, Real
 from typing import Any, ClassVar, Self, final
@@ -12,7 +13,7 @@ from sklearn.utils._param_validation import Interval
 from sklearn.utils.validation import check_array, check_is_fitted, validate_data
 
 from ..privacy.accounting.ledger import Ledger, PrivacySpent
-from ..privacy.accounting.promise import delta_for, nominal, warn_of_promise
+from ..privacy.accounting.promise import delta_for, nominal, warn_of_promise, warn_of_rows
 from ..privacy.adjacency import Adjacency
 from ..privacy.bandit_sessions.bandit_plans import Plan, StreamsPlan
 from ..privacy.bandit_sessions.session_factory import SESSIONS, open_session
@@ -21,6 +22,7 @@ from ..privacy.randomness import SecretNoise, public_generator, secret_noise
 from ..privacy.rows.reading import redacted
 from ..problem.bandit_problem import BanditProblem
 from ..problem.losses import Logistic, Squared
+from ..reporting.composition import ParallelComposition
 from ..reporting.open_budgets import BudgetedEstimator, Rollback, reservation_for
 from ..reporting.privacy_ledger import PrivacyLedger
 from ..reporting.receipts import Receipt, SpendBound
@@ -31,6 +33,7 @@ from .bandit_choices import (
     STREAMING,
     choose_bounds,
     choose_policy,
+    first_epoch,
     given_bounds,
     learnability,
     refuse_unplanned,
@@ -38,6 +41,7 @@ from .bandit_choices import (
     warn_of_rewards,
 )
 from .policies import POLICIES, Policy
+from .policies.choices import Rule
 from .stream_arms import ArmStreams
 
 __all__ = ["PrivateBandit"]
@@ -89,6 +93,10 @@ class PrivateBandit(BudgetedEstimator, ABC):
     n_released_: int
     n_features_in_: int
     _session: BanditStream
+    _epochs: ParallelComposition
+    _problem: BanditProblem
+    _rule: Rule
+    _memory: Any
     _progress: StreamNote
     privacy_spent_: PrivacySpent
     privacy_ledger_: PrivacyLedger
@@ -256,19 +264,32 @@ class PrivateBandit(BudgetedEstimator, ABC):
 
     @final
     def _begin_stream(self) -> None:
-        if self.horizon is None:
-            raise ValueError(
-                f"{type(self).__name__} needs horizon, the number of users that a stream will "
-                "have, got None; noise is planned for it. For a log that is all there use fit."
-            )
-        self._begin(int(self.horizon), at_once=False)
+        horizon = None if self.horizon is None else int(self.horizon)
+        self.delta_ = delta_for(self.delta, horizon)
+        if horizon is None:
+            sizes = len(self._labels), self.n_features_in_
+            horizon = first_epoch(*sizes, nominal(self.epsilon), self.delta_)
+        self._begin(horizon, at_once=False)
 
     @final
     def _begin(self, horizon: int, *, at_once: bool) -> None:
-        """Open and pay for a run of so many users."""
+        """Open and pay for a run, or its first epoch, of so many users."""
+        warn_of_promise(type(self).__name__, self.epsilon, self.delta_, horizon)
+        self._epochs = ParallelComposition()
+        self._public_rng = public_generator(self.random_state)
+        self._turn = self.n_seen_ = self.n_released_ = 0
+        self.arms_ = self._labels.labels
+        self._open_epoch(horizon, at_once=at_once)
+
+    @final
+    def _open_epoch(self, horizon: int, *, at_once: bool = False, goes_on: bool = False) -> None:
+        """Open and pay for an epoch of so many users, which have no user in common with others.
+
+        Its budget is that of the run: epochs compose in parallel. It may go on from what those
+        before it have released.
+        """
         sizes = len(self._labels), self.n_features_in_
         adjacency = Adjacency(self.adjacency)
-        self.delta_ = delta_for(self.delta, horizon)
         planned = nominal(self.epsilon), self.delta_
         policy = choose_policy(
             self.policy,
@@ -290,30 +311,51 @@ class PrivateBandit(BudgetedEstimator, ABC):
             epsilon=planned[0],
             delta=self.delta_,
             adjacency=adjacency,
+            initial=self._rule.w if goes_on else None,
         )
         policy.check(problem)
-        if policy.contexts == "norm":
+        if not at_once and self.horizon is None and not policy.anytime:
+            raise ValueError(
+                f"{type(self).__name__} needs horizon, the number of users that a stream will "
+                f"have, with policy='{policy.option()}', got None. Pass it, or take another policy."
+            )
+        if policy.contexts == "norm" and not goes_on:
             warn_if_hopeless(problem)
-        warn_of_promise(type(self).__name__, self.epsilon, self.delta_, horizon)
         plan = policy.plan_at_once(problem) if at_once else policy.plan(problem)
         ledger = Ledger(self.epsilon, self.delta_, calculus=plan.calculus)
-        noise = secret_noise(self.random_state)
-        claim = _reserve_begun(self, ledger)
+        noise = self._session.noise if goes_on else secret_noise(self.random_state)
+        claim = self._session.claim if goes_on else _reserve_begun(self, ledger)
         ledger.note("models of the arms")
-        self._session = BanditStream(plan, problem, ledger, adjacency, noise, claim)
-        self._progress = StreamNote()
-        self._public_rng = public_generator(self.random_state)
-        self._problem, self.policy_ = problem, policy
-        self._rule, self._memory = policy.start(problem)
-        self._turn = self.n_seen_ = self.n_released_ = 0
-        self.arms_ = self._labels.labels
-        self.privacy_ledger_ = PrivacyLedger(ledger.receipt())
-        self.privacy_spent_ = ledger.spent()
+        stream = BanditStream(plan, problem, ledger, adjacency, noise, claim)
+        if goes_on:
+            same = type(policy) is type(self.policy_)
+            memory = self._memory if same else None
+            learned = policy.go_on(problem, self._rule, memory, self._epochs.stop)
+        else:
+            learned = policy.start(problem)
+            self._progress = StreamNote()
+        self._epochs = copy(self._epochs)
+        self._epochs.add(horizon, ledger)
+        self._session, self._problem, self.policy_ = stream, problem, policy
+        self._rule, self._memory = learned
+        several = self._epochs.several
+        events = self._epochs.events() if several else ledger.receipt()
+        self.privacy_ledger_ = PrivacyLedger(events)
+        self.privacy_spent_ = self._epochs.spent() if several else ledger.spent()
 
     @final
     def _feed(self, X: np.ndarray, arms: np.ndarray, y: np.ndarray) -> None:
         try:
-            self._session.feed(self, X, arms, y)
+            start = 0
+            while start < len(X):
+                left = self._epochs.stop - self.n_seen_
+                if not left:
+                    # As long as all epochs before it.
+                    self._open_epoch(self._epochs.stop, goes_on=True)
+                    continue
+                stop = start + min(left, len(X) - start)
+                self._session.feed(self, X[start:stop], arms[start:stop], y[start:stop])
+                start = stop
         except BaseException:
             # Half of a call is learned, and nobody could say which half.
             del self._session
@@ -323,6 +365,7 @@ class PrivateBandit(BudgetedEstimator, ABC):
     def _fit(self, X: Any, a: Any, r: Any) -> Self:
         with Rollback(self):
             rows = self._rows(X, a, r, new=True)
+            self.delta_ = delta_for(self.delta, len(rows[0]))
             self._begin(len(rows[0]), at_once=True)
         self._feed(*rows)
         _settle(self)
@@ -347,7 +390,11 @@ class PrivateBandit(BudgetedEstimator, ABC):
             rows = self._rows(X, a, r, new=new)
             if new:
                 self._begin_stream()
-            refuse_unplanned(self, len(rows[0]), self._problem.horizon)
+            if self.horizon is not None:
+                refuse_unplanned(self, len(rows[0]), self._problem.horizon)
+            else:
+                now = self.n_seen_ + len(rows[0])
+                warn_of_rows(type(self).__name__, self.delta_, self.n_seen_, now)
         self._feed(*rows)
         return self
 
@@ -464,7 +511,7 @@ class BanditStream:
         noise: SecretNoise,
         claim: SpendBound,
     ) -> None:
-        self._plan, self._problem, self._noise = plan, problem, noise
+        self._plan, self._problem, self.noise = plan, problem, noise
         self.guard, self.claim = ProcessGuard(), claim
         self._session = open_session(plan, problem, ledger, adjacency, noise)
 
@@ -485,7 +532,7 @@ class BanditStream:
     def resume(self) -> None:
         """Go on after a checkpoint was loaded; what it held is used up."""
         kind, state = self.__dict__.pop("_kept")
-        self._session = kind.resumed(self._plan, self._problem, self._noise, state)
+        self._session = kind.resumed(self._plan, self._problem, self.noise, state)
 
     def __getstate__(self) -> dict[str, Any]:
         kept = type(self._session), self._session.secret_state()

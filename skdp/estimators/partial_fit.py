@@ -18,7 +18,7 @@ from ..federated import DaskSites
 from ..privacy.accounting.calculus import GaussianDP
 from ..privacy.accounting.events import Event, GaussianEvent
 from ..privacy.accounting.ledger import Budget, Ledger, PrivacySpent
-from ..privacy.accounting.promise import warn_of_promise
+from ..privacy.accounting.promise import warn_of_promise, warn_of_rows
 from ..privacy.adjacency import Adjacency
 from ..privacy.lock import ProcessGuard, run_locked
 from ..privacy.oracle_factory import PrivateSession
@@ -129,6 +129,8 @@ def _feed(model: PrivateLinearModel, session: Session, rows: ResidentRows) -> No
     digest, seen = calls.digest(rows), progress.seen
     charge_repeats(model, session.claim, calls.times(digest) + 1)
     calls.note(digest)
+    if not _warned_beforehand(model):
+        warn_of_rows(type(model).__name__, model.delta_, seen, seen + rows.n_samples)
     # Rows count as taken before they are, or an interruption could have them taken twice.
     model.n_samples_seen_ = seen + rows.n_samples
     try:
@@ -137,6 +139,11 @@ def _feed(model: PrivateLinearModel, session: Session, rows: ResidentRows) -> No
         model.n_samples_seen_ = progress.seen
         if progress.seen == seen:
             calls.forget(digest)
+
+
+def _warned_beforehand(model: PrivateLinearModel) -> bool:
+    """True if the horizon of a stream has shown that delta is too large for it."""
+    return model.horizon is not None and model.delta_ * model.horizon >= 1
 
 
 def _open_call(
