@@ -74,7 +74,7 @@ class DPContextualBandit(PrivateBandit):
         Number of users that ``act`` and ``partial_fit`` will see, if it is known: noise is planned
         for it, and users beyond it are refused. Without it a stream takes any number of users, in
         epochs of which each but the first is as long as all before it and goes on from what they
-        have released; regret was 1.0 to 1.5 times that of a known horizon. ``'hdb'`` needs it.
+        have released; regret was 0.9 to 1.6 times that of a known horizon. ``'hdb'`` needs it.
     fit_intercept : bool, default=True
         Whether arms have intercepts ``a_k``.
     intercept_scaling : float, default=0.3
@@ -108,9 +108,9 @@ class DPContextualBandit(PrivateBandit):
     privacy_spent_ : PrivacySpent
         Named tuple ``(epsilon, delta)`` of the run, all of it from the beginning.
     privacy_ledger_ : tuple of events
-        The receipt, of each epoch if there is no horizon. Each has ``mechanism``, ``query``, ``count``, ``sensitivity`` and
-        ``noise_scale``; where blocks have no user in common, ``part`` says how many they are, and
-        the numbers are those of the costliest.
+        The receipt, of each epoch if there is no horizon. Each has ``mechanism``, ``query``,
+        ``count``, ``sensitivity`` and ``noise_scale``; where blocks have no user in common,
+        ``part`` says how many they are, and the numbers are those of the costliest.
     n_features_in_ : int
         Number of features.
     feature_names_in_ : ndarray of shape (n_features,)
