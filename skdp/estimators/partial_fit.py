@@ -18,7 +18,7 @@ from ..federated import DaskSites
 from ..privacy.accounting.calculus import GaussianDP, ZeroConcentratedDP
 from ..privacy.accounting.events import Event, GaussianEvent
 from ..privacy.accounting.ledger import Budget, Ledger, PrivacySpent
-from ..privacy.accounting.promise import warn_of_promise
+from ..privacy.accounting.promise import warn_of_promise, warn_of_rows
 from ..privacy.adjacency import Adjacency, PrivacyUnit
 from ..privacy.lock import ProcessGuard, run_locked
 from ..privacy.oracle_factory import PrivateSession
@@ -156,6 +156,8 @@ def _feed(model: PrivateLinearModel, session: Session, rows: Call) -> None:
         digest = calls.digest(rows)
         charge_repeats(model, session.claim, calls.times(digest) + 1)
         calls.note(digest)
+    if not _warned_beforehand(model):
+        warn_of_rows(type(model).__name__, model.delta_, seen, seen + rows.n_samples)
     # Rows count as taken before they are, or an interruption could have them taken twice.
     model.n_samples_seen_ = seen + rows.n_samples
     try:
@@ -164,6 +166,11 @@ def _feed(model: PrivateLinearModel, session: Session, rows: Call) -> None:
         model.n_samples_seen_ = progress.seen
         if progress.seen == seen:
             calls.forget(digest)
+
+
+def _warned_beforehand(model: PrivateLinearModel) -> bool:
+    """True if the horizon of a stream has shown that delta is too large for it."""
+    return model.horizon is not None and model.delta_ * model.horizon >= 1
 
 
 def _open_call(
