@@ -29,6 +29,7 @@ GUIDE = (DOCS / "guide.md").read_text()
         ("scikit_learn.md", 5),
         ("finite_precision.md", 9),
         ("preprocessing.md", 8),
+        ("privacy_unit.md", 8),
         ("model_selection.md", 15),
         ("streams.md", 11),
         ("evaluation.md", 10),
