@@ -27,6 +27,7 @@ extensions = [
 ]
 if tags.has("online"):  # noqa: F821
     extensions.append("sphinx.ext.intersphinx")
+    intersphinx_timeout = 10
     intersphinx_mapping = {
         "numpy": ("https://numpy.org/doc/stable", None),
         "scipy": ("https://docs.scipy.org/doc/scipy", None),
