@@ -591,7 +591,7 @@ def _checked_groups(groups: Any, values: Any, n: int) -> tuple[Any, np.ndarray]:
 def _n_outputs(model: Any) -> int:
     """Number of targets that a regressor says it predicts."""
     last = model.steps[-1][1] if isinstance(model, Pipeline) else model
-    if not is_regressor(last):
+    if not (hasattr(last, "__sklearn_tags__") and is_regressor(last)):
         return 1
     coef: Any = getattr(last, "coef_", None)
     shape = np.shape(coef)

@@ -114,8 +114,8 @@ def test_a_single_fit_with_released_errors_is_drawn_with_them():
     rng = np.random.default_rng(0)
     rows = rng.normal(size=(20_000, 2))
     fitted = DPLinearRegression(
-        solver="one_step", data_norm=3.0, target_bounds=(-5, 5), epsilon=4.0
-    ).fit(rows, rows @ [1.0, -2.0])
+        solver="one_step", data_norm=4.0, target_bounds=(-11, 11), epsilon=8.0
+    ).fit(rows, rows @ [1.0, -2.0] + rng.normal(size=len(rows)))
     display = CoefficientDisplay.from_estimator(fitted, ax=Axes())
     np.testing.assert_array_equal(display.means, fitted.coef_)
     np.testing.assert_array_equal(display.standard_errors, fitted.inference_.bse[:2])
