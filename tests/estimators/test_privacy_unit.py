@@ -67,7 +67,7 @@ def published(model):
 
 @every_model
 @pytest.mark.parametrize("rows", [1, 10, 1000])
-@pytest.mark.by_day(11)
+@pytest.mark.by_day(6)
 def test_all_that_is_published_follows_from_answers_whatever_the_number_of_rows(name, rows):
     model = skdp_copy(MODELS[name])
     X, y, labels = people()
@@ -112,6 +112,7 @@ def test_delta_goes_by_the_number_of_people():
 
 
 @pytest.mark.parametrize("name", ["logistic", "svm", "huber", "linear"])
+@pytest.mark.by_day(2)
 def test_people_with_one_row_each_are_fitted_as_rows_are(name):
     X, y, _ = people()
     X, y = X[:PEOPLE], y[:PEOPLE]

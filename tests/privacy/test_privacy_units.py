@@ -33,7 +33,7 @@ def asked(example):
 
 @every_query
 @both_adjacencies
-@pytest.mark.by_day(12)
+@pytest.mark.by_day(7)
 def test_people_stay_within_the_sensitivity_of_a_row(kind, adjacency):
     for k, example in enumerate(RANDOM[kind][::9]):
         here, there = units_of(example, alike=False, seed=k)
@@ -42,7 +42,7 @@ def test_people_stay_within_the_sensitivity_of_a_row(kind, adjacency):
 
 @every_query
 @both_adjacencies
-@pytest.mark.by_day(12)
+@pytest.mark.by_day(7)
 def test_people_whose_rows_are_alike_attain_the_sensitivity_of_a_row(kind, adjacency):
     examples = CRAFTED[kind][:: 3 if len(CRAFTED[kind]) < 12 else 15]
     for k, example in enumerate(examples):
