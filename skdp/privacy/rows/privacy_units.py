@@ -47,7 +47,8 @@ weights are exact in any order, and so are counts.
 
 Where in memory a row lies depends on how many rows other units have. So what is computed for a row
 must not depend on its place, to the last bit: see ``apart`` in
-:class:`~skdp.privacy.rows.bounded_rows.RawBlock`. In which order rows are added up, and in which
+:class:`~skdp.privacy.rows.bounded_rows.BoundedBlock`; and no block has a single row, whose entries
+numpy would add up in another order. In which order rows are added up, and in which
 blocks, depends on it too, which the margins for rounding allow for: they are bounds on the errors
 of either sum, in any order, and for any number of rows (:mod:`skdp.privacy.rounding`).
 """
