@@ -307,5 +307,5 @@ def test_several_targets_and_privacy_units_are_told_to_leave_delta_out():
     with pytest.raises(ValueError, match=r"with delta=0 needs one target a row, got 2\. Fit one"):
         DPLinearRegression(**NUMBERS).fit(X, np.column_stack([REAL, REAL]))
     persons = np.arange(N) // 2
-    with pytest.raises(ValueError, match="the solver of delta=0, .* Leave delta out"):
+    with pytest.raises(ValueError, match=r"the solver of delta=0, .* Leave delta out"):
         DPLogisticRegression(**CLASSES).fit(X, LABELS, privacy_unit=persons)
