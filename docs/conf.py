@@ -27,6 +27,7 @@ extensions = [
 ]
 if tags.has("online"):  # noqa: F821
     extensions.append("sphinx.ext.intersphinx")
+    intersphinx_timeout = 10
     intersphinx_mapping = {
         "numpy": ("https://numpy.org/doc/stable", None),
         "scipy": ("https://docs.scipy.org/doc/scipy", None),
@@ -76,6 +77,8 @@ html_theme = "pydata_sphinx_theme"
 html_title = "skdp"
 html_static_path = ["_static"]
 html_css_files = ["site.css"]
+# A page of its own, without neighbours to list beside it.
+html_sidebars = {"start": []}
 html_show_sourcelink = html_copy_source = False
 html_theme_options = {
     "logo": {"text": "skdp"},

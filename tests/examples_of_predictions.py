@@ -13,6 +13,7 @@ from skdp.privacy.queries import (
     BrierScore,
     GroupMeansQuery,
     LogLoss,
+    MeanRocAreaTerm,
     MetricMeansQuery,
     OutcomeCountsQuery,
     RocAreaTerm,
@@ -26,6 +27,10 @@ EDGES = np.linspace(0, 1, 9)
 # Distributions of scores in two classes, one of which is rare.
 RARE = RocAreaTerm(EDGES, EDGES**0.5, EDGES**2, 0.8, 0.1)
 COMMON = replace(RARE, share=0.7)
+SEVERAL = MeanRocAreaTerm(
+    EDGES, np.tile(EDGES**0.5, (3, 1)), np.tile(EDGES**2, (3, 1)), np.array([0.8, 0.7, 0.6]),
+    np.array([0.1, 0.6, 0.3]),
+)  # fmt: skip
 BOUNDS = (-2.0, 6.0, 3.0)
 REGRESSION = (SquaredError(*BOUNDS), AbsoluteError(*BOUNDS), Target(*BOUNDS))
 R2_TERM = SquaredR2Term(*BOUNDS, mean=1.0, unexplained=0.4)
@@ -51,6 +56,7 @@ def counts():
             for of in ("correctness", "prediction"):
                 yield OutcomeCountsQuery(of, n_classes, n_groups)
         yield OutcomeCountsQuery("score", 2, n_groups, np.array([0.2, 0.5, 0.9]))
+        yield OutcomeCountsQuery("score", 3, n_groups, np.array([0.2, 0.5, 0.9]), 0)
 
 
 def random_counts():
@@ -73,7 +79,8 @@ def crafted_counts():
 
 def random_means():
     rng = np.random.default_rng(22)
-    for metrics in ((LogLoss(0.01),), (BrierScore(),), (LogLoss(0.2), BrierScore())):
+    losses = (LogLoss(0.2), BrierScore())
+    for metrics in ((LogLoss(0.01),), (BrierScore(),), losses, (SEVERAL,)):
         rows = [rows_of_a_classifier(rng, 3, 3) for _ in range(2)]
         yield Example(MetricMeansQuery(metrics, N), *rows[0], *rows[1])
     for metrics in ((RARE,), (COMMON,), (COMMON, LogLoss(0.05))):

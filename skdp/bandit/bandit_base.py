@@ -4,6 +4,7 @@ from __future__ import annotations
 
 from abc import ABC
 from collections.abc import Hashable
+from copy import copy
 from dataclasses import dataclass
 from functools import partial
 from itertools import count
@@ -17,16 +18,17 @@ from sklearn.utils.validation import check_array, check_is_fitted, validate_data
 
 from ..privacy.accounting.calculus import Calculus, GaussianDP, ZeroConcentratedDP
 from ..privacy.accounting.ledger import Ledger, PrivacySpent
-from ..privacy.accounting.promise import delta_for, nominal, warn_of_promise
+from ..privacy.accounting.promise import delta_for, nominal, warn_of_promise, warn_of_rows
 from ..privacy.adjacency import Adjacency, PrivacyUnit
 from ..privacy.bandit_sessions.bandit_plans import Plan, StreamsPlan
 from ..privacy.bandit_sessions.session_factory import SESSIONS, open_session
 from ..privacy.lock import ProcessGuard, run_locked
 from ..privacy.randomness import SecretNoise, public_generator, secret_noise
 from ..privacy.rows.reading import redacted
-from ..privacy.streams.visits import Visits, labels_of_rows
+from ..privacy.streams.visits import Visits, epsilon_of_share, labels_of_rows
 from ..problem.bandit_problem import BanditProblem
 from ..problem.losses import Logistic, Squared
+from ..reporting.composition import ParallelComposition
 from ..reporting.open_budgets import BudgetedEstimator, Rollback, reservation_for
 from ..reporting.privacy_ledger import PrivacyLedger
 from ..reporting.receipts import Receipt, SpendBound
@@ -37,6 +39,7 @@ from .bandit_choices import (
     STREAMING,
     choose_bounds,
     choose_policy,
+    first_epoch,
     given_bounds,
     learnability,
     refuse_unplanned,
@@ -44,12 +47,11 @@ from .bandit_choices import (
     warn_of_rewards,
 )
 from .policies import POLICIES, Policy
+from .policies.choices import Rule
 from .stream_arms import ArmStreams
 
 __all__ = ["PrivateBandit"]
 
-# The share of a visit is spent but for so much, for rounding.
-_ROUND_DOWN = 1 - 1e-9
 _LOSSES = {"squared": Squared, "logistic": Logistic}
 
 
@@ -99,6 +101,10 @@ class PrivateBandit(BudgetedEstimator, ABC):
     n_released_: int
     n_features_in_: int
     _session: BanditStream
+    _epochs: ParallelComposition
+    _problem: BanditProblem
+    _rule: Rule
+    _memory: Any
     _progress: StreamNote
     privacy_unit_: str
     privacy_spent_: PrivacySpent
@@ -274,46 +280,83 @@ class PrivateBandit(BudgetedEstimator, ABC):
 
     @final
     def _begin_stream(self) -> None:
-        if self.horizon is None:
-            raise ValueError(
-                f"{type(self).__name__} needs horizon, the number of users that a stream will "
-                "have, got None; noise is planned for it. For a log that is all there use fit."
-            )
-        self._begin(int(self.horizon), at_once=False)
+        horizon = None if self.horizon is None else int(self.horizon)
+        self.delta_ = delta_for(self.delta, horizon)
+        if horizon is None:
+            if self.max_visits > 1:
+                raise ValueError(
+                    f"{type(self).__name__} needs horizon, the number of users that a stream will "
+                    f"have, with max_visits={self.max_visits}, because somebody's visits in epochs "
+                    "of different noise have no price that is known, got None. Pass it."
+                )
+            sizes = len(self._labels), self.n_features_in_
+            horizon = first_epoch(*sizes, nominal(self.epsilon), self.delta_)
+        self._begin(horizon, at_once=False)
 
     @final
     def _begin(self, horizon: int, *, at_once: bool) -> None:
-        """Open and pay for a run of so many users."""
-        sizes = len(self._labels), self.n_features_in_
-        adjacency = Adjacency(self.adjacency)
-        self.delta_ = delta_for(self.delta, horizon)
-        facts = horizon, sizes, adjacency
-        policy, problem, plan, epsilon = self._planned(*facts, at_once=at_once)
-        if policy.contexts == "norm":
-            warn_if_hopeless(problem)
+        """Open and pay for a run, or its first epoch, of so many users."""
         warn_of_promise(type(self).__name__, self.epsilon, self.delta_, horizon)
-        ledger = Ledger(epsilon, self.delta_, calculus=plan.calculus)
-        noise = secret_noise(self.random_state)
-        claim = _reserve_begun(self, plan.calculus)
-        ledger.note("models of the arms")
-        opened = plan, problem, ledger, adjacency, noise, claim
-        self._session = BanditStream(*opened, Visits(int(self.max_visits)))
-        self._progress = StreamNote()
+        self._epochs = ParallelComposition()
         self._public_rng = public_generator(self.random_state)
-        self._problem, self.policy_ = problem, policy
-        self._rule, self._memory = policy.start(problem)
         self._turn = self.n_seen_ = self.n_released_ = 0
         self.arms_ = self._labels.labels
-        of_visit, most = Receipt(ledger.receipt(), ledger.spent(), adjacency), int(self.max_visits)
+        self._open_epoch(horizon, at_once=at_once)
+
+    @final
+    def _open_epoch(self, horizon: int, *, at_once: bool = False, goes_on: bool = False) -> None:
+        """Open and pay for an epoch of so many users, which have no user in common with others.
+
+        Its budget is that of the run: epochs compose in parallel. It may go on from what those
+        before it have released.
+        """
+        sizes = len(self._labels), self.n_features_in_
+        adjacency = Adjacency(self.adjacency)
+        facts = horizon, sizes, adjacency
+        policy, problem, plan, epsilon = self._planned(*facts, at_once=at_once, goes_on=goes_on)
+        if not at_once and self.horizon is None and not policy.anytime:
+            raise ValueError(
+                f"{type(self).__name__} needs horizon, the number of users that a stream will "
+                f"have, with policy='{policy.option()}', got None. Pass it, or take another policy."
+            )
+        if policy.contexts == "norm" and not goes_on:
+            warn_if_hopeless(problem)
+        ledger = Ledger(epsilon, self.delta_, calculus=plan.calculus)
+        noise = self._session.noise if goes_on else secret_noise(self.random_state)
+        claim = self._session.claim if goes_on else _reserve_begun(self, plan.calculus)
+        # Who has come in one epoch is known in the next.
+        visits = self._session.visits if goes_on else Visits(int(self.max_visits))
+        ledger.note("models of the arms")
+        stream = BanditStream(plan, problem, ledger, adjacency, noise, claim, visits)
+        if goes_on:
+            same = type(policy) is type(self.policy_)
+            memory = self._memory if same else None
+            learned = policy.go_on(problem, self._rule, memory, self._epochs.stop)
+        else:
+            learned = policy.start(problem)
+            self._progress = StreamNote()
+        self._epochs = copy(self._epochs)
+        self._epochs.add(horizon, ledger)
+        self._session, self._problem, self.policy_ = stream, problem, policy
+        self._rule, self._memory = learned
+        several, most = self._epochs.several, int(self.max_visits)
+        events = self._epochs.events() if several else ledger.receipt()
+        of_visit = Receipt(tuple(events), ledger.spent(), adjacency)
         self.privacy_ledger_ = PrivacyLedger(of_visit.between(most).events)
-        self.privacy_spent_ = ledger.spent()
+        self.privacy_spent_ = self._epochs.spent() if several else ledger.spent()
         if most > 1 and not ledger.exact:
             together = plan.calculus.epsilon(most**2 * ledger.total, self.delta_)
             self.privacy_spent_ = PrivacySpent(min(self.epsilon, together), self.delta_)
 
     @final
     def _planned(
-        self, horizon: int, sizes: tuple[int, int], adjacency: Adjacency, *, at_once: bool
+        self,
+        horizon: int,
+        sizes: tuple[int, int],
+        adjacency: Adjacency,
+        *,
+        at_once: bool,
+        goes_on: bool,
     ) -> tuple[Policy, BanditProblem, Plan, float]:
         """Policy, problem and plan of a run, and the epsilon that it has for one visit of a person.
 
@@ -346,6 +389,7 @@ class PrivateBandit(BudgetedEstimator, ABC):
                 epsilon=planned[0],
                 delta=self.delta_,
                 adjacency=adjacency,
+                initial=self._rule.w if goes_on else None,
             )
             policy.check(problem)
             plan = policy.plan_at_once(problem) if at_once else policy.plan(problem)
@@ -359,13 +403,24 @@ class PrivateBandit(BudgetedEstimator, ABC):
 
     @final
     def _of_a_visit(self, calculus: Calculus) -> float:
-        share = calculus.limit(self.epsilon, self.delta_) / self.max_visits**2
-        return calculus.epsilon(share, self.delta_) * _ROUND_DOWN
+        visits = int(self.max_visits)
+        return epsilon_of_share(calculus, self.epsilon, self.delta_, visits**2, visits)
 
     @final
     def _feed(self, rows: tuple[np.ndarray, ...], persons: list[Hashable] | None) -> None:
         try:
-            self._session.feed(self, rows, persons)
+            start, (X, arms, y) = 0, rows
+            while start < len(X):
+                left = self._epochs.stop - self.n_seen_
+                if not left:
+                    # As long as all epochs before it.
+                    self._open_epoch(self._epochs.stop, goes_on=True)
+                    continue
+                stop = start + min(left, len(X) - start)
+                these = slice(start, stop)
+                who = None if persons is None else persons[these]
+                self._session.feed(self, (X[these], arms[these], y[these]), who)
+                start = stop
         except BaseException:
             # Half of a call is learned, and nobody could say which half.
             del self._session
@@ -376,6 +431,7 @@ class PrivateBandit(BudgetedEstimator, ABC):
         with Rollback(self):
             rows = self._rows(X, a, r, new=True, named=units is not None)
             persons = self._persons(units, len(rows[0]))
+            self.delta_ = delta_for(self.delta, len(rows[0]))
             self._begin(len(rows[0]), at_once=True)
             self._protect(persons)
         self._feed(rows, persons)
@@ -402,7 +458,11 @@ class PrivateBandit(BudgetedEstimator, ABC):
             persons = self._persons(units, len(rows[0]))
             if new:
                 self._begin_stream()
-            refuse_unplanned(self, len(rows[0]), self._problem.horizon)
+            if self.horizon is not None:
+                refuse_unplanned(self, len(rows[0]), self._problem.horizon)
+            else:
+                now = self.n_seen_ + len(rows[0])
+                warn_of_rows(type(self).__name__, self.delta_, self.n_seen_, now)
             self._protect(persons)
         self._feed(rows, persons)
         return self
@@ -558,8 +618,8 @@ class BanditStream:
         claim: SpendBound,
         visits: Visits,
     ) -> None:
-        self._plan, self._problem, self._noise = plan, problem, noise
-        self._visits = visits
+        self._plan, self._problem, self.noise = plan, problem, noise
+        self.visits = visits
         self.guard, self.claim = ProcessGuard(), claim
         self._session = open_session(plan, problem, ledger, adjacency, noise)
 
@@ -574,7 +634,7 @@ class BanditStream:
         counting: np.ndarray | None = None
         if persons is not None:
             # Each row is a visit of its own.
-            counting = self._visits.admit(persons, count(model.n_seen_))
+            counting = self.visits.admit(persons, count(model.n_seen_))
         while start < len(X):
             stop = start + min(len(X) - start, session.room or len(X))
             these = slice(start, stop)
@@ -591,7 +651,7 @@ class BanditStream:
     def resume(self) -> None:
         """Go on after a checkpoint was loaded; what it held is used up."""
         kind, state = self.__dict__.pop("_kept")
-        self._session = kind.resumed(self._plan, self._problem, self._noise, state)
+        self._session = kind.resumed(self._plan, self._problem, self.noise, state)
 
     def __getstate__(self) -> dict[str, Any]:
         kept = type(self._session), self._session.secret_state()

@@ -27,6 +27,7 @@ __all__ = [
     "STREAMING",
     "choose_bounds",
     "choose_policy",
+    "first_epoch",
     "given_bounds",
     "learnability",
     "refuse_unplanned",
@@ -40,6 +41,8 @@ _HOPELESS = 0.15
 # Moments of every arm are worth their noise in a stream where there are at most this many features
 # for an arm, three arms at least, and more than so much can be learned; by experience.
 _FEW_FEATURES, _ENOUGH = 4 / 3, 3.0
+# Users an arm in the first epoch of a stream without a horizon, and most users there.
+_SHORTEST, _LONGEST = 512, 10_000
 # With more moments than these another policy is chosen, for memory and time.
 _MOST_MOMENTS = 4_000_000
 
@@ -99,6 +102,21 @@ def learnability(horizon: int, n_arms: int, n_features: int, epsilon: float, del
         The whole budget; mu is its Gaussian-DP parameter.
     """
     return horizon / n_arms * gdp.mu(epsilon, delta) / (2 * n_features**1.5)
+
+
+def first_epoch(n_arms: int, n_features: int, epsilon: float, delta: float) -> int:
+    """Number of users of the first epoch of a stream without a horizon, from public facts.
+
+    Parameters
+    ----------
+    n_arms, n_features : int
+        Numbers of arms and features.
+    epsilon, delta : float
+        The whole budget.
+    """
+    # Shorter ones are over before they have learned anything, and there would be more of them.
+    told = _HOPELESS / learnability(1, n_arms, n_features, epsilon, delta)
+    return max(n_arms, int(min(max(told, _SHORTEST * n_arms), _LONGEST)))
 
 
 def _streaming(solver: str | StreamingSolver) -> Any:

@@ -46,7 +46,9 @@ class ArmStreams(ArmSession):
         alone = replace(self._plan.problem, n_samples=self._plan.updates)
         self._streams = []
         self._rows: list[tuple[np.ndarray, np.ndarray, np.ndarray]] = []
-        for _ in range(problem.n_arms):
+        for k in range(problem.n_arms):
+            if problem.initial is not None:
+                alone = replace(alone, initial=problem.initial[k])
             ledger = Ledger(problem.epsilon, problem.delta, calculus=self._plan.calculus)
             opened = (alone, self._plan.solver, ledger, adjacency, self._noise, public_rng)
             self._streams.append(Stream(*opened, self._plan.updates))

@@ -20,7 +20,8 @@ class CoefficientDisplay(Display):
 
     Ledgers tell the noise of gradients and moments, and not what that does to coefficients, which
     depends on the rows. Between fits of one model to the same rows nothing but noise differs, so
-    several of them show it, as post-processing of what is paid for.
+    several of them show it, as post-processing of what is paid for. A single fit by the solver
+    ``'one_step'`` has released standard errors, which hold the noise of sampling as well.
 
     Parameters
     ----------
@@ -28,6 +29,8 @@ class CoefficientDisplay(Display):
         Of the features.
     coefficients : ndarray of shape (n_fits, n_features)
         Of each fit, in the units of the features.
+    standard_errors : ndarray of shape (n_features,), optional
+        Released errors of a single fit, of sampling and noise together.
 
     Examples
     --------
@@ -37,8 +40,14 @@ class CoefficientDisplay(Display):
     array([2.])
     """
 
-    def __init__(self, names: list[str], coefficients: np.ndarray) -> None:
+    def __init__(
+        self,
+        names: list[str],
+        coefficients: np.ndarray,
+        standard_errors: np.ndarray | None = None,
+    ) -> None:
         self.names, self.coefficients = names, coefficients
+        self.standard_errors = standard_errors
 
     @property
     def means(self) -> np.ndarray:
@@ -47,7 +56,7 @@ class CoefficientDisplay(Display):
 
     @property
     def noise(self) -> np.ndarray:
-        """Standard deviation of each coefficient of a single fit, estimated from all fits."""
+        """Standard deviation of each coefficient of a single fit, estimated from several."""
         return np.asarray(self.coefficients.std(axis=0, ddof=1))
 
     @classmethod
@@ -58,7 +67,7 @@ class CoefficientDisplay(Display):
         feature_names: Sequence[str] | None = None,
         ax: Any = None,
     ) -> Self:
-        """Draw the coefficients of several fits.
+        """Draw the coefficients of several fits, or of one that has released their errors.
 
         Each fit has spent its own budget on the rows; :func:`skdp.privacy_spent` adds them up. For
         k fits that cost together what one of mu costs, give each ``mu / sqrt(k)``.
@@ -68,7 +77,7 @@ class CoefficientDisplay(Display):
         estimator : estimator
             A fitted private linear model with one coefficient a feature.
         *others : estimator
-            Fits of clones to the same rows, at least one.
+            Fits of clones to the same rows, at least one unless the model has ``inference_``.
         feature_names : sequence of str, optional
             By default those that the model has seen.
         ax : matplotlib axes, optional
@@ -83,14 +92,15 @@ class CoefficientDisplay(Display):
         models = [estimator, *others]
         for model in models:
             check_is_fitted(model)
-        if not others:
+        inference = None if others else vars(estimator).get("inference_")
+        if not others and inference is None:
             plan = getattr(estimator, "plan_", None)
             solver = "its solver" if plan is None else type(plan.solver).__name__
             raise ValueError(
                 f"CoefficientDisplay needs several fits of {type(estimator).__name__} to the same "
                 f"rows, got one: the ledger of {solver} tells the noise of answers, and not what "
                 "it does to coefficients. Pass clones that were fitted to the same rows, each with "
-                "a part of the budget."
+                "a part of the budget, or one that was fitted by the solver 'one_step'."
             )
         found = [_coefficients(model) for model in models]
         if len({(type(m), _settings(m), c.shape) for m, c in zip(models, found, strict=True)}) > 1:
@@ -106,10 +116,11 @@ class CoefficientDisplay(Display):
             raise ValueError(
                 f"CoefficientDisplay needs {found[0].size} feature_names, got {len(names)}."
             )
-        return cls([str(name) for name in names], np.stack(found)).plot(ax=ax)
+        errors = None if inference is None else inference.bse[: found[0].size]
+        return cls([str(name) for name in names], np.stack(found), errors).plot(ax=ax)
 
     def plot(self, ax: Any = None) -> Self:
-        """Draw each fit as a dot, and means with two standard errors.
+        """Draw each fit as a dot, and means with two standard errors; a single fit with its own.
 
         Parameters
         ----------
@@ -123,18 +134,17 @@ class CoefficientDisplay(Display):
         """
         ax = self._axes(ax, len(self.names))
         places, (k, _) = np.arange(len(self.names)), self.coefficients.shape
-        for number, fit in enumerate(self.coefficients):
-            label = "one fit" if number == 0 else None
-            ax.plot(fit, places, ".", color="0.6", label=label)
-        ax.errorbar(
-            self.means,
-            places,
-            xerr=2 * self.noise / np.sqrt(k),
-            fmt="o",
-            color="C0",
-            capsize=3,
-            label=f"mean of {k} fits, two standard errors",
-        )
+        if self.standard_errors is None:
+            errors = self.noise / np.sqrt(k)
+            label = f"mean of {k} fits, two standard errors"
+            for number, fit in enumerate(self.coefficients):
+                of_fit = "one fit" if number == 0 else None
+                ax.plot(fit, places, ".", color="0.6", label=of_fit)
+        else:
+            errors = self.standard_errors
+            label = "one fit, two standard errors of sampling and noise"
+        style = {"fmt": "o", "color": "C0", "capsize": 3}
+        ax.errorbar(self.means, places, xerr=2 * errors, label=label, **style)
         ax.axvline(0.0, color="0.3", linewidth=0.8)
         ax.set_yticks(places, self.names)
         ax.invert_yaxis()
@@ -148,7 +158,7 @@ def _coefficients(model: Any) -> np.ndarray:
     if coef.ndim == 2 and coef.shape[0] > 1:
         raise ValueError(
             "CoefficientDisplay needs models with one coefficient a feature, got "
-            f"{coef.shape[0]} (classes or targets) in {type(model).__name__}."
+            f"{coef.shape[0]} classes or targets in {type(model).__name__}."
         )
     return coef.ravel()
 

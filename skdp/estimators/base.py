@@ -349,7 +349,7 @@ class PrivateLinearModel(CallbackSupportMixin, BudgetedEstimator, ABC):
 
     @final
     def _open(
-        self, X: Any, y: Any, sample_weight: Any, privacy_unit: Any
+        self, X: Any, y: Any, sample_weight: Any = None, privacy_unit: Any = None
     ) -> tuple[RowStore, np.dtype]:
         """Validate the data, and let the kernel lay them in a row store."""
         name = type(self).__name__

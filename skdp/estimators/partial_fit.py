@@ -18,7 +18,7 @@ from ..federated import DaskSites
 from ..privacy.accounting.calculus import GaussianDP, ZeroConcentratedDP
 from ..privacy.accounting.events import Event, GaussianEvent
 from ..privacy.accounting.ledger import Budget, Ledger, PrivacySpent
-from ..privacy.accounting.promise import warn_of_promise
+from ..privacy.accounting.promise import warn_of_promise, warn_of_rows
 from ..privacy.adjacency import Adjacency, PrivacyUnit
 from ..privacy.lock import ProcessGuard, run_locked
 from ..privacy.oracle_factory import PrivateSession
@@ -32,7 +32,7 @@ from ..privacy.rows.privacy_units import PrivacyUnits
 from ..privacy.rows.reading import columns_of, in_order, redacted
 from ..privacy.rows.row_stores import resident_rows
 from ..privacy.streams.stream_session import StreamOpening, StreamSession
-from ..privacy.streams.visits import CallOfUnits, Visits
+from ..privacy.streams.visits import CallOfUnits, Visits, epsilon_of_share
 from ..problem.penalties import Penalty
 from ..problem.problem import Problem
 from ..reporting.composition import compose
@@ -57,8 +57,6 @@ _TO_FIND_BOUNDS = 200.0
 # Rows of the first part of a stream whose length is not known: at least so many, and so many
 # times the root of the number of parameters over mu, below which noise hides everything.
 _LEAST_ROWS, _LEAST_EVIDENCE = 100, 8.0
-# A part of several visits spends so much less than its share, for rounding.
-_ROUND_DOWN = 1 - 1e-9
 
 
 def advance(
@@ -158,6 +156,8 @@ def _feed(model: PrivateLinearModel, session: Session, rows: Call) -> None:
         digest = calls.digest(rows)
         charge_repeats(model, session.claim, calls.times(digest) + 1)
         calls.note(digest)
+    if not _warned_beforehand(model):
+        warn_of_rows(type(model).__name__, model.delta_, seen, seen + rows.n_samples)
     # Rows count as taken before they are, or an interruption could have them taken twice.
     model.n_samples_seen_ = seen + rows.n_samples
     try:
@@ -166,6 +166,11 @@ def _feed(model: PrivateLinearModel, session: Session, rows: Call) -> None:
         model.n_samples_seen_ = progress.seen
         if progress.seen == seen:
             calls.forget(digest)
+
+
+def _warned_beforehand(model: PrivateLinearModel) -> bool:
+    """True if the horizon of a stream has shown that delta is too large for it."""
+    return model.horizon is not None and model.delta_ * model.horizon >= 1
 
 
 def _open_call(
@@ -406,9 +411,8 @@ def plan_part(
     if most == 1 or isinf(model.epsilon) or model.delta == 0:
         return model._plan(n_samples, sparse, **facts)
     for calculus in (GaussianDP(), ZeroConcentratedDP()):
-        share = calculus.limit(model.epsilon, model.delta_) / most
         part = copy(model)
-        part.epsilon = calculus.epsilon(share, model.delta_) * _ROUND_DOWN
+        part.epsilon = epsilon_of_share(calculus, model.epsilon, model.delta_, most, most)
         plan = part._plan(n_samples, sparse, **facts)
         if plan.calculus == calculus:
             return plan
@@ -550,9 +554,9 @@ class BatchSession(Session):
         found = None if released is None else released.bounds
         facts: dict[str, Any] = {"weighted": rows.weighted, "origin": released, "found": found}
         plan = plan_part(model, self.visits, rows.n_samples, rows.sparse, **facts)
+        self.set_aside(model, plan.ledger())
         counted = self.counted(rows)
         opened = self.private.open(counted, plan.terms)
-        self.set_aside(model, opened.ledger)
         model._progress.seen += rows.n_samples
         model._fit_part(counted, plan, opened, self.public_rng, _dtype(rows), origin=released)
 
@@ -641,9 +645,11 @@ class BlockSession(Session):
             self._close_block(model, held.rows())
             return
         block = self.counted(CallOfUnits(held.rows(), labels[: held.n_samples]))
-        self._close_block(model, block)
-        # Persons who came several times are one unit of the block.
-        model._progress.parts.skip(self._seen - start - block.n_samples)
+        try:
+            self._close_block(model, block)
+        finally:
+            # Persons who came several times are one unit of the block.
+            model._progress.parts.skip(self._seen - start - block.n_samples)
 
     def _close_block(self, model: PrivateLinearModel, block: ResidentRows) -> None:
         released = model._progress.released

@@ -27,6 +27,7 @@ from ..privacy.queries.metric_means import (
     AbsoluteError,
     BrierScore,
     LogLoss,
+    MeanRocAreaTerm,
     RocAreaTerm,
     RowMetric,
     SquaredError,
@@ -80,6 +81,8 @@ _CALIBRATION_BINS = 5
 # Number of rows times mu, times the share of the smaller class: below the first there is no
 # interval of the area under the ROC curve, and below the second it may be too short.
 _AREA_HIDDEN, _AREA_DOUBTFUL = 10.0, 25.0
+# The same of several classes, with the mu that counts of each class get; none is doubtful.
+_AREAS_HIDDEN = 50.0
 # Noise of the mean of targets, in units of half their bounds, from which on R2 has no interval.
 _R2_HIDDEN = 0.02
 # Of 1 - R2, in the terms of rows: those of a model that is as bad are not worth telling apart.
@@ -132,11 +135,13 @@ def evaluate(
     metrics : list of str, optional
         Of a classifier: ``'accuracy'``, ``'balanced_accuracy'``, ``'precision'``, ``'recall'`` and
         ``'f1'`` (of the second of two classes, and means over several), ``'confusion_matrix'``,
-        ``'log_loss'``, ``'brier_score'`` and, for two classes, ``'roc_auc'``, ``'roc_curve'``,
-        ``'calibration_curve'``, ``'selection_rate'``, ``'true_positive_rate'`` and
-        ``'false_positive_rate'``. Of a regression: ``'r2'``, ``'mean_squared_error'`` and
-        ``'mean_absolute_error'``. By default all that suit the model. All that follow from labels
-        and predicted classes are paid for together; otherwise each costs a part of the budget.
+        ``'log_loss'``, ``'brier_score'``, ``'roc_auc'`` (of several classes the mean over each
+        against the rest) and, for two classes, ``'roc_curve'``, ``'calibration_curve'``,
+        ``'selection_rate'``, ``'true_positive_rate'`` and ``'false_positive_rate'``. Of a
+        regression: ``'r2'``, ``'mean_squared_error'`` and ``'mean_absolute_error'``. By default all
+        that suit the model, but for the ``'roc_auc'`` of several classes. All that follow from
+        labels and predicted classes are paid for together; otherwise each costs a part of the
+        budget.
     classes : list, optional
         Labels that may occur. By default those of the model, which are public if it is.
     target_bounds : (float, float), optional
@@ -154,8 +159,8 @@ def evaluate(
     privacy_unit : array-like of shape (n_samples,), optional
         Label of the person, or whatever else is to be protected as a whole, to whom each row
         belongs. All rows of one are protected together, and each score is that of a person picked
-        at random, and then of one of that person's rows. The model is asked about one row at a
-        time. Intervals allow for rows of a person being alike.
+        at random, and then of one of that person's rows. The model is asked about the rows of one
+        person at a time. Intervals allow for rows of a person being alike.
     bins : int or array-like, default=20
         Number of equal bins of the probability of the second class for curves and ``'roc_auc'``, or
         their inner edges: for rare classes there should be more of them at small probabilities.
@@ -259,8 +264,7 @@ def evaluate(
         if pointwise is None:
             # Entries of a list have no type in common but what the rows of a call give them.
             pointwise = hasattr(X, "shape") and is_pointwise(model)
-        # In which place among others a row is asked about is secret where units are protected.
-        rows_at_a_time = None if pointwise and units is None else 1
+        rows_at_a_time = None if pointwise else 1
         predictor = _predictor(model, labels, scores if plan.needs_scores else None, rows_at_a_time)
         rows = predicted_rows(
             predictor, X, y, _finite if labels is None else _encoder(labels, "labels", "classes"),
@@ -285,7 +289,7 @@ def evaluate(
         else:
             _score_counts(result, asked, labels, among)
             _score_probabilities(result, asked, least_probability, among)
-            doubtful = _score_curves(result, asked, edges)
+            doubtful = _score_curves(result, asked, edges, n_classes)
     except BaseException as failure:
         spent = ledger.spent()
         failure.add_note(
@@ -396,34 +400,45 @@ def _score_groups(
             result.by_group.setdefault(label, {})[name] = Score(*score[:3])
 
 
-def _score_curves(result: Evaluation, asked: _Asked, edges: np.ndarray) -> bool:
+def _score_curves(result: Evaluation, asked: _Asked, edges: np.ndarray, n_classes: int) -> bool:
     """Ask for scores by label, and publish what follows; True if the area is in doubt."""
     plan, n, z = asked.plan, asked.n, asked.z
     if not plan.bins:
         return False
-    counts, scale = asked.oracle.outcome_counts(
-        "score", 2, edges=edges[1:-1], spend=asked.spend(plan.bins)
-    )
-    table = OutcomeTable.of(counts[0], scale, n)
-    first = roc_area(table)
+    # Of two classes the second, of several each against the rest.
+    classes = [1] if n_classes == 2 else range(n_classes)
+    spend = asked.spend(plan.bins / len(classes))
+    tables = []
+    for k in classes:
+        counts, scale = asked.oracle.outcome_counts(
+            "score", n_classes, edges=edges[1:-1], of_class=k, spend=spend
+        )
+        tables.append(OutcomeTable.of(counts[0], scale, n))
+    areas, table = [roc_area(of_class) for of_class in tables], tables[0]
+    first = areas[0]
     if "roc_curve" in plan.metrics:
         result.roc_curve = _roc_curve(table, first, edges, z)
     if "calibration_curve" in plan.metrics:
         result.calibration_curve = _calibration_curve(table, edges, z)
     if "roc_auc" not in plan.metrics:
         return False
-    term = RocAreaTerm(edges, first.zeros, first.ones, first.area, first.share)
+    term: RowMetric = RocAreaTerm(edges, first.zeros, first.ones, first.area, first.share)
+    if n_classes > 2:
+        facts = zip(*((a.zeros, a.ones, a.area, a.share) for a in areas), strict=True)
+        term = MeanRocAreaTerm(edges, *map(np.array, facts))
     found = asked.oracle.metric_means((term,), n, spend=asked.spend(plan.last))
     moments = float(found.means[0]), float(found.squares[0])
     value, low, high, noise = mean_of(*moments, found.scale, term.range, n, z)
     # What the area is given by the plan, whatever the curves get besides.
     mu = asked.budget.mu * sqrt(plan.last / (1 - AREA_BINS))
-    evidence = n * mu * first.smaller
-    if evidence < _AREA_HIDDEN:
+    evidence = n * mu / sqrt(len(classes)) * min(area.smaller for area in areas)
+    least = _AREA_HIDDEN if n_classes == 2 else _AREAS_HIDDEN
+    if evidence < least:
         low = high = nan
-    value, low, high = np.clip(first.area + np.array([value, low, high]), 0.0, 1.0).tolist()
+    middle = float(np.mean([area.area for area in areas]))
+    value, low, high = np.clip(middle + np.array([value, low, high]), 0.0, 1.0).tolist()
     _publish(result, "roc_auc", Estimate(value, low, high, noise))
-    return _AREA_HIDDEN <= evidence < _AREA_DOUBTFUL
+    return least <= evidence < _AREA_DOUBTFUL
 
 
 def _roc_curve(table: OutcomeTable, first: RocArea, edges: np.ndarray, z: float) -> RocCurve:
@@ -576,7 +591,7 @@ def _checked_groups(groups: Any, values: Any, n: int) -> tuple[Any, np.ndarray]:
 def _n_outputs(model: Any) -> int:
     """Number of targets that a regressor says it predicts."""
     last = model.steps[-1][1] if isinstance(model, Pipeline) else model
-    if not is_regressor(last):
+    if not (hasattr(last, "__sklearn_tags__") and is_regressor(last)):
         return 1
     coef: Any = getattr(last, "coef_", None)
     shape = np.shape(coef)

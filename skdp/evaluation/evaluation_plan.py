@@ -168,6 +168,7 @@ def metrics_for(
         suited = (*usual, *(_OF_TWO_CLASSES * two))
         usual = suited if grouped else usual
         suited += _OF_PROBABILITIES * (likely and grouped)
+        suited += ("roc_auc",) * (likely and not (two or grouped))
     if listed is None:
         return usual
     others = [name for name in listed if name not in suited]

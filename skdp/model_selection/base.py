@@ -37,13 +37,14 @@ from ..federated import DaskSites
 from ..privacy.accounting.ledger import PrivacySpent
 from ..privacy.accounting.number_of_trials import NumberOfTrials
 from ..privacy.accounting.promise import delta_for, warn_of_promise
-from ..privacy.adjacency import Adjacency
+from ..privacy.adjacency import Adjacency, PrivacyUnit
 from ..privacy.lock import run_locked
 from ..privacy.oracle_factory import PrivateSession
 from ..privacy.randomness import public_generator, secret_generator, secret_uniform
 from ..privacy.row_scores import NoisyScoring
 from ..privacy.rows.chunked import Chunks
 from ..privacy.rows.dask_rows import is_collection
+from ..privacy.rows.privacy_units import PrivacyUnits
 from ..privacy.rows.reading import redacted
 from ..privacy.rows.weights import in_units_of
 from ..reporting.open_budgets import BudgetedEstimator, reservation_for
@@ -63,6 +64,7 @@ from .candidates import (
     check_names,
     check_steps,
     check_targets,
+    check_units_reach,
     outlines,
     private_steps,
 )
@@ -160,9 +162,10 @@ class PrivateSearch(BudgetedEstimator, MetaEstimatorMixin, BaseEstimator, ABC):
     best_score_: float
     privacy_spent_: PrivacySpent
     privacy_ledger_: PrivacyLedger
+    privacy_unit_: str
 
     @final
-    def fit(self, X: Any, y: Any, sample_weight: Any = None) -> Self:
+    def fit(self, X: Any, y: Any, sample_weight: Any = None, privacy_unit: Any = None) -> Self:
         """Search privately, and keep the best trial.
 
         Parameters
@@ -174,6 +177,10 @@ class PrivateSearch(BudgetedEstimator, MetaEstimatorMixin, BaseEstimator, ABC):
         sample_weight : array-like of shape (n_samples,), optional
             Handed on to the fit of the estimator, or of the last step of a pipeline, or, under
             metadata routing, of the steps that request it. Scores are not weighted.
+        privacy_unit : array-like of shape (n_samples,), optional
+            Label of the person, or whatever else is to be protected as a whole, to whom each row
+            belongs. It reaches all private steps; whose rows are held out has none to train on, and
+            scores are means over people.
 
         Returns
         -------
@@ -191,31 +198,38 @@ class PrivateSearch(BudgetedEstimator, MetaEstimatorMixin, BaseEstimator, ABC):
             If no trial came to an end. What was set aside is spent then. Also if another thread is
             fitting the same object, before anything is spent.
         """
-        return run_locked(self, "fit", lambda: self._fit(X, y, sample_weight))
+        return run_locked(self, "fit", lambda: self._fit(X, y, sample_weight, privacy_unit))
 
     @final
-    def _fit(self, X: Any, y: Any, sample_weight: Any) -> Self:
+    def _fit(self, X: Any, y: Any, sample_weight: Any, privacy_unit: Any) -> Self:
         check_parameters(self)
         check_made(type(self).__name__, self.estimator)
         charge = reservation_for(self)
         try:
-            delta = delta_for(self.delta, None)
-            claim = SpendBound.planned(self.epsilon, delta, None, self.adjacency)
+            delta, units, unit = delta_for(self.delta, None), None, PrivacyUnit.ROW
+            if privacy_unit is not None:
+                units, unit = PrivacyUnits.of(privacy_unit), PrivacyUnit.DECLARED
+            claim = SpendBound.planned(self.epsilon, delta, None, self.adjacency, unit)
             charge.reserve(claim, begins=False)
+            if units is not None:
+                units.check(X, y, sample_weight)
             X, y, sample_weight = self._checked(X, y, sample_weight)
-            delta = delta_for(self.delta, len(y))
-            plan = self._plan(X, y, delta, weighted=sample_weight is not None)
-            warn_of_promise(type(self).__name__, self.epsilon, delta, len(y))
-            receipt = Receipt((plan.account.event,), plan.account.spent, self.adjacency)
+            n = len(y) if units is None else units.n_units
+            delta = delta_for(self.delta, n)
+            plan = self._plan(X, y, delta, weighted=sample_weight is not None, units=units)
+            warn_of_promise(type(self).__name__, self.epsilon, delta, n)
+            facts = (plan.account.event,), plan.account.spent, self.adjacency
+            receipt = Receipt(*facts, unit=unit)
             charge.reserve(receipt, begins=True)
         except BaseException:
             charge.cancel()
             raise
         self._forget()
-        self.delta_ = delta
+        self.delta_, self.privacy_unit_ = delta, str(unit)
         self.privacy_spent_, self.privacy_ledger_ = receipt.spent, PrivacyLedger(receipt.events)
         try:
-            best = self._best(plan, TrainingRows(X, y, sample_weight, plan.kept))
+            labels = None if units is None else units.codes
+            best = self._best(plan, TrainingRows(X, y, sample_weight, plan.kept, labels))
         finally:
             charge.settle(receipt)
         if best.model is None:
@@ -247,21 +261,31 @@ class PrivateSearch(BudgetedEstimator, MetaEstimatorMixin, BaseEstimator, ABC):
         """Parameters of trial k, drawn in secret unless all candidates are tried."""
 
     @final
-    def _plan(self, X: Any, y: Any, delta: float, *, weighted: bool) -> SearchPlan:
+    def _plan(
+        self, X: Any, y: Any, delta: float, *, weighted: bool, units: PrivacyUnits | None
+    ) -> SearchPlan:
         """All that can be settled, or refused, without spending."""
         who = type(self).__name__
         leaks = check_steps(who, self.estimator)
         spaces = self._spaces()
         check_names(who, self.estimator, [name for space in spaces for name in space])
         classes = self._classes(y)
-        kept, held = self._split(len(y))
-        n = len(y) if kept is None else kept.size
-        facts = PublicFacts(n, _n_columns(X), sp.issparse(X), weighted)
+        n = len(y) if units is None else units.n_units
+        kept, held = self._split(n)
+        n = n if kept is None else kept.size
+        if units is not None and kept is not None and held is not None:
+            # Positions of the rows of those to train on, and of those to score on.
+            there = np.isin(np.arange(units.n_units), kept)
+            kept, held = (np.flatnonzero(units.rows_of(of)) for of in (there, ~there))
+        unit = PrivacyUnit.ROW if units is None else PrivacyUnit.DECLARED
+        facts = PublicFacts(n, _n_columns(X), sp.issparse(X), weighted, unit)
         stand_ins = [built(who, self.estimator, params, classes) for params in outlines(spaces)]
         warn_of(who, [*leaks, *(leak for made in stand_ins for leak in check_steps(who, made))])
         check_targets(stand_ins[0], y)
         for made in stand_ins if weighted else ():
             check_requests(who, made)
+        for made in stand_ins if units is not None else ():
+            check_units_reach(who, made)
         if {adjacency_of(made) for made in stand_ins} - {self.adjacency}:
             raise ValueError(f"{who} needs candidates of one adjacency, {shown(self.adjacency)}.")
         trials = self._trials()
@@ -281,7 +305,7 @@ class PrivateSearch(BudgetedEstimator, MetaEstimatorMixin, BaseEstimator, ABC):
         drawn = [self._candidate(k, public_rng) for k in range(count)]
         candidates = [candidate(params) for params in drawn]
         # Who is held out takes part in scores alone, which may spend the whole of a trial on them.
-        scoring = self._judge(X, y, held, account.score_mu(score_share or 1.0))
+        scoring = self._judge(X, y, held, account.score_mu(score_share or 1.0), units)
         return SearchPlan(account, scoring, kept, candidates)
 
     @final
@@ -384,7 +408,12 @@ class PrivateSearch(BudgetedEstimator, MetaEstimatorMixin, BaseEstimator, ABC):
 
     @final
     def _judge(
-        self, X: Any, y: Any, held: np.ndarray | None, mu: float
+        self,
+        X: Any,
+        y: Any,
+        held: np.ndarray | None,
+        mu: float,
+        units: PrivacyUnits | None,
     ) -> NoisyScoring | PublicScoring:
         who = type(self).__name__
         if self._public:
@@ -400,15 +429,17 @@ class PrivateSearch(BudgetedEstimator, MetaEstimatorMixin, BaseEstimator, ABC):
         score = row_score(who, self.scoring, self.score_range, self.estimator, bounds)
         if held is not None:
             X, y = _safe_indexing(X, held), _safe_indexing(y, held)
-        blur = score.mechanism(len(y), mu, self.adjacency).noise_scale / (score.high - score.low)
+            units = None if units is None else PrivacyUnits.of(units.codes[held])
+        n, counted = (len(y), "rows") if units is None else (units.n_units, "privacy units")
+        blur = score.mechanism(n, mu, self.adjacency).noise_scale / (score.high - score.low)
         if blur > _BLURRED:
             warn_user(
                 f"{who} compares scores whose noise has a standard deviation of {100 * blur:.2g} % "
                 "of their range, so that it will mostly choose by chance. With this budget and "
-                f"{len(y)} rows to score on, do without a search, or score on public rows.",
+                f"{n} {counted} to score on, do without a search, or score on public rows.",
                 UserWarning,
             )
-        return NoisyScoring(score, X, y, mu, self.adjacency)
+        return NoisyScoring(score, X, y, mu, self.adjacency, units)
 
     @final
     def _seeded(self, made: Any, public_rng: np.random.RandomState) -> int | None:

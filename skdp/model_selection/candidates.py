@@ -12,6 +12,7 @@ from numbers import Number
 from typing import Any
 
 import numpy as np
+from sklearn import get_config
 from sklearn.base import OneToOneFeatureMixin, clone
 from sklearn.model_selection import ParameterGrid
 from sklearn.pipeline import Pipeline
@@ -21,7 +22,7 @@ from ..preprocessing.base import PrivateTransformer
 from ..privacy.accounting.calculus import Calculus, GaussianDP, ZeroConcentratedDP
 from ..privacy.accounting.events import ExponentialEvent, GaussianEvent, PrefixSumEvent
 from ..privacy.accounting.ledger import PrivacySpent
-from ..privacy.adjacency import Adjacency
+from ..privacy.adjacency import Adjacency, PrivacyUnit
 from ..privacy.rows.reading import strict_checks
 from ..reporting.verdicts import TABLE, fitted_parts, nested_estimators, problems_of, spends
 from ..validation import check_parameters, shown
@@ -38,6 +39,7 @@ __all__ = [
     "check_names",
     "check_steps",
     "check_targets",
+    "check_units_reach",
     "made_of",
     "outlines",
     "private_steps",
@@ -148,6 +150,40 @@ def check_steps(who: str, estimator: Any) -> list[str]:
     return leaks
 
 
+def check_units_reach(who: str, estimator: Any) -> None:
+    """Refuse an estimator of which a private step would not get the labels of privacy units.
+
+    Parameters
+    ----------
+    who : str
+        The search.
+    estimator : estimator
+        With its parameters set.
+
+    Raises
+    ------
+    ValueError
+        If a private step is inside of another one than a pipeline, or, under metadata routing, has
+        not requested them.
+    """
+    steps = private_steps(estimator)
+    if get_config()["enable_metadata_routing"] and isinstance(estimator, Pipeline):
+        asked = [
+            step.get_metadata_routing().fit.requests.get("privacy_unit") is True
+            for step in steps.values()
+        ]
+        reached = all(asked)
+    else:
+        reached = not any("__" in path for path in steps)
+        reached &= isinstance(estimator, Pipeline) or "" in steps
+    if not reached:
+        raise ValueError(
+            f"{who} needs privacy_unit to reach every private step, which are "
+            f"{', '.join(map(repr, steps))}. Search over a model or a pipeline of steps; under "
+            "metadata routing call set_fit_request(privacy_unit=True) on each of them."
+        )
+
+
 def check_targets(estimator: Any, y: Any) -> None:
     """Refuse targets that every fit would refuse, as the model itself does before it spends.
 
@@ -194,12 +230,15 @@ class PublicFacts:
         Whether rows are sparse.
     weighted : bool
         Whether rows have weights.
+    unit : PrivacyUnit, default=PrivacyUnit.ROW
+        What is protected, and counted by ``n_samples``.
     """
 
     n_samples: int
     n_features: int
     sparse: bool
     weighted: bool
+    unit: PrivacyUnit = PrivacyUnit.ROW
 
 
 def calculi(estimator: Any, y: Any, rows: PublicFacts) -> list[Calculus | None]:
@@ -442,7 +481,8 @@ def _calculus(step: Any, y: Any, rows: PublicFacts, same_features: bool) -> Calc
     if same_features:
         probe.n_features_in_ = rows.n_features
         probe._prepare_targets(y)
-        found = probe._plan(rows.n_samples, rows.sparse, weighted=rows.weighted).calculus
+        kind: dict[str, Any] = {"weighted": rows.weighted, "unit": rows.unit}
+        found = probe._plan(rows.n_samples, rows.sparse, **kind).calculus
     else:
         found = probe._claim().calculus
     return found if isinstance(found, GaussianDP | ZeroConcentratedDP) else None

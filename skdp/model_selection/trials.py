@@ -23,7 +23,7 @@ from ..privacy.randomness import SecretNoise
 from ..privacy.row_scores import ROW_SCORES, NoisyScoring, RowScore
 from ..reporting.open_budgets import covered
 from ..validation import numbers_in, shown
-from .candidates import Allowance
+from .candidates import Allowance, private_steps
 
 __all__ = [
     "Candidate",
@@ -53,12 +53,15 @@ class TrainingRows:
         Their weights.
     kept : ndarray or None
         Positions of those to train on; None are all.
+    labels : ndarray or None
+        Privacy units of all rows.
     """
 
     X: Any
     y: Any
     sample_weight: Any = None
     kept: np.ndarray | None = None
+    labels: np.ndarray | None = None
 
     def fit(self, estimator: Any) -> Any:
         """Fit an estimator to them.
@@ -68,16 +71,21 @@ class TrainingRows:
         estimator : estimator
             Fitted in place.
         """
-        X, y, weights = self.X, self.y, self.sample_weight
+        X, y, weights, labels = self.X, self.y, self.sample_weight, self.labels
         if self.kept is not None:
             X, y = _safe_indexing(X, self.kept), _safe_indexing(y, self.kept)
             weights = None if weights is None else _safe_indexing(weights, self.kept)
-        if weights is None:
-            return estimator.fit(X, y)
-        name = "sample_weight"
-        if isinstance(estimator, Pipeline) and not get_config()["enable_metadata_routing"]:
-            name = f"{estimator.steps[-1][0]}__{name}"
-        return estimator.fit(X, y, **{name: weights})
+            labels = None if labels is None else labels[self.kept]
+        by_step = isinstance(estimator, Pipeline) and not get_config()["enable_metadata_routing"]
+        given: dict[str, Any] = {}
+        if weights is not None:
+            last = f"{estimator.steps[-1][0]}__" if by_step else ""
+            given[f"{last}sample_weight"] = weights
+        if labels is not None:
+            # Whatever has a budget protects the same.
+            steps = [f"{name}__" for name in private_steps(estimator)] if by_step else [""]
+            given |= {f"{step}privacy_unit": labels for step in steps}
+        return estimator.fit(X, y, **given)
 
 
 def check_requests(who: str, estimator: Any) -> None:

@@ -2,7 +2,7 @@
 
 from .accounting import gdp
 from .accounting.ledger import PrivacySpent
-from .adjacency import Adjacency
+from .adjacency import Adjacency, PrivacyUnit
 from .fine_normal import BITS, refined
 from .lock import run_locked
 from .minimizer import SmoothObjective, minimize
@@ -18,6 +18,7 @@ __all__ = [
     "Adjacency",
     "Oracle",
     "PrivacySpent",
+    "PrivacyUnit",
     "PrivateOracle",
     "PrivateSession",
     "RowScore",

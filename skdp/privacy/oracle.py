@@ -532,12 +532,13 @@ class Oracle(ABC):
         spend: Spend,
         n_groups: int = 1,
         edges: np.ndarray | None = None,
+        of_class: int = 1,
     ) -> Noisy:
         """Noisy numbers of test rows by group, label and outcome, (groups, labels, outcomes).
 
         See :class:`OutcomeCountsQuery`.
         """
-        query = OutcomeCountsQuery(of, n_classes, n_groups, edges)
+        query = OutcomeCountsQuery(of, n_classes, n_groups, edges, of_class)
         scale = self._scale(query, spend)
         return Noisy(self._release(query, spend), scale)
 

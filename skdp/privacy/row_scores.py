@@ -11,11 +11,13 @@ from dataclasses import dataclass
 from typing import Any
 
 import numpy as np
+from sklearn.utils import _safe_indexing
 
 from .adjacency import Adjacency
 from .mechanisms.gaussian import GaussianMechanism
 from .randomness import SecretNoise
 from .rounding import inflated, of_sum
+from .rows.privacy_units import PrivacyUnits
 
 __all__ = ["ROW_SCORES", "NoisyScoring", "RowScore"]
 
@@ -60,8 +62,9 @@ class RowScore:
         mu: float,
         adjacency: Adjacency,
         noise: SecretNoise,
+        units: PrivacyUnits | None = None,
     ) -> float:
-        """The mean over rows, released as a mu-GDP answer.
+        """The mean over rows, or over units of their means, released as a mu-GDP answer.
 
         Parameters
         ----------
@@ -75,15 +78,26 @@ class RowScore:
             Neighbouring relation.
         noise : SecretNoise
             Source of the noise.
+        units : PrivacyUnits, optional
+            Privacy units of the rows. Those of a unit are then scored by themselves, as the place
+            of a row among others tells how many rows other units have.
         """
-        values = np.asarray(self.of_rows(estimator, X, y), dtype=np.float64)
-        n = len(y)
-        if values.shape != (n,):
-            raise ValueError(f"A score needs a number for each of {n} rows.")
+        n = len(y) if units is None else units.n_units
+        if units is None:
+            values = np.asarray(self.of_rows(estimator, X, y), dtype=np.float64)
+        else:
+            values = np.empty(len(y))
+            for rows in units.places():
+                own = _safe_indexing(X, rows), _safe_indexing(y, rows)
+                values[rows] = self.of_rows(estimator, *own)
+        if values.shape != (len(y),):
+            raise ValueError("A score needs a number for each row.")
         # What is not a number says nothing good.
         values = np.clip(np.nan_to_num(values, nan=self.low), self.low, self.high)
         middle, mechanism = (self.low + self.high) / 2, self.mechanism(n, mu, adjacency)
-        return middle + float(mechanism.randomize(np.array([np.mean(values - middle)]), noise)[0])
+        shares = np.ones(n) if units is None else units.shares
+        mean = np.array([shares @ (values - middle) / n])
+        return middle + float(mechanism.randomize(mean, noise)[0])
 
 
 @dataclass(frozen=True, eq=False)
@@ -100,6 +114,8 @@ class NoisyScoring:
         Level of Gaussian differential privacy of the mean.
     adjacency : Adjacency
         Neighbouring relation.
+    units : PrivacyUnits, optional
+        Privacy units of the rows.
     """
 
     score: RowScore
@@ -107,10 +123,12 @@ class NoisyScoring:
     y: Any
     mu: float
     adjacency: Adjacency
+    units: PrivacyUnits | None = None
 
     def __call__(self, estimator: Any, noise: SecretNoise) -> float:
         """The released score of a fitted estimator."""
-        return self.score.noisy_mean(estimator, self.X, self.y, self.mu, self.adjacency, noise)
+        rows = self.X, self.y
+        return self.score.noisy_mean(estimator, *rows, self.mu, self.adjacency, noise, self.units)
 
 
 def _accuracy(estimator: Any, X: Any, y: Any) -> np.ndarray:

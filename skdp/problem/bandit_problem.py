@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from dataclasses import dataclass
+from dataclasses import dataclass, field
 from math import inf
 
 import numpy as np
@@ -38,6 +38,8 @@ class BanditProblem:
         The whole budget.
     adjacency : Adjacency, default=Adjacency.REPLACE_ONE
         Neighbouring relation between streams.
+    initial : ndarray of shape (K, p), optional
+        Weights that were released before, of other users: public.
     """
 
     n_arms: int
@@ -48,6 +50,8 @@ class BanditProblem:
     epsilon: float
     delta: float
     adjacency: Adjacency = Adjacency.REPLACE_ONE
+    # Where one starts is not part of what is to be learned.
+    initial: np.ndarray | None = field(default=None, compare=False)
 
     @property
     def n_rows(self) -> int:

@@ -216,19 +216,18 @@ class OneStep(Solver):
         self, problem: Problem, influence: InfluenceBounds, effective: float, mu: float
     ) -> InfluenceBounds:
         """Bounds on single rows, as wide as noise of this mu leaves room for."""
-        squared, n, c, K = (
-            problem.loss.squared, problem.n_samples, _BALANCE, problem.loss.n_scores,
-        )  # fmt: skip
+        squared, n, c = problem.loss.squared, problem.n_samples, _BALANCE
+        contrasts = max(1, problem.loss.n_scores - 1)
         ratio = _RATIO[squared] if self.noise_ratio is None else self.noise_ratio
         evidence, k = n * mu, influence.matrix.shape[1]
         steepness = sqrt(2) * (1 + c) if squared else sqrt(max(2 * (1 + c) ** 2, 1 + 8 * c))
-        if K > 1:
+        if problem.loss.n_scores > 1:
             steepness = sqrt(2 + 8 * c)
         # Before anything is widened: bounds, the noise of the score over the error of sampling, and
         # that of the curvature. A row's curvature has K - 1 directions for K classes, and is that
         # much smaller for its trace.
         length = _ROW * sqrt(effective)
-        alpha = length**2 / sqrt(max(1, K - 1))
+        alpha = length**2 / sqrt(contrasts)
         score = length * (_RESIDUAL if squared else _SCORE)
         noise = steepness * score / (sqrt(2 * c) * evidence) * sqrt(n)
         level = steepness * alpha / evidence * sqrt(2 * k)

@@ -120,7 +120,6 @@ def target_with(value, dtype=object):
 
 BAD_TARGETS = {
     "missing": (None, "requires y to be passed"),
-    "two columns": (np.c_[Y, Y], "y should be a 1d array"),
     "nan": (target_with(np.nan, float), "y contains NaN"),
     "infinite": (target_with(np.inf, float), "y contains infinity"),
     "complex": (target_with(NUMBER * 1j, complex), "Complex data not supported"),

@@ -253,7 +253,7 @@ def test_users_beyond_the_horizon_are_refused_before_they_are_read():
 @pytest.mark.parametrize(
     ("options", "complaint"),
     [
-        ({"horizon": None}, "needs horizon"),
+        ({"horizon": None, "policy": "hdb"}, "needs horizon"),
         ({"data_norm": None}, "needs data_norm or feature_bound"),
         ({"reward_bounds": (1, 0)}, "needs reward_bounds"),
         ({"reward_bounds": (0, np.inf)}, "needs reward_bounds"),

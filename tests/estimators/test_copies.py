@@ -144,6 +144,7 @@ def test_no_attribute_has_as_many_entries_as_there_are_rows(model):
         "plan_",
         "n_iter_",
         "n_samples_seen_",
+        "privacy_unit_",
         "_progress",
         "_read_classes",
         "privacy_ledger_",

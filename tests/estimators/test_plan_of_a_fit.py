@@ -14,7 +14,7 @@ import skdp
 from skdp import DPLassoRegressor, DPLinearRegression, DPLogisticRegression
 from skdp.estimators import PrivateLinearModel, base
 from skdp.preconditioning import IterativeWhitening, Whitening
-from skdp.privacy import PrivateSession
+from skdp.privacy import PrivacyUnit, PrivateSession
 from skdp.privacy.accounting import GaussianDP, Ledger, ZeroConcentratedDP, gdp
 from skdp.problem.constraints import L1Ball
 from skdp.solvers import FTRL, GD, SOLVERS, Blocks
@@ -253,7 +253,7 @@ def test_the_plan_beforehand_holds_for_all_kinds_of_rows(kind, options, sparse, 
 class Untouchable:
     """A row store of which only public facts can be had."""
 
-    n_samples, sparse, weighted = 240, False, True
+    n_samples, sparse, weighted, unit = 240, False, True, PrivacyUnit.ROW
 
     def __getattr__(self, name):
         raise AssertionError(f"the plan looked at {name}")
@@ -263,7 +263,7 @@ class Untouchable:
 def test_a_plan_looks_at_no_row(kind, monkeypatch):
     plans = []
 
-    def opened(self, X, y, sample_weight=None):
+    def opened(self, X, y, *rest):
         self.n_features_in_ = 4
         self._prepare_targets(None)
         return Untouchable(), np.dtype(float)

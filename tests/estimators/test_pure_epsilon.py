@@ -20,6 +20,7 @@ from skdp import (
     evaluate,
     privacy_spent,
 )
+from skdp.audit import audit
 from skdp.model_selection import DPGridSearchCV
 from skdp.preprocessing import DPMinMaxScaler, DPStandardScaler
 from skdp.privacy.rows import Chunks
@@ -309,3 +310,13 @@ def test_several_targets_and_privacy_units_are_told_to_leave_delta_out():
     persons = np.arange(N) // 2
     with pytest.raises(ValueError, match=r"the solver of delta=0, .* Leave delta out"):
         DPLogisticRegression(**CLASSES).fit(X, LABELS, privacy_unit=persons)
+
+
+@pytest.mark.nightly
+@pytest.mark.parametrize("kind", ["logistic", "linear"])
+def test_an_audit_does_not_refute_the_claim(kind):
+    make, y = MODELS[kind]
+    # With certainty enough for many audits of honest mechanisms.
+    result = audit(make(epsilon=2.0), X[:30], y[:30], sees="queries", runs=400).at(1 - 1e-7)
+    assert (result.epsilon, result.delta) == (2.0, 0.0)
+    assert not result.refuted

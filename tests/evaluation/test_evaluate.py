@@ -117,6 +117,18 @@ def test_scores_of_several_classes_without_noise_are_means_over_classes():
         assert abs(found.scores[name].value - value) < 2e-3, name
 
 
+def test_the_area_of_several_classes_without_noise_is_that_of_each_against_the_rest():
+    X, y = several()
+    p = Classes().predict_proba(X)
+    expected = metrics.roc_auc_score(y, p, multi_class="ovr", labels=Classes.classes_)
+    found = skdp.evaluate(Classes(), X, y, metrics="roc_auc", **NOISELESS).scores["roc_auc"]
+    assert abs(found.value - expected) < 5e-3
+    assert found.low < expected < found.high
+    assert "roc_auc" not in skdp.evaluate(Classes(), X, y, **NOISELESS).scores
+    with pytest.warns(UserWarning, match="no interval for roc_auc"):
+        skdp.evaluate(Classes(), X, y, metrics="roc_auc", epsilon=2.0, **PUBLIC)
+
+
 def test_scores_of_a_regression_without_noise_are_those_of_clipped_residuals():
     X, y = regression()
     found = skdp.evaluate(Numbers(), X, y, target_bounds=(-5, 5), residual_bound=2.0, **NOISELESS)
@@ -201,6 +213,10 @@ SURE = {"epsilon": 30.0, "random_state": 0}
 TASKS = {
     "two classes": (Evaluating(Fixed(), random_state=0), make_rows()[:2]),
     "three classes": (Evaluating(Classes(), random_state=0), several()),
+    "area of several": (
+        Evaluating(Classes(), metrics=["roc_auc"], epsilon=30.0, random_state=0),
+        several(),
+    ),
     "regression": (Evaluating(Numbers(), target_bounds=(-5, 5), random_state=0), regression()),
     "groups": (Evaluating(Fixed(), group_values=[0, 1], random_state=0), make_rows()),
     "groups of losses": (

@@ -173,6 +173,40 @@ def test_intervals_of_whole_evaluations_hold_the_score_of_the_population(epsilon
     assert (shares < 0.995).all()
 
 
+class Thirds:
+    """Knows three classes."""
+
+    classes_ = np.arange(3)
+
+    def predict_proba(self, X):
+        p = np.exp(np.column_stack([X, -X.sum(axis=1)]))
+        return p / p.sum(axis=1, keepdims=True)
+
+    def predict(self, X):
+        return np.argmax(self.predict_proba(X), axis=1)
+
+
+@pytest.mark.nightly
+def test_intervals_of_the_area_of_several_classes_hold_the_score_of_the_population():
+    rng, repeats = np.random.default_rng(5), 200
+    X = rng.normal(size=(50_000, 2))
+    p = Thirds().predict_proba(X)
+    y = np.argmax(np.log(p) + rng.gumbel(size=p.shape), axis=1)
+    true = np.mean([roc_auc((y == k).astype(int), p[:, k]) for k in range(3)])
+    held = []
+    for seed in range(repeats):
+        rows = rng.integers(len(y), size=4000)
+        with warnings.catch_warnings():
+            warnings.simplefilter("ignore")
+            found = skdp.evaluate(
+                Thirds(), X[rows], y[rows], epsilon=1.0, metrics="roc_auc", random_state=seed,
+                public_model=True, pointwise=True,
+            ).scores["roc_auc"]  # fmt: skip
+        held.append(found.low <= true <= found.high)
+    # Four standard deviations of .015 below.
+    assert 0.89 < np.mean(held) < 1
+
+
 def roc_auc(y, p):
     ranks = np.argsort(np.argsort(p)) + 1.0
     ones = y.sum()

@@ -182,7 +182,7 @@ def test_nothing_about_other_runs_is_kept(search):
     learned = {name for name in vars(found) if name.endswith("_")}
     assert learned == {
         *("best_estimator_", "best_params_", "best_score_"),
-        *("delta_", "privacy_spent_", "privacy_ledger_"),
+        *("delta_", "privacy_spent_", "privacy_unit_", "privacy_ledger_"),
     }
     assert not hasattr(found, "cv_results_")
     assert not hasattr(found, "n_splits_")

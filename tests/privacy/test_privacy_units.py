@@ -113,9 +113,11 @@ def test_labels_that_are_none_are_refused_without_being_quoted(labels):
 
 @pytest.mark.parametrize("mapped", [False, True])
 @pytest.mark.parametrize("columns", [1, 3])
-def test_what_is_computed_of_a_row_does_not_tell_how_many_rows_others_have(mapped, columns):
+@pytest.mark.parametrize("d", [1, 8, 37])
+@pytest.mark.by_day(4)
+def test_what_is_computed_of_a_row_does_not_tell_how_many_rows_others_have(mapped, columns, d):
     rng = np.random.default_rng(0)
-    rows, d = 83, 37
+    rows = 83
     X = rng.normal(size=(rows, d))
     row_map = RowMap(np.ones(d), rng.normal(size=(d, d)), rng.normal(size=d), norm=20.0)
     bounds = RowBounds(5.0, 1.0, row_map=row_map if mapped else None)

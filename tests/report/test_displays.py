@@ -110,6 +110,18 @@ def test_one_fit_is_refused_by_the_name_of_its_solver():
         CoefficientDisplay.from_estimator(several, several, ax=Axes())
 
 
+def test_a_single_fit_with_released_errors_is_drawn_with_them():
+    rng = np.random.default_rng(0)
+    rows = rng.normal(size=(20_000, 2))
+    fitted = DPLinearRegression(
+        solver="one_step", data_norm=4.0, target_bounds=(-11, 11), epsilon=8.0
+    ).fit(rows, rows @ [1.0, -2.0] + rng.normal(size=len(rows)))
+    display = CoefficientDisplay.from_estimator(fitted, ax=Axes())
+    np.testing.assert_array_equal(display.means, fitted.coef_)
+    np.testing.assert_array_equal(display.standard_errors, fitted.inference_.bse[:2])
+    assert np.all(display.standard_errors > 0)
+
+
 @pytest.mark.parametrize(
     ("private", "plain", "y"),
     [

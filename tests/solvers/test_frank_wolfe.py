@@ -367,7 +367,9 @@ def test_its_name_is_enough_for_every_estimator(kind):
         model.fit(X, y)
     assert len(said) == 1
     # Before, the lasso scored -6. The l1 ball is smaller than the l2 ball of the same radius.
-    assert model.score(X, y) > (0.75 if "l1" in kind else 0.9)
+    # By ten standard deviations of the noise: .96 +- .02 for regressions, .86 +- .01 with l1.
+    least = {"logistic with an l1 penalty": 0.75, "machine": 0.9}.get(kind, 0.7)
+    assert model.score(X, y) > least
     assert "assumed: 'frank_wolfe' needs a bounded set" in str(model.plan_)
     # The scale of the scores of logistic regression is set after the fit.
     if model.data_norm is not None and "logistic" not in kind:

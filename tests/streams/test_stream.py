@@ -129,7 +129,7 @@ class Unreadable(ResidentRows):
     def blocks(self):
         raise AssertionError("rows were read")
 
-    def part(self, start, stop):
+    def _features(self, start, stop):
         raise AssertionError("rows were read")
 
     def _features(self, start, stop):

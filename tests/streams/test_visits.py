@@ -18,9 +18,10 @@ from examples_of_visits import (
 )
 
 from skdp.privacy import Adjacency, SystemNoise
+from skdp.privacy.accounting import GaussianDP, ZeroConcentratedDP
 from skdp.privacy.mechanisms import prefix_sums_by
 from skdp.privacy.rows import DenseRows, SparseRows
-from skdp.privacy.streams import CallOfUnits, Visits
+from skdp.privacy.streams import CallOfUnits, Visits, epsilon_of_share
 
 every_mechanism = pytest.mark.parametrize("mechanism", ["blt", "toeplitz", "tree"])
 every_number = pytest.mark.parametrize("max_visits", [1, 2, 4])
@@ -136,6 +137,17 @@ def test_labels_are_told_apart_by_what_they_are():
     assert visits.admit(call.labels, 0).tolist() == [True, True]
     again = CallOfUnits(rows, np.array([1, 2, 3]))
     assert visits.admit(again.labels, 1).tolist() == [False, True, True]
+
+
+@pytest.mark.parametrize("calculus", [GaussianDP(), ZeroConcentratedDP()])
+def test_shares_of_a_budget_make_up_the_whole_and_no_more(calculus):
+    for epsilon, delta in ((0.1, 1e-12), (1.0, 1e-5), (50.0, 1e-3)):
+        whole = calculus.limit(epsilon, delta)
+        for shares in (2, 10, 1000):
+            part = epsilon_of_share(calculus, epsilon, delta, shares, shares)
+            assert 1 - 1e-6 <= calculus.limit(part, delta) * shares / whole <= 1
+    with pytest.raises(ValueError, match="max_visits=7 leaves a visit too small a share"):
+        epsilon_of_share(calculus, 0.01, 0.01, 49, 7)
 
 
 @every_mechanism

@@ -33,11 +33,13 @@ class Policy(ABC):
     release to the next: computed from answers, hence as public as they are.
 
     ``calculus`` says how the ledger adds up what the plan costs; ``contexts`` whether contexts are
-    bounded by their l2 norm or entry by entry.
+    bounded by their l2 norm or entry by entry; ``anytime`` whether it can go on from one epoch to
+    the next, as a stream without a horizon needs it.
     """
 
     calculus: ClassVar[Calculus] = GaussianDP()
     contexts: ClassVar[Literal["norm", "entries"]] = "norm"
+    anytime: ClassVar[bool] = True
 
     @final
     def __post_init__(self) -> None:
@@ -86,6 +88,25 @@ class Policy(ABC):
         ----------
         problem : BanditProblem
             Public facts.
+        """
+
+    @abstractmethod
+    def go_on(self, problem: BanditProblem, rule: Rule, memory: Any, seen: int) -> tuple[Rule, Any]:
+        """The rule and the memory at the start of an epoch, from those at the end of the last.
+
+        An epoch is learned from users of its own, who are in no other one, so that what is taken
+        over is all that it knows of those before.
+
+        Parameters
+        ----------
+        problem : BanditProblem
+            Public facts of the epoch, with the weights of the rule as ``initial``.
+        rule : Rule
+            As it was.
+        memory : object
+            As ``learn`` returned it; None if another policy did.
+        seen : int
+            Number of users before the epoch.
         """
 
     @abstractmethod

@@ -2,8 +2,8 @@
 
 from __future__ import annotations
 
-from dataclasses import dataclass
-from math import sqrt
+from dataclasses import dataclass, replace
+from math import hypot, sqrt
 from typing import TYPE_CHECKING, Any, cast
 
 import numpy as np
@@ -91,17 +91,63 @@ class BlocksPolicy(Policy):
 
     def start(self, problem: BanditProblem) -> tuple[Rule, Any]:
         """Every arm in turn."""
-        return RoundRobin(zero_weights(problem)), None
+        return RoundRobin(zero_weights(problem)), _Epochs()
+
+    def go_on(self, problem: BanditProblem, rule: Rule, memory: Any, seen: int) -> tuple[Rule, Any]:
+        """Go on acting as before, and add up moments with those of the epochs before."""
+        if memory is not None:
+            total = memory.total
+            before = _Known(total.matrices, total.vectors, total.scale, total.seen)
+            return rule, _Epochs(before)
+        # As many users as there were for each arm, all directions of their contexts alike.
+        known = seen / (problem.n_arms * problem.n_rows)
+        matrices = np.tile(known * np.eye(problem.n_rows), (problem.n_arms, 1, 1))
+        return rule, _Epochs(_Known(matrices, known * rule.w, 0.0, seen))
 
     def learn(self, problem: BanditProblem, session: ArmSession, memory: Any) -> tuple[Rule, Any]:
         """Ridge regression from noisy moments."""
-        del memory
-        moments = cast("MomentSession", session).moments()
+        moments = memory.added(cast("MomentSession", session).moments())
         w, factors = _posterior(moments)
         if problem.logistic:
             w, factors = 2 * w, 2 * factors
         rule = Thompson(w, factors, self.exploration) if self.exploration else Greedy(w)
-        return rule, None
+        return rule, _Epochs(memory.before, moments)
+
+
+@dataclass(frozen=True, eq=False)
+class _Known:
+    """Moments of the epochs before, whose users count as so many, and their noise."""
+
+    matrices: np.ndarray
+    vectors: np.ndarray
+    scale: float
+    seen: int
+
+
+@dataclass(frozen=True, eq=False)
+class _Epochs:
+    """Moments of the epochs before, and of all users so far."""
+
+    before: _Known | None = None
+    total: ArmMoments | None = None
+
+    def added(self, now: ArmMoments) -> ArmMoments:
+        """Moments of this epoch with those before.
+
+        Noise is about the same in all epochs, so that those with fewer users count less: weights
+        in proportion to users leave the least noise for the users that count.
+        """
+        if self.before is None:
+            return now
+        before, share = self.before, self.before.seen / now.seen
+        ours, theirs = (1.0, share) if share < 1 else (1 / share, 1.0)
+        return replace(
+            now,
+            matrices=ours * now.matrices + theirs * before.matrices,
+            vectors=ours * now.vectors + theirs * before.vectors,
+            scale=hypot(ours * now.scale, theirs * before.scale),
+            seen=round(ours * now.seen + theirs * before.seen),
+        )
 
 
 def _posterior(moments: ArmMoments) -> tuple[np.ndarray, np.ndarray]:

@@ -108,23 +108,31 @@ class FTRLPolicy(Policy):
         """Every arm to its first users in turn."""
         return RoundRobin(zero_weights(problem), few_at_first(problem)), None
 
+    def go_on(self, problem: BanditProblem, rule: Rule, memory: Any, seen: int) -> tuple[Rule, Any]:
+        """Act greedily on the weights so far, at which the streams start."""
+        del problem, memory, seen
+        return Greedy(rule.w), None
+
     def learn(self, problem: BanditProblem, session: ArmSession, memory: Any) -> tuple[Rule, Any]:
         """Look at the weights that the streams have released, and act greedily."""
         del memory
         asked, each = cast("ArmStreams", session), few_at_first(problem)
         w = asked.weights()
-        rule = RoundRobin(w, each) if asked.seen < each * problem.n_arms else Greedy(w)
+        forced = problem.initial is None and asked.seen < each * problem.n_arms
+        rule = RoundRobin(w, each) if forced else Greedy(w)
         return rule, None
 
 
 def few_at_first(problem: BanditProblem) -> int:
-    """Users given to each arm before any is chosen: ``max(1, sqrt(T) / (2 K))``.
+    """Users given to each arm before any is chosen: ``max(1, sqrt(T) / (2 K))``, or 1 later on.
 
     Parameters
     ----------
     problem : BanditProblem
         Public facts.
     """
+    if problem.initial is not None:
+        return 1
     return max(1, int(sqrt(problem.horizon) / (2 * problem.n_arms)))
 
 

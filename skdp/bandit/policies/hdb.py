@@ -68,6 +68,8 @@ class HDBPolicy(Policy):
 
     calculus: ClassVar[Calculus] = ZeroConcentratedDP()
     contexts: ClassVar[Literal["norm", "entries"]] = "entries"
+    # Steps of the paper begin with one that forgets all weights.
+    anytime: ClassVar[bool] = False
 
     radius: float = 1.0
     stream_clip: float = 0.25
@@ -124,6 +126,11 @@ class HDBPolicy(Policy):
         w = zero_weights(problem)
         steps = np.zeros(problem.n_arms, dtype=np.intp)
         return RoundRobin(w, self._forced(problem)), _Memory(w, w, w, steps)
+
+    def go_on(self, problem: BanditProblem, rule: Rule, memory: Any, seen: int) -> tuple[Rule, Any]:
+        """Begin anew."""
+        del rule, memory, seen
+        return self.start(problem)
 
     def learn(self, problem: BanditProblem, session: ArmSession, memory: Any) -> tuple[Rule, Any]:
         """One step of every arm whose turn it is, or the weights that the solver has released."""

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from math import log
 from typing import TYPE_CHECKING, Any, ClassVar, Literal, cast
 
@@ -88,6 +88,12 @@ class SparsePolicy(Policy):
         """Every arm in turn."""
         w = zero_weights(problem)
         return RoundRobin(w), Average(w)
+
+    def go_on(self, problem: BanditProblem, rule: Rule, memory: Any, seen: int) -> tuple[Rule, Any]:
+        """Go on with the average, to which the users before count as one block."""
+        del problem
+        average = Average(rule.w, float(seen) ** 2) if memory is None else replace(memory, seen=0)
+        return Greedy(average.w), average
 
     def learn(self, problem: BanditProblem, session: ArmSession, memory: Any) -> tuple[Rule, Any]:
         """Frank-Wolfe, average, act greedily."""

@@ -6,7 +6,14 @@ from math import isinf
 
 from ...exceptions import BudgetWarning, NoPrivacyWarning, warn_user
 
-__all__ = ["LARGEST_EPSILON", "NOMINAL_EPSILON", "delta_for", "nominal", "warn_of_promise"]
+__all__ = [
+    "LARGEST_EPSILON",
+    "NOMINAL_EPSILON",
+    "delta_for",
+    "nominal",
+    "warn_of_promise",
+    "warn_of_rows",
+]
 
 # Bound on delta where it is not given, and the power of the number of rows that is another.
 _DELTA, _POWER = 1e-5, -1.1
@@ -76,9 +83,31 @@ def warn_of_promise(who: str, epsilon: float, delta: float, n_samples: int | Non
             f"{LARGEST_EPSILON:g}, better of about 1.",
             BudgetWarning,
         )
-    if n_samples is not None and delta * n_samples >= 1:
+    if n_samples is not None:
+        warn_of_rows(who, delta, 0, n_samples)
+
+
+def warn_of_rows(who: str, delta: float, before: int, now: int) -> None:
+    """Warn when the rows of a fit or stream become too many for its delta, once.
+
+    Parameters
+    ----------
+    who : str
+        Class of the estimator.
+    delta : float
+        Slack of its guarantee.
+    before, now : int
+        Number of rows before a call, and with it; public.
+
+    Warns
+    -----
+    BudgetWarning
+        If delta is not below one over the number of rows now, and was before.
+    """
+    if delta * before < 1 <= delta * now:
         warn_user(
-            f"{who} with delta={delta:g} and {n_samples:,} rows would allow to publish a row or "
-            "more as it is. Leave delta out, or choose it well below one over the number of rows.",
+            f"{who} with delta={delta:g} and {now:,} rows would allow to publish a row or "
+            "more as it is. Leave delta out, declaring the horizon of a stream, or choose it well "
+            "below one over the number of rows.",
             BudgetWarning,
         )

@@ -54,7 +54,7 @@ __all__ = ["PurePerturbation", "largest_pure_jacobian"]
 # Most of epsilon that the Jacobian may take: measured to be a good balance of noise and strength.
 _JACOBIAN_SHARE = 0.2
 # Of epsilon, for the noise on the computed minimiser.
-_OUTPUT_SHARE = 1 / 256
+_OUTPUT_SHARE = 1 / 32
 # As for other mechanisms.
 _ROUND_UP = 1 + 1e-12
 

@@ -24,6 +24,7 @@ __all__ = [
     "BrierScore",
     "GroupMeansQuery",
     "LogLoss",
+    "MeanRocAreaTerm",
     "MetricMeansQuery",
     "RocAreaTerm",
     "RowMetric",
@@ -109,7 +110,7 @@ class RocAreaTerm(RowMetric):
     With ``F_0`` and ``F_1`` the distribution functions of the score in each class, given at edges
     and linear between them, A the area under their curve and p the share of class 1, it is
     ``(F_0(s) - A) / p`` for rows of class 1 and ``(1 - F_1(s) - A) / (1 - p)`` for those of class
-    0. All of these are public.
+    0. All of these are public. Of several classes one is class 1, and the rest are class 0.
 
     Parameters
     ----------
@@ -121,6 +122,8 @@ class RocAreaTerm(RowMetric):
         The area A.
     share : float
         The share p, in (0, 1).
+    of_class : int, default=1
+        Code of class 1.
     """
 
     edges: np.ndarray
@@ -128,6 +131,7 @@ class RocAreaTerm(RowMetric):
     ones: np.ndarray
     area: float
     share: float
+    of_class: int = 1
 
     @property
     def range(self) -> tuple[float, float]:
@@ -137,11 +141,47 @@ class RocAreaTerm(RowMetric):
 
     def of(self, given: PredictedBlock) -> np.ndarray:
         """The term of each row; the lowest where there is no score."""
-        s = given.score_of(1)
+        s = given.score_of(self.of_class)
         below, above = np.interp(s, self.edges, self.zeros), 1 - np.interp(s, self.edges, self.ones)
         ones = (below - self.area) / self.share
-        found = np.where(given.y == 1, ones, (above - self.area) / (1 - self.share))
+        found = np.where(given.y == self.of_class, ones, (above - self.area) / (1 - self.share))
         return np.where(np.isnan(s), self.range[0], found)
+
+
+@final
+@dataclass(frozen=True, eq=False)
+class MeanRocAreaTerm(RowMetric):
+    """Mean over K classes of the terms of a row in the areas of each against the rest.
+
+    Parameters
+    ----------
+    edges : ndarray of shape (b + 1,)
+        Increasing.
+    zeros, ones : ndarray of shape (K, b + 1)
+        Distribution functions of the score of each class at edges, of other rows and of its own.
+    areas, shares : ndarray of shape (K,)
+        Areas, and shares of the classes, in (0, 1).
+    """
+
+    edges: np.ndarray
+    zeros: np.ndarray
+    ones: np.ndarray
+    areas: np.ndarray
+    shares: np.ndarray
+
+    @property
+    def range(self) -> tuple[float, float]:
+        """The lowest and highest mean, over which of the classes, if one, is the row's own."""
+        K = len(self.areas)
+        weight = np.where(np.eye(K + 1, K, dtype=bool), self.shares, 1.0 - self.shares)
+        low, high = -self.areas / weight, (1.0 - self.areas) / weight
+        return float(low.mean(axis=1).min()), float(high.mean(axis=1).max())
+
+    def of(self, given: PredictedBlock) -> np.ndarray:
+        """The mean of each row's terms; the lowest ones where there is no score."""
+        each = zip(self.zeros, self.ones, self.areas.tolist(), self.shares.tolist(), strict=True)
+        terms = [RocAreaTerm(self.edges, *facts, k).of(given) for k, facts in enumerate(each)]
+        return np.mean(terms, axis=0)
 
 
 @dataclass(frozen=True, eq=False)

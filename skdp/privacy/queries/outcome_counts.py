@@ -26,7 +26,8 @@ class OutcomeCountsQuery(GaussianQuery):
     ----------
     of : {'correctness', 'prediction', 'score'}
         Outcomes: whether the predicted class is the label, whatever that is; the predicted class
-        beside the label; or the bin of the score of class 1 beside the label, for two classes.
+        beside the label; or the bin of the score of one class, beside label 1 for that class and 0
+        for any other.
     n_classes : int
         Number of classes K, encoded 0, ..., K - 1. Labels outside count towards the nearest one,
         those that are not numbers towards the first.
@@ -34,6 +35,8 @@ class OutcomeCountsQuery(GaussianQuery):
         Number of groups G, encoded likewise. 1 takes no notice of them.
     edges : ndarray of shape (b - 1,), optional
         Increasing edges of b bins of scores; bin k holds scores in ``[edges[k-1], edges[k])``.
+    of_class : int, default=1
+        Class whose score it is.
 
     Guarantees
     ----------
@@ -53,14 +56,16 @@ class OutcomeCountsQuery(GaussianQuery):
     n_classes: int
     n_groups: int = 1
     edges: np.ndarray | None = None
+    of_class: int = 1
 
     @property
     def shape(self) -> tuple[int, int, int]:
         """Shape of the answer: groups, labels and outcomes."""
         if self.of == "correctness":
             return self.n_groups, 1, 2
-        bins = self.n_classes if self.edges is None else self.edges.size + 1
-        return self.n_groups, self.n_classes, bins
+        if self.edges is None:
+            return self.n_groups, self.n_classes, self.n_classes
+        return self.n_groups, 2, self.edges.size + 1
 
     @property
     def rounding(self) -> float:
@@ -76,8 +81,8 @@ class OutcomeCountsQuery(GaussianQuery):
         return rows.sum(self._of_block)
 
     def public(self) -> tuple[object, ...]:
-        """The kind of outcome, the numbers of classes and groups, and the edges if any."""
-        edges = () if self.edges is None else (self.edges,)
+        """The kind of outcome, the numbers of classes and groups; the edges and class if any."""
+        edges = () if self.edges is None else (self.edges, self.of_class)
         return (self.of, self.n_classes, self.n_groups, *edges)
 
     def _of_block(self, block: RawBlock) -> np.ndarray:
@@ -87,7 +92,11 @@ class OutcomeCountsQuery(GaussianQuery):
         if self.of == "correctness":
             cells = 2 * cells + (given.prediction == label)
         else:
-            outcome = self._bins(label, given) if self.of == "score" else self._guess(label, given)
+            if self.of == "score":
+                label = (label == self.of_class).astype(np.intp)
+                outcome = self._bins(label, given)
+            else:
+                outcome = self._guess(label, given)
             cells = (cells * self.shape[1] + label) * self.shape[2] + outcome
         size = int(np.prod(self.shape))
         counts = np.bincount(cells, block.bounded_weights, minlength=size)
@@ -101,7 +110,7 @@ class OutcomeCountsQuery(GaussianQuery):
 
     def _bins(self, label: np.ndarray, given: PredictedBlock) -> np.ndarray:
         """Bin of the score of each row; the worst for its label where there is none."""
-        score = given.score_of(1)
+        score = given.score_of(self.of_class)
         score = np.where(np.isnan(score), np.where(label == 1, -np.inf, np.inf), score)
         assert self.edges is not None
         return np.searchsorted(self.edges, score, side="right")

@@ -31,8 +31,9 @@ _ONE_SIDED = (Logistic, HuberisedHinge, SquaredHinge)
 # Those whose derivative has either sign, which only pure epsilon is proved for.
 _TWO_SIDED = (Squared, Huber)
 # Of the quadratic part, relative to the largest curvature of the sum of losses. Weaker ones would
-# make the minimiser hard to compute.
-_LEAST_STRENGTH = 1e-6
+# make the minimiser hard to compute. Pure noise that hides what is left by rounding is longer, so
+# that more pays.
+_LEAST_STRENGTH, _LEAST_PURE_STRENGTH = 1e-6, 1e-5
 # Of the quadratic part, relative to its own largest curvature. Of weaker ones rounding would leave
 # nothing, and whether Newton's equations can be solved would depend on the rows.
 _LEAST_OF_LARGEST = 1e-10
@@ -67,8 +68,8 @@ class PerturbedMinimumQuery(PerturbedQuery):
     ----------
     problem : Problem
         A loss for two classes whose derivative is Lipschitz, or if ``pure`` the squared or Huber's
-        loss without a map of the rows; a quadratic penalty or none; public. A constraint is
-        disregarded.
+        loss with bounded targets and without a map of the rows; a quadratic penalty or none;
+        public. A constraint is disregarded.
     clip_norm : float or None
         Bound on the norm of one row's gradient; None stands for the Lipschitz constant of the
         problem, with which clipping changes nothing.
@@ -125,7 +126,8 @@ class PerturbedMinimumQuery(PerturbedQuery):
             isinstance(penalty, ElasticNet) and penalty.l1_ratio == 0
         )
         proved = isinstance(problem.loss, _ONE_SIDED)
-        if self.pure and problem.bounds.row_map is None:
+        bounds = problem.bounds
+        if self.pure and bounds.row_map is None and bounds.target is not None:
             proved |= isinstance(problem.loss, _TWO_SIDED) and self.label is None
         # Those of two classes would be looked up by the number of one of several.
         proved &= self.label is None or problem.class_weight is None
@@ -189,14 +191,14 @@ class PerturbedMinimumQuery(PerturbedQuery):
         # Beyond this power, exp is not needed: other bounds on strength are larger.
         most = min(largest_of(spend), 500.0)
         least = query.curvature / expm1(most) * _ROUND_UP
-        computable = _LEAST_STRENGTH * n * query.curvature
+        computable = (_LEAST_PURE_STRENGTH if pure else _LEAST_STRENGTH) * n * query.curvature
         computable = max(computable, _LEAST_OF_LARGEST * float(query._penalty()[1]))
         strength = max(strength, least, computable)
         strength = max(strength, 20.0 * replace(query, strength=strength)._growth())
         query = replace(query, strength=strength)
         # With the noise that the mechanism will make of a tolerance of a half of the strength.
         made = query._calibrated(adjacency, spend, 1.0)
-        output = _LITTLE * made.noise_scale * p / (n * query.curvature + strength)
+        output = _LITTLE * made.noise_scale / (n * query.curvature / p + strength)
         tolerance = output * strength / (2 * made.output_noise_scale)
         at_zero = problem.loss.value(np.array([0.0, 1.0]), np.zeros(2)).max() * problem.max_weight
         longest = 2 * made.longest / strength + sqrt(2 * n * at_zero / strength)

@@ -212,8 +212,8 @@ def weighed_classes(
     step = max(1, _MOST_ENTRIES // matrix.shape[1])
     for part in (slice(i, i + step) for i in range(0, len(rows), step)):
         share = shares[part]
-        U = by_row(rows[part], matrix) if block.apart else rows[part] @ matrix
-        U = U.reshape(*share.shape, k)
+        products_of = by_row if block.apart else np.matmul
+        U = products_of(rows[part], matrix).reshape(*share.shape, k)
         U[~(np.einsum("icj,icj->i", U, U) <= _MOST_SQUARE)] = 0.0
         U -= np.einsum("ic,icj->ij", share, U)[:, None]
         largest = np.sqrt(np.einsum("icj,icj->ic", U, U).max(axis=1))

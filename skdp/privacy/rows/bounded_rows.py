@@ -443,13 +443,10 @@ def by_row(X: np.ndarray, w: np.ndarray) -> np.ndarray:
     w : ndarray of shape (d,) or (d, K)
         Weights.
     """
-    if w.ndim == 2:
-        return np.stack([by_row(X, column) for column in w.T], axis=1)
-    m, d = X.shape
-    step, out = max(_FEW_ROWS, _PIECE_ENTRIES // max(1, d)), np.empty(m)
-    for i in range(0, m, step):
-        np.add.reduce(np.ascontiguousarray(X[i : i + step]) * w, axis=1, out=out[i : i + step])
-    return out
+    # Its loops are along the entries of a row, and unlike those of linear algebra alike for all.
+    terms = "ij,j->i" if w.ndim == 1 else "ij,jk->ik"
+    X, w = np.ascontiguousarray(X), np.ascontiguousarray(w)
+    return np.asarray(np.einsum(terms, X, w, optimize=False))
 
 
 def _entries(X: Rows) -> np.ndarray:

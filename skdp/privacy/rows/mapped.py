@@ -55,7 +55,7 @@ class MappedBlock(BoundedBlock):
 
     def _mapped(self, X: np.ndarray) -> np.ndarray:
         """Dense rows in these coordinates; what becomes of one does not tell of others."""
-        return self._map.apply(X, by_row if self.apart else np.matmul)
+        return self._map.apply(X, by_row) if self.apart else self._map.apply(X)
 
     def _lengths_of(self, Z: np.ndarray) -> np.ndarray:
         lengths = np.sqrt(np.einsum("ij,ij->i", Z, Z))

@@ -169,8 +169,8 @@ class PredictedRows(RowStore):
     groups : ndarray of shape (n_samples,)
         Encoded groups.
     units : PrivacyUnits, optional
-        Privacy units of the rows; with them the predictor has to take one row at a time, as the
-        place of a row tells how many rows other units have.
+        Privacy units of the rows. The predictor is asked about those of a unit by themselves, as
+        the place of a row among others tells how many rows other units have.
 
     Guarantees
     ----------
@@ -194,8 +194,6 @@ class PredictedRows(RowStore):
         self._predictor, self._X, self._y, self._groups = predictor, X, y, groups
         self._units = units
         if units is not None:
-            if predictor.rows_at_a_time != 1:
-                raise ValueError("PredictedRows of privacy units need a predictor of single rows.")
             self.n_samples, self.unit = units.n_units, PrivacyUnit.DECLARED
         self._rows: DenseRows | None = None
 
@@ -209,14 +207,15 @@ class PredictedRows(RowStore):
         raise TypeError("PredictedRows answer queries about predictions, got one about features.")
 
     def _predictions(self) -> np.ndarray:
-        n = self._y.size
-        out = np.empty((n, self.n_features))
+        out = np.empty((self._y.size, self.n_features))
+        together = [np.arange(self._y.size)] if self._units is None else self._units.places()
         step = self._predictor.rows_at_a_time or _ROWS_AT_A_TIME
         with warnings.catch_warnings(), strict_checks():
             warnings.simplefilter("ignore")
-            for start in range(0, n, step):
-                places = np.arange(start, min(start + step, n))
-                out[places] = self._of_block(places)
+            for rows in together:
+                for start in range(0, rows.size, step):
+                    places = rows[start : start + step]
+                    out[places] = self._of_block(places)
         out[:, 1] = self._groups
         return out
 

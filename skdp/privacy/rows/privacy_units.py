@@ -124,6 +124,14 @@ class PrivacyUnits:
         """
         return np.asarray(marked)[self.codes]
 
+    def places(self) -> list[np.ndarray]:
+        """Places of the rows of each unit, in their order.
+
+        What is computed for the rows of one unit together tells of no other.
+        """
+        order = np.argsort(self.codes, kind="stable")
+        return np.split(order, np.cumsum(np.bincount(self.codes))[:-1])
+
     def check(self, X: Any, *others: Any) -> None:
         """Refuse data of another length, or shape, without saying which lengths they are.
 

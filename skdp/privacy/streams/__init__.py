@@ -2,7 +2,7 @@
 
 from .stream_plan import StreamPlan, StreamRequest
 from .stream_session import StreamedRows, StreamOpening, StreamSession
-from .visits import CallOfUnits, Visits
+from .visits import CallOfUnits, Visits, epsilon_of_share
 
 __all__ = [
     "CallOfUnits",
@@ -12,4 +12,5 @@ __all__ = [
     "StreamSession",
     "StreamedRows",
     "Visits",
+    "epsilon_of_share",
 ]

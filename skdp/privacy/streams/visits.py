@@ -9,13 +9,17 @@ from typing import Any, Self, final
 
 import numpy as np
 
+from ..accounting.calculus import Calculus
 from ..randomness import SecretNoise
 from ..rows.base import ResidentRows
 from ..rows.dense_rows import DenseRows
 from ..rows.privacy_units import PrivacyUnits
 from ..rows.sparse_rows import SparseRows
 
-__all__ = ["CallOfUnits", "Visits", "labels_of_rows"]
+__all__ = ["CallOfUnits", "Visits", "epsilon_of_share", "labels_of_rows"]
+
+# So much less than its share is spent, for rounding.
+_ROUND_DOWN = 1 - 1e-9
 
 
 @final
@@ -192,6 +196,36 @@ class CallOfUnits:
         rows = self._rows
         weights = None if rows.weights is None else rows.weights[order]
         return _store(rows.X[order], rows.y[order], weights)
+
+
+def epsilon_of_share(
+    calculus: Calculus, epsilon: float, delta: float, shares: int, max_visits: int
+) -> float:
+    """The epsilon, at the same delta, of a budget of which so many make up the whole in mu^2.
+
+    Parameters
+    ----------
+    calculus : Calculus
+        Adds up what is charged.
+    epsilon, delta : float
+        The whole budget, finite.
+    shares : int
+        How many.
+    max_visits : int
+        Visits that they are for, for the message.
+
+    Raises
+    ------
+    ValueError
+        If a share is so small that its delta alone is enough for it.
+    """
+    share = calculus.epsilon(calculus.limit(epsilon, delta) / shares, delta) * _ROUND_DOWN
+    if not share > 0:
+        raise ValueError(
+            f"max_visits={max_visits} leaves a visit too small a share of epsilon={epsilon:g} at "
+            f"delta={delta:g} to be told in the same delta; pass a smaller delta, or fewer visits."
+        )
+    return share
 
 
 def labels_of_rows(labels: Any) -> list[Hashable]:

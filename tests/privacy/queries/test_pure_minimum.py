@@ -145,7 +145,12 @@ def test_the_minimiser_is_found_for_the_longest_slope_that_can_be_drawn(kind, n,
         (Hinge(), L2(1.0), RowBounds(1.0)),
         (Tukey(), L2(1.0), RowBounds(1.0)),
         (Logistic(), L1(1.0), RowBounds(1.0)),
-        (Squared(), L2(1.0), RowBounds(1.0, row_map=RowMap(np.ones(3), None, np.zeros(3), 2.0))),
+        (Squared(), L2(1.0), RowBounds(1.0)),
+        (
+            Squared(),
+            L2(1.0),
+            RowBounds(1.0, 0.0, TargetBounds(-1, 1), RowMap(np.ones(3), None, np.zeros(3), 2.0)),
+        ),
     ],
     ids=str,
 )

@@ -1,0 +1,244 @@
+"""Streams of a bandit without a horizon: epochs that double, each user in one of them."""
+
+import pickle
+from itertools import pairwise
+
+import numpy as np
+import pytest
+from recomputed_spend import recomputed
+from simulated_users import Users, linear_users, logistic_users, play
+
+import skdp
+from skdp import BudgetExceededError, DPContextualBandit, PrivacyBudget
+from skdp.bandit import bandit_base
+from skdp.bandit.policies import BlocksPolicy, FTRLPolicy
+from skdp.privacy import bandit_sessions
+from skdp.testing import record_run, replay_run
+
+pytestmark = [
+    pytest.mark.filterwarnings("ignore::skdp.SeededNoiseWarning"),
+    pytest.mark.filterwarnings("ignore:DPContextualBandit was given rewards:UserWarning"),
+]
+
+# Epochs end after 20, 40, 80, 160, ... users.
+FIRST, N, D, K = 20, 200, 3, 2
+every_policy = pytest.mark.parametrize("policy", ["blocks", "ftrl", "gd", "sparse"])
+
+
+@pytest.fixture
+def short(monkeypatch):
+    """First epochs of few users."""
+    monkeypatch.setattr(bandit_base, "first_epoch", lambda *facts: FIRST)
+
+
+def bandit(policy="auto", **options):
+    settings = {"data_norm": 1.0, "epsilon": 5.0, "random_state": 0} | options
+    return DPContextualBandit(range(K), policy=policy, **settings)
+
+
+def log(seed=0, n=N):
+    rng = np.random.default_rng(seed)
+    X = rng.normal(size=(n, D))
+    X /= np.linalg.norm(X, axis=1, keepdims=True)
+    a = rng.integers(0, K, n)
+    return X, a, np.clip(0.5 + 0.4 * np.where(a == 0, 1, -1) * X[:, 0], 0, 1)
+
+
+def users(seed=0, n=N):
+    rng = np.random.default_rng(seed)
+    X = rng.normal(size=(n, D))
+    X /= np.linalg.norm(X, axis=1, keepdims=True)
+    rewards = np.clip(0.5 + 0.5 * X[:, :K], 0, 1)
+    return Users(X, rewards, rewards)
+
+
+def part(rows, start, stop):
+    return [values[start:stop] for values in rows]
+
+
+@every_policy
+def test_how_users_are_cut_into_calls_makes_no_difference(policy, short):
+    rows = log()
+    whole, pieces = bandit(policy).partial_fit(*rows), bandit(policy)
+    for start, stop in pairwise((0, 7, 20, 21, 90, 91, N)):
+        pieces.partial_fit(*part(rows, start, stop))
+    np.testing.assert_array_equal(pieces.coef_, whole.coef_)
+    assert pieces.privacy_ledger_ == whole.privacy_ledger_
+    assert pieces.n_seen_ == N
+
+
+@every_policy
+def test_epochs_compose_in_parallel_and_all_are_on_the_receipt(policy, short):
+    budget = {"epsilon": 1.0, "delta": 1e-6, "random_state": None}
+    model = bandit(policy, **budget).partial_fit(*log())
+    assert model.privacy_spent_ == pytest.approx((1.0, 1e-6))
+    spans = sorted({(e.part.start, e.part.stop) for e in model.privacy_ledger_})
+    assert spans == [(0, 20), (20, 40), (40, 80), (80, 160), (160, 320)]
+    if policy != "sparse":
+        # Each epoch is as costly as the run, by its own events.
+        for span in spans:
+            events = [e for e in model.privacy_ledger_ if (e.part.start, e.part.stop) == span]
+            assert recomputed(events, 1e-6) == pytest.approx(1.0, rel=1e-3)
+    assert skdp.privacy_spent(model).epsilon == pytest.approx(1.0, rel=1e-3)
+
+
+def rows_of_sessions(monkeypatch, policy):
+    """First entries of the contexts that each session was given."""
+    given, kept = [], []
+    for kind in set(bandit_sessions.SESSIONS.values()):
+        honest = kind.add
+
+        def add(self, X, arms, y, honest=honest):
+            given.append((id(self), X[:, 0].tolist()))
+            kept.append(self)
+            honest(self, X, arms, y)
+
+        monkeypatch.setattr(kind, "add", add, raising=False)
+    bandit(policy).partial_fit(*log())
+    sessions = {}
+    for session, values in given:
+        sessions.setdefault(session, []).extend(values)
+    return list(sessions.values())
+
+
+def check_disjoint(sessions):
+    together = [value for values in sessions for value in values]
+    assert len(sessions) == 5
+    assert len(together) == len(set(together)) == N
+
+
+@every_policy
+def test_each_user_is_in_one_epoch_alone(policy, short, monkeypatch):
+    check_disjoint(rows_of_sessions(monkeypatch, policy))
+
+
+def test_users_who_are_in_two_epochs_are_noticed(short, monkeypatch):
+    honest, before = bandit_base.BanditStream.feed, []
+
+    def feed(self, model, X, arms, y):
+        honest(self, model, X, arms, y)
+        if len(X) == FIRST:
+            before.append((X, arms, y))
+        elif before:
+            self._session.add(*(values[:1] for values in before[0]))
+
+    monkeypatch.setattr(bandit_base.BanditStream, "feed", feed)
+    with pytest.raises((AssertionError, RuntimeError)):
+        check_disjoint(rows_of_sessions(monkeypatch, "ftrl"))
+
+
+@every_policy
+def test_given_the_releases_a_user_changes_nobody_elses_action(policy, short):
+    """Also not by what later epochs take over from earlier ones."""
+    some, first, second = users(), [], []
+    exchanges = record_run(lambda: first.append(play(bandit(policy), some)))
+    flipped = 0
+    for i in (50, 110, 199):
+        other = Users(some.X.copy(), some.rewards.copy(), some.means)
+        other.X[i], other.rewards[i] = -some.X[i], -5.0
+        replay_run(lambda other=other: second.append(play(bandit(policy), other)), exchanges)
+        np.testing.assert_array_equal(
+            np.delete(second[-1].actions, i), np.delete(first[0].actions, i)
+        )
+        flipped += int(second[-1].actions[i] != first[0].actions[i])
+    assert flipped
+
+
+@every_policy
+def test_later_epochs_go_on_from_what_was_released(policy, short):
+    """With next to no noise, the rule at the start of an epoch is that of the one before."""
+    X, a, r = log(n=41)
+    model = bandit(policy, epsilon=1e6).partial_fit(X[:40], a[:40], r[:40])
+    coef = model.coef_
+    model.partial_fit(X[40:], a[40:], r[40:])
+    assert model.n_seen_ == 41
+    # One user has been learned from since.
+    np.testing.assert_allclose(model.coef_, coef, atol=0.06)
+    assert np.abs(coef).max() > 0.1
+
+
+def test_a_checkpoint_takes_a_stream_over_the_end_of_an_epoch(short, tmp_path):
+    rows = log()
+    for policy in ("ftrl", "blocks"):
+        whole = bandit(policy).partial_fit(*rows)
+        model = bandit(policy).partial_fit(*part(rows, 0, 70))
+        skdp.save_checkpoint(model, tmp_path / policy)
+        again = skdp.load_checkpoint(tmp_path / policy).partial_fit(*part(rows, 70, N))
+        np.testing.assert_array_equal(again.coef_, whole.coef_)
+        assert again.privacy_ledger_ == whole.privacy_ledger_
+
+
+def test_pickles_act_and_learn_no_more(short):
+    X, a, r = log()
+    model = bandit().partial_fit(X, a, r)
+    copy = pickle.loads(pickle.dumps(model))
+    np.testing.assert_array_equal(copy.predict(X), model.predict(X))
+    assert len(copy.act(X)) == N
+    with pytest.raises(ValueError, match="needs a stream that can go on"):
+        copy.partial_fit(X, a, r)
+
+
+def test_a_privacy_budget_counts_all_epochs_once(short):
+    rows = log()
+    with PrivacyBudget(epsilon=1.1, delta=1e-6):
+        model = bandit(epsilon=1.0, delta=1e-6)
+        for start in range(0, N, 50):
+            model.partial_fit(*part(rows, start, start + 50))
+        with pytest.raises(BudgetExceededError):
+            bandit(epsilon=1.0, delta=1e-6).partial_fit(*rows)
+
+
+def test_each_epoch_takes_the_policy_that_suits_its_length():
+    """Moments pay for few features and many arms, once there are users enough."""
+    rng = np.random.default_rng(0)
+    n, arms = 12_000, 10
+    X, a, r = rng.normal(size=(n, 5)) / 5, rng.integers(0, arms, n), rng.uniform(size=n)
+    model = DPContextualBandit(range(arms), data_norm=1.0, random_state=0, epsilon=0.4)
+    model.partial_fit(X[:100], a[:100], r[:100])
+    assert isinstance(model.policy_, FTRLPolicy)
+    model.partial_fit(X[100:], a[100:], r[100:])
+    assert isinstance(model.policy_, BlocksPolicy)
+
+
+def test_first_epochs_are_long_enough_to_learn_something_and_by_public_facts_alone():
+    small, large, hard = (
+        bandit_base.first_epoch(*facts)
+        for facts in ((2, 3, 1.0, 1e-5), (5, 3, 1.0, 1e-5), (2, 200, 1.0, 1e-5))
+    )
+    assert small == 1024
+    assert large > small
+    assert small < hard <= 10_000
+
+
+def test_more_users_than_delta_allows_warn_once(short):
+    rows = log()
+    model = bandit(delta=0.01).partial_fit(*part(rows, 0, 90))
+    with pytest.warns(skdp.BudgetWarning, match="delta=0.01 and 120 rows"):
+        model.partial_fit(*part(rows, 90, 120))
+    model.partial_fit(*part(rows, 120, N))
+
+
+def regrets(make, T, K, seeds, epsilon):
+    """Mean regret with a known horizon and without, in percent of choosing by chance."""
+    found = []
+    for seed in range(seeds):
+        some = make(T, 5 if K == 2 and T < 10_000 else 50, K, np.random.default_rng(seed))
+        facts = {"epsilon": epsilon, "delta": T**-1.1, "data_norm": 1.0, "random_state": seed}
+        facts["reward_bounds"] = (-0.25, 0.25) if make is linear_users else (0, 1)
+        models = (DPContextualBandit(range(K), horizon=h, **facts) for h in (T, None))
+        played = [play(model, some, batch=50).regret[-1] for model in models]
+        found.append([100 * regret / some.uniform_regret for regret in played])
+    return np.mean(found, axis=0)
+
+
+def test_not_knowing_the_horizon_costs_little():
+    known, anytime = regrets(linear_users, 4000, 2, 2, 4.0)
+    assert anytime < 2 * known + 2
+
+
+@pytest.mark.nightly
+@pytest.mark.parametrize("make", [linear_users, logistic_users])
+def test_not_knowing_the_horizon_costs_little_on_the_instance_of_the_page(make):
+    known, anytime = regrets(make, 10_000, 2, 4, 1.0)
+    assert known < anytime + 5
+    assert anytime < 2 * known

@@ -1,0 +1,129 @@
+"""Private searches that protect all rows of a person, in training and in scores."""
+
+import re
+
+import numpy as np
+import pytest
+import sklearn
+from sklearn.model_selection import GroupKFold, cross_val_score
+from sklearn.pipeline import make_pipeline
+
+import skdp
+from skdp import DPLogisticRegression
+from skdp.model_selection import DPGridSearchCV, DPRandomizedSearchCV
+from skdp.preprocessing import DPStandardScaler
+from skdp.privacy import PrivateOracle, opened_by
+
+PEOPLE = 50
+pytestmark = pytest.mark.filterwarnings(
+    "ignore:.*compares scores whose noise:UserWarning", "ignore::skdp.BudgetWarning"
+)
+MODEL = DPLogisticRegression(classes=[0, 1], data_norm=3.0)
+GRID = {"C": [0.1, 1.0]}
+
+
+def people(seed=0):
+    rng = np.random.default_rng(seed)
+    labels = rng.permutation(np.repeat(np.arange(PEOPLE), rng.integers(1, 4, PEOPLE)))
+    X = rng.normal(size=(len(labels), 2))
+    return X, (X[:, 0] > 0).astype(int), labels
+
+
+def fitted_stores(search, *data, **options):
+    """Stores of all private fits of a search."""
+    stores = []
+
+    def oracle(rows, *rest):
+        stores.append(rows)
+        return PrivateOracle(rows, *rest)
+
+    with opened_by(oracle):
+        search.fit(*data, **options)
+    return stores
+
+
+@pytest.mark.parametrize("kind", ["grid", "random"])
+def test_all_trials_are_about_people_of_whom_some_are_held_out(kind):
+    X, y, labels = people()
+    options = {"epsilon": 4.0, "validation": 0.2}
+    search = DPGridSearchCV(MODEL, GRID, **options)
+    if kind == "random":
+        search = DPRandomizedSearchCV(MODEL, GRID, n_iter=3, **options)
+    stores = fitted_stores(search, X, y, privacy_unit=labels)
+    assert {(rows.unit, rows.n_samples) for rows in stores} <= {("privacy_unit", 40)}
+    for rows in stores:
+        # All rows of those who are trained on.
+        shares = np.bincount(rows.units.codes, rows.units.shares)
+        assert np.array_equal(shares, np.ones(40))
+        trained = {tuple(row) for row in rows.X}
+        there = np.array([tuple(row) in trained for row in X])
+        of_people = [there[labels == k] for k in range(PEOPLE)]
+        assert sum(map(np.all, of_people)) == 40
+        assert sum(map(np.any, of_people)) == 40
+    assert search.privacy_unit_ == search.best_estimator_.privacy_unit_ == "privacy_unit"
+    assert skdp.privacy_spent(search).unit == "privacy_unit"
+    assert skdp.report(search).facts["unit"] == "all rows of one privacy unit together"
+    assert not re.search(rf"\b{len(y)}\b", repr(vars(search)))
+
+
+def test_scores_are_of_people():
+    rng = np.random.default_rng(0)
+    # Nine of ten people have one row, which is right, and the others forty, which are wrong.
+    labels = np.repeat(np.arange(200), np.where(np.arange(200) % 10 == 0, 40, 1))
+    X = rng.choice([-1.0, 1.0], size=(len(labels), 1))
+    y = ((X[:, 0] > 0) ^ (labels % 10 == 0)).astype(int)
+    model = DPLogisticRegression(classes=[0, 1], data_norm=1.0)
+    search = DPGridSearchCV(model, {"C": [1.0, 10.0]}, epsilon=1000.0, validation=0.2)
+    search.fit(X, y, privacy_unit=labels)
+    # Of rows, four of five are wrong.
+    assert search.best_score_ > 0.8
+
+
+@pytest.mark.parametrize("routing", [False, True])
+def test_labels_reach_all_private_steps_of_a_pipeline(routing):
+    X, y, labels = people()
+    with sklearn.config_context(enable_metadata_routing=routing):
+        steps = [DPStandardScaler(bounds=(-4, 4)), sklearn.clone(MODEL)]
+        pipeline = make_pipeline(*steps)
+        search = DPGridSearchCV(pipeline, {"dplogisticregression__C": [1.0, 2.0]}, epsilon=4.0)
+        if routing:
+            with pytest.raises(ValueError, match="to reach every private step"):
+                search.fit(X, y, privacy_unit=labels)
+            for step in steps:
+                step.set_fit_request(privacy_unit=True)
+        stores = fitted_stores(search, X, y, privacy_unit=labels)
+    assert len(stores) >= 2
+    assert {rows.unit for rows in stores} == {"privacy_unit"}
+
+
+def test_steps_that_labels_do_not_reach_are_refused():
+    X, y, labels = people()
+    nested = make_pipeline(make_pipeline(DPStandardScaler(bounds=(-4, 4))), MODEL)
+    search = DPGridSearchCV(nested, {"dplogisticregression__C": [1.0, 2.0]}, epsilon=4.0)
+    with pytest.raises(ValueError, match="to reach every private step"):
+        search.fit(X, y, privacy_unit=labels)
+    assert not hasattr(search, "privacy_spent_")
+
+
+def test_lengths_that_differ_are_refused_without_being_told():
+    X, y, labels = people()
+    for wrong in ((X, y, labels[1:]), (X[1:], y, labels), (X, y[1:], labels)):
+        with pytest.raises(ValueError, match="privacy_unit needs") as refused:
+            DPGridSearchCV(MODEL, GRID).fit(wrong[0], wrong[1], privacy_unit=wrong[2])
+        assert not re.search(r"\d", str(refused.value))
+
+
+def test_folds_of_scikit_learn_keep_people_together():
+    X, y, labels = people()
+    stores = []
+
+    def oracle(rows, *rest):
+        stores.append(rows)
+        return PrivateOracle(rows, *rest)
+
+    with sklearn.config_context(enable_metadata_routing=True), opened_by(oracle):
+        model = sklearn.clone(MODEL).set_fit_request(privacy_unit=True, groups=False)
+        given = {"privacy_unit": labels, "groups": labels}
+        # Exact scores, which are not private: what is looked at is who is where.
+        cross_val_score(model, X, y, cv=GroupKFold(5), params=given)
+    assert [rows.n_samples for rows in stores] == [40] * 5
