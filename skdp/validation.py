@@ -167,7 +167,7 @@ def _refusal(constraints: dict[str, list[Any]], name: str, value: Any, who: str)
     kinds = tuple(kind for kind in constraints[name] if isinstance(kind, type))
     if isinstance(value, type) and issubclass(value, kinds):
         return f"{needed} Got {shown(value)}; pass an instance of it, {value.__name__}(...)."
-    if name == "delta" and type(value) in (int, float) and value == 0:
+    if name == "delta" and isinstance(value, int | float | np.number) and value == 0:
         return f"{needed} Got {shown(value)}, {_PURE}"
     if type(value) is str:
         for names in constraints[name]:

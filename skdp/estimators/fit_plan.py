@@ -913,10 +913,13 @@ def _check_unit(model: Any, solver: Solver, unit: PrivacyUnit) -> None:
     """Refuse a solver whose queries are proved for single rows only."""
     by_rows = solver.federated or solver.in_order or not solver.takes_units
     if unit is PrivacyUnit.DECLARED and by_rows:
+        pure = model.delta_ == 0
+        advice = "Leave delta out" if pure else "Use another solver, such as 'gd' or 'auto'"
         raise ValueError(
-            f"{type(model).__name__} needs privacy_unit=None with {type(solver).__name__}, whose "
+            f"{type(model).__name__} needs privacy_unit=None with {type(solver).__name__}"
+            f"{', the solver of delta=0' if pure else ''}, whose "
             "answers are proved private for single rows, not for all rows of a privacy unit "
-            "together. Use another solver, such as 'gd' or 'auto'."
+            f"together. {advice}."
         )
 
 

@@ -128,7 +128,8 @@ class PrivacyBudget:
                 f"epsilon adds up, got {accounting!r}."
             )
         self.epsilon: float = float(epsilon)
-        self.delta: float = float(delta)
+        # Of two zeros the one without a sign.
+        self.delta: float = float(delta) + 0.0
         self.adjacency: str = adjacency
         self.privacy_unit: bool = bool(privacy_unit)
         self.accounting: str = accounting

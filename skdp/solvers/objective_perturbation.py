@@ -125,6 +125,12 @@ class ObjectivePerturbation(Solver):
 
     def check_pure(self, problem: Problem) -> None:
         """Refuse hyperparameters outside their range, and what pure epsilon is not proved for."""
+        if problem.loss.vector_targets:
+            raise ValueError(
+                f"{type(self).__name__} with delta=0 needs one target a row, got "
+                f"{problem.loss.n_scores}. Fit one target at a time, each with a part of epsilon, "
+                "or leave delta out."
+            )
         loss = _of_a_class(problem.loss)
         if not isinstance(loss, Logistic | HuberisedHinge | SquaredHinge | Squared | Huber):
             kind = "for classes or for residuals, with delta=0"

@@ -291,6 +291,27 @@ def test_the_receipt_travels():
     assert travelled.privacy_ledger_ == fitted.privacy_ledger_
 
 
+def test_a_zero_with_a_sign_is_zero():
+    fitted = DPLogisticRegression(**CLASSES | {"delta": -0.0}).fit(X, LABELS)
+    assert [str(fitted.delta_), str(fitted.privacy_spent_.delta)] == ["0.0", "0.0"]
+    assert "-0" not in f"{fitted.plan_}"
+    assert str(PrivacyBudget(epsilon=1.0, delta=-0.0).delta) == "0.0"
+
+
+@pytest.mark.parametrize("zero", [0, -0.0, np.float64(0), np.float32(0)], ids=repr)
+def test_zeros_of_all_types_are_told_who_takes_them(zero):
+    with pytest.raises(ValueError, match="only fits of DPLogisticRegression"):
+        DPStandardScaler(delta=zero, bounds=(-1, 1)).fit(X)
+
+
+def test_several_targets_and_privacy_units_are_told_to_leave_delta_out():
+    with pytest.raises(ValueError, match=r"with delta=0 needs one target a row, got 2\. Fit one"):
+        DPLinearRegression(**NUMBERS).fit(X, np.column_stack([REAL, REAL]))
+    persons = np.arange(N) // 2
+    with pytest.raises(ValueError, match=r"the solver of delta=0, .* Leave delta out"):
+        DPLogisticRegression(**CLASSES).fit(X, LABELS, privacy_unit=persons)
+
+
 @pytest.mark.nightly
 @pytest.mark.parametrize("kind", ["logistic", "linear"])
 def test_an_audit_does_not_refute_the_claim(kind):

@@ -18,6 +18,7 @@ from skdp.privacy.accounting import (
     NonPrivateEvent,
     ObjectivePerturbationEvent,
     PrefixSumEvent,
+    PurePerturbationEvent,
     SampledGaussianEvent,
     gaussian_price,
     gdp,
@@ -158,3 +159,29 @@ def test_a_replaced_row_is_two_that_are_zeroed_out():
         assert gaussian_price(grouped(event, 3, Adjacency.ZERO_OUT)) == pytest.approx(
             9 * gaussian_price(event)
         )
+
+
+def pure(epsilon):
+    nothing = {"jacobian": 0.0, "output_sensitivity": 0.0, "output_noise_scale": 0.0}
+    return PurePerturbationEvent(query="q", sensitivity=epsilon, noise_scale=1.0, **nothing)
+
+
+@pytest.mark.parametrize("epsilon", [1e-13, 1e-10, 1e-7, 1e-4])
+def test_next_to_zero_rounding_makes_nothing_cheaper(epsilon):
+    # The limits for small epsilon, from which the exact values differ by epsilon^2 and less.
+    for order in (1.01, 1.5, 2.0, 10.0):
+        assert renyi(pure(epsilon), order) == pytest.approx(order * epsilon**2 / 2, rel=1e-6)
+    assert gaussian_price(pure(epsilon)) == pytest.approx(pi / 2 * epsilon**2, rel=1e-6)
+    assert gaussian_price(choice(epsilon)) == pytest.approx(pi / 8 * epsilon**2, rel=1e-6)
+
+
+@pytest.mark.parametrize("order", [1.5, 10.0, 200.0])
+def test_pure_epsilon_has_the_divergence_of_its_coin_and_shares_cost_no_more(order):
+    for epsilon in np.geomspace(1e-3, 30, 40):
+        right, wrong = expit(epsilon), expit(-epsilon)
+        logs = [order * log(a) + (1 - order) * log(b) for a, b in ((right, wrong), (wrong, right))]
+        coin = float(np.logaddexp(*logs)) / (order - 1)
+        assert renyi(pure(epsilon), order) == pytest.approx(min(coin, epsilon), rel=1e-6)
+        halves = replace(pure(epsilon / 2), count=2)
+        assert renyi(halves, order) <= renyi(pure(epsilon), order) * (1 + 1e-12)
+        assert gaussian_price(halves) <= gaussian_price(pure(epsilon)) * (1 + 1e-12)

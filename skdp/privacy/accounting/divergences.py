@@ -52,9 +52,9 @@ from __future__ import annotations
 
 from dataclasses import replace
 from functools import singledispatch
-from math import exp, inf, isinf, log1p
+from math import cosh, exp, inf, isinf, log1p, sinh, sqrt, tanh
 
-from scipy.special import expit, logsumexp, ndtri
+from scipy.special import erfinv, expit, logsumexp, ndtri
 
 from ..adjacency import Adjacency
 from .calculus import GaussianDP
@@ -130,6 +130,10 @@ def _of_pure(event: PurePerturbationEvent, order: float) -> float:
     epsilon = event.epsilon
     if isinf(epsilon):
         return inf
+    if order * epsilon < 1:
+        # Next to zero logarithms would leave nothing but their rounding, of either sign.
+        products = sinh(order * epsilon / 2) * sinh((order - 1) * epsilon / 2)
+        return event.count * log1p(2 * products / cosh(epsilon / 2)) / (order - 1)
     # Logarithms of the probabilities that the coin is right, and wrong.
     right, wrong = -log1p(exp(-epsilon)), -epsilon - log1p(exp(-epsilon))
     powers = [order * a + (1 - order) * b for a, b in ((right, wrong), (wrong, right))]
@@ -197,13 +201,13 @@ def _price_of_gaussian(event: Event) -> float:
 
 @gaussian_price.register
 def _price_of_choice(event: ExponentialEvent) -> float:
-    mu = -2 * float(ndtri(expit(-_ratio(event) / 2)))
+    mu = _level_of_coin(_ratio(event) / 2)
     return event.count * mu * mu
 
 
 @gaussian_price.register
 def _price_of_pure(event: PurePerturbationEvent) -> float:
-    mu = -2 * float(ndtri(expit(-event.epsilon)))
+    mu = _level_of_coin(event.epsilon)
     return event.count * mu * mu
 
 
@@ -288,6 +292,14 @@ def _grouped_sample(event: SampledGaussianEvent, steps: int, adjacency: Adjacenc
     if steps != 2 or not one_row:
         return None
     return replace(event, sensitivity=2 * event.sensitivity, adjacency=adjacency)
+
+
+def _level_of_coin(log_odds: float) -> float:
+    """Level of Gaussian DP at which a threshold is right with these log-odds."""
+    if log_odds < 1:
+        # Probabilities next to a half would lose what is beyond it.
+        return 2 * sqrt(2.0) * float(erfinv(tanh(log_odds / 2)))
+    return -2 * float(ndtri(expit(-log_odds)))
 
 
 def _ratio(event: Event) -> float:

@@ -40,7 +40,8 @@ def delta_for(delta: float | None, n_samples: int | None) -> float:
         if it was not declared.
     """
     if delta is not None:
-        return float(delta)
+        # Of two zeros the one without a sign.
+        return float(delta) + 0.0
     return _DELTA if n_samples is None else min(_DELTA, float(max(1, n_samples)) ** _POWER)
 
 
