@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from abc import ABC, abstractmethod
-from collections.abc import Callable
+from collections.abc import Callable, Mapping
 from copy import copy
 from dataclasses import replace
 from math import ceil, isinf, sqrt
@@ -557,6 +557,9 @@ class PrivateLinearModel(CallbackSupportMixin, BudgetedEstimator, ABC):
                 f"row, got {n_targets}."
             )
         probe._target_columns = n_targets
+        if isinstance(self.data_bounds, Mapping) and len(self.data_bounds) == n_features:
+            # The columns are those that have bounds; their order does not matter to a plan.
+            probe.feature_names_in_ = np.array(list(self.data_bounds), dtype=object)
         probe._declare(n_samples)
         sites = self._sites_of(groups, n_samples)
         origin = EarlierModel.of(probe, dict(vars(self)))
