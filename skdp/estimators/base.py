@@ -53,7 +53,7 @@ from ..reporting.open_budgets import BudgetedEstimator, Reservation, reservation
 from ..reporting.privacy_ledger import PrivacyLedger
 from ..reporting.receipts import Receipt, SpendBound
 from ..solvers import SOLVERS, Solution, Solver, within_a_block
-from ..validation import INFINITE, check_parameters, one_of
+from ..validation import INFINITE, check_parameters, one_of, telling_sizes
 from .announcements import Announcements, CallbackSupportMixin, with_callbacks
 from .fit_plan import (
     COLUMNS,
@@ -403,6 +403,13 @@ class PrivateLinearModel(CallbackSupportMixin, BudgetedEstimator, ABC):
         if privacy_unit is not None:
             units = PrivacyUnits.of(privacy_unit)
             units.check(X, y, sample_weight)
+        with telling_sizes(units is None):
+            return self._open_arrays(X, y, sample_weight, units)
+
+    @final
+    def _open_arrays(
+        self, X: Any, y: Any, sample_weight: Any, units: PrivacyUnits | None
+    ) -> tuple[RowStore, np.dtype]:
         columns = redacted(columns_of, y)
         table = self._several_targets and columns is not None
         if not table and (columns or 1) > 1:

@@ -200,6 +200,31 @@ def test_lengths_that_differ_are_refused_without_being_told():
         assert not re.search(r"\d", text.replace("of 2 columns", "")), text
 
 
+@pytest.mark.parametrize(
+    "fitted",
+    [
+        lambda X, y, labels: DPLogisticRegression(**CLASSIFIER).fit(X, y, privacy_unit=labels),
+        lambda X, y, labels: DPLinearRegression().partial_fit(X, y, privacy_unit=labels),
+        lambda X, y, labels: DPStandardScaler().fit(X, privacy_unit=labels),
+    ],
+    ids=["fit", "partial_fit", "scaler"],
+)
+def test_malformed_features_are_refused_without_saying_how_many_rows_there_are(fitted):
+    X, y, labels = people()
+    holds_a_list = X.astype(object)
+    holds_a_list[2, 1] = [1, 2]
+    for wrong in (X[:, :0], holds_a_list, [[1.0], *X[1:].tolist()]):
+        with pytest.raises((TypeError, ValueError)) as refused:
+            fitted(wrong, y, labels)
+        assert str(len(y)) not in str(refused.value)
+
+
+def test_malformed_targets_are_refused_without_saying_how_many_rows_there_are():
+    X, y, labels = people()
+    text = refusal(DPLogisticRegression(**CLASSIFIER), X, y[:, None][:, :0], privacy_unit=labels)
+    assert str(len(y)) not in text
+
+
 @pytest.mark.filterwarnings("ignore:privacy_spent does not cover:skdp.PrivacyLeakWarning")
 def test_no_total_is_one_of_people_and_of_rows():
     X, y, labels = people()
