@@ -2,7 +2,9 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterable, Mapping
+from collections.abc import Iterable, Iterator, Mapping
+from contextlib import contextmanager
+from contextvars import ContextVar
 from dataclasses import fields, is_dataclass
 from math import inf
 from numbers import Integral, Real
@@ -31,6 +33,8 @@ __all__ = [
     "settle_numbers",
     "shown",
     "sized",
+    "sizes_told",
+    "telling_sizes",
 ]
 
 
@@ -223,8 +227,38 @@ def shown(value: object) -> str:
     return sized(value)
 
 
+_sizes_told: ContextVar[bool] = ContextVar("sizes_told", default=True)
+
+
+@contextmanager
+def telling_sizes(told: bool) -> Iterator[None]:
+    """Context in which messages about data say how large they are, or leave it out.
+
+    Parameters
+    ----------
+    told : bool
+        False where numbers of rows are secret.
+
+    Yields
+    ------
+    None
+    """
+    token = _sizes_told.set(told and _sizes_told.get())
+    try:
+        yield
+    finally:
+        _sizes_told.reset(token)
+
+
+def sizes_told() -> bool:
+    """Tell whether messages may say how large data are; see :func:`telling_sizes`."""
+    return _sizes_told.get()
+
+
 def sized(value: Any) -> str:
     """Type of a value, which may be data, and its size if it is of a usual type.
+
+    Sizes are left out where :func:`telling_sizes` says so.
 
     Parameters
     ----------
@@ -238,6 +272,8 @@ def sized(value: Any) -> str:
     """
     kind = type(value)
     name = kind.__name__
+    if not sizes_told():
+        return f"a value of type {name}"
     if kind in _CONTAINERS:
         return f"a {name} of {len(value)} {'item' if len(value) == 1 else 'items'}"
     try:

@@ -354,3 +354,13 @@ def test_small_integers_of_numpy_are_sizes_like_any_other():
 def test_a_class_in_place_of_a_model_is_refused():
     with pytest.raises(TypeError, match=r"got the class DPLogisticRegression; pass an instance"):
         skdp.plan(skdp.DPLogisticRegression, 100, 3)
+
+
+def test_ranges_by_name_of_column_are_planned_as_those_in_order():
+    ranges = {"age": (18, 100), "hours": (0, 80)}
+    by_name = skdp.DPLogisticRegression(classes=[0, 1], data_bounds=ranges)
+    in_order = clone(by_name).set_params(data_bounds=([18, 0], [100, 80]))
+    plans = [str(skdp.plan(model, 5000, 2)) for model in (by_name, in_order)]
+    assert plans[0] == plans[1]
+    with pytest.raises(ValueError, match="data_bounds"):
+        skdp.plan(by_name, 5000, 3)

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from abc import ABC, abstractmethod
-from collections.abc import Callable
+from collections.abc import Callable, Mapping
 from copy import copy
 from dataclasses import replace
 from math import ceil, isinf, sqrt
@@ -53,7 +53,7 @@ from ..reporting.open_budgets import BudgetedEstimator, Reservation, reservation
 from ..reporting.privacy_ledger import PrivacyLedger
 from ..reporting.receipts import Receipt, SpendBound
 from ..solvers import SOLVERS, Solution, Solver, within_a_block
-from ..validation import INFINITE, check_parameters, one_of
+from ..validation import INFINITE, check_parameters, one_of, telling_sizes
 from .announcements import Announcements, CallbackSupportMixin, with_callbacks
 from .fit_plan import (
     COLUMNS,
@@ -403,6 +403,13 @@ class PrivateLinearModel(CallbackSupportMixin, BudgetedEstimator, ABC):
         if privacy_unit is not None:
             units = PrivacyUnits.of(privacy_unit)
             units.check(X, y, sample_weight)
+        with telling_sizes(units is None):
+            return self._open_arrays(X, y, sample_weight, units)
+
+    @final
+    def _open_arrays(
+        self, X: Any, y: Any, sample_weight: Any, units: PrivacyUnits | None
+    ) -> tuple[RowStore, np.dtype]:
         columns = redacted(columns_of, y)
         table = self._several_targets and columns is not None
         if not table and (columns or 1) > 1:
@@ -557,6 +564,9 @@ class PrivateLinearModel(CallbackSupportMixin, BudgetedEstimator, ABC):
                 f"row, got {n_targets}."
             )
         probe._target_columns = n_targets
+        if isinstance(self.data_bounds, Mapping) and len(self.data_bounds) == n_features:
+            # The columns are those that have bounds; their order does not matter to a plan.
+            probe.feature_names_in_ = np.array(list(self.data_bounds), dtype=object)
         probe._declare(n_samples)
         sites = self._sites_of(groups, n_samples)
         origin = EarlierModel.of(probe, dict(vars(self)))

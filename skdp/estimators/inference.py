@@ -34,6 +34,8 @@ _MOST_LOOSE = 0.1
 _MUCH_CLIPPED, _LONG_STEP = 0.7, 0.1
 # Simulations of the largest of several z values.
 _SIMULATIONS = 20_000
+# Numbers below each other, with room between them, where a page has no style of its own.
+_CELL = '<td style="text-align: right; padding: 0 0.6em">{}</td>'
 
 
 @dataclass(frozen=True, eq=False)
@@ -422,7 +424,7 @@ class Summary:
     def _repr_html_(self) -> str:
         head = "".join(f"<th>{escape(cell)}</th>" for cell in self._head)
         body = "".join(
-            f"<tr><th>{escape(name)}</th>{''.join(f'<td>{escape(c)}</td>' for c in cells)}</tr>"
+            f"<tr><th>{escape(name)}</th>{''.join(_CELL.format(escape(c)) for c in cells)}</tr>"
             for name, *cells in self._rows
         )
         title = escape(f"{self._inference.model}, {self._inference.nobs:,} rows")

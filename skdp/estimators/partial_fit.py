@@ -40,7 +40,7 @@ from ..reporting.open_budgets import RUN, reservation_for
 from ..reporting.receipts import Receipt, SpendBound
 from ..solvers import Blocks, Solution
 from ..solvers.streaming import Learner, StreamingSolver
-from ..validation import check_parameters, shown
+from ..validation import check_parameters, shown, telling_sizes
 from .announcements import announce_release
 from .base import ACCEPTED, PrivateLinearModel
 from .fit_plan import FitPlan, choose_for_stream, plan_stream, planned_mu
@@ -206,12 +206,13 @@ def _open_call(
         # Messages of other checks would say how many rows there are.
         PrivacyUnits.of(units).check(X, y, sample_weight)
     named = first or hasattr(model, "feature_names_in_")
-    if named or not in_order(X, y, model.n_features_in_, ACCEPTED["dtype"]):
-        options = {"multi_output": False, "reset": first, **ACCEPTED}
-        X, y = redacted(validate_data, model, X, y, **options)
-    if weighted and sample_weight is None:
-        sample_weight = 1.0
-    rows = resident_rows(X, y, encode, sample_weight, model.max_weight)
+    with telling_sizes(units is None):
+        if named or not in_order(X, y, model.n_features_in_, ACCEPTED["dtype"]):
+            options = {"multi_output": False, "reset": first, **ACCEPTED}
+            X, y = redacted(validate_data, model, X, y, **options)
+        if weighted and sample_weight is None:
+            sample_weight = 1.0
+        rows = resident_rows(X, y, encode, sample_weight, model.max_weight)
     return rows if units is None else CallOfUnits(rows, units)
 
 

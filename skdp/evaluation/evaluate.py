@@ -43,7 +43,15 @@ from ..reporting.open_budgets import reservation_for
 from ..reporting.privacy_ledger import PrivacyLedger
 from ..reporting.receipts import Receipt, SpendBound
 from ..reporting.total import privacy_spent
-from ..validation import PAIR, check_hyperparameters, numbers_in, one_of, shown, sized
+from ..validation import (
+    PAIR,
+    check_hyperparameters,
+    numbers_in,
+    one_of,
+    shown,
+    sized,
+    telling_sizes,
+)
 from .estimates import (
     LEAST_EVIDENCE,
     Estimate,
@@ -244,7 +252,8 @@ def evaluate(
         if privacy_unit is not None:
             units, unit = PrivacyUnits.of(privacy_unit), PrivacyUnit.DECLARED
             units.check(X_test, y_test, groups)
-        X, y = _checked(model, X_test, y_test)
+        with telling_sizes(units is None):
+            X, y = _checked(model, X_test, y_test)
         n, z = len(y) if units is None else units.n_units, float(ndtri(0.5 + confidence / 2))
         terms = PrivacyTerms(float(epsilon), delta_for(delta, n), Adjacency(adjacency))
         claim = SpendBound.of_ledger(terms.ledger(), terms.adjacency, unit)
@@ -266,10 +275,10 @@ def evaluate(
             pointwise = hasattr(X, "shape") and is_pointwise(model)
         rows_at_a_time = None if pointwise else 1
         predictor = _predictor(model, labels, scores if plan.needs_scores else None, rows_at_a_time)
-        rows = predicted_rows(
-            predictor, X, y, _finite if labels is None else _encoder(labels, "labels", "classes"),
-            groups, _encoder(known_groups, "groups", "group_values"), units,
-        )  # fmt: skip
+        encode = _finite if labels is None else _encoder(labels, "labels", "classes")
+        encode_groups = _encoder(known_groups, "groups", "group_values")
+        with telling_sizes(units is None):
+            rows = predicted_rows(predictor, X, y, encode, groups, encode_groups, units)
         oracle, ledger = PrivateSession(random_state).open(rows, terms)
         _warn(plan.check(n, oracle.budget.mu))
         _check_public(model, public_model)

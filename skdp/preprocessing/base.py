@@ -25,7 +25,7 @@ from ..privacy.rows.row_stores import resident_rows
 from ..reporting.open_budgets import BudgetedEstimator, reservation_for
 from ..reporting.privacy_ledger import PrivacyLedger
 from ..reporting.receipts import Receipt, SpendBound
-from ..validation import INFINITE, check_parameters, one_of
+from ..validation import INFINITE, check_parameters, one_of, telling_sizes
 
 __all__ = ["FreeTransformer", "PrivateTransformer", "Transformer"]
 
@@ -208,7 +208,8 @@ class PrivateTransformer(Transformer, ABC):
             charge.reserve(claim, begins=False)
             if units is not None:
                 units.check(X)
-            checked = self._checked(X, reset=True)
+            with telling_sizes(units is None):
+                checked = self._checked(X, reset=True)
             # Nobody has targets.
             rows = resident_rows(checked, np.zeros(checked.shape[0]), np.asarray, units=units)
             terms = self._terms(rows.n_samples)

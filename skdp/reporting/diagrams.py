@@ -6,6 +6,7 @@ import sys
 from functools import cache
 from importlib import metadata
 from typing import Any
+from urllib.parse import urlsplit
 
 from ..validation import shown
 
@@ -21,13 +22,17 @@ _LABEL = "Documentation"
 
 @cache
 def documentation() -> str:
-    """Address of the documentation, as the installed package states it; empty if it states none."""
+    """Address of the documentation, as the installed package states it.
+
+    Empty if it states none, or one in a domain that is kept for examples, as before a release.
+    """
     try:
         stated = metadata.metadata("skdp").get_all("Project-URL") or []
     except metadata.PackageNotFoundError:
         return ""
     links = dict(line.split(", ", 1) for line in stated if ", " in line)
-    return links.get(_LABEL, "")
+    address = links.get(_LABEL, "")
+    return "" if (urlsplit(address).hostname or "").endswith(".example") else address
 
 
 class DiagramMixin:

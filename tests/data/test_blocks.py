@@ -240,7 +240,8 @@ def test_cut_covers_every_row_once_in_blocks_of_nearly_equal_size(n, rows):
     sizes = np.subtract(stops, starts)
     assert 1 <= sizes.max() <= 1.5 * rows + 1
     assert np.all(sizes[:-1] == sizes[0])
-    assert 1 <= sizes[-1] <= sizes[0]
+    # A single row is not left to a block of its own.
+    assert min(n, 2) <= sizes[-1] <= sizes[0] + 1
 
 
 @pytest.mark.parametrize("dtype", [np.float64, np.float32])

@@ -88,10 +88,10 @@ def rows_of_sessions(monkeypatch, policy):
     for kind in set(bandit_sessions.SESSIONS.values()):
         honest = kind.add
 
-        def add(self, X, arms, y, honest=honest):
+        def add(self, X, arms, y, counting=None, honest=honest):
             given.append((id(self), X[:, 0].tolist()))
             kept.append(self)
-            honest(self, X, arms, y)
+            honest(self, X, arms, y, counting)
 
         monkeypatch.setattr(kind, "add", add, raising=False)
     bandit(policy).partial_fit(*log())
@@ -115,16 +115,43 @@ def test_each_user_is_in_one_epoch_alone(policy, short, monkeypatch):
 def test_users_who_are_in_two_epochs_are_noticed(short, monkeypatch):
     honest, before = bandit_base.BanditStream.feed, []
 
-    def feed(self, model, X, arms, y):
-        honest(self, model, X, arms, y)
-        if len(X) == FIRST:
-            before.append((X, arms, y))
+    def feed(self, model, rows, persons):
+        honest(self, model, rows, persons)
+        if len(rows[0]) == FIRST:
+            before.append(rows)
         elif before:
             self._session.add(*(values[:1] for values in before[0]))
 
     monkeypatch.setattr(bandit_base.BanditStream, "feed", feed)
     with pytest.raises((AssertionError, RuntimeError)):
         check_disjoint(rows_of_sessions(monkeypatch, "ftrl"))
+
+
+def counted(monkeypatch, policy, persons, **options):
+    """Of each row of a run, in order: True if it counts."""
+    counts = []
+    for kind in set(bandit_sessions.SESSIONS.values()):
+        honest = kind.add
+
+        def add(self, X, arms, y, counting=None, honest=honest):
+            counts.extend(np.asarray(counting, dtype=bool).tolist())
+            honest(self, X, arms, y, counting)
+
+        monkeypatch.setattr(kind, "add", add, raising=False)
+    bandit(policy, **options).partial_fit(*log(), privacy_unit=persons)
+    return counts
+
+
+def test_who_has_come_in_one_epoch_counts_in_no_other(short, monkeypatch):
+    persons = np.arange(N) % (N // 2)
+    assert counted(monkeypatch, "ftrl", persons) == [True] * (N // 2) + [False] * (N // 2)
+
+
+def test_several_visits_need_a_horizon(short):
+    model = bandit("ftrl", max_visits=2)
+    with pytest.raises(ValueError, match="needs horizon"):
+        model.partial_fit(*log(), privacy_unit=np.arange(N))
+    assert not hasattr(model, "coef_")
 
 
 @every_policy

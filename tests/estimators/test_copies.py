@@ -147,6 +147,8 @@ def test_no_attribute_has_as_many_entries_as_there_are_rows(model):
         "privacy_unit_",
         "_progress",
         "_read_classes",
+        "_target_columns",
+        "_target_names",
         "privacy_ledger_",
         "privacy_spent_",
         "target_bounds_",

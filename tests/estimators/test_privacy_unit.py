@@ -67,7 +67,7 @@ def published(model):
 
 @every_model
 @pytest.mark.parametrize("rows", [1, 10, 1000])
-@pytest.mark.by_day(11)
+@pytest.mark.by_day(6)
 def test_all_that_is_published_follows_from_answers_whatever_the_number_of_rows(name, rows):
     model = skdp_copy(MODELS[name])
     X, y, labels = people()
@@ -112,6 +112,7 @@ def test_delta_goes_by_the_number_of_people():
 
 
 @pytest.mark.parametrize("name", ["logistic", "svm", "huber", "linear"])
+@pytest.mark.by_day(2)
 def test_people_with_one_row_each_are_fitted_as_rows_are(name):
     X, y, _ = people()
     X, y = X[:PEOPLE], y[:PEOPLE]
@@ -197,6 +198,31 @@ def test_lengths_that_differ_are_refused_without_being_told():
         text = refusal(DPLogisticRegression(**CLASSIFIER), X_, y_, **options)
         # How many columns of targets there are may be said.
         assert not re.search(r"\d", text.replace("of 2 columns", "")), text
+
+
+@pytest.mark.parametrize(
+    "fitted",
+    [
+        lambda X, y, labels: DPLogisticRegression(**CLASSIFIER).fit(X, y, privacy_unit=labels),
+        lambda X, y, labels: DPLinearRegression().partial_fit(X, y, privacy_unit=labels),
+        lambda X, y, labels: DPStandardScaler().fit(X, privacy_unit=labels),
+    ],
+    ids=["fit", "partial_fit", "scaler"],
+)
+def test_malformed_features_are_refused_without_saying_how_many_rows_there_are(fitted):
+    X, y, labels = people()
+    holds_a_list = X.astype(object)
+    holds_a_list[2, 1] = [1, 2]
+    for wrong in (X[:, :0], holds_a_list, [[1.0], *X[1:].tolist()]):
+        with pytest.raises((TypeError, ValueError)) as refused:
+            fitted(wrong, y, labels)
+        assert str(len(y)) not in str(refused.value)
+
+
+def test_malformed_targets_are_refused_without_saying_how_many_rows_there_are():
+    X, y, labels = people()
+    text = refusal(DPLogisticRegression(**CLASSIFIER), X, y[:, None][:, :0], privacy_unit=labels)
+    assert str(len(y)) not in text
 
 
 @pytest.mark.filterwarnings("ignore:privacy_spent does not cover:skdp.PrivacyLeakWarning")

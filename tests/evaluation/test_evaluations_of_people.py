@@ -108,3 +108,12 @@ def test_lengths_that_differ_are_refused_without_being_told():
         with pytest.raises(ValueError, match="privacy_unit needs") as refused:
             evaluated(*wrong)
         assert not re.search(r"\d", str(refused.value))
+
+
+def test_malformed_targets_are_refused_without_saying_how_many_rows_there_are():
+    X, y, labels = people()
+    regression = {"fitted": Line(), "target_bounds": (-1, 1)}
+    for wrong, options in ((y.astype(str), regression), (y[:, None][:, :0], {})):
+        with pytest.raises(ValueError, match=r"need|required") as refused:
+            evaluated(X, wrong, labels, **options)
+        assert str(len(y)) not in str(refused.value)

@@ -10,7 +10,7 @@ from examples_of_weights import random_weights
 from skdp.privacy import Adjacency, PrivateOracle, SystemNoise
 from skdp.privacy.accounting import Ledger, Spend
 from skdp.privacy.queries import GradientDifferenceQuery, GradientQuery, Query
-from skdp.privacy.rows import Block, DenseRows, MappedBlock, PrivacyUnits, RawBlock
+from skdp.privacy.rows import Block, DenseRows, MappedBlock, PrivacyUnits, RawBlock, cut
 from skdp.problem import Problem, RowBounds, RowMap
 from skdp.problem.losses import Logistic, Softmax
 
@@ -33,7 +33,7 @@ def asked(example):
 
 @every_query
 @both_adjacencies
-@pytest.mark.by_day(12)
+@pytest.mark.by_day(7)
 def test_people_stay_within_the_sensitivity_of_a_row(kind, adjacency):
     for k, example in enumerate(RANDOM[kind][::9]):
         here, there = units_of(example, alike=False, seed=k)
@@ -42,7 +42,7 @@ def test_people_stay_within_the_sensitivity_of_a_row(kind, adjacency):
 
 @every_query
 @both_adjacencies
-@pytest.mark.by_day(12)
+@pytest.mark.by_day(7)
 def test_people_whose_rows_are_alike_attain_the_sensitivity_of_a_row(kind, adjacency):
     examples = CRAFTED[kind][:: 3 if len(CRAFTED[kind]) < 12 else 15]
     for k, example in enumerate(examples):
@@ -136,6 +136,37 @@ def test_what_is_computed_of_a_row_does_not_tell_how_many_rows_others_have(mappe
         for first in range(1, 43):
             for found, expected in zip(computed(first, order), whole, strict=True):
                 np.testing.assert_array_equal(found, expected)
+
+
+def test_no_block_has_a_single_row_of_several():
+    # Entries of a row that is alone are added up in another order, and whether a row is alone would
+    # depend on how many rows others have.
+    for rows in (8, 9, 16, 40, 100):
+        for n in range(2, 3 * rows * rows, 7 if rows > 16 else 1):
+            ends = cut(n, rows)
+            assert min(stop - start for start, stop in ends) > 1
+            assert [start for start, _ in ends] == [0, *(stop for _, stop in ends[:-1])]
+            assert ends[-1][1] == n
+
+
+def test_lengths_of_rows_do_not_tell_how_many_rows_others_have():
+    rng = np.random.default_rng(0)
+    d = 100
+    # Rows are brought to other coordinates so many at a time.
+    step = max(512, (1 << 16) // d)
+    X = rng.normal(size=(3 * step + 2, d))
+    row_map = RowMap(rng.uniform(1, 2, size=d), None, rng.normal(size=d), norm=2000.0)
+    bounds = RowBounds(500.0, 1.0, row_map=row_map)
+
+    def lengths(m):
+        part = np.asfortranarray(X[:m])
+        shares = np.full(m, 1 / 64)
+        return MappedBlock(RawBlock(part, np.zeros(m), None, shares), bounds).norms
+
+    whole = lengths(len(X))
+    for k in (1, 2, 3):
+        for m in (k * step, k * step + 1, k * step + 2):
+            np.testing.assert_array_equal(lengths(m), whole[:m])
 
 
 def test_a_sample_is_one_of_people():

@@ -56,10 +56,14 @@ def test_a_search_shows_its_winner():
     )
 
 
-@pytest.mark.parametrize("address", ["https://docs.example.org/skdp/", None])
+@pytest.mark.parametrize(
+    "address", ["https://docs.example.org/skdp/", "https://nobody.example/docs", None]
+)
 def test_the_link_is_the_one_that_the_package_states(address, monkeypatch):
     stated = ["Issues, https://issues.example.org"]
     stated += [] if address is None else [f"Documentation, {address}"]
+    # A domain in which there is nothing: until the project has a home, there is no link.
+    address = None if address == "https://nobody.example/docs" else address
 
     class Stated(dict):
         def get_all(self, name):

@@ -146,8 +146,8 @@ class NumberOfTrials:
         """Bound on the size of F''(z), and on the square of F'(z), relative to F(z).
 
         That is ``r (2 r + |z|)`` with r = phi(z) / (gamma / (1 - gamma) + p): F' = r F, and
-        r' = r (r - z). Added to |z|, ``apart`` makes it nearly a bound for all points that are no
-        further from z: what is left is how much r changes.
+        r' = r (r - z). Added to ``|z|``, ``apart`` makes it nearly a bound for all points that are
+        no further from z: what is left is how much r changes.
         """
         r = self.odds * np.exp(-z * z / 2) / sqrt(2 * pi) / (1 + self.odds * ndtr(-z))
         return r * (2 * r + np.abs(z) + apart)

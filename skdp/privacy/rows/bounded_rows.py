@@ -7,6 +7,7 @@ from collections.abc import Iterator
 from copy import copy
 from dataclasses import dataclass
 from functools import cached_property
+from itertools import pairwise
 from math import ceil
 from typing import Any, TypeAlias, TypeVar
 
@@ -328,8 +329,7 @@ class Block(BoundedBlock):
     def pieces(self) -> Iterator[tuple[slice, np.ndarray]]:
         """Few rows at a time, dense and without the intercept entry, and their places."""
         m, d = self._X.shape
-        step = max(_LEAST_PIECE, _PIECE_ENTRIES // d)
-        for part in (slice(i, i + step) for i in range(0, m, step)):
+        for part in (slice(*ends) for ends in _runs(m, max(_LEAST_PIECE, _PIECE_ENTRIES // d))):
             X = self._X[part]
             X = X if isinstance(X, np.ndarray) else X.toarray()
             yield part, X if self._factor is None else X * self._factor[part, None]
@@ -404,8 +404,19 @@ def cut(n_samples: int, rows: int) -> list[tuple[int, int]]:
         First row and last row plus one of each block.
     """
     rows = min(rows, _LONGEST_CUT)
-    step = ceil(n_samples / max(1, round(n_samples / rows)))
-    return [(i, min(i + step, n_samples)) for i in range(0, n_samples, step)]
+    return _runs(n_samples, ceil(n_samples / max(1, round(n_samples / rows))))
+
+
+def _runs(n_samples: int, step: int) -> list[tuple[int, int]]:
+    """Ends of runs of so many rows; none has a single row unless there is but one.
+
+    Numpy adds up the entries of a row that is alone in another order. How many rows there are would
+    decide about it, which is secret where they are of privacy units.
+    """
+    starts = list(range(0, n_samples, step))
+    if len(starts) > 1 and n_samples - starts[-1] == 1:
+        starts.pop()
+    return list(pairwise([*starts, n_samples]))
 
 
 def compressed(

@@ -34,10 +34,10 @@ segments from 0 to K, has the same hull.
 
 *Samples* of units: a unit is drawn with all of its rows, by one coin, or with none of them.
 
-*Not covered*, because the answer is no function of such a sum, and refused: minimisers of perturbed
-objectives, whose proof follows one row's derivative along a line, running sums over rows in their
-order, and answers of sites. Streams of units have running sums, with a proof of their own in
-:mod:`skdp.privacy.streams.visits`.
+*Not covered*, and refused: minimisers of perturbed objectives, whose proof follows one row's
+derivative along a line; second moments of scores, which for units are those of sums of scores and
+not sums of those of rows; running sums over rows in their order; and answers of sites. Streams of
+units have running sums, with a proof of their own in :mod:`skdp.privacy.streams.visits`.
 
 Finite precision
 ----------------
@@ -47,7 +47,8 @@ weights are exact in any order, and so are counts.
 
 Where in memory a row lies depends on how many rows other units have. So what is computed for a row
 must not depend on its place, to the last bit: see ``apart`` in
-:class:`~skdp.privacy.rows.bounded_rows.RawBlock`. In which order rows are added up, and in which
+:class:`~skdp.privacy.rows.bounded_rows.BoundedBlock`; and no block has a single row, whose entries
+numpy would add up in another order. In which order rows are added up, and in which
 blocks, depends on it too, which the margins for rounding allow for: they are bounds on the errors
 of either sum, in any order, and for any number of rows (:mod:`skdp.privacy.rounding`).
 """
