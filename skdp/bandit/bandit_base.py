@@ -42,7 +42,9 @@ from .bandit_choices import (
     first_epoch,
     given_bounds,
     learnability,
+    refuse_changes,
     refuse_unplanned,
+    settings_of,
     warn_if_hopeless,
     warn_of_rewards,
 )
@@ -102,6 +104,7 @@ class PrivateBandit(BudgetedEstimator, ABC):
     n_features_in_: int
     _session: BanditStream
     _epochs: ParallelComposition
+    _settings: dict[str, Any]
     _problem: BanditProblem
     _rule: Rule
     _memory: Any
@@ -297,6 +300,7 @@ class PrivateBandit(BudgetedEstimator, ABC):
     def _begin(self, horizon: int, *, at_once: bool) -> None:
         """Open and pay for a run, or its first epoch, of so many users."""
         warn_of_promise(type(self).__name__, self.epsilon, self.delta_, horizon)
+        self._settings = settings_of(self)
         self._epochs = ParallelComposition()
         self._public_rng = public_generator(self.random_state)
         self._turn = self.n_seen_ = self.n_released_ = 0
@@ -453,6 +457,7 @@ class PrivateBandit(BudgetedEstimator, ABC):
         with Rollback(self):
             new = self._needs_new_run("partial_fit")
             if not new:
+                refuse_changes(self, self._settings)
                 _reserve_again(self, self._session.claim)
             rows = self._rows(X, a, r, new=new, named=units is not None)
             persons = self._persons(units, len(rows[0]))

@@ -2,10 +2,12 @@
 
 from __future__ import annotations
 
+from copy import copy
 from math import inf, isfinite, sqrt
 from numbers import Real
 from typing import Any
 
+from ..estimators.progress import same_setting
 from ..exceptions import warn_user
 from ..privacy.accounting import gdp
 from ..problem.bandit_problem import BanditProblem
@@ -30,7 +32,9 @@ __all__ = [
     "first_epoch",
     "given_bounds",
     "learnability",
+    "refuse_changes",
     "refuse_unplanned",
+    "settings_of",
     "warn_if_hopeless",
     "warn_of_rewards",
 ]
@@ -199,6 +203,43 @@ def warn_if_hopeless(problem: BanditProblem) -> None:
             "contexts does much better than chance. Use fewer features or arms, more users, a "
             "larger epsilon, or policy='sparse' if few features matter.",
             UserWarning,
+        )
+
+
+def settings_of(bandit: Any) -> dict[str, Any]:
+    """Parameters by which a stream begins, and which hold for all of its epochs.
+
+    Parameters
+    ----------
+    bandit : estimator
+        Its parameters are valid.
+    """
+    given = bandit.get_params(deep=False).items()
+    return {name: copy(value) for name, value in given if name != "random_state"}
+
+
+def refuse_changes(bandit: Any, settings: dict[str, Any]) -> None:
+    """Go on with no other parameters than the stream began with.
+
+    Parameters
+    ----------
+    bandit : estimator
+        In the middle of a stream.
+    settings : dict
+        See :func:`settings_of`.
+
+    Raises
+    ------
+    ValueError
+        Naming those that have changed.
+    """
+    given = bandit.get_params(deep=False)
+    changed = [name for name, noted in settings.items() if not same_setting(given[name], noted)]
+    if changed:
+        raise ValueError(
+            f"{type(bandit).__name__}.partial_fit needs the parameters with which the stream "
+            f"began, got other values of {', '.join(changed)}: what was promised to users cannot "
+            "change. Set them back, or start another stream with a clone."
         )
 
 

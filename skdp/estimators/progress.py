@@ -20,7 +20,14 @@ from ..reporting.composition import ParallelComposition, compose
 from ..reporting.receipts import Receipt, SpendBound
 from ..validation import shown
 
-__all__ = ["DISJOINT", "EarlierModel", "Progress", "Released", "declared_disjoint"]
+__all__ = [
+    "DISJOINT",
+    "EarlierModel",
+    "Progress",
+    "Released",
+    "declared_disjoint",
+    "same_setting",
+]
 
 # Value of ``warm_start`` by which the user declares that further fits are about other rows.
 DISJOINT = "disjoint"
@@ -253,7 +260,7 @@ class Progress:
     def same(self, model: Any, name: str) -> bool:
         """True if a parameter is as it was."""
         value = getattr(model, name)
-        return _same(value, self._settings.get(name, value))
+        return same_setting(value, self._settings.get(name, value))
 
     def check_unchanged(self, model: Any) -> None:
         """Refuse parameters that differ from those that the record began with.
@@ -266,7 +273,7 @@ class Progress:
         changed = [
             name
             for name, value in self._settings.items()
-            if not _same(getattr(model, name), value)
+            if not same_setting(getattr(model, name), value)
             and (self.streaming or name not in _OF_STREAMS)
         ]
         if changed:
@@ -375,14 +382,21 @@ def _noted(kind: Any) -> tuple[str, ...]:
     return tuple(name for name in kind._get_param_names() if name not in _FREE)
 
 
-def _same(value: Any, noted: Any) -> bool:
+def same_setting(value: Any, noted: Any) -> bool:
+    """True if a parameter has the value that was noted.
+
+    Parameters
+    ----------
+    value, noted : object
+        As it is, and as it was.
+    """
     if value is noted:
         return True
     if isinstance(value, np.ndarray) or isinstance(noted, np.ndarray):
         return bool(np.array_equal(value, noted))
     if isinstance(value, tuple | list) and type(value) is type(noted) and len(value) == len(noted):
         # Such as the lower and the upper ends of data_bounds.
-        return all(_same(*pair) for pair in zip(value, noted, strict=True))
+        return all(same_setting(*pair) for pair in zip(value, noted, strict=True))
     try:
         return type(value) is type(noted) and bool(value == noted)
     except ValueError:

@@ -43,3 +43,21 @@ def test_a_part_of_a_block_is_the_block_of_that_part(bounds, chosen):
             np.testing.assert_allclose(total, alone.combine(r.copy()), rtol=1e-13, atol=1e-13)
         else:
             assert not total.any()
+
+
+# Beyond, sums over a row are cut in pieces.
+LONG = np.random.default_rng(1).normal(size=(3, np.getbufsize() + 808))
+
+
+@pytest.mark.parametrize(
+    "row_map",
+    [None, RowMap(np.linspace(0.5, 2, LONG.shape[1]), None, np.full(LONG.shape[1], 0.1), 9.0)],
+    ids=["", "map"],
+)
+def test_a_long_row_alone_is_computed_with_as_beside_others(row_map):
+    bounds = RowBounds(5.0, 1.0, row_map=row_map)
+    w = np.random.default_rng(2).normal(size=LONG.shape[1] + 1)
+    drawn = [block(LONG, np.zeros(3), bounds).taken(np.arange(m)) for m in (1, 2, 3)]
+    assert len({part.scores(w)[0] for part in drawn}) == 1
+    assert len({part.scores(np.column_stack([w, w]))[0, 0] for part in drawn}) == 1
+    assert len({block(LONG[:m], np.zeros(m), bounds).norms[0] for m in (1, 2, 3)}) == 1

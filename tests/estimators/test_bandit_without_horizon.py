@@ -269,3 +269,37 @@ def test_not_knowing_the_horizon_costs_little_on_the_instance_of_the_page(make):
     known, anytime = regrets(make, 10_000, 2, 4, 1.0)
     assert known < anytime + 5
     assert anytime < 2 * known
+
+
+CHANGES = {
+    "epsilon": 50.0,
+    "delta": 1e-3,
+    "adjacency": "zero_out",
+    "policy": "gd",
+    "reward_bounds": (0.0, 2.0),
+    "fit_intercept": False,
+    "horizon": 1000,
+}
+
+
+@pytest.mark.parametrize("name", CHANGES)
+def test_later_epochs_have_the_parameters_that_the_stream_began_with(name, short):
+    stream, rows = bandit("ftrl"), log()
+    stream.partial_fit(*part(rows, 0, FIRST - 1))
+    before = getattr(stream, name)
+    setattr(stream, name, CHANGES[name])
+    with pytest.raises(ValueError, match=f"began, got other values of {name}: what was promised"):
+        stream.partial_fit(*part(rows, FIRST - 1, N))
+    assert stream.privacy_spent_.epsilon == 5.0
+    setattr(stream, name, before)
+    assert stream.partial_fit(*part(rows, FIRST - 1, N)).n_seen_ == N
+
+
+def test_no_later_epoch_spends_more_than_its_budget_holds(short):
+    stream, rows = bandit("ftrl", epsilon=1.0), log()
+    with PrivacyBudget(epsilon=1.0, delta=1e-5) as budget:
+        stream.partial_fit(*part(rows, 0, FIRST))
+        stream.epsilon = 5.0
+        with pytest.raises(ValueError, match="got other values of epsilon"):
+            stream.partial_fit(*part(rows, FIRST, N))
+    assert stream.privacy_spent_ == budget.spent == (1.0, 1e-5)

@@ -30,6 +30,7 @@ __all__ = [
     "by_row",
     "compressed",
     "cut",
+    "lengths_of",
     "on_scale",
 ]
 
@@ -88,7 +89,7 @@ class RawBlock:
     def norms(self) -> np.ndarray:
         """Norms (l2) of the rows in double precision; inf where they are not finite."""
         with np.errstate(over="ignore", invalid="ignore"):
-            norms = row_norms(_in_double(self.X))
+            norms = lengths_of(_in_double(self.X))
         norms[np.isnan(norms)] = np.inf
         return norms
 
@@ -455,9 +456,28 @@ def by_row(X: np.ndarray, w: np.ndarray) -> np.ndarray:
         Weights.
     """
     # Its loops are along the entries of a row, and unlike those of linear algebra alike for all.
+    m = len(X)
     terms = "ij,j->i" if w.ndim == 1 else "ij,jk->ik"
-    X, w = np.ascontiguousarray(X), np.ascontiguousarray(w)
-    return np.asarray(np.einsum(terms, X, w, optimize=False))
+    X, w = _accompanied(np.ascontiguousarray(X)), np.ascontiguousarray(w)
+    return np.asarray(np.einsum(terms, X, w, optimize=False))[:m]
+
+
+def lengths_of(X: Rows) -> np.ndarray:
+    """Norms (l2) of rows, each summed up by itself, whatever its place.
+
+    Parameters
+    ----------
+    X : ndarray or CSR matrix of shape (m, d)
+        Rows, in double precision.
+    """
+    if not isinstance(X, np.ndarray):
+        return row_norms(X)
+    return row_norms(_accompanied(X))[: len(X)]
+
+
+def _accompanied(X: np.ndarray) -> np.ndarray:
+    """The rows, or a single row twice: by itself a long one is summed up in other pieces."""
+    return np.repeat(X, 2, axis=0) if len(X) == 1 else X
 
 
 def _entries(X: Rows) -> np.ndarray:

@@ -9,7 +9,7 @@ from functools import cached_property
 import numpy as np
 
 from ...problem.bounds import RowBounds, RowMap
-from .bounded_rows import Block, BoundedBlock, DerivativeBounds, RawBlock, Rows, by_row
+from .bounded_rows import Block, BoundedBlock, DerivativeBounds, RawBlock, Rows, by_row, lengths_of
 
 __all__ = ["LEAST_LENGTH", "ROUNDING", "MappedBlock", "sparse_lengths"]
 
@@ -58,7 +58,7 @@ class MappedBlock(BoundedBlock):
         return self._map.apply(X, by_row) if self.apart else self._map.apply(X)
 
     def _lengths_of(self, Z: np.ndarray) -> np.ndarray:
-        lengths = np.sqrt(np.einsum("ij,ij->i", Z, Z))
+        lengths = lengths_of(Z)
         # A row that nearly cancels with the shift does so in sums as well, up to rounding,
         # which must not be blown up by a bound that is divided by a tiny length.
         np.maximum(lengths, LEAST_LENGTH * float(np.linalg.norm(self._map.shift)), out=lengths)
