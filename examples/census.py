@@ -29,7 +29,7 @@ TRAINING_ROWS = 32_561
 
 
 def folder():
-    """Where benchmark data are: SKDP_DATA, else ``shared/data`` beside the repository, if at all."""
+    """Where benchmark data are: SKDP_DATA, else ``shared/data`` beside the repository."""
     beside = Path(__file__).resolve().parents[2] / "shared" / "data"
     return Path(os.environ.get("SKDP_DATA") or beside)
 
