@@ -55,8 +55,8 @@ of either sum, in any order, and for any number of rows (:mod:`skdp.privacy.roun
 
 from __future__ import annotations
 
+import re
 from collections.abc import Hashable
-from contextlib import suppress
 from dataclasses import dataclass
 from typing import Any, Self
 
@@ -71,6 +71,7 @@ _ONE_LABEL = (
     "privacy_unit needs one label for each row, in one dimension and in the order of the rows, "
     "and X, y and sample_weight of that length"
 )
+_NUMBER = re.compile(r"-?[0-9]{1,300}(\.[0-9]{1,300})?(e[+-][0-9]{1,3})?")
 
 
 @dataclass(frozen=True, eq=False)
@@ -171,13 +172,11 @@ def name_of(label: Hashable) -> Hashable:
     label : hashable
         Of a row.
     """
-    if isinstance(label, str):
-        for kind in (int, float):
-            with suppress(ValueError):
-                number = kind(label)
-                if str(number) == label and number == number:
-                    return number
-    return label
+    if not isinstance(label, str) or (spelled := _NUMBER.fullmatch(label)) is None:
+        return label
+    number = float(label) if any(spelled.groups()) else int(label)
+    # Leading zeros tell names apart.
+    return number if str(number) == label else label
 
 
 def _in_an_array(labels: Any) -> np.ndarray:
