@@ -3,14 +3,11 @@
 Preparation learns nothing from the rows: categories and ranges come from the code book, which is in
 ``census.py``, so the whole pipeline spends what its last step says it spends. Reads
 ``adult_raw.csv.gz`` from the folder named by the environment variable SKDP_DATA, else from
-``shared/data`` beside the repository.
+``shared/data`` beside the repository, else the copy of OpenML.
 """
 
-import sys
-
 import numpy as np
-import pandas as pd
-from census import AMOUNTS, CATEGORIES, LABELS, NUMBERS, known_categories, path
+from census import AMOUNTS, CATEGORIES, LABELS, NUMBERS, known_categories, table
 from sklearn.compose import ColumnTransformer
 from sklearn.linear_model import LogisticRegression
 from sklearn.metrics import roc_auc_score
@@ -50,10 +47,8 @@ def preparation():
 
 
 def main():
-    if not path().is_file():
-        sys.exit("adult_raw.csv.gz is not there; set SKDP_DATA to the folder that holds it.")
-    table = pd.read_csv(path())
-    train, test = (table[table["split"] == part] for part in ("train", "test"))
+    people = table()
+    train, test = (people[people["split"] == part] for part in ("train", "test"))
 
     def report(name, model):
         accuracy = model.score(test, test["income"])

@@ -4,14 +4,11 @@ The same query as in ``adult.py``, with nothing known about the numbers but that
 numbers: a private scaler finds their ranges, means and spreads. Categories come from the code book;
 ``OneHotEncoder`` without ``categories`` would learn them from the rows, for which nobody would have
 paid. Reads ``adult_raw.csv.gz`` from the folder named by the environment variable SKDP_DATA, else
-``shared/data`` beside the repository.
+``shared/data`` beside the repository, else the copy of OpenML.
 """
 
-import sys
-
 import numpy as np
-import pandas as pd
-from census import CATEGORIES, LABELS, known_categories, path
+from census import CATEGORIES, LABELS, known_categories, table
 from sklearn.compose import ColumnTransformer
 from sklearn.linear_model import LogisticRegression
 from sklearn.pipeline import make_pipeline
@@ -48,10 +45,8 @@ def private_pipeline(epsilon):
 
 
 def main():
-    if not path().is_file():
-        sys.exit("adult_raw.csv.gz is not there; set SKDP_DATA to the folder that holds it.")
-    table = pd.read_csv(path())
-    train, test = (table[table["split"] == part] for part in ("train", "test"))
+    people = table()
+    train, test = (people[people["split"] == part] for part in ("train", "test"))
 
     exact = pipeline(StandardScaler(), LogisticRegression(max_iter=1000))
     accuracy = exact.fit(train, train["income"]).score(test, test["income"])

@@ -3,6 +3,9 @@
 import os
 from pathlib import Path
 
+import pandas as pd
+from sklearn.datasets import fetch_openml
+
 NUMBERS = {"age": (17, 90), "education-num": (1, 16), "hours-per-week": (1, 99)}
 AMOUNTS = {"capital-gain": 99_999, "capital-loss": 4_356}
 CATEGORIES = {
@@ -21,17 +24,31 @@ CATEGORIES = {
     "native-country": "United-States",  # the others share the all-zero code
 }
 LABELS = ["<=50K", ">50K"]
-# Rows whose column "split" says "train".
+# Those for training are the first so many rows.
 TRAINING_ROWS = 32_561
 
 
-def path():
-    """``adult_raw.csv.gz`` in the folder SKDP_DATA, else in ``shared/data`` beside the repository.
-
-    The file need not be there.
-    """
+def folder():
+    """Where benchmark data are: SKDP_DATA, else ``shared/data`` beside the repository."""
     beside = Path(__file__).resolve().parents[2] / "shared" / "data"
-    return Path(os.environ.get("SKDP_DATA") or beside) / "adult_raw.csv.gz"
+    return Path(os.environ.get("SKDP_DATA") or beside)
+
+
+def table():
+    """The whole extract, with a column ``"split"`` of ``"train"`` and ``"test"``.
+
+    From ``adult_raw.csv.gz`` in the folder of data, else the copy of OpenML.
+    """
+    path = folder() / "adult_raw.csv.gz"
+    if path.is_file():
+        return pd.read_csv(path)
+    found = fetch_openml("adult", version=2, as_frame=True).frame.rename(
+        columns={"class": "income"}
+    )
+    words = found.select_dtypes("category").columns
+    found[words] = found[words].astype(object).fillna("?")
+    found["split"] = ["train"] * TRAINING_ROWS + ["test"] * (len(found) - TRAINING_ROWS)
+    return found
 
 
 def known_categories():

@@ -4,17 +4,15 @@ A private model of incomes is fitted to the training rows, as in ``adult.py``, a
 test rows, whose people are others: each set has a budget of its own. Then accuracy and the share of
 people who are predicted to earn much are compared between the sexes. Reads ``adult_raw.csv.gz``
 from the folder named by the environment variable SKDP_DATA, else from ``shared/data`` beside the
-repository.
+repository, else the copy of OpenML. Plots need ``pip install 'skdp[plot]'``.
 
     python examples/evaluation.py --plot report.png
 """
 
 import argparse
-import sys
 
-import pandas as pd
 from adult import preparation
-from census import LABELS, path
+from census import LABELS, table
 from sklearn.pipeline import make_pipeline
 
 import skdp
@@ -47,10 +45,8 @@ def main():
     parser = argparse.ArgumentParser(description=__doc__.partition("\n")[0])
     parser.add_argument("--plot", help="where to save the plots; they need matplotlib")
     args = parser.parse_args()
-    if not path().is_file():
-        sys.exit("adult_raw.csv.gz is not there; set SKDP_DATA to the folder that holds it.")
-    table = pd.read_csv(path())
-    train, test = (table[table["split"] == part] for part in ("train", "test"))
+    people = table()
+    train, test = (people[people["split"] == part] for part in ("train", "test"))
     private = skdp.DPLogisticRegression(epsilon=1.0, delta=1e-5, data_norm=1.0, classes=LABELS)
     model = make_pipeline(*preparation(), private).fit(train, train["income"])
 

@@ -9,8 +9,7 @@ else the copy of OpenML.
 
 import numpy as np
 import pandas as pd
-from census import LABELS, path
-from sklearn.datasets import fetch_openml
+from census import LABELS, table
 from sklearn.linear_model import LogisticRegression
 
 from skdp import DPLogisticRegression
@@ -32,15 +31,9 @@ BOUNDS = {name: bounds for name, (_, bounds) in COLUMNS.items()}
 
 def rows():
     """Features by name, and whether income is above the threshold."""
-    if path().is_file():
-        table = pd.read_csv(path())
-    else:
-        table = fetch_openml("adult", version=2, as_frame=True).frame
-        table = table.rename(columns={"class": "income"})
-        kinds = table.select_dtypes("category").columns
-        table[kinds] = table[kinds].astype(str)
-    X = pd.DataFrame({name: make(table).astype(float) for name, (make, _) in COLUMNS.items()})
-    return X, table["income"]
+    people = table()
+    X = pd.DataFrame({name: make(people).astype(float) for name, (make, _) in COLUMNS.items()})
+    return X, people["income"]
 
 
 def exact(X, y):

@@ -8,7 +8,7 @@ each public fact that is passed, and each line of the script that had to be anot
     python examples/privatized_scripts.py --only digits --plans  # one script, with its plan
 
 The census and house prices are read from the folder named by the environment variable SKDP_DATA,
-else from ``shared/data`` beside the repository; without them these scripts are left out.
+else from ``shared/data`` beside the repository, else fetched from where scikit-learn gets them.
 """
 
 from __future__ import annotations
@@ -20,9 +20,10 @@ from dataclasses import dataclass, field
 from typing import Any
 
 import numpy as np
-from census import CATEGORIES, LABELS, path
+from census import CATEGORIES, LABELS, folder, table
 from sklearn.compose import ColumnTransformer, TransformedTargetRegressor
 from sklearn.datasets import (
+    fetch_california_housing,
     load_breast_cancer,
     load_diabetes,
     load_digits,
@@ -128,14 +129,15 @@ def letters():
 
 
 def census():
-    import pandas as pd
-
-    table = pd.read_csv(path())
-    return table, table["income"].to_numpy()
+    people = table()
+    return people, people["income"].to_numpy()
 
 
 def houses():
-    with np.load(path().with_name("california.npz")) as stored:
+    path = folder() / "california.npz"
+    if not path.is_file():
+        return fetch_california_housing(return_X_y=True)
+    with np.load(path) as stored:
         return stored["X"].astype(float), stored["y"].astype(float)
 
 
@@ -349,8 +351,6 @@ def main():
     scripts = [s for s in (*gallery(), *pipelines()) if s.name.startswith(arguments.only or "")]
     print("| script | edits by hand | without privacy | ε = 1 | ε = 4 |\n|---|---|---|---|---|")
     for script in scripts:
-        if not path().is_file() and script.data in (census, houses):
-            continue
         with warnings.catch_warnings():
             warnings.simplefilter("ignore")
             found, spent = measured(script, arguments.splits)

@@ -10,7 +10,15 @@ from typing import Any, ParamSpec
 
 from .validation import shown
 
-__all__ = ["CLASSIFIERS", "EXACT_SOLVERS", "REGRESSORS", "SCALERS", "SEARCHES", "with_advice"]
+__all__ = [
+    "CLASSIFIERS",
+    "EXACT_SOLVERS",
+    "REGRESSORS",
+    "SCALERS",
+    "SEARCHES",
+    "refused_parameter",
+    "with_advice",
+]
 
 P = ParamSpec("P")
 
@@ -131,9 +139,26 @@ def with_advice(
                     raise
             raise TypeError(refusal)
 
+        answering.advice = advice or {}  # type: ignore[attr-defined]
         return answering
 
     return decorate
+
+
+def refused_parameter(kind: type, given: Mapping[str, Any]) -> str | None:
+    """A sentence on a parameter that a class does not have; None if it has all.
+
+    Parameters
+    ----------
+    kind : type
+        With a constructor that is decorated by :func:`with_advice`.
+    given : mapping
+        Values by name, those of parts (``part__name``) among them.
+    """
+    init = kind.__init__  # type: ignore[misc]
+    _, *parameters = signature(init).parameters.values()
+    own = {name: value for name, value in given.items() if "__" not in name}
+    return _unknown(kind.__name__, parameters, own, init.advice)
 
 
 def _unnamed(who: str, parameters: list[Parameter], given: tuple[Any, ...]) -> str | None:

@@ -206,3 +206,15 @@ def test_other_data_of_an_audit_are_a_pair(other):
     model = DPLogisticRegression(data_norm=1.0, classes=[0, 1])
     with pytest.raises(ValueError, match=r"audit needs other=\(X, y\).*got .*; pass other=\("):
         audit(model, np.eye(6, 2), np.arange(6) % 2, other=other)
+
+
+def test_parameters_that_are_set_later_get_the_same_advice():
+    model = DPLogisticRegression()
+    with pytest.raises(ValueError, match=r"no parameter 'max_iter'\. A solver stops"):
+        model.set_params(C=2.0, max_iter=100)
+    with pytest.raises(ValueError, match=r"no parameter 'epsilno'\. Did you mean epsilon"):
+        model.set_params(epsilno=1.0)
+    with pytest.raises(ValueError, match="GD needs one of its hyperparameters"):
+        DPLogisticRegression(solver=GD()).set_params(solver__lr=0.1)
+    assert model.set_params(epsilon=2.0) is model
+    assert model.epsilon == 2.0

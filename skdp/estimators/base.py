@@ -16,7 +16,7 @@ from sklearn.base import is_regressor
 from sklearn.utils._param_validation import Interval
 from sklearn.utils.validation import _get_feature_names, check_is_fitted, validate_data
 
-from ..arguments import EXACT_SOLVERS
+from ..arguments import EXACT_SOLVERS, refused_parameter
 from ..exceptions import BudgetWarning, warn_user
 from ..federated import DaskSites
 from ..preconditioning import OPTIONS, Preconditioner, with_class_prior
@@ -894,6 +894,34 @@ class PrivateLinearModel(CallbackSupportMixin, BudgetedEstimator, ABC):
         state = dict(super().__getstate__())
         state.pop("_session", None)
         return state | {"random_state": None} if "_progress" in state else state
+
+    @final
+    def set_params(self, **params: Any) -> Self:
+        """Set parameters by name.
+
+        Parameters
+        ----------
+        **params
+            Values by name; ``part__name`` for those of a part, such as a solver.
+
+        Returns
+        -------
+        self
+
+        Raises
+        ------
+        ValueError
+            If there is no such parameter, with what to do instead.
+        """
+        try:
+            super().set_params(**params)
+        except ValueError:
+            refusal = refused_parameter(type(self), params)
+            if refusal is None:
+                raise
+        else:
+            return self
+        raise ValueError(refusal)
 
     def __sklearn_tags__(self) -> Any:
         tags = super().__sklearn_tags__()

@@ -1,7 +1,9 @@
 """The example of a pipeline on raw columns spends what it says; its data are made up here."""
 
+import importlib
 import importlib.util
 from pathlib import Path
+from types import SimpleNamespace
 
 import pytest
 from made_up_census import made_up
@@ -32,7 +34,16 @@ def test_scaler_and_model_spend_the_budget_together(example, epsilon):
     assert model.score(table, table["income"]) > frequent + 0.1
 
 
-def test_where_the_data_are_absent_it_says_what_to_do(example, monkeypatch, tmp_path):
+def test_where_the_data_are_absent_the_copy_of_openml_is_taken(example, monkeypatch, tmp_path):
+    census = importlib.import_module("census")
+    copy = made_up(census, 200).rename(columns={"income": "class"})
+    words = [*census.CATEGORIES, "class"]
+    copy[words] = copy[words].astype(object).replace("?", None).astype("category")
     monkeypatch.setenv("SKDP_DATA", str(tmp_path))
-    with pytest.raises(SystemExit, match="set SKDP_DATA"):
-        example.main()
+    monkeypatch.setattr(census, "TRAINING_ROWS", 150)
+    monkeypatch.setattr(census, "fetch_openml", lambda *_, **__: SimpleNamespace(frame=copy))
+    table = census.table()
+    assert table["split"].value_counts().to_dict() == {"train": 150, "test": 50}
+    assert set(table["income"]) == set(census.LABELS)
+    assert (table["workclass"] == "?").any()
+    assert not table.isna().to_numpy().any()

@@ -131,5 +131,5 @@ def test_scores_by_cross_validation(library):
 def test_a_column_of_targets_is_warned_of_as_in_scikit_learn():
     with pytest.warns(UserWarning, match="A column-vector y was passed"):
         logistic().fit(X, BINARY[:, None])
-    with pytest.raises(ValueError, match="y should be a 1d array"):
-        linear().fit(X, np.column_stack([REAL, REAL]))
+    with pytest.raises(ValueError, match="needs one target a row"):
+        logistic().fit(X, np.column_stack([BINARY, BINARY]))

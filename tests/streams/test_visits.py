@@ -129,14 +129,20 @@ def test_a_call_is_put_in_order_only_where_it_is_cut(monkeypatch):
     assert len(seen) == 1
 
 
-def test_labels_are_told_apart_by_what_they_are():
-    visits = Visits(1)
+def test_a_person_is_the_same_whatever_the_labels_of_a_call_are_read_as():
+    days = np.array([0, 1, 2], dtype="datetime64[s]")
     rows = DenseRows(np.zeros((3, 2)), np.zeros(3))
-    call = CallOfUnits(rows, [1, "1", np.int64(1)])
+    for kinds in (
+        # As chunks of a table come, in which the same column may be of numbers or of text.
+        ([1, 2, 3], np.array([1.0, 2.0, 3.0]), ["1", "2", "3"], np.array(["1", "2", "3"])),
+        (days, days.astype("datetime64[ns]"), days.astype("datetime64[us]").tolist()),
+    ):
+        visits = Visits(1)
+        for k, labels in enumerate(kinds):
+            admitted = visits.admit(CallOfUnits(rows, labels).labels, k)
+            assert admitted.tolist() == [k == 0] * 3
+    call = CallOfUnits(rows, [1, "1", "01"])
     assert call.n_samples == 2
-    assert visits.admit(call.labels, 0).tolist() == [True, True]
-    again = CallOfUnits(rows, np.array([1, 2, 3]))
-    assert visits.admit(again.labels, 1).tolist() == [False, True, True]
 
 
 @pytest.mark.parametrize("calculus", [GaussianDP(), ZeroConcentratedDP()])

@@ -65,7 +65,7 @@ class Copies(DenseRows):
 
     def __init__(self, X, y, times):
         super().__init__(X, y)
-        self.times = times
+        self.times, self.n_samples = times, times * len(X)
 
     def _bounded(self, bounds):
         return MultipliedSums(bounds, super()._bounded(bounds), self.times)

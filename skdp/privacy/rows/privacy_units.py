@@ -55,6 +55,8 @@ of either sum, in any order, and for any number of rows (:mod:`skdp.privacy.roun
 
 from __future__ import annotations
 
+from collections.abc import Hashable
+from contextlib import suppress
 from dataclasses import dataclass
 from typing import Any, Self
 
@@ -63,7 +65,7 @@ from sklearn.utils.validation import _num_samples
 
 from .bounded_rows import STEPS
 
-__all__ = ["PrivacyUnits"]
+__all__ = ["PrivacyUnits", "name_of"]
 
 _ONE_LABEL = (
     "privacy_unit needs one label for each row, in one dimension and in the order of the rows, "
@@ -96,7 +98,7 @@ class PrivacyUnits:
         Parameters
         ----------
         labels : array-like of shape (n_rows,)
-            Hashable; rows with equal labels are of one unit.
+            Hashable; rows with equal labels are of one unit, and so are a number and its text.
 
         Raises
         ------
@@ -158,6 +160,26 @@ class PrivacyUnits:
             raise ValueError(f"{_ONE_LABEL}; got data of different lengths, or of other shapes.")
 
 
+def name_of(label: Hashable) -> Hashable:
+    """The label, or the number that it spells, so that both name the same unit.
+
+    What reads a table in chunks takes the same column for numbers in some of them and for text in
+    others. Were they told apart, a person would count twice.
+
+    Parameters
+    ----------
+    label : hashable
+        Of a row.
+    """
+    if isinstance(label, str):
+        for kind in (int, float):
+            with suppress(ValueError):
+                number = kind(label)
+                if str(number) == label and number == number:
+                    return number
+    return label
+
+
 def _in_an_array(labels: Any) -> np.ndarray:
     found = None
     try:
@@ -198,7 +220,7 @@ def _codes(labels: np.ndarray) -> np.ndarray:
             missing = True
             break
         try:
-            codes[i] = known.setdefault(label, len(known))
+            codes[i] = known.setdefault(name_of(label), len(known))
         except Exception:
             unhashable = True
             break

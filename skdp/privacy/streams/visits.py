@@ -13,7 +13,7 @@ from ..accounting.calculus import Calculus
 from ..randomness import SecretNoise
 from ..rows.base import ResidentRows
 from ..rows.dense_rows import DenseRows
-from ..rows.privacy_units import PrivacyUnits
+from ..rows.privacy_units import PrivacyUnits, name_of
 from ..rows.sparse_rows import SparseRows
 
 __all__ = ["CallOfUnits", "Visits", "epsilon_of_share", "labels_of_rows"]
@@ -65,9 +65,10 @@ class Visits:
         out = np.zeros(len(labels), dtype=bool)
         of_visits = repeat(parts) if isinstance(parts, int) else parts
         for i, (label, part) in enumerate(zip(labels, of_visits, strict=False)):
-            count, latest = self._counts.get(label, (0, -1))
+            name = name_of(label)
+            count, latest = self._counts.get(name, (0, -1))
             if count < self._max_visits and latest < part:
-                self._counts[label] = (count + 1, part)
+                self._counts[name] = (count + 1, part)
                 out[i] = True
         return out
 
@@ -242,7 +243,13 @@ def labels_of_rows(labels: Any) -> list[Hashable]:
         If labels are missing or cannot be compared; nothing of them is quoted.
     """
     PrivacyUnits.of(labels)
-    return np.asarray(labels).tolist() if hasattr(labels, "__array__") else list(labels)
+    if not hasattr(labels, "__array__"):
+        return list(labels)
+    found = np.asarray(labels)
+    if found.dtype.kind in "mM":
+        # In one unit: the lists of others hold dates, or numbers of them.
+        found = found.astype(f"{found.dtype.kind}8[us]")
+    return found.tolist()
 
 
 def _first_seen(labels: Any) -> tuple[list[Hashable], np.ndarray]:
