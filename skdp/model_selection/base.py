@@ -219,6 +219,7 @@ class PrivateSearch(BudgetedEstimator, MetaEstimatorMixin, BaseEstimator, ABC):
             plan = self._plan(X, y, delta, weighted=sample_weight is not None, units=units)
             warn_of_promise(type(self).__name__, self.epsilon, delta, n)
             facts = (plan.account.event,), plan.account.spent, self.adjacency
+            self._adjacency = self.adjacency
             receipt = Receipt(*facts, unit=unit)
             charge.reserve(receipt, begins=True)
         except BaseException:

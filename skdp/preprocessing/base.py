@@ -225,6 +225,7 @@ class PrivateTransformer(Transformer, ABC):
             raise
         self._forget()
         self.delta_, self.privacy_unit_ = terms.delta, str(unit)
+        self._adjacency = terms.adjacency
         # Until there is more to say, the whole budget counts as spent.
         self.privacy_spent_ = PrivacySpent(ledger.epsilon, ledger.delta)
         self.privacy_ledger_ = PrivacyLedger()

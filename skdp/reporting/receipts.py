@@ -80,9 +80,11 @@ class Receipt:
         who : str, default=''
             What to call it; by default its class.
         """
-        # The plan of a model says what it was fitted under; parameters may have changed since.
+        # The plan of a model says what it was fitted under, and others note it; parameters may have
+        # changed since.
         planned = getattr(fitted, "plan_", fitted)
-        relation = Adjacency(getattr(planned, "adjacency", Adjacency.REPLACE_ONE))
+        given = getattr(planned, "adjacency", Adjacency.REPLACE_ONE)
+        relation = Adjacency(getattr(fitted, "_adjacency", given))
         spent = PrivacySpent(*fitted.privacy_spent_)
         search, written = getattr(fitted, FOUND_BY, ("", None))
         return cls(
