@@ -38,7 +38,7 @@ def ratio(estimator, X, y, labels, **options):
 
 @pytest.mark.parametrize("adjacency", ["replace_one", "zero_out"])
 @pytest.mark.parametrize("layout", [np.asarray, sp.csr_array])
-@pytest.mark.by_day(2)
+@pytest.mark.by_day(1)
 def test_a_person_with_fifty_rows_is_told_apart_and_no_better_than_claimed(adjacency, layout):
     X, y, labels = people()
     model = logistic(solver=GD(steps=3), adjacency=adjacency)

@@ -154,6 +154,7 @@ def test_several_visits_need_a_horizon(short):
     assert not hasattr(model, "coef_")
 
 
+@pytest.mark.by_day(1)
 @every_policy
 def test_given_the_releases_a_user_changes_nobody_elses_action(policy, short):
     """Also not by what later epochs take over from earlier ones."""
@@ -215,6 +216,7 @@ def test_a_privacy_budget_counts_all_epochs_once(short):
             bandit(epsilon=1.0, delta=1e-6).partial_fit(*rows)
 
 
+@pytest.mark.nightly
 def test_each_epoch_takes_the_policy_that_suits_its_length():
     """Moments pay for few features and many arms, once there are users enough."""
     rng = np.random.default_rng(0)
@@ -258,6 +260,7 @@ def regrets(make, T, K, seeds, epsilon):
     return np.mean(found, axis=0)
 
 
+@pytest.mark.nightly
 def test_not_knowing_the_horizon_costs_little():
     known, anytime = regrets(linear_users, 4000, 2, 2, 4.0)
     assert anytime < 2 * known + 2
@@ -282,6 +285,7 @@ CHANGES = {
 }
 
 
+@pytest.mark.by_day(2)
 @pytest.mark.parametrize("name", CHANGES)
 def test_later_epochs_have_the_parameters_that_the_stream_began_with(name, short):
     stream, rows = bandit("ftrl"), log()

@@ -154,6 +154,7 @@ def test_the_receipt_is_the_budget_for_any_number_of_visits(options, max_visits)
     assert budget.spent.epsilon <= 0.7
 
 
+@pytest.mark.by_day(2)
 @every_solver
 def test_visits_beyond_the_declared_number_weigh_nothing_and_say_nothing(options):
     often, twice = calls(visits=range(CALLS)), calls(visits=range(CALLS), sign=-0.3)
@@ -171,6 +172,7 @@ def test_visits_beyond_the_declared_number_weigh_nothing_and_say_nothing(options
         assert not np.array_equal(more[0].coef_, more[1].coef_)
 
 
+@pytest.mark.by_day(2)
 @every_solver
 def test_copies_of_a_row_count_as_one(options):
     one = fed(classifier(max_visits=2, **options), calls(rows=1))

@@ -101,6 +101,7 @@ def test_neither_terminal_nor_log_says_how_many_rows_there_are(caplog):
     assert not re.search(rf"\b{len(y)}\b|\b{len(y):,}\b", heard)
 
 
+@pytest.mark.nightly
 def test_delta_goes_by_the_number_of_people():
     rng = np.random.default_rng(0)
     X = rng.uniform(-1, 1, size=(40_000, 1))

@@ -79,6 +79,7 @@ def test_scores_are_of_people():
     assert search.best_score_ > 0.8
 
 
+@pytest.mark.by_day(1)
 @pytest.mark.parametrize("routing", [False, True])
 def test_labels_reach_all_private_steps_of_a_pipeline(routing):
     X, y, labels = people()
