@@ -540,7 +540,7 @@ BUGS = (
     Bug("digests of few rows", {"call_digests._FEWEST_ROWS": Value(2)}, few_rows_are_passed_over),
     Bug("repetitions that count as fits where they share noise", {"Receipt.between": lambda honest, self, steps, adjacency=None: self.times(steps) if adjacency is None else honest(self, steps, adjacency)}, rows_of_one_block_count_as_a_group),
     Bug("reservations of epochs after reading", {"partial_fit.charge_repeats": gives(None), "partial_fit._feed": Anew(reserves_late)}, no_epoch_is_read_without_room),
-    Bug("repetitions that no budget hears of", {"Progress.repeated": lambda _, self, claim, repeats: claim}, no_epoch_is_read_without_room),
+    Bug("repetitions that no budget hears of", {"Progress.repeated": lambda _, self, claim, repeats, **facts: claim}, no_epoch_is_read_without_room),
     Bug("a stream that goes on with the run of its fit", {"partial_fit.declared_disjoint": gives(True)}, a_fit_and_its_stream_are_two_runs),
     Bug("a child that goes on with the run of its parent", {"partial_fit.reservation_for": parents_run}, children_begin_runs_of_their_own),
     Bug("a failed fit off the receipt", {"ParallelComposition.settle": settles_when_done}, a_failed_fit_is_settled_at_what_it_spent),
