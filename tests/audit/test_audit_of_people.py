@@ -42,9 +42,9 @@ def ratio(estimator, X, y, labels, **options):
 def test_a_person_with_fifty_rows_is_told_apart_and_no_better_than_claimed(adjacency, layout):
     X, y, labels = people()
     model = logistic(solver=GD(steps=3), adjacency=adjacency)
-    found = ratio(model, layout(X), y, labels, runs=5000)
-    # How much of the claim so few draws show varies.
-    assert found > 0.1
+    found = ratio(model, layout(X), y, labels, runs=60_000)
+    # So many draws show .92 +- .04 and .38 +- .05 of the claim.
+    assert found > (0.6 if adjacency == "replace_one" else 0.05)
 
 
 @pytest.mark.nightly
