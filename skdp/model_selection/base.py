@@ -219,7 +219,6 @@ class PrivateSearch(BudgetedEstimator, MetaEstimatorMixin, BaseEstimator, ABC):
             plan = self._plan(X, y, delta, weighted=sample_weight is not None, units=units)
             warn_of_promise(type(self).__name__, self.epsilon, delta, n)
             facts = (plan.account.event,), plan.account.spent, self.adjacency
-            self._adjacency = self.adjacency
             receipt = Receipt(*facts, unit=unit)
             charge.reserve(receipt, begins=True)
         except BaseException:
@@ -227,6 +226,7 @@ class PrivateSearch(BudgetedEstimator, MetaEstimatorMixin, BaseEstimator, ABC):
             raise
         self._forget()
         self.delta_, self.privacy_unit_ = delta, str(unit)
+        self._adjacency = receipt.adjacency
         self.privacy_spent_, self.privacy_ledger_ = receipt.spent, PrivacyLedger(receipt.events)
         try:
             labels = None if units is None else units.codes

@@ -592,3 +592,12 @@ def test_a_report_keeps_the_relation_of_the_fit(fitted):
     getattr(model, "estimator", model).adjacency = "replace_one"
     assert report(model).to_dict()["adjacency"] == "zero_out"
     assert skdp.privacy_spent(model).adjacency == "zero_out"
+
+
+def test_a_search_that_a_budget_refuses_keeps_the_relation_of_its_receipt():
+    model = classifier(adjacency="zero_out", solver=GD(steps=2))
+    search = DPGridSearchCV(model, {"C": [1.0, 2.0]}, epsilon=1.0, delta=1e-5).fit(X, BINARY)
+    search.set_params(estimator__adjacency="replace_one", epsilon=5.0)
+    with skdp.PrivacyBudget(1.0, 1e-5), pytest.raises(skdp.BudgetExceededError):
+        search.fit(X, BINARY)
+    assert skdp.privacy_spent(search).adjacency == "zero_out"
