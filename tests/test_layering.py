@@ -32,11 +32,10 @@ DECLARED = (
     "skdp.privacy.mechanisms.site_masks",
 )
 GRAPHS = ("skdp.federated.mixing", "skdp.federated.rounds", "skdp.federated.topology")
-SURFACE = (*PROBLEM, "skdp.arguments", "skdp.privacy", "skdp.reporting")
+SURFACE = (*PROBLEM, "skdp.privacy", "skdp.reporting")
 MAY = {
     "skdp.exceptions": (),
     "skdp.validation": (),
-    "skdp.arguments": ("skdp.validation",),
     "skdp.problem": (*PROBLEM, *DECLARED),
     # The kernel: rows, noise and ledger. It knows problems, and nobody who asks about them.
     "skdp.privacy": (*PROBLEM, "skdp.privacy"),
@@ -44,9 +43,9 @@ MAY = {
     "skdp.reporting": (
         *ROOT, "skdp.reporting", "skdp.privacy.accounting", "skdp.privacy.adjacency",
     ),
-    "skdp.preconditioning": (*PROBLEM, "skdp.preconditioning"),
+    "skdp.solvers.preconditioning": (*PROBLEM, "skdp.solvers.preconditioning"),
     "skdp.solvers": (
-        *PROBLEM, "skdp.solvers", "skdp.preconditioning", *DECLARED, *GRAPHS, "skdp.federated",
+        *PROBLEM, "skdp.solvers", *DECLARED, *GRAPHS, "skdp.federated",
     ),
     "skdp.federated": (*PROBLEM, "skdp.federated", "skdp.privacy"),
     **dict.fromkeys(GRAPHS, (*PROBLEM, *GRAPHS, *DECLARED)),
@@ -55,27 +54,26 @@ MAY = {
     "skdp.bandit": (*SURFACE, "skdp.bandit", "skdp.solvers", "skdp.estimators"),
     "skdp.preprocessing": (*SURFACE, "skdp.preprocessing"),
     "skdp.estimators": (
-        *SURFACE, "skdp.estimators", "skdp.solvers", "skdp.preconditioning", "skdp.federated",
-        "skdp.preprocessing",
+        *SURFACE, "skdp.estimators", "skdp.solvers", "skdp.federated", "skdp.preprocessing",
     ),
     "skdp.model_selection": (
         *SURFACE, "skdp.model_selection", "skdp.estimators", "skdp.preprocessing",
         "skdp.federated",
     ),
-    "skdp.evaluation": (*SURFACE, "skdp.evaluation"),
+    "skdp.model_selection.evaluation": (*SURFACE, "skdp.model_selection.evaluation"),
     "skdp.privatization": (
         *SURFACE, "skdp.privatization", "skdp.estimators", "skdp.solvers",
         "skdp.model_selection", "skdp.preprocessing",
     ),
     # Leaves: they run whole estimators, and nothing looks at them.
     "skdp.audit": ("skdp",),
-    "skdp.displays": ("skdp",),
+    "skdp.reporting.displays": ("skdp",),
     "skdp.testing": ("skdp",),
 }  # fmt: skip
-LEAVES = ("skdp.audit", "skdp.displays", "skdp.testing")
+LEAVES = ("skdp.audit", "skdp.reporting.displays", "skdp.testing")
 KERNEL = "skdp.privacy"
 # Layers that must not hold rows or noise: what they return has to be post-processing.
-PURE = ("skdp.solvers", "skdp.preconditioning", "skdp.problem", "skdp.bandit.policies", *GRAPHS)
+PURE = ("skdp.solvers", "skdp.problem", "skdp.bandit.policies", *GRAPHS)
 # Calls that look into rows, draw secret noise, or charge a ledger.
 READS = {"blocks", "bounded", "combine", "evaluate", "evaluate_under", "partitions"}
 DRAWS = {"chosen", "gumbel", "normal", "noisy_mean", "randomize", "rounded"}
