@@ -78,7 +78,8 @@ PURE = ("skdp.solvers", "skdp.problem", "skdp.bandit.policies", *GRAPHS)
 READS = {"blocks", "bounded", "combine", "evaluate", "evaluate_under", "partitions"}
 DRAWS = {"chosen", "gumbel", "normal", "noisy_mean", "randomize", "rounded"}
 CHARGES = {"charge"}
-# What makes a ledger, a source of noise, an oracle or a row store.
+# What makes a ledger, a source of noise, an oracle or a row store. RemoteRows is none: rows stay
+# at their sites, of which each keeps its own account.
 MAKES = {
     "skdp.privacy.accounting.ledger.Ledger", "skdp.privacy.oracle.PrivateOracle",
     "skdp.privacy.randomness.SeededNoise", "skdp.privacy.randomness.SystemNoise",
@@ -86,16 +87,7 @@ MAKES = {
     "skdp.privacy.rows.dask_rows.DaskRows", "skdp.privacy.rows.dense_rows.DenseRows",
     "skdp.privacy.rows.predicted_rows.PredictedRows",
     "skdp.privacy.rows.sparse_rows.SparseRows", "skdp.privacy.sites.remote_oracle.RemoteOracle",
-    "skdp.privacy.sites.remote_rows.RemoteRows",
 }  # fmt: skip
-# Where that is still done outside the kernel.
-STILL_MAKE = {
-    "skdp/bandit/bandit_base.py": {"Ledger", "secret_noise"},
-    "skdp/bandit/stream_arms.py": {"DenseRows", "Ledger"},
-    "skdp/federated/dask_sites.py": {"Ledger", "RemoteRows"},
-    # Asks what limit a budget has.
-    "skdp/reporting/receipts.py": {"Ledger"},
-}
 SUBMODULES = {p.stem for p in (REPOSITORY / "skdp").iterdir() if p.name != "__init__.py"}
 RANDOM = ("numpy.random", "random", "secrets", "os.urandom", "sklearn.utils.check_random_state")
 # Special names that lead to no hidden state.
@@ -244,8 +236,8 @@ def outside_the_kernel(path, source):
     ]
 
 
-def makers_named(path, source):
-    """Lines outside the kernel that name what makes a ledger, noise, an oracle or a row store."""
+def made_outside_the_kernel(path, source):
+    """Ledgers, sources of noise, oracles and row stores that the kernel does not make."""
     if layer_of(path) in (None, KERNEL, *LEAVES) or path == "skdp/__init__.py":
         return []
     run_time = RunTime(path, source)
@@ -257,15 +249,10 @@ def makers_named(path, source):
         for name in ast.walk(call.args[1])
     }
     found = [(n.lineno, run_time.dotted(n)) for n in run_time.loaded if id(n) not in asked]
-    return [(line, name) for line, name in found if name in MAKES]
-
-
-def made_outside_the_kernel(path, source):
-    """Ledgers, sources of noise, oracles and row stores that the kernel does not make."""
     return [
         f"{path}:{line}: makes {name}; let skdp.privacy.oracle_factory open the fit"
-        for line, name in makers_named(path, source)
-        if name.rpartition(".")[2] not in STILL_MAKE.get(path, ())
+        for line, name in found
+        if name in MAKES
     ]
 
 
@@ -362,12 +349,6 @@ def test_modules_that_import_each_other_are_found(way):
     sources = {"skdp/solvers/__init__.py": "from .ppm import PPM", "skdp/solvers/ppm.py": way}
     assert circle(sources | {"skdp/solvers/gd.py": "from .ppm import PPM"})
     assert circle(sources | {"skdp/solvers/ppm.py": "", "skdp/solvers/gd.py": ""}) == []
-
-
-@pytest.mark.parametrize(("path", "names"), STILL_MAKE.items(), ids=STILL_MAKE)
-def test_exceptions_are_those_of_today(path, names):
-    found = makers_named(path, (REPOSITORY / path).read_text())
-    assert {name.rpartition(".")[2] for _, name in found} == names
 
 
 @pytest.mark.parametrize("name", sorted(MAKES))
