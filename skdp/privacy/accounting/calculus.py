@@ -151,7 +151,7 @@ class ZeroConcentratedDP(Calculus):
 class PerturbedGaussianDP(Calculus):
     """Calculus for one objective perturbation that outweighs all Gaussian releases beside it.
 
-    Valid as a filter; the proof is in :mod:`skdp.privacy.accounting.perturbation`. A ledger takes
+    Valid as a filter; see :mod:`skdp.privacy.accounting.perturbation`. A ledger takes
     the perturbation only if it is more than half of the total, and then nothing that would make it
     less (see ``Event.least_share``). Without one the answers are still right, and a little
     pessimistic.
@@ -215,7 +215,7 @@ class PureDP(Calculus):
 class SubsampledGaussianDP(Calculus):
     """Calculus for a reserved block of Poisson-sampled Gaussian releases beside Gaussian ones.
 
-    Valid as a filter in two parts; the proof is in :mod:`skdp.privacy.accounting.subsampling`. The
+    Valid as a filter in two parts; see :mod:`skdp.privacy.accounting.subsampling`. The
     limit is what is left for Gaussian releases once the whole block is paid. A ledger takes sampled
     releases of exactly this rate and relation only, each out of the reserve of the largest
     multiplier that is no larger than its own.

@@ -12,18 +12,10 @@ the (epsilon, delta) that its fit declared.
 
 Choices as Gaussian releases
 ----------------------------
-*A choice of range eta is mu-GDP for* ``mu = 2 Phi^-1(1 / (1 + exp(-eta / 2)))``. Proof. The ratio x
-of the probabilities of an outcome on two neighbours lies in ``[e^(t - eta), e^t]`` for some t
-(Durfee and Rogers, 2019) and has mean 1 under the second. ``H_g = E[(x - g)_+]`` is the mean of a
-convex function, so no distribution of x has a larger one than that on the two ends of the interval
-with the same mean: an event with probabilities p and q, ``logit p - logit q = eta``. Telling N(0,
-1) from N(m, 1) by a threshold gives just that event for ``m = Phi^-1(p) - Phi^-1(q)``, so what
-holds for an m-GDP release holds for the choice. The slope of ``Phi^-1`` against the logit is even
-and falls to both sides of 1/2 (theorem P1 of ``docs/proofs``), so m is largest for ``p = 1 - q``.
-
-For small eta this is ``mu^2 = pi eta^2 / 8``, which is pi/2 times what zero-concentrated DP takes;
-the factor is smaller for larger eta (the slope falls). That is what counting choices in the exact
-calculus of Gaussian releases costs.
+A choice of range eta is mu-GDP for ``mu = 2 Phi^-1(1 / (1 + exp(-eta / 2)))`` (theorem P1 of
+``docs/proofs/composition.md``). For small eta this is ``mu^2 = pi eta^2 / 8``, which is pi/2 times
+what zero-concentrated DP takes; the factor is smaller for larger eta. That is what counting choices
+in the exact calculus of Gaussian releases costs.
 
 Pure epsilon
 ------------
@@ -38,14 +30,12 @@ the release is m-GDP. Group privacy multiplies epsilon by the number of steps.
 
 A perturbed objective
 ---------------------
-By step 4 of the proof in :mod:`skdp.privacy.accounting.perturbation` the log-ratio of the
-densities is at most ``J + max_v L_v``, with four vertices v whose L_v are normal, mean ``T_v / 2``
-and variance ``T_v``, on the first of the neighbours. Hence, for a > 1,
+With s = (sensitivity / noise)^2 the four vertices of the proof in
+:mod:`skdp.privacy.accounting.perturbation` have ``T_v`` of s, s/4, s/4 and 0, and for a > 1
 
-    E_Q[(P/Q)^a] = E_P[(P/Q)^(a - 1)] <= e^((a - 1) J) sum_v E[e^((a - 1) L_v)],
+    D_a <= J + log(sum_v e^(a (a - 1) T_v / 2)) / (a - 1)
 
-and ``E[e^((a - 1) L_v)] = e^(a (a - 1) T_v / 2)``. With s = (sensitivity / noise)^2 the T_v are s,
-s/4, s/4 and 0, and the noise on the computed minimiser is a Gaussian release besides.
+(theorem P2 there). The noise on the computed minimiser is a Gaussian release besides.
 """
 
 from __future__ import annotations

@@ -6,26 +6,21 @@ trial beats the outcome y; ties are broken at random, which makes p well defined
 generating function f(q) = E[q^K], the search returns y with density f'(1 - p) Q(y).
 
 If Q is mu-GDP, a neighbour changes p into p' with Phi^-1(p') <= Phi^-1(p) + mu, because "beats y"
-is a test like any other, and f' does not decrease. So, for a search A followed or preceded by
-releases that are sqrt(more)-GDP,
+is a test like any other. So a search A beside releases that are sqrt(more)-GDP has
 
 .. math::
 
     \int [A - e^{\epsilon} A']_+
     \le \int \sup_p \, [f'(1 - p) \, dP - e^{\epsilon} f'(1 - p') \, dP']_+
 
-where (P, P') are all the releases together but for the selection. The right-hand side is an
-f-divergence of P and P', since a supremum of linear functions is convex and homogeneous. Therefore
-it is at most that of N(m, 1) and N(0, 1) with m^2 = mu^2 + more, of which (P, P') is a
-post-processing. Outcomes of high loss are rare, so they can be placed at any p without moving the
-other probabilities: there are mechanisms that come close to the bound.
-
-Without the geometry of Gaussian noise, the supremum is split into its two factors,
+with P = N(m, 1), P' = N(0, 1) and m^2 = mu^2 + more. There are mechanisms that come close. Without
+the geometry of Gaussian noise, the supremum is split into its two factors,
 
     delta_A(epsilon) <= E[K] delta_P(epsilon - log R),   R = sup_p f'(1 - p) / f'(1 - p').
 
-Liu and Talwar (2019) began this, Papernot and Steinke (2022) treat Renyi divergences, and Koskela,
-Redberg and Wang (2024) have the split form with R bounded by one point of the profile.
+Proofs: theorems R1 and R2 of ``docs/proofs/search.md``. Liu and Talwar (2019) began this, Papernot
+and Steinke (2022) treat Renyi divergences, and Koskela, Redberg and Wang (2024) have the split form
+with R bounded by one point of the profile.
 
 Guarantees
 ----------
@@ -404,10 +399,10 @@ def _lines(mu: float, epsilon: float, trials: NumberOfTrials) -> tuple[np.ndarra
 
     Outcomes are told apart by z with p = Phi(-z) and p' = Phi(mu - z), so that a = F(z) and
     b = F(z - mu) for one increasing function F. Over a cell of width h, a is at most that of its
-    right end and b at least that of its left end. For small mu that is too rough: where
-    g = F(z) t - F(z - mu) is largest its slope is 0, so that the nearest point of a grid falls
-    short by h^2 / 8 times a bound on |g''|, that is, on the curvature of F relative to F. Cells in
-    which F rises too steeply for that stay rough ones; F has no size there, unless trials are few.
+    right end and b at least that of its left end. For small mu that is too rough, and lines through
+    the points of the grid are raised by what they can miss (the lemma below R1 of
+    ``docs/proofs/search.md``). Cells in which F rises too steeply for that stay rough ones; F has
+    no size there, unless trials are few.
     """
     n = _CELLS if mu > 1 else int(_CELLS * min(_FINEST, max(1.0, sqrt(_SMALL / (epsilon + 1e-9)))))
     z = np.linspace(-_REACH, _REACH + mu, n)

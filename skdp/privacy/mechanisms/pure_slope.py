@@ -1,39 +1,28 @@
 r"""Objective perturbation of pure epsilon: noise whose density falls exponentially with its norm.
 
-The noise
----------
-z in R^p with a density in proportion to ``exp(-||z|| / s)``: its norm has the Gamma law of shape p
+z in R^p has a density in proportion to ``exp(-||z|| / s)``: its norm has the Gamma law of shape p
 and scale s, and its direction is uniform. It is drawn as s times the norm of p + 1 standard normals
-times a vector of p more. Proof. The squared norm v has a density in proportion to
-``v^((p - 1) / 2) e^(-v / 2)``, and given v the vector has the density
-``(2 pi v)^(-p / 2) e^(-r^2 / (2 v))`` at distance r. The integral over v of the product is, but for
-constants, that of ``v^(-1 / 2) e^(-v / 2 - r^2 / (2 v))``, which is ``sqrt(2 pi) e^(-r)``.
+times a vector of p more.
 
-Proof of privacy
-----------------
-Released is the minimiser ``w*`` of ``F(w) + <b, w>``, with F as in
-:mod:`skdp.privacy.accounting.perturbation`, but that derivatives may have either sign.
+Released is the minimiser of ``F(w) + <b, w>``, with F as in
+:mod:`skdp.privacy.accounting.perturbation`, but that derivatives may have either sign, as a
+computed point with noise of scale t. With D the most by which gradients of neighbours differ at one
+point, J the bound on the logarithm of the ratio of their Jacobians, and O the most by which their
+computed points for one exact minimiser can be apart, it is epsilon-DP for
 
-1. *Density.* By step 1 there, which does not ask for the law of b, w* has the density
-   ``f(b(w)) |det grad b(w)|`` with ``b(w) = -grad F(w)`` and ``f(b) = c e^(-||b|| / s)``.
-2. *Jacobians.* By step 2 there the ratio of determinants of two neighbours is at most e^J.
-3. *Slopes.* At one w the slopes b(w) of neighbours are at most D apart, D the sensitivity, so that
-   by the triangle inequality ``f(b) <= e^(D / s) f(b')``.
-4. *Minimisers are computed.* As in step 6 there, think of w* as released, and then of the computed
-   point with noise of scale t. Given w*, the points of neighbours are at most O apart, and the
-   densities of what is published have a ratio of at most ``e^(O / t)``.
+    epsilon = D / s + J + O / t,
 
-Together the log-ratio is at most ``D / s + J + O / t``, for every outcome and with delta = 0.
-Unlike there nothing is said of how likely a slope is: whatever numbers the sources of noise draw,
-the tolerance is above the rounding of gradients (:attr:`PurePerturbation.longest`).
-
-What computers change about it is on the page ``docs/auditors/finite_precision.md``.
+for every outcome and with delta = 0. Theorem Q1 of ``docs/proofs/pure_epsilon.md`` proves both, the
+law of the noise and the price. Unlike with normal noise nothing is said of how likely a slope is:
+whatever numbers the sources of noise draw, the tolerance is above the rounding of gradients
+(:attr:`PurePerturbation.longest`). What computers change about it is on the page
+``docs/auditors/finite_precision.md``.
 
 References
 ----------
 Chaudhuri, Monteleoni and Sarwate (2011), algorithm 2. For a row that is replaced they count
-``2 log(1 + S / Lambda)`` for the Jacobian; as both data sets have the other rows in common, once is
-enough (step 2). Their theorem is about exact minimisers, which nobody can compute.
+``2 log(1 + S / Lambda)`` for the Jacobian; once is enough. Their theorem is about exact minimisers,
+which nobody can compute.
 """
 
 from __future__ import annotations
@@ -85,7 +74,7 @@ class PurePerturbation(PerturbingMechanism):
 
     Guarantees
     ----------
-    - A release is epsilon-DP for the epsilon of its event; proof in the docstring of the module.
+    - A release is epsilon-DP for the epsilon of its event, as the docstring of the module says.
     """
 
     shape: tuple[int, ...]

@@ -52,18 +52,7 @@ class NormalEquationsQuery(GaussianQuery):
     ----------
     - Replacing a row moves the answer by at most ``sqrt(2) R^2 (1 + c) / n``, which is less than
       two queries with the same noise would cost, whose squares sum to
-      ``2 R^4 (1 + 4 c) / n^2``. Proof: let rows of norms ``a R <= b R <= R`` and angle of cosine g
-      be swapped. The square of the move, times ``n^2 / R^4``, is largest for targets of length 1
-      that make the products of rows and targets point apart (the inner product of two products is
-      that of the rows times that of the targets, at least ``-a b g``), and then it is
-
-          a^4 + b^4 - 2 a^2 b^2 g^2 + 2 c (a^2 + b^2 + 2 a b g),    g in [0, 1].
-
-      Both parts are non-negative and grow when a and b grow in proportion, so let b = 1. Where
-      ``a >= c`` it is largest for ``g = c / a``, where it is ``a^4 + 1 + 2 c (a^2 + 1) + 2 c^2``,
-      at most ``2 (1 + c)^2`` by taking a = 1. Where ``a < c`` it is largest for g = 1, where it is
-      ``(1 + a)^2 ((1 - a)^2 + 2 c)``, increasing in a as ``c >= a (1 - a)``, and so less than its
-      value at a = c, which the other case covers. The largest is attained.
+      ``2 R^4 (1 + 4 c) / n^2``. It is attained. Proof: theorem M2 of ``docs/proofs/moments.md``.
     - Zeroing a row out moves it by at most ``R^2 sqrt(1 + 2 c) / n``.
     """
 

@@ -78,7 +78,7 @@ class PerturbedMinimumQuery(PerturbedQuery):
     tolerance : float
         Norm of the gradient at which the minimiser counts as found, positive.
     pure : bool, default=False
-        Whether the noise is that of pure epsilon, in which a spend is counted then. Proof in
+        Whether the noise is that of pure epsilon, in which a spend is counted then. See
         :mod:`skdp.privacy.mechanisms.pure_slope`.
     label : int, optional
         Class that is held against all others, where targets number several classes: it counts as 1
@@ -94,16 +94,11 @@ class PerturbedMinimumQuery(PerturbedQuery):
     - At any point the gradients of the objectives of two neighbours differ by at most
       ``2 C`` under replace-one and by ``C`` under zero-out, which is the sensitivity.
     - The log-ratio of their Jacobian determinants is at most ``jacobian``. Proof:
-      ``skdp.privacy.accounting.perturbation``, step 2, with ``S = curvature``. The derivative of
-      row i is clipped to ``C_i = C / (max(c) ||x_i||)``, and its slope is at most
-      ``smoothness``. The logistic loss has a slope of ``a (1 - a)`` where the derivative is a in
-      size, so with ``C_i < 1/2`` the slope is at most ``C_i (1 - C_i)``, and then
-      ``max(c) ||x_i||^2 C_i (1 - C_i) = C ||x_i|| - C^2 / max(c)`` is largest for the longest row.
-      For rows so short that C_i is larger, ``max(c) ||x_i||^2 / 4 <= C ||x_i|| / 2`` is less than
-      that. A weight v_i makes derivative and slope smaller and keeps the sign.
+      step 2 of O1, and theorem O2, of ``docs/proofs/objective_perturbation.md``, with
+      ``S = curvature``.
     - Where the computed gradient is at most half the tolerance, which is what is asked of the
       minimiser, the exact gradient is at most the tolerance, for all rows, targets and slopes.
-      Proof in :meth:`planned` and :meth:`rounding`.
+      See :meth:`planned` and :meth:`rounding`.
     - That point is found in a bounded number of passes over the rows, but for rounding on the way.
       How many there were is not told.
     """
@@ -156,17 +151,10 @@ class PerturbedMinimumQuery(PerturbedQuery):
         matters little, and at least 2.5 times the rounding of gradients, for which m is at least
         20 times the growth of that rounding with ``||w||``.
 
-        Then the exact gradient G is at most T where the computed one is at most T / 2. Proof: the
-        minimiser w* has ``||w*|| <= W = 2 ||b|| / m + sqrt(2 F(0) / m)``, because the objective F
-        is m-strongly convex and at most F(0) there, and ``||w - w*|| <= ||G|| / m``. With the
-        rounding ``e(W) = a W + c`` at length W, ``a <= m / 20`` and ``2.5 e(W) <= T``,
-
-        .. math:: \|G\| \le (1 + \gamma) \tfrac T2 + e(W) + a \tfrac{\|G\|}{m}
-                  \le (1 + \gamma) \tfrac T2 + \tfrac{2 T}5 + \tfrac{\|G\|}{20},
-
-        so that ``||G|| <= (18 + 10 gamma) / 19 T < T``, with gamma for the rounding of the norm.
-        ``||b||`` is at most ``longest`` of the mechanism: with normal noise but for a probability
-        of ``e^-50``, and with that of pure epsilon whatever is drawn.
+        Then the exact gradient is at most T where the computed one is at most T / 2: theorem O3 of
+        ``docs/proofs/objective_perturbation.md``, in which ``||b||`` is at most ``longest`` of the
+        mechanism, with normal noise but for a probability of ``e^-50``, and with that of pure
+        epsilon whatever is drawn.
 
         Parameters
         ----------

@@ -13,24 +13,14 @@ The theorem that carries all sensitivities over
 Let the exact answer to a query be ``g(sum_i u_i phi(row_i))``, with some function phi of single
 rows that has its values in a set K, public g, and ``u_i`` the weight of row i. For every query here
 there is a proof of how far the answer moves between data sets that differ in one row of weight 1,
-and it rests on one of these numbers:
+and it rests on the diameter of K in a norm (rows are replaced), on the largest distance of a point
+of K from a public one (rows are zeroed out), or on the largest range of the differences of entries,
+or of two entries' sizes, of points of K (noisy choices).
 
-- the diameter of K in a norm (rows are replaced);
-- the largest distance of a point of K from a public one, 0 or the centre that stands for rows that
-  are left out (rows are zeroed out);
-- the largest range of the differences of entries, or of two entries' sizes, of a point of K or of
-  two of them (noisy choices).
-
-Let the weights of the rows of a unit sum to 1. What the unit adds to the sum is then a convex
-combination of points of K, a point of ``conv(K)``. Each of the three is the supremum of a convex
-function of one point of K, or of two, each for itself; and the supremum of a convex function over a
-convex hull is that over the set. So the answer moves, between data sets that differ in all rows of
-a unit, by at most what was proved for one row. Replace the number of rows by P and nothing else
-changes. Each bound that is attained by rows is attained by units of one row.
-
-If rows have weights of their own, the weights of a unit sum to at most 1, and its part lies in the
-hull of K and 0: the proofs for weighted rows are about that hull already, as K with 0, or the
-segments from 0 to K, has the same hull.
+What a unit adds is a point of ``conv(K)``, and each of the three is a supremum of convex functions,
+which is the same over a convex hull. So the answer moves, between data sets that differ in all rows
+of a unit, by at most what was proved for one row, with the number of units P for that of rows. The
+proof in full, with weights of rows, is theorem U1 of ``docs/proofs/people.md``.
 
 *Samples* of units: a unit is drawn with all of its rows, by one coin, or with none of them.
 
