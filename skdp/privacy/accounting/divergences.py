@@ -54,6 +54,7 @@ from .events import (
     GaussianEvent,
     NonPrivateEvent,
     ObjectivePerturbationEvent,
+    PerturbationEvent,
     PrefixSumEvent,
     PurePerturbationEvent,
     SampledGaussianEvent,
@@ -98,21 +99,16 @@ def _of_gaussian(event: Event, order: float) -> float:
 
 @renyi.register
 def _of_choice(event: ExponentialEvent, order: float) -> float:
-    eta = _ratio(event)
+    eta = event.ratio
     # A choice of bounded range is eta-DP as well.
     return event.count * min(order * eta * eta / 8, eta)
 
 
 @renyi.register
 def _of_perturbation(event: ObjectivePerturbationEvent, order: float) -> float:
-    moves = _ratio(event)
-    output = inf if event.output_sensitivity else 0.0
-    if event.output_noise_scale:
-        output = event.output_sensitivity / event.output_noise_scale
-    most = [share * moves * moves for share in _VERTICES]
-    return event.count * (
-        perturbed_renyi(event.jacobian, most, order) + order * output * output / 2
-    )
+    most = [share * event.ratio * event.ratio for share in _VERTICES]
+    output = event.output_ratio * event.output_ratio
+    return event.count * (perturbed_renyi(event.jacobian, most, order) + order * output / 2)
 
 
 @renyi.register
@@ -138,8 +134,7 @@ def _of_sample(event: SampledGaussianEvent, order: float) -> float:
 
 @renyi.register
 def _of_search(event: SearchEvent, order: float) -> float:
-    level = _ratio(event)
-    rho = level * level / 2
+    rho = event.ratio * event.ratio / 2
     if event.calculus == "approximate" or not 0 < rho < inf:
         return inf
     if event.published == "all":
@@ -191,7 +186,7 @@ def _price_of_gaussian(event: Event) -> float:
 
 @gaussian_price.register
 def _price_of_choice(event: ExponentialEvent) -> float:
-    mu = _level_of_coin(_ratio(event) / 2)
+    mu = _level_of_coin(event.ratio / 2)
     return event.count * mu * mu
 
 
@@ -203,8 +198,7 @@ def _price_of_pure(event: PurePerturbationEvent) -> float:
 
 @gaussian_price.register
 def _price_of_sample(event: SampledGaussianEvent) -> float:
-    ratio = _ratio(event)
-    return event.count * (ratio * ratio)
+    return event.count * (event.ratio * event.ratio)
 
 
 @singledispatch
@@ -251,22 +245,12 @@ def _grouped_search(event: SearchEvent, steps: int, adjacency: Adjacency) -> Eve
 
 @grouped.register
 def _grouped_perturbation(
-    event: ObjectivePerturbationEvent, steps: int, adjacency: Adjacency
+    event: PerturbationEvent, steps: int, adjacency: Adjacency
 ) -> Event | None:
-    # The vertices are those of one row; with more rows there are more of them.
-    if steps != 2 or adjacency is not Adjacency.REPLACE_ONE:
+    # The vertices of normal slopes are those of one row; with more rows there are more of them.
+    one_row = steps == 2 and adjacency is Adjacency.REPLACE_ONE
+    if not (one_row or isinstance(event, PurePerturbationEvent)):
         return None
-    return replace(
-        event,
-        sensitivity=2 * event.sensitivity,
-        jacobian=2 * event.jacobian,
-        output_sensitivity=2 * event.output_sensitivity,
-    )
-
-
-@grouped.register
-def _grouped_pure(event: PurePerturbationEvent, steps: int, adjacency: Adjacency) -> Event:
-    del adjacency
     return replace(
         event,
         sensitivity=steps * event.sensitivity,
@@ -290,7 +274,3 @@ def _level_of_coin(log_odds: float) -> float:
         # Probabilities next to a half would lose what is beyond it.
         return 2 * sqrt(2.0) * float(erfinv(tanh(log_odds / 2)))
     return -2 * float(ndtri(expit(-log_odds)))
-
-
-def _ratio(event: Event) -> float:
-    return event.sensitivity / event.noise_scale if event.noise_scale else inf

@@ -15,8 +15,13 @@ from ...problem.penalties import L2, ElasticNet, NoPenalty, Tikhonov
 from ...problem.problem import Problem
 from ..accounting.ledger import Spend
 from ..adjacency import Adjacency
-from ..mechanisms.pure_slope import PurePerturbation, largest_pure_jacobian
-from ..mechanisms.random_slope import ObjectivePerturbation, largest_jacobian
+from ..mechanisms.random_slope import (
+    ObjectivePerturbation,
+    PurePerturbation,
+    RandomSlope,
+    largest_jacobian,
+    largest_pure_jacobian,
+)
 from ..minimizer import SmoothObjective, minimize
 from ..rounding import UNIT, gamma, inflated, of_sum
 from ..rows.base import BoundedRows, RowStore
@@ -79,7 +84,7 @@ class PerturbedMinimumQuery(PerturbedQuery):
         Norm of the gradient at which the minimiser counts as found, positive.
     pure : bool, default=False
         Whether the noise is that of pure epsilon, in which a spend is counted then. See
-        :mod:`skdp.privacy.mechanisms.pure_slope`.
+        :mod:`skdp.privacy.mechanisms.random_slope`.
     label : int, optional
         Class that is held against all others, where targets number several classes: it counts as 1
         and the others as 0. Classes have no weights then.
@@ -291,22 +296,18 @@ class PerturbedMinimumQuery(PerturbedQuery):
         """Most that the gradient of the objective can move, at any one point."""
         return self.gradient.sensitivity(adjacency) * self.problem.n_samples
 
-    def mechanism(
-        self, adjacency: Adjacency, spend: Spend
-    ) -> ObjectivePerturbation | PurePerturbation:
+    def mechanism(self, adjacency: Adjacency, spend: Spend) -> RandomSlope:
         """The least random slope for the spend."""
         apart = inflated(2 * self.tolerance / self.strength, 0.0)
         return self._calibrated(adjacency, spend, apart)
 
     def _calibrated(
         self, adjacency: Adjacency, spend: Spend, output_sensitivity: float
-    ) -> ObjectivePerturbation | PurePerturbation:
+    ) -> RandomSlope:
         # With the margin for norms of rows; sums are rounded within the tolerance.
         computed = inflated(self.sensitivity(adjacency), 0.0)
         known = self.problem.shape, computed, self.jacobian, output_sensitivity, spend
-        if self.pure:
-            return PurePerturbation.calibrated(*known)
-        return ObjectivePerturbation.calibrated(*known)
+        return (PurePerturbation if self.pure else ObjectivePerturbation).calibrated(*known)
 
     def evaluate(self, rows: RowStore) -> np.ndarray:
         """The minimiser without a random slope."""
