@@ -28,7 +28,7 @@ from ..preprocessing.column_ranges import (
 )
 from ..privacy.accounting.calculus import Calculus, PureDP
 from ..privacy.accounting.ledger import PrivacySpent
-from ..privacy.accounting.promise import delta_for, warn_of_promise
+from ..privacy.accounting.promise import delta_for
 from ..privacy.adjacency import Adjacency, PrivacyUnit
 from ..privacy.lock import run_locked
 from ..privacy.oracle import Oracle
@@ -47,6 +47,7 @@ from ..problem.constraints import Constraint
 from ..problem.penalties import Tikhonov
 from ..problem.problem import Problem
 from ..problem.sites import Sites
+from ..reporting.budget_warnings import warn_of_promise
 from ..reporting.open_budgets import BudgetedEstimator, Reservation, reservation_for
 from ..reporting.privacy_ledger import PrivacyLedger
 from ..reporting.receipts import Receipt, SpendBound
