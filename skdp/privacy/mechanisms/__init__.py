@@ -1,7 +1,7 @@
 """Mechanisms: how an exact answer becomes a private one."""
 
 from ...validation import shown
-from .blt import BLT, BUFFERS, decay_rates
+from .blt import BLT, decay_rates
 from .gaussian import GaussianMechanism
 from .gumbel import GumbelMechanism
 from .noise_grid import noisy_on_grid, spacing
@@ -20,7 +20,6 @@ from .tree import Tree
 
 __all__ = [
     "BLT",
-    "BUFFERS",
     "PREFIX_SUMS",
     "GaussianMechanism",
     "GumbelMechanism",
