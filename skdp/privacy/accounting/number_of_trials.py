@@ -27,6 +27,23 @@ Guarantees
 - All functions here err on the safe side: the supremum is bounded over cells, not sampled.
 - The divergences of :meth:`NumberOfTrials.renyi` are those of Papernot and Steinke; they are for
   totals that hold more than this module covers.
+
+Arguments
+---------
+Of the functions below; others than these raise a ``ValueError``.
+
+mu : float
+    Level of Gaussian differential privacy of a trial, its score included, in [0, inf].
+epsilon : float
+    Privacy loss of the whole search, in [0, inf].
+delta : float
+    Failure probability, in [1e-300, 1).
+trials : NumberOfTrials
+    Distribution of the number of trials.
+trial : callable
+    The delta of a trial of any kind, its score included, for a given epsilon >= 0.
+more : float, default=0.0
+    Sum of mu^2 of Gaussian releases besides.
 """
 
 from __future__ import annotations
@@ -187,29 +204,7 @@ class NumberOfTrials:
 
 
 def delta(mu: float, epsilon: float, trials: NumberOfTrials, more: float = 0.0) -> float:
-    """A delta for which a search over mu-GDP trials is (epsilon, delta)-DP.
-
-    Parameters
-    ----------
-    mu : float
-        Level of Gaussian differential privacy of a trial, its score included, in [0, inf].
-    epsilon : float
-        Privacy loss, in [0, inf].
-    trials : NumberOfTrials
-        Distribution of the number of trials.
-    more : float, default=0.0
-        Sum of mu^2 of Gaussian releases besides.
-
-    Returns
-    -------
-    float
-        delta in [0, 1].
-
-    Raises
-    ------
-    ValueError
-        If mu, epsilon or more is negative or not a number.
-    """
+    """A delta for which a search over mu-GDP trials is (epsilon, delta)-DP."""
     for name, value in (("mu", mu), ("epsilon", epsilon), ("more", more)):
         check_non_negative("trials.delta", name, value)
     total = hypot(mu, sqrt(more))
@@ -229,29 +224,7 @@ def delta(mu: float, epsilon: float, trials: NumberOfTrials, more: float = 0.0) 
 
 
 def epsilon(mu: float, delta: float, trials: NumberOfTrials, more: float = 0.0) -> float:
-    """Smallest epsilon for which the bound makes a search (epsilon, delta)-DP, rounded up.
-
-    Parameters
-    ----------
-    mu : float
-        Level of Gaussian differential privacy of a trial, its score included, in [0, inf].
-    delta : float
-        Failure probability, in [1e-300, 1).
-    trials : NumberOfTrials
-        Distribution of the number of trials.
-    more : float, default=0.0
-        Sum of mu^2 of Gaussian releases besides.
-
-    Returns
-    -------
-    float
-        Privacy loss; infinite if mu is.
-
-    Raises
-    ------
-    ValueError
-        If mu or more is negative or not a number, or delta is outside [1e-300, 1).
-    """
+    """Smallest epsilon for which the bound makes a search (epsilon, delta)-DP, rounded up."""
     check_delta("trials.epsilon", delta)
     check_non_negative("trials.epsilon", "mu", mu)
     check_non_negative("trials.epsilon", "more", more)
@@ -261,27 +234,7 @@ def epsilon(mu: float, delta: float, trials: NumberOfTrials, more: float = 0.0) 
 
 
 def mu(epsilon: float, delta: float, trials: NumberOfTrials) -> float:
-    """Largest level mu of a trial that keeps a search within (epsilon, delta), rounded down.
-
-    Parameters
-    ----------
-    epsilon : float
-        Privacy loss of the whole search, in [0, inf].
-    delta : float
-        Failure probability, in [1e-300, 1).
-    trials : NumberOfTrials
-        Distribution of the number of trials.
-
-    Returns
-    -------
-    float
-        The level; infinite if epsilon is.
-
-    Raises
-    ------
-    ValueError
-        If epsilon is negative or not a number, or delta is outside [1e-300, 1).
-    """
+    """Largest level mu of a trial that keeps a search within (epsilon, delta), rounded down."""
     check_non_negative("trials.mu", "epsilon", epsilon)
     check_delta("trials.mu", delta)
     if isinf(epsilon):
@@ -290,22 +243,7 @@ def mu(epsilon: float, delta: float, trials: NumberOfTrials) -> float:
 
 
 def split_delta(epsilon: float, trials: NumberOfTrials, trial: Callable[[float], float]) -> float:
-    """A delta for which a search is (epsilon, delta)-DP, for trials of any kind.
-
-    Parameters
-    ----------
-    epsilon : float
-        Privacy loss, in [0, inf).
-    trials : NumberOfTrials
-        Distribution of the number of trials.
-    trial : callable
-        The delta of a trial, its score included, for a given epsilon >= 0.
-
-    Returns
-    -------
-    float
-        delta in [0, 1].
-    """
+    """A delta for which a search is (epsilon, delta)-DP, for trials of any kind."""
     left = epsilon - log(largest_ratio(trials, trial))
     return min(1.0, trials.mean * trial(left)) if left >= 0 else 1.0
 
@@ -315,21 +253,8 @@ def largest_ratio(
 ) -> float:
     """Most by which f'(1 - p) can exceed its value for a neighbour, whatever the outcome.
 
-    For every x, p' <= e^x p + delta(x) and 1 - p <= e^x (1 - p') + delta(x).
-
-    Parameters
-    ----------
-    trials : NumberOfTrials
-        Distribution of the number of trials.
-    trial : callable
-        The delta of a trial for a given epsilon >= 0.
-    losses : sequence of float, optional
-        The x to use; by default many between 0 and 30.
-
-    Returns
-    -------
-    float
-        At least 1.
+    For every x, p' <= e^x p + delta(x) and 1 - p <= e^x (1 - p') + delta(x). ``losses`` are the x
+    to use; by default many between 0 and 30.
     """
     p = ndtr(np.linspace(-_REACH, _REACH, _QUANTILES))
     # A cell is judged by the p at its left and the p' at its right end.

@@ -40,6 +40,9 @@ Guarantees
 ----------
 - `mu` never returns more, and `epsilon` never less, than the exact value of the bound: both leave a
   relative margin of 1e-12 in mu.
+
+All three functions take mu and epsilon in [0, inf] and delta in [4e-300, 1), and raise a
+``ValueError`` for others.
 """
 
 import math
@@ -62,25 +65,7 @@ _VERTICES = ((1.0, 1.0), (0.625, 2.0), (0.5, 1.0))
 
 
 def log_delta(mu: float, epsilon: float) -> float:
-    """Logarithm of the delta that a total of mu^2 implies at epsilon.
-
-    Parameters
-    ----------
-    mu : float
-        Root of the total, in [0, inf].
-    epsilon : float
-        Privacy loss, in [0, inf].
-
-    Returns
-    -------
-    float
-        log(delta), at most 0; 0 if epsilon is less than ``KAPPA mu``.
-
-    Raises
-    ------
-    ValueError
-        If mu or epsilon is negative or not a number.
-    """
+    """Logarithm of the delta that a total of mu^2 implies; 0 if epsilon is below ``KAPPA mu``."""
     check_non_negative("perturbation.log_delta", "mu", mu)
     check_non_negative("perturbation.log_delta", "epsilon", epsilon)
     offset = epsilon - KAPPA * mu
@@ -93,23 +78,6 @@ def mu(epsilon: float, delta: float) -> float:
     The bound increases with mu. Its root lies below that of its first term and below
     ``epsilon / KAPPA``, and above the level at which four times the first term suffices for half of
     epsilon, the other half paying for the Jacobian.
-
-    Parameters
-    ----------
-    epsilon : float
-        Privacy loss, in [0, inf].
-    delta : float
-        Failure probability, in [4e-300, 1).
-
-    Returns
-    -------
-    float
-        The level; infinite if epsilon is.
-
-    Raises
-    ------
-    ValueError
-        If epsilon is negative or not a number, or delta outside its range.
     """
     check_non_negative("perturbation.mu", "epsilon", epsilon)
     check_delta("perturbation.mu", 0.25 * delta)
@@ -129,25 +97,7 @@ def mu(epsilon: float, delta: float) -> float:
 
 
 def epsilon(mu: float, delta: float) -> float:
-    """Smallest epsilon for which a total of mu^2 implies (epsilon, delta)-DP, rounded up.
-
-    Parameters
-    ----------
-    mu : float
-        Root of the total, in [0, inf].
-    delta : float
-        Failure probability, in [4e-300, 1).
-
-    Returns
-    -------
-    float
-        Privacy loss; 0 if mu is zero, infinite if mu is.
-
-    Raises
-    ------
-    ValueError
-        If mu is negative or not a number, or delta outside its range.
-    """
+    """Smallest epsilon for which a total of mu^2 implies (epsilon, delta)-DP, rounded up."""
     check_non_negative("perturbation.epsilon", "mu", mu)
     check_delta("perturbation.epsilon", 0.25 * delta)
     check_delta("perturbation.epsilon", delta)

@@ -99,13 +99,7 @@ _Sampled = tuple[SampledReleases, ...]
 
 
 def unsampled_price(sampled: SampledReleases) -> float:
-    """Price in mu^2 of the releases if every row took part.
-
-    Parameters
-    ----------
-    sampled : SampledReleases
-        The releases.
-    """
+    """Price in mu^2 of the releases if every row took part."""
     mu = sampled.adjacency.of_sum(1.0) / sampled.noise_multiplier
     return sampled.count * mu * mu
 
@@ -114,17 +108,7 @@ def unsampled_price(sampled: SampledReleases) -> float:
 def limit(sampled: _Sampled, epsilon: float, delta: float) -> float:
     """Largest mu^2 of Gaussian releases beside which sampled ones are (epsilon, delta)-DP.
 
-    Parameters
-    ----------
-    sampled : tuple of SampledReleases
-        The sampled ones.
-    epsilon, delta : float
-        The promise.
-
-    Returns
-    -------
-    float
-        The limit, about 1e-3 of itself too small; at most 0 if sampled ones alone are too much.
+    It is about 1e-3 of itself too small, and at most 0 if sampled ones alone are too much.
 
     Raises
     ------

@@ -94,16 +94,6 @@ class BLT(PrefixSumMechanism):
     :class:`~skdp.privacy.mechanisms.toeplitz.Toeplitz`); D takes off another 3% to 7%, and 20% at
     the end of the stream. Memory is that of six terms.
 
-    Parameters
-    ----------
-    length : int
-        Number of terms, at least 1. Public, and fixed in advance.
-
-    Raises
-    ------
-    ValueError
-        If there are no terms.
-
     Guarantees
     ----------
     - See :class:`PrefixSumMechanism`; every term has the same price, that of ``column_norm``.

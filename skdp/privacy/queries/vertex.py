@@ -93,11 +93,6 @@ class VertexQuery(GumbelQuery):
             object.__setattr__(self, "known", known)
 
     @property
-    def choices(self) -> int:
-        """A single one."""
-        return 1
-
-    @property
     def rounding(self) -> float:
         """Two scores err at a time, by entries that are clipped one by one."""
         return of_sum(self.problem.n_actual, 1.5)

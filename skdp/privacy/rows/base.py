@@ -140,16 +140,21 @@ class BlockStore(RowStore):
 class ResidentRows(BlockStore):
     """Rows that stay in memory, or in a memory-mapped file, and can be taken apart.
 
-    Attributes
+    Parameters
     ----------
-    X : ndarray or csr_array
-        The features.
+    X : ndarray, csr_array or csr_matrix of shape (n_samples, n_features)
+        Features, float64 or float32.
     y : ndarray of shape (n_samples,), or (n_samples, t) for several targets a row
         Encoded targets.
-    weights : ndarray or None
-        Weights of the rows, in units of the largest that counts.
-    units : PrivacyUnits or None
-        Privacy units of the rows; None if every row is one.
+    weights : ndarray of shape (n_samples,), optional
+        Weights of the rows, in units of the largest that counts; without them every row weighs 1.
+    units : PrivacyUnits, optional
+        Privacy units of the rows; without them every row is one.
+
+    Attributes
+    ----------
+    X, y, weights, units
+        As given, features of a sparse matrix in canonical form.
     """
 
     resident: ClassVar[bool] = True

@@ -21,24 +21,7 @@ _LEAST_ROWS = 8
 
 
 class DenseRows(ResidentRows):
-    """Views of consecutive rows of an array.
-
-    Parameters
-    ----------
-    X : ndarray of shape (n_samples, n_features)
-        Features, float64 or float32, in C or Fortran order. Not copied.
-    y : ndarray of shape (n_samples,)
-        Encoded targets.
-    weights : ndarray of shape (n_samples,), optional
-        Weights of the rows, in units of the largest that counts; without them every row weighs 1.
-    units : PrivacyUnits, optional
-        Privacy units of the rows; without them every row is one.
-
-    Attributes
-    ----------
-    X, y, weights, units
-        As given.
-    """
+    """Views of consecutive rows of an array in C or Fortran order, which is not copied."""
 
     sparse = False
 

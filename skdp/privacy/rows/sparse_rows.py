@@ -24,25 +24,8 @@ _FEW_FEATURES, _DENSE_ENTRIES = 1000, 1 << 22
 class SparseRows(ResidentRows):
     """Views of consecutive rows of a CSR matrix.
 
-    Parameters
-    ----------
-    X : csr_array or csr_matrix of shape (n_samples, n_features)
-        Features, float64 or float32. Not copied, unless columns are out of order or an entry is
-        stored in several parts: those are summed first, because a norm is not the norm of the
-        parts.
-    y : ndarray of shape (n_samples,)
-        Encoded targets.
-    weights : ndarray of shape (n_samples,), optional
-        Weights of the rows, in units of the largest that counts; without them every row weighs 1.
-    units : PrivacyUnits, optional
-        Privacy units of the rows; without them every row is one.
-
-    Attributes
-    ----------
-    X : csr_array
-        The features, in canonical form.
-    y, weights, units
-        As given.
+    It is not copied, unless columns are out of order or an entry is stored in several parts: those
+    are summed first, because a norm is not the norm of the parts.
     """
 
     sparse = True
