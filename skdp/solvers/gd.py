@@ -92,7 +92,7 @@ class GD(Solver):
     (bounds, class counts, private coordinates), or after (the scale of the scores). Noise of a
     schedule is rounded to 8 levels. It is least from about ``n mu / sqrt(steps)`` rows on; below,
     it grows like ``1 / batch_size``, and a fit warns before anything is charged. A batch saves
-    time, never noise, and adds the error of a sample. The accounting, proof included, is in
+    time, never noise, and adds the error of a sample. The accounting is in
     :mod:`skdp.privacy.accounting.subsampling`.
 
     References
