@@ -7,7 +7,7 @@ from collections.abc import Iterable
 import numpy as np
 
 from .base import ResidentRows
-from .bounded_rows import RawBlock, Rows, cut
+from .bounded_rows import RawBlock, Rows
 from .privacy_units import PrivacyUnits
 
 __all__ = ["DenseRows"]
@@ -54,7 +54,7 @@ class DenseRows(ResidentRows):
         uncut = X.dtype == np.float64 and X.size <= _UNCUT * _BLOCK_ENTRIES
         entries = X.size if uncut else _BLOCK_ENTRIES
         rows = max(_LEAST_ROWS, entries // self.n_features)
-        self._blocks = [self._block(i, j) for i, j in cut(len(y), rows)]
+        self._blocks = self._cut(rows, max(_LEAST_ROWS, _BLOCK_ENTRIES // self.n_features))
 
     def blocks(self) -> Iterable[RawBlock]:
         """The rows, cut into blocks by their number alone."""

@@ -9,7 +9,7 @@ import numpy as np
 import scipy.sparse as sp
 
 from .base import ResidentRows
-from .bounded_rows import RawBlock, Rows, compressed, cut
+from .bounded_rows import RawBlock, Rows, compressed
 from .privacy_units import PrivacyUnits
 
 __all__ = ["SparseRows"]
@@ -61,7 +61,7 @@ class SparseRows(ResidentRows):
         rows = max(_LEAST_ROWS, self.n_features // 4)
         if self.n_features <= _FEW_FEATURES:
             rows = min(rows, _DENSE_ENTRIES // self.n_features)
-        self._blocks = [self._block(i, j) for i, j in cut(len(y), rows)]
+        self._blocks = self._cut(rows, _LEAST_ROWS)
 
     def blocks(self) -> Iterable[RawBlock]:
         """The rows, cut into blocks by their number alone."""
