@@ -709,7 +709,7 @@ class PrivateLinearModel(CallbackSupportMixin, BudgetedEstimator, ABC):
         """Publish a solution and its plan, and let what comes next start from it."""
         found = None
         if solution.uncertainty is not None and hasattr(type(self), "inference_"):
-            found = published_inference(self, problem, solution)
+            found = published_inference(self, problem, solution, plan.unit.plural)
         self._publish(problem, solution, dtype)
         # In the place of the class's own, which refuses.
         self.__dict__.pop("inference_", None)

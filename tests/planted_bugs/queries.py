@@ -608,10 +608,11 @@ def _asked(query):
 
 def unbounded_scores(honest, self, block):
     """Scores bounded where rows are weighed, and not where they are taken."""
-    answer, rows = honest(self, block), scores.weighed_block(*_asked(self), block)
+    rows = scores.weighed_block(*_asked(self), block)
     r = scores.residuals(*_asked(self), block, self.w)
     q = rows.coordinates * (rows.weight * r)[:, None]
-    return np.concatenate([packed(q.T @ q), answer[-2:]])
+    for scored in honest(self, block):
+        yield np.column_stack([q, scored[:, -2:]])
 
 
 BUGS = (
@@ -643,7 +644,7 @@ BUGS = (
     Bug("targets that are not weighed with their rows", {"ScoreAndCurvatureQuery._of_block": unweighed_targets}, crafted(ScoreAndCurvatureQuery), TOO_FAR),
     Bug("moments of scores priced as if a row could only vanish", {"ScoreMomentsQuery.sensitivity": times(sqrt(0.5))}, crafted(ScoreMomentsQuery), TOO_FAR),
     Bug("one share of bounded rows that is not counted", {"ScoreMomentsQuery.sensitivity": lambda _, self, a: np.hypot(sqrt(2.0) * self.influence.score**2, self.of_shares) / N}, crafted(ScoreMomentsQuery), TOO_FAR),
-    Bug("scores at another model that keep no bound", {"ScoreMomentsQuery._of_block": unbounded_scores}, crafted(ScoreMomentsQuery), TOO_FAR),
+    Bug("scores at another model that keep no bound", {"ScoreMomentsQuery._scored": unbounded_scores}, crafted(ScoreMomentsQuery), TOO_FAR),
     Bug("vertices priced without the factor of two", {"VertexQuery.sensitivity": times(0.5)}, within(clipped_vertices), TOO_FAR),
     Bug("vertices priced by the norm of the data before a map", {"VertexQuery.sensitivity": without_map}, within(stretched_vertices), TOO_FAR),
     Bug("selections priced for half their range", {"SelectionQuery.sensitivity": times(0.5)}, crafted(SelectionQuery), TOO_FAR),

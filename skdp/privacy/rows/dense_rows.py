@@ -23,11 +23,12 @@ class DenseRows(ResidentRows):
     sparse = False
     X: np.ndarray
 
-    def _rows_a_block(self) -> int:
+    def _lengths(self) -> tuple[int, int]:
         # Entries that are brought to double precision, block by block, take twice the room.
         uncut = self.X.dtype == np.float64 and self.X.size <= _UNCUT * _BLOCK_ENTRIES
         entries = self.X.size if uncut else _BLOCK_ENTRIES
-        return max(_LEAST_ROWS, entries // self.n_features)
+        rows, longest = entries // self.n_features, _BLOCK_ENTRIES // self.n_features
+        return max(_LEAST_ROWS, rows), max(_LEAST_ROWS, longest)
 
     def _features(self, start: int, stop: int) -> Rows:
         return self.X[start:stop]

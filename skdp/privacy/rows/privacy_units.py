@@ -47,13 +47,14 @@ from __future__ import annotations
 
 import re
 from collections.abc import Hashable
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
+from itertools import pairwise
 from typing import Any, Self
 
 import numpy as np
 from sklearn.utils.validation import _num_samples
 
-from .bounded_rows import STEPS
+from .bounded_rows import STEPS, Pieces
 
 __all__ = ["PrivacyUnits", "name_of"]
 
@@ -76,11 +77,14 @@ class PrivacyUnits:
         Weights of the rows. Those of a unit sum to 1.
     n_units : int
         Number of units, public.
+    together : bool, default=False
+        Whether the rows of each unit follow each other, without those of others in between.
     """
 
     codes: np.ndarray
     shares: np.ndarray
     n_units: int
+    together: bool = False
 
     @classmethod
     def of(cls, labels: Any) -> Self:
@@ -106,7 +110,8 @@ class PrivacyUnits:
         rank[order] = np.arange(codes.size) - np.repeat(np.cumsum(counts) - counts, counts)
         steps, more = np.divmod(int(STEPS), counts)
         shares = (steps[codes] + (rank < more[codes])) / STEPS
-        return cls(codes, shares, counts.size)
+        together = counts.size == 1 + np.count_nonzero(np.diff(codes))
+        return cls(codes, shares, counts.size, together)
 
     def rows_of(self, marked: np.ndarray) -> np.ndarray:
         """Mask of the rows whose unit is marked.
@@ -123,8 +128,47 @@ class PrivacyUnits:
 
         What is computed for the rows of one unit together tells of no other.
         """
-        order = np.argsort(self.codes, kind="stable")
-        return np.split(order, np.cumsum(np.bincount(self.codes))[:-1])
+        return np.split(self.order(), np.cumsum(np.bincount(self.codes))[:-1])
+
+    def order(self) -> np.ndarray:
+        """Places of the rows, unit by unit, those of a unit in their order."""
+        return np.argsort(self.codes, kind="stable")
+
+    def sorted(self) -> Self:
+        """The units of the rows in that order."""
+        order = self.order()
+        return replace(self, codes=self.codes[order], shares=self.shares[order], together=True)
+
+    def blocks(self, rows: int, longest: int) -> list[tuple[int, int, Pieces]]:
+        """Ends of blocks of rows that lie together, and the pieces of units that they consist of.
+
+        A unit is cut into pieces from its own first row on, and blocks end where pieces do. So
+        which of its rows are added up together does not depend on the rows of others.
+
+        Parameters
+        ----------
+        rows : int
+            Rows a block; it may have those of a piece more.
+        longest : int
+            Most rows of a piece, public.
+        """
+        m = self.codes.size
+        begins = np.flatnonzero(np.append(True, np.diff(self.codes) != 0))
+        sizes = np.diff(np.append(begins, m))
+        counts = -(-sizes // longest)
+        rank = np.arange(counts.sum()) - np.repeat(np.cumsum(counts) - counts, counts)
+        starts = np.repeat(begins, counts) + longest * rank
+        last = rank == np.repeat(counts, counts) - 1
+        cuts = np.flatnonzero(np.append(True, np.diff(starts // rows) > 0))
+        # No block has a single row, whose entries numpy would add up in another order.
+        lonely = np.diff(np.append(starts[cuts], m)) == 1
+        lonely[0] = False
+        cuts = np.append(cuts[~lonely], starts.size)
+        ends = np.append(starts, m)
+        return [
+            (ends[i], ends[j], Pieces(ends[i : j + 1] - ends[i], rank[i:j] == 0, last[i:j]))
+            for i, j in pairwise(cuts)
+        ]
 
     def check(self, X: Any, *others: Any) -> None:
         """Refuse data of another length, or shape, without saying which lengths they are.

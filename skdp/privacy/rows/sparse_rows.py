@@ -40,13 +40,13 @@ class SparseRows(ResidentRows):
             np.nan_to_num(out.data, copy=False)
         return out
 
-    def _rows_a_block(self) -> int:
+    def _lengths(self) -> tuple[int, int]:
         # Combining the rows of a block writes all features, so a block should hold several times
         # as many entries.
         rows = max(_LEAST_ROWS, self.n_features // 4)
         if self.n_features <= _FEW_FEATURES:
             rows = min(rows, _DENSE_ENTRIES // self.n_features)
-        return rows
+        return rows, _LEAST_ROWS
 
     def _features(self, start: int, stop: int) -> Rows:
         X = self.X
