@@ -118,10 +118,6 @@ class BlockStore(RowStore):
     def blocks(self) -> Iterable[RawBlock]:
         """The rows, cut into blocks by their number alone."""
 
-    def rows_of(self, marked: np.ndarray) -> np.ndarray:
-        """Mask of the rows whose privacy unit is marked, in the order of the blocks."""
-        return marked
-
     @final
     def sum(self, kernel: Callable[[RawBlock], np.ndarray]) -> np.ndarray:
         """Sum of ``kernel`` over all blocks, in a fixed order."""
@@ -178,11 +174,6 @@ class ResidentRows(BlockStore):
         return self._on_scale[1]
 
     @final
-    def rows_of(self, marked: np.ndarray) -> np.ndarray:
-        """Mask of the rows whose privacy unit is marked, in the order of the blocks."""
-        return marked if self.units is None else self.units.rows_of(marked)
-
-    @final
     def _hold(
         self, X: Rows, y: np.ndarray, weights: np.ndarray | None, units: PrivacyUnits | None
     ) -> None:
@@ -195,8 +186,10 @@ class ResidentRows(BlockStore):
     @final
     def _block(self, start: int, stop: int) -> RawBlock:
         weights = None if self.weights is None else self.weights[start:stop]
-        shares = None if self.units is None else self.units.shares[start:stop]
-        return RawBlock(self._features(start, stop), self.y[start:stop], weights, shares)
+        rows = self._features(start, stop), self.y[start:stop], weights
+        if self.units is None:
+            return RawBlock(*rows)
+        return RawBlock(*rows, self.units.shares[start:stop], self.units.codes[start:stop])
 
     @final
     def part(self, start: int, stop: int) -> Self:
@@ -226,7 +219,7 @@ class _BoundedBlocks(BoundedRows):
     ) -> np.ndarray:
         of_block = over_all(kernel)
         if marked is not None:
-            of_block = over_marked(kernel, self._store.rows_of(marked))
+            of_block = over_marked(kernel, marked)
         if self._kept is not None:
             return total(map(of_block, self._kept))
         # One block at a time: nothing here holds on to it while the next one is read.
@@ -284,14 +277,15 @@ def over_marked(
     kernel : callable
         What is summed over blocks.
     marked : ndarray of bool
-        One entry a row.
+        One entry a row, or a privacy unit where blocks say whose their rows are.
     """
     start = 0
 
     def of_part(block: BoundedBlock) -> np.ndarray:
         nonlocal start
-        chosen = np.flatnonzero(marked[start : start + len(block.y)])
-        start += len(block.y)
+        rows = slice(start, start + len(block.y))
+        chosen = np.flatnonzero(marked[rows if block.units is None else block.units])
+        start = rows.stop
         return kernel(block.taken(chosen).loaded())
 
     return of_part
