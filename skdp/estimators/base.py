@@ -16,10 +16,8 @@ from sklearn.base import is_regressor
 from sklearn.utils._param_validation import Interval
 from sklearn.utils.validation import _get_feature_names, check_is_fitted, validate_data
 
-from ..arguments import EXACT_SOLVERS, refused_parameter
 from ..exceptions import BudgetWarning, warn_user
 from ..federated import DaskSites
-from ..preconditioning import OPTIONS, Preconditioner, with_class_prior
 from ..preprocessing.column_ranges import (
     RANGES_OF_SCALE,
     Search,
@@ -53,7 +51,15 @@ from ..reporting.open_budgets import BudgetedEstimator, Reservation, reservation
 from ..reporting.privacy_ledger import PrivacyLedger
 from ..reporting.receipts import Receipt, SpendBound
 from ..solvers import SOLVERS, Solution, Solver, within_a_block
-from ..validation import INFINITE, check_parameters, one_of, telling_sizes
+from ..solvers.preconditioning import OPTIONS, Preconditioner, with_class_prior
+from ..validation import (
+    EXACT_SOLVERS,
+    INFINITE,
+    check_parameters,
+    one_of,
+    refused_parameter,
+    telling_sizes,
+)
 from .announcements import Announcements, CallbackSupportMixin, with_callbacks
 from .fit_plan import (
     COLUMNS,

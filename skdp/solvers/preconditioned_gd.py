@@ -54,7 +54,8 @@ class PreconditionedGD(Solver):
     learned at one pace, and 24 steps do what a hundred of :class:`skdp.solvers.GD` do.
 
     Made for coordinates whose second moments stand out of their noise, which
-    :class:`skdp.preconditioning.Whitening` releases; elsewhere all directions count as equal.
+    :class:`skdp.solvers.preconditioning.Whitening` releases; elsewhere all directions count as
+    equal.
 
     Parameters
     ----------

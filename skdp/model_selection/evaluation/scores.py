@@ -8,11 +8,11 @@ from typing import Any, NamedTuple, final
 
 import numpy as np
 
-from ..privacy.accounting.events import Event
-from ..privacy.accounting.ledger import PrivacySpent
-from ..privacy.adjacency import Adjacency, PrivacyUnit
-from ..reporting.open_budgets import BudgetedEstimator
-from ..validation import shown
+from ...privacy.accounting.events import Event
+from ...privacy.accounting.ledger import PrivacySpent
+from ...privacy.adjacency import Adjacency, PrivacyUnit
+from ...reporting.open_budgets import BudgetedEstimator
+from ...validation import shown
 from .displays import CalibrationDisplay, ConfusionMatrixDisplay, GroupDisplay, RocCurveDisplay
 from .estimates import Estimate, difference
 
