@@ -203,11 +203,12 @@ class PrivateLinearModel(CallbackSupportMixin, BudgetedEstimator, ABC):
         groups : array-like of shape (n_samples,), optional
             Label of the site at which each row lies, for the solver ``'dda'``, which is the
             default then. Labels and numbers of rows of sites are public.
-        privacy_unit : array-like of shape (n_samples,), optional
+        privacy_unit : array-like or dask array of shape (n_samples,), or True, optional
             Label of the person, or whatever else is to be protected as a whole, to whom each row
             belongs. The promise is then about all rows of one of them together, however many; each
             counts as much as one row would, and each of its m rows ``1 / m``. Public is how many
-            different labels there are, and not how many rows.
+            different labels there are, and not how many rows. A dask array or series, in the
+            partitions of X, if X is one; True says that ``Chunks`` deliver labels as a fourth part.
 
         Returns
         -------
@@ -360,15 +361,13 @@ class PrivateLinearModel(CallbackSupportMixin, BudgetedEstimator, ABC):
     ) -> tuple[RowStore, np.dtype]:
         """Validate the data, and let the kernel lay them in a row store."""
         name = type(self).__name__
-        if privacy_unit is not None and any(
-            isinstance(data, Chunks | DaskSites) or is_collection(data)
-            for data in (X, y, sample_weight, privacy_unit)
-        ):
-            raise ValueError(
-                f"{name} needs rows in memory, or mapped into it, with privacy_unit, got "
-                f"{type(X).__name__}. Pass arrays, one label for each row."
-            )
         if isinstance(X, DaskSites):
+            if privacy_unit is not None:
+                raise ValueError(
+                    f"{name} needs privacy_unit=None when X is DaskSites: somebody may have rows "
+                    "at several sites, none of which knows how many there are at the others. Fit "
+                    "at one place, or protect rows."
+                )
             if y is not None:
                 raise ValueError(f"{name} needs y=None when X is DaskSites, which hold targets.")
             if sample_weight is not None:
@@ -393,16 +392,22 @@ class PrivateLinearModel(CallbackSupportMixin, BudgetedEstimator, ABC):
                     f"{name} needs sample_weight=None when X is Chunks, which deliver weights as "
                     "the third part of (X_chunk, y_chunk, weight_chunk)."
                 )
+            if not (privacy_unit is None or privacy_unit is True):
+                raise ValueError(
+                    f"{name} needs privacy_unit=True when X is Chunks, which deliver labels as the "
+                    "fourth part of (X_chunk, y_chunk, weight_chunk or None, label_chunk), got a "
+                    f"{type(privacy_unit).__name__}."
+                )
             encode = self._prepare_targets(None)
-            tables = self._several_targets
-            rows = row_store(X, None, encode, None, self.max_weight, tables=tables)
+            facts: dict[str, Any] = {"tables": self._several_targets, "privacy_unit": privacy_unit}
+            rows = row_store(X, None, encode, None, self.max_weight, **facts)
             self._target_names = None
             return self._named(rows), np.dtype(np.float64)
-        if any(map(is_collection, (X, y, sample_weight))):
+        if any(map(is_collection, (X, y, sample_weight, privacy_unit))):
             # Where classes are to be read off y, its workers do.
             found = labels_of(y) if getattr(self, "classes", ()) is None else None
             encode = self._prepare_targets(found)
-            facts: dict[str, Any] = {"tables": self._several_targets}
+            facts = {"tables": self._several_targets, "privacy_unit": privacy_unit}
             collected: Any = row_store(X, y, encode, sample_weight, self.max_weight, **facts)
             self._target_names = getattr(y, "columns", None)
             return self._named(collected), collected.dtype

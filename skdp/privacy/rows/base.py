@@ -148,10 +148,6 @@ class BlockStore(RowStore):
     def blocks(self) -> Iterable[RawBlock]:
         """The rows, cut into blocks by their number alone."""
 
-    def rows_of(self, marked: np.ndarray) -> np.ndarray:
-        """Mask of the rows whose privacy unit is marked, in the order of the blocks."""
-        return marked
-
     @final
     def sum(self, kernel: Callable[[RawBlock], np.ndarray]) -> np.ndarray:
         """Sum of ``kernel`` over all blocks, in a fixed order."""
@@ -250,11 +246,6 @@ class ResidentRows(BlockStore):
         return self._by_unit
 
     @final
-    def rows_of(self, marked: np.ndarray) -> np.ndarray:
-        """Mask of the rows whose privacy unit is marked, in the order of the blocks."""
-        return marked if self.units is None else self.units.rows_of(marked)
-
-    @final
     def _cut(self, rows: int, longest: int) -> list[RawBlock]:
         """Blocks of about so many rows; of units that lie together in pieces of at most so many."""
         if self.units is None or not self.units.together:
@@ -265,8 +256,11 @@ class ResidentRows(BlockStore):
     @final
     def _block(self, start: int, stop: int, pieces: Pieces | None = None) -> RawBlock:
         weights = None if self.weights is None else self.weights[start:stop]
-        shares = None if self.units is None else self.units.shares[start:stop]
-        return RawBlock(self._features(start, stop), self.y[start:stop], weights, shares, pieces)
+        rows = self._features(start, stop), self.y[start:stop], weights
+        if self.units is None:
+            return RawBlock(*rows)
+        shares, units = self.units.shares[start:stop], self.units.codes[start:stop]
+        return RawBlock(*rows, shares, units, pieces)
 
     @final
     def part(self, start: int, stop: int) -> Self:
@@ -303,7 +297,7 @@ class _BoundedBlocks(BoundedRows):
     ) -> np.ndarray:
         of_block = over_all(kernel)
         if marked is not None:
-            of_block = over_marked(kernel, self._store.rows_of(marked))
+            of_block = over_marked(kernel, marked)
         if self._kept is not None:
             return total(map(of_block, self._kept))
         # One block at a time: nothing here holds on to it while the next one is read.
@@ -410,14 +404,15 @@ def over_marked(
     kernel : callable
         What is summed over blocks.
     marked : ndarray of bool
-        One entry a row.
+        One entry a row, or a privacy unit where blocks say whose their rows are.
     """
     start = 0
 
     def of_part(block: BoundedBlock) -> np.ndarray:
         nonlocal start
-        chosen = np.flatnonzero(marked[start : start + len(block.y)])
-        start += len(block.y)
+        rows = slice(start, start + len(block.y))
+        chosen = np.flatnonzero(marked[rows if block.units is None else block.units])
+        start = rows.stop
         return kernel(block.taken(chosen).loaded())
 
     return of_part

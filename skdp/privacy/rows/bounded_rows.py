@@ -100,6 +100,8 @@ class RawBlock:
     shares : ndarray of shape (m,), optional
         What each row counts of its privacy unit, a multiple of 2^-26; None if every row is a unit.
         How many rows there are before a row, and in the block, is secret then.
+    units : ndarray of shape (m,), optional
+        Privacy unit of each row, among those of the whole table.
     pieces : Pieces, optional
         Pieces of privacy units, where the rows of each of them lie together.
     """
@@ -108,6 +110,7 @@ class RawBlock:
     y: np.ndarray
     weights: np.ndarray | None = None
     shares: np.ndarray | None = None
+    units: np.ndarray | None = None
     pieces: Pieces | None = None
 
     @cached_property
@@ -143,7 +146,7 @@ class RawBlock:
         """A block of these rows with the given features alone, dense."""
         X = self.X[:, list(columns)]
         X = X if isinstance(X, np.ndarray) else X.toarray()
-        return RawBlock(X, self.y, self.weights, self.shares, self.pieces)
+        return RawBlock(X, self.y, self.weights, self.shares, self.units, self.pieces)
 
 
 class BoundedBlock(ABC):
@@ -163,12 +166,15 @@ class BoundedBlock(ABC):
         Weights of the rows within [0, 1], for queries to apply; None if every row weighs 1.
     apart : bool
         Whether places of rows are secret, so that nothing computed for a row may depend on them.
+    units : ndarray of shape (m,) or None
+        Privacy unit of each row; None if each is one.
     """
 
     y: np.ndarray
     norms: np.ndarray
     weights: np.ndarray | None
     apart: bool
+    units: np.ndarray | None
     unit_pieces: Pieces | None
     derivative_bounds: DerivativeBounds
 
@@ -246,7 +252,8 @@ class Block(BoundedBlock):
         largest = norms.max(initial=0.0)
         self._X, self._limit, self._cache = raw.X, limit, ScoreCache()
         # True for rows whose place tells of others.
-        self.apart, self.unit_pieces = raw.shares is not None, raw.pieces
+        self.apart = raw.shares is not None
+        self.units, self.unit_pieces = raw.units, raw.pieces
         self._scattered = isinstance(raw.X, np.ndarray) and not _fit_for_blas(raw.X)
         self._huge: np.ndarray | None = None
         if largest > _LARGEST_NORM:
@@ -313,6 +320,7 @@ class Block(BoundedBlock):
         other = copy(self)
         other._X, other.y, other.norms = self._X[chosen], self.y[chosen], self.norms[chosen]
         other.apart, other.unit_pieces = True, None
+        other.units = None if self.units is None else self.units[chosen]
         other._scattered, other._cache, other.derivative_bounds = (
             False,
             ScoreCache(),

@@ -53,7 +53,7 @@ class MappedBlock(BoundedBlock):
         self._dense = isinstance(raw.X, np.ndarray) or self._map.mixes
         self._margin = 8.0 * (raw.X.shape[1] + 8) * ROUNDING * self._map.longest(bounds.data_norm)
         self.y, self.weights, self.apart = self._inner.y, self._inner.weights, self._inner.apart
-        self.unit_pieces = raw.pieces
+        self.units, self.unit_pieces = raw.units, raw.pieces
 
     @cached_property
     def _lengths(self) -> np.ndarray:
@@ -120,7 +120,7 @@ class MappedBlock(BoundedBlock):
         """A copy with these of its rows, by their positions in the block; maybe none."""
         other = self._with(self._inner.taken(chosen))
         other.y, other.weights, other.apart = other._inner.y, other._inner.weights, True
-        other.unit_pieces = None
+        other.units, other.unit_pieces = other._inner.units, None
         other._lengths, other.norms = self._lengths[chosen], self.norms[chosen]
         other.derivative_bounds = DerivativeBounds(other.norms)
         if self._factor is not None:

@@ -41,6 +41,10 @@ must not depend on its place, to the last bit: see ``apart`` in
 numpy would add up in another order. In which order rows are added up, and in which
 blocks, depends on it too, which the margins for rounding allow for: they are bounds on the errors
 of either sum, in any order, and for any number of rows (:mod:`skdp.privacy.rounding`).
+
+The same holds for tables that come in chunks, or lie in partitions, whose borders may depend on how
+many rows somebody has, and which a unit may straddle. Its rows are counted over all of them first
+(:class:`~skdp.privacy.rows.unit_counts.UnitCounts`), and each part is then brought to one layout.
 """
 
 from __future__ import annotations
@@ -56,7 +60,7 @@ from sklearn.utils.validation import _num_samples
 
 from .bounded_rows import STEPS, Pieces
 
-__all__ = ["PrivacyUnits", "name_of"]
+__all__ = ["LabelledRows", "PrivacyUnits", "name_of", "shares_of"]
 
 _ONE_LABEL = (
     "privacy_unit needs one label for each row, in one dimension and in the order of the rows, "
@@ -101,16 +105,12 @@ class PrivacyUnits:
             If labels are missing, cannot be compared, or are not in one dimension. Nothing of them
             is quoted, nor how many there are.
         """
-        codes = _codes(_in_an_array(labels))
+        labelled = LabelledRows.of(labels)
+        codes, counts = labelled.codes, labelled.counts()
         if not codes.size:
             raise ValueError(f"{_ONE_LABEL}; got none.")
-        counts = np.bincount(codes)
-        order = np.argsort(codes, kind="stable")
-        rank = np.empty(codes.size, dtype=np.int64)
-        rank[order] = np.arange(codes.size) - np.repeat(np.cumsum(counts) - counts, counts)
-        steps, more = np.divmod(int(STEPS), counts)
-        shares = (steps[codes] + (rank < more[codes])) / STEPS
         together = counts.size == 1 + np.count_nonzero(np.diff(codes))
+        shares = shares_of(codes, counts, np.zeros_like(counts))
         return cls(codes, shares, counts.size, together)
 
     def rows_of(self, marked: np.ndarray) -> np.ndarray:
@@ -180,19 +180,91 @@ class PrivacyUnits:
         *others : array-like, float or None
             Targets and what else there is for each row, if any; a number stands for all rows.
         """
-        wrong = len(getattr(X, "shape", (0, 0))) != 2
-        for data in (X, *(one for one in others if one is not None and np.ndim(one))):
-            # What it raises may say how many there are.
-            try:
-                wrong |= _num_samples(data) != self.codes.size
-                # Targets alone may be a table.
-                wrong |= data is not X and np.ndim(data) > 1 + (data is others[0])
-            except MemoryError:
-                raise
-            except Exception:
-                wrong = True
-        if wrong:
-            raise ValueError(f"{_ONE_LABEL}; got data of different lengths, or of other shapes.")
+        _check_lengths(self.codes.size, X, *others)
+
+
+@dataclass(frozen=True, eq=False)
+class LabelledRows:
+    """Whose rows those of a part of a table are. As secret as they are.
+
+    Parameters
+    ----------
+    names : list of hashable
+        Names of those who have rows there, each once.
+    codes : ndarray of shape (n_rows,)
+        For each row the place in ``names``.
+    """
+
+    names: list[Hashable]
+    codes: np.ndarray
+
+    @classmethod
+    def of(cls, labels: Any) -> Self:
+        """Rows of a part by their labels; there may be none.
+
+        Parameters
+        ----------
+        labels : array-like of shape (n_rows,)
+            As for :meth:`PrivacyUnits.of`.
+
+        Raises
+        ------
+        ValueError
+            As there.
+        """
+        labels = _in_an_array(labels)
+        codes = _codes(labels)
+        if labels.dtype.kind in "mM":
+            # In one unit: other parts hold dates in others.
+            labels = labels.astype(f"{labels.dtype.kind}8[us]")
+        places: dict[Hashable, int] = {}
+        first = np.unique(codes, return_index=True)[1]
+        names = map(name_of, labels[first].tolist())
+        # Text that stands for the same number is in an array of texts twice.
+        merged = [places.setdefault(name, len(places)) for name in names]
+        return cls(list(places), np.array(merged, dtype=np.intp)[codes])
+
+    def counts(self) -> np.ndarray:
+        """Number of rows of each of ``names``."""
+        return np.bincount(self.codes, minlength=len(self.names))
+
+    def check(self, X: Any, *others: Any) -> None:
+        """Refuse data of another length, or shape, as :meth:`PrivacyUnits.check` does.
+
+        Parameters
+        ----------
+        X : array-like
+            Features.
+        *others : array-like, float or None
+            Targets and what else there is for each row.
+        """
+        _check_lengths(self.codes.size, X, *others)
+
+
+def shares_of(codes: np.ndarray, counts: np.ndarray, before: np.ndarray) -> np.ndarray:
+    """Weights of rows, which are exactly 1 together for each unit.
+
+    Parameters
+    ----------
+    codes : ndarray of shape (n_rows,)
+        Unit of each row.
+    counts : ndarray of shape (n_units,)
+        Number of rows of each unit, in all parts of the table.
+    before : ndarray of shape (n_units,)
+        Number of them in earlier parts.
+
+    Returns
+    -------
+    ndarray of shape (n_rows,)
+        Multiples of 2^-26.
+    """
+    order = np.argsort(codes, kind="stable")
+    here = np.bincount(codes, minlength=counts.size)
+    rank = np.empty(codes.size, dtype=np.int64)
+    rank[order] = np.arange(codes.size) - np.repeat(np.cumsum(here) - here, here)
+    # Units that have no row at all count for nothing.
+    steps, more = np.divmod(int(STEPS), np.maximum(counts, 1))
+    return np.asarray((steps[codes] + (before[codes] + rank < more[codes])) / STEPS)
 
 
 def name_of(label: Hashable) -> Hashable:
@@ -211,6 +283,22 @@ def name_of(label: Hashable) -> Hashable:
     number = float(label) if any(spelled.groups()) else int(label)
     # Leading zeros tell names apart.
     return number if str(number) == label else label
+
+
+def _check_lengths(n_rows: int, X: Any, *others: Any) -> None:
+    wrong = len(getattr(X, "shape", (0, 0))) != 2
+    for data in (X, *(one for one in others if one is not None and np.ndim(one))):
+        # What it raises may say how many there are.
+        try:
+            wrong |= _num_samples(data) != n_rows
+            # Targets alone may be a table.
+            wrong |= data is not X and np.ndim(data) > 1 + (data is others[0])
+        except MemoryError:
+            raise
+        except Exception:
+            wrong = True
+    if wrong:
+        raise ValueError(f"{_ONE_LABEL}; got data of different lengths, or of other shapes.")
 
 
 def _in_an_array(labels: Any) -> np.ndarray:
@@ -234,7 +322,7 @@ def _in_an_array(labels: Any) -> np.ndarray:
 
 
 def _codes(labels: np.ndarray) -> np.ndarray:
-    """Number of the unit of each row, from 0 on."""
+    """Number of the label of each row, from 0 on."""
     kind = labels.dtype.kind
     if kind in "fcmM" and bool((labels != labels).any()):
         raise ValueError("privacy_unit needs a label for every row; some are missing.")
@@ -245,18 +333,20 @@ def _codes(labels: np.ndarray) -> np.ndarray:
     missing = unhashable = False
     for i, label in enumerate(labels):
         try:
-            if label is None or bool(label != label):
-                missing = True
-                break
-        except Exception:
-            # What is missing in pandas is neither equal to itself nor different.
-            missing = True
-            break
-        try:
-            codes[i] = known.setdefault(name_of(label), len(known))
+            code = known.get(label)
         except Exception:
             unhashable = True
             break
+        if code is None:
+            try:
+                missing = label is None or bool(label != label)
+            except Exception:
+                # What is missing in pandas is neither equal to itself nor different.
+                missing = True
+            if missing:
+                break
+            code = known[label] = len(known)
+        codes[i] = code
     if missing:
         raise ValueError("privacy_unit needs a label for every row; some are missing.")
     if unhashable:
