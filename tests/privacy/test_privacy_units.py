@@ -215,7 +215,12 @@ def long_people(kind, order, d=3):
     X, y = rng.normal(size=(len(labels), d)), rng.integers(2, size=len(labels)) * 1.0
     mixed = rng.permutation(len(labels)) if order else slice(None)
     X, y, labels = X[mixed], y[mixed], labels[mixed]
-    return X, y, labels, kind(X if kind is DenseRows else sp.csr_array(X), y, None, PrivacyUnits.of(labels))
+    return (
+        X,
+        y,
+        labels,
+        kind(X if kind is DenseRows else sp.csr_array(X), y, None, PrivacyUnits.of(labels)),
+    )
 
 
 @pytest.mark.parametrize("kind", [DenseRows, SparseRows])
