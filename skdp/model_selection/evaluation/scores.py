@@ -155,6 +155,10 @@ class Evaluation(BudgetedEstimator):
     def difference(self, metric: str, group: Any, other: Any) -> Score:
         """Score of one group less that of another, with an interval.
 
+        The groups are taken for independent, as they are where nobody has rows in both. Otherwise
+        the ends of an interval that holds whatever they have in common are at most sqrt(2) times as
+        far from the value.
+
         Parameters
         ----------
         metric : str

@@ -235,9 +235,9 @@ class ChunkedRows(BlockStore):
         if size not in (2, 3, 4):
             of_so_many = f" of {size}" if isinstance(chunk, tuple | list) else ""
             raise ValueError(
-                "Chunks needs pairs (X_chunk, y_chunk), or triples with weights, or with "
-                "privacy_unit=True four parts (X_chunk, y_chunk, weight_chunk or None, "
-                f"label_chunk), got a {type(chunk).__name__}{of_so_many}."
+                "Chunks needs pairs (X_chunk, y_chunk), or triples with weights, got a "
+                f"{type(chunk).__name__}{of_so_many}. With privacy_unit=True a chunk is "
+                "(X_chunk, y_chunk, weight_chunk or None, label_chunk)."
             )
         if (size == 4) != (self._counts is not None):
             raise ValueError(

@@ -185,7 +185,7 @@ class PrivacyUnits:
 
 @dataclass(frozen=True, eq=False)
 class LabelledRows:
-    """Whose rows those of a part of a table are. As secret as they are.
+    """Rows of a part of a table, by the people whose they are. As secret as they are.
 
     Parameters
     ----------
