@@ -18,7 +18,7 @@ import numpy as np
 from ...problem.bounds import RowBounds
 from ...problem.column_bounds import ColumnScaling
 from ..adjacency import PrivacyUnit
-from .bounded_rows import Block, BoundedBlock, RawBlock, Rows, on_scale
+from .bounded_rows import Block, BoundedBlock, RawBlock, Rows, cut, on_scale
 from .mapped import MappedBlock
 from .privacy_units import PrivacyUnits
 
@@ -166,6 +166,26 @@ class ResidentRows(BlockStore):
     _on_scale: tuple[ColumnScaling, Self] | None = None
 
     @final
+    def __init__(
+        self,
+        X: Rows,
+        y: np.ndarray,
+        weights: np.ndarray | None = None,
+        units: PrivacyUnits | None = None,
+    ) -> None:
+        self.X, self.y, self.weights, self.units = self._usable(X), y, weights, units
+        self.n_samples, self.n_features = self.X.shape
+        self.weighted = weights is not None
+        if units is not None:
+            self.n_samples, self.unit = units.n_units, PrivacyUnit.DECLARED
+        self._blocks = [self._block(i, j) for i, j in cut(len(y), self._rows_a_block())]
+
+    @final
+    def blocks(self) -> Iterable[RawBlock]:
+        """The rows, cut into blocks by their number alone."""
+        return self._blocks
+
+    @final
     def on(self, scaling: ColumnScaling) -> Self | None:
         """A store of these rows on another scale, if they are few enough to write out; else None.
 
@@ -178,24 +198,13 @@ class ResidentRows(BlockStore):
             same_kind = isinstance(rows, np.ndarray) == isinstance(self.X, np.ndarray)
             if not same_kind:
                 return None
-            parts = rows, self.y, self.weights, self.units
-            self._on_scale = scaling, type(self)(*parts)  # type: ignore[call-arg]
+            self._on_scale = scaling, type(self)(rows, self.y, self.weights, self.units)
         return self._on_scale[1]
 
     @final
     def rows_of(self, marked: np.ndarray) -> np.ndarray:
         """Mask of the rows whose privacy unit is marked, in the order of the blocks."""
         return marked if self.units is None else self.units.rows_of(marked)
-
-    @final
-    def _hold(
-        self, X: Rows, y: np.ndarray, weights: np.ndarray | None, units: PrivacyUnits | None
-    ) -> None:
-        self.X, self.y, self.weights, self.units = X, y, weights, units
-        self.n_samples, self.n_features = X.shape
-        self.weighted = weights is not None
-        if units is not None:
-            self.n_samples, self.unit = units.n_units, PrivacyUnit.DECLARED
 
     @final
     def _block(self, start: int, stop: int) -> RawBlock:
@@ -209,8 +218,15 @@ class ResidentRows(BlockStore):
         if self.units is not None:
             raise TypeError(f"{type(self).__name__} of privacy units cannot be taken apart.")
         weights = None if self.weights is None else self.weights[start:stop]
-        parts = self._features(start, stop), self.y[start:stop], weights
-        return type(self)(*parts)  # type: ignore[call-arg]
+        return type(self)(self._features(start, stop), self.y[start:stop], weights)
+
+    def _usable(self, X: Rows) -> Rows:
+        """Features that blocks can be views of; a copy only where it must be."""
+        return X
+
+    @abstractmethod
+    def _rows_a_block(self) -> int:
+        """About how many rows a block holds, by public sizes alone."""
 
     @abstractmethod
     def _features(self, start: int, stop: int) -> Rows:
