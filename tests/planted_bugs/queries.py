@@ -665,7 +665,7 @@ BUGS = (
     Bug("an intercept outside the bound on rows", {"Block.__init__": after(intercept_outside)}, within(WITH_INTERCEPT), TOO_FAR),
     Bug("norms of dense float32 rows in single precision", {"RawBlock.norms": single_precision(False)}, norms_are_in_double_precision, f"({TOO_FAR}).*dense, single"),
     Bug("norms of sparse float32 rows in single precision", {"RawBlock.norms": single_precision(True)}, norms_are_in_double_precision, f"({TOO_FAR}).*csr, single"),
-    Bug("duplicate entries of sparse rows that are not added up", {"sparse_rows._canonical": lambda _, X: X}, within(opposite), "entries in parts"),
+    Bug("duplicate entries of sparse rows that are not added up", {"SparseRows._usable": lambda _, self, X: X}, within(opposite), "entries in parts"),
     Bug("norms of rows as they came in place of those on the scale", {"RawBlock.norms_on": lambda _, self, scaling: self.norms}, within(scaled_rows), TOO_FAR),
     Bug("norms on the scale of an earlier question", {"RawBlock.norms_on": lambda honest, self, scaling: honest(self, ColumnScaling(scaling.factor / 10))}, within(scaled_rows), TOO_FAR),
     Bug("norms that overflow", {"bounded_rows._tamed": lambda _, X, huge, limit: X}, within(huge), TOO_FAR),

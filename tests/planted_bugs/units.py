@@ -250,7 +250,7 @@ def counted_anew_in_each_part(honest, self, names, counts):
 BUGS = (
     *(Bug(f"a person with fifty rows counts as fifty ({name})", {"RawBlock.bounded_weights": every_row_whole}, partial(a_person_with_fifty_rows_moves_within_the_sensitivity, name), TOO_FAR, nightly=name not in IN_THE_DEFAULT_RUN) for name in BY_NAME if name not in ("column_moments", "metric_means")),
     *(Bug(f"moments that count all rows alike ({name})", {"ColumnMomentsQuery.of_scaled": lambda honest, self, u, shares=None: honest(self, u)}, partial(a_person_with_fifty_rows_moves_within_the_sensitivity, name), TOO_FAR, nightly=name == "metric_means") for name in ("column_moments", "metric_means")),
-    Bug("a number of rows in place of that of people", {"ResidentRows._hold": counts_rows}, the_number_of_rows_is_told_by_nothing),
+    Bug("a number of rows in place of that of people", {"ResidentRows.__init__": counts_rows}, the_number_of_rows_is_told_by_nothing),
     Bug("a block that shares a person's weight among its own rows", {"ResidentRows._block": shared_within_a_block}, a_person_in_several_blocks_moves_within_the_sensitivity, TOO_FAR),
     Bug("samples of rows in place of people", {"ResidentRows._block": rows_one_by_one}, a_person_is_drawn_with_all_rows_or_with_none),
     Bug("scores that depend on the place of a row", {"bounded_rows.by_row": lambda _, X, w: X @ w}, partial(places_of_rows_tell_nothing, False)),
@@ -263,5 +263,5 @@ BUGS = (
     Bug("a person who is another where a chunk holds text", {"privacy_units.name_of": lambda honest, label: label}, the_number_of_parts_of_a_person_is_told_by_nothing),
     Bug("chunks that are used in the layout in which they come", {"chunked.rows_of_part": lambda honest, X, y, weights, units: DenseRows(X, y, weights, units)}, chunks_tell_nothing_of_their_rows),
     Bug("a pass over rows of others that goes unnoticed", {"CountingPass.complete": Value(True)}, a_source_that_changes_is_stopped),
-    Bug("a centre that is taken off for each row", {"ResidentRows._hold": counts_rows}, rows_alike_count_together),
+    Bug("a centre that is taken off for each row", {"ResidentRows.__init__": counts_rows}, rows_alike_count_together),
 )  # fmt: skip
