@@ -432,7 +432,9 @@ class Summary:
             f"<tr><th>{escape(name)}</th>{''.join(_CELL.format(escape(c)) for c in cells)}</tr>"
             for name, *cells in self._rows
         )
-        title = escape(f"{self._inference.model}, {self._inference.nobs:,} {self._inference.counted}")
+        title = escape(
+            f"{self._inference.model}, {self._inference.nobs:,} {self._inference.counted}"
+        )
         notes = "".join(f"<p>{escape(note)}</p>" for note in self._notes)
         return (
             f"<table><caption>{title}</caption><thead><tr>{head}</tr></thead>"

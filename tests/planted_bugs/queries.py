@@ -39,7 +39,6 @@ from skdp.privacy.queries import (
     StreamTerm,
     StreamTermQuery,
     VertexQuery,
-    packed,
 )
 from skdp.privacy.queries import score_and_curvature as scores
 from skdp.privacy.rows import Block, DenseRows, DerivativeBounds, RawBlock, SparseRows

@@ -1,5 +1,6 @@
 """Bugs that protect rows where people were promised to be protected."""
 
+from dataclasses import replace
 from functools import partial
 
 import numpy as np
@@ -11,9 +12,9 @@ from planted_bugs.bug import TOO_FAR, Bug, Value
 import skdp
 from skdp import DPLogisticRegression
 from skdp.privacy import Adjacency
-from skdp.privacy.queries import GradientQuery
+from skdp.privacy.queries import GradientQuery, ScoreMomentsQuery
 from skdp.privacy.rows import Block, DenseRows, MappedBlock, PrivacyUnits, RawBlock
-from skdp.problem import Problem, RowBounds, RowMap
+from skdp.problem import InfluenceBounds, Problem, RowBounds, RowMap
 from skdp.problem.losses import Logistic
 from skdp.testing import record_fit, replay_fit
 
@@ -68,6 +69,32 @@ def a_person_in_several_blocks_moves_within_the_sensitivity():
         answers.append(query.evaluate(rows))
     moved = np.linalg.norm(answers[1] - answers[0]) / query.sensitivity(Adjacency.REPLACE_ONE)
     assert moved <= 1 + 1e-6, f"{moved} times its declared sensitivity"
+
+
+def a_person_of_many_rows_moves_within_the_sensitivity(d):
+    """Rows of a person in one piece, or in several; the gradient of its mean is what is clipped."""
+    problem, answers = Problem(Logistic(), 2, d, RowBounds(1.0)), []
+    query = GradientQuery(problem, np.zeros(d), 0.1, whole_units=True)
+    for side in (1.0, -1.0):
+        X = np.zeros((10_000, d))
+        X[:, 0] = side
+        X = np.vstack([np.ones((1, d)) / d, X])
+        labels = np.append(0, np.ones(10_000, dtype=int))
+        answers.append(
+            query.evaluate(DenseRows(X, np.zeros(len(X)), None, PrivacyUnits.of(labels)))
+        )
+    moved = np.linalg.norm(answers[1] - answers[0]) / query.sensitivity(Adjacency.REPLACE_ONE)
+    assert moved <= 1 + 1e-6, f"{moved} times its declared sensitivity"
+
+
+def scores_are_averaged_over_the_rows_of_a_person():
+    """Rows that cancel within a person say nothing about how far people differ."""
+    bounds = InfluenceBounds(np.zeros(2), np.eye(2), 1e9, 1e9)
+    query = ScoreMomentsQuery(Problem(Logistic(), 50, 2, RowBounds(9.0)), bounds, np.zeros(2), 1.0)
+    X = np.random.default_rng(0).normal(size=(50, 2))
+    labels = np.tile(np.arange(50), 2)
+    rows = DenseRows(np.vstack([X, X]), np.repeat([0.0, 1.0], 50), None, PrivacyUnits.of(labels))
+    np.testing.assert_allclose(query.parts(query.evaluate(rows))[0], 0.0, atol=1e-12)
 
 
 def a_person_is_drawn_with_all_rows_or_with_none():
@@ -146,6 +173,17 @@ def shared_within_a_block(honest, self, start, stop):
     return RawBlock(found.X, found.y, found.weights, shares)
 
 
+def moments_of_rows(honest, self, rows):
+    """Scores that are squared before they are averaged."""
+    bounded = rows.bounded(replace(self.problem.bounds, data_norm=1e150))
+    kernel = lambda block: sum(map(self._summed, self._scored(block)))  # noqa: E731
+    return bounded.sum(kernel) / self.problem.n_samples
+
+
+def pieces_as_people(honest, runs):
+    return (sums for sums, _, _ in runs)
+
+
 def rows_one_by_one(honest, self, marked):
     return np.resize(marked, self.codes.size)
 
@@ -160,5 +198,9 @@ BUGS = (
     Bug("lengths that depend on the place of a row", {"mapped.by_row": lambda _, X, w: X @ w}, partial(places_of_rows_tell_nothing, True)),
     Bug("a receipt that does not say what it is about", {"PrivateLinearModel._publish_receipt": lambda honest, self: (honest(self), vars(self).pop("privacy_unit_"))}, totals_of_people_and_rows_are_refused),
     Bug("a minimiser that is taken to be proved for people", {"PerturbedMinimumQuery.takes_units": Value(True), "solvers.ObjectivePerturbation.takes_units": Value(True)}, what_is_not_proved_for_people_is_refused),
+    Bug("means of people that are not clipped", {"GradientQuery._of_units": lambda _, self, sums: sums.sum(axis=0)}, partial(a_person_of_many_rows_moves_within_the_sensitivity, 2), TOO_FAR),
+    Bug("a person in several pieces who counts as several", {"rows_base._of_whole_units": pieces_as_people}, partial(a_person_of_many_rows_moves_within_the_sensitivity, 2), TOO_FAR),
+    Bug("a person in several blocks who counts as several", {"rows_base._of_whole_units": pieces_as_people}, partial(a_person_of_many_rows_moves_within_the_sensitivity, 1000), TOO_FAR),
+    Bug("scores of a person that are squared row by row", {"ScoreMomentsQuery.evaluate": moments_of_rows}, scores_are_averaged_over_the_rows_of_a_person),
     Bug("a centre that is taken off for each row", {"ResidentRows._hold": counts_rows}, rows_alike_count_together),
 )  # fmt: skip
