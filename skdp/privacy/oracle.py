@@ -229,10 +229,18 @@ class Oracle(ABC):
 
     @final
     def gradient(
-        self, w: np.ndarray, *, spend: Spend, clip_norm: float | None = None
+        self,
+        w: np.ndarray,
+        *,
+        spend: Spend,
+        clip_norm: float | None = None,
+        whole_units: bool = False,
     ) -> np.ndarray:
-        """Noisy mean gradient of the loss at w, rows clipped to ``clip_norm``; shape of w."""
-        return self._release(GradientQuery(self._current(), w, clip_norm), spend)
+        """Noisy mean gradient of the loss at w, rows clipped to ``clip_norm``; shape of w.
+
+        With ``whole_units`` means over the rows of privacy units are clipped instead.
+        """
+        return self._release(GradientQuery(self._current(), w, clip_norm, whole_units), spend)
 
     @final
     def gradient_norm(

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from dataclasses import dataclass
+from functools import partial
 from math import sqrt
 from numbers import Integral, Real
 from typing import TYPE_CHECKING, Any, ClassVar
@@ -15,7 +16,7 @@ from ..problem.problem import Problem
 from ..validation import check_hyperparameters, one_of
 from . import schedules
 from .base import Solution, Solver
-from .descent import Descent
+from .descent import Descent, clips_whole_units
 from .minibatches import check_batch_size, reserve
 from .rules import DescentRule, check_clip, descent_rule
 
@@ -166,7 +167,9 @@ class GD(Solver):
         descent = Descent(problem, rule, self.average)
         # Long rows in other coordinates need not be shortened: their gradients are.
         oracle = oracle.for_problem(problem.unshortened())
-        ask = oracle.gradient if self.batch_size is None else oracle.sampled_gradient
+        ask: Any = oracle.sampled_gradient
+        if self.batch_size is None:
+            ask = partial(oracle.gradient, whole_units=clips_whole_units(problem))
         oracle.note(planned=len(spends))
         for spend in spends:
             descent.move(ask(descent.w, spend=spend, clip_norm=descent.clip_norm))

@@ -1,5 +1,7 @@
 """What is proved for a row holds for all rows of a person, in every query and layout."""
 
+from dataclasses import replace
+
 import numpy as np
 import pytest
 import scipy.sparse as sp
@@ -231,8 +233,28 @@ def test_scores_of_a_person_are_averaged_before_they_are_squared(kind, mixed):
     query = ScoreMomentsQuery(Problem(Logistic(), 8, 3, RowBounds(9.0)), bounds, np.zeros(3), 1.0)
     own = [np.mean((X * (y - 0.5)[:, None])[labels == k], axis=0) for k in range(8)]
     moments, shares = query.parts(query.evaluate(rows))
-    np.testing.assert_allclose(moments, np.transpose(own) @ own / 8, rtol=0, atol=1e-6)
+    np.testing.assert_allclose(moments, np.transpose(own) @ own / 8, rtol=0, atol=1e-5)
     assert not shares.any()
+
+
+@pytest.mark.parametrize("kind", [DenseRows, SparseRows])
+@pytest.mark.parametrize("loss", [Logistic(), Softmax(3)])
+def test_what_is_clipped_is_the_mean_gradient_of_a_person(kind, loss):
+    X, y, labels, rows = long_people(kind, order=True)
+    problem = Problem(loss, 8, 3, RowBounds(9.0, 0.5))
+    w, clip = np.random.default_rng(1).normal(size=problem.shape), 0.9
+    own = []
+    for k in range(8):
+        there = labels == k
+        # No row's gradient is longer.
+        whole = replace(problem, n_samples=int(there.sum()))
+        mean = GradientQuery(whole, w).evaluate(DenseRows(X[there], y[there]))
+        own.append(mean * min(1.0, clip / np.linalg.norm(mean)))
+    found = GradientQuery(problem, w, clip, whole_units=True).evaluate(rows)
+    # Weights of rows are multiples of 2^-26.
+    np.testing.assert_allclose(found, np.mean(own, axis=0), rtol=0, atol=1e-5)
+    # Clipped one by one they are shorter or point elsewhere.
+    assert np.linalg.norm(found - GradientQuery(problem, w, clip).evaluate(rows)) > 1e-3
 
 
 @pytest.mark.parametrize("mapped", [False, True])

@@ -213,26 +213,6 @@ class ResidentRows(BlockStore):
         return self._blocks
 
     @final
-    def __init__(
-        self,
-        X: Rows,
-        y: np.ndarray,
-        weights: np.ndarray | None = None,
-        units: PrivacyUnits | None = None,
-    ) -> None:
-        self.X, self.y, self.weights, self.units = self._usable(X), y, weights, units
-        self.n_samples, self.n_features = self.X.shape
-        self.weighted = weights is not None
-        if units is not None:
-            self.n_samples, self.unit = units.n_units, PrivacyUnit.DECLARED
-        self._blocks = [self._block(i, j) for i, j in cut(len(y), self._rows_a_block())]
-
-    @final
-    def blocks(self) -> Iterable[RawBlock]:
-        """The rows, cut into blocks by their number alone."""
-        return self._blocks
-
-    @final
     def on(self, scaling: ColumnScaling) -> Self | None:
         """A store of these rows on another scale, if they are few enough to write out; else None.
 

@@ -24,9 +24,11 @@ proof in full, with weights of rows, is theorem U1 of ``docs/proofs/people.md``.
 
 *Samples* of units: a unit is drawn with all of its rows, by one coin, or with none of them.
 
+*Functions of a unit's own sum*, such as its mean gradient clipped to a ball, or the square of its
+mean score: the rows of a unit enter one term, so that the answer moves by what one term can.
+
 *Not covered*, and refused: minimisers of perturbed objectives, whose proof follows one row's
-derivative along a line; second moments of scores, which for units are those of sums of scores and
-not sums of those of rows; running sums over rows in their order; and answers of sites. Streams of
+derivative along a line; running sums over rows in their order; and answers of sites. Streams of
 units have running sums, with a proof of their own in :mod:`skdp.privacy.streams.visits`.
 
 Finite precision
@@ -40,7 +42,10 @@ must not depend on its place, to the last bit: see ``apart`` in
 :class:`~skdp.privacy.rows.bounded_rows.BoundedBlock`; and no block has a single row, whose entries
 numpy would add up in another order. In which order rows are added up, and in which
 blocks, depends on it too, which the margins for rounding allow for: they are bounds on the errors
-of either sum, in any order, and for any number of rows (:mod:`skdp.privacy.rounding`).
+of either sum, in any order, and for any number of rows (:mod:`skdp.privacy.rounding`). The sum of a
+unit that is a term by itself must be the same to the last bit wherever its rows lie, as no margin
+allows for as many additions as a unit may have rows: it is taken row by row, in pieces that begin
+at the unit's own first row.
 
 The same holds for tables that come in chunks, or lie in partitions, whose borders may depend on how
 many rows somebody has, and which a unit may straddle. Its rows are counted over all of them first
