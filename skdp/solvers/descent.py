@@ -9,7 +9,7 @@ import numpy as np
 from ..problem.problem import Problem
 from .rules import DescentRule
 
-__all__ = ["Descent", "TailMean", "clips_whole_units"]
+__all__ = ["Descent", "TailMean"]
 
 
 class Descent:
@@ -81,19 +81,6 @@ class Descent:
     def _after(self, move: np.ndarray) -> np.ndarray:
         step = self.step * self._weight_of_penalty
         return self._problem.project(self._problem.prox(self.w + move, step))
-
-
-def clips_whole_units(problem: Problem) -> bool:
-    """True if descent clips the mean gradient of a privacy unit and not those of its rows.
-
-    Means of sparse rows are not sparse.
-
-    Parameters
-    ----------
-    problem : Problem
-        With the layout of the rows.
-    """
-    return not problem.sparse
 
 
 class TailMean:

@@ -90,6 +90,11 @@ class RowStore(ABC):
             self._view = self._bounded(bounds)
         return self._view
 
+    @property
+    def whole_units(self) -> bool:
+        """True if means over the rows of each privacy unit are at hand; public."""
+        return False
+
     def by_unit(self) -> RowStore:
         """A store of the same rows in which those of each privacy unit lie together."""
         raise TypeError(f"{type(self).__name__} has no privacy units of several rows.")
@@ -227,6 +232,15 @@ class ResidentRows(BlockStore):
                 return None
             self._on_scale = scaling, type(self)(rows, self.y, self.weights, self.units)
         return self._on_scale[1]
+
+    @property
+    @final
+    def whole_units(self) -> bool:
+        """True for dense rows of privacy units, unless a file may hold more than memory.
+
+        Means of sparse rows are not sparse.
+        """
+        return self.units is not None and not self.sparse and not _in_a_file(self.X)
 
     @final
     def by_unit(self) -> Self:
