@@ -163,8 +163,8 @@ class GradientQuery(GaussianQuery):
         return total
 
     def public(self) -> tuple[object, ...]:
-        """w, the bound and what it bounds."""
-        return (self.w, self.bound, self.whole_units)
+        """w and the bound, and whether it is one on means of units."""
+        return (self.w, self.bound, *([True] if self.whole_units else []))
 
     def of_block(self, block: BoundedBlock, z: np.ndarray) -> np.ndarray:
         """Sum of the clipped gradients of some rows with scores z."""
