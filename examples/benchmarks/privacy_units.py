@@ -19,6 +19,9 @@ is bounded by
 - ``mean``: the mean of a person's gradients is clipped;
 - ``sum``: the sum of a person's gradients is clipped.
 
+Then, with fresh data for each run: default fits that clip the mean gradient of a person, against
+the same with rows clipped one by one; and how often intervals for people, and for rows, cover.
+
     python examples/benchmarks/privacy_units.py
 """
 
@@ -29,12 +32,14 @@ import time
 import tracemalloc
 import warnings
 from math import sqrt
+from unittest.mock import patch
 
 import numpy as np
 from datasets import load
 from scipy.special import expit
+from sklearn.linear_model import LogisticRegression
 
-from skdp import DPLinearRegression, DPLogisticRegression
+from skdp import DPLinearRegression, DPLogisticRegression, DPSVMClassifier
 from skdp.privacy import gdp
 
 EPSILONS, DELTA = (0.25, 1.0, 4.0), 1e-5
@@ -216,6 +221,129 @@ def table(name, seeds, methods):
         print(f"| {who} | " + " | ".join(shown) + " |", flush=True)
 
 
+def fresh_visits(rng, people, kind, classes=2):
+    """Visits by a power law whose rows have a share in common, or one of each person."""
+    alike = {"one row": 0.0, "frequent visitors differ": 0.5}.get(kind, kind)
+    sizes = np.minimum(MOST, np.ceil(rng.uniform(size=people) ** (-1 / 1.1))).astype(int)
+    labels = np.arange(people) if kind == "one row" else np.repeat(np.arange(people), sizes)
+    own = rng.normal(size=(people, D))
+    X = sqrt(alike) * own[labels] + sqrt(1 - alike) * rng.normal(size=(len(labels), D))
+    if classes == 2:
+        effect = sqrt(alike) * rng.normal(size=people)
+        if kind == "frequent visitors differ":
+            effect += 1.5 * (sizes > 20) * np.sign(own[:, 0])
+        score = 1.5 * X @ np.ones(D) / sqrt(D) + effect[labels]
+        y = (rng.uniform(size=len(labels)) < expit(score)).astype(int)
+    else:
+        W = np.random.default_rng(9).normal(size=(D, classes))
+        Z = X @ (1.5 * W / np.linalg.norm(W, axis=0))
+        Z += (sqrt(alike) * rng.normal(size=(people, classes)))[labels]
+        y = np.argmax(Z + rng.gumbel(size=Z.shape), axis=1)
+    return X / 4.0, y, labels
+
+
+def accuracy_and_log_loss(model, X, y, share):
+    right = np.average(model.predict(X) == y, weights=share)
+    if isinstance(model, DPSVMClassifier):
+        return right, 0.0
+    p = model.predict_log_proba(X)[np.arange(len(y)), y]
+    return right, -np.average(np.maximum(p, -30), weights=share)
+
+
+def clipping(runs):
+    """Gain of clipping means of people, in accuracy and log-loss, every person counted as one."""
+    epsilons = (0.25, 0.5, 1.0, 4.0)
+    of_row = patch.multiple("skdp.solvers.gd", clips_whole_units=lambda problem: False)
+    of_row_too = patch.multiple(
+        "skdp.solvers.preconditioned_gd", clips_whole_units=lambda problem: False
+    )
+    labels = {"epsilon": 1.0, "delta": DELTA, "data_norm": 1.0}
+    kinds = (0.0, 0.5, 0.9, "frequent visitors differ", "one row")
+    cases = [(DPLogisticRegression(classes=[0, 1], **labels), 2, 500, kind) for kind in kinds]
+    cases += [(DPLogisticRegression(classes=[0, 1], **labels), 2, 4000, a) for a in (0.0, 0.5, 0.9)]
+    cases += [(DPLogisticRegression(classes=[0, 1, 2], **labels), 3, 1000, a) for a in (0.0, 0.9)]
+    cases += [(DPSVMClassifier(classes=[0, 1], **labels), 2, 500, a) for a in (0.0, 0.9)]
+    print(
+        "\naccuracy with rows clipped, gain of clipping means, and of log-loss (standard errors)\n"
+    )
+    print("| model | people | rows | " + " | ".join(f"epsilon {e:g}" for e in epsilons) + " |")
+    print("| --- " * (3 + len(epsilons)) + "|")
+    for model, classes, people, kind in cases:
+        cells = []
+        for epsilon in epsilons:
+            model.set_params(epsilon=epsilon)
+            found = []
+            for run in range(runs):
+                rng = np.random.default_rng([run, people, classes])
+                X, y, who = fresh_visits(rng, people, kind, classes)
+                test_X, test_y, test_who = fresh_visits(rng, 3000, kind, classes)
+                tested = test_X, test_y, 1 / np.bincount(test_who)[test_who]
+                model.fit(X, y, privacy_unit=who)
+                means = accuracy_and_log_loss(model, *tested)
+                with of_row, of_row_too:
+                    model.fit(X, y, privacy_unit=who)
+                found.append((accuracy_and_log_loss(model, *tested), means))
+            rows, means = np.array(found).transpose(1, 0, 2)
+            gain, error = (means - rows).mean(axis=0), (means - rows).std(axis=0, ddof=1)
+            error /= sqrt(runs)
+            cells.append(
+                f"{rows[:, 0].mean():.3f} {gain[0]:+.3f} ({error[0]:.3f}), "
+                f"{gain[1]:+.3f} ({error[1]:.3f})"
+            )
+        solver = type(model.plan_.solver).__name__
+        print(
+            f"| {solver}, {classes} classes | {people} | {kind} | {' | '.join(cells)} |", flush=True
+        )
+
+
+BETA = np.array([1.0, -0.5, 0.3, 0.0])
+
+
+def effects(rng, people, kind, most=100):
+    """Rows of people nearly alike, and targets with an effect of the person."""
+    sizes = np.minimum(most, np.ceil(rng.uniform(size=people) ** (-1 / 1.1))).astype(int)
+    labels = np.repeat(np.arange(people), sizes)
+    d, m = BETA.size, len(labels)
+    X = sqrt(0.9) * rng.normal(size=(people, d))[labels] + sqrt(0.1) * rng.normal(size=(m, d))
+    effect = rng.normal(size=people)[labels]
+    if kind == "linear":
+        return X, X @ BETA + effect + 0.4 * rng.normal(size=m), labels
+    return X, (rng.uniform(size=m) < expit(X @ BETA + 1.5 * effect)).astype(int), labels
+
+
+def coverage(runs):
+    """How often intervals of nominal 95 % cover what is true of people."""
+    print("\n| model | people | epsilon | coverage for people | width | for rows | width |")
+    print("| --- | --- | --- | --- | --- | --- | --- |")
+    for kind in ("logistic", "linear"):
+        truth = BETA
+        if kind == "logistic":
+            X, y, _ = effects(np.random.default_rng(5), 1_000_000, kind, most=1)
+            truth = LogisticRegression(C=1e9, tol=1e-8).fit(X, y).coef_[0]
+        for people in (2000, 10_000):
+            for epsilon in (1.0, 4.0):
+                common = {"epsilon": epsilon, "delta": DELTA, "data_norm": 4.0}
+                common["solver"] = "one_step"
+                if kind == "logistic":
+                    model = DPLogisticRegression(classes=[0, 1], **common)
+                else:
+                    model = DPLinearRegression(target_bounds=(-5, 5), **common)
+                ends = {"people": [], "rows": []}
+                for run in range(runs):
+                    rng = np.random.default_rng([people, run, int(epsilon * 4)])
+                    X, y, labels = effects(rng, people, kind)
+                    for who, options in (("people", {"privacy_unit": labels}), ("rows", {})):
+                        found = model.fit(X, y, **options).inference_.conf_int()
+                        ends[who].append(found[: BETA.size])
+                cells = []
+                for found in map(np.array, ends.values()):
+                    covered = (found[..., 0] <= truth) & (truth <= found[..., 1])
+                    error = covered.mean(axis=1).std(ddof=1) / sqrt(runs)
+                    width = np.nanmedian(found[..., 1] - found[..., 0])
+                    cells += [f"{covered.mean():.3f} ({error:.3f})", f"{width:.2f}"]
+                print(f"| {kind} | {people} | {epsilon:g} | {' | '.join(cells)} |", flush=True)
+
+
 def costs():
     """Time and memory of fits of the same rows with and without people."""
     rng = np.random.default_rng(0)
@@ -244,13 +372,21 @@ def costs():
 def main():
     parser = argparse.ArgumentParser(description=__doc__.splitlines()[0])
     parser.add_argument("--seeds", type=int, default=5)
-    parser.add_argument("--only", default="", help="part of the name of a data set, or 'costs'")
+    parser.add_argument(
+        "--only",
+        default="",
+        help="part of the name of a data set, or 'clipping', 'coverage' or 'costs'",
+    )
     parser.add_argument("--plain", action="store_true", help="plain descent alone")
     options = parser.parse_args()
     warnings.simplefilter("ignore")
     for name in DATA:
         if options.only in name:
             table(name, options.seeds, (plain,) if options.plain else (packaged, plain))
+    if options.only in ("", "clipping"):
+        clipping(4 * options.seeds)
+    if options.only in ("", "coverage"):
+        coverage(20 * options.seeds)
     if options.only in ("", "costs"):
         costs()
 

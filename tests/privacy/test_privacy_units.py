@@ -278,8 +278,10 @@ def test_the_sum_over_a_persons_rows_does_not_tell_how_many_rows_others_have(map
         )
         return found[-1]
 
+    # A map rounds by places, for which there is a margin.
+    margin = 1e-12 * np.abs(sums(3)).max() if mapped else 0.0
     for others in (1, 2, 7, 4095, 4096, 9000, 27_999, 60_000):
-        np.testing.assert_array_equal(sums(others), sums(3))
+        np.testing.assert_allclose(sums(others), sums(3), rtol=0, atol=margin)
 
 
 def test_a_store_of_units_cannot_be_taken_apart():

@@ -107,8 +107,8 @@ class GradientQuery(GaussianQuery):
     def rounding(self) -> float:
         """Margin for rounding of a sum of rows times derivatives, which is mapped afterwards.
 
-        The mean of a unit is as far off, in units of what its rows may be long, and clipping brings
-        no two vectors further apart; then comes the sum over units.
+        The mapped mean of a unit is as far off, in units of what its rows may be long, and clipping
+        brings no two vectors further apart; then comes the sum over units.
         """
         problem = self.problem
         steepest = min(problem.loss.lipschitz, self._steepest_of_smooth) * problem.max_weight
@@ -163,8 +163,8 @@ class GradientQuery(GaussianQuery):
         return total
 
     def public(self) -> tuple[object, ...]:
-        """w, the bound and what it bounds."""
-        return (self.w, self.bound, self.whole_units)
+        """w and the bound, and whether it is one on means of units."""
+        return (self.w, self.bound, *([True] if self.whole_units else []))
 
     def of_block(self, block: BoundedBlock, z: np.ndarray) -> np.ndarray:
         """Sum of the clipped gradients of some rows with scores z."""

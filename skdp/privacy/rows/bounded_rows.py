@@ -210,7 +210,7 @@ class BoundedBlock(ABC):
         """Sums over pieces of units of the rows weighted by r, (m,) or (m, K); some at a time.
 
         In the order of the pieces, of shape (k, p) or (k, p, K). The sum over a piece depends on
-        its own rows alone, to the last bit.
+        its own rows alone, to the last bit before it is brought to other coordinates.
         """
 
     @abstractmethod

@@ -164,7 +164,8 @@ class MappedBlock(BoundedBlock):
             # One after another for the classes of a sum, each as a row.
             own = np.moveaxis(inner, 1, -1).reshape(-1, d)
             totals = np.moveaxis(added_up(None, scaled[rows], ends), 1, -1).reshape(-1, 1)
-            sums = self._map.linear(own, by_row) - totals * shift
+            # Rounds by the place of a piece, for which the margin of the query allows.
+            sums = self._map.push_forward(own.T).T - totals * shift
             sums = np.moveaxis(sums.reshape(k, *r.shape[1:], -1), -1, 1)
             if self._constant:
                 last = self._constant * added_up(None, r[rows], ends)
