@@ -12,7 +12,7 @@ from planted_bugs.bug import TOO_FAR, Bug, Value
 import skdp
 from skdp import DPLogisticRegression
 from skdp.privacy import Adjacency
-from skdp.privacy.queries import GradientQuery
+from skdp.privacy.queries import GradientQuery, SiteRequest
 from skdp.privacy.rows import (
     Block,
     ChunkedRows,
@@ -151,6 +151,25 @@ def a_source_that_changes_is_stopped():
     raise AssertionError("rows of others at another pass")
 
 
+def a_person_moves_the_message_of_a_site_within_the_sensitivity():
+    from sites_on_workers import Direct
+
+    def load(label, side=1.0, more=60):
+        labels = np.repeat(np.arange(3), (more, 5, 7))
+        X = np.where(labels == 0, side, 0.5)[:, None] * [1.0, 0.0]
+        return X, np.zeros(len(X)), labels
+
+    problem = Problem(Logistic(), 9, 2, RowBounds(1.0))
+    messages = []
+    for of in (load, lambda label: load(label, -1.0, 90)):
+        rows = Direct(of=of, epsilon=1e9).opened(epsilon=1e9)
+        request = SiteRequest(problem, rows.sites, np.array([0]), np.zeros((1, 2)))
+        messages.append(rows.messages(request, np.array([1e9])))
+    moved = np.linalg.norm(messages[1] - messages[0])
+    moved /= request.sensitivity(Adjacency.REPLACE_ONE)
+    assert moved <= 1 + 1e-3, f"{moved} times its declared sensitivity"
+
+
 def a_person_is_drawn_with_all_rows_or_with_none():
     X, y, labels = people()
     query = GradientQuery(Problem(Logistic(), PEOPLE, 2, RowBounds(3.0)), np.ones(2), 0.5)
@@ -263,5 +282,6 @@ BUGS = (
     Bug("a person who is another where a chunk holds text", {"privacy_units.name_of": lambda honest, label: label}, the_number_of_parts_of_a_person_is_told_by_nothing),
     Bug("chunks that are used in the layout in which they come", {"chunked.rows_of_part": lambda honest, X, y, weights, units: DenseRows(X, y, weights, units)}, chunks_tell_nothing_of_their_rows),
     Bug("a pass over rows of others that goes unnoticed", {"CountingPass.complete": Value(True)}, a_source_that_changes_is_stopped),
+    Bug("a site at which each row of a person counts", {"RawBlock.bounded_weights": every_row_whole}, a_person_moves_the_message_of_a_site_within_the_sensitivity, TOO_FAR, needs="cloudpickle"),
     Bug("a centre that is taken off for each row", {"ResidentRows._hold": counts_rows}, rows_alike_count_together),
 )  # fmt: skip

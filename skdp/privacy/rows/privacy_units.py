@@ -178,8 +178,9 @@ class LabelledRows:
         ValueError
             As there.
         """
-        found, codes = _distinct(_in_an_array(labels))
-        if not any(isinstance(label, str) for label in found):
+        labels = _in_an_array(labels)
+        found, codes = _distinct(labels)
+        if labels.dtype.kind not in "OU":
             return cls(found, codes)
         # Of texts, and of texts and numbers, several may stand for the same number.
         places: dict[Hashable, int] = {}
