@@ -34,6 +34,8 @@ import warnings
 from math import sqrt
 from unittest.mock import patch
 
+import dask
+import dask.array
 import numpy as np
 from datasets import load
 from scipy.special import expit
@@ -41,6 +43,7 @@ from sklearn.linear_model import LogisticRegression
 
 from skdp import DPLinearRegression, DPLogisticRegression, DPSVMClassifier
 from skdp.privacy import gdp
+from skdp.privacy.rows import Chunks, DenseRows
 
 EPSILONS, DELTA = (0.25, 1.0, 4.0), 1e-5
 PEOPLE, D, MOST = 500, 15, 1000
@@ -253,10 +256,7 @@ def accuracy_and_log_loss(model, X, y, share):
 def clipping(runs):
     """Gain of clipping means of people, in accuracy and log-loss, every person counted as one."""
     epsilons = (0.25, 0.5, 1.0, 4.0)
-    of_row = patch.multiple("skdp.solvers.gd", clips_whole_units=lambda problem: False)
-    of_row_too = patch.multiple(
-        "skdp.solvers.preconditioned_gd", clips_whole_units=lambda problem: False
-    )
+    of_row = patch.object(DenseRows, "whole_units", False)
     labels = {"epsilon": 1.0, "delta": DELTA, "data_norm": 1.0}
     kinds = (0.0, 0.5, 0.9, "frequent visitors differ", "one row")
     cases = [(DPLogisticRegression(classes=[0, 1], **labels), 2, 500, kind) for kind in kinds]
@@ -280,7 +280,7 @@ def clipping(runs):
                 tested = test_X, test_y, 1 / np.bincount(test_who)[test_who]
                 model.fit(X, y, privacy_unit=who)
                 means = accuracy_and_log_loss(model, *tested)
-                with of_row, of_row_too:
+                with of_row:
                     model.fit(X, y, privacy_unit=who)
                 found.append((accuracy_and_log_loss(model, *tested), means))
             rows, means = np.array(found).transpose(1, 0, 2)
@@ -344,29 +344,66 @@ def coverage(runs):
                 print(f"| {kind} | {people} | {epsilon:g} | {' | '.join(cells)} |", flush=True)
 
 
+def in_chunks(X, y, labels, size=20_000):
+    """Slices of arrays as a source of chunks, with labels or without."""
+
+    def read():
+        for start in range(0, len(y), size):
+            part = slice(start, start + size)
+            yield (X[part], y[part]) if labels is None else (X[part], y[part], None, labels[part])
+
+    return Chunks(read)
+
+
+def in_partitions(X, y, labels, size=20_000):
+    """Dask arrays of the same parts."""
+    y = dask.array.from_array(y, chunks=size)
+    X = dask.array.from_array(X, chunks=(size, -1))
+    return X, y, None if labels is None else dask.array.from_array(labels, chunks=size)
+
+
 def costs():
-    """Time and memory of fits of the same rows with and without people."""
+    """Processor time and memory of fits of the same rows with and without people, by source."""
     rng = np.random.default_rng(0)
     n = 200_000
-    labels = rng.integers(n // 10, size=n)
-    print("\n| rows | seconds, rows | seconds, people | MB, rows | MB, people |")
-    print("| --- | --- | --- | --- | --- |")
+    numbers = rng.integers(n // 10, size=n)
+    text = np.array([f"visitor {k}" for k in numbers], dtype=object)
+    print("\n| rows | source, labels | seconds, rows | seconds, people | MB, rows | MB, people |")
+    print("| --- | --- | --- | --- | --- | --- |")
     for d in (10, 50):
         X = rng.normal(size=(n, d)) / sqrt(d)
         y = (X[:, 0] > 0).astype(int)
-        cells = []
-        for options in ({}, {"privacy_unit": labels}):
-            model = DPLogisticRegression(epsilon=1.0, data_norm=1.5, classes=[0, 1])
-            model.fit(X[:1000], y[:1000])
-            begun = time.perf_counter()
-            model.fit(X, y, **options)
-            seconds = time.perf_counter() - begun
-            tracemalloc.start()
-            model.fit(X, y, **options)
-            cells.append((seconds, tracemalloc.get_traced_memory()[1] / 1e6))
-            tracemalloc.stop()
-        (a, b), (c, e) = cells
-        print(f"| {n:,} x {d} | {a:.2f} | {c:.2f} | {b:.0f} | {e:.0f} |", flush=True)
+        sources = {
+            "array, numbers": (None, numbers),
+            "array, text": (None, text),
+            "chunks, numbers": (in_chunks, numbers),
+            "chunks, text": (in_chunks, text),
+            "dask, numbers": (in_partitions, numbers),
+            "dask, text": (in_partitions, text),
+        }
+        for name, (source, labels) in sources.items():
+            cells = []
+            for of_rows in (None, labels):
+                given, options = (X, y), {} if of_rows is None else {"privacy_unit": of_rows}
+                if source is in_chunks:
+                    given = (in_chunks(X, y, of_rows),)
+                    options = dict.fromkeys(options, True)
+                elif source is in_partitions:
+                    *given, of_rows = in_partitions(X, y, of_rows)
+                    options = dict.fromkeys(options, of_rows)
+                model = DPLogisticRegression(epsilon=1.0, data_norm=1.5, classes=[0, 1])
+                model.fit(X[:1000], y[:1000])
+                begun = time.process_time()
+                with dask.config.set(scheduler="synchronous"):
+                    model.fit(*given, **options)
+                seconds = time.process_time() - begun
+                tracemalloc.start()
+                with dask.config.set(scheduler="synchronous"):
+                    model.fit(*given, **options)
+                cells.append((seconds, tracemalloc.get_traced_memory()[1] / 1e6))
+                tracemalloc.stop()
+            (a, b), (c, e) = cells
+            print(f"| {n:,} x {d} | {name} | {a:.2f} | {c:.2f} | {b:.0f} | {e:.0f} |", flush=True)
 
 
 def main():

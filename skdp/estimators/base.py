@@ -208,7 +208,8 @@ class PrivateLinearModel(CallbackSupportMixin, BudgetedEstimator, ABC):
             belongs. The promise is then about all rows of one of them together, however many; each
             counts as much as one row would, and each of its m rows ``1 / m``. Public is how many
             different labels there are, and not how many rows. A dask array or series, in the
-            partitions of X, if X is one; True says that ``Chunks`` deliver labels as a fourth part.
+            partitions of X, if X is one; True says that ``Chunks`` deliver labels as a fourth part,
+            or loaders of ``DaskSites`` as a third.
 
         Returns
         -------
@@ -363,12 +364,6 @@ class PrivateLinearModel(CallbackSupportMixin, BudgetedEstimator, ABC):
         """Validate the data, and let the kernel lay them in a row store."""
         name = type(self).__name__
         if isinstance(X, DaskSites):
-            if privacy_unit is not None:
-                raise ValueError(
-                    f"{name} needs privacy_unit=None when X is DaskSites: somebody may have rows "
-                    "at several sites, none of which knows how many there are at the others. Fit "
-                    "at one place, or protect rows."
-                )
             if y is not None:
                 raise ValueError(f"{name} needs y=None when X is DaskSites, which hold targets.")
             if sample_weight is not None:
@@ -384,6 +379,13 @@ class PrivateLinearModel(CallbackSupportMixin, BudgetedEstimator, ABC):
             self.delta_ = X.delta if self.delta is None else self.delta_
             budget = self.epsilon, self.delta_, Adjacency(self.adjacency)
             remote = X.opened(self._prepare_targets(None), *budget)
+            if (remote.unit is PrivacyUnit.DECLARED) != (privacy_unit is True) or not (
+                privacy_unit is None or privacy_unit is True
+            ):
+                raise ValueError(
+                    f"{name} needs privacy_unit=True with DaskSites whose loaders return "
+                    "(X, y, labels), and None with those that return (X, y)."
+                )
             return self._named(remote), remote.dtype
         if isinstance(X, Chunks):
             if y is not None:

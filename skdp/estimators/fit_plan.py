@@ -387,7 +387,7 @@ def plan_fit(
             if isinstance(preconditioner, WideWhitening):
                 solver = PreconditionedGD(score_noise=_SCORE_NOISE_OF_WIDE)
     solver.check(outline)
-    _check_unit(model, solver, unit)
+    _check_unit(model, solver, unit, outline)
     calculus = solver.calculus_for(outline, nominal(model.epsilon), model.delta_, adjacency)
     room = PrivacyTerms(model.epsilon, model.delta_, adjacency, calculus).ledger().remaining
     # Where noise would drown the total weight, the number of rows stands in.
@@ -459,7 +459,7 @@ def _plan_pure(
     auto = model._batch_solver == "auto"
     solver = ObjectivePerturbation() if auto else _named(model._batch_solver)
     solver.check_pure(outline)
-    _check_unit(model, solver, unit)
+    _check_unit(model, solver, unit, outline)
     return FitPlan(
         **_facts(model, outline, weighted=weighted),
         n_samples=outline.n_samples,
@@ -909,9 +909,11 @@ def _facts(model: Any, problem: Problem, *, weighted: bool) -> dict[str, Any]:
     }
 
 
-def _check_unit(model: Any, solver: Solver, unit: PrivacyUnit) -> None:
+def _check_unit(model: Any, solver: Solver, unit: PrivacyUnit, problem: Problem) -> None:
     """Refuse a solver whose queries are proved for single rows only."""
-    by_rows = solver.federated or solver.in_order or not solver.takes_units
+    # Sites that answer for themselves ask themselves for gradients, which are proved for units.
+    at_sites = problem.sites is not None and problem.sites.of_units
+    by_rows = solver.in_order or not solver.takes_units or (solver.federated and not at_sites)
     if unit is PrivacyUnit.DECLARED and by_rows:
         pure = model.delta_ == 0
         advice = "Leave delta out" if pure else "Use another solver, such as 'gd' or 'auto'"

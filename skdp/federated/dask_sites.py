@@ -35,10 +35,12 @@ class DaskSites:
     client : distributed.Client
         Connected to the cluster; not asynchronous.
     loaders : mapping of label to callable
-        For each site a function without arguments that returns ``(X, y)``. It is sent to the
-        worker and called there, so it should read rows and not carry them.
+        For each site a function without arguments that returns ``(X, y)``, or ``(X, y, labels)``
+        with labels of the privacy units of the rows for fits with ``privacy_unit=True``. It is sent
+        to the worker and called there, so it should read rows and not carry them.
     epsilon, delta : float
-        What each site may spend in all, over all fits with these sites.
+        What each site may spend in all, over all fits with these sites, for a row or for all of
+        its rows of a privacy unit. Who is a unit at k sites has sqrt(k) times as large a mu.
     adjacency : {'replace_one', 'zero_out'}, default='replace_one'
         Neighbouring relation, that of the estimator.
     workers : mapping of label to str or int, optional

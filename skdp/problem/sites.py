@@ -26,6 +26,9 @@ class Sites:
     order : ndarray of shape (n_samples,), optional
         Positions of the rows, those of the first site first, then those of the second, and so on.
         None says that they lie in this order.
+    of_units : bool, default=False
+        Whether sizes are numbers of privacy units, each of whom has rows at one site alone; how
+        many rows sites have is secret then.
 
     Raises
     ------
@@ -36,6 +39,7 @@ class Sites:
     labels: tuple[Hashable, ...]
     sizes: np.ndarray
     order: np.ndarray | None = field(default=None, repr=False)
+    of_units: bool = False
 
     def __post_init__(self) -> None:
         sizes = np.array(self.sizes, dtype=np.intp)

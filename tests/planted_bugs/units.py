@@ -12,7 +12,7 @@ from planted_bugs.bug import TOO_FAR, Bug, Value
 import skdp
 from skdp import DPLogisticRegression
 from skdp.privacy import Adjacency
-from skdp.privacy.queries import GradientQuery, ScoreMomentsQuery
+from skdp.privacy.queries import GradientQuery, ScoreMomentsQuery, SiteRequest
 from skdp.privacy.rows import (
     Block,
     ChunkedRows,
@@ -177,6 +177,25 @@ def scores_are_averaged_over_the_rows_of_a_person():
     np.testing.assert_allclose(query.parts(query.evaluate(rows))[0], 0.0, atol=1e-12)
 
 
+def a_person_moves_the_message_of_a_site_within_the_sensitivity():
+    from sites_on_workers import Direct
+
+    def load(label, side=1.0, more=60):
+        labels = np.repeat(np.arange(3), (more, 5, 7))
+        X = np.where(labels == 0, side, 0.5)[:, None] * [1.0, 0.0]
+        return X, np.zeros(len(X)), labels
+
+    problem = Problem(Logistic(), 9, 2, RowBounds(1.0))
+    messages = []
+    for of in (load, lambda label: load(label, -1.0, 90)):
+        rows = Direct(of=of, epsilon=1e9).opened(epsilon=1e9)
+        request = SiteRequest(problem, rows.sites, np.array([0]), np.zeros((1, 2)))
+        messages.append(rows.messages(request, np.array([1e9])))
+    moved = np.linalg.norm(messages[1] - messages[0])
+    moved /= request.sensitivity(Adjacency.REPLACE_ONE)
+    assert moved <= 1 + 1e-3, f"{moved} times its declared sensitivity"
+
+
 def a_person_is_drawn_with_all_rows_or_with_none():
     X, y, labels = people()
     query = GradientQuery(Problem(Logistic(), PEOPLE, 2, RowBounds(3.0)), np.ones(2), 0.5)
@@ -305,4 +324,5 @@ BUGS = (
     Bug("a person in several pieces who counts as several", {"rows_base._of_whole_units": pieces_as_people}, partial(a_person_of_many_rows_moves_within_the_sensitivity, 2), TOO_FAR),
     Bug("a person in several blocks who counts as several", {"rows_base._of_whole_units": pieces_as_people}, partial(a_person_of_many_rows_moves_within_the_sensitivity, 1000), TOO_FAR),
     Bug("scores of a person that are squared row by row", {"ScoreMomentsQuery.evaluate": moments_of_rows}, scores_are_averaged_over_the_rows_of_a_person),
+    Bug("a site at which each row of a person counts", {"RawBlock.bounded_weights": every_row_whole}, a_person_moves_the_message_of_a_site_within_the_sensitivity, TOO_FAR, needs="cloudpickle"),
 )  # fmt: skip

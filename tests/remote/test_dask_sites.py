@@ -124,6 +124,29 @@ def test_a_fit_equals_the_one_in_one_process(client, monkeypatch, kind, options,
     assert np.abs(model.predict(X) - reference.predict(X)).max() < 1e-6
 
 
+def of_people(label):
+    X, y = rows(label)
+    return np.repeat(X, 3, axis=0), np.repeat(y, 3), np.repeat(np.arange(len(y)), 3)
+
+
+def test_people_of_a_site_are_protected_with_all_of_their_rows(client, monkeypatch):
+    monkeypatch.setattr(remote_site, "SystemNoise", seeded_here)
+    with DaskSites(client, loaders(), **BUDGET) as sites:
+        with pytest.raises(ValueError, match="privacy_unit=True with DaskSites"):
+            DPLogisticRegression(**CLASSIFIER).fit(sites, privacy_unit=True)
+        reference = DPLogisticRegression(**CLASSIFIER, random_state=5).fit(sites)
+    with DaskSites(client, loaders(of_people), **BUDGET) as sites:
+        with pytest.raises(ValueError, match="privacy_unit=True with DaskSites"):
+            DPLogisticRegression(**CLASSIFIER).fit(sites)
+        model = DPLogisticRegression(**CLASSIFIER, random_state=5).fit(sites, privacy_unit=True)
+    # A person with three rows that are alike counts as one row does.
+    np.testing.assert_allclose(model.coef_, reference.coef_, rtol=1e-6, atol=1e-6)
+    assert model.privacy_ledger_ == reference.privacy_ledger_
+    assert (model.privacy_unit_, reference.privacy_unit_) == ("privacy_unit", "row")
+    assert model.n_samples_seen_ == sum(SIZES.values())
+    assert str(model.plan_).startswith("DPLogisticRegression: 1,000 privacy units")
+
+
 def test_nothing_but_noisy_vectors_and_public_facts_leaves_a_site(client, left, monkeypatch):
     heard, gathered, moved = [], [], []
     gather, get_data = distributed.Client._gather, distributed.Worker.get_data

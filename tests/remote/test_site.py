@@ -11,7 +11,7 @@ import scipy.sparse as sp
 from sites_on_workers import SIZES, D, Direct, exact, rows, seeded, seeded_here
 
 from skdp.exceptions import BudgetExceededError
-from skdp.privacy import Adjacency
+from skdp.privacy import Adjacency, PrivacyUnit
 from skdp.privacy.accounting import Ledger, Spend
 from skdp.privacy.rows import Refusal, packed
 from skdp.privacy.sites import RemoteOracle, Request, Site
@@ -62,6 +62,74 @@ def test_sparse_rows_and_frames_are_taken():
         return pd.DataFrame(rows(label)[0], columns=list("abc")), pd.Series(rows(label)[1])
 
     assert opened(of=frames)[1].names == ("a", "b", "c")
+
+
+def of_people(label, times=3):
+    """Rows of a site, so often each, as those of a person: half of them labelled by text."""
+    X, y = rows(label)
+    return np.repeat(X, times, axis=0), np.repeat(y, times), np.repeat(np.arange(len(y)), times)
+
+
+def with_more_rows_of_one(label, more):
+    X, y, labels = of_people(label)
+    rng = np.random.default_rng(3)
+    X = np.vstack([X[labels != 7], rng.normal(size=(more, D))])
+    y = np.append(y[labels != 7], np.ones(more, dtype=int))
+    return X, y, np.append(labels[labels != 7], np.full(more, 10_000))
+
+
+def test_a_message_is_the_mean_over_the_people_of_a_site():
+    site, facts = opened(1e9, of=of_people)
+    assert facts.of_units
+    np.testing.assert_allclose(site.answered(request(1, 1e8)), exact("north", W), atol=1e-4)
+
+
+@pytest.mark.parametrize("more", [1, 10, 1000])
+def test_what_a_site_says_does_not_tell_how_many_rows_a_person_has(more):
+    (_, here), (_, there) = (
+        opened(of=of) for of in (of_people, lambda label: with_more_rows_of_one(label, more))
+    )
+    assert here == there
+    assert here.n_samples == SIZES["north"]
+
+
+def test_a_person_with_many_rows_moves_a_message_by_no_more_than_a_row():
+    moved = []
+    for more in (1, 10, 1000):
+        answers = [
+            opened(1e9, of=of)[0].answered(request(1, 1e8))
+            for of in (of_people, lambda label, more=more: with_more_rows_of_one(label, more))
+        ]
+        moved.append(np.linalg.norm(answers[0] - answers[1]))
+    # Rows are at most sqrt(8) long, with the intercept entry, and derivatives at most 1.
+    assert max(moved) <= 2 * np.sqrt(8) / SIZES["north"] + 1e-4
+
+
+def test_sites_have_labels_of_people_all_of_them_or_none():
+    found = Direct(of=of_people).opened()
+    assert found.unit is PrivacyUnit.DECLARED
+    assert found.n_samples == sum(SIZES.values())
+    assert found.sites.of_units
+    some = Direct(of=lambda label: of_people(label)[: 2 + (label == "north")])
+    with pytest.raises(ValueError, match="all return labels"):
+        some.opened()
+
+
+@pytest.mark.parametrize("wrong", ["short", "missing", "targets", "table"])
+def test_a_site_refuses_labels_without_saying_how_many_rows_it_has(wrong):
+    def malformed(label):
+        X, y, labels = of_people(label)
+        given = {
+            "short": (X, y, labels[:-1]),
+            "missing": (X, y, np.where(labels == 3, np.nan, labels)),
+            "targets": (X, y[:-1], labels),
+            "table": (X, np.stack([y, y], axis=1), labels),
+        }
+        return given[wrong]
+
+    refused = opened(of=malformed)[1]
+    assert isinstance(refused, Refusal)
+    assert not any(digit in refused.message for digit in "0123456789")
 
 
 def test_a_repeated_round_has_the_same_message_and_costs_nothing():

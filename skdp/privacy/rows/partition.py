@@ -61,7 +61,10 @@ class Refusal:
 
 @dataclass(frozen=True)
 class Facts:
-    """Public facts about a partition."""
+    """Public facts about a partition, or about a site.
+
+    ``of_units`` says that ``n_samples`` is the number of its privacy units, and not of its rows.
+    """
 
     n_samples: int
     n_features: int
@@ -69,6 +72,7 @@ class Facts:
     single: bool
     names: tuple[str, ...] | None
     target_columns: int | None = None
+    of_units: bool = False
 
 
 @dataclass(frozen=True, eq=False)

@@ -28,7 +28,8 @@ proof in full, with weights of rows, is theorem U1 of ``docs/proofs/people.md``.
 mean score: the rows of a unit enter one term, so that the answer moves by what one term can.
 
 *Not covered*, and refused: minimisers of perturbed objectives, whose proof follows one row's
-derivative along a line; running sums over rows in their order; and answers of sites. Streams of
+derivative along a line; running sums over rows in their order; and answers of sites, but for sites
+that add noise of their own, each to an answer about the units that it has. Streams of
 units have running sums, with a proof of their own in :mod:`skdp.privacy.streams.visits`.
 
 Finite precision
@@ -218,15 +219,12 @@ class LabelledRows:
             As there.
         """
         labels = _in_an_array(labels)
-        codes = _codes(labels)
-        if labels.dtype.kind in "mM":
-            # In one unit: other parts hold dates in others.
-            labels = labels.astype(f"{labels.dtype.kind}8[us]")
+        found, codes = _distinct(labels)
+        if labels.dtype.kind not in "OU":
+            return cls(found, codes)
+        # Of texts, and of texts and numbers, several may stand for the same number.
         places: dict[Hashable, int] = {}
-        first = np.unique(codes, return_index=True)[1]
-        names = map(name_of, labels[first].tolist())
-        # Text that stands for the same number is in an array of texts twice.
-        merged = [places.setdefault(name, len(places)) for name in names]
+        merged = [places.setdefault(name_of(label), len(places)) for label in found]
         return cls(list(places), np.array(merged, dtype=np.intp)[codes])
 
     def counts(self) -> np.ndarray:
@@ -263,7 +261,8 @@ def shares_of(codes: np.ndarray, counts: np.ndarray, before: np.ndarray) -> np.n
     ndarray of shape (n_rows,)
         Multiples of 2^-26.
     """
-    order = np.argsort(codes, kind="stable")
+    # Numpy sorts small integers in a fraction of the time.
+    order = np.argsort(codes.astype(np.min_scalar_type(counts.size)), kind="stable")
     here = np.bincount(codes, minlength=counts.size)
     rank = np.empty(codes.size, dtype=np.int64)
     rank[order] = np.arange(codes.size) - np.repeat(np.cumsum(here) - here, here)
@@ -326,13 +325,17 @@ def _in_an_array(labels: Any) -> np.ndarray:
     return found
 
 
-def _codes(labels: np.ndarray) -> np.ndarray:
-    """Number of the label of each row, from 0 on."""
+def _distinct(labels: np.ndarray) -> tuple[list[Hashable], np.ndarray]:
+    """Different labels, and the place of the label of each row among them."""
     kind = labels.dtype.kind
     if kind in "fcmM" and bool((labels != labels).any()):
         raise ValueError("privacy_unit needs a label for every row; some are missing.")
     if kind in "?biufcmMUS":
-        return np.asarray(np.unique(labels, return_inverse=True)[1], dtype=np.intp).reshape(-1)
+        if kind in "mM":
+            # In one unit: other parts hold dates in others.
+            labels = labels.astype(f"{kind}8[us]")
+        found, codes = np.unique(labels, return_inverse=True)
+        return found.tolist(), np.asarray(codes, dtype=np.intp).reshape(-1)
     known: dict[Any, int] = {}
     codes = np.empty(labels.size, dtype=np.intp)
     missing = unhashable = False
@@ -359,4 +362,4 @@ def _codes(labels: np.ndarray) -> np.ndarray:
             "privacy_unit needs labels that can be hashed, such as numbers or strings; some are "
             "of other types."
         )
-    return codes
+    return list(known), codes

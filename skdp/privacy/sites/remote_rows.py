@@ -10,7 +10,7 @@ import numpy as np
 
 from ...problem.bounds import RowBounds
 from ...problem.sites import Sites
-from ..adjacency import Adjacency
+from ..adjacency import Adjacency, PrivacyUnit
 from ..queries.site_gradients import SiteRequest
 from ..rows.base import BoundedRows, RowStore
 from ..rows.bounded_rows import RawBlock
@@ -47,6 +47,9 @@ class Message(NamedTuple):
 class RemoteRows(RowStore):
     """Rows at sites, as a fit sees them: how many there are, and how to ask for messages.
 
+    Where all sites have labels of privacy units, they count these, and each is taken to have rows
+    at one site alone.
+
     Parameters
     ----------
     actors : Actors
@@ -63,7 +66,7 @@ class RemoteRows(RowStore):
     Attributes
     ----------
     sites : Sites
-        Labels and numbers of rows.
+        Labels and numbers of rows, or of privacy units.
     feature_names : list of str or None
         Column names, if there are any and they are strings.
     dtype : dtype
@@ -72,7 +75,8 @@ class RemoteRows(RowStore):
     Raises
     ------
     ValueError
-        If rows or targets of a site are malformed, or sites differ in their features.
+        If rows or targets of a site are malformed, or sites differ in their features, or in
+        whether they have labels of privacy units.
     BudgetExceededError
         If a site has not as much left.
     RuntimeError
@@ -103,10 +107,18 @@ class RemoteRows(RowStore):
                 "every site."
             )
         self.n_features = first.n_features
+        if any(f.of_units != first.of_units for f in found):
+            raise ValueError(
+                "DaskSites needs loaders that all return labels of privacy units, or none of them."
+            )
+        if first.of_units:
+            self.unit = PrivacyUnit.DECLARED
         self.sparse = any(f.sparse for f in found)
         self.dtype = np.dtype(np.float32 if all(f.single for f in found) else np.float64)
         self.feature_names = None if first.names is None else list(first.names)
-        self.sites = Sites(actors.labels, np.array([f.n_samples for f in found]))
+        self.sites = Sites(
+            actors.labels, np.array([f.n_samples for f in found]), None, first.of_units
+        )
         self.n_samples = self.sites.n_samples
         self._packed: tuple[Any, float | None, list[bytes]] | None = None
 

@@ -14,6 +14,7 @@ from sklearn.utils import check_array
 from sklearn.utils.validation import _get_feature_names
 
 from ...exceptions import BudgetExceededError
+from ...validation import telling_sizes
 from ..accounting.events import Event
 from ..accounting.ledger import Ledger, PrivacySpent, Spend
 from ..adjacency import Adjacency
@@ -22,6 +23,7 @@ from ..randomness import SystemNoise
 from ..rows.dense_rows import DenseRows
 from ..rows.partition import Facts, Refusal
 from ..rows.partitions import unpacked
+from ..rows.privacy_units import PrivacyUnits
 from ..rows.reading import redacted, strict_checks
 from ..rows.sparse_rows import SparseRows
 
@@ -34,7 +36,7 @@ class Receipt(NamedTuple):
     Parameters
     ----------
     spent : PrivacySpent
-        What holds for each of its rows.
+        What holds for each of its rows, or privacy units.
     events : tuple of Event
         What it has released.
     """
@@ -87,7 +89,8 @@ class Site:
     Parameters
     ----------
     load : callable
-        Returns X and y, without arguments. Called once, here.
+        Returns X and y, and labels of the privacy units of the rows if these are to be protected,
+        without arguments. Called once, here.
     epsilon, delta : float
         What the site may spend in all.
     adjacency : Adjacency
@@ -95,8 +98,9 @@ class Site:
 
     Guarantees
     ----------
-    - What leaves it, ever, is (epsilon, delta)-DP in its rows, besides their number, number and
-      names of features, their type, and whether they and their targets are well-formed.
+    - What leaves it, ever, is (epsilon, delta)-DP in its rows, or all rows of one of its privacy
+      units together, besides the number of rows, or of units, number and names of features, their
+      type, and whether they and their targets are well-formed.
     - A round that is asked for again has the very same message; noise is not drawn anew. Earlier
       rounds, and the same round with another query, are refused.
     - It cannot be copied or pickled, nor can anything it holds but what is public.
@@ -217,14 +221,15 @@ class Site:
 class _Held:
     """Rows as they were loaded, and what is public about them."""
 
-    def __init__(self, X: Any, y: np.ndarray, facts: Facts) -> None:
-        self._X, self._y = X, y
+    def __init__(self, X: Any, y: np.ndarray, units: PrivacyUnits | None, facts: Facts) -> None:
+        self._X, self._y, self._units = X, y, units
         self.facts = facts
 
     def rows(self, encode: Callable[[np.ndarray], np.ndarray]) -> DenseRows | SparseRows:
         with strict_checks():
             y = encode(self._y)
-        return SparseRows(self._X, y) if self.facts.sparse else DenseRows(self._X, y)
+        kind = SparseRows if self.facts.sparse else DenseRows
+        return kind(self._X, y, None, self._units)
 
     def __reduce__(self) -> NoReturn:
         raise TypeError("Rows of a site cannot be copied or pickled: they stay where they are.")
@@ -232,27 +237,35 @@ class _Held:
 
 def _read(load: Callable[[], tuple[Any, Any]]) -> _Held | Refusal:
     given: Any = load()
-    if not isinstance(given, tuple | list) or len(given) != 2:
-        return Refusal(ValueError, "its loader has to return a pair (X, y).")
-    X, y = given[0], np.asarray(given[1])
+    if not isinstance(given, tuple | list) or len(given) not in (2, 3):
+        return Refusal(
+            ValueError,
+            "its loader has to return a pair (X, y), or (X, y, labels) with privacy units.",
+        )
+    X, y, units = given[0], np.asarray(given[1]), None
     try:
         columns = _get_feature_names(X)
-        X = redacted(
-            check_array,
-            X,
-            accept_sparse="csr",
-            dtype=[np.float64, np.float32],
-            input_name="X",
-        )
+        if len(given) == 3:
+            units = PrivacyUnits.of(given[2])
+            units.check(X, y)
+        with telling_sizes(units is None):
+            X = redacted(
+                check_array,
+                X,
+                accept_sparse="csr",
+                dtype=[np.float64, np.float32],
+                input_name="X",
+            )
     except (ValueError, TypeError) as error:
         return Refusal(type(error), str(error))
     n, d = X.shape
     if y.shape != (n,):
-        return Refusal(
-            ValueError, f"it needs one target a row, got {n} rows and targets of shape {y.shape}."
-        )
-    names = None if columns is None else tuple(columns)
-    return _Held(X, y, Facts(n, d, sp.issparse(X), X.dtype == np.float32, names))
+        got = f", got {n} rows and targets of shape {y.shape}" if units is None else ""
+        return Refusal(ValueError, f"it needs one target a row{got}.")
+    names, counted = None if columns is None else tuple(columns), units is not None
+    n = n if units is None else units.n_units
+    facts = Facts(n, d, sp.issparse(X), X.dtype == np.float32, names, of_units=counted)
+    return _Held(X, y, units, facts)
 
 
 def _failure(error: Exception, what: str) -> Refusal:
