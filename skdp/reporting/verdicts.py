@@ -448,12 +448,18 @@ def _of_function(step: Any) -> Verdict | None:
     return None if plain else Verdict("leaks", _BELIEVED)
 
 
-def _of_one_hot(step: Any) -> Verdict | None:
+def _of_categories(step: Any) -> Verdict | None:
     if isinstance(step.categories, str):
         return Verdict("refused", "reads its categories off the rows; pass categories=[...]")
     if step.min_frequency is not None or step.max_categories is not None:
         why = "counts how often categories occur; leave min_frequency and max_categories out"
         return Verdict("refused", why)
+    return None
+
+
+def _of_one_hot(step: Any) -> Verdict | None:
+    if (learned := _of_categories(step)) is not None:
+        return learned
     if step.handle_unknown == "error":
         return Verdict("leaks", _ERROR + "handle_unknown='ignore'")
     if step.handle_unknown == "warn" or step.drop is not None:
@@ -463,11 +469,8 @@ def _of_one_hot(step: Any) -> Verdict | None:
 
 
 def _of_ordinal(step: Any) -> Verdict | None:
-    if isinstance(step.categories, str):
-        return Verdict("refused", "reads its categories off the rows; pass categories=[...]")
-    if step.min_frequency is not None or step.max_categories is not None:
-        why = "counts how often categories occur; leave min_frequency and max_categories out"
-        return Verdict("refused", why)
+    if (learned := _of_categories(step)) is not None:
+        return learned
     if step.handle_unknown == "error":
         return Verdict("leaks", _ERROR + "handle_unknown='use_encoded_value' and unknown_value=-1")
     return None

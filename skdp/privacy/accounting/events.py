@@ -11,7 +11,7 @@ from abc import ABC
 from collections.abc import Hashable
 from dataclasses import dataclass, field
 from math import inf, isfinite
-from typing import ClassVar
+from typing import ClassVar, final
 
 from ..adjacency import Adjacency
 
@@ -109,16 +109,14 @@ class Event(ABC):
     part: Part | Site | None = None
 
     def __post_init__(self) -> None:
-        if not self.sensitivity > 0:
-            raise ValueError(
-                f"{type(self).__name__} needs a positive sensitivity, got {self.sensitivity}."
-            )
-        if not self.noise_scale >= 0:
-            raise ValueError(
-                f"{type(self).__name__} needs a noise scale >= 0, got {self.noise_scale}."
-            )
-        if self.count < 1:
-            raise ValueError(f"{type(self).__name__} needs a count >= 1, got {self.count}.")
+        self._need(self.sensitivity > 0, "a positive sensitivity", self.sensitivity)
+        self._need(self.noise_scale >= 0, "a noise scale >= 0", self.noise_scale)
+        self._need(self.count >= 1, "a count >= 1", self.count)
+
+    @final
+    def _need(self, holds: bool, what: str, given: object) -> None:
+        if not holds:
+            raise ValueError(f"{type(self).__name__} needs {what}, got {given}.")
 
     @property
     def ratio(self) -> float:
@@ -188,10 +186,7 @@ class PerturbationEvent(Event):
     def __post_init__(self) -> None:
         super().__post_init__()
         for name in ("jacobian", "output_sensitivity", "output_noise_scale"):
-            if not getattr(self, name) >= 0:
-                raise ValueError(
-                    f"{type(self).__name__} needs a {name} >= 0, got {getattr(self, name)}."
-                )
+            self._need(getattr(self, name) >= 0, f"a {name} >= 0", getattr(self, name))
 
     @property
     def output_ratio(self) -> float:
@@ -261,15 +256,10 @@ class PrefixSumEvent(Event):
 
     def __post_init__(self) -> None:
         super().__post_init__()
-        if not self.length >= 1:
-            raise ValueError(f"{type(self).__name__} needs a length >= 1, got {self.length}.")
-        if not self.max_visits >= 1:
-            raise ValueError(f"{type(self).__name__} needs max_visits >= 1, got {self.max_visits}.")
-        if not 0 < self.column_norm < inf:
-            raise ValueError(
-                f"{type(self).__name__} needs a positive finite column norm, got "
-                f"{self.column_norm}."
-            )
+        self._need(self.length >= 1, "a length >= 1", self.length)
+        self._need(self.max_visits >= 1, "max_visits >= 1", self.max_visits)
+        finite = 0 < self.column_norm < inf
+        self._need(finite, "a positive finite column norm", self.column_norm)
 
 
 @dataclass(frozen=True, kw_only=True)
@@ -296,10 +286,7 @@ class SampledGaussianEvent(Event):
 
     def __post_init__(self) -> None:
         super().__post_init__()
-        if not 0 < self.sampling_rate <= 1:
-            raise ValueError(
-                f"{type(self).__name__} needs a sampling rate in (0, 1], got {self.sampling_rate}."
-            )
+        self._need(0 < self.sampling_rate <= 1, "a sampling rate in (0, 1]", self.sampling_rate)
 
     @property
     def noise_multiplier(self) -> float:
@@ -338,19 +325,12 @@ class SearchEvent(Event):
 
     def __post_init__(self) -> None:
         super().__post_init__()
-        if self.calculus not in ("gaussian", "concentrated", "approximate"):
-            raise ValueError(f"{type(self).__name__} needs a known calculus, got {self.calculus}.")
-        if self.published not in ("best", "all"):
-            raise ValueError(
-                f"{type(self).__name__} needs 'best' or 'all' to be published, got "
-                f"{self.published}."
-            )
-        if not self.mean_trials >= 1:
-            raise ValueError(
-                f"{type(self).__name__} needs mean trials >= 1, got {self.mean_trials}."
-            )
-        if not 0 <= self.trial_delta < 1:
-            raise ValueError(f"{type(self).__name__} needs a delta in [0, 1) of a trial.")
+        known = self.calculus in ("gaussian", "concentrated", "approximate")
+        self._need(known, "a known calculus", self.calculus)
+        published = self.published in ("best", "all")
+        self._need(published, "'best' or 'all' to be published", self.published)
+        self._need(self.mean_trials >= 1, "mean trials >= 1", self.mean_trials)
+        self._need(0 <= self.trial_delta < 1, "a delta in [0, 1) of a trial", self.trial_delta)
 
 
 @dataclass(frozen=True, kw_only=True)

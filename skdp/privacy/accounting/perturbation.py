@@ -34,7 +34,7 @@ second perturbation could not be as well.
 Sources: Chaudhuri, Monteleoni and Sarwate (2011) and Kifer, Smith and Thakurta (2012) for the
 mechanism and the Jacobian; Redberg, Koskela and Wang (2023) for accounting by the profile. They
 bound the norm of Delta under add/remove, where one vertex is left; the vertices, replace-one and
-the composition are derived above.
+the composition are our own.
 
 Guarantees
 ----------

@@ -4,13 +4,36 @@ from __future__ import annotations
 
 from abc import ABC, abstractmethod
 from dataclasses import dataclass
+from math import isfinite
 
 import numpy as np
 
 from ..accounting.events import Event
 from ..randomness import SecretNoise
 
-__all__ = ["Mechanism", "PerturbingMechanism"]
+__all__ = ["ROUND_UP", "Mechanism", "PerturbingMechanism", "check_sensitivity"]
+
+# Noise is rounded up by this relative amount, far above the rounding of the few operations between
+# a spend and the price that the ledger computes back from the noise, so that the sum of prices
+# never passes the sum of spends.
+ROUND_UP = 1 + 1e-12
+
+
+def check_sensitivity(who: str, sensitivity: float) -> None:
+    """Refuse a sensitivity that no noise is made for.
+
+    Parameters
+    ----------
+    who : str
+        Name of the mechanism.
+    sensitivity : float
+        That of an answer.
+    """
+    if not (isfinite(sensitivity) and sensitivity > 0):
+        raise ValueError(
+            f"{who} needs a positive finite sensitivity, got {sensitivity}; bound the contribution "
+            "of a row, for example with a clip."
+        )
 
 
 @dataclass(frozen=True)

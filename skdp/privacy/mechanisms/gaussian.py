@@ -3,22 +3,17 @@
 from __future__ import annotations
 
 from dataclasses import dataclass
-from math import isfinite, sqrt
+from math import sqrt
 
 import numpy as np
 
 from ..accounting.events import GaussianEvent
 from ..accounting.ledger import Spend
 from ..randomness import SecretNoise
-from .base import Mechanism
+from .base import ROUND_UP, Mechanism, check_sensitivity
 from .noise_grid import noisy_on_grid
 
 __all__ = ["GaussianMechanism"]
-
-# Noise is rounded up by this relative amount, far above the rounding of the few operations between
-# a spend and the price that the ledger computes back from the noise, so that the sum of prices
-# never passes the sum of spends.
-_ROUND_UP = 1 + 1e-12
 
 
 @dataclass(frozen=True)
@@ -38,12 +33,8 @@ class GaussianMechanism(Mechanism):
     @classmethod
     def calibrated(cls, sensitivity: float, spend: Spend) -> GaussianMechanism:
         """The least noise for which the release costs at most ``spend``."""
-        if not (isfinite(sensitivity) and sensitivity > 0):
-            raise ValueError(
-                f"GaussianMechanism needs a positive finite sensitivity, got {sensitivity}; "
-                "bound the contribution of a row, for example with a clip."
-            )
-        return cls(sensitivity, sensitivity / sqrt(spend.amount) * _ROUND_UP)
+        check_sensitivity(cls.__name__, sensitivity)
+        return cls(sensitivity, sensitivity / sqrt(spend.amount) * ROUND_UP)
 
     def event(self, query: str) -> GaussianEvent:
         """The fact to charge for one release."""

@@ -3,20 +3,17 @@
 from __future__ import annotations
 
 from dataclasses import dataclass
-from math import ceil, isfinite, sqrt
+from math import ceil, sqrt
 
 import numpy as np
 
 from ..accounting.events import ExponentialEvent
 from ..accounting.ledger import Spend
 from ..randomness import SecretNoise
-from .base import Mechanism
+from .base import ROUND_UP, Mechanism, check_sensitivity
 
 __all__ = ["GumbelMechanism"]
 
-# Noise is rounded up by this relative amount, far above the rounding of the few operations between
-# a spend and the price that the ledger computes back from the noise.
-_ROUND_UP = 1 + 1e-12
 # From this many candidates on one choice is made in two stages.
 _MANY = 1024
 
@@ -70,15 +67,11 @@ class GumbelMechanism(Mechanism):
         ValueError
             If the sensitivity is not positive and finite, or there is nothing to choose.
         """
-        if not (isfinite(sensitivity) and sensitivity > 0):
-            raise ValueError(
-                f"GumbelMechanism needs a positive finite sensitivity, got {sensitivity}; "
-                "bound the contribution of a row, for example with a clip."
-            )
+        check_sensitivity(cls.__name__, sensitivity)
         if choices < 1:
             raise ValueError(f"GumbelMechanism needs at least 1 choice, got {choices}.")
         eta = sqrt(4 * spend.amount / choices)
-        return cls(sensitivity, sensitivity / eta * _ROUND_UP, choices)
+        return cls(sensitivity, sensitivity / eta * ROUND_UP, choices)
 
     def event(self, query: str) -> ExponentialEvent:
         """The fact to charge: one exponential mechanism for each choice."""

@@ -14,12 +14,10 @@ import numpy as np
 from ..accounting.events import PrefixSumEvent
 from ..accounting.ledger import Spend
 from ..randomness import SecretNoise
+from .base import ROUND_UP, check_sensitivity
 
 __all__ = ["Correlator", "PrefixNoise", "PrefixState", "PrefixSumMechanism"]
 
-# Noise is rounded up by this relative amount, far above the rounding of the few operations between
-# a spend and the price that the ledger computes back from the noise.
-_ROUND_UP = 1 + 1e-12
 # Beyond so many visits, or visits times terms, the worst places are not looked for.
 _MOST_VISITS, _MOST_ENTRIES = 1 << 11, 1 << 27
 
@@ -130,7 +128,7 @@ class PrefixSumMechanism(ABC):
             return max_visits * self.column_norm
         squares = self._squared_norms(most)
         visits = np.arange(1, len(squares) + 1)
-        return sqrt(float((max_visits / visits * squares).max())) * _ROUND_UP
+        return sqrt(float((max_visits / visits * squares).max())) * ROUND_UP
 
     @abstractmethod
     def _squared_norms(self, most: int) -> np.ndarray:
@@ -173,12 +171,8 @@ class PrefixSumMechanism(ABC):
         ValueError
             If the sensitivity is not positive and finite.
         """
-        if not (isfinite(sensitivity) and sensitivity > 0):
-            raise ValueError(
-                f"{type(self).__name__} needs a positive finite sensitivity, got {sensitivity}; "
-                "bound the contribution of a row, for example with a clip."
-            )
-        return sensitivity * self.norm(max_visits) / sqrt(spend.amount) * _ROUND_UP
+        check_sensitivity(type(self).__name__, sensitivity)
+        return sensitivity * self.norm(max_visits) / sqrt(spend.amount) * ROUND_UP
 
     @final
     def event(

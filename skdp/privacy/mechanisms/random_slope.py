@@ -34,7 +34,7 @@ from __future__ import annotations
 
 from abc import abstractmethod
 from dataclasses import dataclass
-from math import isfinite, prod, sqrt
+from math import prod, sqrt
 from typing import ClassVar, Self, final
 
 import numpy as np
@@ -47,7 +47,7 @@ from ..accounting.events import (
 from ..accounting.ledger import Spend
 from ..accounting.perturbation import KAPPA, OUTPUT_SHARE
 from ..randomness import LONGEST, SecretNoise
-from .base import PerturbingMechanism
+from .base import ROUND_UP, PerturbingMechanism, check_sensitivity
 from .noise_grid import noisy_on_grid
 
 __all__ = [
@@ -58,9 +58,6 @@ __all__ = [
     "largest_pure_jacobian",
 ]
 
-# Noise is rounded up by this relative amount, far above the rounding of the few operations between
-# a spend and the price that the ledger computes back from the noise.
-_ROUND_UP = 1 + 1e-12
 # Standard deviations within which the norm of a normal vector surely is, beyond its root p.
 _SURELY = 10.0
 # Most of a pure epsilon that the Jacobian may take, measured to be a good balance of noise and
@@ -70,12 +67,12 @@ _PURE_JACOBIAN_SHARE, _PURE_OUTPUT_SHARE = 0.2, 1 / 32
 
 def largest_jacobian(spend: Spend) -> float:
     """Most that the logarithm of the ratio of Jacobians may be for a spend."""
-    return KAPPA * sqrt(spend.amount * (1 - OUTPUT_SHARE)) / _ROUND_UP
+    return KAPPA * sqrt(spend.amount * (1 - OUTPUT_SHARE)) / ROUND_UP
 
 
 def largest_pure_jacobian(spend: Spend) -> float:
     """Most that the logarithm of the ratio of Jacobians may be for a spend in epsilon."""
-    return _PURE_JACOBIAN_SHARE * spend.amount / _ROUND_UP
+    return _PURE_JACOBIAN_SHARE * spend.amount / ROUND_UP
 
 
 @dataclass(frozen=True)
@@ -131,12 +128,8 @@ class RandomSlope(PerturbingMechanism):
         ValueError
             If a sensitivity is not positive and finite, or the Jacobian is too large for the spend.
         """
-        for number in (sensitivity, output_sensitivity):
-            if not (isfinite(number) and number > 0):
-                raise ValueError(
-                    f"{cls.__name__} needs positive finite sensitivities, got {number}; bound the "
-                    "contribution of a row, for example with a clip."
-                )
+        check_sensitivity(cls.__name__, sensitivity)
+        check_sensitivity(cls.__name__, output_sensitivity)
         largest, of_slope, of_output = cls._ratios(jacobian, spend)
         if not 0 <= jacobian <= largest:
             raise ValueError(
@@ -147,10 +140,10 @@ class RandomSlope(PerturbingMechanism):
         return cls(
             shape,
             sensitivity,
-            sensitivity / of_slope * _ROUND_UP,
+            sensitivity / of_slope * ROUND_UP,
             jacobian,
             output_sensitivity,
-            output_sensitivity / of_output * _ROUND_UP,
+            output_sensitivity / of_output * ROUND_UP,
         )
 
     @classmethod

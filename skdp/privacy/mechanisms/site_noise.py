@@ -5,14 +5,14 @@ from __future__ import annotations
 from collections.abc import Hashable
 from dataclasses import dataclass
 from functools import lru_cache
-from math import isfinite, sqrt
+from math import sqrt
 
 import numpy as np
 
 from ..accounting.events import Event, Site, SiteGaussianEvent
 from ..accounting.ledger import Spend
 from ..randomness import SecretNoise
-from .base import Mechanism
+from .base import Mechanism, check_sensitivity
 from .gaussian import GaussianMechanism
 from .noise_grid import noisy_on_grid
 from .site_masks import exposure, exposure_of_all_pairs
@@ -139,11 +139,7 @@ class SiteNoise(Mechanism):
                 f"Noise by {trust.source!r} with {trust.colluders} colluders needs at least "
                 f"{trust.fewest()} sites in a round, got {n_active}; void the round."
             )
-        if not (isfinite(sensitivity) and sensitivity > 0):
-            raise ValueError(
-                f"SiteNoise needs a positive finite sensitivity, got {sensitivity}; bound the "
-                "contribution of a row, for example with a clip."
-            )
+        check_sensitivity(cls.__name__, sensitivity)
         if trust.source == "local":
             scale = GaussianMechanism.calibrated(sensitivity, spend).noise_scale
             noise = scale / np.sqrt(shares)

@@ -8,11 +8,10 @@ from math import sqrt
 
 import numpy as np
 
+from .base import ROUND_UP
 from .prefix_sums import Correlator, PrefixSumMechanism
 
 __all__ = ["Tree"]
-
-_ROUND_UP = 1 + 1e-12
 
 
 class _Blocks(Correlator):
@@ -61,7 +60,7 @@ class Tree(PrefixSumMechanism):
     @property
     def column_norm(self) -> float:
         """Root of the number of blocks that the first term is in."""
-        return sqrt(self.length.bit_length()) * _ROUND_UP
+        return sqrt(self.length.bit_length()) * ROUND_UP
 
     def _squared_norms(self, most: int) -> np.ndarray:
         """Exact: the best shares of visits among the blocks of the longest sum."""
@@ -73,7 +72,7 @@ class Tree(PrefixSumMechanism):
             if self.length >> bit & 1:
                 total = _best_shares(total, block, most)
             within = _best_shares(within, block, most)
-        return total[1:] * _ROUND_UP
+        return total[1:] * ROUND_UP
 
     def variances(self, steps: np.ndarray) -> np.ndarray:
         """The number of bits that are set."""

@@ -83,7 +83,7 @@ def test_the_noise_is_the_least_for_the_spend(epsilon, share):
 @pytest.mark.parametrize("bad", [0.0, -1.0, inf, nan])
 def test_what_no_noise_can_hide_is_refused(bad):
     for sensitivities in ((bad, 1.0), (1.0, bad)):
-        with pytest.raises(ValueError, match=r"^PurePerturbation needs positive finite"):
+        with pytest.raises(ValueError, match=r"^PurePerturbation needs a positive finite"):
             PurePerturbation.calibrated((3,), sensitivities[0], 0.0, sensitivities[1], Spend(1.0))
 
 

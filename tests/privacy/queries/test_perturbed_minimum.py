@@ -219,7 +219,7 @@ def test_what_it_is_not_proved_for_is_refused(loss, penalty):
 
 @pytest.mark.parametrize("bad", [0.0, -1.0, inf, np.nan])
 def test_a_sensitivity_without_bound_is_refused(bad):
-    with pytest.raises(ValueError, match="positive finite sensitivities"):
+    with pytest.raises(ValueError, match="positive finite sensitivity"):
         ObjectivePerturbation.calibrated((D,), bad, 0.0, 1.0, Spend(1.0))
 
 
