@@ -33,8 +33,6 @@ from __future__ import annotations
 from functools import lru_cache
 from math import inf
 
-import numpy as np
-
 from ..problem.bounds import RowBounds
 from .rows.bounded_rows import MOST_ROWS
 from .rows.mapped import LEAST_LENGTH, ROUNDING
@@ -105,8 +103,8 @@ def spread(bounds: RowBounds, steepest: float, bound: float) -> float:
     if row_map is None:
         return 1.0
     longest = row_map.longest(bounds.data_norm)
-    shift = float(np.linalg.norm(row_map.shift))
-    least = LEAST_LENGTH * shift + 8.0 * (row_map.scale.size + 8) * ROUNDING * longest
+    least = LEAST_LENGTH * row_map.shift_length
+    least += 8.0 * (row_map.scale.size + 8) * ROUNDING * longest
     least = max(abs(bounds.intercept_value), min(row_map.norm, least))
     largest = min(steepest / bound if bound else inf, 1.0 / least if least else inf)
     return max(1.0, longest * largest)

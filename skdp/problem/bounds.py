@@ -4,6 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Callable, Sequence
 from dataclasses import dataclass
+from functools import cached_property
 from math import hypot, inf, sqrt
 from typing import Any
 
@@ -193,6 +194,12 @@ class RowMap:
 
     def longest(self, data_norm: float) -> float:
         """A bound on the norm of the map of any row whose norm is at most ``data_norm``."""
+        return data_norm * self._stretch + self.shift_length
+
+    # Every query asks for the bounds of its map, and norms of matrices take longer than all else.
+    @cached_property
+    def _stretch(self) -> float:
+        """A bound on the factor by which the linear part makes a row longer."""
         factor = float(np.abs(self.scale).max(initial=0.0))
         if self.sketch is not None:
             # A sum of m numbers is at most sqrt(m) times as large as they are long.
@@ -200,7 +207,12 @@ class RowMap:
             factor *= 1.0 if self.matrix is None else float(np.linalg.norm(self.matrix))
         elif self.matrix is not None:
             factor = float(np.linalg.norm(self.scale[:, None] * self.matrix))
-        return data_norm * factor + float(np.linalg.norm(self.shift))
+        return factor
+
+    @cached_property
+    def shift_length(self) -> float:
+        """Norm (l2) of the shift."""
+        return float(np.linalg.norm(self.shift))
 
     @property
     def n_features(self) -> int:

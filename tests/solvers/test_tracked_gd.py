@@ -136,6 +136,22 @@ def test_the_step_stays_within_the_horizon():
     np.testing.assert_allclose(w, -total_step_size * answer[:-1])
 
 
+def steps_behind(typical, epsilon=1.0):
+    problem, X, y = white_problem()
+    row_map = replace(problem.bounds.row_map, typical=typical)
+    problem = replace(problem, bounds=replace(problem.bounds, row_map=row_map))
+    return len(clips(solve(TrackedGD(), problem, X, y, epsilon=epsilon)[1])[0])
+
+
+def test_few_steps_are_enough_where_all_directions_stand_out_of_their_noise():
+    seen, hidden = steps_behind(sqrt(0.95 * D)), steps_behind(sqrt(0.9 * D))
+    assert seen == 24
+    # With no more released than before, it is as if nothing were known.
+    assert hidden == steps_behind(None) > seen
+    # Towards the solution without noise there are more of them.
+    assert steps_behind(sqrt(0.95 * D), epsilon=50.0) > seen
+
+
 @pytest.mark.parametrize("adjacency", Adjacency)
 def test_charges_add_up_to_the_whole_budget(adjacency):
     problem, X, y = white_problem()

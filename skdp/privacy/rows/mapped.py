@@ -72,7 +72,7 @@ class MappedBlock(BoundedBlock):
         lengths = lengths_of(Z)
         # A row that nearly cancels with the shift does so in sums as well, up to rounding,
         # which must not be blown up by a bound that is divided by a tiny length.
-        np.maximum(lengths, LEAST_LENGTH * float(np.linalg.norm(self._map.shift)), out=lengths)
+        np.maximum(lengths, LEAST_LENGTH * self._map.shift_length, out=lengths)
         # An entry of z is a sum of d products and the shift, which errs by at most d + 2 units
         # of rounding of the sum of their sizes; over all entries that sum is the longest length
         # in l2, or less. Rows along directions that the map hardly keeps are not clipped less.

@@ -178,9 +178,10 @@ class Loss(ABC):
         """
         with np.errstate(over="ignore", invalid="ignore"):
             if d.ndim == 1:
-                # Twice as fast as numpy's clip, and like it for what is not a number.
-                np.minimum(d, bound, out=d)
-                np.maximum(d, np.negative(bound), out=d)
+                if bound is not np.inf:
+                    # Twice as fast as numpy's clip, and like it for what is not a number.
+                    np.minimum(d, bound, out=d)
+                    np.maximum(d, np.negative(bound), out=d)
                 if isnan(d @ d):
                     np.copyto(d, 0.0, where=np.isnan(d))
                 return d

@@ -8,7 +8,7 @@ import scipy.sparse as sp
 
 from skdp.privacy import Adjacency
 from skdp.privacy.queries import ColumnCountsQuery, ColumnMomentsQuery
-from skdp.privacy.rows import DenseRows, SparseRows
+from skdp.privacy.rows import MOST_ROWS, DenseRows, SparseRows
 from skdp.problem import ColumnBounds
 from skdp.testing import row_stores
 
@@ -39,6 +39,15 @@ def test_counts_are_of_values_strictly_below():
         # What is beyond single precision is brought to its largest number.
         found = query.evaluate(rows) + 2.5
         np.testing.assert_array_equal(found, expected, err_msg=layout)
+
+
+@pytest.mark.parametrize("order", ["C", "F"])
+def test_counts_of_many_rows_are_exact(order):
+    column = np.random.default_rng(0).permutation(MOST_ROWS)
+    many = np.asarray(np.column_stack([column, -column]), dtype=np.float64, order=order)
+    query = ColumnCountsQuery(np.array([[40_001.0, 3.0], [-40_001.0, 1.0]]))
+    found = query.evaluate(DenseRows(many, np.zeros(MOST_ROWS))) + 0.5 * MOST_ROWS
+    np.testing.assert_array_equal(found, [[40_001, 3], [MOST_ROWS - 40_002, MOST_ROWS]])
 
 
 @pytest.mark.parametrize("weight", [1.0, 1.2, math.sqrt(2)])
