@@ -233,6 +233,8 @@ class FitPlan:
         """Query that is paid for after the solver, with its share of what that has."""
         if self.temperature is None:
             return "nothing"
+        if not self.temperature.share:
+            return "nothing; scores are shortened as public facts let expect"
         share = f"{self.temperature.share:.0%} of the rest"
         return f"the scale of the scores, {share} and what the solver leaves"
 
