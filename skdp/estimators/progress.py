@@ -120,7 +120,7 @@ class Progress:
 
     @property
     def start(self) -> Released | None:
-        """What the next part may start from; None where bounds of targets are yet to be seen."""
+        """The model that the next part may start from, if bounds of its targets have been seen."""
         found = self.released
         return found if found is not None and seen_targets(found.bounds.target) else None
 
