@@ -26,6 +26,7 @@ from ..preprocessing.column_ranges import (
     private_column_bounds,
     private_column_moments,
     private_column_sizes,
+    private_large_columns,
     tail_of_sizes,
 )
 from ..privacy.accounting.calculus import Calculus, PureDP
@@ -681,7 +682,12 @@ class PrivateLinearModel(CallbackSupportMixin, BudgetedEstimator, ABC):
             if COLUMNS in shares:
                 found = private_column_bounds(oracle, budget, n, d, tail=TAIL, stretch=STRETCH)
             else:
+                third = whole.fraction(1 / 3)
+                if enough := tail_of_sizes(oracle.adjacency, third, n, d) <= MOST_BEYOND / 2:
+                    budget, moments = third, third.whole()
                 found = private_column_sizes(oracle, budget, n, d)
+                if enough:
+                    found = private_large_columns(oracle, found, n, third)
             if plan.weighted:
                 # Moments would count all rows alike.
                 scaling = ColumnScaling.of_bounds(found, sparse=plan.sparse)
