@@ -51,6 +51,8 @@ def random_counts():
             for sizes in (False, True):
                 query = ColumnCountsQuery(edges, sizes)
                 yield Example(query, rows[0], np.zeros(N), rows[1], np.zeros(N))
+            some = ColumnCountsQuery(edges[[2, 0]], columns=(2, 0))
+            yield Example(some, rows[0], np.zeros(N), rows[1], np.zeros(N))
 
 
 def crafted_counts():
@@ -60,6 +62,7 @@ def crafted_counts():
         below = np.tile(edges.min(axis=1) - 1, (N, 1))
         above = np.tile(edges.max(axis=1) + 1, (N, 1))
         yield Example(ColumnCountsQuery(edges), below, y, above, y)
+        yield Example(ColumnCountsQuery(edges[1:], columns=(1, 2)), below, y, above, y)
 
 
 EXAMPLES = {

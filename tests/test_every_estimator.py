@@ -52,9 +52,17 @@ NOT_FOR_PRIVATE_MODELS = {
 }
 # (Instances with classes=[...] are left out because the checks use many label sets;
 # tests/estimators has tests for those.)
-CHECKS = parametrize_with_checks(
-    INSTANCES, expected_failed_checks=lambda estimator: NOT_FOR_PRIVATE_MODELS
-)
+
+
+def not_for(estimator):
+    """Checks that the estimator fails."""
+    if is_classifier(estimator) or estimator.target_bounds is not None:
+        return NOT_FOR_PRIVATE_MODELS
+    # So few rows do not show their targets: all fits predict 0, and with all weights.
+    return {c: why for c, why in NOT_FOR_PRIVATE_MODELS.items() if why is not _EQUIVALENT}
+
+
+CHECKS = parametrize_with_checks(INSTANCES, expected_failed_checks=not_for)
 
 
 # Rebuilt from a list: scikit-learn 1.6 passes a generator, of which pytest 9 warns.

@@ -10,7 +10,11 @@ from .linear_regression import DPLinearRegression
 from .logistic_regression import DPLogisticRegression
 from .partial_fit import charge_repeats
 from .progress import EarlierModel
-from .range_finding import private_data_norm, private_target_bounds
+from .range_finding import (
+    private_data_norm,
+    private_target_bounds,
+    unseen_targets,
+)
 from .svm import DPSVMClassifier
 
 __all__ = [
@@ -30,4 +34,5 @@ __all__ = [
     "private_data_norm",
     "private_target_bounds",
     "save_checkpoint",
+    "unseen_targets",
 ]

@@ -24,6 +24,7 @@ from ..preprocessing.column_ranges import (
     private_column_bounds,
     private_column_moments,
     private_column_sizes,
+    private_large_columns,
     tail_of_sizes,
 )
 from ..privacy.accounting.calculus import Calculus, PureDP
@@ -41,7 +42,7 @@ from ..privacy.rows.privacy_units import PrivacyUnits
 from ..privacy.rows.reading import columns_of, redacted, strict_checks
 from ..privacy.rows.row_stores import row_store
 from ..privacy.sites.remote_rows import RemoteRows
-from ..problem.bounds import RowBounds
+from ..problem.bounds import RowBounds, TargetBounds
 from ..problem.column_bounds import ColumnBounds, ColumnScaling, clipped
 from ..problem.constraints import Constraint
 from ..problem.penalties import Tikhonov
@@ -77,7 +78,7 @@ from .fit_plan import (
 from .inference import published_inference
 from .plain_models import plain_model
 from .progress import DISJOINT, EarlierModel, Progress, Released
-from .range_finding import private_data_norm
+from .range_finding import private_data_norm, seen_targets
 
 __all__ = ["ACCEPTED", "PrivateLinearModel", "solvers_but"]
 
@@ -560,6 +561,8 @@ class PrivateLinearModel(CallbackSupportMixin, BudgetedEstimator, ABC):
         # Earlier parts of a stream may have been too small to tell.
         if found is not None and found.scaling is None and "data_norm" in self._bounds_to_find:
             missing = ("data_norm",) if finds_columns(self, outline) == COLUMNS else ()
+        if found is not None and not seen_targets(found.target):
+            missing = (*missing, "target_bounds")
         bounds = outline.bounds if found is None else found
         known = origin is not None and not missing and origin.coordinates(bounds) is not None
         facts: dict[str, Any] = {"weighted": weighted, "unit": unit, "block": block}
@@ -645,11 +648,18 @@ class PrivateLinearModel(CallbackSupportMixin, BudgetedEstimator, ABC):
         released = self._progress.released
         if released is None:
             return self._row_bounds(oracle, plan, n_samples)
-        if COLUMNS not in dict(plan.bounds):
-            return released.bounds
-        of_rows = self._found_row_bounds(oracle, plan, n_samples)
-        kept = released.bounds
-        return replace(of_rows, target=kept.target, feature_bound=kept.feature_bound)
+        bounds, wanted = released.bounds, dict(plan.bounds)
+        if COLUMNS in wanted:
+            of_rows = self._found_row_bounds(oracle, plan, n_samples)
+            target, feature = bounds.target, bounds.feature_bound
+            bounds = replace(of_rows, target=target, feature_bound=feature)
+        if "target_bounds" in wanted:
+            bounds = replace(bounds, target=self._found_target_bounds(oracle, plan, n_samples))
+        return bounds
+
+    def _found_target_bounds(self, oracle: Oracle, plan: FitPlan, n_samples: int) -> TargetBounds:
+        """Private estimates of the bounds of targets, which classes do not have."""
+        raise NotImplementedError
 
     @final
     def _given_scaling(self, sparse: bool) -> ColumnScaling | None:
@@ -698,7 +708,12 @@ class PrivateLinearModel(CallbackSupportMixin, BudgetedEstimator, ABC):
             if COLUMNS in shares:
                 found = private_column_bounds(oracle, budget, n, d, tail=TAIL, stretch=STRETCH)
             else:
+                third = whole.fraction(1 / 3)
+                if enough := tail_of_sizes(oracle.adjacency, third, n, d) <= MOST_BEYOND / 2:
+                    budget, moments = third, third.whole()
                 found = private_column_sizes(oracle, budget, n, d)
+                if enough:
+                    found = private_large_columns(oracle, found, n, third)
             if plan.weighted:
                 # Moments would count all rows alike.
                 scaling = ColumnScaling.of_bounds(found, sparse=plan.sparse)

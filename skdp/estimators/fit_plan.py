@@ -74,10 +74,10 @@ TAIL, STRETCH = 0.01, 2.0
 _MOST_LEFT_OUT, _MOST_OF_A_ROW, MOST_BEYOND = 0.2, 1.5, 0.3
 # Share for a look at whether given target bounds hold the targets; and the rows times mu from which
 # it tells.
-TARGETS, _TARGETS_SHARE, _TARGETS_TELL = "check of target_bounds", 0.01, 500.0
-# A bound for targets that is not given takes a larger share, up to a quarter, if rows are few and
-# that finds it.
-_EVIDENCE_FOR_TARGETS, _MOST_FOR_TARGETS = 2000.0, 0.25
+TARGETS, _TARGETS_SHARE, _TARGETS_TELL = "check of target_bounds", 0.01, 150.0
+# Bounds for targets that are not given take a larger share, up to a half, if rows are few: without
+# them a fit says nothing.
+_EVIDENCE_FOR_TARGETS, _MOST_FOR_TARGETS = 1000.0, 0.5
 # Share of mu^2 for what weighted rows weigh together, and its largest noise, in rows, at which it
 # is asked.
 TOTAL_SHARE, _VISIBLE = 0.01, 0.1
@@ -233,6 +233,8 @@ class FitPlan:
         """Query that is paid for after the solver, with its share of what that has."""
         if self.temperature is None:
             return "nothing"
+        if not self.temperature.share:
+            return "nothing; scores are shortened as public facts let expect"
         share = f"{self.temperature.share:.0%} of the rest"
         return f"the scale of the scores, {share} and what the solver leaves"
 
@@ -827,9 +829,9 @@ def _named(solver: str | Solver) -> Solver:
 
 def _share_for(name: str, evidence: float) -> float:
     """Share of mu^2 that finding a bound may cost, for so many rows times mu."""
-    needed = _EVIDENCE_FOR_TARGETS / evidence**2
-    more = name == "target_bounds" and RANGE_SHARE < needed <= _MOST_FOR_TARGETS
-    return needed if more else RANGE_SHARE
+    if name != "target_bounds":
+        return RANGE_SHARE
+    return min(max(_EVIDENCE_FOR_TARGETS / evidence**2, RANGE_SHARE), _MOST_FOR_TARGETS)
 
 
 def planned_mu(model: Any) -> float:

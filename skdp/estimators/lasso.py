@@ -59,7 +59,8 @@ class DPLassoRegressor(PrivateLinearRegressor):
         correlation.
     target_bounds : tuple of float, optional
         (low, high), known without looking at y. Targets outside are clipped to it during the fit.
-        If None, up to 4 % of the budget goes to a private estimate.
+        If None, 4 % of the budget goes to a private estimate, and up to half of it if rows are few;
+        where they are too few for any, the model predicts 0, with a warning.
     data_norm : float, optional
         Bound on the l2 norm of the rows of X, known without looking at them. Longer rows are
         scaled down to it during the fit. If None, it follows from ``feature_bound``, or 4 % of the

@@ -62,10 +62,11 @@ class DPLinearRegression(PrivateLinearRegressor):
         Whether coefficients may not be negative; the same as ``constraint=NonNegative()``.
     target_bounds : (low, high) or mapping, optional
         (low, high), known without looking at y. Targets outside are clipped to it during the fit.
-        If None, up to 4 % of the budget goes to a private estimate. For several targets each end
-        may be a number for all or a sequence of one for each, and if ``y`` is a data frame, the
-        parameter a dictionary of pairs by column name. Half the distance is a target's unit: give
-        equal units to targets that are to count alike.
+        If None, 4 % of the budget goes to a private estimate, and up to half of it if rows are few;
+        where they are too few for any, the model predicts 0, with a warning. For several targets
+        each end may be a number for all or a sequence of one for each, and if ``y`` is a data
+        frame, the parameter a dictionary of pairs by column name. Half the distance is a target's
+        unit: give equal units to targets that are to count alike.
     data_norm : float, optional
         Bound on the l2 norm of the rows of X, known without looking at them. Longer rows are
         scaled down to it during the fit. If None, the fit looks privately for the range of each

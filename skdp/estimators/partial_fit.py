@@ -546,15 +546,15 @@ class BatchSession(Session):
 
     def feed(self, model: PrivateLinearModel, rows: Call) -> None:
         """Fit the rows of one call."""
-        released = model._progress.released
+        released, origin = model._progress.released, model._progress.start
         found = None if released is None else released.bounds
-        facts: dict[str, Any] = {"weighted": rows.weighted, "origin": released, "found": found}
+        facts: dict[str, Any] = {"weighted": rows.weighted, "origin": origin, "found": found}
         plan = plan_part(model, self.visits, rows.n_samples, rows.sparse, **facts)
         self.set_aside(model, plan.ledger())
         counted = self.counted(rows)
         opened = self.private.open(counted, plan.terms)
         model._progress.seen += rows.n_samples
-        model._fit_part(counted, plan, opened, self.public_rng, _dtype(rows), origin=released)
+        model._fit_part(counted, plan, opened, self.public_rng, _dtype(rows), origin=origin)
 
     def resume(self) -> None:
         """Nothing is missing."""
@@ -649,7 +649,7 @@ class BlockSession(Session):
 
     def _close_block(self, model: PrivateLinearModel, block: ResidentRows) -> None:
         released = model._progress.released
-        origin = released if self._solver.warm else None
+        origin = model._progress.start if self._solver.warm else None
         facts: dict[str, Any] = {"weighted": block.weighted, "block": True, "origin": origin}
         facts["found"] = None if released is None else released.bounds
         try:

@@ -19,6 +19,7 @@ from ..problem.problem import Problem
 from ..reporting.composition import ParallelComposition, compose
 from ..reporting.receipts import Receipt, SpendBound
 from ..validation import shown
+from .range_finding import seen_targets
 
 __all__ = [
     "DISJOINT",
@@ -116,6 +117,12 @@ class Progress:
         self.released: Released | None = None
         self.seen = 0
         self.streaming = self.secretive = self.weighted = False
+
+    @property
+    def start(self) -> Released | None:
+        """The model that the next part may start from, if bounds of its targets have been seen."""
+        found = self.released
+        return found if found is not None and seen_targets(found.bounds.target) else None
 
     def begun(
         self,

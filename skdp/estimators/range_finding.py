@@ -19,7 +19,13 @@ from ..privacy.queries.histogram import Histogrammed
 from ..problem.bounds import TargetBounds
 from ..problem.column_bounds import ColumnScaling
 
-__all__ = ["private_data_norm", "private_target_bounds", "warn_of_target_bounds"]
+__all__ = [
+    "private_data_norm",
+    "private_target_bounds",
+    "seen_targets",
+    "unseen_targets",
+    "warn_of_target_bounds",
+]
 
 # Shares and grids below minimise an error that trades clipping against noise, over many shapes of
 # synthetic data with n from 300 to 50000 and mu^2 of 0.003.
@@ -30,6 +36,9 @@ _NORM_STEPS = 12
 _TARGET_TAIL = 0.01
 _ZOOMS = 3
 _ZOOM_BINS = 12
+# Bins next to each other that may be seen together, and the half width of bounds for targets of
+# which nothing is seen: predictions are zero then for all purposes, and noise adds nothing.
+_TOGETHER, _UNSEEN = 3, float(_SIZES[0])
 # Counts may fall short by this many standard deviations: waiting for noise to fill the last rows
 # would stretch an interval further than those rows deserve.
 _LEEWAY = 0.3
@@ -71,8 +80,7 @@ def private_data_norm(
     coarse, fine = budget.split([_COARSE_SHARE, 1 - _COARSE_SHARE])
     top = _size(oracle, "row_norm", coarse, _NORM_TAIL * n_samples, scaling)
     if top is None and scaling is None:
-        usual = f"sqrt({n_features}), which suits columns of size 1,"
-        _warn_unseen("data_norm", usual)
+        _warn_unseen("data_norm", f"sqrt({n_features}), which suits columns of size 1, is used")
     if not top:
         return sqrt(n_features)
     edges = top * 4.0 ** (np.arange(-_NORM_STEPS, 1) / _NORM_STEPS)
@@ -106,18 +114,20 @@ def private_target_bounds(
     Returns
     -------
     TargetBounds
-        ``(-1, 1)`` if all targets seem to be zero, and with a warning if the budget is too small
-        to see anything.
+        :func:`unseen_targets` if all targets seem to be zero, and with a warning if the budget is
+        too small to see anything; nothing is asked if it is too small to see even all in one bin.
     """
     oracle.note("range of the targets")
     share = (1 - _COARSE_SHARE) / _ZOOMS
     coarse, *zooms = budget.split([_COARSE_SHARE] + [share] * _ZOOMS)
-    top = _size(oracle, "target_size", coarse, _TARGET_TAIL * n_samples, column=column)
+    top = None
+    if n_samples > _visible(_SIZES.size + 1) * _noise_scale(oracle, coarse):
+        top = _size(oracle, "target_size", coarse, _TARGET_TAIL * n_samples, column=column)
     if top is None:
         which = "" if column is None else f" for column {column} of the targets"
-        _warn_unseen("target_bounds", f"(-1, 1){which}")
+        _warn_unseen("target_bounds", f"without them the model can only predict 0{which}")
     if not top:
-        return TargetBounds(-1.0, 1.0, centred)
+        return unseen_targets(centred=centred)
     # The next size may be well filled and still hidden in noise.
     low, high = -2.0 * top, 2.0 * top
     for spend in zooms:
@@ -129,6 +139,34 @@ def private_target_bounds(
         if last - first > _ZOOM_BINS / 2:
             break
     return TargetBounds(low, high, centred)
+
+
+def unseen_targets(*, centred: bool) -> TargetBounds:
+    """Bounds so close to zero that predictions within them are zero, and so is their noise.
+
+    They stand for targets of which nothing is known. Any others would bring noise of their size
+    into predictions, and that may be a million times the size of the targets.
+
+    Parameters
+    ----------
+    centred : bool
+        Passed on to the bounds.
+    """
+    return TargetBounds(-_UNSEEN, _UNSEEN, centred)
+
+
+def seen_targets(bounds: TargetBounds | None) -> bool:
+    """Tell whether bounds were given, or found for every target; True where there are none.
+
+    Parameters
+    ----------
+    bounds : TargetBounds or None
+        Of one or several targets.
+    """
+    if bounds is None:
+        return True
+    low, high = bounds.ends
+    return not np.any((np.ravel(low) == -_UNSEEN) & (np.ravel(high) == _UNSEEN))
 
 
 def warn_of_target_bounds(
@@ -202,15 +240,28 @@ def _size(
     None if nothing is visible.
     """
     counts = oracle.histogram(of, _SIZES, spend=spend, scaling=scaling, column=column)
-    # The largest of m normals is about sqrt(2 ln m). A false alarm gives a bound that is off by
-    # many powers of ten; two more make its probability 3e-5 for these sizes.
-    visible = counts > _noise_scale(oracle, spend) * (sqrt(2 * log(counts.size)) + 2)
+    scale = _noise_scale(oracle, spend)
+    visible = counts > scale * _visible(counts.size)
+    # Few rows that spread over some bins may be seen together only.
+    width = 1
+    while not visible.any() and width < _TOGETHER:
+        width += 1
+        sums = np.convolve(counts, np.ones(width), "valid") / sqrt(width)
+        first = int(sums.argmax())
+        visible[first : first + width] = sums[first] > scale * _visible(counts.size)
     if not visible.any():
         return None
     seen = np.where(visible, counts, 0.0)
     beyond = seen.sum() - np.cumsum(seen)
     k = int(np.flatnonzero(beyond <= tail)[0])
     return float(_SIZES[min(k, _SIZES.size - 1)]) if k else 0.0
+
+
+def _visible(bins: int) -> float:
+    """Standard deviations of noise that a count has to exceed, the largest of so many."""
+    # The largest of m normals is about sqrt(2 ln m). A false alarm gives a bound that is off by
+    # many powers of ten; two more make its probability 7e-5 for these sizes.
+    return sqrt(2 * log(bins)) + 2
 
 
 def _below(counts: np.ndarray, n_samples: int) -> np.ndarray:
@@ -237,9 +288,9 @@ def _leeway(oracle: Oracle, spend: Spend, counts: np.ndarray) -> float:
     return _LEEWAY * _noise_scale(oracle, spend) * sqrt(counts.size) / 2
 
 
-def _warn_unseen(parameter: str, instead: str) -> None:
+def _warn_unseen(parameter: str, consequence: str) -> None:
     warn_user(
         f"The share of the budget set aside to find {parameter} privately is too small for this "
-        f"number of rows; {instead} is used. Pass {parameter} if you know a bound.",
+        f"number of rows; {consequence}. Pass {parameter} if you know a bound.",
         UserWarning,
     )

@@ -197,9 +197,10 @@ class PrivateLinearRegressor(RegressorMixin, PrivateLinearModel, ABC):
         Notes
         -----
         Bounds that are not given are paid for in the first part of the stream and hold for all of
-        it. If a fit fails, its part of the stream is used up: the receipt says what it has spent,
-        the model is the one before, and ``n_samples_seen_`` says how many rows have been taken. The
-        rows of the call beyond may be passed in again.
+        it; those of targets in the first part that is large enough to see them. If a fit fails, its
+        part of the stream is used up: the receipt says what it has spent, the model is the one
+        before, and ``n_samples_seen_`` says how many rows have been taken. The rows of the call
+        beyond may be passed in again.
         """
         return advance(self, X, y, None, sample_weight, privacy_unit)
 
@@ -271,28 +272,37 @@ class PrivateLinearRegressor(RegressorMixin, PrivateLinearModel, ABC):
 
     @final
     def _row_bounds(self, oracle: Oracle, plan: FitPlan, n_samples: int) -> RowBounds:
-        shares = dict(plan.bounds)
-        each = 1 / (self._target_columns or 1)
-        reserve = oracle.budget.fraction(each * shares.get("target_bounds", RANGE_SHARE))
-        check = oracle.budget.fraction(each * shares.get(TARGETS, RANGE_SHARE)).whole()
+        shares, t = dict(plan.bounds), self._target_columns or 1
+        check = oracle.budget.fraction(shares.get(TARGETS, RANGE_SHARE) / t).whole()
         known = self._known_norm is not None
         features = self._given_row_bounds(plan.sparse) if known else None
         if features is None:
             features = self._found_row_bounds(oracle, plan, n_samples)
-        target, t = self._given_target_bounds(), self._target_columns or 1
-        columns = [None] if t == 1 else list(range(t))
+        target = self._given_target_bounds()
         if target is None:
-            facts = {"centred": self.fit_intercept}
-            found = [
-                private_target_bounds(oracle, reserve, n_samples, column=column, **facts)
-                for column in columns
-            ]
-            target = TargetBounds.joined(found)
+            target = self._found_target_bounds(oracle, plan, n_samples)
         elif TARGETS in shares:
-            for column, low, high in zip(columns, *map(np.ravel, target.ends), strict=True):
+            for column, low, high in zip(self._columns, *map(np.ravel, target.ends), strict=True):
                 one = TargetBounds(low, high, self.fit_intercept)
                 warn_of_target_bounds(oracle, check, n_samples, one, column=column)
         return self._within_feature_bound(features, target)
+
+    @final
+    def _found_target_bounds(self, oracle: Oracle, plan: FitPlan, n_samples: int) -> TargetBounds:
+        share = dict(plan.bounds)["target_bounds"] / len(self._columns)
+        reserve, facts = oracle.budget.fraction(share), {"centred": self.fit_intercept}
+        found = [
+            private_target_bounds(oracle, reserve, n_samples, column=column, **facts)
+            for column in self._columns
+        ]
+        return TargetBounds.joined(found)
+
+    @property
+    @final
+    def _columns(self) -> list[int | None]:
+        """Targets to look at one after another; None for the only one."""
+        t = self._target_columns or 1
+        return [None] if t == 1 else list(range(t))
 
     @final
     def _plain(self, coef: np.ndarray) -> Any:

@@ -13,6 +13,7 @@ from dataclasses import dataclass
 from math import log, sqrt
 
 import numpy as np
+from scipy.special import ndtri
 
 from ..exceptions import warn_user
 from ..privacy.accounting.ledger import Budget, Spend
@@ -26,6 +27,7 @@ __all__ = [
     "private_column_bounds",
     "private_column_moments",
     "private_column_sizes",
+    "private_large_columns",
     "tail_of_sizes",
 ]
 
@@ -44,6 +46,13 @@ _SIZES = 4.0 ** np.arange(-31, 32)
 _STEPS_OF_SIZES, _TAIL_OF_SIZES = 6, 0.05
 # Share of a budget for ranges that is spent on them; the rest goes to moments within them.
 RANGES_OF_SCALE = 0.8
+# Quantiles at each end by which spread is judged, the largest share of rows for it where noise
+# hides fewer, and the standard deviations from the middle at which values are held.
+_QUANTILE, _MOST_OF_A_QUANTILE, _DEVIATIONS = 0.05, 0.15, 4.0
+# Size of columns of zeros and ones, among powers of 4: a one is not below the edge 1.
+_SMALL = 4.0
+# Distance of quantiles, in units of the size, up to which they may be the same number.
+_DEGENERATE = 2.0**-7
 # A variance is known to a few standard deviations of its noise; less is as good as none.
 _RESOLVED = 2.0
 # Features in an interval as short as this around zero seem to be zero.
@@ -162,15 +171,11 @@ def private_column_bounds(
         )
         return usual
     oracle.note("ranges of columns")
-    wanted = n_samples * np.array([search.tail, 1 - search.tail])
     if within is None:
-        low, high = _cells(oracle, search, n_samples, n_features, wanted)
+        low, high = _cells(oracle, search, n_samples, n_features)
     else:
         low, high = (np.repeat(end[:, None], 2, axis=1) for end in (within.low, within.high))
-    for _ in range(search.steps):
-        middle = 0.5 * low + 0.5 * high
-        above = oracle.column_counts(middle, n_samples, spend=search.spend) < wanted
-        low, high = np.where(above, middle, low), np.where(above, high, middle)
+    low, high = _halved(oracle, search, n_samples, low, high)
     # Of the interval that holds the lower quantile its lower end, and the other way round.
     bottom, top = low[:, 0], high[:, 1]
     none = top - bottom < _NOTHING
@@ -179,10 +184,29 @@ def private_column_bounds(
     return ColumnBounds(np.where(none, usual.low, low), np.where(none, usual.high, high))
 
 
+def _halved(
+    oracle: Oracle,
+    search: Search,
+    n_samples: int,
+    low: np.ndarray,
+    high: np.ndarray,
+    columns: tuple[int, ...] | None = None,
+) -> tuple[np.ndarray, np.ndarray]:
+    """Ends, (d, 2) each, of short intervals within these that hold the two quantiles."""
+    wanted = n_samples * np.array([search.tail, 1 - search.tail])
+    for _ in range(search.steps):
+        middle = 0.5 * low + 0.5 * high
+        counts = oracle.column_counts(middle, n_samples, spend=search.spend, columns=columns)
+        above = counts < wanted
+        low, high = np.where(above, middle, low), np.where(above, high, middle)
+    return low, high
+
+
 def _cells(
-    oracle: Oracle, search: Search, n_samples: int, n_features: int, wanted: np.ndarray
+    oracle: Oracle, search: Search, n_samples: int, n_features: int
 ) -> tuple[np.ndarray, np.ndarray]:
     """Ends, (d, 2) each, of the cells of the grid that hold the two quantiles."""
+    wanted = n_samples * np.array([search.tail, 1 - search.tail])
     first = np.zeros((n_features, 2), dtype=np.intp)
     last = np.full((n_features, 2), _EDGES.size)
     for _ in range(search.coarse):
@@ -243,6 +267,54 @@ def private_column_sizes(
     # What lies below all edges seems to be zero; what lies beyond is held to the last.
     size = np.where(first == 0, 1.0, _SIZES[np.minimum(first, _SIZES.size - 1)])
     return ColumnBounds(-size, size)
+
+
+def private_large_columns(
+    oracle: Oracle, sizes: ColumnBounds, n_samples: int, budget: Budget
+) -> ColumnBounds:
+    """Ranges of features that are larger than codes, where few of many are; the others stay.
+
+    Intervals about zero are wide for numbers such as altitudes and years, which vary little beside
+    their size. Codes of 0 and 1 need not be paid for.
+
+    Parameters
+    ----------
+    oracle : Oracle
+        Asked for counts of rows below edges, of the larger features alone.
+    sizes : ColumnBounds
+        Intervals about zero, found by :func:`private_column_sizes`.
+    n_samples : int
+        Public size.
+    budget : Budget
+        What is spent on it.
+
+    Returns
+    -------
+    ColumnBounds
+        Some standard deviations about the middle of two quantiles, within ``sizes``; ``sizes`` if
+        so many features are large that noise would hide quantiles, where nothing is spent.
+    """
+    large = np.flatnonzero(sizes.high > _SMALL)
+    if not large.size:
+        return sizes
+    search = Search.planned(
+        oracle.adjacency, budget, n_samples, large.size, tail=_QUANTILE, within=True
+    )
+    if search is None or search.tail > _MOST_OF_A_QUANTILE:
+        return sizes
+    oracle.note("ranges of large columns")
+    first, last = (np.repeat(end[large, None], 2, axis=1) for end in (sizes.low, sizes.high))
+    first, last = _halved(oracle, search, n_samples, first, last, tuple(map(int, large)))
+    found = 0.5 * first + 0.5 * last
+    half = 0.5 * (found[:, 1] - found[:, 0])
+    # Of a feature that is nearly always the same number both quantiles are that number.
+    varies = half > _DEGENERATE * sizes.high[large]
+    large, middle = large[varies], found.mean(axis=1)[varies]
+    reach = _DEVIATIONS * half[varies] / ndtri(1 - search.tail)
+    low, high = sizes.low.copy(), sizes.high.copy()
+    low[large] = np.maximum(low[large], middle - reach)
+    high[large] = np.minimum(high[large], middle + reach)
+    return ColumnBounds(low, high)
 
 
 def private_column_moments(

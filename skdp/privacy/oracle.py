@@ -515,14 +515,20 @@ class Oracle(ABC):
 
     @final
     def column_counts(
-        self, edges: np.ndarray, n_samples: int, *, spend: Spend, sizes: bool = False
+        self,
+        edges: np.ndarray,
+        n_samples: int,
+        *,
+        spend: Spend,
+        sizes: bool = False,
+        columns: tuple[int, ...] | None = None,
     ) -> np.ndarray:
         """Noisy numbers of rows whose feature is below its edges, (d, k) like the edges.
 
         Of weighted rows it is what they weigh; ``n_samples`` is then what all weigh together. With
-        ``sizes`` it is the absolute value that is below.
+        ``sizes`` it is the absolute value that is below, and with ``columns`` only these are asked.
         """
-        query = ColumnCountsQuery(np.array(edges, dtype=np.float64), sizes)
+        query = ColumnCountsQuery(np.array(edges, dtype=np.float64), sizes, columns)
         return self._release(query, spend) + 0.5 * n_samples
 
     @final

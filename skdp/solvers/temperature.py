@@ -10,8 +10,8 @@ factor, so that a solution of the user's problem is left as it is: the factor is
 
 from __future__ import annotations
 
-from dataclasses import dataclass
-from math import sqrt
+from dataclasses import dataclass, replace
+from math import inf, sqrt
 from typing import TYPE_CHECKING
 
 import numpy as np
@@ -39,6 +39,9 @@ _NOISE_OF_TEXT = 0.05
 # the temperature is expected to have. Nothing is asked where noise in log a, by that slope, would
 # have more than this multiple of it.
 _SLOPE, _VARIANCE, _DROWNED = 0.1, 0.25, 0.25
+# n mu, for balanced classes, from which scores of text are about as large as they should be. Noise
+# makes them too large below, about in inverse proportion, as measured.
+_EVIDENCE_OF_TEXT = 400.0
 # Rare classes flatten the answer, but scores vary among their rows all the same.
 _LEAST_CURVATURE = 0.1
 
@@ -50,17 +53,31 @@ class Temperature:
     Parameters
     ----------
     share : float
-        What the query costs, as a share of what it and the solver have together (of mu^2).
+        What the query costs, as a share of what it and the solver have together (of mu^2); 0 if
+        nothing is asked, and scores are only brought to what public facts let expect.
     reach : float
         Range of scores beyond which they count as at its ends.
     penalised : bool
         Whether the penalty takes part, because the user asked for it. One that is there for the
         sake of the noise alone says nothing about the scale.
+    evidence : float, default=inf
+        Number of rows times mu, where the scale that noise gives to scores is known from it.
     """
 
     share: float
     reach: float
     penalised: bool
+    evidence: float = inf
+
+    def expected(self, problem: Problem) -> float:
+        """Temperature by public facts alone, at most 1; for text, whose scores are mostly noise.
+
+        Parameters
+        ----------
+        problem : Problem
+            Its initial point holds the log-odds of the classes.
+        """
+        return min(1.0, self.evidence * curvature_at_start(problem) / _EVIDENCE_OF_TEXT)
 
     def apply(self, problem: Problem, oracle: Oracle, w: np.ndarray) -> np.ndarray:
         """The model times its temperature, for all that the oracle has left.
@@ -79,6 +96,9 @@ class Temperature:
         ndarray
             In the shape of w. No prediction of a class is changed by a positive factor.
         """
+        expected = self.expected(problem)
+        if not self.share:
+            return expected * w
         problem = problem.unshortened()
         spend = oracle.budget.whole()
         answer, noise = oracle.for_problem(problem).score_scale(
@@ -86,7 +106,7 @@ class Temperature:
         )
         # A normal prior for the logarithm of the temperature, in units of the noise.
         prior = noise**2 / (_SLOPE * max(_LEAST_CURVATURE, curvature_at_start(problem)) * _VARIANCE)
-        steady = (prior + 1e-12) * np.log(_SCALES)
+        steady = (prior + 1e-12) * np.log(_SCALES / expected)
         found = _root(isotonic_regression(answer) + steady)
         if self.penalised:
             # The penalty asks for less, and for more so the longer w is, noise in it included. What
@@ -102,7 +122,8 @@ def plan_temperature(problem: Problem, mu: float, *, penalised: bool) -> Tempera
 
     That is the case for losses whose scores are not log-odds, within a constraint, which a factor
     could leave, and where noise would hide the answer: below ``n mu`` of about 300 for two classes
-    and 400 for more.
+    and 400 for more. Scores of text of two classes, which are mostly noise then, are brought to the
+    scale that public facts let expect, unless the user asked for the penalty.
 
     Parameters
     ----------
@@ -122,7 +143,11 @@ def plan_temperature(problem: Problem, mu: float, *, penalised: bool) -> Tempera
     aim = _NOISE_OF_TEXT if problem.wide else _NOISE
     share = min(_MOST_SHARE, max(_LEAST_SHARE, (noise / aim) ** 2))
     drowned = noise**2 / share > _DROWNED * _SLOPE * _VARIANCE
-    return None if drowned else Temperature(share, reach, penalised)
+    alike = problem.loss.n_scores > 1 or penalised or not problem.wide
+    found = Temperature(share, reach, penalised, inf if alike else evidence)
+    if not drowned:
+        return found
+    return replace(found, share=0.0) if found.evidence < _EVIDENCE_OF_TEXT else None
 
 
 def _slopes_of_penalty(problem: Problem, w: np.ndarray) -> np.ndarray:

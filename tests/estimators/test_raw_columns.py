@@ -275,6 +275,23 @@ def test_sizes_alone_are_looked_for_where_noise_hides_ranges():
     assert np.all(high <= 16 * (np.abs(ORIGIN) + 2 * UNITS))
 
 
+def test_what_codes_do_not_take_finds_ranges_of_large_columns():
+    """Altitudes about 3,000 that vary by 100 would be noise on a scale of thousands."""
+    rng = np.random.default_rng(5)
+    n, large = 12_000, slice(0, 3)
+    X = (rng.random((n, 40)) < 0.3).astype(float)
+    X[:, large] = 3000 + 100 * rng.normal(size=(n, 3))
+    y = (X[:, 0] + X[:, 1] > 6000 + 50 * X[:, 3]).astype(int)
+    model = DPLogisticRegression(epsilon=1.0, classes=[0, 1]).fit(X, y)
+    assert "sizes of columns" in dict(model.plan_.bounds)
+    low, high = model.data_bounds_
+    assert np.all((low[large] > 1500) & (low[large] < 2850))
+    assert np.all((high[large] > 3150) & (high[large] < 4200))
+    assert np.all((low[3:] >= -4) & (high[3:] <= 4))
+    assert model.score(X, y) > 0.9
+    assert model.privacy_spent_.epsilon <= 1.0
+
+
 def test_sizes_find_the_same_in_sparse_rows():
     rng = np.random.default_rng(4)
     X = rng.normal(size=(4000, 3)) * [1e-3, 1.0, 1e4]

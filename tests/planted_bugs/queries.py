@@ -614,6 +614,10 @@ def unbounded_scores(honest, self, block):
         yield np.column_stack([q, scored[:, -2:]])
 
 
+def counted_twice(honest, self, block):
+    return honest(self, block) * (1 if self.columns is None else 2)
+
+
 BUGS = (
     # Sensitivities.
     Bug("sums without the factor of two", {"Adjacency.of_sum": lambda _, self, b: b}, within(opposite), TOO_FAR),
@@ -628,6 +632,7 @@ BUGS = (
     Bug("column moments without the factor of two", {"ColumnMomentsQuery.sensitivity": times(0.5)}, crafted(ColumnMomentsQuery), TOO_FAR),
     Bug("features that share one sensitivity", {"ColumnMomentsQuery.sensitivity": times(sqrt(1 / 3))}, crafted(ColumnMomentsQuery), TOO_FAR),
     Bug("squares of columns of too much weight", {"column_moments._WEIGHT": Value(2.0)}, within(columns), TOO_FAR),
+    Bug("columns that are asked about alone, counted twice", {"ColumnCountsQuery._of_block": counted_twice}, crafted(ColumnCountsQuery), TOO_FAR),
     Bug("a second edge of a column that is not counted", {"ColumnCountsQuery.sensitivity": times(sqrt(0.5))}, crafted(ColumnCountsQuery), TOO_FAR),
     Bug("normal equations without their targets", {"NormalEquationsQuery.sensitivity": lambda _, self, a: sqrt(2.0) * self.bounds.row_norm**2 / self.n_samples}, crafted(NormalEquationsQuery), TOO_FAR),
     Bug("a mean of two parts in the normal equations", {"NormalEquationsQuery.sensitivity": lambda _, self, a: self.bounds.row_norm**2 * sqrt(2 + 4 * self.balance) / self.n_samples}, crafted(NormalEquationsQuery), TOO_FAR),

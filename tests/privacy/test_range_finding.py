@@ -6,11 +6,16 @@ from math import sqrt
 import numpy as np
 import pytest
 
-from skdp.estimators import private_data_norm, private_target_bounds
+from skdp import DPLinearRegression
+from skdp.estimators import (
+    private_data_norm,
+    private_target_bounds,
+    unseen_targets,
+)
 from skdp.privacy import Adjacency, PrivateOracle, SeededNoise
 from skdp.privacy.accounting import Budget, Ledger
 from skdp.privacy.rows import DenseRows
-from skdp.problem import TargetBounds
+from skdp.solvers import Blocks
 from skdp.testing import RecordingOracle, ReplayOracle, Transcript
 
 SHARE = 0.04
@@ -119,7 +124,7 @@ def test_a_few_huge_rows_change_nothing_although_they_are_visible(budget):
 
 def test_rows_of_zeros_give_the_public_norm_without_a_complaint():
     assert norm_of(np.zeros((5000, 9))) == 3.0
-    assert bounds_of(np.zeros(5000)) == TargetBounds(-1.0, 1.0)
+    assert bounds_of(np.zeros(5000)) == unseen_targets(centred=True)
 
 
 @pytest.mark.parametrize("constant", [42.0, -1e-6, 1e9])
@@ -143,7 +148,7 @@ def test_too_few_rows_warn_and_give_the_public_fallback(n):
     with pytest.warns(UserWarning, match="Pass data_norm"):
         assert norm_of(np.full((n, 4), 1e6)) == 2.0
     with pytest.warns(UserWarning, match="Pass target_bounds"):
-        assert bounds_of(np.full(n, 1e6)) == TargetBounds(-1.0, 1.0)
+        assert bounds_of(np.full(n, 1e6)) == unseen_targets(centred=True)
 
 
 def test_noise_alone_is_not_taken_for_rows():
@@ -232,3 +237,43 @@ def test_no_more_than_the_budget_is_spent_and_results_depend_on_answers_alone(n,
 def test_a_warning_names_the_fallback(d):
     with pytest.warns(UserWarning, match=rf"sqrt\({d}\), which suits columns of size 1"):
         assert norm_of(np.ones((3, d))) == sqrt(d)
+
+
+@pytest.mark.parametrize("unit", [1e-9, 1.0, 1e9])
+def test_targets_of_which_nothing_is_seen_are_predicted_as_zero(unit):
+    """Bounds of a size of their own would bring noise of that size into small targets."""
+    X = rows(20, d=3)
+    model = DPLinearRegression(epsilon=1.0, data_norm=3.0)
+    with pytest.warns(UserWarning, match="model can only predict 0. Pass target_bounds"):
+        model.fit(X, unit * X[:, 0])
+    assert np.all(np.abs(model.predict(X)) < 1e-20)
+    assert "histogram" not in {event.query for event in model.privacy_ledger_}
+
+
+def test_few_rows_set_aside_what_bounds_of_targets_take():
+    """With 4 % of the budget noise would hide targets in so few rows."""
+    X = rows(300, d=3)
+    model = DPLinearRegression(epsilon=1.0, data_norm=3.0).fit(X, 2000 + X[:, 0])
+    assert 0.1 < dict(model.plan_.bounds)["target_bounds"] <= 0.5
+    # One bin of sizes holds all of them, which is seen by nine standard deviations.
+    assert model.target_bounds_[1] > 100
+
+
+def test_a_stream_looks_again_until_it_has_seen_targets():
+    X = rows(4020, d=3)
+    y = 1e6 * (5 + X[:, 0])
+    stream = DPLinearRegression(data_norm=3.0, solver=Blocks(first=20, ratio=201))
+    with pytest.warns(UserWarning, match="can only predict 0"):
+        stream.partial_fit(X[:20], y[:20])
+    assert stream.target_bounds_[1] < 1e-20
+    stream.partial_fit(X[20:], y[20:])
+    assert stream.score(X, y) > 0.5
+    assert stream.privacy_spent_.epsilon <= 1.0
+
+
+@pytest.mark.parametrize("n", [1000, 5000])
+def test_bounds_that_hold_no_target_are_noticed(n):
+    y = rows(n, d=1)[:, 0]
+    model = DPLinearRegression(data_norm=3.0, target_bounds=(100, 200))
+    with pytest.warns(UserWarning, match="Many targets lie outside"):
+        model.fit(rows(n, d=3), y)

@@ -96,6 +96,24 @@ def test_text_pays_less_for_the_scale_than_dense_rows():
     assert plan_temperature(text, 0.02, penalised=False) is None
 
 
+def test_scores_of_few_texts_are_shortened_at_no_cost():
+    """They are noise, of about the same size whatever is in the rows."""
+    text = Problem(Logistic(), 1_600, 40_000, RowBounds(1.0, 0.3), sparse=True)
+    few, more = (plan_temperature(text, mu, penalised=False) for mu in (0.05, 0.15))
+    assert few.share == more.share == 0
+    w = np.ones(text.n_parameters)
+    # Nothing is asked of an oracle that is not there.
+    factors = [float(found.apply(text, None, w)[0]) for found in (few, more)]
+    assert factors == pytest.approx([0.2, 0.6])
+    # With rare classes there is as much noise and less to learn; with many rows it is asked.
+    rare = replace(text, initial=np.append(w[:-1], -3.0 / 0.3))
+    assert float(few.apply(rare, None, w)[0]) < 0.1
+    assert plan_temperature(text, 1.0, penalised=False).share > 0
+    for other in ({"mu": 0.05, "penalised": True}, {"mu": 0.001, "penalised": True}):
+        assert plan_temperature(text, **other) is None
+    assert plan_temperature(replace(text, sparse=False), 0.05, penalised=False) is None
+
+
 def test_what_public_facts_rule_out_is_not_asked():
     planned = {"mu": 1.0, "penalised": False}
     assert plan_temperature(problem(Hinge()), **planned) is None

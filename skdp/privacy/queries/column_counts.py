@@ -22,9 +22,11 @@ class ColumnCountsQuery(CountQuery):
     Parameters
     ----------
     edges : ndarray of shape (d, k)
-        Edges of each feature, in any order.
+        Edges of each feature that is asked about, in any order.
     sizes : bool, default=False
         Whether absolute values are compared with the edges.
+    columns : tuple of int, optional
+        The d features that are asked about, all different; by default all there are.
 
     Guarantees
     ----------
@@ -32,6 +34,8 @@ class ColumnCountsQuery(CountQuery):
       feature goes from below its edges to above them. Zeroing it out moves each by exactly 1/2:
       ``sqrt(d k) / 2``, which is what the half is taken off for. Rows of weights v and u in
       [0, 1] move an entry by at most ``(v + u) / 2``.
+    - Features that are not asked about do not move the answer: what is said of d features holds
+      for the table of those alone.
     - Values that are not numbers are below no edge.
     """
 
@@ -39,6 +43,7 @@ class ColumnCountsQuery(CountQuery):
 
     edges: np.ndarray
     sizes: bool = False
+    columns: tuple[int, ...] | None = None
 
     def sensitivity(self, adjacency: Adjacency) -> float:
         """``sqrt(d k)`` under replace-one, half of it under zero-out."""
@@ -49,12 +54,14 @@ class ColumnCountsQuery(CountQuery):
         return rows.sum(self._of_block)
 
     def public(self) -> tuple[object, ...]:
-        """The edges, and whether absolute values are compared with them."""
-        return (self.edges, self.sizes)
+        """The edges, whether absolute values are compared with them, and the features if some."""
+        return (self.edges, self.sizes, *(() if self.columns is None else (self.columns,)))
 
     def _of_block(self, block: RawBlock) -> np.ndarray:
         m, X, v = len(block.y), block.X, block.bounded_weights
         d = len(self.edges)
+        if self.columns is not None:
+            X = X[:, list(self.columns)]
         out = np.empty(self.edges.shape)
         if not isinstance(X, np.ndarray):
             per_entry = None if v is None else np.repeat(v, np.diff(X.indptr))

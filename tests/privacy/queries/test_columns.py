@@ -50,6 +50,15 @@ def test_counts_of_many_rows_are_exact(order):
     np.testing.assert_array_equal(found, [[40_001, 3], [MOST_ROWS - 40_002, MOST_ROWS]])
 
 
+def test_counts_of_some_features_are_those_of_a_table_without_the_others():
+    edges = np.array([[0.0, 0.1], [1.0, -7.0], [1e301, 4.0]])
+    for layout, rows in row_stores(X, np.zeros(5)).items():
+        for sizes in (False, True):
+            every = ColumnCountsQuery(edges, sizes).evaluate(rows)
+            some = ColumnCountsQuery(edges[[2, 0]], sizes, (2, 0)).evaluate(rows)
+            np.testing.assert_array_equal(some, every[[2, 0]], err_msg=layout)
+
+
 @pytest.mark.parametrize("weight", [1.0, 1.2, math.sqrt(2)])
 def test_squares_up_to_the_weight_of_the_answer_cost_nothing_beside_means(weight):
     u = np.linspace(-1, 1, 401)
