@@ -36,7 +36,7 @@ import matplotlib.pyplot as plt
 from sklearn.datasets import load_digits
 from sklearn.preprocessing import normalize
 
-from skdp.displays import EpsilonCurveDisplay
+from skdp.reporting.displays import EpsilonCurveDisplay
 
 X, y = load_digits(return_X_y=True)
 X = normalize(X / 8 - 1)  # pixels lie in 0..16; each row is scaled by itself

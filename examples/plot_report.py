@@ -78,7 +78,7 @@ plt.show()
 # What it was spent on
 # --------------------
 
-from skdp.displays import BudgetDisplay
+from skdp.reporting.displays import BudgetDisplay
 
 figure, ax = plt.subplots(figsize=(6.4, 2.8), layout="constrained")
 BudgetDisplay.from_report(report, ax=ax)

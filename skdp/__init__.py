@@ -15,7 +15,6 @@ from .estimators import (
 from .estimators.fit_plan import FitPlan, plan
 from .estimators.forecast import Plan
 from .estimators.inference import Inference, inference
-from .evaluation import Evaluation, evaluate
 from .exceptions import (
     BudgetExceededError,
     BudgetWarning,
@@ -24,6 +23,7 @@ from .exceptions import (
     SeededNoiseWarning,
     UnresolvedWarning,
 )
+from .model_selection.evaluation import Evaluation, evaluate
 from .privacy import PrivacySpent
 from .privatization import PrivatizePlan, privatize
 from .reporting import (
@@ -72,11 +72,11 @@ __all__ = [
 ]
 
 # Of no use to most fits, so they are loaded when they are named.
-_ON_DEMAND = ("audit", "displays", "testing")
+_ON_DEMAND = ("audit", "testing")
 # Whose classes users pass or look up.
 _FOLDERS = (
-    *("bandit", "federated", "model_selection", "preconditioning", "preprocessing", "privacy"),
-    *("problem", "reporting", "solvers"),
+    *("bandit", "federated", "model_selection", "preprocessing", "privacy", "problem"),
+    *("reporting", "solvers"),
 )
 
 

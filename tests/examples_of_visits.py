@@ -3,11 +3,10 @@
 import numpy as np
 from factors_of_prefix_sums import strategy
 
-from skdp.estimators import Stream
 from skdp.privacy import Adjacency, SecretNoise, public_generator
 from skdp.privacy.accounting import Ledger
 from skdp.privacy.rows import DenseRows
-from skdp.privacy.streams import CallOfUnits, StreamPlan, StreamRequest, Visits
+from skdp.privacy.streams import CallOfUnits, Stream, StreamPlan, StreamRequest, Visits
 from skdp.problem import Problem, RowBounds
 from skdp.problem.losses import Logistic
 from skdp.solvers import Solution, StreamingSolver

@@ -5,18 +5,18 @@ from dataclasses import replace
 import numpy as np
 import pytest
 
-from skdp.bandit import ArmStreams
-from skdp.estimators import Stream
 from skdp.privacy import Adjacency, SecretNoise
 from skdp.privacy.accounting import Ledger
 from skdp.privacy.bandit_sessions import (
     SESSIONS,
+    ArmStreams,
     GradientPlan,
     MomentPlan,
     SelectionPlan,
     StepPlan,
     joint_sensitivity,
 )
+from skdp.privacy.streams import Stream
 from skdp.problem import BanditProblem, CubeBounds, NormBounds
 from skdp.problem.losses import Squared
 

@@ -32,11 +32,10 @@ DECLARED = (
     "skdp.privacy.mechanisms.site_masks",
 )
 GRAPHS = ("skdp.federated.mixing", "skdp.federated.rounds", "skdp.federated.topology")
-SURFACE = (*PROBLEM, "skdp.arguments", "skdp.privacy", "skdp.reporting")
+SURFACE = (*PROBLEM, "skdp.privacy", "skdp.reporting")
 MAY = {
     "skdp.exceptions": (),
     "skdp.validation": (),
-    "skdp.arguments": ("skdp.validation",),
     "skdp.problem": (*PROBLEM, *DECLARED),
     # The kernel: rows, noise and ledger. It knows problems, and nobody who asks about them.
     "skdp.privacy": (*PROBLEM, "skdp.privacy"),
@@ -44,9 +43,9 @@ MAY = {
     "skdp.reporting": (
         *ROOT, "skdp.reporting", "skdp.privacy.accounting", "skdp.privacy.adjacency",
     ),
-    "skdp.preconditioning": (*PROBLEM, "skdp.preconditioning"),
+    "skdp.solvers.preconditioning": (*PROBLEM, "skdp.solvers.preconditioning"),
     "skdp.solvers": (
-        *PROBLEM, "skdp.solvers", "skdp.preconditioning", *DECLARED, *GRAPHS, "skdp.federated",
+        *PROBLEM, "skdp.solvers", *DECLARED, *GRAPHS, "skdp.federated",
     ),
     "skdp.federated": (*PROBLEM, "skdp.federated", "skdp.privacy"),
     **dict.fromkeys(GRAPHS, (*PROBLEM, *GRAPHS, *DECLARED)),
@@ -55,32 +54,32 @@ MAY = {
     "skdp.bandit": (*SURFACE, "skdp.bandit", "skdp.solvers", "skdp.estimators"),
     "skdp.preprocessing": (*SURFACE, "skdp.preprocessing"),
     "skdp.estimators": (
-        *SURFACE, "skdp.estimators", "skdp.solvers", "skdp.preconditioning", "skdp.federated",
-        "skdp.preprocessing",
+        *SURFACE, "skdp.estimators", "skdp.solvers", "skdp.federated", "skdp.preprocessing",
     ),
     "skdp.model_selection": (
         *SURFACE, "skdp.model_selection", "skdp.estimators", "skdp.preprocessing",
         "skdp.federated",
     ),
-    "skdp.evaluation": (*SURFACE, "skdp.evaluation"),
+    "skdp.model_selection.evaluation": (*SURFACE, "skdp.model_selection.evaluation"),
     "skdp.privatization": (
         *SURFACE, "skdp.privatization", "skdp.estimators", "skdp.solvers",
         "skdp.model_selection", "skdp.preprocessing",
     ),
     # Leaves: they run whole estimators, and nothing looks at them.
     "skdp.audit": ("skdp",),
-    "skdp.displays": ("skdp",),
+    "skdp.reporting.displays": ("skdp",),
     "skdp.testing": ("skdp",),
 }  # fmt: skip
-LEAVES = ("skdp.audit", "skdp.displays", "skdp.testing")
+LEAVES = ("skdp.audit", "skdp.reporting.displays", "skdp.testing")
 KERNEL = "skdp.privacy"
 # Layers that must not hold rows or noise: what they return has to be post-processing.
-PURE = ("skdp.solvers", "skdp.preconditioning", "skdp.problem", "skdp.bandit.policies", *GRAPHS)
+PURE = ("skdp.solvers", "skdp.problem", "skdp.bandit.policies", *GRAPHS)
 # Calls that look into rows, draw secret noise, or charge a ledger.
 READS = {"blocks", "bounded", "combine", "evaluate", "evaluate_under", "partitions"}
 DRAWS = {"chosen", "gumbel", "normal", "noisy_mean", "randomize", "rounded"}
 CHARGES = {"charge"}
-# What makes a ledger, a source of noise, an oracle or a row store.
+# What makes a ledger, a source of noise, an oracle or a row store. RemoteRows is none: rows stay
+# at their sites, of which each keeps its own account.
 MAKES = {
     "skdp.privacy.accounting.ledger.Ledger", "skdp.privacy.oracle.PrivateOracle",
     "skdp.privacy.randomness.SeededNoise", "skdp.privacy.randomness.SystemNoise",
@@ -88,16 +87,7 @@ MAKES = {
     "skdp.privacy.rows.dask_rows.DaskRows", "skdp.privacy.rows.dense_rows.DenseRows",
     "skdp.privacy.rows.predicted_rows.PredictedRows",
     "skdp.privacy.rows.sparse_rows.SparseRows", "skdp.privacy.sites.remote_oracle.RemoteOracle",
-    "skdp.privacy.sites.remote_rows.RemoteRows",
 }  # fmt: skip
-# Where that is still done outside the kernel.
-STILL_MAKE = {
-    "skdp/bandit/bandit_base.py": {"Ledger", "secret_noise"},
-    "skdp/bandit/stream_arms.py": {"DenseRows", "Ledger"},
-    "skdp/federated/dask_sites.py": {"Ledger", "RemoteRows"},
-    # Asks what limit a budget has.
-    "skdp/reporting/receipts.py": {"Ledger"},
-}
 SUBMODULES = {p.stem for p in (REPOSITORY / "skdp").iterdir() if p.name != "__init__.py"}
 RANDOM = ("numpy.random", "random", "secrets", "os.urandom", "sklearn.utils.check_random_state")
 # Special names that lead to no hidden state.
@@ -246,8 +236,8 @@ def outside_the_kernel(path, source):
     ]
 
 
-def makers_named(path, source):
-    """Lines outside the kernel that name what makes a ledger, noise, an oracle or a row store."""
+def made_outside_the_kernel(path, source):
+    """Ledgers, sources of noise, oracles and row stores that the kernel does not make."""
     if layer_of(path) in (None, KERNEL, *LEAVES) or path == "skdp/__init__.py":
         return []
     run_time = RunTime(path, source)
@@ -259,15 +249,10 @@ def makers_named(path, source):
         for name in ast.walk(call.args[1])
     }
     found = [(n.lineno, run_time.dotted(n)) for n in run_time.loaded if id(n) not in asked]
-    return [(line, name) for line, name in found if name in MAKES]
-
-
-def made_outside_the_kernel(path, source):
-    """Ledgers, sources of noise, oracles and row stores that the kernel does not make."""
     return [
         f"{path}:{line}: makes {name}; let skdp.privacy.oracle_factory open the fit"
-        for line, name in makers_named(path, source)
-        if name.rpartition(".")[2] not in STILL_MAKE.get(path, ())
+        for line, name in found
+        if name in MAKES
     ]
 
 
@@ -364,12 +349,6 @@ def test_modules_that_import_each_other_are_found(way):
     sources = {"skdp/solvers/__init__.py": "from .ppm import PPM", "skdp/solvers/ppm.py": way}
     assert circle(sources | {"skdp/solvers/gd.py": "from .ppm import PPM"})
     assert circle(sources | {"skdp/solvers/ppm.py": "", "skdp/solvers/gd.py": ""}) == []
-
-
-@pytest.mark.parametrize(("path", "names"), STILL_MAKE.items(), ids=STILL_MAKE)
-def test_exceptions_are_those_of_today(path, names):
-    found = makers_named(path, (REPOSITORY / path).read_text())
-    assert {name.rpartition(".")[2] for _, name in found} == names
 
 
 @pytest.mark.parametrize("name", sorted(MAKES))

@@ -6,6 +6,7 @@ from functools import partial
 
 import numpy as np
 import pytest
+import sklearn
 from sklearn.base import BaseEstimator, TransformerMixin, clone
 from sklearn.calibration import CalibratedClassifierCV
 from sklearn.compose import (
@@ -783,3 +784,50 @@ def test_the_plan_says_what_facts_would_save():
     assert "19% of its budget" in str(plan)
     _, plan = privatize(Ridge(), epsilon=1.0, bounds=(0, 1), **KNOWN, return_plan=True)
     assert plan.wanted == ()
+
+
+def people():
+    rng = np.random.default_rng(0)
+    labels = np.repeat(np.arange(200), rng.integers(1, 6, 200))
+    X = rng.uniform(-1, 1, size=(len(labels), 3))
+    return X, (X[:, 0] > 0).astype(int), labels
+
+
+@pytest.mark.parametrize("routed", [False, True])
+def test_a_plan_says_how_labels_of_people_reach_all_private_steps(routed):
+    X, y, labels = people()
+    script = make_pipeline(StandardScaler(), PolynomialFeatures(), LinearSVC())
+    options = {"epsilon": 60.0, "classes": [0, 1], "privacy_unit": True, "return_plan": True}
+    with sklearn.config_context(enable_metadata_routing=routed):
+        made, plan = privatize(script, **options)
+        made.fit(X, y, **dict.fromkeys(plan.labels, labels))
+    assert "privacy_unit=labels)" in str(plan)
+    assert len(plan.labels) == (1 if routed else 2)
+    total = skdp.privacy_spent(made)
+    assert total.unit == "privacy_unit"
+    assert total.epsilon <= 60.0
+    _, of_rows = privatize(script, **(options | {"privacy_unit": False}))
+    assert of_rows.labels == ()
+    assert "privacy unit" not in str(of_rows)
+
+
+def test_a_model_and_a_search_take_labels_of_people_as_they_are():
+    for script in (LogisticRegression(), GridSearchCV(LogisticRegression(), {"C": [1, 10]})):
+        _, plan = privatize(
+            script, epsilon=2.0, classes=[0, 1], privacy_unit=True, return_plan=True
+        )
+        assert plan.labels == ("privacy_unit",)
+
+
+def test_labels_of_people_reach_nested_steps_under_metadata_routing_only():
+    X, y, labels = people()
+    columns = ColumnTransformer([("scaled", StandardScaler(), [0, 1])])
+    # Behind a step that multiplies features, scalers stay.
+    script = make_pipeline(columns, PolynomialFeatures(), LogisticRegression())
+    options = {"epsilon": 60.0, "classes": [0, 1], "privacy_unit": True, "return_plan": True}
+    with pytest.raises(ValueError, match="needs metadata routing"):
+        privatize(script, **options)
+    with sklearn.config_context(enable_metadata_routing=True):
+        made, plan = privatize(script, **options)
+        made.fit(X, y, **dict.fromkeys(plan.labels, labels))
+    assert skdp.privacy_spent(made).unit == "privacy_unit"

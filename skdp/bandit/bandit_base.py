@@ -17,17 +17,20 @@ from sklearn.utils._param_validation import Interval
 from sklearn.utils.validation import check_array, check_is_fitted, validate_data
 
 from ..privacy.accounting.calculus import Calculus, GaussianDP, ZeroConcentratedDP
-from ..privacy.accounting.ledger import Ledger, PrivacySpent
-from ..privacy.accounting.promise import delta_for, nominal, warn_of_promise, warn_of_rows
+from ..privacy.accounting.ledger import PrivacySpent
+from ..privacy.accounting.promise import delta_for, nominal
 from ..privacy.adjacency import Adjacency, PrivacyUnit
-from ..privacy.bandit_sessions.bandit_plans import Plan, StreamsPlan
-from ..privacy.bandit_sessions.session_factory import SESSIONS, open_session
+from ..privacy.bandit_sessions.bandit_plans import Plan
+from ..privacy.bandit_sessions.base import ArmSession
+from ..privacy.bandit_sessions.session_factory import open_run
 from ..privacy.lock import ProcessGuard, run_locked
-from ..privacy.randomness import SecretNoise, public_generator, secret_noise
+from ..privacy.oracle_factory import PrivacyTerms, PrivateSession
+from ..privacy.randomness import public_generator
 from ..privacy.rows.reading import redacted
 from ..privacy.streams.visits import Visits, epsilon_of_share, labels_of_rows
 from ..problem.bandit_problem import BanditProblem
 from ..problem.losses import Logistic, Squared
+from ..reporting.budget_warnings import warn_of_promise, warn_of_rows
 from ..reporting.composition import ParallelComposition
 from ..reporting.open_budgets import BudgetedEstimator, Rollback, reservation_for
 from ..reporting.privacy_ledger import PrivacyLedger
@@ -50,7 +53,6 @@ from .bandit_choices import (
 )
 from .policies import POLICIES, Policy
 from .policies.choices import Rule
-from .stream_arms import ArmStreams
 
 __all__ = ["PrivateBandit"]
 
@@ -325,13 +327,13 @@ class PrivateBandit(BudgetedEstimator, ABC):
             )
         if policy.contexts == "norm" and not goes_on:
             warn_if_hopeless(problem)
-        ledger = Ledger(epsilon, self.delta_, calculus=plan.calculus)
-        noise = self._session.noise if goes_on else secret_noise(self.random_state)
+        private = self._session.private if goes_on else PrivateSession(self.random_state)
         claim = self._session.claim if goes_on else _reserve_begun(self, plan.calculus)
         # Who has come in one epoch is known in the next.
         visits = self._session.visits if goes_on else Visits(int(self.max_visits))
-        ledger.note("models of the arms")
-        stream = BanditStream(plan, problem, ledger, adjacency, noise, claim, visits)
+        terms = PrivacyTerms(epsilon, self.delta_, adjacency, plan.calculus)
+        session, ledger = open_run(plan, problem, terms, private)
+        stream = BanditStream(session, problem, private, claim, visits)
         if goes_on:
             same = type(policy) is type(self.policy_)
             memory = self._memory if same else None
@@ -572,10 +574,6 @@ def _unit_of(named: bool) -> PrivacyUnit:
     return PrivacyUnit.DECLARED if named else PrivacyUnit.ROW
 
 
-# It drives solvers, of which nothing in skdp.privacy may know.
-SESSIONS[StreamsPlan] = ArmStreams
-
-
 @dataclass
 class StreamNote:
     """Note about a stream, in copies and pickles that leave it behind.
@@ -597,15 +595,11 @@ class BanditStream:
 
     Parameters
     ----------
-    plan : Plan
-        What will be answered.
+    session : ArmSession
+        Paid for.
     problem : BanditProblem
         Public facts.
-    ledger : Ledger
-        Charged here for the whole plan.
-    adjacency : Adjacency
-        Neighbouring relation.
-    noise : SecretNoise
+    private : PrivateSession
         Source of the noise.
     claim : SpendBound
         The most that the run may spend.
@@ -615,18 +609,16 @@ class BanditStream:
 
     def __init__(
         self,
-        plan: Plan,
+        session: ArmSession,
         problem: BanditProblem,
-        ledger: Ledger,
-        adjacency: Adjacency,
-        noise: SecretNoise,
+        private: PrivateSession,
         claim: SpendBound,
         visits: Visits,
     ) -> None:
-        self._plan, self._problem, self.noise = plan, problem, noise
+        self._plan, self._problem, self.private = session.plan, problem, private
         self.visits = visits
         self.guard, self.claim = ProcessGuard(), claim
-        self._session = open_session(plan, problem, ledger, adjacency, noise)
+        self._session = session
 
     def feed(
         self,
@@ -656,7 +648,7 @@ class BanditStream:
     def resume(self) -> None:
         """Go on after a checkpoint was loaded; what it held is used up."""
         kind, state = self.__dict__.pop("_kept")
-        self._session = kind.resumed(self._plan, self._problem, self.noise, state)
+        self._session = kind.resumed(self._plan, self._problem, self.private.noise, state)
 
     def __getstate__(self) -> dict[str, Any]:
         kept = type(self._session), self._session.secret_state()

@@ -4,8 +4,8 @@ from __future__ import annotations
 
 from typing import Any
 
-from ..arguments import with_advice
 from ..solvers.streaming import StreamingSolver
+from ..validation import with_advice
 from .bandit_base import PrivateBandit
 from .policies import Policy
 

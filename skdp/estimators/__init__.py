@@ -8,7 +8,7 @@ from .forecast import REGIMES
 from .lasso import DPLassoRegressor
 from .linear_regression import DPLinearRegression
 from .logistic_regression import DPLogisticRegression
-from .partial_fit import Stream, charge_repeats
+from .partial_fit import charge_repeats
 from .progress import EarlierModel
 from .range_finding import private_data_norm, private_target_bounds
 from .svm import DPSVMClassifier
@@ -22,7 +22,6 @@ __all__ = [
     "DPSVMClassifier",
     "EarlierModel",
     "PrivateLinearModel",
-    "Stream",
     "charge_repeats",
     "choose",
     "choose_for_stream",

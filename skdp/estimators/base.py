@@ -16,10 +16,8 @@ from sklearn.base import is_regressor
 from sklearn.utils._param_validation import Interval
 from sklearn.utils.validation import _get_feature_names, check_is_fitted, validate_data
 
-from ..arguments import EXACT_SOLVERS, refused_parameter
 from ..exceptions import BudgetWarning, warn_user
 from ..federated import DaskSites
-from ..preconditioning import OPTIONS, Preconditioner, with_class_prior
 from ..preprocessing.column_ranges import (
     RANGES_OF_SCALE,
     Search,
@@ -30,13 +28,13 @@ from ..preprocessing.column_ranges import (
 )
 from ..privacy.accounting.calculus import Calculus, PureDP
 from ..privacy.accounting.ledger import PrivacySpent
-from ..privacy.accounting.promise import delta_for, warn_of_promise
+from ..privacy.accounting.promise import delta_for
 from ..privacy.adjacency import Adjacency, PrivacyUnit
 from ..privacy.lock import run_locked
 from ..privacy.oracle import Oracle
 from ..privacy.oracle_factory import Opened, PrivateSession
 from ..privacy.randomness import public_generator
-from ..privacy.rows.base import RowStore
+from ..privacy.rows.base import ResidentRows, RowStore
 from ..privacy.rows.chunked import Chunks
 from ..privacy.rows.dask_rows import DaskRows, is_collection, labels_of
 from ..privacy.rows.privacy_units import PrivacyUnits
@@ -49,11 +47,20 @@ from ..problem.constraints import Constraint
 from ..problem.penalties import Tikhonov
 from ..problem.problem import Problem
 from ..problem.sites import Sites
+from ..reporting.budget_warnings import warn_of_promise
 from ..reporting.open_budgets import BudgetedEstimator, Reservation, reservation_for
 from ..reporting.privacy_ledger import PrivacyLedger
 from ..reporting.receipts import Receipt, SpendBound
 from ..solvers import SOLVERS, Solution, Solver, within_a_block
-from ..validation import INFINITE, check_parameters, one_of, telling_sizes
+from ..solvers.preconditioning import OPTIONS, Preconditioner, with_class_prior
+from ..validation import (
+    EXACT_SOLVERS,
+    INFINITE,
+    check_parameters,
+    one_of,
+    refused_parameter,
+    telling_sizes,
+)
 from .announcements import Announcements, CallbackSupportMixin, with_callbacks
 from .fit_plan import (
     COLUMNS,
@@ -196,11 +203,12 @@ class PrivateLinearModel(CallbackSupportMixin, BudgetedEstimator, ABC):
         groups : array-like of shape (n_samples,), optional
             Label of the site at which each row lies, for the solver ``'dda'``, which is the
             default then. Labels and numbers of rows of sites are public.
-        privacy_unit : array-like of shape (n_samples,), optional
+        privacy_unit : array-like or dask array of shape (n_samples,), or True, optional
             Label of the person, or whatever else is to be protected as a whole, to whom each row
             belongs. The promise is then about all rows of one of them together, however many; each
             counts as much as one row would, and each of its m rows ``1 / m``. Public is how many
-            different labels there are, and not how many rows.
+            different labels there are, and not how many rows. A dask array or series, in the
+            partitions of X, if X is one; True says that ``Chunks`` deliver labels as a fourth part.
 
         Returns
         -------
@@ -300,6 +308,7 @@ class PrivateLinearModel(CallbackSupportMixin, BudgetedEstimator, ABC):
             bounds = self._bounds_of_part(oracle, plan, total)
             problem = self._stated(total, bounds, sparse=rows.sparse, weighted=rows.weighted)
             problem = replace(problem, sites=sites, actual_rows=None if total == n else n)
+            problem = replace(problem, whole_units=rows.whole_units)
             if origin is not None:
                 problem = replace(problem, initial=origin.start(problem))
 
@@ -353,15 +362,13 @@ class PrivateLinearModel(CallbackSupportMixin, BudgetedEstimator, ABC):
     ) -> tuple[RowStore, np.dtype]:
         """Validate the data, and let the kernel lay them in a row store."""
         name = type(self).__name__
-        if privacy_unit is not None and any(
-            isinstance(data, Chunks | DaskSites) or is_collection(data)
-            for data in (X, y, sample_weight, privacy_unit)
-        ):
-            raise ValueError(
-                f"{name} needs rows in memory, or mapped into it, with privacy_unit, got "
-                f"{type(X).__name__}. Pass arrays, one label for each row."
-            )
         if isinstance(X, DaskSites):
+            if privacy_unit is not None:
+                raise ValueError(
+                    f"{name} needs privacy_unit=None when X is DaskSites: somebody may have rows "
+                    "at several sites, none of which knows how many there are at the others. Fit "
+                    "at one place, or protect rows."
+                )
             if y is not None:
                 raise ValueError(f"{name} needs y=None when X is DaskSites, which hold targets.")
             if sample_weight is not None:
@@ -386,16 +393,22 @@ class PrivateLinearModel(CallbackSupportMixin, BudgetedEstimator, ABC):
                     f"{name} needs sample_weight=None when X is Chunks, which deliver weights as "
                     "the third part of (X_chunk, y_chunk, weight_chunk)."
                 )
+            if not (privacy_unit is None or privacy_unit is True):
+                raise ValueError(
+                    f"{name} needs privacy_unit=True when X is Chunks, which deliver labels as the "
+                    "fourth part of (X_chunk, y_chunk, weight_chunk or None, label_chunk), got a "
+                    f"{type(privacy_unit).__name__}."
+                )
             encode = self._prepare_targets(None)
-            tables = self._several_targets
-            rows = row_store(X, None, encode, None, self.max_weight, tables=tables)
+            facts: dict[str, Any] = {"tables": self._several_targets, "privacy_unit": privacy_unit}
+            rows = row_store(X, None, encode, None, self.max_weight, **facts)
             self._target_names = None
             return self._named(rows), np.dtype(np.float64)
-        if any(map(is_collection, (X, y, sample_weight))):
+        if any(map(is_collection, (X, y, sample_weight, privacy_unit))):
             # Where classes are to be read off y, its workers do.
             found = labels_of(y) if getattr(self, "classes", ()) is None else None
             encode = self._prepare_targets(found)
-            facts: dict[str, Any] = {"tables": self._several_targets}
+            facts = {"tables": self._several_targets, "privacy_unit": privacy_unit}
             collected: Any = row_store(X, y, encode, sample_weight, self.max_weight, **facts)
             self._target_names = getattr(y, "columns", None)
             return self._named(collected), collected.dtype
@@ -468,6 +481,17 @@ class PrivateLinearModel(CallbackSupportMixin, BudgetedEstimator, ABC):
             raise ValueError(
                 f"{type(self).__name__} needs arrays, not dask collections, with a solver that "
                 "takes rows one after another or by sites; use another one, such as 'gd'."
+            )
+        if (
+            solver.infers
+            and rows.unit is PrivacyUnit.DECLARED
+            and not isinstance(rows, ResidentRows)
+        ):
+            raise ValueError(
+                f"{type(self).__name__} needs arrays or CSR matrices, not chunks or dask "
+                "collections, with privacy_unit and intervals, as errors follow from the sums of "
+                "each privacy unit, whose rows may lie anywhere. Use another solver, such as "
+                "'auto', or pass rows in memory."
             )
         if isinstance(rows, RemoteRows) and solver.trusted_party is not None:
             raise ValueError(
@@ -702,7 +726,7 @@ class PrivateLinearModel(CallbackSupportMixin, BudgetedEstimator, ABC):
         """Publish a solution and its plan, and let what comes next start from it."""
         found = None
         if solution.uncertainty is not None and hasattr(type(self), "inference_"):
-            found = published_inference(self, problem, solution)
+            found = published_inference(self, problem, solution, plan.unit.plural)
         self._publish(problem, solution, dtype)
         # In the place of the class's own, which refuses.
         self.__dict__.pop("inference_", None)

@@ -10,15 +10,6 @@ from typing import Any, overload
 
 from sklearn.base import BaseEstimator
 
-from ..preconditioning import (
-    COUNT_SHARE,
-    FrequencyScaling,
-    IterativeWhitening,
-    Preconditioner,
-    Whitening,
-    WideWhitening,
-    asks_for_counts,
-)
 from ..preprocessing.column_ranges import RANGES_OF_SCALE, Search, tail_of_sizes
 from ..privacy.accounting.calculus import Calculus, GaussianDP, PerturbedGaussianDP, PureDP
 from ..privacy.accounting.gdp import mu
@@ -37,6 +28,15 @@ from ..solvers import (
     kind_of,
 )
 from ..solvers.minibatches import refuse_batch_size
+from ..solvers.preconditioning import (
+    COUNT_SHARE,
+    FrequencyScaling,
+    IterativeWhitening,
+    Preconditioner,
+    Whitening,
+    WideWhitening,
+    asks_for_counts,
+)
 from ..solvers.streaming import StreamingSolver
 from ..solvers.temperature import Temperature, plan_temperature
 from ..validation import shown

@@ -9,13 +9,13 @@ import numpy as np
 import scipy.sparse as sp
 from sklearn.utils._param_validation import Interval
 
-from ..arguments import REGRESSORS, with_advice
 from ..problem.bounds import RowBounds
 from ..problem.constraints import NonNegative, Unconstrained
 from ..problem.losses import Squared
 from ..problem.penalties import L1
 from ..problem.problem import Problem
 from ..solvers import Solver
+from ..validation import REGRESSORS, with_advice
 from .base import solvers_but
 from .regression import PrivateLinearRegressor
 

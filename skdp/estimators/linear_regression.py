@@ -8,15 +8,14 @@ from typing import Any, ClassVar
 import numpy as np
 from sklearn.utils._param_validation import Interval
 
-from ..arguments import REGRESSORS, with_advice
-from ..preconditioning.iterative_whitening import IterativeWhitening
 from ..problem.bounds import RowBounds, TargetBounds
 from ..problem.constraints import Constraint, NonNegative, Unconstrained
 from ..problem.losses import Huber, Loss, MultiTarget, Squared
 from ..problem.penalties import L2
 from ..problem.problem import Problem
 from ..solvers import Solver
-from ..validation import PAIRS, one_of, shown
+from ..solvers.preconditioning.iterative_whitening import IterativeWhitening
+from ..validation import PAIRS, REGRESSORS, one_of, shown, with_advice
 from .base import solvers_but
 from .inference import NoInference
 from .regression import PrivateLinearRegressor
@@ -105,9 +104,10 @@ class DPLinearRegression(PrivateLinearRegressor):
     precondition : {'auto', 'full'}, IterativeWhitening or None, default='auto'
         Whether to spend a part of the budget on finding coordinates in which the features,
         constant column included, are about white; see
-        :class:`skdp.preconditioning.IterativeWhitening`. It is what learns directions in which the
-        features vary little. ``'auto'`` does so unless the rows are few, there are more than 2,000
-        features, or 1,000 in sparse rows, there is a constraint, or another solver is asked for;
+        :class:`skdp.solvers.preconditioning.IterativeWhitening`. It is what learns directions in
+        which the features vary little. ``'auto'`` does so unless the rows are few, there are more
+        than 2,000 features, or 1,000 in sparse rows, there is a constraint, or another solver is
+        asked for;
         ``'full'`` always does. The meaning of ``alpha`` and of the published coefficients stays
         the same.
     clip_predictions : bool, default=True

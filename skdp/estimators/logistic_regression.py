@@ -11,18 +11,18 @@ from scipy.special import log_expit, log_softmax
 from sklearn.linear_model import LogisticRegression
 from sklearn.utils._param_validation import Interval
 
-from ..arguments import CLASSIFIERS, with_advice
-from ..preconditioning import Preconditioner
 from ..privacy.rows.dask_rows import is_collection
-from ..privacy.rows.predictions import lazily
 from ..problem.bounds import RowBounds
 from ..problem.constraints import Constraint, Unconstrained
 from ..problem.losses import Logistic, Softmax
 from ..problem.penalties import ElasticNet
 from ..problem.problem import Problem
 from ..solvers import Solver
+from ..solvers.preconditioning import Preconditioner
+from ..validation import CLASSIFIERS, with_advice
 from .base import solvers_but
 from .classification import PrivateLinearClassifier
+from .dask_predictions import lazily
 from .inference import NoInference
 
 __all__ = ["DPLogisticRegression"]
@@ -113,8 +113,8 @@ class DPLogisticRegression(PrivateLinearClassifier):
         (None). ``'auto'`` decides by n, d and budget for dense rows and damps frequent features of
         sparse ones if they have more than 1000, unless there is an l1 penalty, a constraint or a
         solver that does without. ``'wide'``, a quarter of the budget, is for embeddings of hundreds
-        to thousands of features, see :class:`skdp.preconditioning.WideWhitening`. The model stays
-        linear in X, and penalties keep their meaning: they are about ``coef_``.
+        to thousands of features, see :class:`skdp.solvers.preconditioning.WideWhitening`. The
+        model stays linear in X, and penalties keep their meaning: they are about ``coef_``.
     horizon : int, optional
         Number of rows that ``partial_fit`` is going to be given in all, if it is known beforehand.
         It is public. Streams are cut so that the model is at its best there; rows beyond are

@@ -19,17 +19,17 @@ from sklearn.linear_model import LinearRegression
 from sklearn.metrics import r2_score
 from sklearn.utils.metaestimators import available_if
 
-from ..preconditioning.iterative_whitening import IterativeWhitening
 from ..privacy.oracle import Oracle
 from ..privacy.rows.dask_rows import is_collection
-from ..privacy.rows.predictions import check_unweighted, lazily, summed
 from ..privacy.rows.reading import redacted
 from ..problem.bounds import RowBounds, TargetBounds
 from ..problem.column_bounds import ColumnBounds
 from ..problem.problem import Problem
 from ..solvers import SOLVERS, Solution
+from ..solvers.preconditioning.iterative_whitening import IterativeWhitening
 from ..validation import PAIR, one_of, shown
 from .base import PrivateLinearModel
+from .dask_predictions import check_unweighted, lazily, summed
 from .fit_plan import RANGE_SHARE, TARGETS, FitPlan
 from .partial_fit import advance
 from .plain_models import clipped_regressor

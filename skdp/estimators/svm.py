@@ -9,15 +9,14 @@ import numpy as np
 from sklearn.svm import LinearSVC
 from sklearn.utils._param_validation import Interval
 
-from ..arguments import CLASSIFIERS, with_advice
-from ..preconditioning import Preconditioner
 from ..problem.bounds import RowBounds
 from ..problem.constraints import Constraint, Unconstrained
 from ..problem.losses import Hinge, HuberisedHinge, Loss, OneVsRest, SquaredHinge
 from ..problem.penalties import ElasticNet
 from ..problem.problem import Problem
 from ..solvers import Solver
-from ..validation import one_of
+from ..solvers.preconditioning import Preconditioner
+from ..validation import CLASSIFIERS, one_of, with_advice
 from .base import solvers_but
 from .classification import PrivateLinearClassifier
 

@@ -10,9 +10,8 @@ import numpy as np
 from sklearn.model_selection import ParameterGrid
 from sklearn.utils._param_validation import Interval
 
-from ..arguments import SEARCHES, with_advice
 from ..privacy.accounting.number_of_trials import NumberOfTrials
-from ..validation import shown
+from ..validation import SEARCHES, shown, with_advice
 from .base import PrivateSearch
 from .candidates import made_of
 

@@ -7,9 +7,8 @@ from typing import Any, ClassVar, final
 
 import numpy as np
 
-from ..arguments import SCALERS, with_advice
 from ..problem.column_bounds import ColumnBounds, ColumnScaling
-from ..validation import PAIR
+from ..validation import PAIR, SCALERS, with_advice
 from .base import FreeTransformer
 from .scaler import Scaler, checked_range
 

@@ -8,10 +8,9 @@ from typing import Any, ClassVar, final
 import numpy as np
 from sklearn.utils._param_validation import Interval
 
-from ..arguments import SCALERS, with_advice
 from ..privacy.oracle import Oracle
 from ..problem.column_bounds import ColumnBounds, ColumnScaling
-from ..validation import PAIR
+from ..validation import PAIR, SCALERS, with_advice
 from .base import PrivateTransformer
 from .column_ranges import private_column_bounds
 from .scaler import Scaler, checked_range

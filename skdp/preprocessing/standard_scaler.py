@@ -6,9 +6,9 @@ from typing import Any, ClassVar, final
 
 import numpy as np
 
-from ..arguments import SCALERS, with_advice
 from ..privacy.oracle import Oracle
 from ..problem.column_bounds import ColumnScaling
+from ..validation import SCALERS, with_advice
 from .base import PrivateTransformer
 from .column_ranges import private_column_bounds, private_column_moments
 from .scaler import Scaler

@@ -30,7 +30,6 @@ from sklearn.preprocessing import (
     StandardScaler,
 )
 
-from ..arguments import SCALERS, SEARCHES
 from ..estimators import (
     DPLassoRegressor,
     DPLinearRegression,
@@ -47,7 +46,7 @@ from ..preprocessing.base import PrivateTransformer
 from ..privacy.row_scores import ROW_SCORES
 from ..reporting.open_budgets import BudgetedEstimator
 from ..reporting.verdicts import TABLE, spends, verdict_of
-from ..validation import shown
+from ..validation import SCALERS, SEARCHES, shown
 from .counterparts import (
     Counterpart,
     NoCounterpartError,

@@ -10,14 +10,13 @@ from typing import Any
 
 from sklearn import linear_model, svm
 
-from ..arguments import CLASSIFIERS, REGRESSORS
 from ..estimators import (
     DPLassoRegressor,
     DPLinearRegression,
     DPLogisticRegression,
     DPSVMClassifier,
 )
-from ..validation import shown
+from ..validation import CLASSIFIERS, REGRESSORS, shown
 
 __all__ = [
     "Counterpart",

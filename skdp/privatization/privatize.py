@@ -10,7 +10,9 @@ from typing import Any
 
 import numpy as np
 from scipy.optimize import brentq
+from sklearn import get_config
 from sklearn.base import clone
+from sklearn.pipeline import Pipeline
 
 from ..estimators import DPLassoRegressor
 from ..estimators.base import PrivateLinearModel
@@ -64,6 +66,7 @@ def privatize(
     categories: Mapping[Any, Any] | None = None,
     shares: Mapping[str, float] | None = None,
     adjacency: str = "replace_one",
+    privacy_unit: bool = False,
     return_plan: bool = False,
 ) -> Any:
     """Private counterpart of an estimator of scikit-learn's, under one privacy budget.
@@ -100,6 +103,11 @@ def privatize(
         models the rest evenly. Around a search the paths are those of steps of its estimator.
     adjacency : {'replace_one', 'zero_out'}, default='replace_one'
         What neighbouring data sets are.
+    privacy_unit : bool, default=False
+        Whether fits are going to be given labels of people, or of whatever else is to be protected
+        with all of its rows. Under metadata routing all private steps then request them, and
+        ``fit(X, y, privacy_unit=labels)`` is all there is to say; the plan says what to pass
+        otherwise. A fit without labels protects rows.
     return_plan : bool, default=False
         Whether to return in addition what became of each step, to be printed.
 
@@ -113,7 +121,8 @@ def privatize(
     Raises
     ------
     ValueError
-        If steps have no private counterpart, naming all of them; or if arguments do not fit.
+        If steps have no private counterpart, naming all of them; or if arguments do not fit, or
+        labels of privacy units could not reach a step without metadata routing.
 
     Warns
     -----
@@ -176,12 +185,13 @@ def privatize(
     _check_use(found)
     inner = made.estimator if isinstance(made, PrivateSearch) else made
     check_composed(_WHO, inner)
+    asked = _request_units(made) if privacy_unit else ()
     sharing, budgets = _share(made, float(epsilon), float(delta), shares)
     # The path of the whole is empty, and the plan calls it by its class.
     named = {path or type(estimator).__name__: paid for path, paid in budgets.items()}
     steps = tuple(replace(step, epsilon=named.get(step.name)) for step in found.steps)
     plan = PrivatizePlan(
-        float(epsilon), float(delta), relation, steps, tuple(found.wanted), sharing
+        float(epsilon), float(delta), relation, steps, tuple(found.wanted), sharing, asked
     )
     return (made, plan) if return_plan else made
 
@@ -281,6 +291,25 @@ def _check_use(found: Conversion) -> None:
             "ranges by steps, or are chosen by something else than a list of names.",
             UserWarning,
         )
+
+
+def _request_units(made: Any) -> tuple[str, ...]:
+    """Let private steps request labels of privacy units; arguments of fit that carry them there."""
+    steps = private_steps(made)
+    inner = [step.estimator for step in steps.values() if isinstance(step, PrivateSearch)]
+    if get_config()["enable_metadata_routing"]:
+        for step in (*steps.values(), *(s for e in inner for s in private_steps(e).values())):
+            step.set_fit_request(privacy_unit=True)
+        return ("privacy_unit",)
+    if "" in steps or not steps:
+        return ("privacy_unit",)[: len(steps)]
+    if not isinstance(made, Pipeline) or any("__" in path for path in steps):
+        raise ValueError(
+            f"{_WHO} needs metadata routing to let labels of privacy units reach the private steps "
+            f"{', '.join(steps)}, got privacy_unit=True without it; call "
+            "sklearn.set_config(enable_metadata_routing=True) first."
+        )
+    return tuple(f"{path}__privacy_unit" for path in steps)
 
 
 def _share(

@@ -101,6 +101,9 @@ class PrivatizePlan:
         Public facts that were not given and would help.
     sharing : str
         How the budget is divided; empty if one step has all of it.
+    labels : tuple of str
+        Arguments of ``fit`` that carry labels of privacy units to all private steps; empty if rows
+        are to be protected.
     """
 
     epsilon: float
@@ -109,6 +112,7 @@ class PrivatizePlan:
     steps: tuple[PlannedStep, ...]
     wanted: tuple[WantedFact, ...]
     sharing: str
+    labels: tuple[str, ...] = ()
 
     def __str__(self) -> str:
         lines = [
@@ -118,6 +122,9 @@ class PrivatizePlan:
             lines += [f"  {line}" for line in str(step).splitlines()]
         if self.sharing:
             lines.append(f"  budget: {self.sharing}")
+        if self.labels:
+            given = ", ".join(f"{name}=labels" for name in self.labels)
+            lines.append(f"  protects all rows of one privacy unit together by fit(X, y, {given})")
         if self.wanted:
             lines.append("  worth passing, if known without looking at the rows:")
             lines += [f"    {fact}" for fact in self.wanted]

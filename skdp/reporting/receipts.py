@@ -20,7 +20,7 @@ from ..privacy.accounting.events import (
     SearchEvent,
     Site,
 )
-from ..privacy.accounting.ledger import Ledger, PrivacySpent
+from ..privacy.accounting.ledger import Ledger, PrivacySpent, limit_of
 from ..privacy.adjacency import Adjacency, PrivacyUnit
 
 __all__ = ["FOUND_BY", "Receipt", "SpendBound"]
@@ -349,7 +349,7 @@ class SpendBound:
         ValueError
             If no ledger can be opened with this budget.
         """
-        limit = Ledger(epsilon, delta, calculus=calculus).limit
+        limit = limit_of(epsilon, delta, calculus)
         return cls(epsilon, delta, calculus, limit, adjacency, unit=unit)
 
 

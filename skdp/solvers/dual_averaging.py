@@ -67,7 +67,7 @@ class DualAveraging(Solver):
     the clip tends to the Lipschitz constant, steps grow in number and gain heavy-ball momentum,
     which makes this proximal gradient descent.
 
-    Made for the coordinates of :class:`skdp.preconditioning.FrequencyScaling`.
+    Made for the coordinates of :class:`skdp.solvers.preconditioning.FrequencyScaling`.
 
     Parameters
     ----------

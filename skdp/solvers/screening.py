@@ -10,7 +10,6 @@ from typing import TYPE_CHECKING, Any, ClassVar
 import numpy as np
 from sklearn.utils._param_validation import Interval
 
-from ..preconditioning.iterative_whitening import IterativeWhitening
 from ..privacy.accounting.calculus import Calculus, GaussianDP, ZeroConcentratedDP
 from ..problem.bounds import RowBounds
 from ..problem.constraints import Unconstrained
@@ -19,6 +18,7 @@ from ..problem.problem import Problem
 from ..validation import check_hyperparameters, shown
 from .base import Solution, Solver
 from .gd import GD
+from .preconditioning.iterative_whitening import IterativeWhitening
 from .tracked_gd import TrackedGD
 
 if TYPE_CHECKING:
@@ -67,8 +67,9 @@ class Screening(Solver):
        noise (:class:`skdp.privacy.queries.selection.SelectionQuery`) or, where no good bound b on
        single entries is known, Gaussian noise on the whole vector of sums;
     3. the coefficients of the selected features are fitted anew by
-       :class:`skdp.preconditioning.IterativeWhitening` and :class:`skdp.solvers.TrackedGD`, with
-       rows cut to these features and hence as short as ``b sqrt(k)``.
+       :class:`skdp.solvers.preconditioning.IterativeWhitening` and
+       :class:`skdp.solvers.TrackedGD`, with rows cut to these features and hence as short as
+       ``b sqrt(k)``.
 
     Penalty and constraint are applied last, without further cost, to the quadratic function whose
     minimum is the fit and whose curvature is the moment matrix that the looks have released. If

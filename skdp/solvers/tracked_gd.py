@@ -63,8 +63,8 @@ class TrackedGD(Solver):
     constant and hardly moves. The answer is the mean of the last iterates.
 
     Made for coordinates in which second moments are about 1, see
-    :class:`skdp.preconditioning.IterativeWhitening`, where one step size suits all directions. In
-    the user's coordinates, where it does not, steps are as long as those of
+    :class:`skdp.solvers.preconditioning.IterativeWhitening`, where one step size suits all
+    directions. In the user's coordinates, where it does not, steps are as long as those of
     :class:`skdp.solvers.GD` and have its heavy-ball momentum.
 
     Parameters

@@ -223,7 +223,7 @@ def test_groups_of_dask_rows_are_refused_with_the_name_of_what_takes_them(solver
 
 def test_a_partition_that_stays_in_memory_is_known_by_itself_and_a_copy_by_its_rows():
     X, y = data()
-    kept = opened(X, y, None, [packed((np.asarray, 1.0))[0][1]])
+    kept = opened(X, y, None, None, [packed((np.asarray, 1.0))[0][1]])
     travelled = pickle.loads(pickle.dumps(kept))
     for partition in (kept, travelled):
         for same in (X, X.copy(), np.asfortranarray(X)):

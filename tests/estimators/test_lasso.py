@@ -8,9 +8,9 @@ import scipy.sparse as sp
 from sklearn.linear_model import Lasso
 
 from skdp import DPLassoRegressor, DPLinearRegression
-from skdp.preconditioning import IterativeWhitening
 from skdp.privacy.accounting import zcdp
 from skdp.solvers import GD, Screening
+from skdp.solvers.preconditioning import IterativeWhitening
 from skdp.testing import exact_fit, record_fit, replay_fit
 
 N, D = 2000, 60

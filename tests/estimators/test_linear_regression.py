@@ -7,9 +7,9 @@ from by_night import by_night
 from sklearn.linear_model import Ridge
 
 from skdp import DPLinearRegression
-from skdp.preconditioning import IterativeWhitening
 from skdp.problem.constraints import L2Ball
 from skdp.solvers import GD, TrackedGD
+from skdp.solvers.preconditioning import IterativeWhitening
 from skdp.testing import record_fit, replay_fit
 
 pytestmark = pytest.mark.filterwarnings("ignore::skdp.SeededNoiseWarning")

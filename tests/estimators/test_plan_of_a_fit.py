@@ -13,11 +13,11 @@ from examples_of_estimators import MODELS as MADE
 import skdp
 from skdp import DPLassoRegressor, DPLinearRegression, DPLogisticRegression
 from skdp.estimators import PrivateLinearModel, base
-from skdp.preconditioning import IterativeWhitening, Whitening
 from skdp.privacy import PrivacyUnit, PrivateSession
 from skdp.privacy.accounting import GaussianDP, Ledger, ZeroConcentratedDP, gdp
 from skdp.problem.constraints import L1Ball
 from skdp.solvers import FTRL, GD, SOLVERS, Blocks
+from skdp.solvers.preconditioning import IterativeWhitening, Whitening
 
 RNG = np.random.default_rng(0)
 

@@ -41,6 +41,7 @@ MODELS = {
         epsilon=5.0, data_norm=3.0, target_bounds=(-5, 5), loss="huber", random_state=0
     ),
     "lasso": DPLassoRegressor(epsilon=5.0, random_state=0),
+    "intervals": DPLogisticRegression(**CLASSIFIER, solver="one_step", epsilon=5.0),
 }
 every_model = pytest.mark.parametrize("name", MODELS)
 
@@ -164,12 +165,11 @@ def refusal(model, X, y, kind=ValueError, **options):
     ("model", "options"),
     [
         (DPLogisticRegression(**CLASSIFIER, solver="objective_perturbation"), {}),
-        (DPLogisticRegression(**CLASSIFIER, solver="one_step", epsilon=20.0), {}),
         (DPLogisticRegression(**CLASSIFIER, solver="ftrl"), {}),
         (DPLogisticRegression(**CLASSIFIER, solver="dda"), {}),
         (DPLogisticRegression(**CLASSIFIER), {"groups": True}),
     ],
-    ids=["objective_perturbation", "one_step", "ftrl", "dda", "groups"],
+    ids=["objective_perturbation", "ftrl", "dda", "groups"],
 )
 def test_what_is_not_proved_for_people_is_refused(model, options):
     X, y, labels = people()
@@ -180,10 +180,87 @@ def test_what_is_not_proved_for_people_is_refused(model, options):
     assert not hasattr(model, "coef_")
 
 
-def test_chunks_need_their_labels_elsewhere():
+def in_chunks(X, y, labels):
+    """People straddle chunks, of which every other one names them by text."""
+    size, names = 160, 50 * [int, str]
+    return Chunks(
+        [
+            (X[i : i + size], y[i : i + size], None, labels[i : i + size].astype(name))
+            for i, name in zip(range(0, len(y), size), names, strict=False)
+        ]
+    )
+
+
+LARGE = {
+    "logistic": DPLogisticRegression(**CLASSIFIER, solver=GD(steps=4)),
+    "samples": DPLogisticRegression(**CLASSIFIER, solver=GD(batch_size=150, steps=4), epsilon=3.0),
+    "linear": DPLinearRegression(epsilon=5.0, random_state=0),
+}
+
+
+def taken_of(kind, X, y, labels):
+    """What is passed to a fit, as positional and named arguments."""
+    if kind == "chunks":
+        return (in_chunks(X, y, labels), None), {"privacy_unit": True}
+    if kind == "mixed chunks":
+        order = np.random.default_rng(5).permutation(len(y))
+        return (in_chunks(X[order], y[order], labels[order]), None), {"privacy_unit": True}
+    da = pytest.importorskip("dask.array")
+    cuts = (*[160] * (len(y) // 160), len(y) % 160)
+    X = da.from_array(X, chunks=(cuts, -1))
+    y, labels = (da.from_array(part, chunks=(cuts,)) for part in (y, labels))
+    return (X, y), {"privacy_unit": labels}
+
+
+@pytest.mark.parametrize("kind", ["chunks", "mixed chunks", "dask"])
+@pytest.mark.parametrize("rows", [1, 10, 1000])
+@pytest.mark.parametrize("name", LARGE)
+@pytest.mark.by_day(7)
+def test_what_is_published_of_large_tables_follows_from_answers(name, rows, kind):
+    model = skdp_copy(LARGE[name])
+    data = people()
+    given, options = taken_of(kind, *data)
+    transcript = record_fit(model, *given, **options)
+    first, packed, shown = published(model), pickle.dumps(model), repr(model)
+    model = skdp_copy(LARGE[name])
+    given, options = taken_of(kind, *instead_of_one(*data, rows))
+    replay_fit(model, *given, transcript, **options)
+    second = published(model)
+    assert first.keys() == second.keys()
+    for attribute, value in first.items():
+        np.testing.assert_array_equal(second[attribute], value, err_msg=attribute)
+    assert (pickle.dumps(model), repr(model)) == (packed, shown)
+    assert first["n_samples_seen_"] == first["plan_"].n_samples == PEOPLE
+    assert first["privacy_unit_"] == "privacy_unit"
+
+
+@pytest.mark.parametrize("kind", ["chunks", "mixed chunks", "dask"])
+@pytest.mark.parametrize("name", ["logistic", "linear"])
+@pytest.mark.by_day(3)
+def test_people_of_large_tables_are_fitted_as_in_memory(name, kind):
+    """Where no gradient is clipped; in memory it is that of a person, elsewhere that of a row."""
     X, y, labels = people()
-    text = refusal(DPLogisticRegression(**CLASSIFIER), Chunks([(X, y)]), None, privacy_unit=labels)
-    assert "rows in memory" in text
+    model = skdp_copy(LARGE[name]).set_params(solver=GD(steps=4, clip=1e6), precondition=None)
+    other = skdp_copy(model)
+    exact_fit(model, X, y, privacy_unit=labels)
+    given, options = taken_of(kind, X, y, labels)
+    exact_fit(other, *given, **options)
+    np.testing.assert_allclose(other.coef_, model.coef_, rtol=1e-6, atol=1e-8)
+
+
+def test_labels_come_along_with_the_rows_of_a_large_table():
+    X, y, labels = people()
+    (chunks, _), _ = taken_of("chunks", X, y, labels)
+    for given in (labels, "user", False):
+        text = refusal(DPLogisticRegression(**CLASSIFIER), chunks, None, privacy_unit=given)
+        assert "privacy_unit=True" in text
+    text = refusal(DPLogisticRegression(**CLASSIFIER), chunks, None)
+    assert "privacy_unit=True" in text
+    text = refusal(DPLogisticRegression(**CLASSIFIER), X, y, privacy_unit=True)
+    assert "one label for each row" in text
+    (X_, y_), _ = taken_of("dask", X, y, labels)
+    text = refusal(DPLogisticRegression(**CLASSIFIER), X_, y_, privacy_unit=labels)
+    assert "dask array of one dimension" in text
 
 
 def test_lengths_that_differ_are_refused_without_being_told():

@@ -8,9 +8,9 @@ from sklearn.linear_model import LogisticRegression
 
 import skdp
 from skdp import DPLassoRegressor, DPLinearRegression, DPLogisticRegression, DPSVMClassifier
-from skdp.preconditioning import Whitening
 from skdp.privacy.rows import Chunks
 from skdp.problem.constraints import L2Ball
+from skdp.solvers.preconditioning import Whitening
 from skdp.testing import record_fit, replay_fit
 
 pytestmark = pytest.mark.filterwarnings("ignore::skdp.SeededNoiseWarning")

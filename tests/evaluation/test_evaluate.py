@@ -25,7 +25,7 @@ from sklearn.svm import LinearSVC
 
 import skdp
 from skdp import BudgetExceededError, DPLogisticRegression, PrivacyBudget, PrivacyLeakWarning
-from skdp.evaluation import is_pointwise
+from skdp.model_selection.evaluation import is_pointwise
 from skdp.preprocessing import BoundsScaler
 from skdp.testing import record_fit, replay_fit
 

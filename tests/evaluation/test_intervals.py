@@ -12,7 +12,7 @@ from evaluations_of_twins import make_rows
 from models_that_misbehave import Fixed
 
 import skdp
-from skdp.evaluation import (
+from skdp.model_selection.evaluation import (
     Estimate,
     OutcomeTable,
     difference,

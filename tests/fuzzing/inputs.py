@@ -13,10 +13,10 @@ from skdp import (
     DPLogisticRegression,
     DPSVMClassifier,
 )
-from skdp.preconditioning import OPTIONS
 from skdp.preprocessing import BoundsScaler, DPMinMaxScaler, DPStandardScaler, RowNormClipper
 from skdp.problem.constraints import L1Ball, L2Ball
 from skdp.solvers import SOLVERS
+from skdp.solvers.preconditioning import OPTIONS
 
 # In all generated data and in no parameter; texts must not hold its digits.
 SECRET = 0.7391264158

@@ -17,7 +17,6 @@ from skdp import (
     DPSVMClassifier,
 )
 from skdp.bandit.policies import POLICIES
-from skdp.preconditioning import FrequencyScaling, IterativeWhitening, Whitening
 from skdp.problem.constraints import Box, L1Ball, L2Ball, LpBall, NonNegative, Simplex
 from skdp.problem.losses import (
     Hinge,
@@ -31,6 +30,7 @@ from skdp.problem.losses import (
 )
 from skdp.problem.penalties import L1, L2, ElasticNet, NoPenalty
 from skdp.solvers import FTRL, GD, SOLVERS
+from skdp.solvers.preconditioning import FrequencyScaling, IterativeWhitening, Whitening
 
 _SIZES = [1.0, 0.5, 1e-3, 1e-40, 1e40, 1e-300, 1e300, 2, np.float32(0.1), 0.999999]
 _SHARES = [0.5, 0.0, 1.0, 1e-12, 1 - 1e-12, 0.25]

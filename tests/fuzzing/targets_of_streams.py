@@ -26,10 +26,10 @@ from skdp import (
     load_checkpoint,
     save_checkpoint,
 )
-from skdp.estimators import Stream
 from skdp.privacy import Adjacency, SeededNoise
 from skdp.privacy.accounting import Ledger
 from skdp.privacy.rows import DenseRows
+from skdp.privacy.streams import Stream
 from skdp.problem import Problem, RowBounds, TargetBounds
 from skdp.problem.constraints import Box, L1Ball, L2Ball, Unconstrained
 from skdp.problem.losses import Huber, Logistic, Squared

@@ -15,12 +15,12 @@ from planted_bugs.mechanisms import less_gumbel
 from planted_bugs.noise import Prepared, seeded
 
 from skdp import DPLinearRegression, DPLogisticRegression, PrivacySpent, save_checkpoint
-from skdp.estimators import PrivateLinearModel, Stream, checkpoints, progress
+from skdp.estimators import PrivateLinearModel, checkpoints, progress
 from skdp.privacy import Adjacency
 from skdp.privacy.accounting import Ledger, PrefixSumEvent, Spend, ZeroConcentratedDP
 from skdp.privacy.queries import StreamTermQuery
 from skdp.privacy.rows import DenseRows, RowBuffer
-from skdp.privacy.streams import StreamOpening, StreamPlan, StreamRequest, StreamSession
+from skdp.privacy.streams import Stream, StreamOpening, StreamPlan, StreamRequest, StreamSession
 from skdp.problem import Problem, RowBounds
 from skdp.problem.constraints import L1Ball
 from skdp.problem.losses import Logistic

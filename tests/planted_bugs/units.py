@@ -1,5 +1,6 @@
 """Bugs that protect rows where people were promised to be protected."""
 
+from dataclasses import replace
 from functools import partial
 
 import numpy as np
@@ -11,9 +12,18 @@ from planted_bugs.bug import TOO_FAR, Bug, Value
 import skdp
 from skdp import DPLogisticRegression
 from skdp.privacy import Adjacency
-from skdp.privacy.queries import GradientQuery
-from skdp.privacy.rows import Block, DenseRows, MappedBlock, PrivacyUnits, RawBlock
-from skdp.problem import Problem, RowBounds, RowMap
+from skdp.privacy.queries import GradientQuery, ScoreMomentsQuery
+from skdp.privacy.rows import (
+    Block,
+    ChunkedRows,
+    Chunks,
+    DaskRows,
+    DenseRows,
+    MappedBlock,
+    PrivacyUnits,
+    RawBlock,
+)
+from skdp.problem import InfluenceBounds, Problem, RowBounds, RowMap
 from skdp.problem.losses import Logistic
 from skdp.testing import record_fit, replay_fit
 
@@ -68,6 +78,103 @@ def a_person_in_several_blocks_moves_within_the_sensitivity():
         answers.append(query.evaluate(rows))
     moved = np.linalg.norm(answers[1] - answers[0]) / query.sensitivity(Adjacency.REPLACE_ONE)
     assert moved <= 1 + 1e-6, f"{moved} times its declared sensitivity"
+
+
+def of_a_large_table(X, labels, on_workers=False):
+    """Rows in parts of ten, of which every other one names people by text."""
+    parts, y = range(0, len(X), 10), np.zeros(len(X))
+    if on_workers:
+        import dask.array as da
+
+        X, y, labels = (
+            da.from_array(part, chunks=(10, *part.shape[1:])) for part in (X, y, labels)
+        )
+        return DaskRows(X, y, np.asarray, privacy_unit=labels)
+    names = [labels[i : i + 10].astype(int if i % 20 else str) for i in parts]
+    chunks = [(X[i : i + 10], y[i : i + 10], None, of) for i, of in zip(parts, names, strict=True)]
+    return ChunkedRows(Chunks(chunks), np.asarray, of_units=True)
+
+
+def a_person_in_several_parts_moves_within_the_sensitivity(on_workers):
+    rng, sizes = np.random.default_rng(0), {"here": (50, 5, 7), "there": (80, 5, 7)}
+    query = GradientQuery(Problem(Logistic(), 3, 2, RowBounds(1.0)), np.zeros(2))
+    answers = []
+    for side, people_ in sizes.items():
+        labels = rng.permutation(np.repeat(np.arange(3), people_))
+        X = np.zeros((len(labels), 2))
+        X[:, 0] = np.where(labels == 0, 1.0 if side == "here" else -1.0, 0.5)
+        answers.append(query.evaluate(of_a_large_table(X, labels, on_workers)))
+    moved = np.linalg.norm(answers[1] - answers[0]) / query.sensitivity(Adjacency.REPLACE_ONE)
+    assert moved <= 1 + 1e-6, f"{moved} times its declared sensitivity"
+
+
+def a_person_of_many_rows_moves_within_the_sensitivity(d):
+    """Rows of a person in one piece, or in several; the gradient of its mean is what is clipped."""
+    problem, answers = Problem(Logistic(), 2, d, RowBounds(1.0)), []
+    query = GradientQuery(problem, np.zeros(d), 0.1, whole_units=True)
+    for side in (1.0, -1.0):
+        X = np.zeros((10_000, d))
+        X[:, 0] = side
+        X = np.vstack([np.ones((1, d)) / d, X])
+        labels = np.append(0, np.ones(10_000, dtype=int))
+        answers.append(
+            query.evaluate(DenseRows(X, np.zeros(len(X)), None, PrivacyUnits.of(labels)))
+        )
+    moved = np.linalg.norm(answers[1] - answers[0]) / query.sensitivity(Adjacency.REPLACE_ONE)
+    assert moved <= 1 + 1e-6, f"{moved} times its declared sensitivity"
+
+
+def the_number_of_parts_of_a_person_is_told_by_nothing():
+    told = []
+    for rows in (5, 90):
+        labels = np.repeat(np.arange(3), (rows, 5, 7))
+        told.append(of_a_large_table(np.zeros((len(labels), 2)), labels).n_samples)
+    assert told == [3, 3], told
+
+
+def chunks_tell_nothing_of_their_rows():
+    rng = np.random.default_rng(0)
+    X, w, labels = rng.normal(size=(41, 37)), rng.normal(size=38), np.arange(41) % 7
+
+    def computed(kind):
+        found = []
+
+        def kernel(block):
+            found.append(np.append(block.scores(w), block.norms))
+            return np.zeros(1)
+
+        source = [(kind(X[i : i + 20]), np.zeros(20), None, labels[i : i + 20]) for i in (0, 20)]
+        rows = ChunkedRows(Chunks(source), np.asarray, of_units=True)
+        rows.bounded(RowBounds(5.0, 1.0)).sum(kernel)
+        return np.concatenate(found)
+
+    assert np.array_equal(computed(np.ascontiguousarray), computed(np.asfortranarray))
+
+
+def a_source_that_changes_is_stopped():
+    X, labels = np.ones((30, 2)), np.repeat(np.arange(3), 10)
+    passes = []
+
+    def read():
+        passes.append(labels if len(passes) < 1 else labels[np.maximum(np.arange(30), 15)])
+        yield X, np.zeros(30), None, passes[-1]
+
+    rows = ChunkedRows(Chunks(read), np.asarray, of_units=True)
+    try:
+        rows.sum(lambda raw: np.zeros(1))
+    except ValueError:
+        return
+    raise AssertionError("rows of others at another pass")
+
+
+def scores_are_averaged_over_the_rows_of_a_person():
+    """Rows that cancel within a person say nothing about how far people differ."""
+    bounds = InfluenceBounds(np.zeros(2), np.eye(2), 1e9, 1e9)
+    query = ScoreMomentsQuery(Problem(Logistic(), 50, 2, RowBounds(9.0)), bounds, np.zeros(2), 1.0)
+    X = np.random.default_rng(0).normal(size=(50, 2))
+    labels = np.tile(np.arange(50), 2)
+    rows = DenseRows(np.vstack([X, X]), np.repeat([0.0, 1.0], 50), None, PrivacyUnits.of(labels))
+    np.testing.assert_allclose(query.parts(query.evaluate(rows))[0], 0.0, atol=1e-12)
 
 
 def a_person_is_drawn_with_all_rows_or_with_none():
@@ -146,19 +253,56 @@ def shared_within_a_block(honest, self, start, stop):
     return RawBlock(found.X, found.y, found.weights, shares)
 
 
-def rows_one_by_one(honest, self, marked):
-    return np.resize(marked, self.codes.size)
+def rows_one_by_one(honest, self, start, stop):
+    found = honest(self, start, stop)
+    return RawBlock(found.X, found.y, found.weights, found.shares)
+
+
+def counted_in_this_part_alone(honest, self, labelled):
+    found = honest(self, labelled)
+    return PrivacyUnits(found.codes, PrivacyUnits.of(labelled.codes).shares, found.n_units)
+
+
+def shared_in_this_part_alone(honest, partition, numbered):
+    return honest(partition, replace(numbered, totals=numbered.counts, before=0 * numbered.before))
+
+
+def counted_anew_in_each_part(honest, self, names, counts):
+    self.parts = vars(self).get("parts", 0) + 1
+    honest(self, names, counts)
+    honest(self, [("again", self.parts, name) for name in names], counts)
+
+
+def moments_of_rows(honest, self, rows):
+    """Scores that are squared before they are averaged."""
+    bounded = rows.bounded(replace(self.problem.bounds, data_norm=1e150))
+    kernel = lambda block: sum(map(self._summed, self._scored(block)))  # noqa: E731
+    return bounded.sum(kernel) / self.problem.n_samples
+
+
+def pieces_as_people(honest, runs):
+    return (sums for sums, _, _ in runs)
 
 
 BUGS = (
     *(Bug(f"a person with fifty rows counts as fifty ({name})", {"RawBlock.bounded_weights": every_row_whole}, partial(a_person_with_fifty_rows_moves_within_the_sensitivity, name), TOO_FAR, nightly=name not in IN_THE_DEFAULT_RUN) for name in BY_NAME if name not in ("column_moments", "metric_means")),
     *(Bug(f"moments that count all rows alike ({name})", {"ColumnMomentsQuery.of_scaled": lambda honest, self, u, shares=None: honest(self, u)}, partial(a_person_with_fifty_rows_moves_within_the_sensitivity, name), TOO_FAR, nightly=name == "metric_means") for name in ("column_moments", "metric_means")),
-    Bug("a number of rows in place of that of people", {"ResidentRows._hold": counts_rows}, the_number_of_rows_is_told_by_nothing),
+    Bug("a number of rows in place of that of people", {"ResidentRows.__init__": counts_rows}, the_number_of_rows_is_told_by_nothing),
     Bug("a block that shares a person's weight among its own rows", {"ResidentRows._block": shared_within_a_block}, a_person_in_several_blocks_moves_within_the_sensitivity, TOO_FAR),
-    Bug("samples of rows in place of people", {"PrivacyUnits.rows_of": rows_one_by_one}, a_person_is_drawn_with_all_rows_or_with_none),
+    Bug("samples of rows in place of people", {"ResidentRows._block": rows_one_by_one}, a_person_is_drawn_with_all_rows_or_with_none),
     Bug("scores that depend on the place of a row", {"bounded_rows.by_row": lambda _, X, w: X @ w}, partial(places_of_rows_tell_nothing, False)),
     Bug("lengths that depend on the place of a row", {"mapped.by_row": lambda _, X, w: X @ w}, partial(places_of_rows_tell_nothing, True)),
     Bug("a receipt that does not say what it is about", {"PrivateLinearModel._publish_receipt": lambda honest, self: (honest(self), vars(self).pop("privacy_unit_"))}, totals_of_people_and_rows_are_refused),
     Bug("a minimiser that is taken to be proved for people", {"PerturbedMinimumQuery.takes_units": Value(True), "solvers.ObjectivePerturbation.takes_units": Value(True)}, what_is_not_proved_for_people_is_refused),
-    Bug("a centre that is taken off for each row", {"ResidentRows._hold": counts_rows}, rows_alike_count_together),
+    Bug("rows that are counted chunk by chunk and not in the whole table", {"CountingPass.units_of": counted_in_this_part_alone}, partial(a_person_in_several_parts_moves_within_the_sensitivity, False), TOO_FAR),
+    Bug("rows that are counted partition by partition", {"partition.shared": shared_in_this_part_alone}, partial(a_person_in_several_parts_moves_within_the_sensitivity, True), TOO_FAR, needs="dask.array"),
+    Bug("a person whom the border of a chunk makes two", {"UnitCounts.add": counted_anew_in_each_part}, the_number_of_parts_of_a_person_is_told_by_nothing),
+    Bug("a person who is another where a chunk holds text", {"privacy_units.name_of": lambda honest, label: label}, the_number_of_parts_of_a_person_is_told_by_nothing),
+    Bug("chunks that are used in the layout in which they come", {"chunked.rows_of_part": lambda honest, X, y, weights, units: DenseRows(X, y, weights, units)}, chunks_tell_nothing_of_their_rows),
+    Bug("a pass over rows of others that goes unnoticed", {"CountingPass.complete": Value(True)}, a_source_that_changes_is_stopped),
+    Bug("a centre that is taken off for each row", {"ResidentRows.__init__": counts_rows}, rows_alike_count_together),
+    Bug("means of people that are not clipped", {"GradientQuery._of_units": lambda _, self, sums: sums.sum(axis=0)}, partial(a_person_of_many_rows_moves_within_the_sensitivity, 2), TOO_FAR),
+    Bug("a person in several pieces who counts as several", {"rows_base._of_whole_units": pieces_as_people}, partial(a_person_of_many_rows_moves_within_the_sensitivity, 2), TOO_FAR),
+    Bug("a person in several blocks who counts as several", {"rows_base._of_whole_units": pieces_as_people}, partial(a_person_of_many_rows_moves_within_the_sensitivity, 1000), TOO_FAR),
+    Bug("scores of a person that are squared row by row", {"ScoreMomentsQuery.evaluate": moments_of_rows}, scores_are_averaged_over_the_rows_of_a_person),
 )  # fmt: skip

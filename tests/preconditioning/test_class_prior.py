@@ -10,13 +10,13 @@ from sklearn.linear_model import LogisticRegression
 from sklearn.metrics import recall_score
 
 from skdp import DPLogisticRegression, DPSVMClassifier
-from skdp.preconditioning import balancing_offset, with_class_prior
 from skdp.privacy import Adjacency, PrivateOracle, SeededNoise
 from skdp.privacy.accounting import Ledger
 from skdp.privacy.rows import DenseRows
 from skdp.problem import Problem, RowBounds
 from skdp.problem.losses import Hinge, Logistic, OneVsRest, Softmax
 from skdp.solvers import GD
+from skdp.solvers.preconditioning import balancing_offset, with_class_prior
 from skdp.testing import record_fit, replay_fit
 
 pytestmark = pytest.mark.filterwarnings("ignore::skdp.SeededNoiseWarning")

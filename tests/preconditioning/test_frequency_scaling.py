@@ -8,7 +8,6 @@ import scipy.sparse as sp
 
 from skdp import DPLogisticRegression
 from skdp.estimators import choose_preconditioner
-from skdp.preconditioning import FrequencyScaling, Whitening
 from skdp.privacy import Adjacency, PrivateOracle, SeededNoise
 from skdp.privacy.accounting import Ledger
 from skdp.privacy.rows import SparseRows
@@ -16,6 +15,7 @@ from skdp.problem import Problem, RowBounds
 from skdp.problem.constraints import L2Ball
 from skdp.problem.losses import Logistic, Softmax
 from skdp.problem.penalties import L1, L2, Tikhonov
+from skdp.solvers.preconditioning import FrequencyScaling, Whitening
 from skdp.testing import RecordingOracle, ReplayOracle, Transcript
 
 N, D = 400, 1200

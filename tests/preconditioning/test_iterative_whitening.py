@@ -6,13 +6,13 @@ from math import sqrt
 import numpy as np
 import pytest
 
-from skdp.preconditioning import IterativeWhitening
 from skdp.privacy import Adjacency, PrivateOracle, SeededNoise
 from skdp.privacy.accounting import Ledger
 from skdp.privacy.rows import DenseRows
 from skdp.problem import Problem, RowBounds, TargetBounds
 from skdp.problem.losses import Squared
 from skdp.problem.penalties import L2, NoPenalty
+from skdp.solvers.preconditioning import IterativeWhitening
 from skdp.testing import RecordingOracle, ReplayOracle, Transcript
 
 N, D, CONSTANT = 4000, 3, 0.3

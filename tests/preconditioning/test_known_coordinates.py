@@ -6,12 +6,12 @@ import numpy as np
 import pytest
 import scipy.sparse as sp
 
-from skdp.preconditioning import FrequencyScaling, IterativeWhitening, Whitening
 from skdp.privacy import Adjacency, PrivateOracle, SeededNoise
 from skdp.privacy.accounting import Ledger
 from skdp.privacy.rows import DenseRows, SparseRows
 from skdp.problem import Problem, RowBounds, TargetBounds
 from skdp.problem.losses import Logistic, Softmax, Squared
+from skdp.solvers.preconditioning import FrequencyScaling, IterativeWhitening, Whitening
 
 N, D = 2000, 5
 RNG = np.random.default_rng(0)

@@ -9,9 +9,9 @@ from scipy.sparse import csr_array
 from sklearn.linear_model import LogisticRegression
 
 from skdp import DPLogisticRegression
-from skdp.preconditioning import OPTIONS, Whitening
 from skdp.problem.constraints import L2Ball
 from skdp.solvers import GD
+from skdp.solvers.preconditioning import OPTIONS, Whitening
 from skdp.testing import record_fit, replay_fit
 
 pytestmark = pytest.mark.filterwarnings("ignore::skdp.SeededNoiseWarning")

@@ -10,7 +10,6 @@ from sklearn.linear_model import LogisticRegression
 
 import skdp
 from skdp import DPLogisticRegression, DPSVMClassifier
-from skdp.preconditioning import Whitening, WideWhitening, whitened_mean_square
 from skdp.privacy import Adjacency, PrivateOracle, SeededNoise
 from skdp.privacy.accounting import Ledger
 from skdp.privacy.rows import Chunks, DenseRows
@@ -18,6 +17,7 @@ from skdp.problem import Problem, RowBounds
 from skdp.problem.losses import Softmax
 from skdp.problem.penalties import L2, Tikhonov
 from skdp.solvers import GD, PreconditionedGD
+from skdp.solvers.preconditioning import Whitening, WideWhitening, whitened_mean_square
 from skdp.testing import record_fit, replay_fit
 
 pytestmark = pytest.mark.filterwarnings("ignore::skdp.SeededNoiseWarning")

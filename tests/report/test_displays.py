@@ -10,14 +10,14 @@ from sklearn.pipeline import make_pipeline
 
 import skdp
 from skdp import DPLinearRegression, DPLogisticRegression, PrivacyLeakWarning
-from skdp.displays import (
+from skdp.model_selection import DPRandomizedSearchCV
+from skdp.preprocessing import BoundsScaler, DPStandardScaler
+from skdp.reporting.displays import (
     BudgetDisplay,
     CalibrationDisplay,
     CoefficientDisplay,
     EpsilonCurveDisplay,
 )
-from skdp.model_selection import DPRandomizedSearchCV
-from skdp.preprocessing import BoundsScaler, DPStandardScaler
 from skdp.solvers import GD
 
 RNG = np.random.default_rng(0)

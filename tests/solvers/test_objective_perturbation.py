@@ -8,7 +8,6 @@ import scipy.sparse as sp
 from sklearn.linear_model import LogisticRegression
 
 from skdp import DPLogisticRegression
-from skdp.preconditioning import Whitening
 from skdp.privacy.accounting import PerturbedGaussianDP
 from skdp.privacy.rows import Chunks
 from skdp.problem import Problem, RowBounds
@@ -16,6 +15,7 @@ from skdp.problem.constraints import Box
 from skdp.problem.losses import Logistic, Sigmoid, Softmax, Squared
 from skdp.problem.penalties import L1
 from skdp.solvers import ObjectivePerturbation, Temperature
+from skdp.solvers.preconditioning import Whitening
 from skdp.testing import exact_fit, record_fit, replay_fit
 
 N, D = 4000, 5

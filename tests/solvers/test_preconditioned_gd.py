@@ -8,7 +8,6 @@ from scipy.special import expit
 
 import skdp
 from skdp import DPLogisticRegression, DPSVMClassifier
-from skdp.preconditioning import Whitening
 from skdp.privacy import Adjacency, PrivateOracle, SeededNoise
 from skdp.privacy.accounting import Ledger
 from skdp.privacy.rows import DenseRows
@@ -17,6 +16,7 @@ from skdp.problem.constraints import L2Ball
 from skdp.problem.losses import Hinge, Logistic
 from skdp.problem.penalties import L1, L2
 from skdp.solvers import GD, PreconditionedGD
+from skdp.solvers.preconditioning import Whitening
 
 N, D = 3000, 5
 RNG = np.random.default_rng(0)

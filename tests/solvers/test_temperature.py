@@ -11,7 +11,6 @@ from sklearn.metrics import log_loss
 
 import skdp
 from skdp import DPLogisticRegression
-from skdp.preconditioning import Whitening
 from skdp.privacy import Adjacency, PrivateOracle, SeededNoise
 from skdp.privacy.accounting import Ledger
 from skdp.privacy.queries import ScoreScaleQuery
@@ -21,6 +20,7 @@ from skdp.problem.constraints import L2Ball
 from skdp.problem.losses import Hinge, Logistic, Softmax
 from skdp.problem.penalties import L2
 from skdp.solvers import Temperature, plan_temperature
+from skdp.solvers.preconditioning import Whitening
 
 RNG = np.random.default_rng(0)
 N = 4000

@@ -4,12 +4,11 @@ import numpy as np
 import pytest
 from sessions_of_bandits import D, K, Silence, T, replaced, stream
 
-from skdp.bandit import ArmStreams
 from skdp.bandit.policies import HDBPolicy
-from skdp.estimators import Stream
 from skdp.privacy import Adjacency
 from skdp.privacy.accounting import Ledger
-from skdp.privacy.bandit_sessions import StreamsPlan
+from skdp.privacy.bandit_sessions import ArmStreams, StreamsPlan
+from skdp.privacy.streams import Stream
 from skdp.problem import BanditProblem, CubeBounds
 from skdp.problem.losses import Logistic, Squared
 from skdp.solvers import FTRL, FrankWolfe

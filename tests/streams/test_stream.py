@@ -7,11 +7,10 @@ import numpy as np
 import pytest
 from tasks_for_solvers import TASKS
 
-from skdp.estimators import Stream
 from skdp.privacy import Adjacency, PrivateOracle, SeededNoise, SystemNoise
 from skdp.privacy.accounting import Ledger
 from skdp.privacy.rows import DenseRows, ResidentRows, SparseRows
-from skdp.privacy.streams import StreamSession
+from skdp.privacy.streams import Stream, StreamSession
 from skdp.problem import Problem, RowBounds
 from skdp.problem.constraints import L1Ball, L2Ball
 from skdp.problem.losses import Logistic
@@ -129,7 +128,7 @@ class Unreadable(ResidentRows):
     def blocks(self):
         raise AssertionError("rows were read")
 
-    def _features(self, start, stop):
+    def _lengths(self):
         raise AssertionError("rows were read")
 
     def _features(self, start, stop):

@@ -19,8 +19,8 @@ from .base import Policy, zero_weights
 from .choices import Greedy, RoundRobin, Rule
 
 if TYPE_CHECKING:
+    from ...privacy.bandit_sessions.arm_streams import ArmStreams
     from ...privacy.bandit_sessions.base import ArmSession
-    from ..stream_arms import ArmStreams
 
 __all__ = ["FTRLPolicy", "few_at_first", "streams_plan"]
 

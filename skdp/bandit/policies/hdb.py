@@ -19,9 +19,9 @@ from .choices import Preselecting, RoundRobin, Rule
 from .ftrl import few_at_first, streams_plan
 
 if TYPE_CHECKING:
+    from ...privacy.bandit_sessions.arm_streams import ArmStreams
     from ...privacy.bandit_sessions.base import ArmSession
     from ...privacy.bandit_sessions.noisy_steps import StepSession
-    from ..stream_arms import ArmStreams
 
 __all__ = ["HDBPolicy"]
 

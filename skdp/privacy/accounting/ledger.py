@@ -14,7 +14,7 @@ from .events import Event, NonPrivateEvent
 from .promise import nominal
 from .site_accounts import SiteAccounts
 
-__all__ = ["Budget", "Ledger", "PrivacySpent", "Spend", "Stage"]
+__all__ = ["Budget", "Ledger", "PrivacySpent", "Spend", "Stage", "limit_of"]
 
 # Shares of such limits, and noise for them, neither underflow nor overflow.
 _SMALLEST_LIMIT, _LARGEST_LIMIT = 1e-250, 1e250
@@ -382,6 +382,24 @@ class Ledger:
             f"{_LARGEST_LIMIT:g}], got epsilon={self._epsilon:g} and delta={self._delta:g}. Choose "
             "a less extreme epsilon, or epsilon=inf for no privacy."
         )
+
+
+def limit_of(epsilon: float, delta: float, calculus: Calculus | None = None) -> float:
+    """Whole budget, in mu^2, of a ledger that is opened so.
+
+    Parameters
+    ----------
+    epsilon, delta : float
+        The budget.
+    calculus : Calculus, optional
+        Of the ledger.
+
+    Raises
+    ------
+    ValueError
+        If no ledger can be opened with this budget.
+    """
+    return Ledger(epsilon, delta, calculus=calculus).limit
 
 
 def _as_exact(events: Sequence[Event]) -> tuple[Event, ...]:

@@ -1,28 +1,39 @@
-"""Factory of sessions for bandits."""
+"""Factory of runs of a bandit: it makes a ledger, and the session that is charged to it."""
 
 from __future__ import annotations
 
 from collections.abc import Callable, Iterator
 from contextlib import contextmanager
 from contextvars import ContextVar
+from typing import NamedTuple
 
 from ...problem.bandit_problem import BanditProblem
 from ..accounting.ledger import Ledger
 from ..adjacency import Adjacency
+from ..oracle_factory import PrivacyTerms, PrivateSession
 from ..randomness import SecretNoise
 from .arm_moments import MomentSession
-from .bandit_plans import GradientPlan, MomentPlan, Plan, SelectionPlan, StepPlan
+from .arm_streams import ArmStreams
+from .bandit_plans import (
+    GradientPlan,
+    MomentPlan,
+    Plan,
+    SelectionPlan,
+    StepPlan,
+    StreamsPlan,
+)
 from .base import ArmSession
 from .block_rows import GradientSession, SelectionSession
 from .noisy_steps import StepSession
 
-__all__ = ["SESSIONS", "open_session", "sessions_opened_by"]
+__all__ = ["SESSIONS", "OpenedRun", "open_run", "sessions_opened_by"]
 
 SESSIONS: dict[type[Plan], type[ArmSession]] = {
     GradientPlan: GradientSession,
     MomentPlan: MomentSession,
     SelectionPlan: SelectionSession,
     StepPlan: StepSession,
+    StreamsPlan: ArmStreams,
 }
 
 SessionFactory = Callable[[Plan, BanditProblem, Ledger, Adjacency, SecretNoise], ArmSession]
@@ -38,10 +49,17 @@ def _private(
 _factory: ContextVar[SessionFactory] = ContextVar("session_factory", default=_private)
 
 
-def open_session(
-    plan: Plan, problem: BanditProblem, ledger: Ledger, adjacency: Adjacency, noise: SecretNoise
-) -> ArmSession:
-    """The session for a run: private, unless within :func:`sessions_opened_by`.
+class OpenedRun(NamedTuple):
+    """A session that no row was given yet, and the ledger that has paid for all of it."""
+
+    session: ArmSession
+    ledger: Ledger
+
+
+def open_run(
+    plan: Plan, problem: BanditProblem, terms: PrivacyTerms, private: PrivateSession
+) -> OpenedRun:
+    """Open and pay for a run: private, unless within :func:`sessions_opened_by`.
 
     Parameters
     ----------
@@ -49,14 +67,15 @@ def open_session(
         What will be answered.
     problem : BanditProblem
         Public facts.
-    ledger : Ledger
-        Charged at once.
-    adjacency : Adjacency
-        Neighbouring relation.
-    noise : SecretNoise
+    terms : PrivacyTerms
+        Budget, its calculus, and the neighbouring relation.
+    private : PrivateSession
         Source of the noise.
     """
-    return _factory.get()(plan, problem, ledger, adjacency, noise)
+    ledger = terms.ledger()
+    ledger.note("models of the arms")
+    session = _factory.get()(plan, problem, ledger, terms.adjacency, private.noise)
+    return OpenedRun(session, ledger)
 
 
 @contextmanager
@@ -66,7 +85,8 @@ def sessions_opened_by(factory: SessionFactory) -> Iterator[None]:
     Parameters
     ----------
     factory : callable
-        Takes the arguments of :func:`open_session` and returns a session. The privacy of runs that
+        Takes plan, problem, ledger, neighbouring relation and source of noise, and returns a
+        session. The privacy of runs that
         begin within the block is that of the sessions it returns.
     """
     token = _factory.set(factory)

@@ -13,7 +13,9 @@ once.
 
 What is kept on the workers during a fit, beside what the user has persisted, is six numbers a
 row at most: its target and its norm, as they came and as they are bounded, a factor, and a number
-by which it is known again; and a seventh if rows have weights.
+by which it is known again; and a seventh if rows have weights, and two more if users have said
+whose rows they are. In that case the labels of each partition, each once, and how many rows bear
+them come to this process, which numbers the privacy units of the table.
 """
 
 from __future__ import annotations
@@ -25,10 +27,13 @@ from typing import Any, NoReturn, final
 import numpy as np
 
 from ...problem.bounds import RowBounds
+from ...validation import sizes_told, telling_sizes
+from ..adjacency import PrivacyUnit
 from . import partition
 from .base import BoundedRows, RowStore
 from .bounded_rows import BoundedBlock, RawBlock
 from .partitions import Partitions, packed
+from .unit_counts import UnitCounts
 
 __all__ = ["DaskRows", "aligned", "is_collection", "labels_of"]
 
@@ -61,6 +66,9 @@ class DaskRows(RowStore):
         Weights of the rows, in the same partitions.
     max_weight : float, default=1.0
         Largest weight that counts.
+    privacy_unit : dask array or series of shape (n_samples,), optional
+        Labels of the privacy units of the rows, in the same partitions. How many rows there are in
+        a partition, or in all, is secret then.
     tables : bool, default=False
         Whether targets may have two dimensions.
 
@@ -83,7 +91,8 @@ class DaskRows(RowStore):
     Guarantees
     ----------
     - Rows, targets and what belongs to a single row stay where they are; this process gets sizes
-      and column names of partitions, and sums.
+      and column names of partitions, and sums; and with privacy units whose rows are in each, and
+      how many.
     - Answers equal those in memory up to the rounding of sums, and are the same each time for the
       same partitions.
     - A bound on rows holds for what a pass reads, also if the source has changed meanwhile: rows
@@ -98,14 +107,19 @@ class DaskRows(RowStore):
         encode: Callable[[np.ndarray], np.ndarray],
         sample_weight: Any = None,
         max_weight: float = 1.0,
+        privacy_unit: Any = None,
         *,
         tables: bool = False,
     ) -> None:
-        X, y = aligned(X, y, tables=tables)
         self.weighted = sample_weight is not None
-        if self.weighted:
-            X, sample_weight = aligned(X, sample_weight, "sample_weight")
-        self._tasks = Tasks(X, y, sample_weight, (encode, max_weight))
+        with telling_sizes(privacy_unit is None):
+            X, y = aligned(X, y, tables=tables)
+            if self.weighted:
+                X, sample_weight = aligned(X, sample_weight, "sample_weight")
+            if privacy_unit is not None:
+                X, privacy_unit = aligned(X, privacy_unit, "privacy_unit")
+                self.unit = PrivacyUnit.DECLARED
+        self._tasks = Tasks(X, y, sample_weight, privacy_unit, (encode, max_weight))
         found = self._tasks.facts()
         self.n_samples = sum(part.n_samples for part in found)
         self.n_features = found[0].n_features
@@ -121,6 +135,13 @@ class DaskRows(RowStore):
         if not self.n_samples:
             raise ValueError("DaskRows needs at least one row, got partitions without any.")
         self.sparse = any(part.sparse for part in found)
+        if privacy_unit is not None:
+            if any(part.n_samples and part.sparse != self.sparse for part in found):
+                raise ValueError(
+                    "DaskRows needs partitions that are all dense or all sparse with privacy_unit; "
+                    "got both kinds."
+                )
+            self.n_samples = self._tasks.number_units()
         self.dtype = np.dtype(np.float32 if all(part.single for part in found) else np.float64)
         self.feature_names = None if found[0].names is None else list(found[0].names)
 
@@ -152,23 +173,45 @@ class _BoundedPartitions(BoundedRows):
 class Tasks:
     """Tasks on workers that hold the rows of a fit; let go when nothing refers to it."""
 
-    def __init__(self, X: Any, y: Any, sample_weight: Any, facts: tuple[Any, float]) -> None:
+    def __init__(
+        self, X: Any, y: Any, sample_weight: Any, privacy_unit: Any, facts: tuple[Any, float]
+    ) -> None:
         # While these are referred to, what a user has persisted stays.
-        self._source = X, y, sample_weight
+        self._source = X, y, sample_weight, privacy_unit
         self._sent: dict[str, Partitions] = {}
         self._X = Partitions.of(X)
         nothing: list[Any] = [None] * len(self._X)
-        weights = nothing if sample_weight is None else Partitions.of(sample_weight)
+        weights, units = (
+            nothing if part is None else Partitions.of(part)
+            for part in (sample_weight, privacy_unit)
+        )
         shared = self._delivered(facts)
-        opened = self._X.map(partition.opened, Partitions.of(y), weights, shared=shared)
+        opened = self._X.map(partition.opened, Partitions.of(y), weights, units, shared=shared)
         self._opened = opened.kept()
-        self._ends = np.zeros(1, dtype=np.intp)
+        # Of rows, if each is a privacy unit.
+        self._ends: np.ndarray | None = np.zeros(1, dtype=np.intp)
 
     def facts(self) -> list[partition.Facts]:
         """Public facts about each partition."""
         found = _accepted(self._opened.map(partition.facts).gathered())
         self._ends = np.cumsum([0] + [part.n_samples for part in found])
         return found
+
+    def number_units(self) -> int:
+        """Number of privacy units in all partitions, by which their rows share what they count."""
+        table = UnitCounts()
+        found = _accepted(self._opened.map(partition.named).gathered())
+        for names, counts in found:
+            table.add(names, counts)
+        reading, numbered = table.reading(), []
+        for names, counts in found:
+            numbers = reading.numbered(names, counts)
+            assert numbers is not None
+            numbered.append(partition.NumberedUnits(names, counts, *numbers, table.n_units))
+        # Together with the partitions that were opened, which are let go.
+        self._opened = self._opened.map(partition.shared, numbered).kept()
+        self._ends = None
+        return table.n_units
 
     def bounded(self, bounds: RowBounds) -> Partitions:
         """The blocks of each partition, bounded, without their rows; kept on the workers."""
@@ -184,15 +227,18 @@ class Tasks:
     ) -> np.ndarray:
         """Sum of the kernel over rows as they came, or over a view of them."""
         nothing: list[Any] = [None] * len(self._X)
-        parts = nothing
+        parts, units = nothing, None
         if marked is not None:
-            parts = [np.packbits(marked[i:j]) for i, j in pairwise(self._ends)]
+            if self._ends is None:
+                units = np.packbits(marked)
+            else:
+                parts = [np.packbits(marked[i:j]) for i, j in pairwise(self._ends)]
         answers = self._X.map(
             partition.answered,
             self._opened,
             nothing if view is None else view,
             parts,
-            shared=self._delivered((kernel, columns)),
+            shared=self._delivered((kernel, columns, units)),
         )
         (out,) = _accepted(answers.folded(partition.added).gathered())
         # A scheduler in this process may hand out what it keeps, or what cannot be written to.
@@ -275,9 +321,10 @@ def aligned(X: Any, y: Any, name: str = "y", *, tables: bool = False) -> tuple[A
     elif hasattr(X, "divisions") and hasattr(y, "divisions"):
         differ |= X.known_divisions and y.known_divisions and X.divisions != y.divisions
     if differ:
+        found = f"{X.npartitions} of X and {y.npartitions} of {name}, or others as many"
         raise ValueError(
-            f"DaskRows needs X and {name} in the same partitions, got {X.npartitions} of X and "
-            f"{y.npartitions} of {name}, or others as many. Rechunk {name} to the chunks of X, or "
+            f"DaskRows needs X and {name} in the same partitions, got "
+            f"{found if sizes_told() else 'others'}. Rechunk {name} to the chunks of X, or "
             "repartition both by the same divisions."
         )
     return X, y

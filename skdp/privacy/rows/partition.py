@@ -7,8 +7,8 @@ exceptions of its tasks into its log, and their text or arguments may hold data.
 from __future__ import annotations
 
 import sys
-from collections.abc import Callable
-from dataclasses import dataclass
+from collections.abc import Callable, Hashable
+from dataclasses import dataclass, replace
 from typing import Any
 from weakref import ref
 
@@ -19,18 +19,20 @@ from sklearn.utils.validation import _get_feature_names
 
 from ...problem.bounds import RowBounds
 from ...problem.column_bounds import ColumnScaling
+from ...validation import telling_sizes
 from .base import bounded_block, over_all, over_marked, total
 from .bounded_rows import BoundedBlock, RawBlock, on_scale
-from .dense_rows import DenseRows
 from .partitions import unpacked
+from .privacy_units import LabelledRows, PrivacyUnits, shares_of
 from .reading import columns_of, redacted, strict_checks
-from .sparse_rows import SparseRows
+from .unit_counts import rows_of_part
 from .weights import in_units_of
 
 __all__ = [
     "MOST_LABELS",
     "BoundedPartition",
     "Facts",
+    "NumberedUnits",
     "OpenedPartition",
     "Refusal",
     "added",
@@ -38,7 +40,9 @@ __all__ = [
     "bounded",
     "facts",
     "labels",
+    "named",
     "opened",
+    "shared",
 ]
 
 # A set of labels larger than that is not one of classes.
@@ -68,11 +72,37 @@ class Facts:
 
 
 @dataclass(frozen=True, eq=False)
+class NumberedUnits:
+    """Privacy units that have rows in a partition, by their numbers in a table of all. Secret.
+
+    Parameters
+    ----------
+    names : list of hashable
+        Whose rows are there, each once.
+    counts : ndarray of shape (len(names),)
+        Number of their rows there.
+    places, totals, before : ndarray of shape (len(names),)
+        Numbers of the units, and of their rows in all partitions and in those before.
+    n_units : int
+        Number of units of the table.
+    """
+
+    names: list[Hashable]
+    counts: np.ndarray
+    places: np.ndarray
+    totals: np.ndarray
+    before: np.ndarray
+    n_units: int
+
+
+@dataclass(frozen=True, eq=False)
 class OpenedPartition:
     """Targets, weights, norms and shadows of the rows of a partition, without its features.
 
     Shadows are inner products with a fixed direction: they tell apart rows of the same norm.
     ``source`` refers to the features themselves as long as they stay in the memory of the worker.
+    ``labelled`` says whose rows they are where users have said so, and ``units`` what they count,
+    which is known when all partitions have been opened.
     """
 
     facts: Facts
@@ -81,13 +111,17 @@ class OpenedPartition:
     shadows: np.ndarray
     source: Callable[[], Any]
     weights: np.ndarray | None = None
+    labelled: LabelledRows | None = None
+    units: PrivacyUnits | None = None
 
     def __getstate__(self) -> dict[str, Any]:
         # On another worker they are another object.
         return vars(self) | {"source": _nowhere}
 
     def __sizeof__(self) -> int:
-        return sum(map(sys.getsizeof, (self.y, self.norms, self.shadows, self.weights)))
+        of_units = () if self.units is None else (self.units.codes, self.units.shares)
+        kept = self.y, self.norms, self.shadows, self.weights, *of_units
+        return sum(map(sys.getsizeof, kept))
 
     def blocks(self, X: Any) -> list[RawBlock] | Refusal:
         """The rows in blocks, if they are still those that were opened."""
@@ -96,8 +130,7 @@ class OpenedPartition:
         rows = _as_rows(X, finite=False)
         if rows.shape[0] != len(self.y):
             return _changed()
-        store = (SparseRows if sp.issparse(rows) else DenseRows)(rows, self.y, self.weights)
-        blocks = list(store.blocks())
+        blocks = list(rows_of_part(rows, self.y, self.weights, self.units).blocks())
         # Where the very object is still there, nothing can have changed.
         same = X is self.source() or _are_same(blocks, self.norms, self.shadows)
         return blocks if same else _changed()
@@ -126,10 +159,13 @@ class BoundedPartition:
         return _are_same(_scaled(self.scaling, blocks), self.norms, self.shadows)
 
 
-def opened(X: Any, y: Any, weights: Any, pieces: list[bytes]) -> OpenedPartition | Refusal:
+def opened(
+    X: Any, y: Any, weights: Any, units: Any, pieces: list[bytes]
+) -> OpenedPartition | Refusal:
     """Check a partition, encode its targets with the function and bound its weights, if any."""
     try:
-        return _opened(X, y, weights, *unpacked(pieces))
+        with telling_sizes(units is None):
+            return _opened(X, y, weights, units, *unpacked(pieces))
     except (ValueError, TypeError) as error:
         # Those of checks quote nothing, as in memory.
         return Refusal(type(error), str(error))
@@ -140,6 +176,35 @@ def opened(X: Any, y: Any, weights: Any, pieces: list[bytes]) -> OpenedPartition
 def facts(partition: OpenedPartition | Refusal) -> Facts | Refusal:
     """The part of it that is public."""
     return partition if isinstance(partition, Refusal) else partition.facts
+
+
+def named(
+    partition: OpenedPartition | Refusal,
+) -> tuple[list[Hashable], np.ndarray] | Refusal:
+    """Privacy units of a partition and how many rows they have there. Secret."""
+    if isinstance(partition, Refusal):
+        return partition
+    assert partition.labelled is not None
+    return partition.labelled.names, partition.labelled.counts()
+
+
+def shared(
+    partition: OpenedPartition | Refusal, numbered: NumberedUnits
+) -> OpenedPartition | Refusal:
+    """A partition whose rows count what their units leave them, which are numbered in a table."""
+    if isinstance(partition, Refusal):
+        return partition
+    try:
+        found = partition.labelled
+        assert found is not None
+        # It may have been opened anew, on another worker.
+        if found.names != numbered.names or not np.array_equal(found.counts(), numbered.counts):
+            return _changed()
+        shares = shares_of(found.codes, numbered.totals, numbered.before)
+        units = PrivacyUnits(numbered.places[found.codes], shares, numbered.n_units)
+        return replace(partition, units=units, labelled=None)
+    except Exception as error:
+        return _failure(error)
 
 
 def labels(y: Any) -> np.ndarray | Refusal:
@@ -184,7 +249,8 @@ def answered(
         if isinstance(part, Refusal):
             return part
     try:
-        kernel, columns = unpacked(pieces)
+        kernel, columns, units = unpacked(pieces)
+        marked = marked if units is None else units
         # A warning or an exception about one row would tell of it outside the answer.
         with np.errstate(all="ignore"):
             return _answered(X, partition, view, kernel, columns, marked)  # type: ignore[arg-type]
@@ -210,6 +276,7 @@ def _opened(
     X: Any,
     y: Any,
     sample_weight: Any,
+    privacy_unit: Any,
     encode: Callable[[np.ndarray], np.ndarray],
     max_weight: float,
 ) -> OpenedPartition | Refusal:
@@ -217,6 +284,10 @@ def _opened(
     names = None if columns is None else tuple(columns)
     rows, targets = _as_rows(X, finite=True), redacted(np.asarray, y)
     n, d = rows.shape
+    labelled = None
+    if privacy_unit is not None:
+        labelled = LabelledRows.of(np.asarray(privacy_unit))
+        labelled.check(rows, targets, sample_weight)
     if targets.shape[:1] != (n,) or targets.ndim > 2:
         return Refusal(
             ValueError,
@@ -226,16 +297,20 @@ def _opened(
         )
     known = Facts(n, d, sp.issparse(rows), rows.dtype == np.float32, names, columns_of(targets))
     if not n:
-        return OpenedPartition(known, np.empty(0), np.empty(0), np.empty(0), _nowhere)
+        nothing = np.empty(0)
+        return OpenedPartition(known, nothing, nothing, nothing, _nowhere, labelled=labelled)
     weights = None
     if sample_weight is not None:
         weights = in_units_of(max_weight, np.asarray(sample_weight), n)
     with strict_checks():
         targets = encode(targets)
-        store = (SparseRows if known.sparse else DenseRows)(rows, targets)
-        blocks = list(store.blocks())
+        units = None
+        if labelled is not None:
+            # What they count is not known yet.
+            units = PrivacyUnits(labelled.codes, np.zeros(n), len(labelled.names))
+        blocks = list(rows_of_part(rows, targets, None, units).blocks())
         norms, shadows = _norms(blocks), _shadows(blocks)
-        return OpenedPartition(known, targets, norms, shadows, ref(X), weights)
+        return OpenedPartition(known, targets, norms, shadows, ref(X), weights, labelled)
 
 
 def _scaled(scaling: ColumnScaling, blocks: list[RawBlock]) -> list[RawBlock]:
@@ -283,7 +358,9 @@ def _answered(
         return _changed()
     of_block = over_all(kernel)
     if marked is not None:
-        bits = np.unpackbits(marked, count=partition.facts.n_samples)
+        units = partition.units
+        count = partition.facts.n_samples if units is None else units.n_units
+        bits = np.unpackbits(marked, count=count)
         of_block = over_marked(kernel, bits.view(bool))
     return total(
         of_block(block.over((raw if columns is None else raw.cut_to(columns)).X))

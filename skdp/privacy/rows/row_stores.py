@@ -64,6 +64,7 @@ def row_store(
     units: PrivacyUnits | None = None,
     *,
     tables: bool = False,
+    privacy_unit: Any = None,
 ) -> RowStore:
     """Rows of any kind; see :func:`resident_rows`.
 
@@ -75,9 +76,12 @@ def row_store(
         As there; Chunks hold targets and weights themselves.
     tables : bool, default=False
         Whether targets of chunks and collections may come as tables of several columns.
+    privacy_unit : dask array or series of shape (n_samples,), or True, optional
+        Labels of the privacy units of the rows of a collection. True says that chunks deliver them.
     """
     if isinstance(X, Chunks):
-        return ChunkedRows(X, encode, max_weight, tables=tables)
-    if any(map(is_collection, (X, y, sample_weight))):
-        return DaskRows(X, y, encode, sample_weight, max_weight, tables=tables)
+        of_units = privacy_unit is not None
+        return ChunkedRows(X, encode, max_weight, tables=tables, of_units=of_units)
+    if any(map(is_collection, (X, y, sample_weight, privacy_unit))):
+        return DaskRows(X, y, encode, sample_weight, max_weight, privacy_unit, tables=tables)
     return resident_rows(X, y, encode, sample_weight, max_weight, units)

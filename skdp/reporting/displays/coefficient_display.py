@@ -9,7 +9,7 @@ import numpy as np
 import scipy.sparse as sp
 from sklearn.utils.validation import check_is_fitted
 
-from .base import ABOVE, Display
+from ..display import ABOVE, Display
 
 __all__ = ["CoefficientDisplay"]
 
@@ -35,7 +35,7 @@ class CoefficientDisplay(Display):
     Examples
     --------
     >>> import numpy as np
-    >>> from skdp.displays import CoefficientDisplay
+    >>> from skdp.reporting.displays import CoefficientDisplay
     >>> CoefficientDisplay(["age"], np.array([[1.0], [3.0]])).means
     array([2.])
     """

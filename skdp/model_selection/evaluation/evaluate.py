@@ -17,13 +17,13 @@ from sklearn.utils import assert_all_finite, column_or_1d
 from sklearn.utils._param_validation import Interval
 from sklearn.utils.validation import _num_samples, check_is_fitted
 
-from ..exceptions import PrivacyLeakWarning, warn_user
-from ..privacy.accounting.ledger import Budget, Spend
-from ..privacy.accounting.promise import delta_for
-from ..privacy.adjacency import Adjacency, PrivacyUnit
-from ..privacy.oracle import Oracle
-from ..privacy.oracle_factory import PrivacyTerms, PrivateSession
-from ..privacy.queries.metric_means import (
+from ...exceptions import PrivacyLeakWarning, warn_user
+from ...privacy.accounting.ledger import Budget, Spend
+from ...privacy.accounting.promise import delta_for
+from ...privacy.adjacency import Adjacency, PrivacyUnit
+from ...privacy.oracle import Oracle
+from ...privacy.oracle_factory import PrivacyTerms, PrivateSession
+from ...privacy.queries.metric_means import (
     AbsoluteError,
     BrierScore,
     LogLoss,
@@ -34,16 +34,16 @@ from ..privacy.queries.metric_means import (
     SquaredR2Term,
     Target,
 )
-from ..privacy.rows.chunked import Chunks
-from ..privacy.rows.dask_rows import is_collection
-from ..privacy.rows.predicted_rows import Predictor, predicted_rows
-from ..privacy.rows.privacy_units import PrivacyUnits
-from ..privacy.rows.reading import columns_of, places_among, redacted
-from ..reporting.open_budgets import reservation_for
-from ..reporting.privacy_ledger import PrivacyLedger
-from ..reporting.receipts import Receipt, SpendBound
-from ..reporting.total import privacy_spent
-from ..validation import (
+from ...privacy.rows.chunked import Chunks
+from ...privacy.rows.dask_rows import is_collection
+from ...privacy.rows.predicted_rows import Predictor, predicted_rows
+from ...privacy.rows.privacy_units import PrivacyUnits
+from ...privacy.rows.reading import columns_of, places_among, redacted
+from ...reporting.open_budgets import reservation_for
+from ...reporting.privacy_ledger import PrivacyLedger
+from ...reporting.receipts import Receipt, SpendBound
+from ...reporting.total import privacy_spent
+from ...validation import (
     PAIR,
     check_hyperparameters,
     numbers_in,

@@ -8,13 +8,13 @@ from typing import TYPE_CHECKING
 
 import numpy as np
 
-from ..problem.bounds import RowMap
-from ..problem.penalties import NoPenalty
-from ..problem.problem import Problem
+from ...problem.bounds import RowMap
+from ...problem.penalties import NoPenalty
+from ...problem.problem import Problem
 from .base import Preconditioner, half_edge, mapped
 
 if TYPE_CHECKING:
-    from ..privacy.oracle import Oracle
+    from ...privacy.oracle import Oracle
 
 __all__ = ["WideWhitening", "whitened_mean_square"]
 
@@ -39,8 +39,8 @@ class WideWhitening(Preconditioner):
     spectrum is flat, there is little to gain, and the rest of the share is left to the solver.
 
     Made for features such as embeddings, in which fine directions tell classes apart, too. Where
-    they hardly do, as among the pixels of images, :class:`skdp.preconditioning.Whitening` is the
-    better choice.
+    they hardly do, as among the pixels of images,
+    :class:`skdp.solvers.preconditioning.Whitening` is the better choice.
 
     With more features than ``most_coordinates`` each coordinate is the sum of some of them with
     random signs, a public sketch.

@@ -221,7 +221,8 @@ def difference(one: Estimate, other: Estimate) -> Estimate:
     Parameters
     ----------
     one, other : Estimate
-        Of groups that have no row in common.
+        Of groups that nobody has rows in both of. Of others the standard deviation of the gap is
+        at most the sum of the two, which is at most sqrt(2) times what it is taken to be.
     """
     gap = one.value - other.value
     below = sqrt((one.value - one.low) ** 2 + (other.high - other.value) ** 2)

@@ -7,6 +7,8 @@ from typing import TYPE_CHECKING, Any, Self, final
 
 import numpy as np
 
+from ...reporting.display import Display
+
 if TYPE_CHECKING:
     from .scores import CalibrationCurve, ConfusionMatrix, RocCurve, Score
 
@@ -15,7 +17,7 @@ __all__ = ["CalibrationDisplay", "ConfusionMatrixDisplay", "GroupDisplay", "RocC
 _ACCENT, _GUIDE = "C0", "0.6"
 
 
-class _Display(ABC):
+class _Display(Display, ABC):
     """Base of plots.
 
     Attributes
@@ -23,9 +25,6 @@ class _Display(ABC):
     ax_, figure_ : matplotlib objects
         Where it was drawn.
     """
-
-    ax_: Any
-    figure_: Any
 
     @final
     def plot(self, ax: Any = None) -> Self:
@@ -41,17 +40,7 @@ class _Display(ABC):
         self
             With ``ax_`` and ``figure_``.
         """
-        if ax is None:
-            try:
-                from matplotlib import pyplot
-            except ImportError:
-                raise ImportError(
-                    "Plots of an evaluation need matplotlib; install skdp[plot], or draw its "
-                    "arrays by other means."
-                ) from None
-            ax = pyplot.subplots(figsize=(4.5, 4.2), layout="constrained")[1]
-        self.ax_, self.figure_ = ax, ax.figure
-        self._draw(ax)
+        self._draw(self._axes(ax, size=(4.5, 4.2)))
         return self
 
     @abstractmethod

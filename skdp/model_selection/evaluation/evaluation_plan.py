@@ -11,7 +11,7 @@ from typing import Any
 
 import numpy as np
 
-from ..validation import shown
+from ...validation import shown
 
 __all__ = ["AREA_BINS", "OF_COUNTS", "EvaluationPlan", "metrics_for"]
 

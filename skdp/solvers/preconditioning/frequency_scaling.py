@@ -8,12 +8,12 @@ from typing import TYPE_CHECKING, ClassVar
 
 import numpy as np
 
-from ..problem.bounds import RowMap
-from ..problem.problem import Problem
+from ...problem.bounds import RowMap
+from ...problem.problem import Problem
 from .base import Preconditioner, mapped
 
 if TYPE_CHECKING:
-    from ..privacy.oracle import Oracle
+    from ...privacy.oracle import Oracle
 
 __all__ = ["FrequencyScaling"]
 

@@ -8,11 +8,11 @@ from typing import TYPE_CHECKING
 
 import numpy as np
 
-from ..exceptions import warn_user
-from ..problem.problem import Problem
+from ...exceptions import warn_user
+from ...problem.problem import Problem
 
 if TYPE_CHECKING:
-    from ..privacy.oracle import Oracle
+    from ...privacy.oracle import Oracle
 
 __all__ = ["COUNT_SHARE", "asks_for_counts", "balancing_offset", "with_class_prior"]
 

@@ -6,7 +6,7 @@ from typing import Any, Self
 
 from sklearn.calibration import CalibrationDisplay as _OfScikitLearn
 
-from ..exceptions import PrivacyLeakWarning, warn_user
+from ...exceptions import PrivacyLeakWarning, warn_user
 
 __all__ = ["CalibrationDisplay"]
 

@@ -18,10 +18,13 @@ class Display:
     ax_: Any
     figure_: Any
 
-    def _axes(self, ax: Any, bars: int | None = None) -> Any:
+    def _axes(
+        self, ax: Any, bars: int | None = None, size: tuple[float, float] | None = None
+    ) -> Any:
         """The axes to draw on; new ones of pyplot, as in scikit-learn, if None are given.
 
-        For ``bars`` beside each other, each with a name, they are wide and as high as these need.
+        For ``bars`` beside each other, each with a name, they are wide and as high as these need;
+        else as ``size`` says, in inches.
         """
         if ax is None:
             try:
@@ -31,7 +34,8 @@ class Display:
                     f"{type(self).__name__}.plot needs matplotlib, which is not installed; pip "
                     "install 'skdp[plot]'."
                 ) from None
-            size = None if bars is None else (_WIDTH, _BAR * bars + _AROUND)
+            if bars is not None:
+                size = (_WIDTH, _BAR * bars + _AROUND)
             _, ax = pyplot.subplots(figsize=size, layout="constrained")
         self.ax_, self.figure_ = ax, ax.figure
         return ax

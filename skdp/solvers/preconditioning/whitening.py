@@ -8,12 +8,12 @@ from typing import TYPE_CHECKING
 
 import numpy as np
 
-from ..problem.bounds import RowMap
-from ..problem.problem import Problem
+from ...problem.bounds import RowMap
+from ...problem.problem import Problem
 from .base import Preconditioner, mapped, warn_of_one_column
 
 if TYPE_CHECKING:
-    from ..privacy.oracle import Oracle
+    from ...privacy.oracle import Oracle
 
 __all__ = ["Whitening"]
 

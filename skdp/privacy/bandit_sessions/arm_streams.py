@@ -7,14 +7,14 @@ from typing import Any, final
 
 import numpy as np
 
-from ..estimators.partial_fit import Stream
-from ..privacy.accounting.events import Event
-from ..privacy.accounting.ledger import Ledger, Spend
-from ..privacy.adjacency import Adjacency
-from ..privacy.bandit_sessions.bandit_plans import StreamsPlan
-from ..privacy.bandit_sessions.base import ArmSession
-from ..privacy.randomness import public_generator
-from ..privacy.rows.dense_rows import DenseRows
+from ..accounting.events import Event
+from ..accounting.ledger import Ledger, Spend
+from ..adjacency import Adjacency
+from ..randomness import public_generator
+from ..rows.dense_rows import DenseRows
+from ..streams.stream import Stream
+from .bandit_plans import StreamsPlan
+from .base import ArmSession
 
 __all__ = ["ArmStreams"]
 

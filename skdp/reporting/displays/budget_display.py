@@ -4,8 +4,8 @@ from __future__ import annotations
 
 from typing import Any, Self, final
 
-from ..reporting import PrivacyReport, report
-from .base import ABOVE, Display
+from .. import PrivacyReport, report
+from ..display import ABOVE, Display
 
 __all__ = ["BudgetDisplay"]
 
@@ -25,7 +25,7 @@ class BudgetDisplay(Display):
 
     Examples
     --------
-    >>> from skdp.displays import BudgetDisplay
+    >>> from skdp.reporting.displays import BudgetDisplay
     >>> BudgetDisplay(["coefficients: gradient (100)"], [1.0], ["DPLogisticRegression"]).shares
     [1.0]
     """

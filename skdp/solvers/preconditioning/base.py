@@ -9,13 +9,13 @@ from typing import TYPE_CHECKING, ClassVar, final
 
 import numpy as np
 
-from ..exceptions import warn_user
-from ..problem.bounds import RowMap
-from ..problem.penalties import Tikhonov
-from ..problem.problem import Problem
+from ...exceptions import warn_user
+from ...problem.bounds import RowMap
+from ...problem.penalties import Tikhonov
+from ...problem.problem import Problem
 
 if TYPE_CHECKING:
-    from ..privacy.oracle import Oracle
+    from ...privacy.oracle import Oracle
 
 __all__ = ["Preconditioner", "half_edge", "mapped", "warn_of_one_column"]
 

@@ -8,11 +8,11 @@ from typing import Any, NamedTuple, final
 
 import numpy as np
 
-from ..privacy.accounting.events import Event
-from ..privacy.accounting.ledger import PrivacySpent
-from ..privacy.adjacency import Adjacency, PrivacyUnit
-from ..reporting.open_budgets import BudgetedEstimator
-from ..validation import shown
+from ...privacy.accounting.events import Event
+from ...privacy.accounting.ledger import PrivacySpent
+from ...privacy.adjacency import Adjacency, PrivacyUnit
+from ...reporting.open_budgets import BudgetedEstimator
+from ...validation import shown
 from .displays import CalibrationDisplay, ConfusionMatrixDisplay, GroupDisplay, RocCurveDisplay
 from .estimates import Estimate, difference
 
@@ -154,6 +154,10 @@ class Evaluation(BudgetedEstimator):
 
     def difference(self, metric: str, group: Any, other: Any) -> Score:
         """Score of one group less that of another, with an interval.
+
+        The groups are taken for independent, as they are where nobody has rows in both. Otherwise
+        the ends of an interval that holds whatever they have in common are at most sqrt(2) times as
+        far from the value.
 
         Parameters
         ----------

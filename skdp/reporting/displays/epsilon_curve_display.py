@@ -9,10 +9,10 @@ import numpy as np
 from sklearn.base import clone, is_classifier
 from sklearn.model_selection import train_test_split
 
-from ..estimators.forecast import forecast
-from ..exceptions import PrivacyLeakWarning, warn_user
-from ..reporting.progress_bar import with_progress
-from .base import Display
+from ...estimators.forecast import forecast
+from ...exceptions import PrivacyLeakWarning, warn_user
+from ..display import Display
+from ..progress_bar import with_progress
 
 __all__ = ["EpsilonCurveDisplay"]
 
@@ -37,7 +37,7 @@ class EpsilonCurveDisplay(Display):
     Examples
     --------
     >>> import numpy as np
-    >>> from skdp.displays import EpsilonCurveDisplay
+    >>> from skdp.reporting.displays import EpsilonCurveDisplay
     >>> curve = EpsilonCurveDisplay(np.array([1.0]), np.array([[0.7, 0.8]]), 0.9, None, "accuracy")
     >>> curve.means
     array([0.75])

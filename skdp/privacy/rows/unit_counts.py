@@ -1,0 +1,144 @@
+"""Table of privacy units of rows that come in parts, and of how many rows each of them has."""
+
+from __future__ import annotations
+
+from collections.abc import Hashable
+from typing import Any, final
+
+import numpy as np
+import scipy.sparse as sp
+
+from .base import ResidentRows
+from .dense_rows import DenseRows
+from .privacy_units import LabelledRows, PrivacyUnits, shares_of
+from .sparse_rows import SparseRows
+
+__all__ = ["CountingPass", "UnitCounts", "rows_of_part"]
+
+
+@final
+class UnitCounts:
+    """Numbers of rows of the units of a table, counted over all of its parts.
+
+    What a row counts depends on how many rows its unit has in *all* parts: a person may have rows
+    in several of them. So one pass over the labels comes first. The table takes an entry for each
+    unit, and none for rows, and is as secret as they are; the number of units is public.
+    """
+
+    def __init__(self) -> None:
+        self._places: dict[Hashable, int] = {}
+        self._counts = np.zeros(0, dtype=np.int64)
+
+    @property
+    def n_units(self) -> int:
+        """Number of units that have a row in a part. Public, once all parts are counted."""
+        return len(self._places)
+
+    def add(self, names: list[Hashable], counts: np.ndarray) -> None:
+        """Count the rows of one more part.
+
+        Parameters
+        ----------
+        names : list of hashable
+            Those who have rows there, each once.
+        counts : ndarray of shape (len(names),)
+            How many.
+        """
+        places = [self._places.setdefault(name, len(self._places)) for name in names]
+        if (missing := self.n_units - self._counts.size) > 0:
+            room = max(missing, self._counts.size)
+            self._counts = np.concatenate([self._counts, np.zeros(room, dtype=np.int64)])
+        self._counts[places] += counts
+
+    def reading(self) -> CountingPass:
+        """A pass over the parts, in which each row gets what it counts."""
+        return CountingPass(self._places, self._counts[: self.n_units])
+
+
+@final
+class CountingPass:
+    """One pass over parts that have been counted, in their order. Secret.
+
+    Parameters
+    ----------
+    places : dict
+        Number of each unit by its name.
+    counts : ndarray of shape (n_units,)
+        Number of its rows in all parts.
+    """
+
+    def __init__(self, places: dict[Hashable, int], counts: np.ndarray) -> None:
+        self._places, self._counts = places, counts
+        self._read = np.zeros_like(counts)
+
+    @property
+    def complete(self) -> bool:
+        """True if each unit has had as many rows in this pass as were counted."""
+        return bool(np.array_equal(self._read, self._counts))
+
+    def units_of(self, labelled: LabelledRows) -> PrivacyUnits | None:
+        """Units of the rows of the next part, among those of the table.
+
+        Their shares are those that rows in one place would have: of all parts together those of a
+        unit sum to exactly 1. None if there is a unit that was not counted.
+
+        Parameters
+        ----------
+        labelled : LabelledRows
+            Whose they are.
+        """
+        found = self.numbered(labelled.names, labelled.counts())
+        if found is None:
+            return None
+        places, counts, before = found
+        shares = shares_of(labelled.codes, counts, before)
+        return PrivacyUnits(places[labelled.codes], shares, self._counts.size)
+
+    def numbered(
+        self, names: list[Hashable], counts: np.ndarray
+    ) -> tuple[np.ndarray, np.ndarray, np.ndarray] | None:
+        """Numbers of units of the next part, and of their rows in all parts and in those before.
+
+        Parameters
+        ----------
+        names : list of hashable
+            Those who have rows there, each once.
+        counts : ndarray of shape (len(names),)
+            How many.
+        """
+        listed = [self._places.get(name, -1) for name in names]
+        if -1 in listed:
+            return None
+        places = np.array(listed, dtype=np.intp)
+        before = self._read[places]
+        self._read[places] += counts
+        return places, self._counts[places], before
+
+
+def rows_of_part(
+    X: Any, y: np.ndarray, weights: np.ndarray | None = None, units: PrivacyUnits | None = None
+) -> ResidentRows:
+    """A store of the rows of a part of a table.
+
+    How a table is cut may depend on how many rows somebody has, so that with units nothing that is
+    computed for a row may depend on what else is in its part, nor on how the part lies in memory.
+
+    Parameters
+    ----------
+    X : ndarray or CSR matrix of shape (m, n_features)
+        Features, at least one row.
+    y : ndarray of shape (m,) or (m, t)
+        Encoded targets.
+    weights : ndarray of shape (m,), optional
+        Weights, in units of the largest that counts.
+    units : PrivacyUnits, optional
+        Units of the rows, among those of the table.
+    """
+    if units is not None and not sp.issparse(X):
+        X = np.ascontiguousarray(X)
+    if units is not None and len(y) == 1:
+        # Numpy adds up the entries of a row that is alone in another order: its copy weighs 0.
+        twice = np.zeros(2, dtype=np.intp)
+        X, y, weights = X[twice], y[twice], None if weights is None else weights[twice]
+        units = PrivacyUnits(units.codes[twice], units.shares * [1.0, 0.0], units.n_units)
+    return (SparseRows if sp.issparse(X) else DenseRows)(X, y, weights, units)

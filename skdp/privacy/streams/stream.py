@@ -1,0 +1,211 @@
+"""Streams: rows go in, models come out, and all of it is paid for before there is a row."""
+
+from __future__ import annotations
+
+from collections.abc import Callable
+from dataclasses import replace
+from math import ceil, sqrt
+from typing import TYPE_CHECKING, TypeAlias, final
+
+import numpy as np
+
+from ...problem.penalties import Penalty
+from ...problem.problem import Problem
+from ...validation import shown
+from ..accounting.ledger import Budget, Ledger
+from ..adjacency import Adjacency
+from ..randomness import SecretNoise
+from ..rows.base import ResidentRows
+from .stream_session import StreamOpening, StreamSession
+from .visits import CallOfUnits, Visits
+
+if TYPE_CHECKING:
+    from ...solvers.base import Solution
+    from ...solvers.streaming import Learner, StreamingSolver
+
+__all__ = ["Call", "Stream"]
+
+# The rows of one call, each the record of another person or not.
+Call: TypeAlias = ResidentRows | CallOfUnits
+
+# Rows of the first part of a stream whose length is not known: at least so many, and so many
+# times the root of the number of parameters over mu, below which noise hides everything.
+_LEAST_ROWS, _LEAST_EVIDENCE = 100, 8.0
+
+
+@final
+class Stream:
+    """An open stream: rows go in, and the model is current after each public batch.
+
+    With a horizon everything is charged here, before there is a row. Without one the stream is cut
+    into parts, each as long as all before it together, and each with sums, noise and a ledger of
+    its own that are opened when its first row comes. Parts have no row in common, so they compose
+    in parallel; a part goes on from the model that the one before it has released.
+
+    Parameters
+    ----------
+    problem : Problem
+        What is to be solved; its number of rows does not matter.
+    solver : StreamingSolver
+        How.
+    ledger : Ledger
+        Pays for the first part with all that it has left. Each further part gets an empty ledger
+        of the same budget.
+    adjacency : Adjacency
+        Neighbouring relation: one row of the stream is replaced, or left out in its place.
+    noise : SecretNoise
+        Source of the noise.
+    public_rng : Generator
+        Public randomness.
+    horizon : int or None
+        Number of rows that the stream will have at most, if it is known.
+    penalty : callable, optional
+        The penalty for a problem of so many rows in all, if it depends on them. Each part is solved
+        with the one for all rows up to its end. By default it is that of the problem.
+    visits : Visits, optional
+        How often each person has counted, in a stream of persons, to which rows come as
+        ``CallOfUnits``. What is said of numbers of rows here is about persons then.
+
+    Raises
+    ------
+    ValueError
+        If the solver does not take the problem or the horizon is below 1. Nothing is charged.
+
+    Guarantees
+    ----------
+    - All models that are ever released are together private as the most expensive ledger says.
+    - A row is read once, in the call that brings it, and not kept; it is part of one batch.
+    - Rows beyond the horizon are refused before any row of that call is read.
+    - Models do not depend on how rows are spread over calls, but for the rounding of sums.
+    - Pickling it takes exact sums along, for a checkpoint as secret as the rows. The source of the
+      noise stays behind; ``resume`` gives it another.
+    """
+
+    def __init__(
+        self,
+        problem: Problem,
+        solver: StreamingSolver,
+        ledger: Ledger,
+        adjacency: Adjacency,
+        noise: SecretNoise,
+        public_rng: np.random.Generator,
+        horizon: int | None,
+        penalty: Callable[[int], Penalty] | None = None,
+        visits: Visits | None = None,
+    ) -> None:
+        if horizon is not None and horizon < 1:
+            raise ValueError(
+                f"Stream needs a horizon of at least 1 row or None, got {shown(horizon)}."
+            )
+        self._problem, self._solver, self._penalty = problem, solver, penalty
+        self._adjacency, self._public_rng = adjacency, public_rng
+        self._visits, self._batch = visits, 0
+        self._horizon, self._seen = horizon, 0
+        self._receipts: list[tuple[int, Ledger]] = []
+        length = horizon
+        if length is None:
+            evidence = sqrt(ledger.remaining) / sqrt(problem.n_parameters)
+            length = max(_LEAST_ROWS, ceil(_LEAST_EVIDENCE / evidence))
+        self._learner: Learner | None = None
+        self._session: StreamSession
+        self._end: int
+        self._open_part(length, ledger, noise)
+
+    @property
+    def solution(self) -> Solution:
+        """The latest released model, one object until the next; at first the public start."""
+        return self._solution
+
+    @property
+    def learner(self) -> Learner:
+        """The public state of the solver, from which a new stream may go on."""
+        assert self._learner is not None
+        return self._learner
+
+    @property
+    def seen(self) -> int:
+        """Number of rows so far."""
+        return self._seen
+
+    @property
+    def left(self) -> int | None:
+        """Number of rows until the declared horizon; None if there is none."""
+        return None if self._horizon is None else self._horizon - self._seen
+
+    @property
+    def receipts(self) -> tuple[tuple[int, Ledger], ...]:
+        """Number of rows and ledger of each part that was opened, in order."""
+        return tuple(self._receipts)
+
+    def feed(self, rows: Call) -> None:
+        """Take the next rows.
+
+        Parameters
+        ----------
+        rows : ResidentRows or CallOfUnits
+            At least one.
+
+        Raises
+        ------
+        ValueError
+            If they go beyond the horizon. None of them is read then.
+        RuntimeError
+            If reading rows has failed before.
+        """
+        n_samples = rows.n_samples
+        if self._horizon is not None and self._seen + n_samples > self._horizon:
+            raise ValueError(
+                f"Stream needs no more rows than the {self._horizon} of its declared horizon, got "
+                f"{n_samples} more after {self._seen}. Nothing was read; open a new stream for "
+                "them, or declare a longer horizon."
+            )
+        taken = 0
+        if isinstance(rows, CallOfUnits) and n_samples > self._session.missing:
+            rows = rows.shuffled(self._session.noise)
+        while taken < n_samples:
+            if self._seen == self._end:
+                self._open_part(self._seen, self._receipts[-1][1].anew(), self._session.noise)
+            more = min(self._session.missing, n_samples - taken)
+            # A session that has failed waits for no row, and refuses all of them.
+            some = 0 < more < n_samples
+            # Counted first: one that is interrupted must not have its rows passed in again.
+            self._seen += max(0, more)
+            self._session.read(self._counting(rows.part(taken, taken + more) if some else rows))
+            taken += more
+            if not self._session.missing:
+                self._batch += 1
+                self.learner.learn(self._session.release())
+                self._solution = self.learner.solution
+                if self._seen < self._end:
+                    self._session.ask(self.learner.request())
+
+    def resume(self, noise: SecretNoise) -> None:
+        """Go on after loading a checkpoint, with noise from this source."""
+        self._session.resume(noise)
+
+    def _counting(self, rows: Call) -> ResidentRows:
+        """The rows of the open batch, of which those of a person weigh one together, or nothing."""
+        if not isinstance(rows, CallOfUnits):
+            return rows
+        assert self._visits is not None
+        return rows.counting(self._visits.admit(rows.labels, self._batch))
+
+    def _open_part(self, length: int, ledger: Ledger, noise: SecretNoise) -> None:
+        problem = replace(self._problem, n_samples=length)
+        if self._penalty is not None:
+            problem = replace(problem, penalty=self._penalty(self._seen + length))
+        self._solver.check(problem)
+        self._solver.check_stream(problem)
+        budget = Budget(ledger.remaining)
+        plan = self._solver.plan(problem, budget.mu)
+        most = 1 if self._visits is None else self._visits.max_visits
+        opening = StreamOpening(problem, plan, self._adjacency, budget.whole(), most)
+        ledger.note("coefficients")
+        session = StreamSession(opening, ledger, noise)
+        self._receipts.append((length, ledger))
+        self._learner = self._solver.learner(
+            problem, plan, opening.deviation, self._learner, self._public_rng
+        )
+        self._solution = self._learner.solution
+        session.ask(self._learner.request())
+        self._session, self._end = session, self._seen + length
