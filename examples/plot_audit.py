@@ -52,9 +52,10 @@ print(wrong)
 
 import matplotlib.pyplot as plt
 
-figure, axes = plt.subplots(1, 2, figsize=(7, 3.9), layout="constrained", sharey=True)
+figure, axes = plt.subplots(1, 2, figsize=(7.5, 3.9), layout="constrained", sharey=True)
 for ax, (name, result) in zip(axes, [("As it is", honest), ("Half the noise", wrong)], strict=True):
     result.plot(ax)
+    ax.legend(loc="upper right", fontsize=8)
     verdict = "refuted" if result.at(0.9999).refuted else "not refuted"
     ax.set_title(f"{name}: the claim is {verdict}", fontsize=11)
 axes[1].set_ylabel("")

@@ -59,7 +59,7 @@ error = np.abs(middle - truth["schooling"])
 import matplotlib.pyplot as plt
 
 shown = np.arange(60)
-figure, ax = plt.subplots(figsize=(6.4, 4.4), layout="constrained")
+figure, ax = plt.subplots(figsize=(6.4, 5.0), layout="constrained")
 for width, size, color, name in [
     (half, 1.2, "C0", "with the noise of privacy"),
     (short, 3.0, "C1", "noise ignored"),
@@ -74,6 +74,6 @@ ax.set(
     ylabel="worth of a year of schooling",
     title=f"95% intervals that hold the truth in {np.mean(error < half):.0%} of surveys",
 )
-ax.margins(y=0.35)
-ax.legend(loc="upper right")
+ax.margins(y=0.1)
+figure.legend(loc="outside lower center")
 plt.show()

@@ -65,10 +65,10 @@ ax.plot(
 )
 ax.plot(alarms, alarms, ":", color="0.4", label="by guessing blindly")
 ax.plot(0.05, power, "o", color="C1")
-ax.annotate(f"5% false alarms,\n{power:.1%} found", (0.05, power), (0.01, 0.3))
+ax.annotate(f"5% false alarms,\n{power:.1%} found", (0.05, power), (0.01, 0.4))
 ax.set(
-    xlabel="people who are not in the data, and are taken to be",
-    ylabel="people who are, and are found",
+    xlabel="false alarms, among people who are not in the data",
+    ylabel="found, among people who are in the data",
     title=f"The best guess is right in at most {guess:.1%} of cases, a coin in 50%",
 )
 ax.legend(loc="lower right")
