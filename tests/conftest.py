@@ -1,5 +1,6 @@
 """Settings and fixtures that all tests share."""
 
+import gc
 import importlib.util
 import os
 from collections import Counter, defaultdict
@@ -9,8 +10,22 @@ import pytest
 from hypothesis import settings
 
 # The same examples on every machine, and no gate on the clock.
-settings.register_profile("skdp", derandomize=True, deadline=None, database=None)
+settings.register_profile("skdp", derandomize=True, deadline=None, database=None, max_examples=50)
 settings.load_profile("skdp")
+
+
+@pytest.hookimpl(optionalhook=True)
+def pytest_xdist_make_scheduler(config, log):
+    """Give all tests of a file to one worker, so that they share what is fitted or cached there."""
+    from xdist.scheduler import LoadFileScheduling
+
+    return LoadFileScheduling(config, log)
+
+
+def pytest_collection_finish():
+    """Leave modules and cases, which stay to the end, out of all garbage collections."""
+    gc.collect()
+    gc.freeze()
 
 
 def parameters(item):

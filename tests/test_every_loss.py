@@ -426,6 +426,17 @@ def test_invalid_targets_are_refused_without_quoting_them(example):
         assert caught.value.__cause__ is None
 
 
+@every_loss
+def test_other_targets_stop_no_kernel(example):
+    """An error of an index would quote the target of a row."""
+    y, z = pairs(example, (0.0, 1.0))
+    for bad in (1e300, -1e300, np.inf, np.nan):
+        y.flat[0] = bad
+        for function in (example.loss.value, example.loss.derivative):
+            with np.errstate(all="ignore"):
+                assert len(function(y.astype(float), z)) == len(y)
+
+
 @pytest.mark.parametrize(
     ("y", "what"),
     [

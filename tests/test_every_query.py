@@ -27,7 +27,13 @@ from hypothesis import strategies as st
 from skdp.privacy import Adjacency, queries
 from skdp.privacy.accounting import Spend
 from skdp.privacy.mechanisms import GaussianMechanism
-from skdp.privacy.queries import GradientNormQuery, GradientQuery, HistogramQuery, Query
+from skdp.privacy.queries import (
+    GradientNormQuery,
+    GradientQuery,
+    HistogramQuery,
+    PerturbedMinimumQuery,
+    Query,
+)
 from skdp.problem.losses import Huber, Logistic, Softmax, Squared
 from skdp.testing import check_sensitivity, row_stores
 
@@ -81,7 +87,7 @@ def check_with_weights(examples, adjacency):
 
 @every_query
 @both_adjacencies
-@pytest.mark.by_day(15)
+@pytest.mark.by_day(8)
 def test_weighted_neighbours_stay_within_the_declared_sensitivity(kind, adjacency):
     random, crafted = EXAMPLES[kind]
     check_with_weights([*random[::15], *crafted[::15]], adjacency)
@@ -91,7 +97,7 @@ def test_weighted_neighbours_stay_within_the_declared_sensitivity(kind, adjacenc
 @every_query
 @both_adjacencies
 def test_crafted_neighbours_attain_the_declared_sensitivity(kind, adjacency):
-    for example in some(EXAMPLES[kind][1], adjacency, 3 if kind is GradientQuery else 6):
+    for example in some(EXAMPLES[kind][1], adjacency, 3 if kind is GradientQuery else 12):
         assert example.check(adjacency) >= 0.999, example.query
 
 
@@ -111,6 +117,24 @@ def test_every_problem_is_among_some_of_the_gradients():
         tried = [e for adjacency in Adjacency for e in some(examples, adjacency)]
         assert len(tried) < len(examples)
         assert {repr(e.query.problem) for e in tried} == {repr(e.query.problem) for e in examples}
+
+
+@pytest.mark.parametrize(
+    "kind",
+    [kind for kind in EXAMPLES if kind is not PerturbedMinimumQuery],
+    ids=lambda kind: kind.name,
+)
+def test_targets_that_no_loss_takes_stop_no_query(kind):
+    """An error of an index would tell, and quote, the target of a row.
+
+    Left out: the minimum, whose Hessian is singular where the loss has no curvature.
+    """
+    for example in EXAMPLES[kind][0][::12]:
+        y = example.y.copy()
+        y.flat[0], y.flat[-1] = 7.0, -3.0
+        for layout, rows in row_stores(example.X, y).items():
+            if "single" not in layout:
+                example.query.evaluate(rows)
 
 
 def test_names_are_distinct():

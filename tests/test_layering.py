@@ -114,6 +114,12 @@ def layer_of(path):
 
 
 @cache
+@cache
+def run_time_of(path, source):
+    """What a source executes, read once for all checks."""
+    return RunTime(path, source)
+
+
 class RunTime(ast.NodeVisitor):
     """Walks what is executed: neither ``if TYPE_CHECKING:`` bodies nor annotations."""
 
@@ -190,7 +196,7 @@ def forbidden_imports(path, source):
     layer = layer_of(path)
     if layer is None or path == "skdp/__init__.py":
         return []
-    run_time = RunTime(path, source)
+    run_time = run_time_of(path, source)
     reached = run_time.imports + [(a.lineno, run_time.dotted(a)) for a in run_time.attributes]
     ours = [(line, name) for line, name in reached if within(name, ["skdp"])]
     leaf = next((leaf for leaf in LEAVES if within(layer, [leaf])), None)
@@ -209,7 +215,7 @@ def circle(sources):
     graph = {}
     for path, source in sources.items():
         reached = graph[module_of(path)] = set()
-        for _, name in RunTime(path, source).imports:
+        for _, name in run_time_of(path, source).imports:
             while name and name not in modules:
                 name = name.rpartition(".")[0]
             reached.add(name)
@@ -227,7 +233,7 @@ def outside_the_kernel(path, source):
         return []
     called = [
         call
-        for call in RunTime(path, source).calls
+        for call in run_time_of(path, source).calls
         if isinstance(call.func, ast.Attribute) and call.func.attr in READS | DRAWS | CHARGES
     ]
     return [
@@ -240,7 +246,7 @@ def made_outside_the_kernel(path, source):
     """Ledgers, sources of noise, oracles and row stores that the kernel does not make."""
     if layer_of(path) in (None, KERNEL, *LEAVES) or path == "skdp/__init__.py":
         return []
-    run_time = RunTime(path, source)
+    run_time = run_time_of(path, source)
     # Naming it is enough, since whoever names it may call it later. Only isinstance makes nothing.
     asked = {
         id(name)
@@ -260,7 +266,7 @@ def randomness(path, source):
     """Random numbers drawn, or modules found by name, in a layer that has to be pure."""
     if not within(module_of(path), PURE):
         return []
-    run_time = RunTime(path, source)
+    run_time = run_time_of(path, source)
     reached = run_time.imports + [(a.lineno, run_time.dotted(a)) for a in run_time.attributes]
     hidden = [
         c for c in run_time.calls if getattr(c.func, "id", "") in ("__import__", "eval", "exec")
@@ -276,7 +282,7 @@ def private_attributes(path, source):
     """Underscore attributes of something other than self, in a layer that has to be pure."""
     if not within(module_of(path), PURE):
         return []
-    run_time = RunTime(path, source)
+    run_time = run_time_of(path, source)
     touched = [
         (a.lineno, a.attr)
         for a in run_time.attributes

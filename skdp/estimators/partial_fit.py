@@ -83,9 +83,8 @@ def _advance(
         return
     _check_units(model, units, named=session.visits is not None)
     _charge(model, session.claim)
-    encode = model._encoder_of_stream(classes, first=False)
     facts = {"weighted": model._progress.weighted, "first": False}
-    _feed(model, session, _open_call(model, X, y, sample_weight, units, encode, **facts))
+    _feed(model, session, _open_call(model, X, y, classes, sample_weight, units, **facts))
 
 
 def _begin(
@@ -114,11 +113,12 @@ def _begin(
             model.__dict__.pop(RUN, None)
         unit = PrivacyUnit.ROW if units is None else PrivacyUnit.DECLARED
         _charge(model, None, unit=unit)
-        encode = model._encoder_of_stream(classes, first=earlier is None)
         first, weighted = earlier is None, sample_weight is not None
         if earlier is not None and earlier.streaming:
             weighted = earlier.weighted
-        rows = _open_call(model, X, y, sample_weight, units, encode, weighted=weighted, first=first)
+        rows = _open_call(
+            model, X, y, classes, sample_weight, units, weighted=weighted, first=first
+        )
         if earlier is None:
             model._forget()
         model._progress = progress = Progress(model) if earlier is None else earlier
@@ -172,9 +172,9 @@ def _open_call(
     model: PrivateLinearModel,
     X: Any,
     y: Any,
+    classes: Any,
     sample_weight: Any,
     units: Any,
-    encode: Callable[[np.ndarray], np.ndarray],
     *,
     weighted: bool,
     first: bool,
@@ -191,6 +191,7 @@ def _open_call(
             f"{type(model).__name__}.partial_fit needs one target a row, in a vector, got a table "
             "of targets, now or in fit before. Call fit with all rows, or use one model a target."
         )
+    encode = model._encoder_of_stream(classes, first=first)
     if sample_weight is not None and not weighted:
         raise ValueError(
             f"{type(model).__name__}.partial_fit needs sample_weight=None in a stream that "

@@ -183,7 +183,8 @@ def verdict_of(estimator: Any) -> Verdict:
         return Verdict("covered", "has a receipt of its own")
     entry = TABLE.get(type(estimator))
     if entry is None:
-        return Verdict("refused", _UNKNOWN)
+        chooses = hasattr(estimator, "estimator") and hasattr(estimator, "scoring")
+        return Verdict("refused", f"{_UNKNOWN}; {_SEARCHES}" if chooses else _UNKNOWN)
     return (entry.unless and entry.unless(estimator)) or entry.best
 
 
@@ -295,6 +296,7 @@ _BAD = ("refused", "leaks")
 _UNKNOWN = (
     "is not in the table of estimators whose privacy is known (docs/reference/composition.md)"
 )
+_SEARCHES = "use skdp.model_selection.DPGridSearchCV or DPRandomizedSearchCV"
 _BY_ROW = Verdict("covered", "handles each row by itself and learns nothing")
 _SUM = Verdict("covered", "its fits are fits on the same rows, and their receipts are composed")
 _SEEDS = (

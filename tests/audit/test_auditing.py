@@ -92,7 +92,7 @@ def test_so_do_those_of_regression_and_of_sites():
 
 @pytest.mark.parametrize("sees", ["answers", *by_night("model")])
 def test_honest_fits_are_not_refuted(sees):
-    result = audit(logistic(4.0), X, LABELS, sees=sees, runs=40).at(SURE)
+    result = audit(logistic(4.0), X, LABELS, sees=sees, runs=20).at(SURE)
     assert not result.refuted
     assert result.sees == sees
 

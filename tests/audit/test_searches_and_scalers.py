@@ -97,7 +97,7 @@ def test_scalers_are_audited_by_their_queries_their_numbers_or_a_statistic():
     targets = np.zeros(40)
     scaler = DPStandardScaler(epsilon=2.0, bounds=([-1, -1], [1, 1]))
     options = {"other": (turned, targets), "statistic": lambda fitted: float(fitted.mean_[0])}
-    for how in ({"runs": 100}, {"sees": "model", "runs": 50}, {"runs": 50, **options}):
+    for how in ({"runs": 40}, {"sees": "model", "runs": 20}, {"runs": 20, **options}):
         result = audit(scaler, rows, targets, **how)
         assert result.epsilon == pytest.approx(2.0)
         assert not result.at(SURE).refuted

@@ -161,6 +161,7 @@ def check_site_messages(layout, where):
 
 @pytest.mark.parametrize("where", SITES)
 @pytest.mark.parametrize("layout", [name for name in LAYOUTS if name != "dask"])
+@pytest.mark.by_day(2)
 def test_a_message_is_that_of_the_rows_of_the_site_that_are_drawn(layout, where):
     check_site_messages(layout, where)
 

@@ -10,7 +10,6 @@ from simulated_users import Users, linear_users, logistic_users, play
 
 import skdp
 from skdp import BudgetExceededError, DPContextualBandit, PrivacyBudget
-from skdp.bandit import bandit_base
 from skdp.bandit.policies import BlocksPolicy, FTRLPolicy
 from skdp.privacy import bandit_sessions
 from skdp.testing import record_run, replay_run
@@ -20,15 +19,10 @@ pytestmark = [
     pytest.mark.filterwarnings("ignore:DPContextualBandit was given rewards:UserWarning"),
 ]
 
-# Epochs end after 20, 40, 80, 160, ... users.
-FIRST, N, D, K = 20, 200, 3, 2
+# Epochs of two arms and three features end after 1, 2, 4, 8, ... times so many users.
+FIRST, D, K = 1024, 3, 2
+N = 5 * FIRST
 every_policy = pytest.mark.parametrize("policy", ["blocks", "ftrl", "gd", "sparse"])
-
-
-@pytest.fixture
-def short(monkeypatch):
-    """First epochs of few users."""
-    monkeypatch.setattr(bandit_base, "first_epoch", lambda *facts: FIRST)
 
 
 def bandit(policy="auto", **options):
@@ -57,10 +51,10 @@ def part(rows, start, stop):
 
 
 @every_policy
-def test_how_users_are_cut_into_calls_makes_no_difference(policy, short):
+def test_how_users_are_cut_into_calls_makes_no_difference(policy):
     rows = log()
     whole, pieces = bandit(policy).partial_fit(*rows), bandit(policy)
-    for start, stop in pairwise((0, 7, 20, 21, 90, 91, N)):
+    for start, stop in pairwise((0, 7, FIRST, FIRST + 1, 3000, 3001, N)):
         pieces.partial_fit(*part(rows, start, stop))
     np.testing.assert_array_equal(pieces.coef_, whole.coef_)
     assert pieces.privacy_ledger_ == whole.privacy_ledger_
@@ -68,12 +62,12 @@ def test_how_users_are_cut_into_calls_makes_no_difference(policy, short):
 
 
 @every_policy
-def test_epochs_compose_in_parallel_and_all_are_on_the_receipt(policy, short):
+def test_epochs_compose_in_parallel_and_all_are_on_the_receipt(policy):
     budget = {"epsilon": 1.0, "delta": 1e-6, "random_state": None}
     model = bandit(policy, **budget).partial_fit(*log())
     assert model.privacy_spent_ == pytest.approx((1.0, 1e-6))
     spans = sorted({(e.part.start, e.part.stop) for e in model.privacy_ledger_})
-    assert spans == [(0, 20), (20, 40), (40, 80), (80, 160), (160, 320)]
+    assert spans == [(FIRST * start, FIRST * stop) for start, stop in pairwise((0, 1, 2, 4, 8))]
     if policy != "sparse":
         # Each epoch is as costly as the run, by its own events.
         for span in spans:
@@ -82,7 +76,7 @@ def test_epochs_compose_in_parallel_and_all_are_on_the_receipt(policy, short):
     assert skdp.privacy_spent(model).epsilon == pytest.approx(1.0, rel=1e-3)
 
 
-def rows_of_sessions(monkeypatch, policy):
+def rows_of_sessions(monkeypatch, policy, bug=None):
     """First entries of the contexts that each session was given."""
     given, kept = [], []
     for kind in set(bandit_sessions.SESSIONS.values()):
@@ -93,7 +87,7 @@ def rows_of_sessions(monkeypatch, policy):
             kept.append(self)
             honest(self, X, arms, y, counting)
 
-        monkeypatch.setattr(kind, "add", add, raising=False)
+        monkeypatch.setattr(kind, "add", bug(add) if bug else add, raising=False)
     bandit(policy).partial_fit(*log())
     sessions = {}
     for session, values in given:
@@ -103,28 +97,30 @@ def rows_of_sessions(monkeypatch, policy):
 
 def check_disjoint(sessions):
     together = [value for values in sessions for value in values]
-    assert len(sessions) == 5
+    assert len(sessions) == 4
     assert len(together) == len(set(together)) == N
 
 
 @every_policy
-def test_each_user_is_in_one_epoch_alone(policy, short, monkeypatch):
+def test_each_user_is_in_one_epoch_alone(policy, monkeypatch):
     check_disjoint(rows_of_sessions(monkeypatch, policy))
 
 
-def test_users_who_are_in_two_epochs_are_noticed(short, monkeypatch):
-    honest, before = bandit_base.BanditStream.feed, []
+def test_users_who_are_in_two_epochs_are_noticed(monkeypatch):
+    first = []
 
-    def feed(self, model, rows, persons):
-        honest(self, model, rows, persons)
-        if len(rows[0]) == FIRST:
-            before.append(rows)
-        elif before:
-            self._session.add(*(values[:1] for values in before[0]))
+    def twice(honest):
+        def add(self, X, arms, y, counting=None):
+            if not first:
+                first.extend((self, X[:1].copy(), arms[:1].copy(), y[:1].copy()))
+            elif self is not first[0]:
+                honest(self, *first[1:])
+            honest(self, X, arms, y, counting)
 
-    monkeypatch.setattr(bandit_base.BanditStream, "feed", feed)
+        return add
+
     with pytest.raises((AssertionError, RuntimeError)):
-        check_disjoint(rows_of_sessions(monkeypatch, "ftrl"))
+        check_disjoint(rows_of_sessions(monkeypatch, "ftrl", bug=twice))
 
 
 def counted(monkeypatch, policy, persons, **options):
@@ -142,12 +138,12 @@ def counted(monkeypatch, policy, persons, **options):
     return counts
 
 
-def test_who_has_come_in_one_epoch_counts_in_no_other(short, monkeypatch):
+def test_who_has_come_in_one_epoch_counts_in_no_other(monkeypatch):
     persons = np.arange(N) % (N // 2)
     assert counted(monkeypatch, "ftrl", persons) == [True] * (N // 2) + [False] * (N // 2)
 
 
-def test_several_visits_need_a_horizon(short):
+def test_several_visits_need_a_horizon():
     model = bandit("ftrl", max_visits=2)
     with pytest.raises(ValueError, match="needs horizon"):
         model.partial_fit(*log(), privacy_unit=np.arange(N))
@@ -156,12 +152,13 @@ def test_several_visits_need_a_horizon(short):
 
 @pytest.mark.by_day(1)
 @every_policy
-def test_given_the_releases_a_user_changes_nobody_elses_action(policy, short):
+def test_given_the_releases_a_user_changes_nobody_elses_action(policy):
     """Also not by what later epochs take over from earlier ones."""
-    some, first, second = users(), [], []
+    n = 2 * FIRST + 60
+    some, first, second = users(n=n), [], []
     exchanges = record_run(lambda: first.append(play(bandit(policy), some)))
     flipped = 0
-    for i in (50, 110, 199):
+    for i in (FIRST + 50, 2 * FIRST + 3, n - 1):
         other = Users(some.X.copy(), some.rewards.copy(), some.means)
         other.X[i], other.rewards[i] = -some.X[i], -5.0
         replay_run(lambda other=other: second.append(play(bandit(policy), other)), exchanges)
@@ -173,30 +170,30 @@ def test_given_the_releases_a_user_changes_nobody_elses_action(policy, short):
 
 
 @every_policy
-def test_later_epochs_go_on_from_what_was_released(policy, short):
+def test_later_epochs_go_on_from_what_was_released(policy):
     """With next to no noise, the rule at the start of an epoch is that of the one before."""
-    X, a, r = log(n=41)
-    model = bandit(policy, epsilon=1e6).partial_fit(X[:40], a[:40], r[:40])
+    X, a, r = log(n=2 * FIRST + 1)
+    model = bandit(policy, epsilon=1e6).partial_fit(X[:-1], a[:-1], r[:-1])
     coef = model.coef_
-    model.partial_fit(X[40:], a[40:], r[40:])
-    assert model.n_seen_ == 41
+    model.partial_fit(X[-1:], a[-1:], r[-1:])
+    assert model.n_seen_ == 2 * FIRST + 1
     # One user has been learned from since.
     np.testing.assert_allclose(model.coef_, coef, atol=0.06)
     assert np.abs(coef).max() > 0.1
 
 
-def test_a_checkpoint_takes_a_stream_over_the_end_of_an_epoch(short, tmp_path):
+def test_a_checkpoint_takes_a_stream_over_the_end_of_an_epoch(tmp_path):
     rows = log()
     for policy in ("ftrl", "blocks"):
         whole = bandit(policy).partial_fit(*rows)
-        model = bandit(policy).partial_fit(*part(rows, 0, 70))
+        model = bandit(policy).partial_fit(*part(rows, 0, FIRST + 70))
         skdp.save_checkpoint(model, tmp_path / policy)
-        again = skdp.load_checkpoint(tmp_path / policy).partial_fit(*part(rows, 70, N))
+        again = skdp.load_checkpoint(tmp_path / policy).partial_fit(*part(rows, FIRST + 70, N))
         np.testing.assert_array_equal(again.coef_, whole.coef_)
         assert again.privacy_ledger_ == whole.privacy_ledger_
 
 
-def test_pickles_act_and_learn_no_more(short):
+def test_pickles_act_and_learn_no_more():
     X, a, r = log()
     model = bandit().partial_fit(X, a, r)
     copy = pickle.loads(pickle.dumps(model))
@@ -206,12 +203,12 @@ def test_pickles_act_and_learn_no_more(short):
         copy.partial_fit(X, a, r)
 
 
-def test_a_privacy_budget_counts_all_epochs_once(short):
+def test_a_privacy_budget_counts_all_epochs_once():
     rows = log()
     with PrivacyBudget(epsilon=1.1, delta=1e-6):
         model = bandit(epsilon=1.0, delta=1e-6)
-        for start in range(0, N, 50):
-            model.partial_fit(*part(rows, start, start + 50))
+        for start in range(0, N, 1000):
+            model.partial_fit(*part(rows, start, start + 1000))
         with pytest.raises(BudgetExceededError):
             bandit(epsilon=1.0, delta=1e-6).partial_fit(*rows)
 
@@ -229,17 +226,23 @@ def test_each_epoch_takes_the_policy_that_suits_its_length():
     assert isinstance(model.policy_, BlocksPolicy)
 
 
+def first_epoch(n_arms, n_features):
+    """Users of the first epoch, as receipts tell once there is a second one."""
+    X = np.zeros((10_001, n_features))
+    model = DPContextualBandit(range(n_arms), data_norm=1.0, epsilon=1.0, policy="blocks")
+    model.partial_fit(X, np.zeros(len(X), dtype=int), np.full(len(X), 0.5))
+    return min(event.part.stop for event in model.privacy_ledger_)
+
+
+@pytest.mark.filterwarnings("ignore:DPContextualBandit has .* users:UserWarning")
 def test_first_epochs_are_long_enough_to_learn_something_and_by_public_facts_alone():
-    small, large, hard = (
-        bandit_base.first_epoch(*facts)
-        for facts in ((2, 3, 1.0, 1e-5), (5, 3, 1.0, 1e-5), (2, 200, 1.0, 1e-5))
-    )
-    assert small == 1024
+    small, large, hard = first_epoch(2, 3), first_epoch(5, 3), first_epoch(2, 200)
+    assert small == FIRST
     assert large > small
     assert small < hard <= 10_000
 
 
-def test_more_users_than_delta_allows_warn_once(short):
+def test_more_users_than_delta_allows_warn_once():
     rows = log()
     model = bandit(delta=0.01).partial_fit(*part(rows, 0, 90))
     with pytest.warns(skdp.BudgetWarning, match="delta=0.01 and 120 rows"):
@@ -287,7 +290,7 @@ CHANGES = {
 
 @pytest.mark.by_day(2)
 @pytest.mark.parametrize("name", CHANGES)
-def test_later_epochs_have_the_parameters_that_the_stream_began_with(name, short):
+def test_later_epochs_have_the_parameters_that_the_stream_began_with(name):
     stream, rows = bandit("ftrl"), log()
     stream.partial_fit(*part(rows, 0, FIRST - 1))
     before = getattr(stream, name)
@@ -299,7 +302,7 @@ def test_later_epochs_have_the_parameters_that_the_stream_began_with(name, short
     assert stream.partial_fit(*part(rows, FIRST - 1, N)).n_seen_ == N
 
 
-def test_no_later_epoch_spends_more_than_its_budget_holds(short):
+def test_no_later_epoch_spends_more_than_its_budget_holds():
     stream, rows = bandit("ftrl", epsilon=1.0), log()
     with PrivacyBudget(epsilon=1.0, delta=1e-5) as budget:
         stream.partial_fit(*part(rows, 0, FIRST))

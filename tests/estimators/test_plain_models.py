@@ -52,10 +52,14 @@ def test_plain_models_predict_the_same(name):
 
 
 @pytest.mark.parametrize("name", ["ranges", "linear", "svm"])
-@pytest.mark.by_day(1)
+def test_pickles_of_plain_models_name_nothing_of_skdp(name):
+    assert b"skdp" not in pickle.dumps(fitted(name).to_sklearn())
+
+
+@pytest.mark.nightly
+@pytest.mark.parametrize("name", ["ranges", "linear", "svm"])
 def test_plain_models_need_no_skdp(name):
     state = pickle.dumps(fitted(name).to_sklearn())
-    assert b"skdp" not in state
     program = (
         "import pickle, sys; model = pickle.loads(bytes.fromhex(sys.argv[1])); "
         "model.predict([[0.1, 0.2, 0.3]]); assert 'skdp' not in sys.modules"

@@ -119,6 +119,16 @@ def test_a_weak_promise_is_announced_once_before_rows_are_read(kind, budget, wor
     assert words in said[0]
 
 
+def test_a_stream_without_a_horizon_warns_when_its_rows_become_too_many_for_its_delta():
+    model = DPLogisticRegression(**CLASSES | {"solver": "ftrl"})
+    rows = np.resize(X, (60_000, X.shape[1])), np.resize(LABELS, 60_000)
+    with warnings.catch_warnings():
+        warnings.simplefilter("error", BudgetWarning)
+        model.partial_fit(*rows)
+    with pytest.warns(BudgetWarning, match="delta=1e-05 and 120,000 rows .* the horizon"):
+        model.partial_fit(1 - rows[0], rows[1])
+
+
 def test_a_weak_promise_of_a_stream_is_announced_at_its_first_call():
     model = DPLogisticRegression(**CLASSES | {"solver": "ftrl"}, horizon=500, delta=0.01)
     with pytest.warns(BudgetWarning, match="500 rows"):

@@ -176,7 +176,7 @@ def test_searches_act_as_their_best_model(search):
 @both
 @pytest.mark.by_day(1)
 def test_nothing_about_other_runs_is_kept(search):
-    found = search(logistic(), {"C": [0.01, 0.1, 1.0]}, n_iter=8).fit(X, Y)
+    found = search(logistic(), {"C": [0.01, 0.1, 1.0]}, n_iter=3).fit(X, Y)
     given = {name for name in vars(found) if not name.endswith("_")}
     assert given - set(found.get_params(deep=False)) == {"_adjacency"}
     learned = {name for name in vars(found) if name.endswith("_")}

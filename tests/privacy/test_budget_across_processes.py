@@ -71,6 +71,7 @@ def test_what_scikit_learn_fits_in_workers_is_counted_fit_by_fit():
         assert all(entry.settled for entry in ceiling.receipts)
 
 
+@pytest.mark.nightly
 @pytest.mark.filterwarnings("ignore::skdp.SeededNoiseWarning")
 def test_a_bagging_ensemble_that_clones_in_workers_is_stopped_at_the_ceiling():
     with budget() as ceiling:

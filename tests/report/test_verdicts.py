@@ -556,6 +556,15 @@ def test_columns_that_a_function_chooses_are_refused():
     assert verdict_of(ColumnTransformer(by_type)).kind == "covered"
 
 
+def test_a_search_that_the_table_does_not_know_is_refused_with_a_private_one():
+    class OtherSearch(GridSearchCV):
+        pass
+
+    search = OtherSearch(DPLogisticRegression(), {"C": [1.0]})
+    with pytest.raises(ValueError, match=r"OtherSearch .* use skdp.model_selection.DPGridSearchCV"):
+        skdp.privacy_spent(search)
+
+
 @pytest.mark.parametrize("thing", [object(), StandardScaler, "text", 3])
 def test_what_is_no_estimator_is_refused(thing):
     with pytest.raises(ValueError, match="privacy is known"):

@@ -19,6 +19,7 @@ from ..rows.base import BoundedRows, RowStore
 from ..rows.bounded_rows import BoundedBlock, by_row
 from .base import GaussianQuery, check_targets_a_row
 from .moments import packed, unpacked
+from .outcome_counts import coded
 
 __all__ = [
     "ScoreAndCurvatureQuery",
@@ -207,7 +208,7 @@ def weighed_classes(
         The rows, as :func:`unshortened` gives them.
     """
     rows, shares = block.rows(), class_shares(block, influence.w)
-    k, labels = influence.matrix.shape[1], block.y.astype(np.intp)
+    k, labels = influence.matrix.shape[1], coded(block.y, shares.shape[1])
     matrix = influence.matrix.reshape(problem.n_rows, -1)
     step = max(1, _MOST_ENTRIES // matrix.shape[1])
     for part in (slice(i, i + step) for i in range(0, len(rows), step)):

@@ -64,15 +64,20 @@ class Softmax(Loss):
         """Minus the log-probability of the target class."""
         s = _scores_below_the_largest(z)
         with np.errstate(over="ignore"):
-            return np.log(np.exp(s).sum(axis=0)) - s[y.astype(np.intp), np.arange(len(z))]
+            return np.log(np.exp(s).sum(axis=0)) - s[self._classes(y), np.arange(len(z))]
 
     def derivative(self, y: np.ndarray, z: np.ndarray) -> np.ndarray:
         """Class probabilities, minus 1 at the target class."""
         p = _scores_below_the_largest(z)
         np.exp(p, out=p)
         p *= 1.0 / p.sum(axis=0)
-        p[y.astype(np.intp), np.arange(len(z))] -= 1.0
+        p[self._classes(y), np.arange(len(z))] -= 1.0
         return p.T
+
+    def _classes(self, y: np.ndarray) -> np.ndarray:
+        """Targets as indices of classes; others count as a class, and stop nobody with an error."""
+        with np.errstate(invalid="ignore"):
+            return np.clip(y.astype(np.intp), 0, self.n_classes - 1)
 
     def _valid(self, y: np.ndarray) -> np.ndarray:
         return (y >= 0) & (y < self.n_classes) & (np.floor(y) == y)

@@ -225,7 +225,7 @@ def test_later_changes_of_the_arrays_do_not_change_the_query():
     assert not np.array_equal(query.w0, w0)
 
 
-@settings(max_examples=100)
+@settings(max_examples=50)
 @given(
     centre=st.floats(0, 2),
     radius=st.floats(0.01, 2),
