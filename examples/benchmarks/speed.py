@@ -27,10 +27,10 @@ import scipy.sparse as sp
 import scipy.sparse.linalg
 from scipy.special import expit, softmax
 from sklearn.exceptions import ConvergenceWarning
-from sklearn.linear_model import LogisticRegression
+from sklearn.linear_model import LogisticRegression, Ridge
 from threadpoolctl import threadpool_info
 
-from skdp import DPLogisticRegression
+from skdp import DPLinearRegression, DPLogisticRegression
 from skdp.privacy import SystemNoise
 from skdp.privacy.accounting import gdp
 from skdp.privacy.queries import GradientDifferenceQuery, GradientQuery
@@ -138,6 +138,51 @@ def whole_fits(sizes, repeats):
                 f"{ours / bare:8.2f}{T:4d}",
                 flush=True,
             )
+
+
+def against_exact_solvers(n, repeats):
+    print("\nWhole fits, defaults, epsilon = 1, beside exact solvers: processor time, and ratios")
+    print(f"{'data':40}{'skdp, s':>9}   of each exact solver (ratio to it); passes over the rows")
+    for name, X, y, model, exact in fits_beside_exact(n):
+        ours, *theirs = medians(
+            repeats,
+            lambda model=model, X=X, y=y: model.fit(X, y),
+            *(lambda other=other, X=X, y=y: other.fit(X, y) for other in exact.values()),
+            clock=time.process_time,
+        )
+        asked = sum(event.count for event in model.privacy_ledger_)
+        ratios = [f"{k} {t:.2f} ({ours / t:.2f})" for k, t in zip(exact, theirs, strict=True)]
+        label = f"{name} {len(y):,} x {X.shape[1]}"
+        print(f"{label:40}{ours:9.2f}   {', '.join(ratios)}; {asked}", flush=True)
+
+
+def fits_beside_exact(n):
+    """Name, features, targets, a private model and exact ones of several tasks."""
+    rng = np.random.default_rng(0)
+    X, y, kind = covertype(465_000 if n > 100_000 else n, 54)
+    of_unit_norm = DPLogisticRegression(data_norm=1.0, classes=[0, 1])
+    yield kind, X, y, of_unit_norm, classifiers()
+    white, slope = rng.standard_normal((n, 54)), rng.standard_normal(54)
+    y = (white @ slope + 3 * rng.logistic(size=n) > 0).astype(int)
+    yield "easy", datasets.unit_rows(white), y, of_unit_norm, classifiers()
+    for task in (datasets.adult, datasets.adult_raw):
+        try:
+            data = task()
+        except FileNotFoundError:
+            continue
+        private = DPLogisticRegression(data_norm=data.data_norm, classes=[0, 1])
+        yield task.__name__, np.asarray(data.X, dtype=np.float64), data.y, private, classifiers()
+    y = white @ slope + 3 * rng.standard_normal(n)
+    length, bounds = 1.3 * float(np.sqrt(54)), (-40.0, 40.0)
+    known = DPLinearRegression(data_norm=length, target_bounds=bounds)
+    yield "regression", white, y, known, {"ridge": Ridge()}
+    stretched = white * np.exp(rng.uniform(0, 6, 54))
+    yield "regression, raw columns", stretched, y, DPLinearRegression(), {"ridge": Ridge()}
+
+
+def classifiers():
+    solvers = ("lbfgs", "newton-cholesky")
+    return {solver: LogisticRegression(solver=solver) for solver in solvers}
 
 
 def solvers(sizes, repeats):
@@ -315,6 +360,7 @@ def main():
     sparse_passes(repeats)
     memory(sizes)
     whole_fits(sizes, 3)
+    against_exact_solvers(sizes[0][0], 3)
     solvers([(4_000, 54), (16_000, 54), sizes[0]], repeats)
 
 

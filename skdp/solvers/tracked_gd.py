@@ -43,7 +43,7 @@ _LONGEST = 1.25
 _MEMORIES = 6.4
 # Where second moments stand out of their noise in nearly all directions, these go at one pace: few
 # steps are enough, and with less momentum the clip follows residuals more closely.
-_RESOLVED, _RESOLVED_STEPS, _RESOLVED_MEMORIES = 0.92, 24, 12.0
+_RESOLVED, _RESOLVED_STEPS, _RESOLVED_MEMORIES = 0.9, 24, 12.0
 # How fast the clip follows, a step, and over all steps.
 _PACE, _TURNS = 0.1, 20.0
 # Coordinates that nobody has conditioned hold directions of little variance, which need a longer

@@ -144,7 +144,7 @@ def steps_behind(typical, epsilon=1.0):
 
 
 def test_few_steps_are_enough_where_all_directions_stand_out_of_their_noise():
-    seen, hidden = steps_behind(sqrt(0.95 * D)), steps_behind(sqrt(0.9 * D))
+    seen, hidden = steps_behind(sqrt(0.95 * D)), steps_behind(sqrt(0.85 * D))
     assert seen == 24
     # With no more released than before, it is as if nothing were known.
     assert hidden == steps_behind(None) > seen
