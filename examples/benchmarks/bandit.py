@@ -280,6 +280,18 @@ def _errors_of(go):
     return Run(*done.key, 100 * (1 - done.value))
 
 
+def instance():
+    """The problem of figure 5.1 and around it on fresh seeds: the policies 'auto' chooses among."""
+    for seed in range(100, 112):
+        for d, K, eps in ((50, 2, 1.0), (50, 2, 0.1), (20, 2, 1.0), (5, 2, 1.0), (50, 10, 1.0),
+                          (5, 10, 1.0)):  # fmt: skip
+            users = figure_users("dense", d, K, seed)
+            bounds = {"data_norm": 0.6 * sqrt(d), "half_width": 0.25}
+            for policy in ("ftrl", "blocks"):
+                make = partial(private, users, eps, policy, fit_intercept=False, **bounds)
+                yield job(("instance", f"d={d} K={K}", policy, eps, seed), users, make)
+
+
 GROWING = (
     ("sparse", SparsePolicy()),
     ("hdb, ftrl", HDBPolicy(solver=FTRL())),
@@ -336,7 +348,9 @@ def _rate(key, users, make, batch):
     return Run(*key, len(users.X) / (time.process_time() - start))
 
 
-TABLES = {f.__name__: f for f in (synthetic, reference, classes, figure, choice, growth, speed)}
+TABLES = {f.__name__: f for f in (
+    synthetic, reference, classes, figure, instance, choice, growth, speed,
+)}  # fmt: skip
 
 
 def read(path):
@@ -364,7 +378,8 @@ def main():
             args.save.write_text(json.dumps([asdict(x) for x in runs.values()]))
     titles = {name: table.__doc__.splitlines()[0] for name, table in TABLES.items()}
     show(list(runs.values()), titles)
-    show_pairs([r for r in runs.values() if r.table == "choice"], "ftrl", "blocks")
+    for table in ("instance", "choice"):
+        show_pairs([r for r in runs.values() if r.table == table], "ftrl", "blocks")
     if args.plots:
         plot_all(list(runs.values()), args.plots)
 

@@ -44,7 +44,7 @@ STREAMING = {name for name, kind in SOLVERS.items() if issubclass(kind, Streamin
 _HOPELESS = 0.15
 # Moments of every arm are worth their noise in a stream where there are at most this many features
 # for an arm, three arms at least, and more than so much can be learned; by experience.
-_FEW_FEATURES, _ENOUGH = 4 / 3, 3.0
+_FEW_FEATURES, _ENOUGH = 4 / 3, 12.0
 # Users an arm in the first epoch of a stream without a horizon, and most users there.
 _SHORTEST, _LONGEST = 512, 10_000
 # With more moments than these another policy is chosen, for memory and time.

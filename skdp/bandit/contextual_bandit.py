@@ -63,7 +63,7 @@ class DPContextualBandit(PrivateBandit):
         ``'hdb'`` or ``'sparse'`` (see :mod:`skdp.bandit.policies`), or an instance with
         hyperparameters of its own. ``'auto'`` is ``'sparse'`` if a feature_bound is given and no
         data_norm. Else it is ``'ftrl'`` in a stream, but ``'blocks'`` with three arms or more,
-        at most 4 / 3 as many features as arms, and more than 3 in users per arm, times mu, over
+        at most 4 / 3 as many features as arms, and more than 12 in users per arm, times mu, over
         ``2 d^1.5`` (mu is the Gaussian-DP parameter of the budget, about epsilon / 4). For a log it
         is ``'blocks'``, or ``'gd'`` if moments would not fit in memory. ``policy_`` is the one in
         use.

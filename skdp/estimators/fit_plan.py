@@ -69,8 +69,9 @@ RANGE_SHARE = 0.04
 # and by what intervals are lengthened then.
 COLUMNS, SIZES, _COLUMNS_SHARE = "ranges of columns", "sizes of columns", 0.15
 TAIL, STRETCH = 0.01, 2.0
-# Where noise leaves out more rows at each end, or more entries of a row, sizes alone are looked
-# for, and where it leaves out more rows beyond these, columns stay as they are.
+# Where noise leaves out more rows at each end, or more entries of a row, sizes are looked for, and
+# ranges of large columns alone; where it leaves out more rows beyond sizes, columns stay as they
+# are, and beyond half of that it leaves too little for the large columns.
 _MOST_LEFT_OUT, _MOST_OF_A_ROW, MOST_BEYOND = 0.2, 1.5, 0.3
 # Share for a look at whether given target bounds hold the targets; and the rows times mu from which
 # it tells.

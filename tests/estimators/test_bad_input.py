@@ -348,6 +348,8 @@ def test_extreme_rows_give_a_finite_model(make, rows, options):
 @pytest.mark.parametrize("target_bounds", [(-1.0, 1.0), None], ids=str)
 @pytest.mark.parametrize("value", [1e300, -1e300, 2**70, 1e-300])
 @pytest.mark.filterwarnings("ignore:The share of the budget set aside:UserWarning")
+@pytest.mark.filterwarnings("ignore:Many targets lie outside of target_bounds:UserWarning")
+@pytest.mark.filterwarnings("ignore:Nearly all targets lie in a hundredth:UserWarning")
 def test_extreme_targets_give_a_finite_model(value, target_bounds):
     for y in (target_with(value, float), np.full(N, float(value)), target_with(value)):
         model = regressor(target_bounds=target_bounds, epsilon=20.0).fit(X, y)
