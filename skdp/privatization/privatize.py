@@ -28,7 +28,7 @@ from ..privacy.accounting.ledger import PrivacySpent
 from ..privacy.adjacency import Adjacency
 from ..reporting.composition import compose
 from ..reporting.receipts import Receipt
-from ..reporting.shared_budget import check_shares
+from ..reporting.split_budget import check_shares
 from ..reporting.verdicts import check_composed
 from ..solvers import Screening
 from ..validation import check_numbers, numbers_in, shown

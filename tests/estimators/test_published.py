@@ -58,7 +58,7 @@ def test_found_bounds_are_published_and_give_the_receipt_of_a_fit_to_which_they_
 
 def test_found_target_bounds_are_published():
     y = 5.0 + np.arange(N) % 3
-    low, high = regressor(epsilon=50.0, target_bounds=None).fit(X, y).target_bounds_
+    low, high = regressor(epsilon=1e4, target_bounds=None).fit(X, y).target_bounds_
     assert low <= 5.5
     assert high >= 6.5
     assert 1 <= high - low <= 8

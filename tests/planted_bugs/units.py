@@ -310,7 +310,7 @@ BUGS = (
     Bug("a block that shares a person's weight among its own rows", {"ResidentRows._block": shared_within_a_block}, a_person_in_several_blocks_moves_within_the_sensitivity, TOO_FAR),
     Bug("samples of rows in place of people", {"ResidentRows._block": rows_one_by_one}, a_person_is_drawn_with_all_rows_or_with_none),
     Bug("scores that depend on the place of a row", {"bounded_rows.by_row": lambda _, X, w: X @ w}, partial(places_of_rows_tell_nothing, False)),
-    Bug("lengths that depend on the place of a row", {"mapped.by_row": lambda _, X, w: X @ w}, partial(places_of_rows_tell_nothing, True)),
+    Bug("lengths that depend on the place of a row", {"mapped.by_row": lambda _, X, w: X @ w if len(X) % 2 else X[:, ::-1] @ w[::-1]}, partial(places_of_rows_tell_nothing, True)),
     Bug("a receipt that does not say what it is about", {"PrivateLinearModel._publish_receipt": lambda honest, self: (honest(self), vars(self).pop("privacy_unit_"))}, totals_of_people_and_rows_are_refused),
     Bug("a minimiser that is taken to be proved for people", {"PerturbedMinimumQuery.takes_units": Value(True), "solvers.ObjectivePerturbation.takes_units": Value(True)}, what_is_not_proved_for_people_is_refused),
     Bug("rows that are counted chunk by chunk and not in the whole table", {"CountingPass.units_of": counted_in_this_part_alone}, partial(a_person_in_several_parts_moves_within_the_sensitivity, False), TOO_FAR),
