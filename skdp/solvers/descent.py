@@ -12,6 +12,10 @@ from .rules import DescentRule
 __all__ = ["Descent", "TailMean", "clips_whole_units"]
 
 
+# Entries of a gradient, up to which products that sum up each row by itself are fast enough.
+_MOST_COUNTED = 100
+
+
 class Descent:
     """Iterates of heavy-ball descent along estimates of the gradient of the clipped loss.
 
@@ -83,17 +87,20 @@ class Descent:
         return self._problem.project(self._problem.prox(self.w + move, step))
 
 
-def clips_whole_units(problem: Problem) -> bool:
+def clips_whole_units(problem: Problem, *, counted: bool = False) -> bool:
     """True if descent clips the mean gradient of a privacy unit and not those of its rows.
 
-    Means of sparse rows are not sparse.
+    Means of sparse rows are not sparse. Where units are counted by their means, these are brought
+    to other coordinates one by one, which takes too long for many.
 
     Parameters
     ----------
     problem : Problem
         With the layout of the rows.
+    counted : bool, default=False
+        Whether units are counted.
     """
-    return not problem.sparse
+    return not problem.sparse and not (counted and problem.n_parameters > _MOST_COUNTED)
 
 
 class TailMean:

@@ -87,6 +87,25 @@ def a_person_of_many_rows_moves_within_the_sensitivity(d):
     assert moved <= 1 + 1e-6, f"{moved} times its declared sensitivity"
 
 
+def means_do_not_depend_on_places():
+    """Means in other coordinates, exactly: others have so many rows, and pieces, before them."""
+    rng = np.random.default_rng(0)
+    X, d = rng.normal(size=(83, 37)), 37
+    row_map = RowMap(np.ones(d), rng.normal(size=(d, d)), rng.normal(size=d), norm=1e3)
+    found = []
+    for first in range(40):
+        rows = DenseRows(
+            X[first:], np.zeros(83 - first), None, PrivacyUnits.of(np.arange(first, 83))
+        )
+        sums = []
+        rows.by_unit().bounded(RowBounds(50.0, 1.0, row_map=row_map)).sum_of_units(
+            lambda block: block.combine_pieces(np.ones(len(block.y)), exactly=True),
+            lambda of_some, sums=sums: sums.extend(of_some) or np.zeros(1),
+        )
+        found.append(sums[-40:])
+    assert all(np.array_equal(one, found[0]) for one in found)
+
+
 def scores_are_averaged_over_the_rows_of_a_person():
     """Rows that cancel within a person say nothing about how far people differ."""
     bounds = InfluenceBounds(np.zeros(2), np.eye(2), 1e9, 1e9)
@@ -198,7 +217,9 @@ BUGS = (
     Bug("lengths that depend on the place of a row", {"mapped.by_row": lambda _, X, w: X @ w}, partial(places_of_rows_tell_nothing, True)),
     Bug("a receipt that does not say what it is about", {"PrivateLinearModel._publish_receipt": lambda honest, self: (honest(self), vars(self).pop("privacy_unit_"))}, totals_of_people_and_rows_are_refused),
     Bug("a minimiser that is taken to be proved for people", {"PerturbedMinimumQuery.takes_units": Value(True), "solvers.ObjectivePerturbation.takes_units": Value(True)}, what_is_not_proved_for_people_is_refused),
-    Bug("means of people that are not clipped", {"GradientQuery._of_units": lambda _, self, sums: sums.sum(axis=0)}, partial(a_person_of_many_rows_moves_within_the_sensitivity, 2), TOO_FAR),
+    Bug("means of people that are not clipped", {"GradientQuery.of_units": lambda _, self, sums: sums[:, :-1].sum(axis=0)}, partial(a_person_of_many_rows_moves_within_the_sensitivity, 2), TOO_FAR),
+    Bug("a person who is clipped beyond the weight of one", {"GradientQuery.of_units": lambda honest, self, sums: 1.01 * honest(self, sums)}, partial(a_person_of_many_rows_moves_within_the_sensitivity, 2), TOO_FAR),
+    Bug("counts of people by means that depend on places", {"mapped.by_row": lambda _, X, w: X @ w}, means_do_not_depend_on_places),
     Bug("a person in several pieces who counts as several", {"rows_base._of_whole_units": pieces_as_people}, partial(a_person_of_many_rows_moves_within_the_sensitivity, 2), TOO_FAR),
     Bug("a person in several blocks who counts as several", {"rows_base._of_whole_units": pieces_as_people}, partial(a_person_of_many_rows_moves_within_the_sensitivity, 1000), TOO_FAR),
     Bug("scores of a person that are squared row by row", {"ScoreMomentsQuery.evaluate": moments_of_rows}, scores_are_averaged_over_the_rows_of_a_person),
