@@ -90,8 +90,9 @@ class Descent:
 def clips_whole_units(problem: Problem, *, counted: bool = False) -> bool:
     """True if descent clips the mean gradient of a privacy unit and not those of its rows.
 
-    Means of sparse rows are not sparse. Where units are counted by their means, these are brought
-    to other coordinates one by one, which takes too long for many.
+    Means of sparse rows are not sparse, which matters where they have many features. Where units
+    are counted by their means, these are brought to other coordinates one by one, which takes too
+    long for many.
 
     Parameters
     ----------
@@ -100,7 +101,7 @@ def clips_whole_units(problem: Problem, *, counted: bool = False) -> bool:
     counted : bool, default=False
         Whether units are counted.
     """
-    return not problem.sparse and not (counted and problem.n_parameters > _MOST_COUNTED)
+    return not (problem.wide or (counted and problem.n_parameters > _MOST_COUNTED))
 
 
 class TailMean:
