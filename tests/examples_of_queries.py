@@ -133,8 +133,11 @@ def crafted_gradients():
 def of_whole_units(examples):
     """The same where means of privacy units are clipped: where each row is one, nothing else."""
     for e in examples:
-        query = e.query
-        yield replace(e, query=GradientQuery(query.problem, query.w, query.clip_norm, True))
+        if isinstance(e.query, GradientAndShareQuery):
+            gradient = replace(e.query.gradient, whole_units=True)
+            yield replace(e, query=replace(e.query, gradient=gradient))
+        else:
+            yield replace(e, query=replace(e.query, whole_units=True))
 
 
 def of_norms(examples):
@@ -281,8 +284,14 @@ EXAMPLES = {
         [*crafted_gradients(), *of_whole_units(crafted_gradients())],
     ),
     GradientNormQuery: (list(of_norms(random_gradients(2))), list(of_norms(crafted_gradients()))),
-    GradientAndShareQuery: (list(random_shares()), list(crafted_shares())),
-    GradientSizesQuery: (list(random_sizes()), list(crafted_sizes())),
+    GradientAndShareQuery: (
+        [*random_shares(), *of_whole_units(random_shares(8))],
+        [*crafted_shares(), *of_whole_units(crafted_shares())],
+    ),
+    GradientSizesQuery: (
+        [*random_sizes(), *of_whole_units(random_sizes())],
+        [*crafted_sizes(), *of_whole_units(crafted_sizes())],
+    ),
     HistogramQuery: (list(random_histograms()), list(crafted_histograms())),
     MomentsQuery: (list(random_moments()), list(crafted_moments())),
     ScoreScaleQuery: (list(random_score_scales()), list(crafted_score_scales())),

@@ -225,13 +225,19 @@ def table(name, seeds, methods):
 
 
 def fresh_visits(rng, people, kind, classes=2):
-    """Visits by a power law whose rows have a share in common, or one of each person."""
+    """Visits by a power law whose rows have a share in common, or one of each person.
+
+    Targets are labels, or numbers if there are no classes.
+    """
     alike = {"one row": 0.0, "frequent visitors differ": 0.5}.get(kind, kind)
     sizes = np.minimum(MOST, np.ceil(rng.uniform(size=people) ** (-1 / 1.1))).astype(int)
     labels = np.arange(people) if kind == "one row" else np.repeat(np.arange(people), sizes)
     own = rng.normal(size=(people, D))
     X = sqrt(alike) * own[labels] + sqrt(1 - alike) * rng.normal(size=(len(labels), D))
-    if classes == 2:
+    if not classes:
+        y = X @ np.ones(D) / sqrt(D) + sqrt(alike) * rng.normal(size=people)[labels]
+        y += sqrt(1 - alike) * rng.normal(size=len(labels))
+    elif classes == 2:
         effect = sqrt(alike) * rng.normal(size=people)
         if kind == "frequent visitors differ":
             effect += 1.5 * (sizes > 20) * np.sign(own[:, 0])
@@ -246,6 +252,8 @@ def fresh_visits(rng, people, kind, classes=2):
 
 
 def accuracy_and_log_loss(model, X, y, share):
+    if isinstance(model, DPLinearRegression):
+        return model.score(X, y, share), 0.0
     right = np.average(model.predict(X) == y, weights=share)
     if isinstance(model, DPSVMClassifier):
         return right, 0.0
@@ -254,18 +262,20 @@ def accuracy_and_log_loss(model, X, y, share):
 
 
 def clipping(runs):
-    """Gain of clipping means of people, in accuracy and log-loss, every person counted as one."""
+    """Gain of clipping means, in accuracy (or R2) and log-loss, every person counted as one."""
     epsilons = (0.25, 0.5, 1.0, 4.0)
-    of_row = patch.object(DenseRows, "whole_units", False)
+    by_row = patch.object(DenseRows, "whole_units", False)
     labels = {"epsilon": 1.0, "delta": DELTA, "data_norm": 1.0}
     kinds = (0.0, 0.5, 0.9, "frequent visitors differ", "one row")
     cases = [(DPLogisticRegression(classes=[0, 1], **labels), 2, 500, kind) for kind in kinds]
     cases += [(DPLogisticRegression(classes=[0, 1], **labels), 2, 4000, a) for a in (0.0, 0.5, 0.9)]
     cases += [(DPLogisticRegression(classes=[0, 1, 2], **labels), 3, 1000, a) for a in (0.0, 0.9)]
     cases += [(DPSVMClassifier(classes=[0, 1], **labels), 2, 500, a) for a in (0.0, 0.9)]
-    print(
-        "\naccuracy with rows clipped, gain of clipping means, and of log-loss (standard errors)\n"
-    )
+    linear = DPLinearRegression(target_bounds=(-5, 5), **labels)
+    cases += [(linear, 0, 1000, alike) for alike in (0.0, 0.5, 0.9)]
+    cases += [(DPLinearRegression(target_bounds=(0, 1000), **labels), 0, 365, "bike by day")]
+    print("\naccuracy with rows clipped, gain of clipping means, and of log-loss")
+    print("(R2 where there are no classes; standard errors in brackets)\n")
     print("| model | people | rows | " + " | ".join(f"epsilon {e:g}" for e in epsilons) + " |")
     print("| --- " * (3 + len(epsilons)) + "|")
     for model, classes, people, kind in cases:
@@ -275,12 +285,16 @@ def clipping(runs):
             found = []
             for run in range(runs):
                 rng = np.random.default_rng([run, people, classes])
-                X, y, who = fresh_visits(rng, people, kind, classes)
-                test_X, test_y, test_who = fresh_visits(rng, 3000, kind, classes)
+                if kind == "bike by day":
+                    parts = split(*days(run), run)
+                    (X, y, who), (test_X, test_y, test_who) = zip(*parts, strict=True)
+                else:
+                    X, y, who = fresh_visits(rng, people, kind, classes)
+                    test_X, test_y, test_who = fresh_visits(rng, 3000, kind, classes)
                 tested = test_X, test_y, 1 / np.bincount(test_who)[test_who]
                 model.fit(X, y, privacy_unit=who)
                 means = accuracy_and_log_loss(model, *tested)
-                with of_row:
+                with by_row:
                     model.fit(X, y, privacy_unit=who)
                 found.append((accuracy_and_log_loss(model, *tested), means))
             rows, means = np.array(found).transpose(1, 0, 2)

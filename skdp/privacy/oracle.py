@@ -296,14 +296,22 @@ class Oracle(ABC):
 
     @final
     def gradient_and_share(
-        self, w: np.ndarray, *, spend: Spend, clip_norm: float, of_share: float, usual: float = 0.5
+        self,
+        w: np.ndarray,
+        *,
+        spend: Spend,
+        clip_norm: float,
+        of_share: float,
+        usual: float = 0.5,
+        whole_units: bool = False,
     ) -> tuple[np.ndarray, Noisy]:
         """Noisy mean of gradients clipped to ``clip_norm``, and the share of rows not clipped.
 
         ``of_share``, between 0 and 1, is the part of the spend that goes to the share; ``usual`` is
-        what it will be compared with, see :class:`GradientAndShareQuery`.
+        what it will be compared with, see :class:`GradientAndShareQuery`. With ``whole_units`` it
+        is the mean over the rows of privacy units that is clipped, or not.
         """
-        gradient = GradientQuery(self._current(), w.copy(), clip_norm)
+        gradient = GradientQuery(self._current(), w.copy(), clip_norm, whole_units)
         weight = self._adjacency.of_sum(gradient.bound) * sqrt(of_share / (1 - of_share))
         query = GradientAndShareQuery(gradient, weight, usual)
         answer = self._release(query, spend)
@@ -311,9 +319,15 @@ class Oracle(ABC):
         return answer[:-1].reshape(w.shape), Noisy(answer[-1] / weight, scale)
 
     @final
-    def gradient_sizes(self, w: np.ndarray, edges: np.ndarray, *, spend: Spend) -> Noisy:
-        """Noisy counts of rows by the norm of their gradient at w, between increasing edges."""
-        query = GradientSizesQuery(self._current(), w.copy(), np.array(edges, dtype=np.float64))
+    def gradient_sizes(
+        self, w: np.ndarray, edges: np.ndarray, *, spend: Spend, whole_units: bool = False
+    ) -> Noisy:
+        """Noisy counts of rows by the norm of their gradient at w, between increasing edges.
+
+        With ``whole_units`` of privacy units, by the norm of the mean over their rows.
+        """
+        edges = np.array(edges, dtype=np.float64)
+        query = GradientSizesQuery(self._current(), w.copy(), edges, whole_units)
         return self._noisy(query, spend)
 
     @final

@@ -9,7 +9,10 @@ import numpy as np
 from ..problem.problem import Problem
 from .rules import DescentRule
 
-__all__ = ["Descent", "TailMean"]
+__all__ = ["Descent", "TailMean", "clips_whole_units"]
+
+# Entries of a gradient, up to which products that sum up each row by itself are fast enough.
+_MOST_COUNTED = 100
 
 
 class Descent:
@@ -81,6 +84,24 @@ class Descent:
     def _after(self, move: np.ndarray) -> np.ndarray:
         step = self.step * self._weight_of_penalty
         return self._problem.project(self._problem.prox(self.w + move, step))
+
+
+def clips_whole_units(problem: Problem, *, counted: bool = False) -> bool:
+    """True if descent clips the mean gradient of a privacy unit and not those of its rows.
+
+    Means of sparse rows are not sparse, which matters where they have many features. Where units
+    are counted by their means, these are brought to other coordinates one by one, which takes too
+    long for many.
+
+    Parameters
+    ----------
+    problem : Problem
+        With what is known of the rows.
+    counted : bool, default=False
+        Whether units are counted.
+    """
+    many = problem.wide or (counted and problem.n_parameters > _MOST_COUNTED)
+    return problem.whole_units and not many
 
 
 class TailMean:

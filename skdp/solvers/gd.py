@@ -16,7 +16,7 @@ from ..problem.problem import Problem
 from ..validation import check_hyperparameters, one_of
 from . import schedules
 from .base import Solution, Solver
-from .descent import Descent
+from .descent import Descent, clips_whole_units
 from .minibatches import check_batch_size, reserve
 from .rules import DescentRule, check_clip, descent_rule
 
@@ -169,7 +169,7 @@ class GD(Solver):
         oracle = oracle.for_problem(problem.unshortened())
         ask: Any = oracle.sampled_gradient
         if self.batch_size is None:
-            ask = partial(oracle.gradient, whole_units=problem.whole_units)
+            ask = partial(oracle.gradient, whole_units=clips_whole_units(problem))
         oracle.note(planned=len(spends))
         for spend in spends:
             descent.move(ask(descent.w, spend=spend, clip_norm=descent.clip_norm))

@@ -14,7 +14,7 @@ from sklearn.utils._param_validation import Interval
 from ..problem.problem import Problem
 from ..validation import check_hyperparameters
 from .base import Solution, Solver
-from .descent import TailMean
+from .descent import TailMean, clips_whole_units
 
 if TYPE_CHECKING:
     from ..privacy.oracle import Oracle
@@ -130,7 +130,7 @@ class PreconditionedGD(Solver):
         pace, tail = np.zeros_like(w), TailMean(steps, self.average)
         oracle = oracle.for_problem(problem.unshortened())
         oracle.note(planned=steps)
-        whole_units = problem.whole_units
+        whole_units = clips_whole_units(problem)
         for t, spend in enumerate(budget.split(steps)):
             g = oracle.gradient(w, spend=spend, clip_norm=clip * scale, whole_units=whole_units)
             g = g + ridge @ w

@@ -13,7 +13,7 @@ from sklearn.utils._param_validation import Interval
 from ..problem.problem import Problem
 from ..validation import check_hyperparameters
 from .base import Solution, Solver
-from .descent import TailMean
+from .descent import TailMean, clips_whole_units
 
 if TYPE_CHECKING:
     from ..privacy.oracle import Oracle
@@ -145,13 +145,19 @@ class TrackedGD(Solver):
         w = before = problem.start()
         looking = budget.fraction(_START_SHARE).whole()
         unit = length * together
-        counts = oracle.gradient_sizes(w, unit * _OCTAVES, spend=looking)
+        whole_units = clips_whole_units(problem, counted=True)
+        counts = oracle.gradient_sizes(w, unit * _OCTAVES, spend=looking, whole_units=whole_units)
         clip_norm = unit * _first_clip(counts.value, counts.scale, whole, problem.n_samples)
         tail = TailMean(steps, self.average)
         oracle.note(planned=steps)
         for spend in budget.fraction(1 - _START_SHARE).split(steps):
             g, share = oracle.gradient_and_share(
-                w, spend=spend, clip_norm=clip_norm, of_share=_FOLLOW_SHARE, usual=whole
+                w,
+                spend=spend,
+                clip_norm=clip_norm,
+                of_share=_FOLLOW_SHARE,
+                usual=whole,
+                whole_units=whole_units,
             )
             # Beyond this total step length noise, not data, would lengthen w.
             total_step_size = 0.65 * evidence * sqrt(p * curvature) * together / clip_norm

@@ -91,6 +91,7 @@ def test_data_in_which_a_person_has_another_number_of_rows_are_neighbours():
 def test_a_person_whose_rows_all_count_whole_is_found(monkeypatch):
     monkeypatch.setattr(RawBlock, "bounded_weights", property(lambda block: None))
     X, y, labels = people()
-    model = logistic(solver=GD(steps=3))
-    result = audit(model, X, y, fit_params={"privacy_unit": labels}, runs=2000)
+    # Clipped means of people would hide it.
+    model = DPLinearRegression(data_norm=1.0, target_bounds=(-1, 1), solver="adassp")
+    result = audit(model, X, 2 * y - 1, fit_params={"privacy_unit": labels}, runs=2000)
     assert result.refuted

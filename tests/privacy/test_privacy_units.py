@@ -12,7 +12,14 @@ from examples_of_weights import random_weights
 
 from skdp.privacy import Adjacency, PrivateOracle, SystemNoise
 from skdp.privacy.accounting import Ledger, Spend
-from skdp.privacy.queries import GradientDifferenceQuery, GradientQuery, Query, ScoreMomentsQuery
+from skdp.privacy.queries import (
+    GradientAndShareQuery,
+    GradientDifferenceQuery,
+    GradientQuery,
+    GradientSizesQuery,
+    Query,
+    ScoreMomentsQuery,
+)
 from skdp.privacy.rows import (
     Block,
     DenseRows,
@@ -22,8 +29,8 @@ from skdp.privacy.rows import (
     SparseRows,
     cut,
 )
-from skdp.problem import InfluenceBounds, Problem, RowBounds, RowMap
-from skdp.problem.losses import Logistic, Softmax
+from skdp.problem import InfluenceBounds, Problem, RowBounds, RowMap, TargetBounds
+from skdp.problem.losses import Huber, Logistic, Softmax
 
 TAKEN = [kind for kind in EXAMPLES if kind.takes_units]
 # Sites are refused; of samples, those in question are drawn.
@@ -258,8 +265,43 @@ def test_what_is_clipped_is_the_mean_gradient_of_a_person(kind, loss):
 
 
 @pytest.mark.parametrize("mapped", [False, True])
+@pytest.mark.parametrize("weighted", [False, True])
+def test_people_are_counted_by_their_mean_gradients(mapped, weighted):
+    X, y, labels, _ = long_people(DenseRows, order=True)
+    weights = np.random.default_rng(2).uniform(size=len(y)) if weighted else None
+    rows = DenseRows(X, y, weights, PrivacyUnits.of(labels))
+    row_map = RowMap(np.ones(3), np.diag([1.0, 2.0, 3.0]), np.ones(3), norm=30.0)
+    bounds = RowBounds(9.0, 0.5, TargetBounds(-1.0, 1.0), row_map if mapped else None)
+    problem, w = Problem(Huber(1.0), 8, 3, bounds), np.array([0.5, -1.0, 0.3, 0.1])
+    # Whole: no row's gradient is longer. Rows of weight v count that much, and so do people.
+    own, sizes, counted = [], [], []
+    for k in range(8):
+        there = labels == k
+        part = None if weights is None else weights[there]
+        whole = replace(problem, n_samples=int(there.sum()))
+        own.append(GradientQuery(whole, w).evaluate(DenseRows(X[there], y[there], part)))
+        counted.append(1.0 if part is None else part.mean())
+        sizes.append(np.linalg.norm(own[-1]) / counted[-1])
+    own, sizes, counted = map(np.array, (own, sizes, counted))
+    clip = float(np.sqrt(np.prod(np.sort(sizes)[3:5])))
+    gradient = GradientQuery(problem, w, clip, whole_units=True)
+    found = GradientAndShareQuery(gradient, 2.0).evaluate(rows)
+    clipped = own * np.minimum(1.0, clip / sizes)[:, None]
+    np.testing.assert_allclose(found[:-1], clipped.mean(axis=0), rtol=0, atol=1e-3)
+    share = 0.5 + np.mean(counted * ((sizes <= clip) - 0.5))
+    np.testing.assert_allclose(found[-1], 2.0 * share, atol=1e-3)
+    edges = np.append(clip, 2 * sizes.max())
+    counts = GradientSizesQuery(problem, w, edges, whole_units=True).evaluate(rows)
+    expected = counted[sizes < clip].sum(), counted[sizes >= clip].sum(), 0.0
+    np.testing.assert_allclose(counts, expected, atol=1e-3)
+
+
+@pytest.mark.parametrize("mapped", [False, True])
 @pytest.mark.parametrize("columns", [1, 3])
-def test_the_sum_over_a_persons_rows_does_not_tell_how_many_rows_others_have(mapped, columns):
+@pytest.mark.parametrize("exactly", [False, True])
+def test_the_sum_over_a_persons_rows_does_not_tell_how_many_rows_others_have(
+    mapped, columns, exactly
+):
     rng = np.random.default_rng(0)
     d, own = 37, 5000
     mine, theirs = rng.normal(size=(own, d)), rng.normal(size=(60_000, d))
@@ -273,13 +315,13 @@ def test_the_sum_over_a_persons_rows_does_not_tell_how_many_rows_others_have(map
         units = PrivacyUnits.of(np.repeat([0, 1], [others, own]))
         found = []
         DenseRows(X, np.zeros(len(X)), None, units).by_unit().bounded(bounds).sum_of_units(
-            lambda block: block.combine_pieces(block.scores(w)),
+            lambda block: block.combine_pieces(block.scores(w), exactly=exactly),
             lambda sums: found.extend(sums) or np.zeros(1),
         )
         return found[-1]
 
-    # A map rounds by places, for which there is a margin.
-    margin = 1e-12 * np.abs(sums(3)).max() if mapped else 0.0
+    # A map rounds by places unless it is told not to, for which there is a margin.
+    margin = 1e-12 * np.abs(sums(3)).max() if mapped and not exactly else 0.0
     for others in (1, 2, 7, 4095, 4096, 9000, 27_999, 60_000):
         np.testing.assert_allclose(sums(others), sums(3), rtol=0, atol=margin)
 

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Iterator
 from dataclasses import dataclass
-from functools import cached_property
+from functools import cached_property, partial
 from math import inf, sqrt
 from typing import ClassVar
 
@@ -15,14 +15,14 @@ from ...problem.problem import Problem
 from ..adjacency import Adjacency, PrivacyUnit
 from ..rounding import mapped_products, of_sum, spread
 from ..rows.base import RowStore
-from ..rows.bounded_rows import BoundedBlock
+from ..rows.bounded_rows import BoundedBlock, lengths_of
 from .base import GaussianQuery
 
 __all__ = ["GradientNormQuery", "GradientQuery"]
 
 # Squares of derivatives below this are lost, and sums above that overflow.
 _LEAST_BOUND = 1e-140
-_LARGEST_SUM = 1e300
+_LARGEST_SUM, _LEAST_NORM = 1e300, 1e-300
 # Bound on the gradient of a row where means of privacy units are clipped, in units of their clip.
 _ROW_OF_A_UNIT = 16.0
 
@@ -149,7 +149,11 @@ class GradientQuery(GaussianQuery):
         """The exact mean of clipped gradients, in the shape of w."""
         bounds = self.problem.bounds
         if self.whole_units and rows.unit is PrivacyUnit.DECLARED:
-            total = rows.by_unit().bounded(bounds).sum_of_units(self._of_pieces, self._of_units)
+            total = (
+                rows.by_unit()
+                .bounded(bounds)
+                .sum_of_units(partial(self.of_pieces, exactly=False), self.of_units)
+            )
         else:
             total = rows.bounded(bounds).sum(lambda b: self.of_block(b, b.scores(self.w)))
         total /= self.problem.n_samples
@@ -163,8 +167,8 @@ class GradientQuery(GaussianQuery):
         return total
 
     def public(self) -> tuple[object, ...]:
-        """w and the bound, and whether it is one on means of units."""
-        return (self.w, self.bound, *([True] if self.whole_units else []))
+        """w and the bound."""
+        return (self.w, self.bound)
 
     def of_block(self, block: BoundedBlock, z: np.ndarray) -> np.ndarray:
         """Sum of the clipped gradients of some rows with scores z."""
@@ -174,17 +178,21 @@ class GradientQuery(GaussianQuery):
         """Clipped derivatives of some rows with scores z, before class weights."""
         return self.clipped(block, z, self.derivative_bounds(block))
 
-    def _of_pieces(self, block: BoundedBlock) -> Iterator[np.ndarray]:
-        """Sums over the pieces of units of the gradients of their rows."""
+    def of_pieces(self, block: BoundedBlock, *, exactly: bool) -> Iterator[np.ndarray]:
+        """Sums over the pieces of units of the gradients of their rows, and of their weights."""
         bounds = self.derivative_bounds(block, self.row_bound)
         r = self.weighted(block, self.clipped(block, block.scores(self.w), bounds))
-        return block.combine_pieces(r)
+        return block.combine_pieces(r, exactly=exactly)
 
-    def _of_units(self, sums: np.ndarray) -> np.ndarray:
-        """Sum of the clipped gradients of whole units."""
-        flat = sums.reshape(len(sums), -1)
-        norms = np.sqrt(np.einsum("ij,ij->i", flat, flat))
-        return (self.bound / np.maximum(norms, self.bound) @ flat).reshape(sums.shape[1:])
+    def of_units(self, sums: np.ndarray) -> np.ndarray:
+        """Sum of the clipped gradients of whole units, of weight v at most v times the clip each.
+
+        So the clip applies to the mean over the weight, as it does to rows of any weight.
+        """
+        sums, weights = np.ascontiguousarray(sums[:, :-1]), np.minimum(sums[:, -1], 1.0)
+        most = np.maximum(self.bound * weights, _LEAST_NORM)
+        clipped = most / np.maximum(lengths_of(sums), most) @ sums
+        return np.asarray(clipped).reshape(self.w.shape)
 
     def derivative_bounds(self, block: BoundedBlock, bound: float | None = None) -> np.ndarray:
         """Bounds on the derivatives of some rows, for the bound or another one, read-only."""

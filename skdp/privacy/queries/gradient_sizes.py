@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from dataclasses import dataclass
+from functools import partial
 from math import hypot
 from typing import ClassVar
 
@@ -12,7 +13,7 @@ from ...problem.losses import Loss
 from ...problem.problem import Problem
 from ..adjacency import Adjacency, PrivacyUnit
 from ..rows.base import RowStore
-from ..rows.bounded_rows import BoundedBlock
+from ..rows.bounded_rows import BoundedBlock, lengths_of
 from .base import CountQuery, GaussianQuery
 from .gradient import GradientQuery
 
@@ -35,12 +36,17 @@ class GradientSizesQuery(CountQuery):
     edges : ndarray of shape (m,)
         Increasing. Bin k holds norms in ``[edges[k-1], edges[k])``; bin 0 lies below all edges
         and bin m above, so that every row falls in exactly one of m + 1 bins.
+    whole_units : bool, default=False
+        Whether to count privacy units, by the norm of the mean gradient of their rows, and not
+        rows; gradients of rows are cut to 16 times the last edge first.
 
     Guarantees
     ----------
     - Replacing a row moves one count down and one up by 1: sqrt(2) in l2. Zeroing it out moves
       one count: 1. A derivative that is not a number counts as zero. Rows that count by weights
       v and u in [0, 1] move it by at most ``sqrt(v^2 + u^2)`` or ``|v - u|``, which is no more.
+    - All rows of a privacy unit together count at most 1. With ``whole_units`` in one bin, which
+      depends on nobody else's rows, to the last bit.
     """
 
     name: ClassVar[str] = "gradient_sizes"
@@ -48,6 +54,7 @@ class GradientSizesQuery(CountQuery):
     problem: Problem
     w: np.ndarray
     edges: np.ndarray
+    whole_units: bool = False
 
     def sensitivity(self, adjacency: Adjacency) -> float:
         """``sqrt(2)`` under replace-one, 1 under zero-out."""
@@ -55,11 +62,21 @@ class GradientSizesQuery(CountQuery):
 
     def evaluate(self, rows: RowStore) -> np.ndarray:
         """The exact counts, floats of shape (m + 1,)."""
-        return rows.bounded(self.problem.bounds).sum(self._of_block)
+        bounds = self.problem.bounds
+        if self.whole_units and rows.unit is PrivacyUnit.DECLARED and self.edges.size:
+            gradient = GradientQuery(self.problem, self.w, float(self.edges[-1]), True)
+            pieces = partial(gradient.of_pieces, exactly=True)
+            return rows.by_unit().bounded(bounds).sum_of_units(pieces, self._of_units)
+        return rows.bounded(bounds).sum(self._of_block)
 
     def public(self) -> tuple[object, ...]:
         """w and the edges."""
         return (self.w, self.edges)
+
+    def _of_units(self, sums: np.ndarray) -> np.ndarray:
+        norms, weights = _norms_of_units(sums)
+        bins = np.searchsorted(self.edges, norms, side="right")
+        return np.bincount(bins, weights, minlength=self.edges.size + 1)
 
     def _of_block(self, block: BoundedBlock) -> np.ndarray:
         r = Loss.clipped_derivative(self.problem.loss, block.y, block.scores(self.w), np.inf)
@@ -95,6 +112,9 @@ class GradientAndShareQuery(GaussianQuery):
       ``hypot(C, weight) / n``. Both are attained. The part of a weighted row in the share is
       between ``-usual`` and ``1 - usual``, which are 1 apart and both at most 1 in size. The price
       is thus that of a release of the gradient plus that of a release of the share.
+    - All rows of a privacy unit together move it by no more. If the gradient is one of
+      ``whole_units``, a unit is whole or not as the mean of its rows is, which depends on nobody
+      else's rows, to the last bit.
     """
 
     name: ClassVar[str] = "gradient_and_share"
@@ -117,7 +137,12 @@ class GradientAndShareQuery(GaussianQuery):
     def evaluate(self, rows: RowStore) -> np.ndarray:
         """The exact answer, of shape (entries of w + 1,)."""
         problem = self.gradient.problem
-        answer = rows.bounded(problem.bounds).sum(self._of_block) / problem.n_samples
+        if self.gradient.whole_units and rows.unit is PrivacyUnit.DECLARED:
+            bounded = rows.by_unit().bounded(problem.bounds)
+            pieces = partial(self.gradient.of_pieces, exactly=True)
+            answer = bounded.sum_of_units(pieces, self._of_units) / problem.n_samples
+        else:
+            answer = rows.bounded(problem.bounds).sum(self._of_block) / problem.n_samples
         if rows.weighted or rows.unit is PrivacyUnit.DECLARED:
             answer[-1] += self.weight * self.usual
         return answer
@@ -136,6 +161,23 @@ class GradientAndShareQuery(GaussianQuery):
         whole *= self.weight
         r = gradient.weighted(block, Loss.shrunk(r, gradient.derivative_bounds(block)))
         return np.append(block.combine(r), whole)
+
+    def _of_units(self, sums: np.ndarray) -> np.ndarray:
+        norms, weights = _norms_of_units(sums)
+        whole = weights @ ((norms <= self.gradient.bound) - self.usual)
+        return np.append(self.gradient.of_units(sums), self.weight * whole)
+
+
+def _norms_of_units(sums: np.ndarray) -> tuple[np.ndarray, np.ndarray]:
+    """Norms of the mean gradients of units, and what units weigh.
+
+    Parameters
+    ----------
+    sums : ndarray of shape (k, p + 1)
+        Sums of gradients over the rows of units, and of weights.
+    """
+    norms, weights = lengths_of(np.ascontiguousarray(sums[:, :-1])), np.minimum(sums[:, -1], 1.0)
+    return norms / np.where(weights > 0, weights, 1.0), weights
 
 
 def _sizes(problem: Problem, block: BoundedBlock, r: np.ndarray) -> np.ndarray:

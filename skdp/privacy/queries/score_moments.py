@@ -146,7 +146,7 @@ class ScoreMomentsQuery(GaussianQuery):
         yield _marked(q, rows.weight, clipped, block.weights)
 
     def _scored_of_classes(self, block: BoundedBlock) -> Iterator[np.ndarray]:
-        """Scores for several classes, for the rows of one part of the block after another."""
+        """Scores for several classes, of the rows of one part of the block after another."""
         shares = class_shares(block, self.w)
         for rows in weighed_classes(self.problem, self.influence, block):
             q = rows.scores[np.arange(rows.label.size), rows.label]
@@ -162,7 +162,7 @@ class ScoreMomentsQuery(GaussianQuery):
         return np.concatenate([packed(q.T @ q), self.of_shares * marks.sum(axis=0)])
 
     def _of_units(self, sums: np.ndarray) -> np.ndarray:
-        """Moments of the sums over the rows of whole units."""
+        """Sums of q q' and of both marks, of sums over the rows of whole units."""
         # Their weights sum to at most 1 and their scores are at most G long, up to rounding.
         _shorten(sums[:, :-2], self.influence.score)
         np.minimum(sums[:, -2:], 1.0, out=sums[:, -2:])

@@ -236,11 +236,8 @@ class ResidentRows(BlockStore):
     @property
     @final
     def whole_units(self) -> bool:
-        """True for dense rows of privacy units, unless a file may hold more than memory.
-
-        Means of sparse rows are not sparse.
-        """
-        return self.units is not None and not self.sparse and not _in_a_file(self.X)
+        """True for rows of privacy units, unless they are in a file that memory may not hold."""
+        return self.units is not None and not _in_a_file(self.X)
 
     @final
     def by_unit(self) -> Self:

@@ -36,6 +36,7 @@ __all__ = [
     "cut",
     "lengths_of",
     "on_scale",
+    "with_constants_and_weights",
 ]
 
 Rows: TypeAlias = np.ndarray | sp.csr_array | sp.csr_matrix
@@ -158,6 +159,8 @@ class BoundedBlock(ABC):
         Bounded targets.
     norms : ndarray of shape (m,)
         Positive bounds on the norms of the rows.
+    constant : float
+        Intercept entry of each row, 0 without one; public.
     derivative_bounds : DerivativeBounds
         Bounds on the derivatives of the rows, from these norms.
     unit_pieces : Pieces or None
@@ -172,6 +175,7 @@ class BoundedBlock(ABC):
 
     y: np.ndarray
     norms: np.ndarray
+    constant: float
     weights: np.ndarray | None
     apart: bool
     units: np.ndarray | None
@@ -206,11 +210,12 @@ class BoundedBlock(ABC):
         """Sum of the rows weighted by r, (m,) or (m, K); has the shape of w. Overwrites r."""
 
     @abstractmethod
-    def combine_pieces(self, r: np.ndarray) -> Iterator[np.ndarray]:
+    def combine_pieces(self, r: np.ndarray, *, exactly: bool = False) -> Iterator[np.ndarray]:
         """Sums over pieces of units of the rows weighted by r, (m,) or (m, K); some at a time.
 
-        In the order of the pieces, of shape (k, p) or (k, p, K). The sum over a piece depends on
-        its own rows alone, to the last bit before it is brought to other coordinates.
+        In the order of the pieces, each of p entries or p K, and of a last one: what its rows
+        weigh. A sum depends on its own rows alone, to the last bit; in other coordinates, where
+        that takes longer, only if ``exactly`` is asked for.
         """
 
     @abstractmethod
@@ -262,13 +267,13 @@ class Block(BoundedBlock):
         long = None if largest <= limit * _ROUNDED else ~(norms <= limit * _ROUNDED)
         # Whether there is a factor depends on other rows; what a row is multiplied by must not.
         self._factor = None if long is None else np.where(long, limit / np.maximum(norms, limit), 1)
-        self._constant = bounds.intercept_value
+        self.constant = bounds.intercept_value
         # Written so that entries that are not numbers count as negative. On another scale any may
         # be, and a look at one row must not decide about others.
         settled = self._scaling is None and _entries(raw.X).min(initial=0.0) >= 0
         self._signed = bounds.nonnegative and not settled
         # Positive, so that a bound on a row's contribution can be divided by it.
-        self.norms = np.maximum(np.hypot(np.minimum(norms, limit), self._constant), _LEAST_NORM)
+        self.norms = np.maximum(np.hypot(np.minimum(norms, limit), self.constant), _LEAST_NORM)
         self.derivative_bounds = DerivativeBounds(self.norms)
         self.y, self.weights = raw.y, raw.bounded_weights
         if (target := bounds.target) is not None:
@@ -346,10 +351,10 @@ class Block(BoundedBlock):
 
     def scores(self, w: np.ndarray) -> np.ndarray:
         """Inner products of the rows with w; shape (m,) or (m, K)."""
-        if not self._constant:
+        if not self.constant:
             return self._scaled(self._products(w))
         z = self._scaled(self._products(w[:-1]))
-        z += self._constant * w[-1]
+        z += self.constant * w[-1]
         return z
 
     def _products(self, w: np.ndarray) -> np.ndarray:
@@ -367,10 +372,10 @@ class Block(BoundedBlock):
         """Scores at w, faster if w is ``shrunk`` times the latest w but for few features."""
         if self.apart and isinstance(self._X, np.ndarray):
             return self.scores(w)
-        features = w[:-1] if self._constant else w
+        features = w[:-1] if self.constant else w
         z = self._cache.scores(self._X, self._factor, features, shrunk)
-        if self._constant:
-            z += self._constant * w[-1]
+        if self.constant:
+            z += self.constant * w[-1]
         return z
 
     def scaled(self) -> Rows:
@@ -394,8 +399,8 @@ class Block(BoundedBlock):
     def rows(self) -> np.ndarray:
         """The rows themselves, dense (m, p)."""
         m, d = self._X.shape
-        out = np.empty((m, d + bool(self._constant)))
-        out[:, d:] = self._constant
+        out = np.empty((m, d + bool(self.constant)))
+        out[:, d:] = self.constant
         dense = self._X if isinstance(self._X, np.ndarray) else self._X.toarray()
         factor = 1.0 if self._factor is None else self._factor[:, None]
         np.multiply(dense, factor, out=out[:, :d])
@@ -406,37 +411,38 @@ class Block(BoundedBlock):
         if not isinstance(self._X, np.ndarray) or self._factor is not None:
             V = self.rows()
             return V.T @ V
-        if not self._constant:
+        if not self.constant:
             return self._X.T @ self._X
         # Without a copy of the rows that has room for the constant column.
         m, d = self._X.shape
         out = np.empty((d + 1, d + 1))
         out[:d, :d] = self._X.T @ self._X
-        out[d, :d] = out[:d, d] = self._constant * self._X.sum(axis=0)
-        out[d, d] = m * self._constant**2
+        out[d, :d] = out[:d, d] = self.constant * self._X.sum(axis=0)
+        out[d, d] = m * self.constant**2
         return out
 
     def combine(self, r: np.ndarray) -> np.ndarray:
         """Sum of the rows weighted by r, (m,) or (m, K); has the shape of w. Overwrites r."""
-        if not self._constant:
+        if not self.constant:
             return _transposed(self._X) @ self._scaled(r)
-        last = self._constant * np.add.reduce(r)
+        last = self.constant * np.add.reduce(r)
         g = _transposed(self._X) @ self._scaled(r)
         out = np.empty((len(g) + 1, *g.shape[1:]))
         out[:-1], out[-1] = g, last
         return out
 
-    def combine_pieces(self, r: np.ndarray) -> Iterator[np.ndarray]:
+    def combine_pieces(self, r: np.ndarray, *, exactly: bool = False) -> Iterator[np.ndarray]:
         """Sums over pieces of units of the rows weighted by r, (m,) or (m, K); some at a time."""
+        del exactly
+        for rows, ends, sums in self.sums_of_pieces(r):
+            yield with_constants_and_weights(self, sums, r[rows], rows, ends)
+
+    def sums_of_pieces(self, r: np.ndarray) -> Iterator[tuple[slice, np.ndarray, np.ndarray]]:
+        """Rows and ends of some pieces, and sums of the rows without their intercept entries."""
         assert self.unit_pieces is not None
-        _, d = self._X.shape
-        scaled = self._scaled(r.copy())
-        for rows, ends in self.unit_pieces.runs((d + 1) * (r.size // len(r))):
-            sums = added_up(self._X[rows], scaled[rows], ends)
-            if self._constant:
-                last = self._constant * added_up(None, r[rows], ends)
-                sums = np.concatenate([sums, last], axis=1)
-            yield sums
+        r = self._scaled(r.copy())
+        for rows, ends in self.unit_pieces.runs((self._X.shape[1] + 1) * (r.size // len(r))):
+            yield rows, ends, added_up(self._X[rows], r[rows], ends)
 
     def combine_within(self, r: np.ndarray, bound: float) -> np.ndarray:
         """Sum of the rows, entries clipped to [-bound, bound], weighted by r, (m,) or (m, K)."""
@@ -512,6 +518,31 @@ def compressed(
     out = kind(shape, dtype=data.dtype)
     out.data, out.indices, out.indptr = data, indices, indptr
     return out
+
+
+def with_constants_and_weights(
+    block: BoundedBlock, sums: np.ndarray, r: np.ndarray, rows: slice, ends: np.ndarray
+) -> np.ndarray:
+    """Sums over pieces of units with those of the intercept entries, flat, and then of weights.
+
+    Parameters
+    ----------
+    block : BoundedBlock
+        Whose rows they are.
+    sums : ndarray of shape (k, d) or (k, d, K)
+        Sums over the pieces.
+    r : ndarray of shape (m,) or (m, K)
+        What rows are weighted by.
+    rows : slice
+        Their places in the block.
+    ends : ndarray of int of shape (k + 1,)
+        First row of each piece, and m.
+    """
+    parts = [sums.reshape(len(sums), -1)]
+    if block.constant:
+        parts.append(block.constant * added_up(None, r, ends).reshape(len(sums), -1))
+    weights = np.ones(len(r)) if block.weights is None else block.weights[rows]
+    return np.concatenate([*parts, added_up(None, weights, ends)], axis=1)
 
 
 def added_up(X: Rows | None, r: np.ndarray, ends: np.ndarray) -> np.ndarray:

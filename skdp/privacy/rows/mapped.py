@@ -19,6 +19,7 @@ from .bounded_rows import (
     added_up,
     by_row,
     lengths_of,
+    with_constants_and_weights,
 )
 
 __all__ = ["LEAST_LENGTH", "ROUNDING", "MappedBlock", "sparse_lengths"]
@@ -47,7 +48,7 @@ class MappedBlock(BoundedBlock):
     def __init__(self, raw: RawBlock, bounds: RowBounds) -> None:
         assert bounds.row_map is not None
         self._map = bounds.row_map
-        self._constant = bounds.intercept_value
+        self.constant = bounds.intercept_value
         inner = replace(bounds, intercept_value=0.0, row_map=None, columns=None)
         self._inner = Block(raw, inner)
         self._dense = isinstance(raw.X, np.ndarray) or self._map.mixes
@@ -89,7 +90,7 @@ class MappedBlock(BoundedBlock):
     def norms(self) -> np.ndarray:  # type: ignore[override]
         """Positive bounds on the norms of the rows, so that bounds can be divided by them."""
         clipped = np.minimum(self._lengths, self._map.norm)
-        return np.maximum(np.hypot(clipped, self._constant), 1e-150)
+        return np.maximum(np.hypot(clipped, self.constant), 1e-150)
 
     @cached_property
     def derivative_bounds(self) -> DerivativeBounds:  # type: ignore[override]
@@ -129,12 +130,12 @@ class MappedBlock(BoundedBlock):
 
     def scores(self, w: np.ndarray) -> np.ndarray:
         """Inner products of the rows with w; shape (m,) or (m, K)."""
-        v = w[:-1] if self._constant else w
+        v = w[:-1] if self.constant else w
         z = self._inner.scores(self._map.pull_back(v))
         z -= self._map.shift @ v
         z = self._scaled(z)
-        if self._constant:
-            z += self._constant * w[-1]
+        if self.constant:
+            z += self.constant * w[-1]
         return z
 
     def scores_along(self, w: np.ndarray, shrunk: float) -> np.ndarray:
@@ -145,32 +146,29 @@ class MappedBlock(BoundedBlock):
     def combine(self, r: np.ndarray) -> np.ndarray:
         """Sum of the rows weighted by r, (m,) or (m, K); has the shape of w. Overwrites r."""
         total = np.add.reduce(r)
-        last = self._constant * total
+        last = self.constant * total
         if self._factor is not None:
             total = np.add.reduce(self._scaled(r))
         shift = self._map.shift
         g = self._map.push_forward(self._inner.combine(r))
         g -= shift * total if r.ndim == 1 else np.outer(shift, total)
-        return g if not self._constant else np.concatenate([g, last[None]])
+        return g if not self.constant else np.concatenate([g, last[None]])
 
-    def combine_pieces(self, r: np.ndarray) -> Iterator[np.ndarray]:
+    def combine_pieces(self, r: np.ndarray, *, exactly: bool = False) -> Iterator[np.ndarray]:
         """Sums over pieces of units of the rows weighted by r, (m,) or (m, K); some at a time."""
-        assert self.unit_pieces is not None
         shift, scaled = self._map.shift, self._scaled(r.copy())
-        K = r.size // len(r)
-        runs = self.unit_pieces.runs((self._map.scale.size + 1) * K)
-        for (rows, ends), inner in zip(runs, self._inner.combine_pieces(scaled), strict=True):
+        for rows, ends, inner in self._inner.sums_of_pieces(scaled):
             k, d = inner.shape[:2]
             # One after another for the classes of a sum, each as a row.
             own = np.moveaxis(inner, 1, -1).reshape(-1, d)
             totals = np.moveaxis(added_up(None, scaled[rows], ends), 1, -1).reshape(-1, 1)
-            # Rounds by the place of a piece, for which the margin of the query allows.
-            sums = self._map.push_forward(own.T).T - totals * shift
+            if exactly:
+                sums = self._map.apply(own, by_row) - (totals - 1.0) * shift
+            else:
+                # Rounds by the place of a piece, for which margins allow.
+                sums = self._map.push_forward(own.T).T - totals * shift
             sums = np.moveaxis(sums.reshape(k, *r.shape[1:], -1), -1, 1)
-            if self._constant:
-                last = self._constant * added_up(None, r[rows], ends)
-                sums = np.concatenate([sums, last], axis=1)
-            yield sums
+            yield with_constants_and_weights(self, sums, r[rows], rows, ends)
 
     def combine_within(self, r: np.ndarray, bound: float) -> np.ndarray:
         """Sum of the rows, entries clipped to [-bound, bound], weighted by r, (m,) or (m, K)."""
@@ -181,18 +179,18 @@ class MappedBlock(BoundedBlock):
         Z = self._mapped(self._inner.rows())
         if self._factor is not None:
             Z *= self._factor[:, None]
-        return Z if not self._constant else np.column_stack([Z, np.full(len(Z), self._constant)])
+        return Z if not self.constant else np.column_stack([Z, np.full(len(Z), self.constant)])
 
     def gram(self) -> np.ndarray:
         """Sum over the rows of ``v v'``, shape (p, p)."""
-        out = np.zeros((self._map.n_features + bool(self._constant),) * 2)
+        out = np.zeros((self._map.n_features + bool(self.constant),) * 2)
         for part, X in self._inner.pieces():
             V = self._mapped(X)
             # Rows need not have been measured, which would bring them to the coordinates as well.
             lengths = self._lengths_of(V) if self._dense else self._lengths[part]
             V *= (self._map.norm / np.maximum(lengths, self._map.norm))[:, None]
-            if self._constant:
-                V = np.column_stack([V, np.full(len(V), self._constant)])
+            if self.constant:
+                V = np.column_stack([V, np.full(len(V), self.constant)])
             out += V.T @ V
         return out
 
