@@ -130,6 +130,13 @@ def crafted_gradients():
         yield Example(query, X, y, other_X, other_y)
 
 
+def of_whole_units(examples):
+    """The same where means of privacy units are clipped: where each row is one, nothing else."""
+    for e in examples:
+        query = e.query
+        yield replace(e, query=GradientQuery(query.problem, query.w, query.clip_norm, True))
+
+
 def of_norms(examples):
     for e in examples:
         yield Example(GradientNormQuery(e.query), e.X, e.y, e.other_X, e.other_y)
@@ -269,7 +276,10 @@ def crafted_score_scales():
 
 # Query: (random examples, examples that attain the declared sensitivity).
 EXAMPLES = {
-    GradientQuery: (list(random_gradients()), list(crafted_gradients())),
+    GradientQuery: (
+        [*random_gradients(), *of_whole_units(random_gradients(4))],
+        [*crafted_gradients(), *of_whole_units(crafted_gradients())],
+    ),
     GradientNormQuery: (list(of_norms(random_gradients(2))), list(of_norms(crafted_gradients()))),
     GradientAndShareQuery: (list(random_shares()), list(crafted_shares())),
     GradientSizesQuery: (list(random_sizes()), list(crafted_sizes())),

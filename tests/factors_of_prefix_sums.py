@@ -12,8 +12,6 @@ from skdp.privacy.mechanisms import BLT, Toeplitz, Tree, decay_rates
 
 KINDS = {
     "blt": BLT,
-    "blt with 3 buffers": lambda n: BLT(n, 3),
-    "blt with 2 buffers": lambda n: BLT(n, 2),
     "toeplitz": Toeplitz,
     "tree": Tree,
 }
@@ -66,7 +64,7 @@ def strategy(mechanism):
         k = np.arange(n)
         return lower(binom(2 * k, k) / 4.0**k if n < 500 else landau(n))
     if isinstance(mechanism, BLT):
-        a, b = decay_rates(mechanism.buffers, n)
+        a, b = decay_rates(n)
         C = lower(quotient(1 - b, 1 - a, n))
         norms = np.linalg.norm(C, axis=0)
         return C * (norms[0] / norms)

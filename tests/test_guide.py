@@ -13,8 +13,8 @@ from skdp.solvers import SOLVERS
 DOCS = Path(__file__).resolve().parents[1] / "docs"
 RECEIPTS = (DOCS / "explanation" / "receipts.md").read_text()
 BLOCK = re.compile(r"^```python\n(.*?)^```$", flags=re.MULTILINE | re.DOTALL)
-# Its audits take longer than all other pages together.
-SLOW = "auditors/auditing.md"
+# Their audits take longer than all other pages together.
+SLOW = ("auditors/auditing.md", "auditors/auditing_more.md")
 PAGES = {
     page.relative_to(DOCS).as_posix(): blocks
     for page in sorted(DOCS.rglob("*.md"))
@@ -27,7 +27,7 @@ def test_pages_with_examples_are_found():
     assert sum(block.startswith(">>>") for blocks in PAGES.values() for block in blocks) > 40
 
 
-@pytest.mark.parametrize("page", [*sorted({*PAGES} - {SLOW}), *by_night(SLOW)])
+@pytest.mark.parametrize("page", [*sorted({*PAGES} - {*SLOW}), *by_night(*SLOW)])
 def test_python_blocks_run_in_order_and_print_what_they_say(page, tmp_path, monkeypatch):
     if page == "how_to/dask.md":
         pytest.importorskip("dask.array", reason="needs dask: pip install 'skdp[dask]'")

@@ -27,8 +27,6 @@ from skdp.privacy.mechanisms import BLT, Toeplitz, Tree
 MECHANISMS = {
     "tree": Tree,
     "toeplitz": Toeplitz,
-    "blt, 2 buffers": lambda n: BLT(n, 2),
-    "blt, 3 buffers": lambda n: BLT(n, 3),
     "blt": BLT,
 }
 LENGTHS = tuple(10**k for k in range(3, 7))

@@ -15,8 +15,7 @@ import numpy as np
 from ..privacy.mechanisms.base import Mechanism
 from ..privacy.mechanisms.gaussian import GaussianMechanism
 from ..privacy.mechanisms.gumbel import GumbelMechanism
-from ..privacy.mechanisms.pure_slope import PurePerturbation
-from ..privacy.mechanisms.random_slope import ObjectivePerturbation
+from ..privacy.mechanisms.random_slope import ObjectivePerturbation, PurePerturbation
 from ..privacy.mechanisms.sampled_gaussian import SampledGaussian
 from ..privacy.mechanisms.site_noise import SiteNoise
 from ..privacy.queries.base import PerturbedQuery, Query

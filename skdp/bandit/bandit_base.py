@@ -18,7 +18,7 @@ from sklearn.utils.validation import check_array, check_is_fitted, validate_data
 
 from ..privacy.accounting.calculus import Calculus, GaussianDP, ZeroConcentratedDP
 from ..privacy.accounting.ledger import PrivacySpent
-from ..privacy.accounting.promise import delta_for, nominal, warn_of_promise, warn_of_rows
+from ..privacy.accounting.promise import delta_for, nominal
 from ..privacy.adjacency import Adjacency, PrivacyUnit
 from ..privacy.bandit_sessions.bandit_plans import Plan
 from ..privacy.bandit_sessions.base import ArmSession
@@ -30,6 +30,7 @@ from ..privacy.rows.reading import redacted
 from ..privacy.streams.visits import Visits, epsilon_of_share, labels_of_rows
 from ..problem.bandit_problem import BanditProblem
 from ..problem.losses import Logistic, Squared
+from ..reporting.budget_warnings import warn_of_promise, warn_of_rows
 from ..reporting.composition import ParallelComposition
 from ..reporting.open_budgets import BudgetedEstimator, Rollback, reservation_for
 from ..reporting.privacy_ledger import PrivacyLedger

@@ -28,13 +28,13 @@ from ..preprocessing.column_ranges import (
 )
 from ..privacy.accounting.calculus import Calculus, PureDP
 from ..privacy.accounting.ledger import PrivacySpent
-from ..privacy.accounting.promise import delta_for, warn_of_promise
+from ..privacy.accounting.promise import delta_for
 from ..privacy.adjacency import Adjacency, PrivacyUnit
 from ..privacy.lock import run_locked
 from ..privacy.oracle import Oracle
 from ..privacy.oracle_factory import Opened, PrivateSession
 from ..privacy.randomness import public_generator
-from ..privacy.rows.base import RowStore
+from ..privacy.rows.base import ResidentRows, RowStore
 from ..privacy.rows.chunked import Chunks
 from ..privacy.rows.dask_rows import DaskRows, is_collection, labels_of
 from ..privacy.rows.privacy_units import PrivacyUnits
@@ -47,6 +47,7 @@ from ..problem.constraints import Constraint
 from ..problem.penalties import Tikhonov
 from ..problem.problem import Problem
 from ..problem.sites import Sites
+from ..reporting.budget_warnings import warn_of_promise
 from ..reporting.open_budgets import BudgetedEstimator, Reservation, reservation_for
 from ..reporting.privacy_ledger import PrivacyLedger
 from ..reporting.receipts import Receipt, SpendBound
@@ -308,6 +309,7 @@ class PrivateLinearModel(CallbackSupportMixin, BudgetedEstimator, ABC):
             bounds = self._bounds_of_part(oracle, plan, total)
             problem = self._stated(total, bounds, sparse=rows.sparse, weighted=rows.weighted)
             problem = replace(problem, sites=sites, actual_rows=None if total == n else n)
+            problem = replace(problem, whole_units=rows.whole_units)
             if origin is not None:
                 problem = replace(problem, initial=origin.start(problem))
 
@@ -481,6 +483,17 @@ class PrivateLinearModel(CallbackSupportMixin, BudgetedEstimator, ABC):
             raise ValueError(
                 f"{type(self).__name__} needs arrays, not dask collections, with a solver that "
                 "takes rows one after another or by sites; use another one, such as 'gd'."
+            )
+        if (
+            solver.infers
+            and rows.unit is PrivacyUnit.DECLARED
+            and not isinstance(rows, ResidentRows)
+        ):
+            raise ValueError(
+                f"{type(self).__name__} needs arrays or CSR matrices, not chunks or dask "
+                "collections, with privacy_unit and intervals, as errors follow from the sums of "
+                "each privacy unit, whose rows may lie anywhere. Use another solver, such as "
+                "'auto', or pass rows in memory."
             )
         if isinstance(rows, RemoteRows) and solver.trusted_party is not None:
             raise ValueError(
@@ -715,7 +728,7 @@ class PrivateLinearModel(CallbackSupportMixin, BudgetedEstimator, ABC):
         """Publish a solution and its plan, and let what comes next start from it."""
         found = None
         if solution.uncertainty is not None and hasattr(type(self), "inference_"):
-            found = published_inference(self, problem, solution)
+            found = published_inference(self, problem, solution, plan.unit.plural)
         self._publish(problem, solution, dtype)
         # In the place of the class's own, which refuses.
         self.__dict__.pop("inference_", None)

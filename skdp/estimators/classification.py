@@ -16,7 +16,6 @@ from sklearn.utils.multiclass import check_classification_targets
 from ..exceptions import PrivacyLeakWarning, warn_user
 from ..privacy.oracle import Oracle
 from ..privacy.rows.dask_rows import is_collection
-from ..privacy.rows.predictions import check_unweighted, lazily, summed
 from ..privacy.rows.reading import places_among, redacted
 from ..problem.bounds import RowBounds
 from ..problem.problem import Problem
@@ -24,6 +23,7 @@ from ..solvers import SOLVERS, Solution
 from ..solvers.preconditioning import balancing_offset
 from ..validation import one_of, shown
 from .base import PrivateLinearModel
+from .dask_predictions import check_unweighted, lazily, summed
 from .fit_plan import FitPlan, planned_mu
 from .partial_fit import advance
 

@@ -108,8 +108,9 @@ class Inference:
     """Standard errors, tests and intervals of a private fit, under the names that statsmodels uses.
 
     All of it follows from what the fit has paid for, and costs no further privacy. Standard errors
-    hold for rows whose errors vary in size (a sandwich estimate), and have two parts: the error of
-    sampling, which any fit has, and the noise of privacy. A coefficient that hangs on directions in
+    hold for rows whose errors vary in size (a sandwich estimate), and for rows of a privacy unit
+    that are alike (a cluster-robust one). They have two parts: the error of sampling, which any fit
+    has, and the noise of privacy. A coefficient that hangs on directions in
     which noise hides how the features vary has no standard error that could be trusted, and NaN in
     its place.
 
@@ -124,7 +125,8 @@ class Inference:
     params : ndarray of shape (p,)
         ``coef_``, then ``intercept_``; of several classes their differences to those of the first.
     nobs : int
-        Number of rows, or what weighted rows weigh together as far as that is known.
+        Number of rows, or of privacy units, or what weighted ones weigh together as far as that is
+        known.
     sampling, privacy : ndarray of shape (p, p)
         Parts of the covariance, before it is widened.
     widening : ndarray of shape (p,)
@@ -144,6 +146,8 @@ class Inference:
     classes : tuple
         Labels of several classes, and empty otherwise. ``params`` compare each of them with the
         first, one class after another; see :meth:`of_class`.
+    counted : str, default='rows'
+        What ``nobs`` counts, in the plural.
     """
 
     names: tuple[str, ...]
@@ -158,6 +162,7 @@ class Inference:
     clipped: dict[str, tuple[float, float]]
     model: str
     classes: tuple[Any, ...] = ()
+    counted: str = "rows"
 
     def of_class(self, label: Any) -> Inference:
         """One of several classes against the first: coefficients of the log-odds of the two.
@@ -414,7 +419,7 @@ class Summary:
         widths = [max(len(line[k]) for line in lines) for k in range(len(self._head))]
         rule = "=" * (sum(widths) + 2 * (len(widths) - 1))
         text = [_line(line, widths) for line in lines]
-        title = f"{self._inference.model}, {self._inference.nobs:,} rows"
+        title = f"{self._inference.model}, {self._inference.nobs:,} {self._inference.counted}"
         return "\n".join(
             [title, rule, text[0], rule.replace("=", "-"), *text[1:], rule, *self._notes]
         )
@@ -427,7 +432,8 @@ class Summary:
             f"<tr><th>{escape(name)}</th>{''.join(_CELL.format(escape(c)) for c in cells)}</tr>"
             for name, *cells in self._rows
         )
-        title = escape(f"{self._inference.model}, {self._inference.nobs:,} rows")
+        found = self._inference
+        title = escape(f"{found.model}, {found.nobs:,} {found.counted}")
         notes = "".join(f"<p>{escape(note)}</p>" for note in self._notes)
         return (
             f"<table><caption>{title}</caption><thead><tr>{head}</tr></thead>"
@@ -507,7 +513,9 @@ def inference(model: Any) -> Inference:
     return found
 
 
-def published_inference(model: Any, problem: Problem, solution: Solution) -> Inference:
+def published_inference(
+    model: Any, problem: Problem, solution: Solution, counted: str
+) -> Inference:
     """Inference of a released solution, in the user's units, with warnings where it says little.
 
     Parameters
@@ -518,6 +526,8 @@ def published_inference(model: Any, problem: Problem, solution: Solution) -> Inf
         That was solved.
     solution : Solution
         With its uncertainty.
+    counted : str
+        What the problem's number of samples counts, in the plural.
     """
     of, d, target = solution.uncertainty, problem.n_features, problem.bounds.target
     assert of is not None
@@ -554,6 +564,7 @@ def published_inference(model: Any, problem: Problem, solution: Solution) -> Inf
         clipped=dict(of.shares),
         model=type(model).__name__,
         classes=classes,
+        counted=counted,
     )
     who, hidden = type(model).__name__, int(np.sum(~found.trusted))
     if hidden:

@@ -12,7 +12,6 @@ from sklearn.linear_model import LogisticRegression
 from sklearn.utils._param_validation import Interval
 
 from ..privacy.rows.dask_rows import is_collection
-from ..privacy.rows.predictions import lazily
 from ..problem.bounds import RowBounds
 from ..problem.constraints import Constraint, Unconstrained
 from ..problem.losses import Logistic, Softmax
@@ -23,6 +22,7 @@ from ..solvers.preconditioning import Preconditioner
 from ..validation import CLASSIFIERS, with_advice
 from .base import solvers_but
 from .classification import PrivateLinearClassifier
+from .dask_predictions import lazily
 from .inference import NoInference
 
 __all__ = ["DPLogisticRegression"]

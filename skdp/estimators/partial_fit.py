@@ -18,7 +18,6 @@ from ..federated import DaskSites
 from ..privacy.accounting.calculus import GaussianDP, ZeroConcentratedDP
 from ..privacy.accounting.events import Event, GaussianEvent
 from ..privacy.accounting.ledger import Ledger, PrivacySpent
-from ..privacy.accounting.promise import warn_of_promise, warn_of_rows
 from ..privacy.adjacency import Adjacency, PrivacyUnit
 from ..privacy.lock import ProcessGuard, run_locked
 from ..privacy.oracle_factory import PrivateSession
@@ -35,6 +34,7 @@ from ..privacy.streams.stream import Call, Stream
 from ..privacy.streams.visits import CallOfUnits, Visits, epsilon_of_share
 from ..problem.penalties import Penalty
 from ..problem.problem import Problem
+from ..reporting.budget_warnings import warn_of_promise, warn_of_rows
 from ..reporting.composition import compose
 from ..reporting.open_budgets import RUN, reservation_for
 from ..reporting.receipts import Receipt, SpendBound

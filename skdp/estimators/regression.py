@@ -21,7 +21,6 @@ from sklearn.utils.metaestimators import available_if
 
 from ..privacy.oracle import Oracle
 from ..privacy.rows.dask_rows import is_collection
-from ..privacy.rows.predictions import check_unweighted, lazily, summed
 from ..privacy.rows.reading import redacted
 from ..problem.bounds import RowBounds, TargetBounds
 from ..problem.column_bounds import ColumnBounds
@@ -30,6 +29,7 @@ from ..solvers import SOLVERS, Solution
 from ..solvers.preconditioning.iterative_whitening import IterativeWhitening
 from ..validation import PAIR, one_of, shown
 from .base import PrivateLinearModel
+from .dask_predictions import check_unweighted, lazily, summed
 from .fit_plan import RANGE_SHARE, TARGETS, FitPlan
 from .partial_fit import advance
 from .plain_models import clipped_regressor

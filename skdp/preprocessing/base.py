@@ -13,7 +13,7 @@ from sklearn.utils._param_validation import Interval
 from sklearn.utils.validation import check_is_fitted, validate_data
 
 from ..privacy.accounting.ledger import PrivacySpent
-from ..privacy.accounting.promise import delta_for, warn_of_promise
+from ..privacy.accounting.promise import delta_for
 from ..privacy.adjacency import Adjacency, PrivacyUnit
 from ..privacy.lock import run_locked
 from ..privacy.oracle import Oracle
@@ -22,6 +22,7 @@ from ..privacy.rows.bounded_rows import Rows
 from ..privacy.rows.privacy_units import PrivacyUnits
 from ..privacy.rows.reading import redacted
 from ..privacy.rows.row_stores import resident_rows
+from ..reporting.budget_warnings import warn_of_promise
 from ..reporting.open_budgets import BudgetedEstimator, reservation_for
 from ..reporting.privacy_ledger import PrivacyLedger
 from ..reporting.receipts import Receipt, SpendBound

@@ -229,10 +229,18 @@ class Oracle(ABC):
 
     @final
     def gradient(
-        self, w: np.ndarray, *, spend: Spend, clip_norm: float | None = None
+        self,
+        w: np.ndarray,
+        *,
+        spend: Spend,
+        clip_norm: float | None = None,
+        whole_units: bool = False,
     ) -> np.ndarray:
-        """Noisy mean gradient of the loss at w, rows clipped to ``clip_norm``; shape of w."""
-        return self._release(GradientQuery(self._current(), w, clip_norm), spend)
+        """Noisy mean gradient of the loss at w, rows clipped to ``clip_norm``; shape of w.
+
+        With ``whole_units`` means over the rows of privacy units are clipped instead.
+        """
+        return self._release(GradientQuery(self._current(), w, clip_norm, whole_units), spend)
 
     @final
     def gradient_norm(
@@ -306,8 +314,7 @@ class Oracle(ABC):
     def gradient_sizes(self, w: np.ndarray, edges: np.ndarray, *, spend: Spend) -> Noisy:
         """Noisy counts of rows by the norm of their gradient at w, between increasing edges."""
         query = GradientSizesQuery(self._current(), w.copy(), np.array(edges, dtype=np.float64))
-        scale = self._scale(query, spend)
-        return Noisy(self._release(query, spend), scale)
+        return self._noisy(query, spend)
 
     @final
     def histogram(
@@ -330,9 +337,7 @@ class Oracle(ABC):
     @final
     def total_weight(self, *, spend: Spend) -> Noisy:
         """Noisy sum of the weights of the rows."""
-        query = TotalWeightQuery()
-        scale = self._scale(query, spend)
-        return Noisy(self._release(query, spend), scale)
+        return self._noisy(TotalWeightQuery(), spend)
 
     @final
     def row_means(self, *, by_class: bool, spend: Spend) -> Noisy:
@@ -343,8 +348,7 @@ class Oracle(ABC):
         problem = self._current()
         n_classes = max(2, problem.loss.n_scores) if by_class else 1
         query = RowMeansQuery(problem.bounds, problem.n_samples, n_classes, problem.actual_rows)
-        scale = self._scale(query, spend)
-        return Noisy(self._release(query, spend), scale)
+        return self._noisy(query, spend)
 
     @final
     def second_moments(self, *, full: bool, spend: Spend) -> Noisy:
@@ -357,8 +361,8 @@ class Oracle(ABC):
         problem = self._current()
         sizes = problem.n_samples, problem.n_rows
         query = MomentsQuery(problem.bounds, *sizes, full, problem.actual_rows)
-        scale = self._scale(query, spend)
-        return Noisy(query.matrix(self._release(query, spend)), scale)
+        answer = self._noisy(query, spend)
+        return Noisy(query.matrix(answer.value), answer.scale)
 
     @final
     def select(
@@ -414,9 +418,7 @@ class Oracle(ABC):
         self, w: np.ndarray, scales: np.ndarray, *, reach: float, spend: Spend
     ) -> Noisy:
         """Noisy mean residuals along the scores of w times each scale; see its query."""
-        query = ScoreScaleQuery(self._current(), w.copy(), scales, reach)
-        scale = self._scale(query, spend)
-        return Noisy(self._release(query, spend), scale)
+        return self._noisy(ScoreScaleQuery(self._current(), w.copy(), scales, reach), spend)
 
     @final
     def residual_quantile(
@@ -538,9 +540,7 @@ class Oracle(ABC):
 
         See :class:`OutcomeCountsQuery`.
         """
-        query = OutcomeCountsQuery(of, n_classes, n_groups, edges, of_class)
-        scale = self._scale(query, spend)
-        return Noisy(self._release(query, spend), scale)
+        return self._noisy(OutcomeCountsQuery(of, n_classes, n_groups, edges, of_class), spend)
 
     @final
     def metric_means(
@@ -629,6 +629,11 @@ class Oracle(ABC):
     def _scale(self, query: GaussianQuery, spend: Spend) -> float:
         computed = inflated(query.sensitivity(self._adjacency), query.rounding)
         return computed / sqrt(spend.amount)
+
+    @final
+    def _noisy(self, query: GaussianQuery, spend: Spend) -> Noisy:
+        scale = self._scale(query, spend)
+        return Noisy(self._release(query, spend), scale)
 
     @abstractmethod
     def _release(self, query: Query, spend: Spend) -> np.ndarray: ...

@@ -2,20 +2,13 @@ r"""Rounding errors of sums over rows, and the margins that sensitivities get fo
 
 Sums of products over rows are computed in double precision, ``u = 2^-53``, by linear algebra that
 may add in any order and fuse products with additions. A term of a sum that passes through at most
-h additions is multiplied by at most h + 1 factors ``1 + e`` with ``|e| <= u`` (Higham 2002, section
-3.1), so that
-
-.. math:: \Bigl| \mathrm{fl}\Bigl(\sum_i x_{ij} r_i\Bigr) - \sum_i x_{ij} r_i \Bigr|
-          \le \gamma_{h+1} \sum_i |x_{ij}| |r_i|, \qquad \gamma_k = \frac{k u}{1 - k u},
-
-and, over all j, in l2 at most ``gamma sum_i ||x_i|| |r_i|`` by the triangle inequality for the
-vectors of absolute values. If a row contributes a vector of norm at most B, that is
-``gamma n B``. It holds for either of two neighbouring data sets, so the computed sums are at most
-``2 gamma n B`` further apart than the exact ones. The sensitivity of such a sum is at least B,
-under zero-out, hence the relative margin ``2 n gamma`` for one row's vector being computed from
-factors that are no longer than it is. Where they are up to ``spread`` times as long the margin is
-that many times as large: sums of x, mapped afterwards by a matrix under which they cancel, are the
-case in point.
+h additions is off by at most ``gamma_{h+1}`` of its size, ``gamma_k = k u / (1 - k u)``, so that a
+sum to which each of n rows contributes a vector of norm at most B is off by at most
+``gamma_{h+1} n B`` in l2 (theorem N5 of ``docs/proofs/finite_precision.md``). It holds for either
+of two neighbouring data sets, hence the relative margin ``2 n gamma`` for one row's vector being
+computed from factors that are no longer than it is. Where they are up to ``spread`` times as long
+the margin is that many times as large: sums of x, mapped afterwards by a matrix under which they
+cancel, are the case in point.
 
 What a term passes through: a block holds at most 49,152 rows (``cut``), so h counts at most that
 many additions in it; blocks are then added in pairs, and partitions sixteen at a time, with at most

@@ -216,13 +216,20 @@ class RowMap:
 
         ``product`` is that of rows with a matrix.
         """
-        if self.sketch is not None:
-            Z = self._added_up(rows * self.scale)
-            Z = Z if self.matrix is None else product(Z, self.matrix)
-        else:
-            Z = rows * self.scale if self.matrix is None else product(rows, self.jacobian())
+        Z = self.linear(rows, product)
         Z -= self.shift
         return Z
+
+    def linear(
+        self,
+        rows: np.ndarray,
+        product: Callable[[np.ndarray, np.ndarray], np.ndarray] = np.matmul,
+    ) -> np.ndarray:
+        """``rows @ B``, as :meth:`apply` computes it, without the shift; a fresh array."""
+        if self.sketch is None:
+            return rows * self.scale if self.matrix is None else product(rows, self.jacobian())
+        Z = self._added_up(rows * self.scale)
+        return Z if self.matrix is None else product(Z, self.matrix)
 
     def jacobian(self) -> np.ndarray:
         """The matrix B (d, k) of the linear part, written out: ``z = x @ B - shift``."""

@@ -50,6 +50,9 @@ class Problem:
         score; finite and non-negative, the largest between 1e-50 and 1e50.
     sparse : bool, default=False
         Whether the rows are stored sparsely.
+    whole_units : bool, default=False
+        Whether rows are those of privacy units and lie where the mean gradient of each unit can be
+        clipped, in place of those of its rows.
     penalty : Penalty, default=NoPenalty()
         Penalty.
     constraint : Constraint, default=Unconstrained()
@@ -75,6 +78,7 @@ class Problem:
     bounds: RowBounds
     class_weight: tuple[float, ...] | None = None
     sparse: bool = False
+    whole_units: bool = False
     penalty: Penalty = field(default_factory=NoPenalty)
     constraint: Constraint = field(default_factory=Unconstrained)
     # Where one starts is not part of what is to be solved.

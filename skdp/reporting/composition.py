@@ -379,7 +379,7 @@ def _apart(receipt: Receipt) -> list[Receipt]:
 
 
 def _stated(event: SearchEvent, adjacency: Adjacency) -> Receipt:
-    epsilon = event.sensitivity / event.noise_scale if event.noise_scale else inf
+    epsilon = event.ratio
     fits = event.count * ceil(event.mean_trials)
     return Receipt((), PrivacySpent(epsilon, event.trial_delta), adjacency, fits=fits)
 

@@ -269,8 +269,7 @@ class RenyiFilter(Filter):
             return Amount(inf)
         order, limit = self.order, bound.limit * self._steps(bound) ** 2
         if isinstance(bound.calculus, PerturbedGaussianDP):
-            # By step 5 of skdp.privacy.accounting.perturbation, for any split into one
-            # perturbation and others.
+            # By step 5 of theorem O1 (docs/proofs), for any split into one perturbation and others.
             squares = [share * limit for share in _VERTICES]
             return Amount(perturbed_renyi(KAPPA * sqrt(limit), squares, order))
         if bound.calculus is None:

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from dataclasses import dataclass
+from functools import partial
 from math import sqrt
 from numbers import Integral, Real
 from typing import TYPE_CHECKING, Any, ClassVar
@@ -92,7 +93,7 @@ class GD(Solver):
     (bounds, class counts, private coordinates), or after (the scale of the scores). Noise of a
     schedule is rounded to 8 levels. It is least from about ``n mu / sqrt(steps)`` rows on; below,
     it grows like ``1 / batch_size``, and a fit warns before anything is charged. A batch saves
-    time, never noise, and adds the error of a sample. The accounting, proof included, is in
+    time, never noise, and adds the error of a sample. The accounting is in
     :mod:`skdp.privacy.accounting.subsampling`.
 
     References
@@ -166,7 +167,9 @@ class GD(Solver):
         descent = Descent(problem, rule, self.average)
         # Long rows in other coordinates need not be shortened: their gradients are.
         oracle = oracle.for_problem(problem.unshortened())
-        ask = oracle.gradient if self.batch_size is None else oracle.sampled_gradient
+        ask: Any = oracle.sampled_gradient
+        if self.batch_size is None:
+            ask = partial(oracle.gradient, whole_units=problem.whole_units)
         oracle.note(planned=len(spends))
         for spend in spends:
             descent.move(ask(descent.w, spend=spend, clip_norm=descent.clip_norm))

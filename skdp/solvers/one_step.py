@@ -75,6 +75,8 @@ class OneStep(Solver):
 
     where H and g are the mean curvature and score of the rows in coordinates ``A' v``, ``d`` is the
     last step there, J are second moments of scores at its end, and s and s_g the noise of H and g.
+    Where privacy units have several rows, n is the number of units and J the second moment of the
+    mean score of a unit, so that errors are robust to rows of a unit being alike.
     Each step is in the coordinates, and from the model, that the steps before have released. What
     is left at the end is the noise of the last answer, whose covariance is known, and sampling;
     both are in the standard errors. This is the fit for ``inference_``. For K classes p counts the
@@ -108,7 +110,6 @@ class OneStep(Solver):
 
     preconditions: ClassVar[bool] = True
     infers: ClassVar[bool] = True
-    takes_units: ClassVar[bool] = False
 
     noise_ratio: float | None = None
     draws: int = 200
@@ -151,7 +152,7 @@ class OneStep(Solver):
         """Refuse a budget with which no interval would mean anything, and warn of a small one."""
         needed = _free(problem) ** 1.5
         evidence, least = problem.n_actual * mu, _REFUSED * needed
-        facts = f"{problem.n_actual:,} rows at mu = {mu:.3g} for {_free(problem)} coefficients"
+        facts = f"n = {problem.n_actual:,} and mu = {mu:.3g} for {_free(problem)} coefficients"
         if evidence < least:
             raise ValueError(
                 f"{type(self).__name__} needs n * mu of at least {least:,.0f} (3 p^1.5), got "

@@ -130,8 +130,10 @@ class PreconditionedGD(Solver):
         pace, tail = np.zeros_like(w), TailMean(steps, self.average)
         oracle = oracle.for_problem(problem.unshortened())
         oracle.note(planned=steps)
+        whole_units = problem.whole_units
         for t, spend in enumerate(budget.split(steps)):
-            g = oracle.gradient(w, spend=spend, clip_norm=clip * scale) + ridge @ w
+            g = oracle.gradient(w, spend=spend, clip_norm=clip * scale, whole_units=whole_units)
+            g = g + ridge @ w
             of_loss = bend * (_CURVATURE if t else _FIRST_CURVATURE)
             stretch = 1 / (of_loss * moments + slowest)
             pace = momentum * pace - (stretch if two else stretch[:, None]) * g

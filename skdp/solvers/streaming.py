@@ -54,33 +54,13 @@ class StreamingSolver(Solver, ABC):
     def check_stream(self, problem: Problem) -> None:
         """Refuse what it takes as a data set, but not as a stream; by default nothing.
 
-        Called after ``check``, before anything is paid.
-
-        Parameters
-        ----------
-        problem : Problem
-            Loss, penalty, constraint and public sizes.
-
-        Raises
-        ------
-        ValueError
-            Naming what the problem lacks, and the way out.
+        Called after ``check``, which see, before anything is paid.
         """
 
     def calculus_for_stream(
         self, problem: Problem, epsilon: float, delta: float, adjacency: Adjacency
     ) -> Calculus:
-        """The calculus that the ledger of a stream is opened with; by default that of a fit.
-
-        Parameters
-        ----------
-        problem : Problem
-            Loss, penalty, constraint and public bounds.
-        epsilon, delta : float
-            The whole budget.
-        adjacency : Adjacency
-            Neighbouring relation.
-        """
+        """The calculus that the ledger of a stream is opened with; by default ``calculus_for``."""
         return self.calculus_for(problem, epsilon, delta, adjacency)
 
     @abstractmethod

@@ -119,8 +119,8 @@ class SVRG(Solver):
     the last epoch does not end early. The
     noise is at least that of full batches and equal to it, nearly, from
     ``n mu / sqrt(differences)`` rows on; below, it grows like ``1 / batch_size``, and a fit warns
-    before anything is charged. So a batch saves time and never noise. The accounting, proof
-    included, is in :mod:`skdp.privacy.accounting.subsampling`.
+    before anything is charged. So a batch saves time and never noise. The accounting is
+    in :mod:`skdp.privacy.accounting.subsampling`.
 
     *Barzilai and Borwein.* With ``step="bb"`` an epoch takes the step
     ``||s||^2 / <s, d>``, where s is how far the snapshot has moved since the last and d the change

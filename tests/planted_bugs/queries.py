@@ -39,7 +39,6 @@ from skdp.privacy.queries import (
     StreamTerm,
     StreamTermQuery,
     VertexQuery,
-    packed,
 )
 from skdp.privacy.queries import score_and_curvature as scores
 from skdp.privacy.rows import Block, DenseRows, DerivativeBounds, RawBlock, SparseRows
@@ -608,10 +607,11 @@ def _asked(query):
 
 def unbounded_scores(honest, self, block):
     """Scores bounded where rows are weighed, and not where they are taken."""
-    answer, rows = honest(self, block), scores.weighed_block(*_asked(self), block)
+    rows = scores.weighed_block(*_asked(self), block)
     r = scores.residuals(*_asked(self), block, self.w)
     q = rows.coordinates * (rows.weight * r)[:, None]
-    return np.concatenate([packed(q.T @ q), answer[-2:]])
+    for scored in honest(self, block):
+        yield np.column_stack([q, scored[:, -2:]])
 
 
 BUGS = (
@@ -643,7 +643,7 @@ BUGS = (
     Bug("targets that are not weighed with their rows", {"ScoreAndCurvatureQuery._of_block": unweighed_targets}, crafted(ScoreAndCurvatureQuery), TOO_FAR),
     Bug("moments of scores priced as if a row could only vanish", {"ScoreMomentsQuery.sensitivity": times(sqrt(0.5))}, crafted(ScoreMomentsQuery), TOO_FAR),
     Bug("one share of bounded rows that is not counted", {"ScoreMomentsQuery.sensitivity": lambda _, self, a: np.hypot(sqrt(2.0) * self.influence.score**2, self.of_shares) / N}, crafted(ScoreMomentsQuery), TOO_FAR),
-    Bug("scores at another model that keep no bound", {"ScoreMomentsQuery._of_block": unbounded_scores}, crafted(ScoreMomentsQuery), TOO_FAR),
+    Bug("scores at another model that keep no bound", {"ScoreMomentsQuery._scored": unbounded_scores}, crafted(ScoreMomentsQuery), TOO_FAR),
     Bug("vertices priced without the factor of two", {"VertexQuery.sensitivity": times(0.5)}, within(clipped_vertices), TOO_FAR),
     Bug("vertices priced by the norm of the data before a map", {"VertexQuery.sensitivity": without_map}, within(stretched_vertices), TOO_FAR),
     Bug("selections priced for half their range", {"SelectionQuery.sensitivity": times(0.5)}, crafted(SelectionQuery), TOO_FAR),
@@ -665,7 +665,7 @@ BUGS = (
     Bug("an intercept outside the bound on rows", {"Block.__init__": after(intercept_outside)}, within(WITH_INTERCEPT), TOO_FAR),
     Bug("norms of dense float32 rows in single precision", {"RawBlock.norms": single_precision(False)}, norms_are_in_double_precision, f"({TOO_FAR}).*dense, single"),
     Bug("norms of sparse float32 rows in single precision", {"RawBlock.norms": single_precision(True)}, norms_are_in_double_precision, f"({TOO_FAR}).*csr, single"),
-    Bug("duplicate entries of sparse rows that are not added up", {"sparse_rows._canonical": lambda _, X: X}, within(opposite), "entries in parts"),
+    Bug("duplicate entries of sparse rows that are not added up", {"SparseRows._usable": lambda _, self, X: X}, within(opposite), "entries in parts"),
     Bug("norms of rows as they came in place of those on the scale", {"RawBlock.norms_on": lambda _, self, scaling: self.norms}, within(scaled_rows), TOO_FAR),
     Bug("norms on the scale of an earlier question", {"RawBlock.norms_on": lambda honest, self, scaling: honest(self, ColumnScaling(scaling.factor / 10))}, within(scaled_rows), TOO_FAR),
     Bug("norms that overflow", {"bounded_rows._tamed": lambda _, X, huge, limit: X}, within(huge), TOO_FAR),

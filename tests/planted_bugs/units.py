@@ -12,7 +12,7 @@ from planted_bugs.bug import TOO_FAR, Bug, Value
 import skdp
 from skdp import DPLogisticRegression
 from skdp.privacy import Adjacency
-from skdp.privacy.queries import GradientQuery, SiteRequest
+from skdp.privacy.queries import GradientQuery, ScoreMomentsQuery, SiteRequest
 from skdp.privacy.rows import (
     Block,
     ChunkedRows,
@@ -23,7 +23,7 @@ from skdp.privacy.rows import (
     PrivacyUnits,
     RawBlock,
 )
-from skdp.problem import Problem, RowBounds, RowMap
+from skdp.problem import InfluenceBounds, Problem, RowBounds, RowMap
 from skdp.problem.losses import Logistic
 from skdp.testing import record_fit, replay_fit
 
@@ -108,6 +108,22 @@ def a_person_in_several_parts_moves_within_the_sensitivity(on_workers):
     assert moved <= 1 + 1e-6, f"{moved} times its declared sensitivity"
 
 
+def a_person_of_many_rows_moves_within_the_sensitivity(d):
+    """Rows of a person in one piece, or in several; the gradient of its mean is what is clipped."""
+    problem, answers = Problem(Logistic(), 2, d, RowBounds(1.0)), []
+    query = GradientQuery(problem, np.zeros(d), 0.1, whole_units=True)
+    for side in (1.0, -1.0):
+        X = np.zeros((10_000, d))
+        X[:, 0] = side
+        X = np.vstack([np.ones((1, d)) / d, X])
+        labels = np.append(0, np.ones(10_000, dtype=int))
+        answers.append(
+            query.evaluate(DenseRows(X, np.zeros(len(X)), None, PrivacyUnits.of(labels)))
+        )
+    moved = np.linalg.norm(answers[1] - answers[0]) / query.sensitivity(Adjacency.REPLACE_ONE)
+    assert moved <= 1 + 1e-6, f"{moved} times its declared sensitivity"
+
+
 def the_number_of_parts_of_a_person_is_told_by_nothing():
     told = []
     for rows in (5, 90):
@@ -168,6 +184,16 @@ def a_person_moves_the_message_of_a_site_within_the_sensitivity():
     moved = np.linalg.norm(messages[1] - messages[0])
     moved /= request.sensitivity(Adjacency.REPLACE_ONE)
     assert moved <= 1 + 1e-3, f"{moved} times its declared sensitivity"
+
+
+def scores_are_averaged_over_the_rows_of_a_person():
+    """Rows that cancel within a person say nothing about how far people differ."""
+    bounds = InfluenceBounds(np.zeros(2), np.eye(2), 1e9, 1e9)
+    query = ScoreMomentsQuery(Problem(Logistic(), 50, 2, RowBounds(9.0)), bounds, np.zeros(2), 1.0)
+    X = np.random.default_rng(0).normal(size=(50, 2))
+    labels = np.tile(np.arange(50), 2)
+    rows = DenseRows(np.vstack([X, X]), np.repeat([0.0, 1.0], 50), None, PrivacyUnits.of(labels))
+    np.testing.assert_allclose(query.parts(query.evaluate(rows))[0], 0.0, atol=1e-12)
 
 
 def a_person_is_drawn_with_all_rows_or_with_none():
@@ -266,10 +292,21 @@ def counted_anew_in_each_part(honest, self, names, counts):
     honest(self, [("again", self.parts, name) for name in names], counts)
 
 
+def moments_of_rows(honest, self, rows):
+    """Scores that are squared before they are averaged."""
+    bounded = rows.bounded(replace(self.problem.bounds, data_norm=1e150))
+    kernel = lambda block: sum(map(self._summed, self._scored(block)))  # noqa: E731
+    return bounded.sum(kernel) / self.problem.n_samples
+
+
+def pieces_as_people(honest, runs):
+    return (sums for sums, _, _ in runs)
+
+
 BUGS = (
     *(Bug(f"a person with fifty rows counts as fifty ({name})", {"RawBlock.bounded_weights": every_row_whole}, partial(a_person_with_fifty_rows_moves_within_the_sensitivity, name), TOO_FAR, nightly=name not in IN_THE_DEFAULT_RUN) for name in BY_NAME if name not in ("column_moments", "metric_means")),
     *(Bug(f"moments that count all rows alike ({name})", {"ColumnMomentsQuery.of_scaled": lambda honest, self, u, shares=None: honest(self, u)}, partial(a_person_with_fifty_rows_moves_within_the_sensitivity, name), TOO_FAR, nightly=name == "metric_means") for name in ("column_moments", "metric_means")),
-    Bug("a number of rows in place of that of people", {"ResidentRows._hold": counts_rows}, the_number_of_rows_is_told_by_nothing),
+    Bug("a number of rows in place of that of people", {"ResidentRows.__init__": counts_rows}, the_number_of_rows_is_told_by_nothing),
     Bug("a block that shares a person's weight among its own rows", {"ResidentRows._block": shared_within_a_block}, a_person_in_several_blocks_moves_within_the_sensitivity, TOO_FAR),
     Bug("samples of rows in place of people", {"ResidentRows._block": rows_one_by_one}, a_person_is_drawn_with_all_rows_or_with_none),
     Bug("scores that depend on the place of a row", {"bounded_rows.by_row": lambda _, X, w: X @ w}, partial(places_of_rows_tell_nothing, False)),
@@ -283,5 +320,9 @@ BUGS = (
     Bug("chunks that are used in the layout in which they come", {"chunked.rows_of_part": lambda honest, X, y, weights, units: DenseRows(X, y, weights, units)}, chunks_tell_nothing_of_their_rows),
     Bug("a pass over rows of others that goes unnoticed", {"CountingPass.complete": Value(True)}, a_source_that_changes_is_stopped),
     Bug("a site at which each row of a person counts", {"RawBlock.bounded_weights": every_row_whole}, a_person_moves_the_message_of_a_site_within_the_sensitivity, TOO_FAR, needs="cloudpickle"),
-    Bug("a centre that is taken off for each row", {"ResidentRows._hold": counts_rows}, rows_alike_count_together),
+    Bug("a centre that is taken off for each row", {"ResidentRows.__init__": counts_rows}, rows_alike_count_together),
+    Bug("means of people that are not clipped", {"GradientQuery._of_units": lambda _, self, sums: sums.sum(axis=0)}, partial(a_person_of_many_rows_moves_within_the_sensitivity, 2), TOO_FAR),
+    Bug("a person in several pieces who counts as several", {"rows_base._of_whole_units": pieces_as_people}, partial(a_person_of_many_rows_moves_within_the_sensitivity, 2), TOO_FAR),
+    Bug("a person in several blocks who counts as several", {"rows_base._of_whole_units": pieces_as_people}, partial(a_person_of_many_rows_moves_within_the_sensitivity, 1000), TOO_FAR),
+    Bug("scores of a person that are squared row by row", {"ScoreMomentsQuery.evaluate": moments_of_rows}, scores_are_averaged_over_the_rows_of_a_person),
 )  # fmt: skip

@@ -1,7 +1,10 @@
 """What is proved for a row holds for all rows of a person, in every query and layout."""
 
+from dataclasses import replace
+
 import numpy as np
 import pytest
+import scipy.sparse as sp
 from examples_of_queries import EXAMPLES
 from examples_of_sampled_gradients import AllDrawn, SampledExample, SampledSiteExample
 from examples_of_units import largest_move, stores_of, units_of
@@ -9,9 +12,17 @@ from examples_of_weights import random_weights
 
 from skdp.privacy import Adjacency, PrivateOracle, SystemNoise
 from skdp.privacy.accounting import Ledger, Spend
-from skdp.privacy.queries import GradientDifferenceQuery, GradientQuery, Query
-from skdp.privacy.rows import Block, DenseRows, MappedBlock, PrivacyUnits, RawBlock, cut
-from skdp.problem import Problem, RowBounds, RowMap
+from skdp.privacy.queries import GradientDifferenceQuery, GradientQuery, Query, ScoreMomentsQuery
+from skdp.privacy.rows import (
+    Block,
+    DenseRows,
+    MappedBlock,
+    PrivacyUnits,
+    RawBlock,
+    SparseRows,
+    cut,
+)
+from skdp.problem import InfluenceBounds, Problem, RowBounds, RowMap
 from skdp.problem.losses import Logistic, Softmax
 
 TAKEN = [kind for kind in EXAMPLES if kind.takes_units]
@@ -194,8 +205,81 @@ def test_queries_that_are_proved_for_single_rows_are_refused_before_they_are_cha
         oracle.perturbed_minimum(spend=Spend(ledger.limit))
     assert ledger.total == 0
     assert {kind.name for kind in EXAMPLES if not kind.takes_units} == {
-        "perturbed_minimum", "score_moments", "site_gradients", "stream_term", "stream_scores",
+        "perturbed_minimum", "site_gradients", "stream_term", "stream_scores",
     }  # fmt: skip
+
+
+def long_people(kind, order, d=3):
+    """A person in several pieces, and in several blocks; rows lie together or mixed up."""
+    rng = np.random.default_rng(0)
+    sizes = [1, 9000, 3, 70_000, 1, 4096, 4097, 2]
+    labels = np.repeat(np.arange(len(sizes)), sizes)
+    X, y = rng.normal(size=(len(labels), d)), rng.integers(2, size=len(labels)) * 1.0
+    mixed = rng.permutation(len(labels)) if order else slice(None)
+    X, y, labels = X[mixed], y[mixed], labels[mixed]
+    return (
+        X,
+        y,
+        labels,
+        kind(X if kind is DenseRows else sp.csr_array(X), y, None, PrivacyUnits.of(labels)),
+    )
+
+
+@pytest.mark.parametrize("kind", [DenseRows, SparseRows])
+@pytest.mark.parametrize("mixed", [False, True])
+def test_scores_of_a_person_are_averaged_before_they_are_squared(kind, mixed):
+    X, y, labels, rows = long_people(kind, mixed)
+    bounds = InfluenceBounds(np.zeros(3), np.eye(3), 1e9, 1e9)
+    query = ScoreMomentsQuery(Problem(Logistic(), 8, 3, RowBounds(9.0)), bounds, np.zeros(3), 1.0)
+    own = [np.mean((X * (y - 0.5)[:, None])[labels == k], axis=0) for k in range(8)]
+    moments, shares = query.parts(query.evaluate(rows))
+    np.testing.assert_allclose(moments, np.transpose(own) @ own / 8, rtol=0, atol=1e-5)
+    assert not shares.any()
+
+
+@pytest.mark.parametrize("kind", [DenseRows, SparseRows])
+@pytest.mark.parametrize("loss", [Logistic(), Softmax(3)])
+def test_what_is_clipped_is_the_mean_gradient_of_a_person(kind, loss):
+    X, y, labels, rows = long_people(kind, order=True)
+    problem = Problem(loss, 8, 3, RowBounds(9.0, 0.5))
+    w, clip = np.random.default_rng(1).normal(size=problem.shape), 0.9
+    own = []
+    for k in range(8):
+        there = labels == k
+        # No row's gradient is longer.
+        whole = replace(problem, n_samples=int(there.sum()))
+        mean = GradientQuery(whole, w).evaluate(DenseRows(X[there], y[there]))
+        own.append(mean * min(1.0, clip / np.linalg.norm(mean)))
+    found = GradientQuery(problem, w, clip, whole_units=True).evaluate(rows)
+    # Weights of rows are multiples of 2^-26.
+    np.testing.assert_allclose(found, np.mean(own, axis=0), rtol=0, atol=1e-5)
+    # Clipped one by one they are shorter or point elsewhere.
+    assert np.linalg.norm(found - GradientQuery(problem, w, clip).evaluate(rows)) > 1e-3
+
+
+@pytest.mark.parametrize("mapped", [False, True])
+@pytest.mark.parametrize("columns", [1, 3])
+def test_the_sum_over_a_persons_rows_does_not_tell_how_many_rows_others_have(mapped, columns):
+    rng = np.random.default_rng(0)
+    d, own = 37, 5000
+    mine, theirs = rng.normal(size=(own, d)), rng.normal(size=(60_000, d))
+    row_map = RowMap(np.ones(d), rng.normal(size=(d, d)), rng.normal(size=d), norm=20.0)
+    bounds = RowBounds(5.0, 1.0, row_map=row_map if mapped else None)
+    w = rng.normal(size=(d + 1, columns) if columns > 1 else d + 1)
+
+    def sums(others):
+        """Of all scores times rows of a person behind somebody with so many rows."""
+        X = np.vstack([theirs[:others], mine])
+        units = PrivacyUnits.of(np.repeat([0, 1], [others, own]))
+        found = []
+        DenseRows(X, np.zeros(len(X)), None, units).by_unit().bounded(bounds).sum_of_units(
+            lambda block: block.combine_pieces(block.scores(w)),
+            lambda sums: found.extend(sums) or np.zeros(1),
+        )
+        return found[-1]
+
+    for others in (1, 2, 7, 4095, 4096, 9000, 27_999, 60_000):
+        np.testing.assert_array_equal(sums(others), sums(3))
 
 
 def test_a_store_of_units_cannot_be_taken_apart():

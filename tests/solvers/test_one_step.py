@@ -125,6 +125,23 @@ def test_weights_of_rows_count_in_estimates_and_errors():
     np.testing.assert_allclose(model.inference_.bse, errors, rtol=2e-3)
 
 
+@pytest.mark.parametrize("y", [targets, labels], ids=["linear", "logistic"])
+def test_errors_of_people_with_several_rows_are_robust_to_clusters(y):
+    people = np.repeat(np.arange(N), np.random.default_rng(3).integers(1, 6, N))
+    # Rows of a person are the same one, so that those who have more do not tell more.
+    X = rows()
+    y = y(X)
+    options = {"epsilon": HUGE, "random_state": 0, **(LABELS if y.dtype.kind == "i" else LINEAR)}
+    model = (DPLogisticRegression if y.dtype.kind == "i" else DPLinearRegression)(**options)
+    mixed = np.random.default_rng(4).permutation(len(people))
+    alone = model.fit(X, y).inference_
+    together = model.fit(X[people][mixed], y[people][mixed], privacy_unit=people[mixed]).inference_
+    np.testing.assert_allclose(together.params, alone.params, atol=1e-5)
+    np.testing.assert_allclose(together.bse, alone.bse, rtol=1e-4)
+    assert together.nobs == N
+    assert "2,000 privacy units" in str(together.summary())
+
+
 def test_long_rows_do_not_bias_the_coefficients():
     X = rows()
     X[::5] *= 20.0

@@ -64,9 +64,8 @@ class Calculus(ABC):
         if isinstance(event, NonPrivateEvent):
             return inf
         if isinstance(event, GaussianEvent) and self.gaussian:
-            ratio = event.sensitivity / event.noise_scale if event.noise_scale else inf
             # A product overflows to infinity, a power to an error.
-            return ratio * ratio
+            return event.ratio * event.ratio
         return self._cost_of_other(event)
 
     def reserved(self, event: Event) -> tuple[float, int] | None:
@@ -132,8 +131,7 @@ class ZeroConcentratedDP(Calculus):
 
     def _cost_of_other(self, event: Event) -> float:
         if isinstance(event, ExponentialEvent):
-            eta = event.sensitivity / event.noise_scale if event.noise_scale else inf
-            return eta * eta / 4
+            return event.ratio * event.ratio / 4
         if isinstance(event, PrefixSumEvent):
             return _cost_of_prefix_sums(event)
         raise TypeError(f"ZeroConcentratedDP has no price for a {type(event).__name__}.")
@@ -151,7 +149,7 @@ class ZeroConcentratedDP(Calculus):
 class PerturbedGaussianDP(Calculus):
     """Calculus for one objective perturbation that outweighs all Gaussian releases beside it.
 
-    Valid as a filter; the proof is in :mod:`skdp.privacy.accounting.perturbation`. A ledger takes
+    Valid as a filter; see :mod:`skdp.privacy.accounting.perturbation`. A ledger takes
     the perturbation only if it is more than half of the total, and then nothing that would make it
     less (see ``Event.least_share``). Without one the answers are still right, and a little
     pessimistic.
@@ -160,14 +158,10 @@ class PerturbedGaussianDP(Calculus):
     def _cost_of_other(self, event: Event) -> float:
         if not isinstance(event, ObjectivePerturbationEvent):
             raise TypeError(f"PerturbedGaussianDP has no price for a {type(event).__name__}.")
-        moves = event.sensitivity / event.noise_scale if event.noise_scale else inf
-        turns = event.jacobian / perturbation.KAPPA
-        output = inf if event.output_sensitivity else 0.0
-        if event.output_noise_scale:
-            output = event.output_sensitivity / event.output_noise_scale
         share = perturbation.OUTPUT_SHARE
-        prices = [ratio * ratio / (1 - share) for ratio in (moves, turns)]
-        prices.append(output * output / share)
+        ratios = event.ratio, event.jacobian / perturbation.KAPPA
+        prices = [ratio * ratio / (1 - share) for ratio in ratios]
+        prices.append(event.output_ratio * event.output_ratio / share)
         # A maximum would pass over what is not a number, which no ledger takes.
         return nan if any(map(isnan, prices)) else max(prices)
 
@@ -215,7 +209,7 @@ class PureDP(Calculus):
 class SubsampledGaussianDP(Calculus):
     """Calculus for a reserved block of Poisson-sampled Gaussian releases beside Gaussian ones.
 
-    Valid as a filter in two parts; the proof is in :mod:`skdp.privacy.accounting.subsampling`. The
+    Valid as a filter in two parts; see :mod:`skdp.privacy.accounting.subsampling`. The
     limit is what is left for Gaussian releases once the whole block is paid. A ledger takes sampled
     releases of exactly this rate and relation only, each out of the reserve of the largest
     multiplier that is no larger than its own.

@@ -12,18 +12,10 @@ the (epsilon, delta) that its fit declared.
 
 Choices as Gaussian releases
 ----------------------------
-*A choice of range eta is mu-GDP for* ``mu = 2 Phi^-1(1 / (1 + exp(-eta / 2)))``. Proof. The ratio x
-of the probabilities of an outcome on two neighbours lies in ``[e^(t - eta), e^t]`` for some t
-(Durfee and Rogers, 2019) and has mean 1 under the second. ``H_g = E[(x - g)_+]`` is the mean of a
-convex function, so no distribution of x has a larger one than that on the two ends of the interval
-with the same mean: an event with probabilities p and q, ``logit p - logit q = eta``. Telling N(0,
-1) from N(m, 1) by a threshold gives just that event for ``m = Phi^-1(p) - Phi^-1(q)``, so what
-holds for an m-GDP release holds for the choice. The slope of ``Phi^-1`` against the logit is even
-and falls to both sides of 1/2 (theorem P1 of ``docs/proofs``), so m is largest for ``p = 1 - q``.
-
-For small eta this is ``mu^2 = pi eta^2 / 8``, which is pi/2 times what zero-concentrated DP takes;
-the factor is smaller for larger eta (the slope falls). That is what counting choices in the exact
-calculus of Gaussian releases costs.
+A choice of range eta is mu-GDP for ``mu = 2 Phi^-1(1 / (1 + exp(-eta / 2)))`` (theorem P1 of
+``docs/proofs/composition.md``). For small eta this is ``mu^2 = pi eta^2 / 8``, which is pi/2 times
+what zero-concentrated DP takes; the factor is smaller for larger eta. That is what counting choices
+in the exact calculus of Gaussian releases costs.
 
 Pure epsilon
 ------------
@@ -38,14 +30,12 @@ the release is m-GDP. Group privacy multiplies epsilon by the number of steps.
 
 A perturbed objective
 ---------------------
-By step 4 of the proof in :mod:`skdp.privacy.accounting.perturbation` the log-ratio of the
-densities is at most ``J + max_v L_v``, with four vertices v whose L_v are normal, mean ``T_v / 2``
-and variance ``T_v``, on the first of the neighbours. Hence, for a > 1,
+With s = (sensitivity / noise)^2 the four vertices of the proof in
+:mod:`skdp.privacy.accounting.perturbation` have ``T_v`` of s, s/4, s/4 and 0, and for a > 1
 
-    E_Q[(P/Q)^a] = E_P[(P/Q)^(a - 1)] <= e^((a - 1) J) sum_v E[e^((a - 1) L_v)],
+    D_a <= J + log(sum_v e^(a (a - 1) T_v / 2)) / (a - 1)
 
-and ``E[e^((a - 1) L_v)] = e^(a (a - 1) T_v / 2)``. With s = (sensitivity / noise)^2 the T_v are s,
-s/4, s/4 and 0, and the noise on the computed minimiser is a Gaussian release besides.
+(theorem P2 there). The noise on the computed minimiser is a Gaussian release besides.
 """
 
 from __future__ import annotations
@@ -64,6 +54,7 @@ from .events import (
     GaussianEvent,
     NonPrivateEvent,
     ObjectivePerturbationEvent,
+    PerturbationEvent,
     PrefixSumEvent,
     PurePerturbationEvent,
     SampledGaussianEvent,
@@ -108,21 +99,16 @@ def _of_gaussian(event: Event, order: float) -> float:
 
 @renyi.register
 def _of_choice(event: ExponentialEvent, order: float) -> float:
-    eta = _ratio(event)
+    eta = event.ratio
     # A choice of bounded range is eta-DP as well.
     return event.count * min(order * eta * eta / 8, eta)
 
 
 @renyi.register
 def _of_perturbation(event: ObjectivePerturbationEvent, order: float) -> float:
-    moves = _ratio(event)
-    output = inf if event.output_sensitivity else 0.0
-    if event.output_noise_scale:
-        output = event.output_sensitivity / event.output_noise_scale
-    most = [share * moves * moves for share in _VERTICES]
-    return event.count * (
-        perturbed_renyi(event.jacobian, most, order) + order * output * output / 2
-    )
+    most = [share * event.ratio * event.ratio for share in _VERTICES]
+    output = event.output_ratio * event.output_ratio
+    return event.count * (perturbed_renyi(event.jacobian, most, order) + order * output / 2)
 
 
 @renyi.register
@@ -148,8 +134,7 @@ def _of_sample(event: SampledGaussianEvent, order: float) -> float:
 
 @renyi.register
 def _of_search(event: SearchEvent, order: float) -> float:
-    level = _ratio(event)
-    rho = level * level / 2
+    rho = event.ratio * event.ratio / 2
     if event.calculus == "approximate" or not 0 < rho < inf:
         return inf
     if event.published == "all":
@@ -201,7 +186,7 @@ def _price_of_gaussian(event: Event) -> float:
 
 @gaussian_price.register
 def _price_of_choice(event: ExponentialEvent) -> float:
-    mu = _level_of_coin(_ratio(event) / 2)
+    mu = _level_of_coin(event.ratio / 2)
     return event.count * mu * mu
 
 
@@ -213,8 +198,7 @@ def _price_of_pure(event: PurePerturbationEvent) -> float:
 
 @gaussian_price.register
 def _price_of_sample(event: SampledGaussianEvent) -> float:
-    ratio = _ratio(event)
-    return event.count * (ratio * ratio)
+    return event.count * (event.ratio * event.ratio)
 
 
 @singledispatch
@@ -261,22 +245,12 @@ def _grouped_search(event: SearchEvent, steps: int, adjacency: Adjacency) -> Eve
 
 @grouped.register
 def _grouped_perturbation(
-    event: ObjectivePerturbationEvent, steps: int, adjacency: Adjacency
+    event: PerturbationEvent, steps: int, adjacency: Adjacency
 ) -> Event | None:
-    # The vertices are those of one row; with more rows there are more of them.
-    if steps != 2 or adjacency is not Adjacency.REPLACE_ONE:
+    # The vertices of normal slopes are those of one row; with more rows there are more of them.
+    one_row = steps == 2 and adjacency is Adjacency.REPLACE_ONE
+    if not (one_row or isinstance(event, PurePerturbationEvent)):
         return None
-    return replace(
-        event,
-        sensitivity=2 * event.sensitivity,
-        jacobian=2 * event.jacobian,
-        output_sensitivity=2 * event.output_sensitivity,
-    )
-
-
-@grouped.register
-def _grouped_pure(event: PurePerturbationEvent, steps: int, adjacency: Adjacency) -> Event:
-    del adjacency
     return replace(
         event,
         sensitivity=steps * event.sensitivity,
@@ -300,7 +274,3 @@ def _level_of_coin(log_odds: float) -> float:
         # Probabilities next to a half would lose what is beyond it.
         return 2 * sqrt(2.0) * float(erfinv(tanh(log_odds / 2)))
     return -2 * float(ndtri(expit(-log_odds)))
-
-
-def _ratio(event: Event) -> float:
-    return event.sensitivity / event.noise_scale if event.noise_scale else inf

@@ -22,6 +22,7 @@ __all__ = [
     "NonPrivateEvent",
     "ObjectivePerturbationEvent",
     "Part",
+    "PerturbationEvent",
     "PrefixSumEvent",
     "PurePerturbationEvent",
     "SampledGaussianEvent",
@@ -75,6 +76,7 @@ class Site:
 class Event(ABC):
     """One kind of release, made ``count`` times with the same parameters.
 
+    Kinds of release take these parameters and those that their docstrings list as attributes.
     ``least_share`` is what a single release has to be, at least, of the total of the ledger that
     holds it; above a half it says that there can be one only, and that it outweighs all others.
 
@@ -118,6 +120,11 @@ class Event(ABC):
         if self.count < 1:
             raise ValueError(f"{type(self).__name__} needs a count >= 1, got {self.count}.")
 
+    @property
+    def ratio(self) -> float:
+        """Sensitivity in units of the noise, of one release; infinite without noise."""
+        return self.sensitivity / self.noise_scale if self.noise_scale else inf
+
 
 @dataclass(frozen=True, kw_only=True)
 class GaussianEvent(Event):
@@ -157,71 +164,14 @@ class NonPrivateEvent(Event):
 
 
 @dataclass(frozen=True, kw_only=True)
-class ObjectivePerturbationEvent(Event):
-    """The minimiser of an objective to which a random linear function was added.
+class PerturbationEvent(Event):
+    """The minimiser of an objective to which a random linear function was added, with noise on it.
 
-    ``sensitivity`` is the most by which the gradient of the objective can move at one point, and
-    ``noise_scale`` the standard deviation of the random slope. A release of this kind has to be
-    more than half of what its ledger holds. See :mod:`skdp.privacy.accounting.perturbation`.
+    ``sensitivity`` is the most by which the gradient of the objective can move at one point, in l2,
+    and ``noise_scale`` the scale of the random slope.
 
-    Parameters
+    Attributes
     ----------
-    query : str
-        Name of the query that was answered.
-    purpose : str, default=''
-        See :class:`Event`.
-    sensitivity : float
-        See above.
-    noise_scale : float
-        See above.
-    count : int, default=1
-        Ledgers take no other.
-    part : Part, optional
-        See :class:`Event`.
-    jacobian : float
-        Bound on the logarithm of the ratio of the two Jacobian determinants.
-    output_sensitivity : float
-        Most by which the computed minimisers of neighbours, both for slopes with the same exact
-        minimiser, can be apart.
-    output_noise_scale : float
-        Standard deviation of the Gaussian noise on the computed minimiser.
-    """
-
-    mechanism: str = field(init=False, repr=False, default="objective_perturbation")
-    least_share: ClassVar[float] = 0.51
-
-    jacobian: float
-    output_sensitivity: float
-    output_noise_scale: float
-
-    def __post_init__(self) -> None:
-        super().__post_init__()
-        _check_perturbation(self)
-
-
-@dataclass(frozen=True, kw_only=True)
-class PurePerturbationEvent(Event):
-    """The minimiser of an objective to which a random linear function of pure epsilon was added.
-
-    The slope b has a density in proportion to ``exp(-||b|| / noise_scale)``, and ``sensitivity`` is
-    the most by which the gradient of the objective can move at one point, in l2. The ratio of the
-    two, ``jacobian`` and the ratio of the output add up to the epsilon of a release. See
-    :mod:`skdp.privacy.mechanisms.pure_slope`.
-
-    Parameters
-    ----------
-    query : str
-        Name of the query that was answered.
-    purpose : str, default=''
-        See :class:`Event`.
-    sensitivity : float
-        See above.
-    noise_scale : float
-        See above.
-    count : int, default=1
-        How many such releases.
-    part : Part, optional
-        See :class:`Event`.
     jacobian : float
         Bound on the logarithm of the ratio of the two Jacobian determinants.
     output_sensitivity : float
@@ -231,21 +181,53 @@ class PurePerturbationEvent(Event):
         Scale of the noise, of the same kind, on the computed minimiser.
     """
 
-    mechanism: str = field(init=False, repr=False, default="pure_perturbation")
-
     jacobian: float
     output_sensitivity: float
     output_noise_scale: float
 
     def __post_init__(self) -> None:
         super().__post_init__()
-        _check_perturbation(self)
+        for name in ("jacobian", "output_sensitivity", "output_noise_scale"):
+            if not getattr(self, name) >= 0:
+                raise ValueError(
+                    f"{type(self).__name__} needs a {name} >= 0, got {getattr(self, name)}."
+                )
+
+    @property
+    def output_ratio(self) -> float:
+        """Most that the computed minimiser moves, in units of the noise on it."""
+        if self.output_noise_scale:
+            return self.output_sensitivity / self.output_noise_scale
+        return inf if self.output_sensitivity else 0.0
+
+
+@dataclass(frozen=True, kw_only=True)
+class ObjectivePerturbationEvent(PerturbationEvent):
+    """A perturbed objective whose random slope, and noise on the minimiser, are normal.
+
+    Scales are standard deviations. A release of this kind has to be more than half of what its
+    ledger holds, and comes once. See :mod:`skdp.privacy.accounting.perturbation`.
+    """
+
+    mechanism: str = field(init=False, repr=False, default="objective_perturbation")
+    least_share: ClassVar[float] = 0.51
+
+
+@dataclass(frozen=True, kw_only=True)
+class PurePerturbationEvent(PerturbationEvent):
+    """A perturbed objective of pure epsilon.
+
+    The slope b has a density in proportion to ``exp(-||b|| / noise_scale)``. The ratio of
+    sensitivity and noise, ``jacobian`` and the ratio of the output add up to the epsilon of a
+    release. See :mod:`skdp.privacy.mechanisms.random_slope`.
+    """
+
+    mechanism: str = field(init=False, repr=False, default="pure_perturbation")
 
     @property
     def epsilon(self) -> float:
         """The epsilon of one release."""
-        moves = _ratio(self.sensitivity, self.noise_scale)
-        return moves + self.jacobian + _ratio(self.output_sensitivity, self.output_noise_scale)
+        return self.ratio + self.jacobian + self.output_ratio
 
 
 @dataclass(frozen=True, kw_only=True)
@@ -258,20 +240,8 @@ class PrefixSumEvent(Event):
     ``(sensitivity * column_norm / noise_scale)**2`` in mu^2 for the whole stream, also if terms
     depend on earlier sums; see :class:`~skdp.privacy.mechanisms.prefix_sums.PrefixSumMechanism`.
 
-    Parameters
+    Attributes
     ----------
-    query : str
-        Name of the query that was answered.
-    purpose : str, default=''
-        See :class:`Event`.
-    sensitivity : float
-        See above.
-    noise_scale : float
-        See above.
-    count : int, default=1
-        How many such streams, if neighbours may differ in each of them.
-    part : Part, optional
-        See :class:`Event`.
     factorization : str
         Name of the way in which A is written as B C.
     length : int
@@ -311,20 +281,8 @@ class SampledGaussianEvent(Event):
     replace-one and once under zero-out. The two relations have different dominating pairs, so the
     event says which one is meant. See :mod:`skdp.privacy.accounting.subsampling`.
 
-    Parameters
+    Attributes
     ----------
-    query : str
-        Name of the query that was answered.
-    purpose : str, default=''
-        See :class:`Event`.
-    sensitivity : float
-        See above.
-    noise_scale : float
-        Standard deviation of the noise.
-    count : int, default=1
-        How many such releases.
-    part : Part, optional
-        See :class:`Event`.
     sampling_rate : float
         Probability with which a row is drawn, in (0, 1].
     adjacency : Adjacency
@@ -358,20 +316,8 @@ class SearchEvent(Event):
     ``calculus='approximate'`` it is the epsilon of a trial. See
     :mod:`skdp.privacy.accounting.number_of_trials`.
 
-    Parameters
+    Attributes
     ----------
-    query : str
-        Name of the query that was answered.
-    purpose : str, default=''
-        See :class:`Event`.
-    sensitivity : float
-        See above.
-    noise_scale : float
-        See above.
-    count : int, default=1
-        How many such searches.
-    part : Part, optional
-        See :class:`Event`.
     calculus : str
         Calculus of a trial: ``'gaussian'``, ``'concentrated'`` or ``'approximate'``.
     published : str
@@ -414,20 +360,8 @@ class SiteGaussianEvent(GaussianEvent):
     ``noise_scale`` is the noise that protects the site against the adversary named by ``trust``;
     the price is that of a Gaussian release with it.
 
-    Parameters
+    Attributes
     ----------
-    query : str
-        Name of the query that was answered.
-    purpose : str, default=''
-        See :class:`Event`.
-    sensitivity : float
-        See :class:`Event`.
-    noise_scale : float
-        See above.
-    count : int, default=1
-        How many such releases.
-    part : Site
-        Which site.
     trust : str
         ``'local'``: noise of the site alone. ``'pairwise'``: with secret masks between pairs of
         sites. ``'secure_sum'``: of all honest sites, whose sum alone is seen. ``'final_model'``: of
@@ -443,17 +377,3 @@ class SiteGaussianEvent(GaussianEvent):
     trust: str
     own_noise_scale: float
     colluders: int = 0
-
-
-def _check_perturbation(event: ObjectivePerturbationEvent | PurePerturbationEvent) -> None:
-    for name in ("jacobian", "output_sensitivity", "output_noise_scale"):
-        if not getattr(event, name) >= 0:
-            raise ValueError(
-                f"{type(event).__name__} needs a {name} >= 0, got {getattr(event, name)}."
-            )
-
-
-def _ratio(sensitivity: float, noise_scale: float) -> float:
-    if noise_scale:
-        return sensitivity / noise_scale
-    return inf if sensitivity else 0.0

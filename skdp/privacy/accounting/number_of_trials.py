@@ -6,32 +6,44 @@ trial beats the outcome y; ties are broken at random, which makes p well defined
 generating function f(q) = E[q^K], the search returns y with density f'(1 - p) Q(y).
 
 If Q is mu-GDP, a neighbour changes p into p' with Phi^-1(p') <= Phi^-1(p) + mu, because "beats y"
-is a test like any other, and f' does not decrease. So, for a search A followed or preceded by
-releases that are sqrt(more)-GDP,
+is a test like any other. So a search A beside releases that are sqrt(more)-GDP has
 
 .. math::
 
     \int [A - e^{\epsilon} A']_+
     \le \int \sup_p \, [f'(1 - p) \, dP - e^{\epsilon} f'(1 - p') \, dP']_+
 
-where (P, P') are all the releases together but for the selection. The right-hand side is an
-f-divergence of P and P', since a supremum of linear functions is convex and homogeneous. Therefore
-it is at most that of N(m, 1) and N(0, 1) with m^2 = mu^2 + more, of which (P, P') is a
-post-processing. Outcomes of high loss are rare, so they can be placed at any p without moving the
-other probabilities: there are mechanisms that come close to the bound.
-
-Without the geometry of Gaussian noise, the supremum is split into its two factors,
+with P = N(m, 1), P' = N(0, 1) and m^2 = mu^2 + more. There are mechanisms that come close. Without
+the geometry of Gaussian noise, the supremum is split into its two factors,
 
     delta_A(epsilon) <= E[K] delta_P(epsilon - log R),   R = sup_p f'(1 - p) / f'(1 - p').
 
-Liu and Talwar (2019) began this, Papernot and Steinke (2022) treat Renyi divergences, and Koskela,
-Redberg and Wang (2024) have the split form with R bounded by one point of the profile.
+Proofs: theorems R1 and R2 of ``docs/proofs/search.md``. Liu and Talwar (2019) began this, Papernot
+and Steinke (2022) treat Renyi divergences, and Koskela, Redberg and Wang (2024) have the split form
+with R bounded by one point of the profile.
 
 Guarantees
 ----------
 - All functions here err on the safe side: the supremum is bounded over cells, not sampled.
 - The divergences of :meth:`NumberOfTrials.renyi` are those of Papernot and Steinke; they are for
   totals that hold more than this module covers.
+
+Arguments
+---------
+Of the functions below; others than these raise a ``ValueError``.
+
+mu : float
+    Level of Gaussian differential privacy of a trial, its score included, in [0, inf].
+epsilon : float
+    Privacy loss of the whole search, in [0, inf].
+delta : float
+    Failure probability, in [1e-300, 1).
+trials : NumberOfTrials
+    Distribution of the number of trials.
+trial : callable
+    The delta of a trial of any kind, its score included, for a given epsilon >= 0.
+more : float, default=0.0
+    Sum of mu^2 of Gaussian releases besides.
 """
 
 from __future__ import annotations
@@ -192,29 +204,7 @@ class NumberOfTrials:
 
 
 def delta(mu: float, epsilon: float, trials: NumberOfTrials, more: float = 0.0) -> float:
-    """A delta for which a search over mu-GDP trials is (epsilon, delta)-DP.
-
-    Parameters
-    ----------
-    mu : float
-        Level of Gaussian differential privacy of a trial, its score included, in [0, inf].
-    epsilon : float
-        Privacy loss, in [0, inf].
-    trials : NumberOfTrials
-        Distribution of the number of trials.
-    more : float, default=0.0
-        Sum of mu^2 of Gaussian releases besides.
-
-    Returns
-    -------
-    float
-        delta in [0, 1].
-
-    Raises
-    ------
-    ValueError
-        If mu, epsilon or more is negative or not a number.
-    """
+    """A delta for which a search over mu-GDP trials is (epsilon, delta)-DP."""
     for name, value in (("mu", mu), ("epsilon", epsilon), ("more", more)):
         check_non_negative("trials.delta", name, value)
     total = hypot(mu, sqrt(more))
@@ -234,29 +224,7 @@ def delta(mu: float, epsilon: float, trials: NumberOfTrials, more: float = 0.0) 
 
 
 def epsilon(mu: float, delta: float, trials: NumberOfTrials, more: float = 0.0) -> float:
-    """Smallest epsilon for which the bound makes a search (epsilon, delta)-DP, rounded up.
-
-    Parameters
-    ----------
-    mu : float
-        Level of Gaussian differential privacy of a trial, its score included, in [0, inf].
-    delta : float
-        Failure probability, in [1e-300, 1).
-    trials : NumberOfTrials
-        Distribution of the number of trials.
-    more : float, default=0.0
-        Sum of mu^2 of Gaussian releases besides.
-
-    Returns
-    -------
-    float
-        Privacy loss; infinite if mu is.
-
-    Raises
-    ------
-    ValueError
-        If mu or more is negative or not a number, or delta is outside [1e-300, 1).
-    """
+    """Smallest epsilon for which the bound makes a search (epsilon, delta)-DP, rounded up."""
     check_delta("trials.epsilon", delta)
     check_non_negative("trials.epsilon", "mu", mu)
     check_non_negative("trials.epsilon", "more", more)
@@ -266,27 +234,7 @@ def epsilon(mu: float, delta: float, trials: NumberOfTrials, more: float = 0.0) 
 
 
 def mu(epsilon: float, delta: float, trials: NumberOfTrials) -> float:
-    """Largest level mu of a trial that keeps a search within (epsilon, delta), rounded down.
-
-    Parameters
-    ----------
-    epsilon : float
-        Privacy loss of the whole search, in [0, inf].
-    delta : float
-        Failure probability, in [1e-300, 1).
-    trials : NumberOfTrials
-        Distribution of the number of trials.
-
-    Returns
-    -------
-    float
-        The level; infinite if epsilon is.
-
-    Raises
-    ------
-    ValueError
-        If epsilon is negative or not a number, or delta is outside [1e-300, 1).
-    """
+    """Largest level mu of a trial that keeps a search within (epsilon, delta), rounded down."""
     check_non_negative("trials.mu", "epsilon", epsilon)
     check_delta("trials.mu", delta)
     if isinf(epsilon):
@@ -295,22 +243,7 @@ def mu(epsilon: float, delta: float, trials: NumberOfTrials) -> float:
 
 
 def split_delta(epsilon: float, trials: NumberOfTrials, trial: Callable[[float], float]) -> float:
-    """A delta for which a search is (epsilon, delta)-DP, for trials of any kind.
-
-    Parameters
-    ----------
-    epsilon : float
-        Privacy loss, in [0, inf).
-    trials : NumberOfTrials
-        Distribution of the number of trials.
-    trial : callable
-        The delta of a trial, its score included, for a given epsilon >= 0.
-
-    Returns
-    -------
-    float
-        delta in [0, 1].
-    """
+    """A delta for which a search is (epsilon, delta)-DP, for trials of any kind."""
     left = epsilon - log(largest_ratio(trials, trial))
     return min(1.0, trials.mean * trial(left)) if left >= 0 else 1.0
 
@@ -320,21 +253,8 @@ def largest_ratio(
 ) -> float:
     """Most by which f'(1 - p) can exceed its value for a neighbour, whatever the outcome.
 
-    For every x, p' <= e^x p + delta(x) and 1 - p <= e^x (1 - p') + delta(x).
-
-    Parameters
-    ----------
-    trials : NumberOfTrials
-        Distribution of the number of trials.
-    trial : callable
-        The delta of a trial for a given epsilon >= 0.
-    losses : sequence of float, optional
-        The x to use; by default many between 0 and 30.
-
-    Returns
-    -------
-    float
-        At least 1.
+    For every x, p' <= e^x p + delta(x) and 1 - p <= e^x (1 - p') + delta(x). ``losses`` are the x
+    to use; by default many between 0 and 30.
     """
     p = ndtr(np.linspace(-_REACH, _REACH, _QUANTILES))
     # A cell is judged by the p at its left and the p' at its right end.
@@ -404,10 +324,10 @@ def _lines(mu: float, epsilon: float, trials: NumberOfTrials) -> tuple[np.ndarra
 
     Outcomes are told apart by z with p = Phi(-z) and p' = Phi(mu - z), so that a = F(z) and
     b = F(z - mu) for one increasing function F. Over a cell of width h, a is at most that of its
-    right end and b at least that of its left end. For small mu that is too rough: where
-    g = F(z) t - F(z - mu) is largest its slope is 0, so that the nearest point of a grid falls
-    short by h^2 / 8 times a bound on |g''|, that is, on the curvature of F relative to F. Cells in
-    which F rises too steeply for that stay rough ones; F has no size there, unless trials are few.
+    right end and b at least that of its left end. For small mu that is too rough, and lines through
+    the points of the grid are raised by what they can miss (the lemma below R1 of
+    ``docs/proofs/search.md``). Cells in which F rises too steeply for that stay rough ones; F has
+    no size there, unless trials are few.
     """
     n = _CELLS if mu > 1 else int(_CELLS * min(_FINEST, max(1.0, sqrt(_SMALL / (epsilon + 1e-9)))))
     z = np.linspace(-_REACH, _REACH + mu, n)

@@ -11,70 +11,25 @@ Each l_i is convex, and its derivative is Lipschitz and *one-sided*: up to a sig
 label fixes it lies in ``[0, C_i]`` with ``C_i ||x_i|| <= B``. Where it is differentiable, its slope
 h satisfies ``h ||x_i||^2 <= S``.
 
-Proof
------
-1. *Density.* ``w* = w`` if and only if ``b = b(w) = -grad F(w)``. The map b is Lipschitz and, as F
-   is Lambda-strongly convex, invertible with a Lipschitz inverse. Such maps are differentiable
-   almost everywhere and obey the rule for a change of variables, so w* has the density
-   ``phi_s(b(w)) |det grad b(w)|``.
-2. *Jacobians.* Let D' have the row x2 where D has x1. Both determinants are those of
-   ``A + h_k x_k x_k'`` with the same ``A >= Lambda I``, so their ratio is
+The price
+---------
+Let all that the ledger holds sum to at most T in mu^2, where the perturbation has the price
+``P >= (2 B / s)^2`` (under zero-out ``(B / s)^2``), let ``P >= T / 2``, and let
+``J = log(1 + S / Lambda)``, the most by which Jacobians of neighbours differ, be at most
+``KAPPA sqrt(P)``. Gaussian releases come before or after, chosen with the answers in view. With
+``mu = sqrt(T)``, ``e = epsilon - KAPPA mu >= 0`` and ``HS_e(mu)`` the privacy profile of
+mu-Gaussian DP,
 
-       (1 + h_1 x_1' A^-1 x_1) / (1 + h_2 x_2' A^-1 x_2) <= 1 + S / Lambda =: e^J.
+    delta(epsilon) <= HS_e(mu) + 2 HS_e(sqrt(5/8) mu) + HS_e(sqrt(1/2) mu).
 
-   A row that is zeroed out has h = 0, so the bound holds for it too, both ways.
-3. *Densities of the noise.* ``b' = b + Delta`` at the same w, with
-   ``Delta = a_1 u_1 - a_2 u_2``, ``u_k = t_k x_k``, ``a_k in [0, C_k]`` some functions of w. So the
-   log-ratio of the densities of w* is at most ``G(a) + J`` with
-
-       G(a) = (2 <b, Delta> + ||Delta||^2) / (2 s^2),
-
-   a convex function of ``(a_1, a_2)``: on the box it is at most its largest value at the vertices,
-   whose Delta are ``0``, ``C_1 u_1``, ``-C_2 u_2`` and ``C_1 u_1 - C_2 u_2``, of norms at most 0,
-   B, B and 2 B. For a vertex, Delta no longer depends on w.
-4. *With Gaussian releases*, before or after, chosen with the answers in view: let ``xi_t`` be the
-   standard normal noise of release t and ``d_t`` the move of its exact answer in units of its
-   noise. The log-ratio of all that is released is at most ``max_v L_v + J``,
-
-       L_v = <b, Delta_v> / s^2 + ||Delta_v||^2 / (2 s^2) + sum_t <xi_t, d_t> + ||d_t||^2 / 2,
-
-   where ``d_t`` is known before ``xi_t`` is drawn. If squares sum to at most T_v, whatever happens,
-   add a release that does nothing else than to bring them to T_v. It adds to L_v an increment g
-   with ``E[e^-g] = 1`` given the rest, so that by Jensen's inequality no
-   ``E[(1 - e^(e - L_v))_+]`` becomes smaller, and L_v is then normal with mean ``T_v / 2`` and
-   variance T_v (its characteristic function is an exponential martingale). Hence, with
-   ``HS_e(mu)`` the privacy profile of mu-Gaussian DP,
-
-       delta(epsilon) <= E[(1 - e^(epsilon - J - max_v L_v))_+]
-                      <= sum_v HS_(epsilon - J)(sqrt(T_v)).
-
-   Nothing is assumed of how the releases are chosen but the bound on the sum: it may be used as a
-   filter.
-5. *In one number.* Let the squares of all Gaussian releases sum to ``T - P`` where
-   ``P >= (2 B / s)^2`` is the price of the perturbation, let ``P >= T / 2`` and
-   ``J <= KAPPA sqrt(P)``. Then ``T_v`` is at most T, twice ``T - 3 P / 4 <= 5 T / 8``, and
-   ``T - P <= T / 2``. With ``mu = sqrt(T)`` and ``e = epsilon - KAPPA mu >= 0``,
-
-       delta(epsilon) <= HS_e(mu) + 2 HS_e(sqrt(5/8) mu) + HS_e(sqrt(1/2) mu).
-
-   This holds too if P, or whether there is a perturbation at all, is chosen with earlier answers
-   in view. Without one all L_v are the same, and counted once, as the first term; and an L_v that
-   is halted where it would exceed its own ``T_v`` is complete wherever there is one.
-
-   For a delta below 0.001 the last two terms are a small fraction of the first. Under zero-out the
-   vertices are 0 and ``C_1 u_1``, and ``P >= (B / s)^2`` suffices.
-
-6. *Minimisers are computed.* What is computed is ``w* + e`` with ``||e|| <= gamma / Lambda``, since
-   the gradient of the objective there has a norm of at most gamma and the objective is
-   Lambda-strongly convex. Given the data, e is a function of b and so of w*. Think of w* as
-   released, and then of the computed point with noise ``N(0, s_out^2 I)``: given w*, this is a
-   Gaussian release of an answer that moves by at most ``2 gamma / Lambda``, one of those of
-   step 4. That w* is not released after all is post-processing. The price of the whole is P plus
-   the share ``OUTPUT_SHARE`` of it, so ledgers demand that the whole be at
-   least 0.51 T (see ``Event.least_share``), with which P is above T / 2.
-
-A second perturbation would add its own J and multiply the vertices by four. Half of the total each
-is more than there is, so the condition on P, made strict, also says that there is one only.
+Nothing is assumed of how releases are chosen but the bound on the sum: it may be used as a filter.
+The proof is theorem O1 of ``docs/proofs/objective_perturbation.md``, in six steps: the density of
+w*; the Jacobians; the densities of the noise, which the four vertices of a box bound; Gaussian
+releases; the bound in one number; and minimisers that are computed. What is computed is off by at
+most ``gamma / Lambda`` where the gradient has a norm of at most gamma, and a Gaussian release hides
+that. The price of the whole is P plus the share ``OUTPUT_SHARE`` of it, so ledgers demand that the
+whole be at least 0.51 T (see ``Event.least_share``), with which P is above T / 2, and which a
+second perturbation could not be as well.
 
 Sources: Chaudhuri, Monteleoni and Sarwate (2011) and Kifer, Smith and Thakurta (2012) for the
 mechanism and the Jacobian; Redberg, Koskela and Wang (2023) for accounting by the profile. They
@@ -85,6 +40,9 @@ Guarantees
 ----------
 - `mu` never returns more, and `epsilon` never less, than the exact value of the bound: both leave a
   relative margin of 1e-12 in mu.
+
+All three functions take mu and epsilon in [0, inf] and delta in [4e-300, 1), and raise a
+``ValueError`` for others.
 """
 
 import math
@@ -107,25 +65,7 @@ _VERTICES = ((1.0, 1.0), (0.625, 2.0), (0.5, 1.0))
 
 
 def log_delta(mu: float, epsilon: float) -> float:
-    """Logarithm of the delta that a total of mu^2 implies at epsilon.
-
-    Parameters
-    ----------
-    mu : float
-        Root of the total, in [0, inf].
-    epsilon : float
-        Privacy loss, in [0, inf].
-
-    Returns
-    -------
-    float
-        log(delta), at most 0; 0 if epsilon is less than ``KAPPA mu``.
-
-    Raises
-    ------
-    ValueError
-        If mu or epsilon is negative or not a number.
-    """
+    """Logarithm of the delta that a total of mu^2 implies; 0 if epsilon is below ``KAPPA mu``."""
     check_non_negative("perturbation.log_delta", "mu", mu)
     check_non_negative("perturbation.log_delta", "epsilon", epsilon)
     offset = epsilon - KAPPA * mu
@@ -138,23 +78,6 @@ def mu(epsilon: float, delta: float) -> float:
     The bound increases with mu. Its root lies below that of its first term and below
     ``epsilon / KAPPA``, and above the level at which four times the first term suffices for half of
     epsilon, the other half paying for the Jacobian.
-
-    Parameters
-    ----------
-    epsilon : float
-        Privacy loss, in [0, inf].
-    delta : float
-        Failure probability, in [4e-300, 1).
-
-    Returns
-    -------
-    float
-        The level; infinite if epsilon is.
-
-    Raises
-    ------
-    ValueError
-        If epsilon is negative or not a number, or delta outside its range.
     """
     check_non_negative("perturbation.mu", "epsilon", epsilon)
     check_delta("perturbation.mu", 0.25 * delta)
@@ -174,25 +97,7 @@ def mu(epsilon: float, delta: float) -> float:
 
 
 def epsilon(mu: float, delta: float) -> float:
-    """Smallest epsilon for which a total of mu^2 implies (epsilon, delta)-DP, rounded up.
-
-    Parameters
-    ----------
-    mu : float
-        Root of the total, in [0, inf].
-    delta : float
-        Failure probability, in [4e-300, 1).
-
-    Returns
-    -------
-    float
-        Privacy loss; 0 if mu is zero, infinite if mu is.
-
-    Raises
-    ------
-    ValueError
-        If mu is negative or not a number, or delta outside its range.
-    """
+    """Smallest epsilon for which a total of mu^2 implies (epsilon, delta)-DP, rounded up."""
     check_non_negative("perturbation.epsilon", "mu", mu)
     check_delta("perturbation.epsilon", 0.25 * delta)
     check_delta("perturbation.epsilon", delta)

@@ -13,60 +13,21 @@ that both share and in units of C,
 
     P = (1 - q) N(0, z^2 I) + q N(u, z^2 I),    Q = (1 - q) N(0, z^2 I) + q N(v, z^2 I),
 
-``||u||, ||v|| <= 1``; under zero-out one of the two is 0. What the others do is mixed over, with
-the same weights on both sides, and ``H_g(P, Q) = sup_A P(A) - g Q(A)`` is jointly convex. So it
-suffices to bound it for a pair.
-
-*Under replace-one no pair has a larger H_g, for any g >= 0, than u = e, v = -e with a unit vector
-e*, a pair in one dimension. Proof. Let ``g >= 1`` (otherwise exchange P and Q, which turns the pair
-into its mirror image, by ``H_g(P, Q) = 1 - g + g H_{1/g}(Q, P)``). With ``f_m`` the density of
-``N(m, z^2 I)`` and ``a = (g - 1) (1 - q) / q >= 0``,
-
-    H_g(P, Q) = q h(u, v),    h(u, v) = max_A  integral_A (f_u - a f_0 - g f_v).
-
-The best A is ``{x : a f_0(x) / f_u(x) + g f_v(x) / f_u(x) <= 1}``, in which the two ratios are
-multiples of ``exp(-<u, x> / z^2)`` and ``exp(-<u - v, x> / z^2)``. Hence ``A + s d`` lies in A for
-``s >= 0`` and every d in the cone
-
-    K(u, v) = {d : <u, d> >= 0 and <u - v, d> >= 0}.
-
-Held at this A, ``integral_A f_u`` does not fall when u moves along d, since that is the measure of
-``A - s d``, which contains A, at the old u; and ``integral_A f_v`` does not rise when v moves
-against d. So h does not fall along a path on which u moves in directions of K(u, v), or v against
-such directions: it is locally Lipschitz, and its derivative is the one at the best A held fixed.
-Now
-
-1. turn u around the origin, in the plane of u and v, away from v, until the two point in opposite
-   directions: the tangent d has ``<u, d> = 0`` and ``<v, d> <= 0``, so it is in K;
-2. lengthen u to norm 1 in its own direction d = u (where u = 0: in that of -v), and v to norm 1,
-   which moves it against d = -v: both have ``<u, d> >= 0`` and ``<v, d> <= 0``.
-
-At the end u = e and v = -e, and h has not fallen. The same two steps without v or without u show
-that the pairs of zero-out are dominated by N(0) against ``(1 - q) N(0) + q N(e)`` and by its
-exchange. Also, h falls as a grows and so H_g grows with q: sampling never costs more than taking
-every row, which is Gaussian DP of mu = 2 / z under replace-one and 1 / z under zero-out.
+``||u||, ||v|| <= 1``; under zero-out one of the two is 0. *Under replace-one no pair has a larger*
+``H_g(P, Q) = sup_A P(A) - g Q(A)``, *for any g >= 0, than u = e, v = -e with a unit vector e*, a
+pair in one dimension; under zero-out N(0) against ``(1 - q) N(0) + q N(e)`` and its exchange
+dominate. Sampling never costs more than taking every row, which is Gaussian DP of mu = 2 / z under
+replace-one and 1 / z under zero-out. Proof: theorem S1 of ``docs/proofs/subsampling.md``.
 
 The filter
 ----------
 Let G be what may be spent on Gaussian releases, as mu^2, and k the number of sampled releases that
-are reserved, for each noise multiplier. Let ``B_(G, k)`` be the pair of a sqrt(G)-Gaussian release
-next to all of the k's independent dominating pairs. *Whatever the analyst asks, with answers in
-view, as long as prices sum to at most G and sampled releases of each multiplier number at most
-their k, the transcript is dominated by B_(G, k).* Proof, by induction over the number of releases;
-nothing is released in the state without any, and B_(G, k) dominates that. Let the next one be
-Gaussian of price m. Given its answer, the rest is dominated by ``B_(G - m, k)``, by induction, and
-m is public by then. A release that is dominated by one pair followed by what is dominated by
-another is dominated by their product (Zhu, Dong and Wang, 2022, on adaptive composition), and
-Gaussian pairs of m and G - m multiply to that of G. If the next is sampled, the product of its pair
-with ``B_(G, k')``, one less of its multiplier, is ``B_(G, k)``; that its C depends on the past
-changes nothing, since in units of C the pair is the same, and more noise than the multiplier says
-is post-processing. Stopping early is dominated too, because ``B_(G', k')`` is a part of
-``B_(G, k)`` for G' <= G and k' <= k. Transcripts without a bound on their number are limits of
-those that are cut off. Under zero-out each of the two directions is a filter of its own, and the
-worse of both counts.
-
-This is why the rate and the multipliers may not be chosen on the way, and why what is left unused
-of a block is not given back.
+are reserved, for each noise multiplier. *Whatever the analyst asks, with answers in view, as long
+as prices sum to at most G and sampled releases of each multiplier number at most their k, the
+transcript is dominated by a sqrt(G)-Gaussian release next to all of the k's independent dominating
+pairs.* Under zero-out each of the two directions is a filter of its own, and the worse of both
+counts. Proof: theorem S2 there. This is why the rate and the multipliers may not be chosen on the
+way, and why what is left unused of a block is not given back.
 
 Numbers come from the privacy loss distributions of dp-accounting, which rounds towards more loss,
 but for the rounding of Fourier transforms, far below 1e-10 in delta. Under replace-one it takes a
@@ -74,8 +35,7 @@ multiplier by the row and doubles by itself. Where epsilon is above 30, delta be
 the bound that every row is taken is used instead.
 
 Sources: Zhu, Dong and Wang (2022) for dominating pairs and zero-out; Lebeda, Regehr, Kamath and
-Steinke (2024) for what goes wrong if the two directions, or the two relations, are mixed up. That
-the antipodal pair dominates under replace-one is derived above.
+Steinke (2024) for what goes wrong if the two directions, or the two relations, are mixed up.
 """
 
 from __future__ import annotations
@@ -139,13 +99,7 @@ _Sampled = tuple[SampledReleases, ...]
 
 
 def unsampled_price(sampled: SampledReleases) -> float:
-    """Price in mu^2 of the releases if every row took part.
-
-    Parameters
-    ----------
-    sampled : SampledReleases
-        The releases.
-    """
+    """Price in mu^2 of the releases if every row took part."""
     mu = sampled.adjacency.of_sum(1.0) / sampled.noise_multiplier
     return sampled.count * mu * mu
 
@@ -154,17 +108,7 @@ def unsampled_price(sampled: SampledReleases) -> float:
 def limit(sampled: _Sampled, epsilon: float, delta: float) -> float:
     """Largest mu^2 of Gaussian releases beside which sampled ones are (epsilon, delta)-DP.
 
-    Parameters
-    ----------
-    sampled : tuple of SampledReleases
-        The sampled ones.
-    epsilon, delta : float
-        The promise.
-
-    Returns
-    -------
-    float
-        The limit, about 1e-3 of itself too small; at most 0 if sampled ones alone are too much.
+    It is about 1e-3 of itself too small, and at most 0 if sampled ones alone are too much.
 
     Raises
     ------

@@ -26,6 +26,9 @@ Guarantees
 - Every order gives a valid bound, so an inexact order costs accuracy and never privacy. At the
   minimum the bound is flat, hence the cost is of second order in the error of the order.
 - `rho` is rounded down; `epsilon` and `delta` are rounded up.
+
+All three functions take rho and epsilon in [0, inf] and delta in [1e-300, 1), and raise a
+``ValueError`` for others.
 """
 
 import math
@@ -46,22 +49,7 @@ _SLACK = 1e-9
 def epsilon(rho: float, delta: float) -> float:
     """Smallest epsilon that the optimised conversion gives to a rho-zCDP release, rounded up.
 
-    Parameters
-    ----------
-    rho : float
-        Level of zero-concentrated differential privacy, in [0, inf].
-    delta : float
-        Failure probability, in [1e-300, 1).
-
-    Returns
-    -------
-    float
-        Privacy loss, zero where the formula is negative; 0 if rho is zero, infinite if rho is.
-
-    Raises
-    ------
-    ValueError
-        If rho is negative or not a number, or delta is outside [1e-300, 1).
+    Zero where the formula is negative.
     """
     check_non_negative("zcdp.epsilon", "rho", rho)
     check_delta("zcdp.epsilon", delta)
@@ -90,24 +78,8 @@ def rho(epsilon: float, delta: float) -> float:
 
         (2b + 1) (log(1/delta) - log(1 + b)) / b^2 - log(1 + 1/b) = epsilon,
 
-    whose left-hand side decreases with b: larger rho means larger epsilon and smaller b.
-
-    Parameters
-    ----------
-    epsilon : float
-        Privacy loss, in [0, inf].
-    delta : float
-        Failure probability, in [1e-300, 1).
-
-    Returns
-    -------
-    float
-        Level, below the exact one by a relative 1e-12; infinite if epsilon is.
-
-    Raises
-    ------
-    ValueError
-        If epsilon is negative or not a number, or delta is outside [1e-300, 1).
+    whose left-hand side decreases with b: larger rho means larger epsilon and smaller b. The result
+    is below the exact one by a relative 1e-12.
     """
     check_non_negative("zcdp.rho", "epsilon", epsilon)
     check_delta("zcdp.rho", delta)
@@ -137,22 +109,7 @@ def rho(epsilon: float, delta: float) -> float:
 def delta(rho: float, epsilon: float) -> float:
     """Smallest delta that the optimised conversion gives to a rho-zCDP release, rounded up.
 
-    Parameters
-    ----------
-    rho : float
-        Level of zero-concentrated differential privacy, in [0, inf].
-    epsilon : float
-        Privacy loss, in [0, inf].
-
-    Returns
-    -------
-    float
-        delta in [0, 1]; zero only if rho is zero or epsilon is infinite.
-
-    Raises
-    ------
-    ValueError
-        If rho or epsilon is negative or not a number.
+    Zero only if rho is zero or epsilon is infinite.
     """
     check_non_negative("zcdp.delta", "rho", rho)
     check_non_negative("zcdp.delta", "epsilon", epsilon)

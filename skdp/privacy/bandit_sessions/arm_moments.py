@@ -56,16 +56,8 @@ class MomentSession(ArmSession):
     Guarantees
     ----------
     - Replacing a user moves the long vector of one block by at most ``3 / sqrt(2)``, whatever arms
-      the user was given before and after. Proof: let the rows be v and u, of norms at most 1, with
-      rewards y and s, and c the cosine between them. *Same arm:* the square of the move is
-
-          |v|^4 + |u|^4 - 2 |v|^2 |u|^2 c^2 + y^2 |v|^2 + s^2 |u|^2 - 2 y s |v| |u| c,
-
-      which is largest for rewards of size 1 that make the last term positive. For vectors of norm 1
-      it is then ``2 - 2 g^2 + 2 + 2 g`` with g = |c|, largest at g = 1/2, where it is 9/2. Shorter
-      vectors give less, as :class:`~skdp.privacy.queries.normal_equations.NormalEquationsQuery`
-      proves for its balance c = 1/2. *Different arms:* it is ``|v|^4 + y^2 |v|^2 + |u|^4 +
-      s^2 |u|^2``, at most 4. Both are attained. Under zero-out it is at most ``sqrt(2)``.
+      the user was given before and after, and by at most 2 if these differ; both are attained.
+      Under zero-out it is at most ``sqrt(2)``. Proof: theorem B1 of ``docs/proofs/bandits.md``.
     - A user is in one block, so that the factorisation of the prefix sums prices the whole stream
       (:class:`~skdp.privacy.mechanisms.prefix_sums.PrefixSumMechanism`).
     """

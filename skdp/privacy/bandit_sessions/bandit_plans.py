@@ -42,7 +42,13 @@ class Plan(ABC):
 
 @dataclass(frozen=True)
 class _Ends(Plan):
-    """Releases at the ends of blocks, which are increasing numbers of users."""
+    """Releases at the ends of blocks, which are increasing numbers of users.
+
+    Parameters
+    ----------
+    ends : tuple of int
+        Ends of the blocks.
+    """
 
     ends: tuple[int, ...]
 
@@ -58,23 +64,15 @@ class _Ends(Plan):
 
 @dataclass(frozen=True)
 class MomentPlan(_Ends):
-    """Plan of moments of all users so far, at each end: ``sum v v'``, ``sum y v`` of every arm.
-
-    Parameters
-    ----------
-    ends : tuple of int
-        Ends of the blocks.
-    """
+    """Plan of moments of all users so far, at each end: ``sum v v'``, ``sum y v`` of every arm."""
 
 
 @dataclass(frozen=True)
 class GradientPlan(_Ends):
     """Plan of gradients over the users of each block, at points that the policy chooses.
 
-    Parameters
+    Attributes
     ----------
-    ends : tuple of int
-        Ends of the blocks.
     clip : float
         Bound on the derivative of the loss of a user.
     answers : int
@@ -95,10 +93,8 @@ class GradientPlan(_Ends):
 class SelectionPlan(_Ends):
     """Plan of vertex selections: in each block and for every arm, the steepest one of the l1 ball.
 
-    Parameters
+    Attributes
     ----------
-    ends : tuple of int
-        Ends of the blocks.
     clip : float
         Bound on the derivative of the loss of a user.
     answers : tuple of int
@@ -166,10 +162,8 @@ class ForcedPlan(Plan, ABC):
 class StepPlan(ForcedPlan):
     """After every user, a vertex for every arm from its sum of recursive gradients.
 
-    Parameters
+    Attributes
     ----------
-    horizon, n_arms, forced : int
-        See :class:`ForcedPlan`.
     clip : float
         Bound on the recursive derivative of a user.
     """
@@ -194,10 +188,8 @@ class StepPlan(ForcedPlan):
 class StreamsPlan(ForcedPlan):
     """A streaming solver for each arm.
 
-    Parameters
+    Attributes
     ----------
-    horizon, n_arms, forced : int
-        See :class:`ForcedPlan`.
     solver : StreamingSolver
         Learns the weights of one arm from its users and synthetic rows.
     problem : Problem

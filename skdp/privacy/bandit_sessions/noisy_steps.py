@@ -37,17 +37,8 @@ class StepSession(ArmSession):
     ----------
     - *Factor 1.* With ``eta = 4 c / scale`` and n steps an arm, all choices of all arms together
       are (n eta^2 / 8)-zCDP, as much as those of one arm alone with replaced rows.
-      Proof. Let user t be replaced. Given the vertices up to then, weights are the same, and given
-      all vertices up to any later user, so are the terms of the users in between: their rows, arms
-      and rewards are theirs, and a term depends on nothing else but weights. Therefore the sums of
-      two neighbours differ, from t on, by the one term of user t, the same at every later step.
-      *Same arm:* the sum of that arm differs by ``g v - g' v'``, whose entries are at most 2 c, so
-      the scores of its vertices have a range of 4 c in each of at most n steps: n choices at
-      eta^2 / 8. *Different arms:* the sum of one arm lacks ``g v`` and that of the other one has
-      ``g' v'``; each range is 2 c, so the two arms cost at most ``2 n (eta / 2)^2 / 8`` together,
-      half of it. All other arms do not differ. Choices compose adaptively, one after the other, in
-      zCDP. Under zero-out one range of 2 c remains.
-    - Without the synthetic row the second case fails: an arm that is pulled once more takes one
+      Choices under zero-out have a range of 2 c. Proof: theorem B3 of ``docs/proofs/bandits.md``.
+    - Without the synthetic row it is false: an arm that is pulled once more takes one
       more step, so that the index i of all its later terms, and with them its whole sum, moves.
     """
 

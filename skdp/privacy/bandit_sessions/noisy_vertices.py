@@ -20,7 +20,7 @@ def best_vertices(
 
     Many candidates are chosen among in two stages, whose law is the same and which draw about as
     many random numbers as twice the root of their number:
-    :class:`~skdp.privacy.mechanisms.gumbel.GumbelMechanism` has the proof.
+    theorem E1 of ``docs/proofs/choices.md`` has the proof.
 
     Parameters
     ----------

@@ -1,13 +1,17 @@
 """Mechanisms: how an exact answer becomes a private one."""
 
 from ...validation import shown
-from .blt import BLT, BUFFERS, decay_rates
+from .blt import BLT, decay_rates
 from .gaussian import GaussianMechanism
 from .gumbel import GumbelMechanism
 from .noise_grid import noisy_on_grid, spacing
 from .prefix_sums import PrefixSumMechanism
-from .pure_slope import PurePerturbation, largest_pure_jacobian
-from .random_slope import ObjectivePerturbation, largest_jacobian
+from .random_slope import (
+    ObjectivePerturbation,
+    PurePerturbation,
+    largest_jacobian,
+    largest_pure_jacobian,
+)
 from .sampled_gaussian import SampledGaussian
 from .site_masks import exposure, exposure_bound, exposure_of_all_pairs
 from .site_noise import SiteNoise, Trust
@@ -16,7 +20,6 @@ from .tree import Tree
 
 __all__ = [
     "BLT",
-    "BUFFERS",
     "PREFIX_SUMS",
     "GaussianMechanism",
     "GumbelMechanism",

@@ -12,7 +12,7 @@ from scipy.linalg import solve_banded
 
 from .prefix_sums import Correlator, PrefixSumMechanism
 
-__all__ = ["BLT", "BUFFERS", "decay_rates"]
+__all__ = ["BLT", "decay_rates"]
 
 # Far above the rounding of sums of a few positive numbers, and of the recursion that makes noise.
 _ROUND_UP = 1 + 1e-9
@@ -92,34 +92,12 @@ class BLT(PrefixSumMechanism):
     Rates for a length come from a table for the largest error without D. With four buffers that
     error is within 2% of the least possible one up to 10^6 terms (see
     :class:`~skdp.privacy.mechanisms.toeplitz.Toeplitz`); D takes off another 3% to 7%, and 20% at
-    the end of the stream. Memory is that of ``buffers + 2`` terms.
-
-    Parameters
-    ----------
-    length : int
-        Number of terms, at least 1. Public, and fixed in advance.
-    buffers : int, default=4
-        2, 3 or 4: more of them are closer to the best error on long streams.
-
-    Raises
-    ------
-    ValueError
-        If there are no terms, or the number of buffers is none of these.
+    the end of the stream. Memory is that of six terms.
 
     Guarantees
     ----------
     - See :class:`PrefixSumMechanism`; every term has the same price, that of ``column_norm``.
     """
-
-    buffers: int = 4
-
-    def __post_init__(self) -> None:
-        super().__post_init__()
-        if self.buffers not in BUFFERS:
-            raise ValueError(
-                f"BLT needs a number of buffers in {BUFFERS}, got {self.buffers}; "
-                "4 has the least error."
-            )
 
     @property
     def column_norm(self) -> float:
@@ -148,7 +126,7 @@ class BLT(PrefixSumMechanism):
 
     @property
     def inverse(self) -> tuple[np.ndarray, np.ndarray]:
-        """Weights ``kappa`` and rates ``b`` of the inverse of T, each (buffers,)."""
+        """Weights ``kappa`` and rates ``b`` of the inverse of T, each (4,)."""
         a, b = self._rates
         return -np.prod(a - b[:, np.newaxis], axis=1) / _gaps(b), b
 
@@ -160,7 +138,7 @@ class BLT(PrefixSumMechanism):
         steps = np.asarray(steps)
         last = int(steps.max())
         weights, rates = self.inverse
-        with_buffers = np.zeros(self.buffers)
+        with_buffers = np.zeros(len(rates))
         out = np.empty(last)
         for start in range(0, last, _BLOCK):
             earlier = np.arange(start, min(start + _BLOCK, last))
@@ -201,7 +179,7 @@ class BLT(PrefixSumMechanism):
 
     @cached_property
     def _rates(self) -> tuple[np.ndarray, np.ndarray]:
-        return decay_rates(self.buffers, self.length)
+        return decay_rates(self.length)
 
 
 def _gaps(rates: np.ndarray) -> np.ndarray:
@@ -222,60 +200,25 @@ def _power_sums(rate: float, rates: np.ndarray, counts: np.ndarray) -> np.ndarra
 # by minimising the largest error over them and rounded. Privacy does not rest on them: the norm of
 # a column is computed from whatever rates are used.
 _FIRST, _BASE = 2, 4
-_RATES: dict[int, tuple[tuple[float, ...], ...]] = {
-    2: (
-        (0.04562, 0.1939, 0.4683, 0.8182),
-        (0.01577, 0.08097, 0.2729, 0.6886),
-        (0.005417, 0.03372, 0.1553, 0.5662),
-        (0.001888, 0.01476, 0.09118, 0.4642),
-        (0.0006341, 0.006378, 0.05298, 0.3744),
-        (0.0002065, 0.002694, 0.03017, 0.2961),
-        (6.654e-05, 0.001129, 0.01702, 0.2309),
-        (2.147e-05, 0.000475, 0.009601, 0.1785),
-        (6.963e-06, 0.0002013, 0.005431, 0.1373),
-        (2.269e-06, 8.585e-05, 0.003082, 0.1052),
-        (7.418e-07, 3.68e-05, 0.001754, 0.08039),
-        (2.431e-07, 1.583e-05, 0.001, 0.06131),
-        (7.98e-08, 6.831e-06, 0.0005712, 0.04668),
-        (2.623e-08, 2.953e-06, 0.0003267, 0.03551),
-    ),
-    3: (
-        (0.02911, 0.117, 0.2649, 0.4698, 0.7084, 0.9155),
-        (0.01057, 0.0467, 0.1246, 0.2761, 0.5325, 0.8441),
-        (0.003359, 0.01638, 0.05259, 0.149, 0.3772, 0.7611),
-        (0.001027, 0.00555, 0.02144, 0.07739, 0.2567, 0.6726),
-        (0.000318, 0.001933, 0.008997, 0.04076, 0.1736, 0.5883),
-        (0.0001005, 0.0007056, 0.003965, 0.02218, 0.1186, 0.5124),
-        (3.161e-05, 0.0002622, 0.001789, 0.01225, 0.08122, 0.4436),
-        (9.719e-06, 9.631e-05, 0.0008028, 0.00673, 0.05513, 0.3803),
-        (2.938e-06, 3.492e-05, 0.0003568, 0.003668, 0.03709, 0.323),
-        (8.803e-07, 1.258e-05, 0.0001578, 0.00199, 0.02482, 0.2722),
-        (2.631e-07, 4.525e-06, 6.972e-05, 0.001079, 0.01656, 0.2281),
-        (7.873e-08, 1.632e-06, 3.087e-05, 0.0005856, 0.01105, 0.1903),
-        (2.363e-08, 5.914e-07, 1.371e-05, 0.0003186, 0.007379, 0.1582),
-        (7.111e-09, 2.152e-07, 6.11e-06, 0.0001738, 0.004932, 0.1312),
-    ),
-    4: (
-        (0.02096, 0.08323, 0.1848, 0.3218, 0.4868, 0.6654, 0.8327, 0.9549),
-        (0.007595, 0.03175, 0.07734, 0.1545, 0.2786, 0.4626, 0.6946, 0.9093),
-        (0.002524, 0.01117, 0.03009, 0.06941, 0.1499, 0.3047, 0.5589, 0.8556),
-        (0.0007707, 0.003644, 0.0111, 0.0301, 0.07816, 0.1942, 0.4372, 0.7961),
-        (0.0002252, 0.001141, 0.00395, 0.01266, 0.03948, 0.1195, 0.3316, 0.7308),
-        (6.543e-05, 0.0003578, 0.001416, 0.005358, 0.01997, 0.07291, 0.2476, 0.6646),
-        (1.922e-05, 0.0001147, 0.0005213, 0.002324, 0.01027, 0.04476, 0.184, 0.6004),
-        (5.738e-06, 3.801e-05, 0.0001991, 0.001041, 0.005409, 0.02787, 0.137, 0.5403),
-        (1.723e-06, 1.289e-05, 7.823e-05, 0.0004774, 0.002903, 0.01755, 0.1023, 0.4846),
-        (5.124e-07, 4.379e-06, 3.093e-05, 0.0002202, 0.001564, 0.01107, 0.07609, 0.4324),
-        (1.502e-07, 1.474e-06, 1.216e-05, 0.0001011, 0.0008396, 0.006954, 0.05632, 0.3836),
-        (4.358e-08, 4.921e-07, 4.749e-06, 4.618e-05, 0.0004486, 0.004351, 0.04148, 0.3384),
-        (1.255e-08, 1.633e-07, 1.847e-06, 2.102e-05, 0.000239, 0.002715, 0.03045, 0.2971),
-        (3.605e-09, 5.409e-08, 7.167e-07, 9.549e-06, 0.0001272, 0.001692, 0.0223, 0.2599),
-    ),
-}
-BUFFERS = tuple(_RATES)
+_RATES = (
+    (0.02096, 0.08323, 0.1848, 0.3218, 0.4868, 0.6654, 0.8327, 0.9549),
+    (0.007595, 0.03175, 0.07734, 0.1545, 0.2786, 0.4626, 0.6946, 0.9093),
+    (0.002524, 0.01117, 0.03009, 0.06941, 0.1499, 0.3047, 0.5589, 0.8556),
+    (0.0007707, 0.003644, 0.0111, 0.0301, 0.07816, 0.1942, 0.4372, 0.7961),
+    (0.0002252, 0.001141, 0.00395, 0.01266, 0.03948, 0.1195, 0.3316, 0.7308),
+    (6.543e-05, 0.0003578, 0.001416, 0.005358, 0.01997, 0.07291, 0.2476, 0.6646),
+    (1.922e-05, 0.0001147, 0.0005213, 0.002324, 0.01027, 0.04476, 0.184, 0.6004),
+    (5.738e-06, 3.801e-05, 0.0001991, 0.001041, 0.005409, 0.02787, 0.137, 0.5403),
+    (1.723e-06, 1.289e-05, 7.823e-05, 0.0004774, 0.002903, 0.01755, 0.1023, 0.4846),
+    (5.124e-07, 4.379e-06, 3.093e-05, 0.0002202, 0.001564, 0.01107, 0.07609, 0.4324),
+    (1.502e-07, 1.474e-06, 1.216e-05, 0.0001011, 0.0008396, 0.006954, 0.05632, 0.3836),
+    (4.358e-08, 4.921e-07, 4.749e-06, 4.618e-05, 0.0004486, 0.004351, 0.04148, 0.3384),
+    (1.255e-08, 1.633e-07, 1.847e-06, 2.102e-05, 0.000239, 0.002715, 0.03045, 0.2971),
+    (3.605e-09, 5.409e-08, 7.167e-07, 9.549e-06, 0.0001272, 0.001692, 0.0223, 0.2599),
+)
 
 
-def decay_rates(buffers: int, length: int) -> tuple[np.ndarray, np.ndarray]:
+def decay_rates(length: int) -> tuple[np.ndarray, np.ndarray]:
     """Rates for this number of terms, by interpolation of logarithms.
 
     Beyond the ends of the table its first or last row is taken. Interlaced rows have interlaced
@@ -283,17 +226,15 @@ def decay_rates(buffers: int, length: int) -> tuple[np.ndarray, np.ndarray]:
 
     Parameters
     ----------
-    buffers : int
-        One of ``BUFFERS``.
     length : int
         Number of terms, at least 1.
 
     Returns
     -------
     a, b : ndarray
-        Each (buffers,), in (0, 1), with ``a[0] < b[0] < a[1] < b[1] < ...``.
+        Each (4,), in (0, 1), with ``a[0] < b[0] < a[1] < b[1] < ...``.
     """
-    table = np.log(_RATES[buffers])
+    table = np.log(_RATES)
     rows = np.arange(len(table))
     place = log(length, _BASE) - _FIRST
     rates = np.exp([np.interp(place, rows, column) for column in table.T])

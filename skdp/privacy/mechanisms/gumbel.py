@@ -27,22 +27,11 @@ class GumbelMechanism(Mechanism):
 
     Publishing the ``choices`` largest noisy scores' indices, in order, is a sequence of exponential
     mechanisms, each choosing among the candidates that are left (Durfee and Rogers, 2019, lemma
-    4.2). Proof: with scores ``u_j``, scale b and standard Gumbel ``G_j``, the noisy score
-    ``u_j / b + G_j`` is minus the logarithm of an exponential variable of rate ``exp(u_j / b)``.
-    The order of independent exponential variables is a race: the first is j with probability
-    ``exp(u_j / b) / sum_l exp(u_l / b)`` and, as they have no memory, the race among the others
-    then starts anew. Hence
-
-    .. math:: P(j_1, \dots, j_k)
-              = \prod_{i=1}^{k} \frac{\exp(u_{j_i} / b)}{\sum_{l \notin \{j_1..j_{i-1}\}}
-                \exp(u_l / b)}.
-
-    One choice among many candidates is made in two stages, which takes about as many random numbers
-    as the root of their number. Candidates are cut into blocks; block B is chosen by the scores
-    ``s_B = log sum_{l in B} exp(u_l / b)`` with Gumbel noise, then a candidate of B by ``u_l / b``
-    with fresh noise. The law is the same: block B is chosen with probability
-    ``exp(s_B) / sum_C exp(s_C)``, then j of it with probability ``exp(u_j / b) / exp(s_B)``, and
-    the sum of all ``exp(s_C)`` is that over all candidates.
+    4.2). One choice among many candidates is made in two stages, which takes about as many random
+    numbers as the root of their number: candidates are cut into blocks; block B is chosen by the
+    scores ``s_B = log sum_{l in B} exp(u_l / b)`` with Gumbel noise, then a candidate of B by its
+    ``u_l / b`` with fresh noise. The law is the same. Proofs: theorem E1 of
+    ``docs/proofs/choices.md``.
 
     Parameters
     ----------

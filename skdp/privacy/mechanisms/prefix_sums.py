@@ -44,22 +44,14 @@ class PrefixSumMechanism(ABC):
     vectors of standard deviation ``noise_scale`` per entry. Row t of C, and so of z, is used from
     step t on only.
 
-    *Privacy.* ``A x + B z = B (C x + z)`` is computed from ``C x + z`` without looking at the data
-    again. If a neighbour changes one term, that of step i, by a vector of norm at most
-    ``sensitivity``, then ``C x`` moves by the outer product of column i of C and that vector, whose
-    norm is at most ``sensitivity * column_norm``. What is published is therefore mu-GDP with
-    ``mu = sensitivity * column_norm / noise_scale``, once for the whole stream, and no less than
-    that for the column that has the norm.
-
-    *Terms chosen on the way.* A term may depend on all sums that were published before, as a
-    gradient at the present model does. Rows of ``C x + z`` appear in the order of time, and row t
-    of C only knows terms up to t. Given what was published up to t - 1, which fixes rows up to
-    t - 1 of ``C x + z``, row t is normal with the same covariance for both neighbours and means
-    that differ by ``C[t, i]`` times the change of term i. So it is a Gaussian release with
-    ``mu_t = |C[t, i]| * sensitivity / noise_scale``, and the squares of these add up over t to
-    the mu^2 above for any way in which terms are chosen (Denisov, McMahan, Rush, Smith and
-    Thakurta, 2022, theorem 2.1; here by composition of adaptively chosen Gaussian releases). Other
-    releases may come in between: they compose with these, step by step.
+    *Privacy.* ``A x + B z`` is computed from ``C x + z`` without looking at the data again. If a
+    neighbour changes one term by a vector of norm at most ``sensitivity``, what is published is
+    mu-GDP with ``mu = sensitivity * column_norm / noise_scale``, once for the whole stream, and no
+    less than that for the column that has the norm. A term may depend on all sums that were
+    published before, as a gradient at the present model does, and other releases may come in
+    between: rows of ``C x + z`` are Gaussian releases one after the other, step t of
+    ``mu_t = |C[t, i]| * sensitivity / noise_scale``, i the term that differs. Proof: theorem X1 of
+    ``docs/proofs/streams.md`` (Denisov, McMahan, Rush, Smith and Thakurta, 2022, theorem 2.1).
 
     *One term per row.* A row of the data may take part in one term only. How it takes part may
     depend on what was published, as long as its term moves by ``sensitivity`` at most.

@@ -1,26 +1,71 @@
-"""Noise on the slope of an objective, before it is minimised."""
+r"""Noise on the slope of an objective, before it is minimised: normal, or of pure epsilon.
+
+Normal noise
+------------
+See :mod:`skdp.privacy.accounting.perturbation`.
+
+Pure epsilon
+------------
+z in R^p has a density in proportion to ``exp(-||z|| / s)``: its norm has the Gamma law of shape p
+and scale s, and its direction is uniform. It is drawn as s times the norm of p + 1 standard normals
+times a vector of p more.
+
+Released is the minimiser of ``F(w) + <b, w>``, with F as there, but that derivatives may have
+either sign, as a computed point with noise of scale t. With D the most by which gradients of
+neighbours differ at one point, J the bound on the logarithm of the ratio of their Jacobians, and O
+the most by which their computed points for one exact minimiser can be apart, it is epsilon-DP for
+
+    epsilon = D / s + J + O / t,
+
+for every outcome and with delta = 0. Theorem Q1 of ``docs/proofs/pure_epsilon.md`` proves both, the
+law of the noise and the price. Unlike with normal noise nothing is said of how likely a slope is:
+whatever numbers the sources of noise draw, the tolerance is above the rounding of gradients
+(:attr:`PurePerturbation.longest`). What computers change about it is on the page
+``docs/auditors/finite_precision.md``.
+
+References
+----------
+Chaudhuri, Monteleoni and Sarwate (2011), algorithm 2. For a row that is replaced they count
+``2 log(1 + S / Lambda)`` for the Jacobian; once is enough. Their theorem is about exact minimisers,
+which nobody can compute.
+"""
 
 from __future__ import annotations
 
+from abc import abstractmethod
 from dataclasses import dataclass
 from math import isfinite, prod, sqrt
+from typing import ClassVar, Self, final
 
 import numpy as np
 
-from ..accounting.events import ObjectivePerturbationEvent
+from ..accounting.events import (
+    ObjectivePerturbationEvent,
+    PerturbationEvent,
+    PurePerturbationEvent,
+)
 from ..accounting.ledger import Spend
 from ..accounting.perturbation import KAPPA, OUTPUT_SHARE
-from ..randomness import SecretNoise
+from ..randomness import LONGEST, SecretNoise
 from .base import PerturbingMechanism
 from .noise_grid import noisy_on_grid
 
-__all__ = ["ObjectivePerturbation", "largest_jacobian", "slope_scale"]
+__all__ = [
+    "ObjectivePerturbation",
+    "PurePerturbation",
+    "RandomSlope",
+    "largest_jacobian",
+    "largest_pure_jacobian",
+]
 
 # Noise is rounded up by this relative amount, far above the rounding of the few operations between
 # a spend and the price that the ledger computes back from the noise.
 _ROUND_UP = 1 + 1e-12
 # Standard deviations within which the norm of a normal vector surely is, beyond its root p.
 _SURELY = 10.0
+# Most of a pure epsilon that the Jacobian may take, measured to be a good balance of noise and
+# strength; and its part for the noise on the computed minimiser.
+_PURE_JACOBIAN_SHARE, _PURE_OUTPUT_SHARE = 0.2, 1 / 32
 
 
 def largest_jacobian(spend: Spend) -> float:
@@ -28,14 +73,14 @@ def largest_jacobian(spend: Spend) -> float:
     return KAPPA * sqrt(spend.amount * (1 - OUTPUT_SHARE)) / _ROUND_UP
 
 
-def slope_scale(sensitivity: float, spend: Spend) -> float:
-    """Standard deviation of the random slope for a spend."""
-    return sensitivity / sqrt(spend.amount * (1 - OUTPUT_SHARE)) * _ROUND_UP
+def largest_pure_jacobian(spend: Spend) -> float:
+    """Most that the logarithm of the ratio of Jacobians may be for a spend in epsilon."""
+    return _PURE_JACOBIAN_SHARE * spend.amount / _ROUND_UP
 
 
 @dataclass(frozen=True)
-class ObjectivePerturbation(PerturbingMechanism):
-    """A normal slope for the objective, and a little normal noise on the computed minimiser.
+class RandomSlope(PerturbingMechanism):
+    """A random slope for the objective, and a little noise of its kind on the computed minimiser.
 
     Parameters
     ----------
@@ -44,18 +89,16 @@ class ObjectivePerturbation(PerturbingMechanism):
     sensitivity : float
         Most by which the gradient of the objective can move between neighbours, at one point.
     noise_scale : float
-        Standard deviation of each entry of the slope.
+        Scale of the slope.
     jacobian : float
         Bound on the logarithm of the ratio of the Jacobians of two neighbours.
     output_sensitivity : float
         Most by which computed minimisers with the same exact one can be apart.
     output_noise_scale : float
-        Standard deviation of the noise on each entry of the computed minimiser.
-
-    Guarantees
-    ----------
-    - See :mod:`skdp.privacy.accounting.perturbation`.
+        Scale of the noise on the computed minimiser.
     """
+
+    fact: ClassVar[type[PerturbationEvent]]
 
     shape: tuple[int, ...]
     sensitivity: float
@@ -65,6 +108,7 @@ class ObjectivePerturbation(PerturbingMechanism):
     output_noise_scale: float
 
     @classmethod
+    @final
     def calibrated(
         cls,
         shape: tuple[int, ...],
@@ -72,7 +116,7 @@ class ObjectivePerturbation(PerturbingMechanism):
         jacobian: float,
         output_sensitivity: float,
         spend: Spend,
-    ) -> ObjectivePerturbation:
+    ) -> Self:
         """The least noise for which the release costs at most ``spend``.
 
         Parameters
@@ -90,28 +134,39 @@ class ObjectivePerturbation(PerturbingMechanism):
         for number in (sensitivity, output_sensitivity):
             if not (isfinite(number) and number > 0):
                 raise ValueError(
-                    f"ObjectivePerturbation needs positive finite sensitivities, got {number}; "
-                    "bound the contribution of a row, for example with a clip."
+                    f"{cls.__name__} needs positive finite sensitivities, got {number}; bound the "
+                    "contribution of a row, for example with a clip."
                 )
-        if not jacobian <= largest_jacobian(spend):
+        largest, of_slope, of_output = cls._ratios(jacobian, spend)
+        if not 0 <= jacobian <= largest:
             raise ValueError(
-                "ObjectivePerturbation needs a Jacobian ratio of at most "
-                f"exp({largest_jacobian(spend):.3g}) for this spend, got exp({jacobian:.3g}); "
-                "make the quadratic part of the objective stronger."
+                f"{cls.__name__} needs a Jacobian ratio of at most exp({largest:.3g}) for this "
+                f"spend, got exp({jacobian:.3g}); make the quadratic part of the objective "
+                "stronger."
             )
-        output_noise = output_sensitivity / sqrt(spend.amount * OUTPUT_SHARE) * _ROUND_UP
         return cls(
             shape,
             sensitivity,
-            slope_scale(sensitivity, spend),
+            sensitivity / of_slope * _ROUND_UP,
             jacobian,
             output_sensitivity,
-            output_noise,
+            output_sensitivity / of_output * _ROUND_UP,
         )
 
-    def event(self, query: str) -> ObjectivePerturbationEvent:
+    @classmethod
+    @abstractmethod
+    def _ratios(cls, jacobian: float, spend: Spend) -> tuple[float, float, float]:
+        """The largest Jacobian, and the ratios of sensitivity to noise of slope and output."""
+
+    @property
+    @abstractmethod
+    def longest(self) -> float:
+        """Norm that no slope exceeds."""
+
+    @final
+    def event(self, query: str) -> PerturbationEvent:
         """The fact to charge for one release."""
-        return ObjectivePerturbationEvent(
+        return self.fact(
             query=query,
             sensitivity=self.sensitivity,
             noise_scale=self.noise_scale,
@@ -119,6 +174,24 @@ class ObjectivePerturbation(PerturbingMechanism):
             output_sensitivity=self.output_sensitivity,
             output_noise_scale=self.output_noise_scale,
         )
+
+
+@dataclass(frozen=True)
+class ObjectivePerturbation(RandomSlope):
+    """A slope with normal entries, whose standard deviation is its scale; so for the output.
+
+    Guarantees
+    ----------
+    - See :mod:`skdp.privacy.accounting.perturbation`.
+    """
+
+    fact = ObjectivePerturbationEvent
+
+    @classmethod
+    def _ratios(cls, jacobian: float, spend: Spend) -> tuple[float, float, float]:
+        del jacobian
+        slope, output = spend.amount * (1 - OUTPUT_SHARE), spend.amount * OUTPUT_SHARE
+        return largest_jacobian(spend), sqrt(slope), sqrt(output)
 
     @property
     def longest(self) -> float:
@@ -132,3 +205,44 @@ class ObjectivePerturbation(PerturbingMechanism):
     def randomize(self, value: np.ndarray, noise: SecretNoise) -> np.ndarray:
         """The computed minimiser plus fresh noise, on a grid."""
         return noisy_on_grid(value, self.output_sensitivity, self.output_noise_scale, noise)
+
+
+@dataclass(frozen=True)
+class PurePerturbation(RandomSlope):
+    """A slope with a density in proportion to ``exp(-||b|| / noise_scale)``; so for the output.
+
+    Spends are in epsilon. What the Jacobian leaves of its share goes to the slope.
+
+    Guarantees
+    ----------
+    - A release is epsilon-DP for the epsilon of its event, as the docstring of the module says.
+    """
+
+    fact = PurePerturbationEvent
+
+    @classmethod
+    def _ratios(cls, jacobian: float, spend: Spend) -> tuple[float, float, float]:
+        output = spend.amount * _PURE_OUTPUT_SHARE
+        return largest_pure_jacobian(spend), spend.amount - output - jacobian, output
+
+    @property
+    def longest(self) -> float:
+        """Norm that no slope exceeds, because no normal that is drawn is beyond 14."""
+        p = prod(self.shape)
+        return self.noise_scale * LONGEST**2 * sqrt(p * (p + 1.0))
+
+    def perturbation(self, noise: SecretNoise) -> np.ndarray:
+        """A fresh random slope."""
+        return self.noise_scale * _norm(self.shape, noise) * noise.normal(self.shape)
+
+    def randomize(self, value: np.ndarray, noise: SecretNoise) -> np.ndarray:
+        """The computed minimiser plus fresh noise, on a grid."""
+        stretch = _norm(self.shape, noise)
+        return noisy_on_grid(
+            value, self.output_sensitivity, self.output_noise_scale, noise, stretch=stretch
+        )
+
+
+def _norm(shape: tuple[int, ...], noise: SecretNoise) -> float:
+    """Norm of one more standard normal than there are entries; secret."""
+    return float(np.linalg.norm(noise.normal(prod(shape) + 1)))

@@ -18,19 +18,11 @@ release with
 
     mu^2 = D^2 / s^2  e_i' (I + r^2 L_H)^-1 e_i =: D^2 / s^2  f_i(H)   (exactly).
 
-``exposure`` is the largest f_i over all sites i and all sets of c curious others.
-
-*Fewer curious sites are never worse.* Let a be the indicator of the neighbours of a site k that
-turns curious, d their number. Taking k out leaves the inverse of ``M - r^2 diag(a)`` where M is the
-block of ``I + r^2 L_H`` without k, while k's honest presence means the inverse of the Schur
-complement ``M - r^4 a a' / (1 + r^2 d)``. By Cauchy and Schwarz ``a a' <= d diag(a)``, so that the
-former matrix is at most the latter, and its inverse at least. Hence sets of exactly c are worst.
-
-*All pairs*: h sites are left, ``L_H = h I - 1 1'``, and every f_i is ``(1 + r^2) / (1 + r^2 h)``.
-
-*Other graphs*: all sets are tried where they are few. Otherwise f_i is bounded: edges that are left
-out make L_H smaller and f_i larger, so only those at i count, of which at least
-``k = deg i - c`` remain; for a star, ``f_i = 1 / (1 + k r^2 / (1 + r^2))``.
+``exposure`` is the largest f_i over all sites i and all sets of c curious others. Fewer curious
+sites are never worse, so that sets of exactly c are tried where they are few. If all pairs of h
+honest sites share seeds, every f_i is ``(1 + r^2) / (1 + r^2 h)``; for other graphs
+``f_i <= 1 / (1 + k r^2 / (1 + r^2))``, with at least ``k = deg i - c`` neighbours left. Proofs:
+theorem F2 of ``docs/proofs/sites.md``.
 
 Drop-outs
 ---------

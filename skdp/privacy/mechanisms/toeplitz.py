@@ -89,20 +89,6 @@ class Toeplitz(PrefixSumMechanism):
 
     Memory is that of all terms, so this is for short streams. Time for the whole stream is
     ``O(n log(n)^2)`` times the size of a term.
-
-    Parameters
-    ----------
-    length : int
-        Number of terms, at least 1. Public, and fixed in advance.
-
-    Raises
-    ------
-    ValueError
-        If there are no terms.
-
-    Guarantees
-    ----------
-    - See :class:`PrefixSumMechanism`.
     """
 
     @property

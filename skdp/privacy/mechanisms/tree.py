@@ -56,20 +56,6 @@ class Tree(PrefixSumMechanism):
     mu^2 adds up over lengths. (Adding up epsilons over them would square their number.)
 
     Memory is that of ``log2(n) + 2`` terms.
-
-    Parameters
-    ----------
-    length : int
-        Number of terms, at least 1. Public, and fixed in advance.
-
-    Raises
-    ------
-    ValueError
-        If there are no terms.
-
-    Guarantees
-    ----------
-    - See :class:`PrefixSumMechanism`.
     """
 
     @property

@@ -17,7 +17,14 @@ from ..rounding import inflated
 from ..rows.base import RowStore
 from ..rows.bounded_rows import BoundedBlock
 
-__all__ = ["GaussianQuery", "GumbelQuery", "PerturbedQuery", "Query", "check_targets_a_row"]
+__all__ = [
+    "CountQuery",
+    "GaussianQuery",
+    "GumbelQuery",
+    "PerturbedQuery",
+    "Query",
+    "check_targets_a_row",
+]
 
 
 @dataclass(frozen=True, eq=False)
@@ -61,7 +68,7 @@ class GaussianQuery(Query):
     def rounding(self) -> float:
         """Most that rounding adds to a move between neighbours, in units of the sensitivity.
 
-        See :mod:`skdp.privacy.rounding`; 0 if the answer is computed exactly, as counts are.
+        See :mod:`skdp.privacy.rounding`.
         """
 
     @final
@@ -72,6 +79,17 @@ class GaussianQuery(Query):
 
 
 @dataclass(frozen=True, eq=False)
+class CountQuery(GaussianQuery):
+    """A query for counts of rows or sums of their weights, which are exact in any order."""
+
+    @property
+    @final
+    def rounding(self) -> float:
+        """None, as sums of weights and of halves of them are exact."""
+        return 0.0
+
+
+@dataclass(frozen=True, eq=False)
 class GumbelQuery(Query):
     """A query for the best candidates; the exact answer is a score for each.
 
@@ -79,9 +97,9 @@ class GumbelQuery(Query):
     """
 
     @property
-    @abstractmethod
     def choices(self) -> int:
-        """Number of candidates that are chosen."""
+        """Number of candidates that are chosen: one, unless a query says otherwise."""
+        return 1
 
     @property
     @abstractmethod

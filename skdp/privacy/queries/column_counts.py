@@ -10,13 +10,13 @@ import numpy as np
 from ..adjacency import Adjacency
 from ..rows.base import RowStore
 from ..rows.bounded_rows import RawBlock
-from .base import GaussianQuery
+from .base import CountQuery
 
 __all__ = ["ColumnCountsQuery"]
 
 
 @dataclass(frozen=True, eq=False)
-class ColumnCountsQuery(GaussianQuery):
+class ColumnCountsQuery(CountQuery):
     r"""``sum_i v_i ([x_ij < e_jk] - 1/2)`` for feature j and its edge k, with weights v_i of rows.
 
     Parameters
@@ -43,11 +43,6 @@ class ColumnCountsQuery(GaussianQuery):
     def sensitivity(self, adjacency: Adjacency) -> float:
         """``sqrt(d k)`` under replace-one, half of it under zero-out."""
         return adjacency.of_counts(self.edges.size)
-
-    @property
-    def rounding(self) -> float:
-        """None: sums of weights, and halves of them, are exact."""
-        return 0.0
 
     def evaluate(self, rows: RowStore) -> np.ndarray:
         """The exact answer, of shape (d, k)."""

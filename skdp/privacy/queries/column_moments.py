@@ -42,18 +42,10 @@ class ColumnMomentsQuery(GaussianQuery):
     Guarantees
     ----------
     - Replacing a row moves the answer by at most ``2 sqrt(d) / n`` in l2, as much as the means
-      alone, so the squares come for free. Let ``t = u - u'`` and ``s = u + u'`` for one feature;
-      ``|t| + |s| <= 2``, and its two entries move by
-
-      .. math:: t^2 + 2 (u^2 - u'^2)^2 = t^2 (1 + 2 s^2) \le |t|^2 (1 + 2 (2 - |t|)^2)
-
-      times ``1 / n^2``. With ``a = |t|`` the derivative of the right side is
-      ``2 a (1 + 2 (2 - a)(2 - 2 a))``, and ``(2 - a)(2 - 2 a) >= -1/2`` with equality at a = 3/2,
-      so it never decreases and is at most its value 4 at a = 2. The bound is attained where every
-      feature goes from one end of its interval to the other. A weight above 1.67 would cost more.
-    - Zeroing a row out moves the answer by at most ``sqrt(9 d / 8) / n``: with ``v = u^2`` in
-      [0, 1] an entry pair has the squared length ``v + 2 (v - 3/4)^2``, convex in v and 9/8 at both
-      ends. The offset 3/4 is what makes the ends equal.
+      alone, so the squares come for free; attained where every feature goes from one end of its
+      interval to the other. A weight above 1.67 would cost more. Zeroing a row out moves the answer
+      by at most ``sqrt(9 d / 8) / n``: the offset 3/4 makes a feature in the middle as long as one
+      at an end. Proof: theorem C1 of ``docs/proofs/columns_and_metrics.md``.
     - Entries that are not numbers count as the middle of their interval.
     - Rows of a privacy unit count by their shares. Weights of their own do not count here: with
       less than 1 for a unit the offset would not be taken off whole.

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from collections.abc import Iterator
 from dataclasses import dataclass
 from functools import cached_property
 from math import inf, sqrt
@@ -11,7 +12,7 @@ import numpy as np
 
 from ...problem.losses import Loss
 from ...problem.problem import Problem
-from ..adjacency import Adjacency
+from ..adjacency import Adjacency, PrivacyUnit
 from ..rounding import mapped_products, of_sum, spread
 from ..rows.base import RowStore
 from ..rows.bounded_rows import BoundedBlock
@@ -22,6 +23,8 @@ __all__ = ["GradientNormQuery", "GradientQuery"]
 # Squares of derivatives below this are lost, and sums above that overflow.
 _LEAST_BOUND = 1e-140
 _LARGEST_SUM = 1e300
+# Bound on the gradient of a row where means of privacy units are clipped, in units of their clip.
+_ROW_OF_A_UNIT = 16.0
 
 
 @dataclass(frozen=True, eq=False)
@@ -42,6 +45,10 @@ class GradientQuery(GaussianQuery):
     clip_norm : float or None
         Bound on the norm of one row's gradient; None stands for the Lipschitz constant of the
         problem, with which clipping changes nothing.
+    whole_units : bool, default=False
+        Whether to clip the mean gradient of each privacy unit of several rows, and not that of each
+        of its rows, which then is only bounded by 16 times the clip. Means are shorter than what
+        they are of where rows differ, and so more of them are left whole.
 
     Raises
     ------
@@ -58,6 +65,9 @@ class GradientQuery(GaussianQuery):
     - The bound holds whatever the rows, the targets and w, even if the loss declared a wrong
       Lipschitz constant, because the clip is applied in any case. It does presume that the loss is
       pointwise (see ``Loss.derivative``).
+    - All rows of a privacy unit together move it by no more, with the number of units for n. With
+      ``whole_units`` that is so because the sum has one vector a unit, scaled down to the clip, and
+      which depends on nobody else's rows.
     - Bounds so extreme that double precision could not keep them have an infinite sensitivity,
       with which the query is refused.
     """
@@ -67,6 +77,7 @@ class GradientQuery(GaussianQuery):
     problem: Problem
     w: np.ndarray
     clip_norm: float | None = None
+    whole_units: bool = False
 
     def __post_init__(self) -> None:
         w, shape = np.asarray(self.w), self.problem.shape
@@ -81,16 +92,29 @@ class GradientQuery(GaussianQuery):
 
     @cached_property
     def bound(self) -> float:
-        """Bound on the norm of one row's gradient."""
+        """Bound on the norm of one row's gradient, or of the mean of those of a unit's rows."""
         lipschitz = self.problem.lipschitz
         return lipschitz if self.clip_norm is None else min(self.clip_norm, lipschitz)
 
+    @cached_property
+    def row_bound(self) -> float:
+        """Bound on the norm of one row's gradient, before means over units are clipped."""
+        if not self.whole_units:
+            return self.bound
+        return min(_ROW_OF_A_UNIT * self.bound, self.problem.lipschitz)
+
     @property
     def rounding(self) -> float:
-        """Margin for rounding of a sum of rows times derivatives, which is mapped afterwards."""
+        """Margin for rounding of a sum of rows times derivatives, which is mapped afterwards.
+
+        The mean of a unit is as far off, in units of what its rows may be long, and clipping brings
+        no two vectors further apart; then comes the sum over units.
+        """
         problem = self.problem
         steepest = min(problem.loss.lipschitz, self._steepest_of_smooth) * problem.max_weight
-        longer = spread(problem.bounds, steepest, self.bound)
+        longer = spread(problem.bounds, steepest, self.row_bound)
+        if self.whole_units:
+            longer = longer * self.row_bound / self.bound + 1.0 if self.bound else 0.0
         return of_sum(problem.n_actual, longer, mapped_products(problem.bounds))
 
     @property
@@ -107,7 +131,7 @@ class GradientQuery(GaussianQuery):
             return inf
         norm = float(np.linalg.norm(self.w))
         half = 0.5 * b * sqrt(problem.loss.n_scores)
-        return half + sqrt(half * half + b * norm * self.bound / problem.max_weight)
+        return half + sqrt(half * half + b * norm * self.row_bound / problem.max_weight)
 
     def sensitivity(self, adjacency: Adjacency) -> float:
         """``2 bound / n`` under replace-one; infinite unless double precision keeps the bound.
@@ -117,13 +141,17 @@ class GradientQuery(GaussianQuery):
         """
         problem, bound = self.problem, self.bound
         least = _LEAST_BOUND * max(1.0, problem.row_norm * problem.max_weight)
-        if not (least <= bound and bound * problem.n_samples <= _LARGEST_SUM):
+        if not (least <= bound and self.row_bound * problem.n_samples <= _LARGEST_SUM):
             return inf
         return adjacency.of_sum(bound) / problem.n_samples
 
     def evaluate(self, rows: RowStore) -> np.ndarray:
         """The exact mean of clipped gradients, in the shape of w."""
-        total = rows.bounded(self.problem.bounds).sum(lambda b: self.of_block(b, b.scores(self.w)))
+        bounds = self.problem.bounds
+        if self.whole_units and rows.unit is PrivacyUnit.DECLARED:
+            total = rows.by_unit().bounded(bounds).sum_of_units(self._of_pieces, self._of_units)
+        else:
+            total = rows.bounded(bounds).sum(lambda b: self.of_block(b, b.scores(self.w)))
         total /= self.problem.n_samples
         return total
 
@@ -135,8 +163,8 @@ class GradientQuery(GaussianQuery):
         return total
 
     def public(self) -> tuple[object, ...]:
-        """w and the bound."""
-        return (self.w, self.bound)
+        """w, the bound and what it bounds."""
+        return (self.w, self.bound, self.whole_units)
 
     def of_block(self, block: BoundedBlock, z: np.ndarray) -> np.ndarray:
         """Sum of the clipped gradients of some rows with scores z."""
@@ -146,13 +174,25 @@ class GradientQuery(GaussianQuery):
         """Clipped derivatives of some rows with scores z, before class weights."""
         return self.clipped(block, z, self.derivative_bounds(block))
 
-    def derivative_bounds(self, block: BoundedBlock) -> np.ndarray:
-        """Bounds on the derivatives of some rows, read-only."""
+    def _of_pieces(self, block: BoundedBlock) -> Iterator[np.ndarray]:
+        """Sums over the pieces of units of the gradients of their rows."""
+        bounds = self.derivative_bounds(block, self.row_bound)
+        r = self.weighted(block, self.clipped(block, block.scores(self.w), bounds))
+        return block.combine_pieces(r)
+
+    def _of_units(self, sums: np.ndarray) -> np.ndarray:
+        """Sum of the clipped gradients of whole units."""
+        flat = sums.reshape(len(sums), -1)
+        norms = np.sqrt(np.einsum("ij,ij->i", flat, flat))
+        return (self.bound / np.maximum(norms, self.bound) @ flat).reshape(sums.shape[1:])
+
+    def derivative_bounds(self, block: BoundedBlock, bound: float | None = None) -> np.ndarray:
+        """Bounds on the derivatives of some rows, for the bound or another one, read-only."""
         # Negative weights are refused by the problem; the bound holds in spite of them.
         heaviest = max(map(abs, self.problem.class_weight or (1.0,)))
         # The derivative at an infinite score must not outlive a bound that overflows.
         most = _LARGEST_SUM / self.problem.n_samples / max(1.0, heaviest)
-        return block.derivative_bounds.of(self.bound / heaviest, most)
+        return block.derivative_bounds.of((self.bound if bound is None else bound) / heaviest, most)
 
     def clipped(self, block: BoundedBlock, z: np.ndarray, bounds: float | np.ndarray) -> np.ndarray:
         """Derivatives of some rows with scores z, clipped to these bounds."""

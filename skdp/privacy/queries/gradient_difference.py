@@ -73,24 +73,7 @@ class GradientDifferenceQuery(GaussianQuery):
     - Bounds so extreme that double precision could not keep them, and no bound at all, have an
       infinite sensitivity, with which the query is refused.
 
-    Notes
-    -----
-    Proof, for a row x with ``||x|| <= R`` and weight 1. (A lesser weight, of its class or its own,
-    shrinks the difference towards 0, and so does a shorter row. Each of the balls is convex and
-    holds 0, so that the difference stays in both, and in the smallest one around what they share.)
-    Let t be the change of its
-    scores, H the smoothness of the loss, b the change of its derivative and a that after clipping,
-    so that the difference is the outer product of x and a. A convex loss has
-    ``||b||^2 <= H <b, t>`` (Baillon and Haddad, 1977), which says that b lies in the ball of centre
-    ``H t / 2`` and radius ``H ||t|| / 2``. With one score a row the clipped loss is convex and as
-    smooth, so the same holds for a; otherwise projecting sees to it. As ``<x a', delta> = <a, t>``,
-    it follows that ``||x a'||^2 <= L <x a', delta>``.
-
-    How far clipping several scores may leave the ball: it is a projection, hence
-    ``||a||^2 <= <a, b>``. Let alpha be the angle of t and b, beta that of b and a, and phi that of
-    t and a, at most alpha + beta. Then ``||a|| <= H ||t|| cos(alpha) cos(beta)``, which is at most
-    ``H ||t|| (1 + cos(phi)) / 2``, so that the squared distance of a from ``H t / 2`` is at most
-    ``(2 - cos(phi)^2) / 4 <= 1/2`` of ``(H ||t||)^2``: sqrt(2) times the radius.
+    Proof: theorem D1 of ``docs/proofs/gradient_difference.md``.
     """
 
     name: ClassVar[str] = "gradient_difference"

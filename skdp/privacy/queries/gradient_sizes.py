@@ -13,14 +13,14 @@ from ...problem.problem import Problem
 from ..adjacency import Adjacency, PrivacyUnit
 from ..rows.base import RowStore
 from ..rows.bounded_rows import BoundedBlock
-from .base import GaussianQuery
+from .base import CountQuery, GaussianQuery
 from .gradient import GradientQuery
 
 __all__ = ["GradientAndShareQuery", "GradientSizesQuery"]
 
 
 @dataclass(frozen=True, eq=False)
-class GradientSizesQuery(GaussianQuery):
+class GradientSizesQuery(CountQuery):
     """Number, or total weight, of rows with a gradient whose norm lies between public edges.
 
     The norm is ``c_i ||l'(y_i, <w, x~_i>)|| ||x~_i||`` before any clipping of gradients, and before
@@ -48,11 +48,6 @@ class GradientSizesQuery(GaussianQuery):
     problem: Problem
     w: np.ndarray
     edges: np.ndarray
-
-    @property
-    def rounding(self) -> float:
-        """None: sums of weights are exact."""
-        return 0.0
 
     def sensitivity(self, adjacency: Adjacency) -> float:
         """``sqrt(2)`` under replace-one, 1 under zero-out."""

@@ -11,7 +11,7 @@ from ...problem.column_bounds import ColumnScaling
 from ..adjacency import Adjacency
 from ..rows.base import RowStore
 from ..rows.bounded_rows import RawBlock
-from .base import GaussianQuery
+from .base import CountQuery
 
 __all__ = ["HistogramQuery", "Histogrammed"]
 
@@ -19,7 +19,7 @@ Histogrammed = Literal["row_norm", "target", "target_size"]
 
 
 @dataclass(frozen=True, eq=False)
-class HistogramQuery(GaussianQuery):
+class HistogramQuery(CountQuery):
     """Number of rows with a value between public edges, or their total weight.
 
     Parameters
@@ -48,11 +48,6 @@ class HistogramQuery(GaussianQuery):
     edges: np.ndarray
     scaling: ColumnScaling | None = None
     column: int | None = None
-
-    @property
-    def rounding(self) -> float:
-        """None: sums of weights are exact."""
-        return 0.0
 
     def sensitivity(self, adjacency: Adjacency) -> float:
         """``sqrt(2)`` under replace-one, 1 under zero-out."""

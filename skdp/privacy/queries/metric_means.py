@@ -308,7 +308,7 @@ class MetricMeansQuery(GaussianQuery):
     ----------
     - Replacing a row moves the answer for k metrics by at most ``2 sqrt(k) / n`` in l2, as much as
       the means alone; the squares come for free. Zeroing it out moves it by at most
-      ``sqrt(9 k / 8) / n``. Both as proved there, and both are attained.
+      ``sqrt(9 k / 8) / n``. Both as there, and both are attained.
     - This holds whatever metrics and models return: what is not a number is at the high end.
     """
 
@@ -384,9 +384,9 @@ class GroupMeansQuery(GaussianQuery):
     ----------
     - Replacing a row moves the answer by at most ``2 sqrt(k) / n``, as much as means of all rows,
       so that groups and their sizes come for free. Within a group the first entry stays, and
-      the others move as proved there. From one group to another two lines change, each by the
-      numbers of one row, whose squared length is at most ``7 k / 8 + 9 k / 8 = 2 k``, as proved
-      there; both together by ``4 k``. Both are attained. Zeroing a row out changes one line:
+      the others move as there. From one group to another two lines change, each by the
+      numbers of one row, whose squared length is at most ``7 k / 8 + 9 k / 8 = 2 k``, as there;
+      both together by ``4 k``. Both are attained. Zeroing a row out changes one line:
       ``sqrt(2 k) / n``. Rows that count by weights in [0, 1] move no more: the square of the
       distance is convex in both weights, so that it is largest where each is 0 or 1.
     - This holds whatever groups, metrics and models return.

@@ -15,7 +15,7 @@ from ..rows.base import RowStore
 from ..rows.bounded_rows import BoundedBlock
 from .base import GaussianQuery
 
-__all__ = ["MomentsQuery", "packed", "unpacked", "weighed"]
+__all__ = ["MomentsQuery", "kept_square", "packed", "unpacked", "weighed"]
 
 _LARGEST_NORM, _LEAST_SQUARE, _LARGEST_SUM = 1e150, 1e-280, 1e300
 
@@ -65,9 +65,7 @@ class MomentsQuery(GaussianQuery):
 
     def sensitivity(self, adjacency: Adjacency) -> float:
         """``sqrt(2) R^2 / n`` under replace-one; infinite where double precision is left."""
-        square = self.bounds.row_norm**2 if self.bounds.row_norm < _LARGEST_NORM else inf
-        if not _LEAST_SQUARE <= square <= _LARGEST_SUM / self.n_samples:
-            return inf
+        square = kept_square(self.bounds.row_norm, self.n_samples)
         return (sqrt(2.0) if adjacency is Adjacency.REPLACE_ONE else 1.0) * square / self.n_samples
 
     def evaluate(self, rows: RowStore) -> np.ndarray:
@@ -91,6 +89,12 @@ class MomentsQuery(GaussianQuery):
         if not self.full:
             return np.stack([answer[:p], np.append(answer[p:] / sqrt(2.0), answer[p - 1])])
         return unpacked(answer, p)
+
+
+def kept_square(norm: float, n_samples: int) -> float:
+    """Square of a bound on rows; infinite where double precision would not keep sums of squares."""
+    square = norm**2 if norm < _LARGEST_NORM else inf
+    return square if _LEAST_SQUARE <= square <= _LARGEST_SUM / n_samples else inf
 
 
 def weighed(block: BoundedBlock) -> np.ndarray:

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from dataclasses import dataclass
-from math import inf, sqrt
+from math import sqrt
 from typing import ClassVar
 
 import numpy as np
@@ -14,11 +14,9 @@ from ..rounding import of_sum
 from ..rows.base import RowStore
 from ..rows.bounded_rows import BoundedBlock
 from .base import GaussianQuery, check_targets_a_row
-from .moments import weighed
+from .moments import kept_square, packed, unpacked, weighed
 
 __all__ = ["NormalEquationsQuery"]
-
-_LARGEST_NORM, _LEAST_SQUARE, _LARGEST_SUM = 1e150, 1e-280, 1e300
 
 
 @dataclass(frozen=True, eq=False)
@@ -52,18 +50,7 @@ class NormalEquationsQuery(GaussianQuery):
     ----------
     - Replacing a row moves the answer by at most ``sqrt(2) R^2 (1 + c) / n``, which is less than
       two queries with the same noise would cost, whose squares sum to
-      ``2 R^4 (1 + 4 c) / n^2``. Proof: let rows of norms ``a R <= b R <= R`` and angle of cosine g
-      be swapped. The square of the move, times ``n^2 / R^4``, is largest for targets of length 1
-      that make the products of rows and targets point apart (the inner product of two products is
-      that of the rows times that of the targets, at least ``-a b g``), and then it is
-
-          a^4 + b^4 - 2 a^2 b^2 g^2 + 2 c (a^2 + b^2 + 2 a b g),    g in [0, 1].
-
-      Both parts are non-negative and grow when a and b grow in proportion, so let b = 1. Where
-      ``a >= c`` it is largest for ``g = c / a``, where it is ``a^4 + 1 + 2 c (a^2 + 1) + 2 c^2``,
-      at most ``2 (1 + c)^2`` by taking a = 1. Where ``a < c`` it is largest for g = 1, where it is
-      ``(1 + a)^2 ((1 - a)^2 + 2 c)``, increasing in a as ``c >= a (1 - a)``, and so less than its
-      value at a = c, which the other case covers. The largest is attained.
+      ``2 R^4 (1 + 4 c) / n^2``. It is attained. Proof: theorem M2 of ``docs/proofs/moments.md``.
     - Zeroing a row out moves it by at most ``R^2 sqrt(1 + 2 c) / n``.
     """
 
@@ -89,10 +76,7 @@ class NormalEquationsQuery(GaussianQuery):
 
     def sensitivity(self, adjacency: Adjacency) -> float:
         """``sqrt(2) R^2 (1 + c) / n`` under replace-one; infinite where double precision ends."""
-        square = self.bounds.row_norm**2 if self.bounds.row_norm < _LARGEST_NORM else inf
-        if not _LEAST_SQUARE <= square <= _LARGEST_SUM / self.n_samples:
-            return inf
-        c = self.balance
+        c, square = self.balance, kept_square(self.bounds.row_norm, self.n_samples)
         factor = sqrt(1 + 2 * c) if adjacency is Adjacency.ZERO_OUT else sqrt(2.0) * (1 + c)
         return factor * square / self.n_samples
 
@@ -100,9 +84,7 @@ class NormalEquationsQuery(GaussianQuery):
         """The exact moments as a vector."""
         p = self.n_rows
         total = rows.bounded(self.bounds).sum(self._of_block) / self.n_samples
-        matrix, cross = total[:, :p], total[:, p:].ravel()
-        upper = matrix[np.triu_indices(p, 1)]
-        return np.concatenate([np.diag(matrix), sqrt(2.0) * upper, self.weight * cross])
+        return np.concatenate([packed(total[:, :p]), self.weight * total[:, p:].ravel()])
 
     def public(self) -> tuple[object, ...]:
         """The norm bound and the balance."""
@@ -121,12 +103,8 @@ class NormalEquationsQuery(GaussianQuery):
     def parts(self, answer: np.ndarray) -> tuple[np.ndarray, np.ndarray]:
         """The symmetric matrix (p, p) and the vector (p,) of an answer; (p, t) for t targets."""
         p, t = self.n_rows, self._n_targets
-        matrix = np.zeros((p, p))
-        matrix[np.triu_indices(p, 1)] = answer[p : -p * t] / sqrt(2.0)
-        matrix += matrix.T
-        matrix[np.diag_indices(p)] = answer[:p]
         cross = answer[-p * t :] / self.weight
-        return matrix, cross if t == 1 else cross.reshape(p, t)
+        return unpacked(answer[: -p * t], p), cross if t == 1 else cross.reshape(p, t)
 
     def _of_block(self, block: BoundedBlock) -> np.ndarray:
         check_targets_a_row(type(self).__name__, block, self._n_targets)

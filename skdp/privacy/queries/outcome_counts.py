@@ -11,7 +11,7 @@ from ..adjacency import Adjacency
 from ..rows.base import RowStore
 from ..rows.bounded_rows import RawBlock
 from ..rows.predicted_rows import PredictedBlock
-from .base import GaussianQuery
+from .base import CountQuery
 
 __all__ = ["Outcome", "OutcomeCountsQuery", "coded"]
 
@@ -19,7 +19,7 @@ Outcome = Literal["correctness", "prediction", "score"]
 
 
 @dataclass(frozen=True, eq=False)
-class OutcomeCountsQuery(GaussianQuery):
+class OutcomeCountsQuery(CountQuery):
     """Number of rows for each group, label and outcome, or their total weight.
 
     Parameters
@@ -66,11 +66,6 @@ class OutcomeCountsQuery(GaussianQuery):
         if self.edges is None:
             return self.n_groups, self.n_classes, self.n_classes
         return self.n_groups, 2, self.edges.size + 1
-
-    @property
-    def rounding(self) -> float:
-        """None: sums of weights are exact."""
-        return 0.0
 
     def sensitivity(self, adjacency: Adjacency) -> float:
         """``sqrt(2)`` under replace-one, 1 under zero-out."""

@@ -15,8 +15,13 @@ from ...problem.penalties import L2, ElasticNet, NoPenalty, Tikhonov
 from ...problem.problem import Problem
 from ..accounting.ledger import Spend
 from ..adjacency import Adjacency
-from ..mechanisms.pure_slope import PurePerturbation, largest_pure_jacobian
-from ..mechanisms.random_slope import ObjectivePerturbation, largest_jacobian
+from ..mechanisms.random_slope import (
+    ObjectivePerturbation,
+    PurePerturbation,
+    RandomSlope,
+    largest_jacobian,
+    largest_pure_jacobian,
+)
 from ..minimizer import SmoothObjective, minimize
 from ..rounding import UNIT, gamma, inflated, of_sum
 from ..rows.base import BoundedRows, RowStore
@@ -78,8 +83,8 @@ class PerturbedMinimumQuery(PerturbedQuery):
     tolerance : float
         Norm of the gradient at which the minimiser counts as found, positive.
     pure : bool, default=False
-        Whether the noise is that of pure epsilon, in which a spend is counted then. Proof in
-        :mod:`skdp.privacy.mechanisms.pure_slope`.
+        Whether the noise is that of pure epsilon, in which a spend is counted then. See
+        :mod:`skdp.privacy.mechanisms.random_slope`.
     label : int, optional
         Class that is held against all others, where targets number several classes: it counts as 1
         and the others as 0. Classes have no weights then.
@@ -94,16 +99,11 @@ class PerturbedMinimumQuery(PerturbedQuery):
     - At any point the gradients of the objectives of two neighbours differ by at most
       ``2 C`` under replace-one and by ``C`` under zero-out, which is the sensitivity.
     - The log-ratio of their Jacobian determinants is at most ``jacobian``. Proof:
-      ``skdp.privacy.accounting.perturbation``, step 2, with ``S = curvature``. The derivative of
-      row i is clipped to ``C_i = C / (max(c) ||x_i||)``, and its slope is at most
-      ``smoothness``. The logistic loss has a slope of ``a (1 - a)`` where the derivative is a in
-      size, so with ``C_i < 1/2`` the slope is at most ``C_i (1 - C_i)``, and then
-      ``max(c) ||x_i||^2 C_i (1 - C_i) = C ||x_i|| - C^2 / max(c)`` is largest for the longest row.
-      For rows so short that C_i is larger, ``max(c) ||x_i||^2 / 4 <= C ||x_i|| / 2`` is less than
-      that. A weight v_i makes derivative and slope smaller and keeps the sign.
+      step 2 of O1, and theorem O2, of ``docs/proofs/objective_perturbation.md``, with
+      ``S = curvature``.
     - Where the computed gradient is at most half the tolerance, which is what is asked of the
       minimiser, the exact gradient is at most the tolerance, for all rows, targets and slopes.
-      Proof in :meth:`planned` and :meth:`rounding`.
+      See :meth:`planned` and :meth:`rounding`.
     - That point is found in a bounded number of passes over the rows, but for rounding on the way.
       How many there were is not told.
     """
@@ -156,17 +156,10 @@ class PerturbedMinimumQuery(PerturbedQuery):
         matters little, and at least 2.5 times the rounding of gradients, for which m is at least
         20 times the growth of that rounding with ``||w||``.
 
-        Then the exact gradient G is at most T where the computed one is at most T / 2. Proof: the
-        minimiser w* has ``||w*|| <= W = 2 ||b|| / m + sqrt(2 F(0) / m)``, because the objective F
-        is m-strongly convex and at most F(0) there, and ``||w - w*|| <= ||G|| / m``. With the
-        rounding ``e(W) = a W + c`` at length W, ``a <= m / 20`` and ``2.5 e(W) <= T``,
-
-        .. math:: \|G\| \le (1 + \gamma) \tfrac T2 + e(W) + a \tfrac{\|G\|}{m}
-                  \le (1 + \gamma) \tfrac T2 + \tfrac{2 T}5 + \tfrac{\|G\|}{20},
-
-        so that ``||G|| <= (18 + 10 gamma) / 19 T < T``, with gamma for the rounding of the norm.
-        ``||b||`` is at most ``longest`` of the mechanism: with normal noise but for a probability
-        of ``e^-50``, and with that of pure epsilon whatever is drawn.
+        Then the exact gradient is at most T where the computed one is at most T / 2: theorem O3 of
+        ``docs/proofs/objective_perturbation.md``, in which ``||b||`` is at most ``longest`` of the
+        mechanism, with normal noise but for a probability of ``e^-50``, and with that of pure
+        epsilon whatever is drawn.
 
         Parameters
         ----------
@@ -303,22 +296,18 @@ class PerturbedMinimumQuery(PerturbedQuery):
         """Most that the gradient of the objective can move, at any one point."""
         return self.gradient.sensitivity(adjacency) * self.problem.n_samples
 
-    def mechanism(
-        self, adjacency: Adjacency, spend: Spend
-    ) -> ObjectivePerturbation | PurePerturbation:
+    def mechanism(self, adjacency: Adjacency, spend: Spend) -> RandomSlope:
         """The least random slope for the spend."""
         apart = inflated(2 * self.tolerance / self.strength, 0.0)
         return self._calibrated(adjacency, spend, apart)
 
     def _calibrated(
         self, adjacency: Adjacency, spend: Spend, output_sensitivity: float
-    ) -> ObjectivePerturbation | PurePerturbation:
+    ) -> RandomSlope:
         # With the margin for norms of rows; sums are rounded within the tolerance.
         computed = inflated(self.sensitivity(adjacency), 0.0)
         known = self.problem.shape, computed, self.jacobian, output_sensitivity, spend
-        if self.pure:
-            return PurePerturbation.calibrated(*known)
-        return ObjectivePerturbation.calibrated(*known)
+        return (PurePerturbation if self.pure else ObjectivePerturbation).calibrated(*known)
 
     def evaluate(self, rows: RowStore) -> np.ndarray:
         """The minimiser without a random slope."""

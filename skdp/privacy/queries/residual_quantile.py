@@ -70,11 +70,6 @@ class ResidualQuantileQuery(GumbelQuery):
             )
 
     @property
-    def choices(self) -> int:
-        """One edge."""
-        return 1
-
-    @property
     def rounding(self) -> float:
         """Two scores err at a time."""
         return of_sum(self.problem.n_actual, 1.5)

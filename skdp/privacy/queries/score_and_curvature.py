@@ -280,28 +280,11 @@ class ScoreAndCurvatureQuery(GaussianQuery):
     Guarantees
     ----------
     - Squared loss: replacing a row moves the answer by at most ``sqrt(2) alpha (1 + c) / n``, so
-      that the mean square costs nothing. Proof: with ``k = kappa / sqrt(2)`` a row adds the packed
-      ``a a'`` of ``a = sqrt(omega) (u, k r)``, as the packing puts sqrt(2) before what is off the
-      diagonal. ``omega |u|^2 <= alpha`` and ``k^2 r^2 <= (c alpha^2 / G^2) (G^2 / alpha)``, so
-      ``|a|^2 <= alpha (1 + c)``, and ``|a a' - b b'|_F^2 = |a|^4 + |b|^4 - 2 <a, b>^2``, at most
-      ``2 (alpha (1 + c))^2``. Zeroing a row out moves it by at most ``|a|^2``. A weight t makes a
-      shorter.
-    - Logistic loss: replacing a row moves it by at most
-      ``alpha sqrt(max(2 (1 + c)^2, 1 + 8 c)) / n``. Proof: a row adds the packed ``e U`` and
-      ``kappa g`` times the unit vector ``u / |u|``, with U the outer product of that vector,
-      ``e = t omega h |u|^2`` in [0, alpha] and ``|g| <= t omega s |u| <= G``. For two directions
-      of cosine q the square of the distance is convex in both e and g, so it is largest at
-      corners. In units of alpha: with both e zero it is at most ``8 c``; with one of them 1, at
-      most ``1 + 8 c``; with both 1 it is at most ``2 (1 - q^2) + 4 c (1 + |q|)``, which is largest
-      at ``|q| = c`` and then ``2 (1 + c)^2``. All are attained. Zeroing a row out moves it by at
-      most ``alpha sqrt(1 + 2 c) / n``.
-    - Softmax loss: replacing a row moves it by at most ``alpha sqrt(2 + 8 c) / n``. Proof: a row
-      adds the packed ``t H`` and ``t kappa g`` with ``|H|_F <= alpha`` and ``|g| <= G``. Both H are
-      positive semidefinite, so their inner product is not negative and ``|H - H'|_F^2`` at most
-      ``2 alpha^2``; ``kappa^2 |g - g'|^2`` is at most ``4 kappa^2 G^2 = 8 c alpha^2``. Attained by
-      rows that are torn between two classes, each in a direction of its own, and both belong to a
-      third, in opposite directions. Zeroing a row out moves it by at most
-      ``alpha sqrt(1 + 2 c) / n``.
+      that the mean square costs nothing; zeroing it out moves it by at most ``alpha (1 + c) / n``.
+    - Logistic loss: ``alpha sqrt(max(2 (1 + c)^2, 1 + 8 c)) / n`` and ``alpha sqrt(1 + 2 c) / n``.
+    - Softmax loss: ``alpha sqrt(2 + 8 c) / n`` and ``alpha sqrt(1 + 2 c) / n``.
+    - Proofs, and rows that attain all of them: theorems I1, I2 and I4 of
+      ``docs/proofs/one_step_inference.md``.
     - The weights are computed from the coordinates that are added up, so that the bounds hold
       whatever the rows, the targets, w and the matrix.
     """

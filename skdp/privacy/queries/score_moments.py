@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from collections.abc import Iterator
 from dataclasses import dataclass
 from math import hypot, inf, sqrt
 from typing import ClassVar
@@ -10,10 +11,10 @@ import numpy as np
 
 from ...problem.influence import InfluenceBounds
 from ...problem.problem import Problem
-from ..adjacency import Adjacency
+from ..adjacency import Adjacency, PrivacyUnit
 from ..rounding import of_sum
-from ..rows.base import RowStore
-from ..rows.bounded_rows import BoundedBlock
+from ..rows.base import RowStore, total
+from ..rows.bounded_rows import BoundedBlock, added_up
 from .base import GaussianQuery
 from .moments import packed, unpacked
 from .score_and_curvature import (
@@ -44,6 +45,10 @@ class ScoreMomentsQuery(GaussianQuery):
     of the rows: of those with a weight omega below 1, and of those whose residual or score was
     clipped. A row of weight t in [0, 1] has the score ``t q`` and counts t.
 
+    Where privacy units have several rows it is the mean over units of ``s s'``, with s the mean of
+    the scores of a unit's rows, the middle part of a cluster-robust sandwich: the score of the
+    model is the mean of the P independent s, however alike the rows of a unit are.
+
     Parameters
     ----------
     problem : Problem
@@ -68,11 +73,12 @@ class ScoreMomentsQuery(GaussianQuery):
       shares by 1, at most ``hypot(G^2, sqrt(2) of_shares) / n``.
     - The norm of q is taken of the numbers that are added up, so that the bound holds whatever the
       rows, the targets, w and the matrix.
+    - Replacing all rows of a unit moves the answer by as much, with the number of units for n: s
+      is a convex combination of scores, so that ``|s| <= G``, to which it is scaled down in spite
+      of rounding, and both shares of a unit are in [0, 1].
     """
 
     name: ClassVar[str] = "score_moments"
-    # Scores of the rows of a unit would have to be added up before they are squared.
-    takes_units: ClassVar[bool] = False
 
     problem: Problem
     influence: InfluenceBounds
@@ -106,8 +112,17 @@ class ScoreMomentsQuery(GaussianQuery):
 
     def evaluate(self, rows: RowStore) -> np.ndarray:
         """The exact means as a vector."""
-        of_block = self._of_block if self.problem.loss.n_scores == 1 else self._of_classes
-        return unshortened(rows, self.problem).sum(of_block) / self.problem.n_samples
+        scored = self._scored if self.problem.loss.n_scores == 1 else self._scored_of_classes
+        if rows.unit is PrivacyUnit.ROW:
+            summed = unshortened(rows, self.problem).sum(
+                lambda block: total(map(self._summed, scored(block)))
+            )
+        else:
+            bounded = unshortened(rows.by_unit(), self.problem)
+            summed = bounded.sum_of_units(
+                lambda block: _by_piece(block, scored(block)), self._of_units
+            )
+        return summed / self.problem.n_samples
 
     def public(self) -> tuple[object, ...]:
         """Models, coordinates, scale, bounds and the factor."""
@@ -118,7 +133,8 @@ class ScoreMomentsQuery(GaussianQuery):
         """The moments (k, k) and the two shares of an answer with a positive factor of them."""
         return unpacked(answer[:-2], self.influence.matrix.shape[1]), answer[-2:] / self.of_shares
 
-    def _of_block(self, block: BoundedBlock) -> np.ndarray:
+    def _scored(self, block: BoundedBlock) -> Iterator[np.ndarray]:
+        """Scores of the rows, and both marks, in columns, times the weights of the rows."""
         rows, bound = weighed_block(self.problem, self.influence, block), self.influence.score
         r = residuals(self.problem, self.influence, block, self.w)
         beyond = np.abs(r) > _LONGER * rows.largest
@@ -127,29 +143,45 @@ class ScoreMomentsQuery(GaussianQuery):
         q = rows.coordinates * (rows.weight * r)[:, None]
         longer = _shorten(q, bound)
         clipped = beyond if self.problem.loss.squared else longer
-        return self._summed(q, rows.weight, clipped, block.weights)
+        yield _marked(q, rows.weight, clipped, block.weights)
 
-    def _of_classes(self, block: BoundedBlock) -> np.ndarray:
-        k, shares = self.influence.matrix.shape[1], class_shares(block, self.w)
-        total = np.zeros(k * (k + 1) // 2 + 2)
+    def _scored_of_classes(self, block: BoundedBlock) -> Iterator[np.ndarray]:
+        """Scores for several classes, for the rows of one part of the block after another."""
+        shares = class_shares(block, self.w)
         for rows in weighed_classes(self.problem, self.influence, block):
             q = rows.scores[np.arange(rows.label.size), rows.label]
             q = q - np.einsum("ic,icj->ij", shares[rows.part], rows.scores)
             q *= rows.weight[:, None]
             clipped = _shorten(q, self.influence.score)
             own = None if block.weights is None else block.weights[rows.part]
-            total += self._summed(q, rows.weight, clipped, own)
-        return total
+            yield _marked(q, rows.weight, clipped, own)
 
-    def _summed(
-        self, q: np.ndarray, weight: np.ndarray, clipped: np.ndarray, own: np.ndarray | None
-    ) -> np.ndarray:
-        """Sums of q q' and of both marks, where rows have weights of their own times these."""
-        counts = np.stack([_LONGER * weight < 1.0, clipped], axis=1).astype(np.float64)
-        if own is not None:
-            q = q * own[:, None]
-            counts *= own[:, None]
-        return np.concatenate([packed(q.T @ q), self.of_shares * counts.sum(axis=0)])
+    def _summed(self, scored: np.ndarray) -> np.ndarray:
+        """Sums of q q' and of both marks."""
+        q, marks = scored[:, :-2], scored[:, -2:]
+        return np.concatenate([packed(q.T @ q), self.of_shares * marks.sum(axis=0)])
+
+    def _of_units(self, sums: np.ndarray) -> np.ndarray:
+        """Moments of the sums over the rows of whole units."""
+        # Their weights sum to at most 1 and their scores are at most G long, up to rounding.
+        _shorten(sums[:, :-2], self.influence.score)
+        np.minimum(sums[:, -2:], 1.0, out=sums[:, -2:])
+        return self._summed(sums)
+
+
+def _marked(
+    q: np.ndarray, weight: np.ndarray, clipped: np.ndarray, own: np.ndarray | None
+) -> np.ndarray:
+    scored = np.column_stack([q, _LONGER * weight < 1.0, clipped])
+    return scored if own is None else scored * own[:, None]
+
+
+def _by_piece(block: BoundedBlock, scored: Iterator[np.ndarray]) -> Iterator[np.ndarray]:
+    """Sums of the columns over the pieces of units."""
+    assert block.unit_pieces is not None
+    columns = np.concatenate(list(scored))
+    for rows, ends in block.unit_pieces.runs(columns.shape[1]):
+        yield added_up(columns[rows], np.ones(len(columns[rows])), ends)
 
 
 def _shorten(q: np.ndarray, bound: float) -> np.ndarray:

@@ -56,12 +56,7 @@ class ScoreScaleQuery(GaussianQuery):
     Guarantees
     ----------
     - Each entry of a row's vector lies in ``[-min(r, W((K-1)/e) / a_j), r]``, with W Lambert's
-      function. Upper end and -r: ``|<p - e_y, g>| <= max g - min g <= r`` for several classes,
-      ``|p - y| |g| <= r`` for two. Lower end: ``-<p - e_y, g> = c sum_k p_k (s_y - s_k)`` with
-      ``0 <= c <= 1`` the factor by which g shortens scores. With ``t_k = s_y - s_k`` and
-      ``p_k = e^{-a t_k} / (1 + sum_{l != y} e^{-a t_l})`` it is largest where all ``t_k`` of the
-      competing classes are equal, and
-      ``max_t (K-1) t e^{-a t} / (1 + (K-1) e^{-a t}) = W((K-1)/e) / a``.
+      function. Proof: theorem T1 of ``docs/proofs/temperature.md``.
     - Under replace-one the answer therefore moves by at most the diameter of that box over n,
       under zero-out by at most ``r sqrt(J) / n``, its farthest corner, since the box holds zero,
       which also covers weights of rows and classes in [0, 1]. The box is enforced on every row, so

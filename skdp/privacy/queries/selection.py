@@ -52,13 +52,8 @@ class SelectionQuery(GumbelQuery):
     Guarantees
     ----------
     - With ``e = min(b, R / sqrt(2))`` the difference of two scores moves by at most ``4 c e / n``
-      under replace-one and ``2 c e / n`` under zero-out. Proof: let a row contribute
-      ``a_j = [x_j] [r]`` to the sums, a vector with ``|a_j| <= c b`` and norm at most ``c R``, so
-      that ``|a_j| + |a_k| <= c min(2 b, sqrt(2) R) = 2 c e`` for any two features. A score moves
-      by no more than its sum does, the absolute value being 1-Lipschitz, so the difference of two
-      moves by at most ``|a_j| + |a_k|`` when the row is taken out, and by twice that if another
-      one comes in. Both are attained: the sums of j and k have the same sign, and the row that
-      comes in pushes one out and the other in, with entries of size e.
+      under replace-one and ``2 c e / n`` under zero-out. Both are attained. Proof: theorem E2 of
+      ``docs/proofs/choices.md``.
     - The bound holds whatever the rows, the targets and w; residuals that are not numbers count
       as zero.
     """

@@ -191,11 +191,6 @@ class StreamScoresQuery(GumbelQuery):
             )
 
     @property
-    def choices(self) -> int:
-        """One vertex."""
-        return 1
-
-    @property
     def entry(self) -> float:
         """The bound e on entries of rows."""
         problem = self.term.problem

@@ -10,13 +10,13 @@ import numpy as np
 from ..adjacency import Adjacency
 from ..rows.base import RowStore
 from ..rows.bounded_rows import RawBlock
-from .base import GaussianQuery
+from .base import CountQuery
 
 __all__ = ["TotalWeightQuery"]
 
 
 @dataclass(frozen=True, eq=False)
-class TotalWeightQuery(GaussianQuery):
+class TotalWeightQuery(CountQuery):
     """Sum of the weights of the rows, each in [0, 1]; a number (array of shape ()).
 
     Guarantees
@@ -26,11 +26,6 @@ class TotalWeightQuery(GaussianQuery):
     """
 
     name: ClassVar[str] = "total_weight"
-
-    @property
-    def rounding(self) -> float:
-        """None: sums of weights are exact."""
-        return 0.0
 
     def sensitivity(self, adjacency: Adjacency) -> float:
         """1, under both relations."""

@@ -62,16 +62,8 @@ class VertexQuery(GumbelQuery):
     ----------
     - The difference of two scores moves by at most ``4 c e / n`` under replace-one and
       ``2 c e / n`` under zero-out, with ``e = min(b, R)``, or ``e = min(b, R / sqrt(2))`` if there
-      is one score a row and one way to go. Proof: let a row contribute ``a_jk = [x_j] r_k`` with
-      ``|r_k| <= c``, as the weight of its class is at most the largest one and its own, v_i, at
-      most 1, so that
-      ``|a_jk| <= c min(b, R)``. A score moves by ``+a_jk`` or ``-a_jk`` when the row is taken out,
-      the difference of two by at most ``2 c min(b, R)``, and by twice that if another row comes in.
-      With one score a row and one way to go the two are about different features, and
-      ``|a_j| + |a_l| <= c min(2 b, sqrt(2) R)``. What is known moves nothing, and the score of
-      going nowhere does not move, while others move by no more than ``c min(b, R)``. All are
-      attained: up and down along one
-      coordinate, or a row ``(e, -e)`` that gives way to its opposite, with derivatives at c.
+      is one score a row and one way to go: up and down along one coordinate, or rows ``(e, -e)``
+      that give way to their opposites, attain it. Proof: theorem E3 of ``docs/proofs/choices.md``.
     - The bound holds whatever the rows, the targets and w; derivatives that are not numbers count
       as zero.
     """
@@ -99,11 +91,6 @@ class VertexQuery(GumbelQuery):
                     f"array of shape {known.shape}."
                 )
             object.__setattr__(self, "known", known)
-
-    @property
-    def choices(self) -> int:
-        """A single one."""
-        return 1
 
     @property
     def rounding(self) -> float:

@@ -9,7 +9,7 @@ combines rows. Rows that this process can reach are in a :class:`BlockStore`.
 from __future__ import annotations
 
 from abc import ABC, abstractmethod
-from collections.abc import Callable, Iterable
+from collections.abc import Callable, Iterable, Iterator
 from dataclasses import replace
 from typing import Any, ClassVar, Self, final
 
@@ -18,7 +18,17 @@ import numpy as np
 from ...problem.bounds import RowBounds
 from ...problem.column_bounds import ColumnScaling
 from ..adjacency import PrivacyUnit
-from .bounded_rows import Block, BoundedBlock, RawBlock, Rows, on_scale
+from .bounded_rows import (
+    LONGEST_CUT,
+    LONGEST_PIECE,
+    Block,
+    BoundedBlock,
+    Pieces,
+    RawBlock,
+    Rows,
+    cut,
+    on_scale,
+)
 from .mapped import MappedBlock
 from .privacy_units import PrivacyUnits
 
@@ -80,6 +90,15 @@ class RowStore(ABC):
             self._view = self._bounded(bounds)
         return self._view
 
+    @property
+    def whole_units(self) -> bool:
+        """True if means over the rows of each privacy unit are at hand; public."""
+        return False
+
+    def by_unit(self) -> RowStore:
+        """A store of the same rows in which those of each privacy unit lie together."""
+        raise TypeError(f"{type(self).__name__} has no privacy units of several rows.")
+
 
 class BoundedRows(ABC):
     """Rows whose norms and targets respect public bounds.
@@ -101,6 +120,22 @@ class BoundedRows(ABC):
         With ``marked``, an array of bool of shape (n_samples,), over the rows of the units that are
         marked in each block, maybe none.
         """
+
+    def sum_of_units(
+        self,
+        kernel: Callable[[BoundedBlock], Iterable[np.ndarray]],
+        of_units: Callable[[np.ndarray], np.ndarray],
+    ) -> np.ndarray:
+        """Sum over privacy units of what ``of_units`` makes of their own sums.
+
+        Parameters
+        ----------
+        kernel : callable
+            Sums over the pieces of units of a block, some at a time along the first axis.
+        of_units : callable
+            Sum over some units of a function of the sum of each, which it may overwrite.
+        """
+        raise TypeError(f"{type(self).__name__} has no rows that lie together by unit.")
 
 
 class BlockStore(RowStore):
@@ -136,16 +171,21 @@ class BlockStore(RowStore):
 class ResidentRows(BlockStore):
     """Rows that stay in memory, or in a memory-mapped file, and can be taken apart.
 
-    Attributes
+    Parameters
     ----------
-    X : ndarray or csr_array
-        The features.
+    X : ndarray, csr_array or csr_matrix of shape (n_samples, n_features)
+        Features, float64 or float32.
     y : ndarray of shape (n_samples,), or (n_samples, t) for several targets a row
         Encoded targets.
-    weights : ndarray or None
-        Weights of the rows, in units of the largest that counts.
-    units : PrivacyUnits or None
-        Privacy units of the rows; None if every row is one.
+    weights : ndarray of shape (n_samples,), optional
+        Weights of the rows, in units of the largest that counts; without them every row weighs 1.
+    units : PrivacyUnits, optional
+        Privacy units of the rows; without them every row is one.
+
+    Attributes
+    ----------
+    X, y, weights, units
+        As given, features of a sparse matrix in canonical form.
     """
 
     resident: ClassVar[bool] = True
@@ -155,6 +195,27 @@ class ResidentRows(BlockStore):
     units: PrivacyUnits | None
 
     _on_scale: tuple[ColumnScaling, Self] | None = None
+    _by_unit: Self | None = None
+
+    @final
+    def __init__(
+        self,
+        X: Rows,
+        y: np.ndarray,
+        weights: np.ndarray | None = None,
+        units: PrivacyUnits | None = None,
+    ) -> None:
+        self.X, self.y, self.weights, self.units = self._usable(X), y, weights, units
+        self.n_samples, self.n_features = self.X.shape
+        self.weighted = weights is not None
+        if units is not None:
+            self.n_samples, self.unit = units.n_units, PrivacyUnit.DECLARED
+        self._blocks = self._cut(*self._lengths())
+
+    @final
+    def blocks(self) -> Iterable[RawBlock]:
+        """The rows, cut into blocks by their number alone."""
+        return self._blocks
 
     @final
     def on(self, scaling: ColumnScaling) -> Self | None:
@@ -169,27 +230,51 @@ class ResidentRows(BlockStore):
             same_kind = isinstance(rows, np.ndarray) == isinstance(self.X, np.ndarray)
             if not same_kind:
                 return None
-            parts = rows, self.y, self.weights, self.units
-            self._on_scale = scaling, type(self)(*parts)  # type: ignore[call-arg]
+            self._on_scale = scaling, type(self)(rows, self.y, self.weights, self.units)
         return self._on_scale[1]
 
+    @property
     @final
-    def _hold(
-        self, X: Rows, y: np.ndarray, weights: np.ndarray | None, units: PrivacyUnits | None
-    ) -> None:
-        self.X, self.y, self.weights, self.units = X, y, weights, units
-        self.n_samples, self.n_features = X.shape
-        self.weighted = weights is not None
-        if units is not None:
-            self.n_samples, self.unit = units.n_units, PrivacyUnit.DECLARED
+    def whole_units(self) -> bool:
+        """True for dense rows of privacy units, unless a file may hold more than memory.
+
+        Means of sparse rows are not sparse.
+        """
+        return self.units is not None and not self.sparse and not _in_a_file(self.X)
 
     @final
-    def _block(self, start: int, stop: int) -> RawBlock:
+    def by_unit(self) -> Self:
+        """A store of the same rows in which those of each privacy unit lie together; kept.
+
+        Itself if they do. Otherwise the rows are copied.
+        """
+        if self.units is None:
+            raise TypeError(f"{type(self).__name__} has no privacy units of several rows.")
+        if self.units.together:
+            return self
+        if self._by_unit is None:
+            order, weights = self.units.order(), self.weights
+            weights = None if weights is None else weights[order]
+            parts = _taken(self.X, order), self.y[order], weights, self.units.sorted()
+            self._by_unit = type(self)(*parts)
+        return self._by_unit
+
+    @final
+    def _cut(self, rows: int, longest: int) -> list[RawBlock]:
+        """Blocks of about so many rows; of units that lie together in pieces of at most so many."""
+        if self.units is None or not self.units.together:
+            return [self._block(i, j) for i, j in cut(len(self.y), rows)]
+        blocks = self.units.blocks(min(rows, LONGEST_CUT), min(longest, LONGEST_PIECE))
+        return [self._block(*block) for block in blocks]
+
+    @final
+    def _block(self, start: int, stop: int, pieces: Pieces | None = None) -> RawBlock:
         weights = None if self.weights is None else self.weights[start:stop]
         rows = self._features(start, stop), self.y[start:stop], weights
         if self.units is None:
             return RawBlock(*rows)
-        return RawBlock(*rows, self.units.shares[start:stop], self.units.codes[start:stop])
+        shares, units = self.units.shares[start:stop], self.units.codes[start:stop]
+        return RawBlock(*rows, shares, units, pieces)
 
     @final
     def part(self, start: int, stop: int) -> Self:
@@ -197,8 +282,15 @@ class ResidentRows(BlockStore):
         if self.units is not None:
             raise TypeError(f"{type(self).__name__} of privacy units cannot be taken apart.")
         weights = None if self.weights is None else self.weights[start:stop]
-        parts = self._features(start, stop), self.y[start:stop], weights
-        return type(self)(*parts)  # type: ignore[call-arg]
+        return type(self)(self._features(start, stop), self.y[start:stop], weights)
+
+    def _usable(self, X: Rows) -> Rows:
+        """Features that blocks can be views of; a copy only where it must be."""
+        return X
+
+    @abstractmethod
+    def _lengths(self) -> tuple[int, int]:
+        """About how many rows a block holds, and a piece of a unit at most, by public sizes."""
 
     @abstractmethod
     def _features(self, start: int, stop: int) -> Rows:
@@ -225,6 +317,55 @@ class _BoundedBlocks(BoundedRows):
         # One block at a time: nothing here holds on to it while the next one is read.
         blocks = self._store.blocks()
         return total(of_block(bounded_block(raw, self.bounds)) for raw in blocks)
+
+    def sum_of_units(
+        self,
+        kernel: Callable[[BoundedBlock], Iterable[np.ndarray]],
+        of_units: Callable[[np.ndarray], np.ndarray],
+    ) -> np.ndarray:
+        if self._kept is None:
+            return super().sum_of_units(kernel, of_units)
+        pieces = (run for block in self._kept for run in _with_ends(kernel, block))
+        return total(of_units(sums) for sums in _of_whole_units(pieces))
+
+
+def _with_ends(
+    kernel: Callable[[BoundedBlock], Iterable[np.ndarray]], block: BoundedBlock
+) -> Iterator[tuple[np.ndarray, np.ndarray, np.ndarray]]:
+    """Sums over pieces of units, some at a time, and whether each is its unit's first, or last."""
+    place, pieces = 0, block.unit_pieces
+    assert pieces is not None
+    for sums in kernel(block.loaded()):
+        here = slice(place, place + len(sums))
+        yield sums, pieces.first[here], pieces.last[here]
+        place += len(sums)
+
+
+def _of_whole_units(
+    runs: Iterable[tuple[np.ndarray, np.ndarray, np.ndarray]],
+) -> Iterator[np.ndarray]:
+    """Sums over whole units. Those of the pieces of a unit are added up in their order."""
+    begun: np.ndarray | None = None
+    for sums, first, last in runs:
+        whole = first & last
+        if whole.all():
+            yield sums
+            continue
+        ended = []
+        for i in np.flatnonzero(~whole):
+            begun = sums[i] if begun is None else begun + sums[i]
+            if last[i]:
+                ended.append(begun)
+                begun = None
+        if ended or whole.any():
+            yield np.concatenate([sums[whole], *(one[None] for one in ended)])
+
+
+def _taken(X: Rows, order: np.ndarray) -> Rows:
+    """A copy of the rows in this order, along columns if they lie along columns."""
+    if isinstance(X, np.ndarray) and X.flags.f_contiguous and not X.flags.c_contiguous:
+        return np.asfortranarray(X[order])
+    return X[order]
 
 
 def _in_a_file(X: Rows) -> bool:

@@ -20,13 +20,17 @@ from ...problem.column_bounds import ColumnScaling
 from .score_cache import ScoreCache
 
 __all__ = [
+    "LONGEST_CUT",
+    "LONGEST_PIECE",
     "MOST_ROWS",
     "STEPS",
     "Block",
     "BoundedBlock",
     "DerivativeBounds",
+    "Pieces",
     "RawBlock",
     "Rows",
+    "added_up",
     "by_row",
     "compressed",
     "cut",
@@ -41,13 +45,44 @@ Sparse = TypeVar("Sparse", sp.csr_array, sp.csc_array)
 _LARGEST_NORM = 1e150
 _LEAST_NORM = 1e-150
 _ROUNDED = 1.0 + 2.0**-50  # How far off is what was brought to unit norm.
-_LONGEST_CUT = 1 << 15  # Rows; what rounding does to a sum grows with their number.
+LONGEST_CUT = 1 << 15  # Rows; what rounding does to a sum grows with their number.
+LONGEST_PIECE = 1 << 12  # Rows of a privacy unit that are added up by themselves.
 STEPS = 2.0**26  # Of weights between 0 and 1.
-MOST_ROWS = _LONGEST_CUT * 3 // 2
+MOST_ROWS = LONGEST_CUT * 3 // 2
 # Entries and rows that are brought to other coordinates at a time, so that they stay in cache.
 _PIECE_ENTRIES, _LEAST_PIECE = 1 << 16, 512
 # Kernels of linear algebra for fewer rows than this may depend on the memory between columns.
 _FEW_ROWS = 16
+
+
+@dataclass(frozen=True, eq=False)
+class Pieces:
+    """Pieces of privacy units that a block consists of, each of rows that follow each other.
+
+    Parameters
+    ----------
+    ends : ndarray of int of shape (k + 1,)
+        First row of each piece in the block, and the number of rows of the block.
+    first, last : ndarray of bool of shape (k,)
+        Whether a unit begins, or ends, with the piece.
+    """
+
+    ends: np.ndarray
+    first: np.ndarray
+    last: np.ndarray
+
+    def runs(self, length: int) -> Iterator[tuple[slice, np.ndarray]]:
+        """A few pieces at a time: their rows, and the ends of pieces among these.
+
+        Parameters
+        ----------
+        length : int
+            Entries of the sum over a piece, of which not too many are held at a time.
+        """
+        step = max(1, _PIECE_ENTRIES // length)
+        for i in range(0, self.first.size, step):
+            ends = self.ends[i : i + step + 1]
+            yield slice(ends[0], ends[-1]), ends - ends[0]
 
 
 @dataclass(frozen=True, eq=False)
@@ -67,6 +102,8 @@ class RawBlock:
         How many rows there are before a row, and in the block, is secret then.
     units : ndarray of shape (m,), optional
         Privacy unit of each row, among those of the whole table.
+    pieces : Pieces, optional
+        Pieces of privacy units, where the rows of each of them lie together.
     """
 
     X: Rows
@@ -74,6 +111,7 @@ class RawBlock:
     weights: np.ndarray | None = None
     shares: np.ndarray | None = None
     units: np.ndarray | None = None
+    pieces: Pieces | None = None
 
     @cached_property
     def bounded_weights(self) -> np.ndarray | None:
@@ -108,7 +146,7 @@ class RawBlock:
         """A block of these rows with the given features alone, dense."""
         X = self.X[:, list(columns)]
         X = X if isinstance(X, np.ndarray) else X.toarray()
-        return RawBlock(X, self.y, self.weights, self.shares, self.units)
+        return RawBlock(X, self.y, self.weights, self.shares, self.units, self.pieces)
 
 
 class BoundedBlock(ABC):
@@ -122,6 +160,8 @@ class BoundedBlock(ABC):
         Positive bounds on the norms of the rows.
     derivative_bounds : DerivativeBounds
         Bounds on the derivatives of the rows, from these norms.
+    unit_pieces : Pieces or None
+        Pieces of privacy units, where the rows of each of them lie together.
     weights : ndarray of shape (m,) or None
         Weights of the rows within [0, 1], for queries to apply; None if every row weighs 1.
     apart : bool
@@ -135,6 +175,7 @@ class BoundedBlock(ABC):
     weights: np.ndarray | None
     apart: bool
     units: np.ndarray | None
+    unit_pieces: Pieces | None
     derivative_bounds: DerivativeBounds
 
     @abstractmethod
@@ -163,6 +204,14 @@ class BoundedBlock(ABC):
     @abstractmethod
     def combine(self, r: np.ndarray) -> np.ndarray:
         """Sum of the rows weighted by r, (m,) or (m, K); has the shape of w. Overwrites r."""
+
+    @abstractmethod
+    def combine_pieces(self, r: np.ndarray) -> Iterator[np.ndarray]:
+        """Sums over pieces of units of the rows weighted by r, (m,) or (m, K); some at a time.
+
+        In the order of the pieces, of shape (k, p) or (k, p, K). The sum over a piece depends on
+        its own rows alone, to the last bit.
+        """
 
     @abstractmethod
     def combine_within(self, r: np.ndarray, bound: float) -> np.ndarray:
@@ -203,7 +252,8 @@ class Block(BoundedBlock):
         largest = norms.max(initial=0.0)
         self._X, self._limit, self._cache = raw.X, limit, ScoreCache()
         # True for rows whose place tells of others.
-        self.apart, self.units = raw.shares is not None, raw.units
+        self.apart = raw.shares is not None
+        self.units, self.unit_pieces = raw.units, raw.pieces
         self._scattered = isinstance(raw.X, np.ndarray) and not _fit_for_blas(raw.X)
         self._huge: np.ndarray | None = None
         if largest > _LARGEST_NORM:
@@ -269,7 +319,7 @@ class Block(BoundedBlock):
         """A copy with these of its rows, by their positions in the block; maybe none."""
         other = copy(self)
         other._X, other.y, other.norms = self._X[chosen], self.y[chosen], self.norms[chosen]
-        other.apart = True
+        other.apart, other.unit_pieces = True, None
         other.units = None if self.units is None else self.units[chosen]
         other._scattered, other._cache, other.derivative_bounds = (
             False,
@@ -376,6 +426,18 @@ class Block(BoundedBlock):
         out[:-1], out[-1] = g, last
         return out
 
+    def combine_pieces(self, r: np.ndarray) -> Iterator[np.ndarray]:
+        """Sums over pieces of units of the rows weighted by r, (m,) or (m, K); some at a time."""
+        assert self.unit_pieces is not None
+        _, d = self._X.shape
+        scaled = self._scaled(r.copy())
+        for rows, ends in self.unit_pieces.runs((d + 1) * (r.size // len(r))):
+            sums = added_up(self._X[rows], scaled[rows], ends)
+            if self._constant:
+                last = self._constant * added_up(None, r[rows], ends)
+                sums = np.concatenate([sums, last], axis=1)
+            yield sums
+
     def combine_within(self, r: np.ndarray, bound: float) -> np.ndarray:
         """Sum of the rows, entries clipped to [-bound, bound], weighted by r, (m,) or (m, K)."""
         held = self._cache.combine_within(r, bound)
@@ -410,7 +472,7 @@ def cut(n_samples: int, rows: int) -> list[tuple[int, int]]:
     list of (int, int)
         First row and last row plus one of each block.
     """
-    rows = min(rows, _LONGEST_CUT)
+    rows = min(rows, LONGEST_CUT)
     return _runs(n_samples, ceil(n_samples / max(1, round(n_samples / rows))))
 
 
@@ -450,6 +512,35 @@ def compressed(
     out = kind(shape, dtype=data.dtype)
     out.data, out.indices, out.indptr = data, indices, indptr
     return out
+
+
+def added_up(X: Rows | None, r: np.ndarray, ends: np.ndarray) -> np.ndarray:
+    """Sums of rows weighted by r over runs of them, each row by row in its order.
+
+    Whatever there is before or behind a run changes nothing, to the last bit.
+
+    Parameters
+    ----------
+    X : ndarray or CSR matrix of shape (m, d), or None
+        Rows; None stands for a column of ones.
+    r : ndarray of shape (m,) or (m, K)
+        Weights.
+    ends : ndarray of int of shape (k + 1,)
+        First row of each run, and m.
+
+    Returns
+    -------
+    ndarray of shape (k, d) or (k, d, K)
+        The sums, dense.
+    """
+    if r.ndim == 2:
+        return np.stack([added_up(X, column, ends) for column in r.T], axis=-1)
+    m, k = len(r), len(ends) - 1
+    X = np.ones((m, 1)) if X is None else X
+    # A sparse product adds up row by row, each entry for itself.
+    of_runs = compressed(sp.csr_array, (k, m), np.ascontiguousarray(r), np.arange(m), ends)
+    sums = of_runs @ X
+    return sums if isinstance(sums, np.ndarray) else sums.toarray()
 
 
 def by_row(X: np.ndarray, w: np.ndarray) -> np.ndarray:

@@ -2,13 +2,10 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterable
-
 import numpy as np
 
 from .base import ResidentRows
-from .bounded_rows import RawBlock, Rows, cut
-from .privacy_units import PrivacyUnits
+from .bounded_rows import Rows
 
 __all__ = ["DenseRows"]
 
@@ -21,44 +18,17 @@ _LEAST_ROWS = 8
 
 
 class DenseRows(ResidentRows):
-    """Views of consecutive rows of an array.
-
-    Parameters
-    ----------
-    X : ndarray of shape (n_samples, n_features)
-        Features, float64 or float32, in C or Fortran order. Not copied.
-    y : ndarray of shape (n_samples,)
-        Encoded targets.
-    weights : ndarray of shape (n_samples,), optional
-        Weights of the rows, in units of the largest that counts; without them every row weighs 1.
-    units : PrivacyUnits, optional
-        Privacy units of the rows; without them every row is one.
-
-    Attributes
-    ----------
-    X, y, weights, units
-        As given.
-    """
+    """Views of consecutive rows of an array in C or Fortran order, which is not copied."""
 
     sparse = False
+    X: np.ndarray
 
-    def __init__(
-        self,
-        X: np.ndarray,
-        y: np.ndarray,
-        weights: np.ndarray | None = None,
-        units: PrivacyUnits | None = None,
-    ) -> None:
-        self._hold(X, y, weights, units)
+    def _lengths(self) -> tuple[int, int]:
         # Entries that are brought to double precision, block by block, take twice the room.
-        uncut = X.dtype == np.float64 and X.size <= _UNCUT * _BLOCK_ENTRIES
-        entries = X.size if uncut else _BLOCK_ENTRIES
-        rows = max(_LEAST_ROWS, entries // self.n_features)
-        self._blocks = [self._block(i, j) for i, j in cut(len(y), rows)]
-
-    def blocks(self) -> Iterable[RawBlock]:
-        """The rows, cut into blocks by their number alone."""
-        return self._blocks
+        uncut = self.X.dtype == np.float64 and self.X.size <= _UNCUT * _BLOCK_ENTRIES
+        entries = self.X.size if uncut else _BLOCK_ENTRIES
+        rows, longest = entries // self.n_features, _BLOCK_ENTRIES // self.n_features
+        return max(_LEAST_ROWS, rows), max(_LEAST_ROWS, longest)
 
     def _features(self, start: int, stop: int) -> Rows:
         return self.X[start:stop]

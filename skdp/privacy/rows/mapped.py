@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from collections.abc import Iterator
 from copy import copy
 from dataclasses import replace
 from functools import cached_property
@@ -9,7 +10,16 @@ from functools import cached_property
 import numpy as np
 
 from ...problem.bounds import RowBounds, RowMap
-from .bounded_rows import Block, BoundedBlock, DerivativeBounds, RawBlock, Rows, by_row, lengths_of
+from .bounded_rows import (
+    Block,
+    BoundedBlock,
+    DerivativeBounds,
+    RawBlock,
+    Rows,
+    added_up,
+    by_row,
+    lengths_of,
+)
 
 __all__ = ["LEAST_LENGTH", "ROUNDING", "MappedBlock", "sparse_lengths"]
 
@@ -43,7 +53,7 @@ class MappedBlock(BoundedBlock):
         self._dense = isinstance(raw.X, np.ndarray) or self._map.mixes
         self._margin = 8.0 * (raw.X.shape[1] + 8) * ROUNDING * self._map.longest(bounds.data_norm)
         self.y, self.weights, self.apart = self._inner.y, self._inner.weights, self._inner.apart
-        self.units = self._inner.units
+        self.units, self.unit_pieces = raw.units, raw.pieces
 
     @cached_property
     def _lengths(self) -> np.ndarray:
@@ -110,7 +120,7 @@ class MappedBlock(BoundedBlock):
         """A copy with these of its rows, by their positions in the block; maybe none."""
         other = self._with(self._inner.taken(chosen))
         other.y, other.weights, other.apart = other._inner.y, other._inner.weights, True
-        other.units = other._inner.units
+        other.units, other.unit_pieces = other._inner.units, None
         other._lengths, other.norms = self._lengths[chosen], self.norms[chosen]
         other.derivative_bounds = DerivativeBounds(other.norms)
         if self._factor is not None:
@@ -142,6 +152,24 @@ class MappedBlock(BoundedBlock):
         g = self._map.push_forward(self._inner.combine(r))
         g -= shift * total if r.ndim == 1 else np.outer(shift, total)
         return g if not self._constant else np.concatenate([g, last[None]])
+
+    def combine_pieces(self, r: np.ndarray) -> Iterator[np.ndarray]:
+        """Sums over pieces of units of the rows weighted by r, (m,) or (m, K); some at a time."""
+        assert self.unit_pieces is not None
+        shift, scaled = self._map.shift, self._scaled(r.copy())
+        K = r.size // len(r)
+        runs = self.unit_pieces.runs((self._map.scale.size + 1) * K)
+        for (rows, ends), inner in zip(runs, self._inner.combine_pieces(scaled), strict=True):
+            k, d = inner.shape[:2]
+            # One after another for the classes of a sum, each as a row.
+            own = np.moveaxis(inner, 1, -1).reshape(-1, d)
+            totals = np.moveaxis(added_up(None, scaled[rows], ends), 1, -1).reshape(-1, 1)
+            sums = self._map.linear(own, by_row) - totals * shift
+            sums = np.moveaxis(sums.reshape(k, *r.shape[1:], -1), -1, 1)
+            if self._constant:
+                last = self._constant * added_up(None, r[rows], ends)
+                sums = np.concatenate([sums, last], axis=1)
+            yield sums
 
     def combine_within(self, r: np.ndarray, bound: float) -> np.ndarray:
         """Sum of the rows, entries clipped to [-bound, bound], weighted by r, (m,) or (m, K)."""

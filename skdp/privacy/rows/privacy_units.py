@@ -13,30 +13,22 @@ The theorem that carries all sensitivities over
 Let the exact answer to a query be ``g(sum_i u_i phi(row_i))``, with some function phi of single
 rows that has its values in a set K, public g, and ``u_i`` the weight of row i. For every query here
 there is a proof of how far the answer moves between data sets that differ in one row of weight 1,
-and it rests on one of these numbers:
+and it rests on the diameter of K in a norm (rows are replaced), on the largest distance of a point
+of K from a public one (rows are zeroed out), or on the largest range of the differences of entries,
+or of two entries' sizes, of points of K (noisy choices).
 
-- the diameter of K in a norm (rows are replaced);
-- the largest distance of a point of K from a public one, 0 or the centre that stands for rows that
-  are left out (rows are zeroed out);
-- the largest range of the differences of entries, or of two entries' sizes, of a point of K or of
-  two of them (noisy choices).
-
-Let the weights of the rows of a unit sum to 1. What the unit adds to the sum is then a convex
-combination of points of K, a point of ``conv(K)``. Each of the three is the supremum of a convex
-function of one point of K, or of two, each for itself; and the supremum of a convex function over a
-convex hull is that over the set. So the answer moves, between data sets that differ in all rows of
-a unit, by at most what was proved for one row. Replace the number of rows by P and nothing else
-changes. Each bound that is attained by rows is attained by units of one row.
-
-If rows have weights of their own, the weights of a unit sum to at most 1, and its part lies in the
-hull of K and 0: the proofs for weighted rows are about that hull already, as K with 0, or the
-segments from 0 to K, has the same hull.
+What a unit adds is a point of ``conv(K)``, and each of the three is a supremum of convex functions,
+which is the same over a convex hull. So the answer moves, between data sets that differ in all rows
+of a unit, by at most what was proved for one row, with the number of units P for that of rows. The
+proof in full, with weights of rows, is theorem U1 of ``docs/proofs/people.md``.
 
 *Samples* of units: a unit is drawn with all of its rows, by one coin, or with none of them.
 
+*Functions of a unit's own sum*, such as its mean gradient clipped to a ball, or the square of its
+mean score: the rows of a unit enter one term, so that the answer moves by what one term can.
+
 *Not covered*, and refused: minimisers of perturbed objectives, whose proof follows one row's
-derivative along a line; second moments of scores, which for units are those of sums of scores and
-not sums of those of rows; running sums over rows in their order; and answers of sites, but for
+derivative along a line; running sums over rows in their order; and answers of sites, but for
 sites that add noise of their own, each to an answer about the units that it has. Streams of
 units have running sums, with a proof of their own in :mod:`skdp.privacy.streams.visits`.
 
@@ -51,7 +43,10 @@ must not depend on its place, to the last bit: see ``apart`` in
 :class:`~skdp.privacy.rows.bounded_rows.BoundedBlock`; and no block has a single row, whose entries
 numpy would add up in another order. In which order rows are added up, and in which
 blocks, depends on it too, which the margins for rounding allow for: they are bounds on the errors
-of either sum, in any order, and for any number of rows (:mod:`skdp.privacy.rounding`).
+of either sum, in any order, and for any number of rows (:mod:`skdp.privacy.rounding`). The sum of a
+unit that is a term by itself must be the same to the last bit wherever its rows lie, as no margin
+allows for as many additions as a unit may have rows: it is taken row by row, in pieces that begin
+at the unit's own first row.
 
 The same holds for tables that come in chunks, or lie in partitions, whose borders may depend on how
 many rows somebody has, and which a unit may straddle. Its rows are counted over all of them first
@@ -62,13 +57,14 @@ from __future__ import annotations
 
 import re
 from collections.abc import Hashable
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
+from itertools import pairwise
 from typing import Any, Self
 
 import numpy as np
 from sklearn.utils.validation import _num_samples
 
-from .bounded_rows import STEPS
+from .bounded_rows import STEPS, Pieces
 
 __all__ = ["LabelledRows", "PrivacyUnits", "name_of", "shares_of"]
 
@@ -91,11 +87,14 @@ class PrivacyUnits:
         Weights of the rows. Those of a unit sum to 1.
     n_units : int
         Number of units, public.
+    together : bool, default=False
+        Whether the rows of each unit follow each other, without those of others in between.
     """
 
     codes: np.ndarray
     shares: np.ndarray
     n_units: int
+    together: bool = False
 
     @classmethod
     def of(cls, labels: Any) -> Self:
@@ -116,7 +115,9 @@ class PrivacyUnits:
         codes, counts = labelled.codes, labelled.counts()
         if not codes.size:
             raise ValueError(f"{_ONE_LABEL}; got none.")
-        return cls(codes, shares_of(codes, counts, np.zeros_like(counts)), counts.size)
+        together = counts.size == 1 + np.count_nonzero(np.diff(codes))
+        shares = shares_of(codes, counts, np.zeros_like(counts))
+        return cls(codes, shares, counts.size, together)
 
     def rows_of(self, marked: np.ndarray) -> np.ndarray:
         """Mask of the rows whose unit is marked.
@@ -133,8 +134,47 @@ class PrivacyUnits:
 
         What is computed for the rows of one unit together tells of no other.
         """
-        order = np.argsort(self.codes, kind="stable")
-        return np.split(order, np.cumsum(np.bincount(self.codes))[:-1])
+        return np.split(self.order(), np.cumsum(np.bincount(self.codes))[:-1])
+
+    def order(self) -> np.ndarray:
+        """Places of the rows, unit by unit, those of a unit in their order."""
+        return np.argsort(self.codes, kind="stable")
+
+    def sorted(self) -> Self:
+        """The units of the rows in that order."""
+        order = self.order()
+        return replace(self, codes=self.codes[order], shares=self.shares[order], together=True)
+
+    def blocks(self, rows: int, longest: int) -> list[tuple[int, int, Pieces]]:
+        """Ends of blocks of rows that lie together, and the pieces of units that they consist of.
+
+        A unit is cut into pieces from its own first row on, and blocks end where pieces do. So
+        which of its rows are added up together does not depend on the rows of others.
+
+        Parameters
+        ----------
+        rows : int
+            Rows a block; it may have those of a piece more.
+        longest : int
+            Most rows of a piece, public.
+        """
+        m = self.codes.size
+        begins = np.flatnonzero(np.append(True, np.diff(self.codes) != 0))
+        sizes = np.diff(np.append(begins, m))
+        counts = -(-sizes // longest)
+        rank = np.arange(counts.sum()) - np.repeat(np.cumsum(counts) - counts, counts)
+        starts = np.repeat(begins, counts) + longest * rank
+        last = rank == np.repeat(counts, counts) - 1
+        cuts = np.flatnonzero(np.append(True, np.diff(starts // rows) > 0))
+        # No block has a single row, whose entries numpy would add up in another order.
+        lonely = np.diff(np.append(starts[cuts], m)) == 1
+        lonely[0] = False
+        cuts = np.append(cuts[~lonely], starts.size)
+        ends = np.append(starts, m)
+        return [
+            (ends[i], ends[j], Pieces(ends[i : j + 1] - ends[i], rank[i:j] == 0, last[i:j]))
+            for i, j in pairwise(cuts)
+        ]
 
     def check(self, X: Any, *others: Any) -> None:
         """Refuse data of another length, or shape, without saying which lengths they are.

@@ -11,8 +11,8 @@ from typing import Any
 
 import numpy as np
 
-from .dask_rows import aligned
-from .partitions import Partitions
+from ..privacy.rows.dask_rows import aligned
+from ..privacy.rows.partitions import Partitions
 
 __all__ = ["check_unweighted", "lazily", "summed"]
 
