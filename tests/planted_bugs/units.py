@@ -338,6 +338,7 @@ BUGS = (
     Bug("a person who is another where a chunk holds text", {"privacy_units.name_of": lambda honest, label: label}, the_number_of_parts_of_a_person_is_told_by_nothing),
     Bug("chunks that are used in the layout in which they come", {"chunked.rows_of_part": lambda honest, X, y, weights, units: DenseRows(X, y, weights, units)}, chunks_tell_nothing_of_their_rows),
     Bug("a pass over rows of others that goes unnoticed", {"CountingPass.complete": Value(True)}, a_source_that_changes_is_stopped),
+    Bug("a site at which each row of a person counts", {"RawBlock.bounded_weights": every_row_whole}, a_person_moves_the_message_of_a_site_within_the_sensitivity, TOO_FAR, needs="cloudpickle"),
     Bug("a centre that is taken off for each row", {"ResidentRows.__init__": counts_rows}, rows_alike_count_together),
     Bug("means of people that are not clipped", {"GradientQuery.of_units": lambda _, self, sums: sums[:, :-1].sum(axis=0)}, partial(a_person_of_many_rows_moves_within_the_sensitivity, 2), TOO_FAR),
     Bug("a person who is clipped beyond the weight of one", {"GradientQuery.of_units": lambda honest, self, sums: 1.01 * honest(self, sums)}, partial(a_person_of_many_rows_moves_within_the_sensitivity, 2), TOO_FAR),
@@ -345,5 +346,4 @@ BUGS = (
     Bug("a person in several pieces who counts as several", {"rows_base._of_whole_units": pieces_as_people}, partial(a_person_of_many_rows_moves_within_the_sensitivity, 2), TOO_FAR),
     Bug("a person in several blocks who counts as several", {"rows_base._of_whole_units": pieces_as_people}, partial(a_person_of_many_rows_moves_within_the_sensitivity, 1000), TOO_FAR),
     Bug("scores of a person that are squared row by row", {"ScoreMomentsQuery.evaluate": moments_of_rows}, scores_are_averaged_over_the_rows_of_a_person),
-    Bug("a site at which each row of a person counts", {"RawBlock.bounded_weights": every_row_whole}, a_person_moves_the_message_of_a_site_within_the_sensitivity, TOO_FAR, needs="cloudpickle"),
 )  # fmt: skip

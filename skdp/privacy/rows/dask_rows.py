@@ -208,8 +208,8 @@ class Tasks:
             numbers = reading.numbered(names, counts)
             assert numbers is not None
             numbered.append(partition.NumberedUnits(names, counts, *numbers, table.n_units))
-        # Together with the partitions that were opened, which are let go.
-        self._opened = self._opened.map(partition.shared, numbered).kept()
+        with _large_graphs():
+            self._opened = self._opened.map(partition.shared, numbered).kept()
         self._ends = None
         return table.n_units
 
@@ -349,11 +349,15 @@ def _is_kind(data: Any, *names: str) -> bool:
 
 
 def _sent(name: str, content: bytes) -> Partitions:
+    with _large_graphs():
+        return Partitions({name: content}, [name]).kept()
+
+
+def _large_graphs() -> Any:
+    """Context in which dask does not warn of what is large on purpose, nor say how large."""
     import dask
 
-    # Large on purpose, and once.
-    with dask.config.set({"distributed.admin.large-graph-warning-threshold": "1TB"}):
-        return Partitions({name: content}, [name]).kept()
+    return dask.config.set({"distributed.admin.large-graph-warning-threshold": "1TB"})
 
 
 def _accepted(parts: list[Any]) -> list[Any]:
