@@ -272,7 +272,7 @@ def shared_within_a_block(honest, self, start, stop):
     return RawBlock(found.X, found.y, found.weights, shares)
 
 
-def rows_one_by_one(honest, self, start, stop):
+def rows_one_by_one(honest, self, start, stop, *pieces):
     found = honest(self, start, stop)
     return RawBlock(found.X, found.y, found.weights, found.shares)
 
