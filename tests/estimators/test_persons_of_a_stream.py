@@ -20,7 +20,7 @@ from skdp import (
 from skdp.privacy import PrivateOracle, gdp, opened_by
 from skdp.privacy.streams import CallOfUnits, StreamSession
 from skdp.problem.constraints import L1Ball
-from skdp.solvers import FTRL, GD, AdaSSP, Blocks, ObjectivePerturbation, Screening
+from skdp.solvers import FTRL, GD, AdaSSP, Blocks, ObjectivePerturbation, OneStep, Screening
 from skdp.testing import check_parts, record_partial_fit, replay_partial_fit
 
 pytestmark = pytest.mark.filterwarnings("ignore::skdp.SeededNoiseWarning")
@@ -294,6 +294,15 @@ def test_regressions_of_several_kinds_of_noise_take_several_visits():
         assert 1.9 <= model.privacy_spent_.epsilon <= 2.0
 
 
+@pytest.mark.parametrize("delta", [None, 0])
+def test_minimisers_of_persons_do_not_add_up_over_visits(delta):
+    solver = ObjectivePerturbation()
+    with pytest.raises(ValueError, match="needs max_visits=1 with"):
+        fed(classifier(solver=solver, delta=delta, max_visits=3), calls())
+    model = fed(classifier(solver=solver, delta=delta, max_visits=1), calls())
+    assert model.privacy_spent_.epsilon <= model.epsilon
+
+
 def test_solvers_without_a_proof_for_persons_are_refused():
-    with pytest.raises(ValueError, match="needs privacy_unit=None with ObjectivePerturbation"):
-        fed(classifier(solver=ObjectivePerturbation()), calls())
+    with pytest.raises(ValueError, match="needs privacy_unit=None with OneStep"):
+        fed(classifier(solver=OneStep()), calls())

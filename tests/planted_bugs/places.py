@@ -28,6 +28,7 @@ _BY_MODULE = {
     "skdp.privacy.accounting.calculus": "PerturbedGaussianDP PureDP SubsampledGaussianDP ZeroConcentratedDP calculus",
     "skdp.privacy.accounting.ledger": "Budget Ledger ledger",
     "skdp.privacy.accounting.site_accounts": "SiteAccounts",
+    "skdp.privacy.accounting.perturbation": "perturbation",
     "skdp.privacy.accounting.subsampling": "subsampling",
     "skdp.privacy.accounting.number_of_trials": "NumberOfTrials trials",
     "skdp.privacy.bandit_sessions.arm_moments": "MomentSession arm_moments",

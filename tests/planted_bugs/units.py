@@ -11,10 +11,11 @@ from planted_bugs.bug import TOO_FAR, Bug, Value
 import skdp
 from skdp import DPLogisticRegression
 from skdp.privacy import Adjacency
-from skdp.privacy.queries import GradientQuery
+from skdp.privacy.accounting import PerturbedGaussianDP, Spend, perturbation
+from skdp.privacy.queries import GradientQuery, PerturbedMinimumQuery
 from skdp.privacy.rows import Block, DenseRows, MappedBlock, PrivacyUnits, RawBlock
-from skdp.problem import Problem, RowBounds, RowMap
-from skdp.problem.losses import Logistic
+from skdp.problem import Problem, RowBounds, RowMap, TargetBounds
+from skdp.problem.losses import Logistic, Squared
 from skdp.testing import record_fit, replay_fit
 
 __all__ = ["BUGS"]
@@ -108,14 +109,36 @@ def totals_of_people_and_rows_are_refused():
     raise AssertionError("a total of people and of rows")
 
 
-def what_is_not_proved_for_people_is_refused():
+def minimisers_proved_for_rows_are_refused():
+    """By a solver that does not know that it is people who are protected."""
     X, y, labels = people()
     model = DPLogisticRegression(**OPTIONS, solver="objective_perturbation")
     try:
         model.fit(X, y, privacy_unit=labels)
-    except ValueError:
+    except (TypeError, ValueError):
         return
-    raise AssertionError("a minimiser of people")
+    (event,) = (e for e in model.privacy_ledger_ if e.query == "perturbed_minimum")
+    assert event.of_units, "people are protected like rows"
+
+
+def rows_along_all_axes_turn_the_slope_by_no_more_than_claimed():
+    """A person of eight rows whose residuals bend, against one of whose all are clipped."""
+    d, target = 8, TargetBounds(-1.0, 1.0)
+    problem = Problem(Squared(), 1, d, RowBounds(1.0, target=target))
+    facts = {"adjacency": Adjacency.REPLACE_ONE, "spend": Spend(2.0), "pure": True}
+    query = PerturbedMinimumQuery.planned(problem, 0.5, 0.0, **facts, of_units=True)
+    units, steps = PrivacyUnits.of(np.zeros(d)), 1e-4 * np.eye(d)
+    logs = []
+    for residual in (0.0, 1.0):
+        rows = DenseRows(np.eye(d), np.full(d, residual), None, units)
+        slopes = [query.slope_at(rows, -h) - query.slope_at(rows, h) for h in steps]
+        logs.append(np.linalg.slogdet(np.array(slopes) / 2e-4)[1])
+    assert logs[0] - logs[1] <= query.jacobian * (1 + 1e-5), "more than claimed"
+
+
+def prices_of_people_are_above_those_of_rows():
+    assert perturbation.mu(1.0, 1e-5, of_units=True) < perturbation.mu(1.0, 1e-5), "too cheap"
+    assert PerturbedGaussianDP(True).limit(1.0, 1e-5) < PerturbedGaussianDP().limit(1.0, 1e-5)
 
 
 def rows_alike_count_together():
@@ -159,6 +182,8 @@ BUGS = (
     Bug("scores that depend on the place of a row", {"bounded_rows.by_row": lambda _, X, w: X @ w}, partial(places_of_rows_tell_nothing, False)),
     Bug("lengths that depend on the place of a row", {"mapped.by_row": lambda _, X, w: X @ w}, partial(places_of_rows_tell_nothing, True)),
     Bug("a receipt that does not say what it is about", {"PrivateLinearModel._publish_receipt": lambda honest, self: (honest(self), vars(self).pop("privacy_unit_"))}, totals_of_people_and_rows_are_refused),
-    Bug("a minimiser that is taken to be proved for people", {"PerturbedMinimumQuery.takes_units": Value(True), "solvers.ObjectivePerturbation.takes_units": Value(True)}, what_is_not_proved_for_people_is_refused),
+    Bug("a minimiser that is proved for rows taken for people", {"PerturbedMinimumQuery.holds_for_units": Value(True), "PerturbedGaussianDP.for_units": lambda honest, self: self}, minimisers_proved_for_rows_are_refused),
+    Bug("the Jacobian of one row for a person", {"PerturbedMinimumQuery._rank": Value(1)}, rows_along_all_axes_turn_the_slope_by_no_more_than_claimed, "more than claimed"),
+    Bug("the vertices of one row for a person", {"perturbation._log_sum": lambda honest, mu, offset, of_units: honest(mu, offset, False)}, prices_of_people_are_above_those_of_rows),
     Bug("a centre that is taken off for each row", {"ResidentRows._hold": counts_rows}, rows_alike_count_together),
 )  # fmt: skip

@@ -185,6 +185,8 @@ class ObjectivePerturbationEvent(Event):
         minimiser, can be apart.
     output_noise_scale : float
         Standard deviation of the Gaussian noise on the computed minimiser.
+    of_units : bool, default=False
+        Whether neighbours differ in all rows of a privacy unit.
     """
 
     mechanism: str = field(init=False, repr=False, default="objective_perturbation")
@@ -193,6 +195,7 @@ class ObjectivePerturbationEvent(Event):
     jacobian: float
     output_sensitivity: float
     output_noise_scale: float
+    of_units: bool = False
 
     def __post_init__(self) -> None:
         super().__post_init__()

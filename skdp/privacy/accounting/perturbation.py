@@ -76,6 +76,42 @@ Proof
 A second perturbation would add its own J and multiply the vertices by four. Half of the total each
 is more than there is, so the condition on P, made strict, also says that there is one only.
 
+Privacy units of several rows
+-----------------------------
+Neighbours differ in all rows of a unit, whose weights ``v_i`` sum to 1 (at most 1). The gradients
+of a unit move along as many lines as it has rows, and their vertices are too many to be counted.
+Steps 1 and 6 stay as they are, and in place of the others:
+
+2'. Both determinants are those of ``A + E_k``, ``E_k = sum_i v_i h_i x_i x_i'`` of a trace of at
+    most S. With the p eigenvalues of ``A^-1/2 E_1 A^-1/2``, which sum to at most ``S / Lambda``,
+    the ratio is at most ``prod (1 + e_j) <= (1 + S / (p Lambda))^p =: e^J``, by the inequality of
+    the means.
+3'. ``Delta = sum_i v_i a_i u_i - sum_j v'_j a'_j u'_j``, which is the mean ``sum_ij v_i v'_j
+    Delta_ij`` of what single rows would do, ``Delta_ij = a_i u_i - a'_j u'_j``. G is convex in
+    Delta, so G is at most the mean of the ``G(Delta_ij)``, each of which is at most its largest
+    value at four vertices of its own, by step 3.
+4'. So the log-ratio of all that is released is at most ``J`` plus the mean of ``M_ij = max_v
+    L_v^ij``. Let Psi be convex, increasing, non-negative and nowhere less than ``psi(x) =
+    (1 - e^-x)_+``. Then
+
+        delta(epsilon) <= E[psi(J + mean M_ij - epsilon)] <= mean E[Psi(M_ij - (epsilon - J))]
+                       <= max_ij sum_v E[Psi(L_v^ij - (epsilon - J))],
+
+    and a release that brings the squares to T_v adds an increment of mean at least 0, given the
+    rest, so that by Jensen's inequality E[Psi] does not become smaller. L_v is then normal with
+    mean ``T_v / 2`` and variance T_v. psi is 0 and then concave, so each of its tangents, cut off
+    at 0, is such a Psi: ``Psi_y(x) = e^-y (x - y + e^y - 1)_+``, touching at y >= 0. With m the
+    mean of a normal and s its deviation, and z = (c - m) / s,
+
+        E[(N - c)_+] = s (phi(z) - z Phi(-z)).
+
+    ``K_e(mu)``, the sum over v with the best y, stands in place of the sum of HS in step 5. Where
+    mu is small, excesses over epsilon are small too and a tangent at 0 is nearly psi: at
+    epsilon = 1 and delta = 1e-5 noise is 0.15 % more than for rows, and at epsilon = 10 0.6 %.
+
+Moments are bounded in the same way, as ``x -> e^(t x)`` is convex and increases: with J of 2' the
+Renyi divergences of rows (:mod:`skdp.privacy.accounting.divergences`) are those of units.
+
 Sources: Chaudhuri, Monteleoni and Sarwate (2011) and Kifer, Smith and Thakurta (2012) for the
 mechanism and the Jacobian; Redberg, Koskela and Wang (2023) for accounting by the profile. They
 bound the norm of Delta under add/remove, where one vertex is left; the vertices, replace-one and
@@ -91,11 +127,12 @@ import math
 
 import numpy as np
 from scipy.optimize import brentq
+from scipy.special import erfcx, ndtr
 
 from ...validation import check_delta, check_non_negative
 from . import gdp
 
-__all__ = ["KAPPA", "OUTPUT_SHARE", "epsilon", "log_delta", "mu"]
+__all__ = ["KAPPA", "OUTPUT_SHARE", "epsilon", "log_delta", "log_delta_of_units", "mu"]
 
 # Most that the Jacobian may add to epsilon, a unit of mu.
 KAPPA = 0.4
@@ -104,9 +141,11 @@ OUTPUT_SHARE = 1 / 256
 
 _MARGIN = 1e-12
 _VERTICES = ((1.0, 1.0), (0.625, 2.0), (0.5, 1.0))
+# Where tangents touch, in epsilon. Each is a bound; with the best of these little is lost.
+_TOUCH = np.append(0.0, np.geomspace(1e-3, 10.0, 60))
 
 
-def log_delta(mu: float, epsilon: float) -> float:
+def log_delta(mu: float, epsilon: float, of_units: bool = False) -> float:
     """Logarithm of the delta that a total of mu^2 implies at epsilon.
 
     Parameters
@@ -115,6 +154,8 @@ def log_delta(mu: float, epsilon: float) -> float:
         Root of the total, in [0, inf].
     epsilon : float
         Privacy loss, in [0, inf].
+    of_units : bool, default=False
+        Whether neighbours differ in all rows of a privacy unit.
 
     Returns
     -------
@@ -129,15 +170,15 @@ def log_delta(mu: float, epsilon: float) -> float:
     check_non_negative("perturbation.log_delta", "mu", mu)
     check_non_negative("perturbation.log_delta", "epsilon", epsilon)
     offset = epsilon - KAPPA * mu
-    return min(0.0, _log_sum(mu, offset)) if offset >= 0 else 0.0
+    return min(0.0, _log_sum(mu, offset, of_units)) if offset >= 0 else 0.0
 
 
-def mu(epsilon: float, delta: float) -> float:
+def mu(epsilon: float, delta: float, of_units: bool = False) -> float:
     """Largest mu at which a total of mu^2 still implies (epsilon, delta)-DP, rounded down.
 
     The bound increases with mu. Its root lies below that of its first term and below
     ``epsilon / KAPPA``, and above the level at which four times the first term suffices for half of
-    epsilon, the other half paying for the Jacobian.
+    epsilon, the other half paying for the Jacobian; for units above a share of that.
 
     Parameters
     ----------
@@ -145,6 +186,8 @@ def mu(epsilon: float, delta: float) -> float:
         Privacy loss, in [0, inf].
     delta : float
         Failure probability, in [4e-300, 1).
+    of_units : bool, default=False
+        As for :func:`log_delta`.
 
     Returns
     -------
@@ -166,14 +209,16 @@ def mu(epsilon: float, delta: float) -> float:
     goal = math.log(delta)
 
     def excess(level: float) -> float:
-        return _log_sum(level, max(0.0, epsilon - KAPPA * level)) - goal
+        return _log_sum(level, max(0.0, epsilon - KAPPA * level), of_units) - goal
 
     if excess(high) <= 0:
         return high * (1 - _MARGIN)
+    while of_units and excess(low) > 0:
+        low /= 2
     return float(brentq(excess, low, high, xtol=1e-16 * high, rtol=1e-14)) * (1 - _MARGIN)
 
 
-def epsilon(mu: float, delta: float) -> float:
+def epsilon(mu: float, delta: float, of_units: bool = False) -> float:
     """Smallest epsilon for which a total of mu^2 implies (epsilon, delta)-DP, rounded up.
 
     Parameters
@@ -182,6 +227,8 @@ def epsilon(mu: float, delta: float) -> float:
         Root of the total, in [0, inf].
     delta : float
         Failure probability, in [4e-300, 1).
+    of_units : bool, default=False
+        As for :func:`log_delta`.
 
     Returns
     -------
@@ -201,20 +248,50 @@ def epsilon(mu: float, delta: float) -> float:
     level, goal = mu * (1 + _MARGIN), math.log(delta)
 
     def excess(offset: float) -> float:
-        return _log_sum(level, offset) - goal
+        return _log_sum(level, offset, of_units) - goal
 
     offset = 0.0
     if excess(0.0) > 0:
         # The sum is at least its first term and at most four times it.
         low = gdp.epsilon(level, delta) * (1 - 1e-9)
         high = gdp.epsilon(level, 0.25 * delta) * (1 + 1e-9)
+        while of_units and excess(high) > 0:
+            high *= 2
         offset = float(brentq(excess, low, high, xtol=1e-16 * high, rtol=1e-14))
     return offset + KAPPA * level
 
 
-def _log_sum(mu: float, offset: float) -> float:
-    logs = [
-        math.log(copies) + gdp.log_delta(math.sqrt(share) * mu, offset)
-        for share, copies in _VERTICES
-    ]
-    return float(np.logaddexp.reduce(logs))
+def _log_sum(mu: float, offset: float, of_units: bool) -> float:
+    levels = [(math.sqrt(share) * mu, math.log(copies)) for share, copies in _VERTICES]
+    if of_units:
+        return log_delta_of_units(levels, offset)
+    return float(np.logaddexp.reduce([gdp.log_delta(m, offset) + n for m, n in levels]))
+
+
+def log_delta_of_units(levels: list[tuple[float, float]], offset: float) -> float:
+    """Logarithm of the best bound by a tangent, for vertices of these levels.
+
+    Parameters
+    ----------
+    levels : list of (float, float)
+        Of each vertex the level, positive, and the logarithm of how many there are.
+    offset : float
+        Epsilon less all J.
+    """
+    cuts = offset + _TOUCH - np.expm1(_TOUCH)
+    terms = [_log_excess(m, cuts) + n for m, n in levels]
+    return float((np.logaddexp.reduce(terms, axis=0) - _TOUCH).min())
+
+
+def _log_excess(mu: float, cuts: np.ndarray) -> np.ndarray:
+    """``log E[(N - c)_+]`` for a normal of mean ``mu^2 / 2`` and variance ``mu^2``."""
+    z = cuts / mu - 0.5 * mu
+    # phi(z) - z Phi(-z) is phi(z) (1 - z r) with r = Phi(-z) / phi(z), and next to 1 / z^2 of it,
+    # where the difference has lost its digits, less than that.
+    r = math.sqrt(0.5 * math.pi) * erfcx(np.maximum(z, 0.0) / math.sqrt(2.0))
+    rest = np.log1p(-np.minimum(z * r, 1 - 1e-12))
+    far = np.where(z > 100.0, -2 * np.log(np.maximum(z, 1.0)), rest)
+    density = -0.5 * z * z - 0.5 * math.log(2 * math.pi)
+    near = np.minimum(z, 0.0)
+    below = np.log(np.exp(-0.5 * near * near) / math.sqrt(2 * math.pi) - near * ndtr(-near))
+    return np.asarray(math.log(mu) + np.where(z > 0, density + far, below))

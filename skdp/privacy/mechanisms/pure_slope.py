@@ -23,6 +23,9 @@ Released is the minimiser ``w*`` of ``F(w) + <b, w>``, with F as in
    point with noise of scale t. Given w*, the points of neighbours are at most O apart, and the
    densities of what is published have a ratio of at most ``e^(O / t)``.
 
+*Privacy units of several rows*: a unit's gradient is a mean of those of rows, so slopes are D apart
+in 3, and J is that of step 2' there. Nothing else changes.
+
 Together the log-ratio is at most ``D / s + J + O / t``, for every outcome and with delta = 0.
 Unlike there nothing is said of how likely a slope is: whatever numbers the sources of noise draw,
 the tolerance is above the rounding of gradients (:attr:`PurePerturbation.longest`).

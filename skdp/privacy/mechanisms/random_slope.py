@@ -51,6 +51,8 @@ class ObjectivePerturbation(PerturbingMechanism):
         Most by which computed minimisers with the same exact one can be apart.
     output_noise_scale : float
         Standard deviation of the noise on each entry of the computed minimiser.
+    of_units : bool, default=False
+        Whether neighbours differ in all rows of a privacy unit.
 
     Guarantees
     ----------
@@ -63,6 +65,7 @@ class ObjectivePerturbation(PerturbingMechanism):
     jacobian: float
     output_sensitivity: float
     output_noise_scale: float
+    of_units: bool = False
 
     @classmethod
     def calibrated(
@@ -72,6 +75,7 @@ class ObjectivePerturbation(PerturbingMechanism):
         jacobian: float,
         output_sensitivity: float,
         spend: Spend,
+        of_units: bool = False,
     ) -> ObjectivePerturbation:
         """The least noise for which the release costs at most ``spend``.
 
@@ -81,6 +85,8 @@ class ObjectivePerturbation(PerturbingMechanism):
             As above.
         spend : Spend
             Price.
+        of_units : bool, default=False
+            As above.
 
         Raises
         ------
@@ -107,6 +113,7 @@ class ObjectivePerturbation(PerturbingMechanism):
             jacobian,
             output_sensitivity,
             output_noise,
+            of_units,
         )
 
     def event(self, query: str) -> ObjectivePerturbationEvent:
@@ -118,6 +125,7 @@ class ObjectivePerturbation(PerturbingMechanism):
             jacobian=self.jacobian,
             output_sensitivity=self.output_sensitivity,
             output_noise_scale=self.output_noise_scale,
+            of_units=self.of_units,
         )
 
     @property

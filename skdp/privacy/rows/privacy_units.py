@@ -34,10 +34,12 @@ segments from 0 to K, has the same hull.
 
 *Samples* of units: a unit is drawn with all of its rows, by one coin, or with none of them.
 
-*Not covered*, and refused: minimisers of perturbed objectives, whose proof follows one row's
-derivative along a line; second moments of scores, which for units are those of sums of scores and
-not sums of those of rows; running sums over rows in their order; and answers of sites. Streams of
-units have running sums, with a proof of their own in :mod:`skdp.privacy.streams.visits`.
+*Minimisers of perturbed objectives* have a proof of their own, because the proof for rows follows
+one row's derivative along a line: see :mod:`skdp.privacy.accounting.perturbation`.
+
+*Not covered*, and refused: second moments of scores, which for units are those of sums of scores
+and not sums of those of rows; running sums over rows in their order; and answers of sites. Streams
+of units have running sums, with a proof of their own in :mod:`skdp.privacy.streams.visits`.
 
 Finite precision
 ----------------
