@@ -231,7 +231,7 @@ class PerturbedMinimumQuery(PerturbedQuery):
 
     @property
     def holds_for_units(self) -> bool:
-        """As asked."""
+        """True if it was asked for."""
         return self.of_units
 
     @property
