@@ -262,15 +262,16 @@ def _grouped_search(event: SearchEvent, steps: int, adjacency: Adjacency) -> Eve
 @grouped.register
 def _grouped_perturbation(
     event: ObjectivePerturbationEvent, steps: int, adjacency: Adjacency
-) -> Event | None:
-    # The vertices are those of one row; with more rows there are more of them.
-    if steps != 2 or adjacency is not Adjacency.REPLACE_ONE:
-        return None
+) -> Event:
+    # What k rows do to the slope is the mean of k times what each does, as for a privacy unit. Two
+    # steps from one relation to the other are one row, which the price of a unit covers too.
+    del adjacency
     return replace(
         event,
-        sensitivity=2 * event.sensitivity,
-        jacobian=2 * event.jacobian,
-        output_sensitivity=2 * event.output_sensitivity,
+        sensitivity=steps * event.sensitivity,
+        jacobian=steps * event.jacobian,
+        output_sensitivity=steps * event.output_sensitivity,
+        of_units=True,
     )
 
 

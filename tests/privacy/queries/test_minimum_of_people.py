@@ -12,6 +12,7 @@ from skdp.privacy import Adjacency, PrivateOracle, SeededNoise
 from skdp.privacy.accounting import (
     Ledger,
     PerturbedGaussianDP,
+    PrivacySpent,
     PureDP,
     Spend,
     perturbation,
@@ -20,6 +21,7 @@ from skdp.privacy.queries import PerturbedMinimumQuery
 from skdp.privacy.rows import DenseRows, PrivacyUnits
 from skdp.problem import Problem, RowBounds, TargetBounds
 from skdp.problem.losses import Huber, HuberisedHinge, Logistic, Squared, SquaredHinge
+from skdp.reporting import Receipt, compose
 
 REPLACE = Adjacency.REPLACE_ONE
 OTHERS = np.array([[0.9, 0.1], [-0.5, 0.7]]), np.array([0.0, 1.0])
@@ -143,6 +145,24 @@ def test_minimisers_of_people_are_as_close_as_claimed(mu):
     assert (largest <= np.array(claimed) * 1.02 + 1e-9).all()
     # Rows that are all but alike move along one line, as those of one row.
     assert largest[1] >= 0.15 * claimed[1]
+
+
+def test_groups_of_rows_are_as_close_as_their_total_says():
+    """Three rows in different directions, of a fit whose promise is about one."""
+    problem, spend = Problem(Logistic(), 4, 2, RowBounds(1.0)), Spend(0.09)
+    query = PerturbedMinimumQuery.planned(problem, 0.25, 0.0, REPLACE, spend)
+    mechanism = query.mechanism(REPLACE, spend)
+    fit = Receipt((mechanism.event("q"),), PrivacySpent(1.0, 1e-4))
+    here, there = (
+        DenseRows(np.vstack([X, OTHERS[0][:1]]), np.append(y, 0.0))
+        for X, y in (fan(3, 0.5, label) for label in (0, 1))
+    )
+    aims = [1e-2, 1e-4]
+    claimed = [compose([fit.between(3)], delta).epsilon for delta in aims]
+    found = deltas(query, mechanism.noise_scale, here, there, claimed)
+    assert (np.array(found) <= np.array(aims) * 1.02).all()
+    of_one = [compose([fit], delta).epsilon for delta in aims]
+    assert (np.array(deltas(query, mechanism.noise_scale, here, there, of_one)) > aims).all()
 
 
 @pytest.mark.parametrize(
