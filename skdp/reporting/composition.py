@@ -18,7 +18,8 @@ Several bounds hold, and the least of them is returned.
 
        delta(epsilon) <= sum_(v_1, ..., v_k) HS_(epsilon - sum J_j)(sqrt(G + sum_j T_j,v_j)),
 
-   by the same argument, in which nothing depends on how many maxima there are.
+   by the same argument, in which nothing depends on how many maxima there are. Of privacy units K
+   stands in place of HS, as there.
 3. *Renyi.* Divergences of one order add up, also for releases that are chosen adaptively (Mironov,
    2017); then every order gives an epsilon (Canonne, Kamath and Steinke, 2020).
 4. *Searches.* One search of Gaussian trials beside Gaussian releases, by
@@ -48,7 +49,7 @@ from typing import Any, Self, TypeGuard
 import numpy as np
 from scipy.optimize import brentq
 
-from ..privacy.accounting import gdp
+from ..privacy.accounting import gdp, perturbation
 from ..privacy.accounting import number_of_trials as trials
 from ..privacy.accounting.divergences import gaussian_price
 from ..privacy.accounting.events import (
@@ -406,7 +407,7 @@ def _gaussian(receipts: Sequence[Receipt], delta: float | None) -> float:
 
 
 def _perturbed(receipts: Sequence[Receipt], delta: float | None) -> float:
-    plain, jacobians, ways = 0.0, 0.0, {0.0: 1}
+    plain, jacobians, ways, of_units = 0.0, 0.0, {0.0: 1}, False
     for receipt in receipts:
         events = _of_all_rows(receipt)
         perturbed = [e for e in events if isinstance(e, ObjectivePerturbationEvent)]
@@ -418,13 +419,14 @@ def _perturbed(receipts: Sequence[Receipt], delta: float | None) -> float:
             moves = _squared(event.sensitivity, event.noise_scale)
             plain += event.count * _squared(event.output_sensitivity, event.output_noise_scale)
             jacobians += event.count * event.jacobian
+            of_units |= event.of_units
             for _ in range(event.count):
                 ways = _with_vertices(ways, moves)
                 if len(ways) > _MOST_VERTICES:
                     return inf
     if isinf(plain + jacobians) or isinf(max(ways)):
         return inf
-    return plain if delta is None else jacobians + _union(plain, ways, delta)
+    return plain if delta is None else jacobians + _union(plain, ways, delta, of_units)
 
 
 def _of_all_rows(receipt: Receipt) -> tuple[Event, ...]:
@@ -448,12 +450,14 @@ def _with_vertices(ways: dict[float, int], moves: float) -> dict[float, int]:
     return found
 
 
-def _union(plain: float, ways: dict[float, int], delta: float) -> float:
-    """Least e with ``sum_v HS_e(sqrt(plain + T_v)) <= delta``, rounded up."""
+def _union(plain: float, ways: dict[float, int], delta: float, of_units: bool) -> float:
+    """Least e with ``sum_v HS_e(sqrt(plain + T_v)) <= delta``, rounded up; of units with K."""
     mus = [(sqrt(plain + t) * (1 + _ROUNDING), log(n)) for t, n in ways.items() if plain + t > 0]
     goal = log(delta)
 
     def excess(e: float) -> float:
+        if of_units:
+            return perturbation.log_delta_of_units(mus, e) - goal
         return float(np.logaddexp.reduce([n + gdp.log_delta(m, e) for m, n in mus])) - goal
 
     if not mus or excess(0.0) <= 0:
@@ -462,11 +466,11 @@ def _union(plain: float, ways: dict[float, int], delta: float) -> float:
     largest = max(m for m, _ in mus)
     low = gdp.epsilon(largest, delta) * (1 - 1e-9)
     high = gdp.epsilon(largest, max(delta / count, 1e-300)) * (1 + 1e-9)
+    while excess(high) > 0:
+        high *= 2
     # Next to zero the ends are closer than the rounding of logarithms.
     if excess(low) <= 0:
         return high
-    while excess(high) > 0:
-        high *= 2
     return float(brentq(excess, low, high, xtol=1e-16 * high, rtol=1e-14)) * (1 + _ROUNDING)
 
 

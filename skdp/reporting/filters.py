@@ -343,8 +343,7 @@ def _of_pure(bound: SpendBound) -> Receipt:
 
 def _unknown_for_groups(bound: SpendBound) -> bool:
     """Tell whether a price is known for a row only, and not for a person who has several."""
-    of_a_row = isinstance(bound.calculus, PerturbedGaussianDP | SubsampledGaussianDP)
-    return bound.rows > 1 and of_a_row
+    return bound.rows > 1 and isinstance(bound.calculus, SubsampledGaussianDP)
 
 
 def _at_most(epsilon: float, budget: Filter) -> PrivacySpent:

@@ -14,7 +14,6 @@ from ..privacy.accounting.events import (
     Event,
     GaussianEvent,
     NonPrivateEvent,
-    ObjectivePerturbationEvent,
     Part,
     PrefixSumEvent,
     SearchEvent,
@@ -255,13 +254,7 @@ class Receipt:
         else:
             grown = delta * (expm1(steps * epsilon) / expm1(epsilon) if epsilon else steps)
         spent = PrivacySpent(steps * epsilon, min(1.0, grown))
-        apart = [
-            None
-            # Its proof is about one row, which is two steps of zero-out.
-            if relation is self.adjacency and isinstance(event, ObjectivePerturbationEvent)
-            else grouped(event, steps, relation)
-            for event in self.events
-        ]
+        apart = [grouped(event, steps, relation) for event in self.events]
         events = () if None in apart else tuple(e for e in apart if e is not None)
         return replace(self, events=events, spent=spent, adjacency=relation)
 

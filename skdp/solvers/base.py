@@ -91,8 +91,7 @@ class Solver(ABC):
     and ``preconditions`` that it finds its own. ``selects`` says that few features are expected to
     matter, ``two_classes`` that it takes no more of them, and ``bounded_streams`` that it needs a
     bounded constraint where rows come one after another. ``infers`` says that it knows the
-    covariance of its solution, which nothing may change then. ``takes_units`` says that all it asks
-    is proved for all rows of a privacy unit together.
+    covariance of its solution, which nothing may change then.
     """
 
     calculus: ClassVar[Calculus] = GaussianDP()
@@ -105,7 +104,6 @@ class Solver(ABC):
     two_classes: ClassVar[bool] = False
     bounded_streams: ClassVar[bool] = False
     infers: ClassVar[bool] = False
-    takes_units: ClassVar[bool] = True
 
     @property
     def central(self) -> bool:

@@ -65,6 +65,9 @@ class ObjectivePerturbation(Solver):
     Two classes, with the logistic loss or a hinge loss that is smooth; ridge penalty or none; no
     constraint. The intercept is a part of w, and the strength shrinks it too.
 
+    With ``privacy_unit=`` a person's gradient is the mean of those of his rows and may turn in many
+    directions; noise is up to 1 % more then, and the strength a little more.
+
     It is the solver of pure epsilon, ``delta=0``. The density of b is in proportion to
     ``exp(-||b|| / s)`` then, which makes b about ``sqrt(p)`` times as long as normal noise would be
     at the same epsilon. A fifth of epsilon at most goes to the curvature of one row, and the
@@ -100,7 +103,6 @@ class ObjectivePerturbation(Solver):
 
     calculus: ClassVar[Calculus] = PerturbedGaussianDP()
     two_classes: ClassVar[bool] = True
-    takes_units: ClassVar[bool] = False
 
     clip: float | None = None
     strength: float = 0.0

@@ -7,7 +7,9 @@ import pytest
 import scipy.sparse as sp
 from dask_examples import cut
 
-from skdp.privacy.queries import GradientQuery
+from skdp.privacy import Adjacency, PrivateOracle, SystemNoise
+from skdp.privacy.accounting import Ledger, PerturbedGaussianDP, PureDP, Spend
+from skdp.privacy.queries import GradientQuery, PerturbedMinimumQuery
 from skdp.privacy.rows import ChunkedRows, Chunks, DaskRows, DenseRows, PrivacyUnits, SparseRows
 from skdp.problem import Problem, RowBounds
 from skdp.problem.losses import Logistic
@@ -67,6 +69,32 @@ def test_a_sample_is_one_of_people_in_chunks_and_partitions():
     expected = of_each(DenseRows(X, y, None, PrivacyUnits.of(labels)))
     for rows in (chunked(pieces(X, y, labels, 70)), on_workers(X, y, labels, (100, len(y) - 100))):
         np.testing.assert_allclose(of_each(rows), expected, atol=1e-13)
+
+
+def minimum(n_units=PEOPLE):
+    problem = Problem(Logistic(), n_units, D, RowBounds(2.0, 1.0))
+    facts = {"adjacency": Adjacency.REPLACE_ONE, "spend": Spend(2.0)}
+    return PerturbedMinimumQuery.planned(problem, 0.5, 1.0, **facts, of_units=True)
+
+
+@pytest.mark.parametrize("sizes", [(1, 1, 60), (90,), (3, 20)])
+def test_partitions_have_the_minimiser_of_the_whole_table(sizes):
+    X, y, labels = people()
+    rows, query = on_workers(X, y, labels, (*sizes, len(y) - sum(sizes))), minimum()
+    expected = query.evaluate(DenseRows(X, y, None, PrivacyUnits.of(labels)))
+    np.testing.assert_allclose(query.evaluate(rows), expected, rtol=0, atol=1e-6)
+
+
+@pytest.mark.parametrize("calculus", [PerturbedGaussianDP(of_units=True), PureDP(of_units=True)])
+def test_chunks_that_may_come_in_another_order_have_no_minimiser(calculus):
+    X, y, labels = people()
+    delta = 0.0 if isinstance(calculus, PureDP) else 1e-5
+    ledger = Ledger(1.0, delta, calculus=calculus)
+    rows, others = chunked(pieces(X, y, labels, 30)), (Adjacency.REPLACE_ONE, SystemNoise())
+    with pytest.raises(ValueError, match="not chunks, for the minimiser of a perturbed objective"):
+        PrivateOracle(rows, ledger, *others)
+    # Of rows there is one objective, whatever their order.
+    PrivateOracle(ChunkedRows(Chunks([(X, y)]), lambda y: y), ledger, *others)
 
 
 def test_each_person_weighs_exactly_one_over_all_chunks(size):

@@ -42,6 +42,8 @@ MODELS = {
     ),
     "lasso": DPLassoRegressor(epsilon=5.0, random_state=0),
     "intervals": DPLogisticRegression(**CLASSIFIER, solver="one_step", epsilon=5.0),
+    "perturbed": DPLogisticRegression(**CLASSIFIER, solver="objective_perturbation"),
+    "pure": DPLogisticRegression(**CLASSIFIER, delta=0),
 }
 every_model = pytest.mark.parametrize("name", MODELS)
 
@@ -124,9 +126,9 @@ def test_people_with_one_row_each_are_fitted_as_rows_are(name):
     np.testing.assert_allclose(other.coef_, model.coef_, rtol=1e-7, atol=1e-9)
 
 
-@pytest.mark.parametrize("name", ["logistic", "svm", "huber", "linear", "lasso"])
+@pytest.mark.parametrize("name", ["logistic", "perturbed", "svm", "huber", "linear", "lasso"])
 @pytest.mark.parametrize("sparse", [False, True])
-@pytest.mark.by_day(3)
+@pytest.mark.by_day(4)
 def test_a_person_with_many_rows_that_are_alike_counts_as_one(name, sparse):
     X, y, _ = people()
     X, y = X[:PEOPLE], y[:PEOPLE]
@@ -164,12 +166,11 @@ def refusal(model, X, y, kind=ValueError, **options):
 @pytest.mark.parametrize(
     ("model", "options"),
     [
-        (DPLogisticRegression(**CLASSIFIER, solver="objective_perturbation"), {}),
         (DPLogisticRegression(**CLASSIFIER, solver="ftrl"), {}),
         (DPLogisticRegression(**CLASSIFIER, solver="dda"), {}),
         (DPLogisticRegression(**CLASSIFIER), {"groups": True}),
     ],
-    ids=["objective_perturbation", "ftrl", "dda", "groups"],
+    ids=["ftrl", "dda", "groups"],
 )
 def test_what_is_not_proved_for_people_is_refused(model, options):
     X, y, labels = people()

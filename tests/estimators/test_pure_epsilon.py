@@ -304,12 +304,13 @@ def test_zeros_of_all_types_are_told_who_takes_them(zero):
         DPStandardScaler(delta=zero, bounds=(-1, 1)).fit(X)
 
 
-def test_several_targets_and_privacy_units_are_told_to_leave_delta_out():
+def test_several_targets_and_persons_who_come_back_are_told_to_leave_delta_out():
     with pytest.raises(ValueError, match=r"with delta=0 needs one target a row, got 2\. Fit one"):
         DPLinearRegression(**NUMBERS).fit(X, np.column_stack([REAL, REAL]))
     persons = np.arange(N) // 2
-    with pytest.raises(ValueError, match=r"the solver of delta=0, .* Leave delta out"):
-        DPLogisticRegression(**CLASSES).fit(X, LABELS, privacy_unit=persons)
+    model = DPLogisticRegression(**CLASSES, max_visits=2)
+    with pytest.raises(ValueError, match=r"needs max_visits=1 with delta=0, .* leave delta out"):
+        model.partial_fit(X, LABELS, privacy_unit=persons)
 
 
 @pytest.mark.nightly

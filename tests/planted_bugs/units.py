@@ -12,7 +12,13 @@ from planted_bugs.bug import TOO_FAR, Bug, Value
 import skdp
 from skdp import DPLogisticRegression
 from skdp.privacy import Adjacency
-from skdp.privacy.queries import GradientQuery, ScoreMomentsQuery, SiteRequest
+from skdp.privacy.accounting import PerturbedGaussianDP, Spend, perturbation
+from skdp.privacy.queries import (
+    GradientQuery,
+    PerturbedMinimumQuery,
+    ScoreMomentsQuery,
+    SiteRequest,
+)
 from skdp.privacy.rows import (
     Block,
     ChunkedRows,
@@ -23,8 +29,8 @@ from skdp.privacy.rows import (
     PrivacyUnits,
     RawBlock,
 )
-from skdp.problem import InfluenceBounds, Problem, RowBounds, RowMap
-from skdp.problem.losses import Logistic
+from skdp.problem import InfluenceBounds, Problem, RowBounds, RowMap, TargetBounds
+from skdp.problem.losses import Logistic, Squared
 from skdp.testing import record_fit, replay_fit
 
 __all__ = ["BUGS"]
@@ -264,14 +270,47 @@ def totals_of_people_and_rows_are_refused():
     raise AssertionError("a total of people and of rows")
 
 
-def what_is_not_proved_for_people_is_refused():
+def minimisers_proved_for_rows_are_refused():
+    """By a solver that does not know that it is people who are protected."""
     X, y, labels = people()
     model = DPLogisticRegression(**OPTIONS, solver="objective_perturbation")
     try:
         model.fit(X, y, privacy_unit=labels)
-    except ValueError:
+    except (TypeError, ValueError):
         return
-    raise AssertionError("a minimiser of people")
+    (event,) = (e for e in model.privacy_ledger_ if e.query == "perturbed_minimum")
+    assert event.of_units, "people are protected like rows"
+
+
+def minimisers_of_people_in_chunks_are_refused():
+    X, y, labels = people()
+    read = Chunks([(X, y, None, labels)])
+    for options in ({"delta": 0}, {"solver": "objective_perturbation"}):
+        try:
+            DPLogisticRegression(**OPTIONS, **options).fit(read, privacy_unit=True)
+        except ValueError:
+            continue
+        raise AssertionError("weights by an order that may change while a minimiser is found")
+
+
+def rows_along_all_axes_turn_the_slope_by_no_more_than_claimed():
+    """A person of eight rows whose residuals bend, against one of whose all are clipped."""
+    d, target = 8, TargetBounds(-1.0, 1.0)
+    problem = Problem(Squared(), 1, d, RowBounds(1.0, target=target))
+    facts = {"adjacency": Adjacency.REPLACE_ONE, "spend": Spend(2.0), "pure": True}
+    query = PerturbedMinimumQuery.planned(problem, 0.5, 0.0, **facts, of_units=True)
+    units, steps = PrivacyUnits.of(np.zeros(d)), 1e-4 * np.eye(d)
+    logs = []
+    for residual in (0.0, 1.0):
+        rows = DenseRows(np.eye(d), np.full(d, residual), None, units)
+        slopes = [query.slope_at(rows, -h) - query.slope_at(rows, h) for h in steps]
+        logs.append(np.linalg.slogdet(np.array(slopes) / 2e-4)[1])
+    assert logs[0] - logs[1] <= query.jacobian * (1 + 1e-5), "more than claimed"
+
+
+def prices_of_people_are_above_those_of_rows():
+    assert perturbation.mu(1.0, 1e-5, of_units=True) < perturbation.mu(1.0, 1e-5), "too cheap"
+    assert PerturbedGaussianDP(True).limit(1.0, 1e-5) < PerturbedGaussianDP().limit(1.0, 1e-5)
 
 
 def rows_alike_count_together():
@@ -329,6 +368,12 @@ def moments_of_rows(honest, self, rows):
     return bounded.sum(kernel) / self.problem.n_samples
 
 
+def added_up_by_place(honest, X, w):
+    """Terms of a row in an order that its place decides, as with some linear algebra."""
+    turned = [honest(np.roll(x, i)[None], np.roll(w, i, axis=0)) for i, x in enumerate(X)]
+    return np.concatenate(turned)
+
+
 def pieces_as_people(honest, runs):
     return (sums for sums, _, _ in runs)
 
@@ -339,21 +384,25 @@ BUGS = (
     Bug("a number of rows in place of that of people", {"ResidentRows.__init__": counts_rows}, the_number_of_rows_is_told_by_nothing),
     Bug("a block that shares a person's weight among its own rows", {"ResidentRows._block": shared_within_a_block}, a_person_in_several_blocks_moves_within_the_sensitivity, TOO_FAR),
     Bug("samples of rows in place of people", {"ResidentRows._block": rows_one_by_one}, a_person_is_drawn_with_all_rows_or_with_none),
-    Bug("scores that depend on the place of a row", {"bounded_rows.by_row": lambda _, X, w: X @ w}, partial(places_of_rows_tell_nothing, False)),
-    Bug("lengths that depend on the place of a row", {"mapped.by_row": lambda _, X, w: X @ w if len(X) % 2 else X[:, ::-1] @ w[::-1]}, partial(places_of_rows_tell_nothing, True)),
+    Bug("scores that depend on the place of a row", {"bounded_rows.by_row": added_up_by_place}, partial(places_of_rows_tell_nothing, False)),
+    Bug("lengths that depend on the place of a row", {"mapped.by_row": added_up_by_place}, partial(places_of_rows_tell_nothing, True)),
     Bug("a receipt that does not say what it is about", {"PrivateLinearModel._publish_receipt": lambda honest, self: (honest(self), vars(self).pop("privacy_unit_"))}, totals_of_people_and_rows_are_refused),
-    Bug("a minimiser that is taken to be proved for people", {"PerturbedMinimumQuery.takes_units": Value(True), "solvers.ObjectivePerturbation.takes_units": Value(True)}, what_is_not_proved_for_people_is_refused),
+    Bug("a minimiser that is proved for rows taken for people", {"PerturbedMinimumQuery.holds_for_units": Value(True), "PerturbedGaussianDP.for_units": lambda honest, self: self}, minimisers_proved_for_rows_are_refused),
+    Bug("a minimiser over passes at which rows of people weigh differently", {"ChunkedRows.steady": Value(True)}, minimisers_of_people_in_chunks_are_refused),
+    Bug("the Jacobian of one row for a person", {"PerturbedMinimumQuery._rank": Value(1)}, rows_along_all_axes_turn_the_slope_by_no_more_than_claimed, "more than claimed"),
+    Bug("the vertices of one row for a person", {"perturbation._log_sum": lambda honest, mu, offset, of_units: honest(mu, offset, False)}, prices_of_people_are_above_those_of_rows),
     Bug("rows that are counted chunk by chunk and not in the whole table", {"CountingPass.units_of": counted_in_this_part_alone}, partial(a_person_in_several_parts_moves_within_the_sensitivity, False), TOO_FAR),
     Bug("rows that are counted partition by partition", {"partition.shared": shared_in_this_part_alone}, partial(a_person_in_several_parts_moves_within_the_sensitivity, True), TOO_FAR, needs="dask.array"),
     Bug("a person whom the border of a chunk makes two", {"UnitCounts.add": counted_anew_in_each_part}, the_number_of_parts_of_a_person_is_told_by_nothing),
     Bug("a person who is another where a chunk holds text", {"privacy_units.name_of": lambda honest, label: label}, the_number_of_parts_of_a_person_is_told_by_nothing),
     Bug("chunks that are used in the layout in which they come", {"chunked.rows_of_part": lambda honest, X, y, weights, units: DenseRows(X, y, weights, units)}, chunks_tell_nothing_of_their_rows),
     Bug("a pass over rows of others that goes unnoticed", {"CountingPass.complete": Value(True)}, a_source_that_changes_is_stopped),
+    Bug("scores of a person that are added up", {"RawBlock.bounded_weights": every_row_whole, "ScoreMomentsQuery._of_units": lambda _, self, sums: self._summed(sums)}, partial(a_person_with_fifty_rows_moves_within_the_sensitivity, "score_moments"), TOO_FAR),
     Bug("a site at which each row of a person counts", {"RawBlock.bounded_weights": every_row_whole}, a_person_moves_the_message_of_a_site_within_the_sensitivity, TOO_FAR, needs="cloudpickle"),
     Bug("a centre that is taken off for each row", {"ResidentRows.__init__": counts_rows}, rows_alike_count_together),
     Bug("means of people that are not clipped", {"GradientQuery.of_units": lambda _, self, sums: sums[:, :-1].sum(axis=0)}, partial(a_person_of_many_rows_moves_within_the_sensitivity, 2), TOO_FAR),
     Bug("a person who is clipped beyond the weight of one", {"GradientQuery.of_units": lambda honest, self, sums: 1.01 * honest(self, sums)}, partial(a_person_of_many_rows_moves_within_the_sensitivity, 2), TOO_FAR),
-    Bug("counts of people by means that depend on places", {"mapped.by_row": lambda _, X, w: X @ w if len(X) % 2 else X[:, ::-1] @ w[::-1]}, means_do_not_depend_on_places),
+    Bug("counts of people by means that depend on places", {"mapped.by_row": added_up_by_place}, means_do_not_depend_on_places),
     Bug("a person in several pieces who counts as several", {"rows_base._of_whole_units": pieces_as_people}, partial(the_mean_of_many_rows_is_clipped_once, 2), "about 0"),
     Bug("a person in several blocks who counts as several", {"rows_base._of_whole_units": pieces_as_people}, partial(the_mean_of_many_rows_is_clipped_once, 1000), "about 0"),
     Bug("scores of a person that are squared row by row", {"ScoreMomentsQuery.evaluate": moments_of_rows}, scores_are_averaged_over_the_rows_of_a_person),

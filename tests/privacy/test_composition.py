@@ -270,7 +270,7 @@ def test_many_fits_at_once_are_many_fits():
     assert compose([pair(0.5, 1e-6).times(4)]) == pytest.approx((2.0, 4e-6))
 
 
-def test_a_perturbed_objective_is_not_known_for_groups_of_rows_under_either_relation():
+def test_a_perturbed_objective_costs_groups_of_rows_their_number_of_sensitivities():
     event = ObjectivePerturbationEvent(
         query="minimum",
         sensitivity=0.1,
@@ -280,12 +280,16 @@ def test_a_perturbed_objective_is_not_known_for_groups_of_rows_under_either_rela
         output_noise_scale=0.0,
     )
     for relation in Adjacency:
-        receipt = Receipt((event,), PrivacySpent(0.5, 1e-6), relation)
-        assert receipt.between(2).events == ()
-        assert receipt.between(2).spent.epsilon == 1.0
-    # Two steps of zero-out are one row that is replaced, which the proof is about.
+        receipt = Receipt((event,), PrivacySpent(50.0, 1e-6), relation)
+        (found,) = receipt.between(3).events
+        assert found == replace(event, sensitivity=3 * 0.1, jacobian=3 * 0.01, of_units=True)
+        total = compose([receipt.between(3)], DELTA).epsilon
+        one_row = replace(event, sensitivity=3 * 0.1, jacobian=3 * 0.01)
+        of_one_row = compose([replace(receipt, events=(one_row,))], DELTA).epsilon
+        assert of_one_row < total < 1.01 * of_one_row
+    # Two steps of zero-out are one row that is replaced.
     replaced = Receipt((event,), PrivacySpent(0.5, 1e-6), Adjacency.ZERO_OUT)
-    assert replaced.under(Adjacency.REPLACE_ONE).events
+    assert replaced.under(Adjacency.REPLACE_ONE).events == receipt.between(2).events
 
 
 def test_an_epsilon_and_delta_on_a_ledger_adds_to_what_is_known_of_the_others():

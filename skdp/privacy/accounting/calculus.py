@@ -83,6 +83,10 @@ class Calculus(ABC):
         """All reserves."""
         return ()
 
+    def for_units(self) -> Calculus:
+        """The calculus under which neighbours differ in all rows of a privacy unit."""
+        return self
+
     @abstractmethod
     def _cost_of_other(self, event: Event) -> float: ...
 
@@ -153,11 +157,29 @@ class PerturbedGaussianDP(Calculus):
     the perturbation only if it is more than half of the total, and then nothing that would make it
     less (see ``Event.least_share``). Without one the answers are still right, and a little
     pessimistic.
+
+    Parameters
+    ----------
+    of_units : bool, default=False
+        Whether neighbours differ in all rows of a privacy unit. The two have no events of their own
+        kind in common, as their Jacobians are bounded in different ways.
     """
+
+    of_units: bool = False
+
+    def for_units(self) -> PerturbedGaussianDP:
+        """The calculus under which neighbours differ in all rows of a privacy unit."""
+        return PerturbedGaussianDP(of_units=True)
 
     def _cost_of_other(self, event: Event) -> float:
         if not isinstance(event, ObjectivePerturbationEvent):
             raise TypeError(f"PerturbedGaussianDP has no price for a {type(event).__name__}.")
+        if event.of_units is not self.of_units:
+            raise TypeError(
+                "PerturbedGaussianDP has no price for a minimiser that is proved for "
+                f"{'all rows of a unit' if event.of_units else 'single rows'}, where what is "
+                f"protected are {'units' if self.of_units else 'rows'}."
+            )
         share = perturbation.OUTPUT_SHARE
         ratios = event.ratio, event.jacobian / perturbation.KAPPA
         prices = [ratio * ratio / (1 - share) for ratio in ratios]
@@ -167,11 +189,11 @@ class PerturbedGaussianDP(Calculus):
 
     def limit(self, epsilon: float, delta: float) -> float:
         """Square of the largest mu that implies (epsilon, delta)-DP."""
-        return perturbation.mu(epsilon, delta) ** 2
+        return perturbation.mu(epsilon, delta, self.of_units) ** 2
 
     def epsilon(self, total: float, delta: float) -> float:
         """Epsilon that a total in mu^2 implies at this delta."""
-        return perturbation.epsilon(sqrt(total), delta)
+        return perturbation.epsilon(sqrt(total), delta, self.of_units)
 
 
 @dataclass(frozen=True)
@@ -182,9 +204,20 @@ class PureDP(Calculus):
     likelihoods of all answers is a sum of terms each of which is at most the epsilon of its
     release, whatever chose that, and the sum of these never exceeds the limit. Gaussian releases
     and choices have no price here.
+
+    Parameters
+    ----------
+    of_units : bool, default=False
+        Whether neighbours differ in all rows of a privacy unit.
     """
 
     gaussian: ClassVar[bool] = False
+
+    of_units: bool = False
+
+    def for_units(self) -> PureDP:
+        """The calculus under which neighbours differ in all rows of a privacy unit."""
+        return PureDP(of_units=True)
 
     def _cost_of_other(self, event: Event) -> float:
         if isinstance(event, PurePerturbationEvent):

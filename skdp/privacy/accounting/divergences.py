@@ -244,19 +244,19 @@ def _grouped_search(event: SearchEvent, steps: int, adjacency: Adjacency) -> Eve
 
 
 @grouped.register
-def _grouped_perturbation(
-    event: PerturbationEvent, steps: int, adjacency: Adjacency
-) -> Event | None:
-    # The vertices of normal slopes are those of one row; with more rows there are more of them.
-    one_row = steps == 2 and adjacency is Adjacency.REPLACE_ONE
-    if not (one_row or isinstance(event, PurePerturbationEvent)):
-        return None
-    return replace(
+def _grouped_perturbation(event: PerturbationEvent, steps: int, adjacency: Adjacency) -> Event:
+    # What k rows do to the slope is the mean of k times what each does, as for a privacy unit. Two
+    # steps from one relation to the other are one row, which the price of a unit covers too.
+    del adjacency
+    grown = replace(
         event,
         sensitivity=steps * event.sensitivity,
         jacobian=steps * event.jacobian,
         output_sensitivity=steps * event.output_sensitivity,
     )
+    if isinstance(grown, ObjectivePerturbationEvent):
+        return replace(grown, of_units=True)
+    return grown
 
 
 @grouped.register

@@ -202,10 +202,17 @@ class ObjectivePerturbationEvent(PerturbationEvent):
 
     Scales are standard deviations. A release of this kind has to be more than half of what its
     ledger holds, and comes once. See :mod:`skdp.privacy.accounting.perturbation`.
+
+    Attributes
+    ----------
+    of_units : bool
+        Whether neighbours differ in all rows of a privacy unit.
     """
 
     mechanism: str = field(init=False, repr=False, default="objective_perturbation")
     least_share: ClassVar[float] = 0.51
+
+    of_units: bool = False
 
 
 @dataclass(frozen=True, kw_only=True)

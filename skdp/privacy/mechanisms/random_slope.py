@@ -18,10 +18,10 @@ the most by which their computed points for one exact minimiser can be apart, it
     epsilon = D / s + J + O / t,
 
 for every outcome and with delta = 0. Theorem Q1 of ``docs/proofs/pure_epsilon.md`` proves both, the
-law of the noise and the price. Unlike with normal noise nothing is said of how likely a slope is:
-whatever numbers the sources of noise draw, the tolerance is above the rounding of gradients
-(:attr:`PurePerturbation.longest`). What computers change about it is on the page
-``docs/auditors/finite_precision.md``.
+law of the noise and the price, and U4 of ``docs/proofs/people.md`` the price for privacy units.
+Unlike with normal noise nothing is said of how likely a slope is: whatever numbers the sources of
+noise draw, the tolerance is above the rounding of gradients (:attr:`PurePerturbation.longest`).
+What computers change about it is on the page ``docs/auditors/finite_precision.md``.
 
 References
 ----------
@@ -33,7 +33,7 @@ which nobody can compute.
 from __future__ import annotations
 
 from abc import abstractmethod
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from math import prod, sqrt
 from typing import ClassVar, Self, final
 
@@ -113,6 +113,7 @@ class RandomSlope(PerturbingMechanism):
         jacobian: float,
         output_sensitivity: float,
         spend: Spend,
+        **facts: bool,
     ) -> Self:
         """The least noise for which the release costs at most ``spend``.
 
@@ -122,6 +123,8 @@ class RandomSlope(PerturbingMechanism):
             As above.
         spend : Spend
             Price.
+        **facts : bool
+            Further fields of the mechanism.
 
         Raises
         ------
@@ -144,6 +147,7 @@ class RandomSlope(PerturbingMechanism):
             jacobian,
             output_sensitivity,
             output_sensitivity / of_output * ROUND_UP,
+            **facts,
         )
 
     @classmethod
@@ -156,7 +160,6 @@ class RandomSlope(PerturbingMechanism):
     def longest(self) -> float:
         """Norm that no slope exceeds."""
 
-    @final
     def event(self, query: str) -> PerturbationEvent:
         """The fact to charge for one release."""
         return self.fact(
@@ -173,12 +176,25 @@ class RandomSlope(PerturbingMechanism):
 class ObjectivePerturbation(RandomSlope):
     """A slope with normal entries, whose standard deviation is its scale; so for the output.
 
+    Attributes
+    ----------
+    of_units : bool
+        Whether neighbours differ in all rows of a privacy unit.
+
     Guarantees
     ----------
     - See :mod:`skdp.privacy.accounting.perturbation`.
     """
 
     fact = ObjectivePerturbationEvent
+
+    of_units: bool = False
+
+    def event(self, query: str) -> PerturbationEvent:
+        """The fact to charge for one release."""
+        fact = super().event(query)
+        assert isinstance(fact, ObjectivePerturbationEvent)
+        return replace(fact, of_units=self.of_units)
 
     @classmethod
     def _ratios(cls, jacobian: float, spend: Spend) -> tuple[float, float, float]:

@@ -39,6 +39,11 @@ class Query(ABC):
     name: ClassVar[str]
     takes_units: ClassVar[bool] = True
 
+    @property
+    def holds_for_units(self) -> bool:
+        """True if what is said of neighbours holds for all rows of a privacy unit together."""
+        return self.takes_units
+
     @abstractmethod
     def sensitivity(self, adjacency: Adjacency) -> float:
         """Most that the exact answer can move between neighbours, in the measure of the mechanism.

@@ -88,6 +88,8 @@ class PerturbedMinimumQuery(PerturbedQuery):
     label : int, optional
         Class that is held against all others, where targets number several classes: it counts as 1
         and the others as 0. Classes have no weights then.
+    of_units : bool, default=False
+        Whether neighbours differ in all rows of a privacy unit, which is what holds for rows too.
 
     Raises
     ------
@@ -100,7 +102,9 @@ class PerturbedMinimumQuery(PerturbedQuery):
       ``2 C`` under replace-one and by ``C`` under zero-out, which is the sensitivity.
     - The log-ratio of their Jacobian determinants is at most ``jacobian``. Proof:
       step 2 of O1, and theorem O2, of ``docs/proofs/objective_perturbation.md``, with
-      ``S = curvature``.
+      ``S = curvature``. Of a privacy unit, whose rows share the weight of one, gradients are means
+      of those of rows, and the trace of its Hessian is at most S: theorem U3 of
+      ``docs/proofs/people.md``.
     - Where the computed gradient is at most half the tolerance, which is what is asked of the
       minimiser, the exact gradient is at most the tolerance, for all rows, targets and slopes.
       See :meth:`planned` and :meth:`rounding`.
@@ -109,7 +113,7 @@ class PerturbedMinimumQuery(PerturbedQuery):
     """
 
     name: ClassVar[str] = "perturbed_minimum"
-    # Of several rows the gradients move along more than one line.
+    # Only with a Jacobian and a calculus of their own.
     takes_units: ClassVar[bool] = False
 
     problem: Problem
@@ -118,6 +122,7 @@ class PerturbedMinimumQuery(PerturbedQuery):
     tolerance: float
     pure: bool = False
     label: int | None = None
+    of_units: bool = False
 
     def __post_init__(self) -> None:
         problem = self.problem
@@ -148,6 +153,7 @@ class PerturbedMinimumQuery(PerturbedQuery):
         *,
         pure: bool = False,
         label: int | None = None,
+        of_units: bool = False,
     ) -> Self:
         r"""The query with as much strength and precision as a spend asks for.
 
@@ -177,13 +183,16 @@ class PerturbedMinimumQuery(PerturbedQuery):
             As above.
         label : int, optional
             As above.
+        of_units : bool, default=False
+            As above.
         """
-        query = cls(problem, clip_norm, 0.0, inf, pure, label)
+        query = cls(problem, clip_norm, 0.0, inf, pure, label, of_units)
         n, p = problem.n_actual, problem.n_rows
         largest_of = largest_pure_jacobian if pure else largest_jacobian
         # Beyond this power, exp is not needed: other bounds on strength are larger.
         most = min(largest_of(spend), 500.0)
-        least = query.curvature / expm1(most) * _ROUND_UP
+        rank = query._rank
+        least = query.curvature / (rank * expm1(most / rank)) * _ROUND_UP
         computable = (_LEAST_PURE_STRENGTH if pure else _LEAST_STRENGTH) * n * query.curvature
         computable = max(computable, _LEAST_OF_LARGEST * float(query._penalty()[1]))
         strength = max(strength, least, computable)
@@ -214,9 +223,19 @@ class PerturbedMinimumQuery(PerturbedQuery):
         return inflated(slope * problem.row_norm**2 * problem.max_weight, 0.0)
 
     @property
+    def holds_for_units(self) -> bool:
+        """True if it was asked for."""
+        return self.of_units
+
+    @property
     def jacobian(self) -> float:
-        """``log(1 + S / strength)``."""
-        return log1p(self.curvature / self.strength)
+        """``r log(1 + S / (r strength))`` for a Hessian of rank r, 1 of a row."""
+        return self._rank * log1p(self.curvature / (self._rank * self.strength))
+
+    @property
+    def _rank(self) -> int:
+        """Most that the rank of the Hessian of what neighbours differ in can be."""
+        return self.problem.n_rows if self.of_units else 1
 
     def rounding(self, length: float, slope: float) -> float:
         r"""Bound on the rounding error of a computed gradient, in l2.
@@ -307,7 +326,9 @@ class PerturbedMinimumQuery(PerturbedQuery):
         # With the margin for norms of rows; sums are rounded within the tolerance.
         computed = inflated(self.sensitivity(adjacency), 0.0)
         known = self.problem.shape, computed, self.jacobian, output_sensitivity, spend
-        return (PurePerturbation if self.pure else ObjectivePerturbation).calibrated(*known)
+        if self.pure:
+            return PurePerturbation.calibrated(*known)
+        return ObjectivePerturbation.calibrated(*known, of_units=self.of_units)
 
     def evaluate(self, rows: RowStore) -> np.ndarray:
         """The minimiser without a random slope."""

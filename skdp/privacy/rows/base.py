@@ -91,6 +91,11 @@ class RowStore(ABC):
         return self._view
 
     @property
+    def steady(self) -> bool:
+        """True if a row weighs the same at each pass; public."""
+        return True
+
+    @property
     def whole_units(self) -> bool:
         """True if means over the rows of each privacy unit are at hand; public."""
         return False

@@ -155,6 +155,14 @@ class ChunkedRows(BlockStore):
         if self.n_samples == 0:
             raise ValueError("Chunks needs at least one row, got a source without any.")
 
+    @property
+    def steady(self) -> bool:
+        """False with privacy units, of whose rows the first to be delivered may weigh 2^-26 more.
+
+        The order may be another one at each pass.
+        """
+        return self._counts is None
+
     def blocks(self) -> Iterable[RawBlock]:
         """The rows, cut into blocks chunk by chunk, by the number of rows of each."""
         seen, reading = 0, None if self._counts is None else self._counts.reading()

@@ -27,9 +27,11 @@ proof in full, with weights of rows, is theorem U1 of ``docs/proofs/people.md``.
 *Functions of a unit's own sum*, such as its mean gradient clipped to a ball, or the square of its
 mean score: the rows of a unit enter one term, so that the answer moves by what one term can.
 
-*Not covered*, and refused: minimisers of perturbed objectives, whose proof follows one row's
-derivative along a line; running sums over rows in their order; and answers of sites, but for sites
-that add noise of their own, each to an answer about the units that it has. Streams of
+*Minimisers of perturbed objectives* have a proof of their own, because the proof for rows follows
+one row's derivative along a line: see :mod:`skdp.privacy.accounting.perturbation`.
+
+*Not covered*, and refused: running sums over rows in their order; and answers of sites, but for
+sites that add noise of their own, each to an answer about the units that it has. Streams of
 units have running sums, with a proof of their own in :mod:`skdp.privacy.streams.visits`.
 
 Finite precision
