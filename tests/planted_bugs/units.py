@@ -1,5 +1,6 @@
 """Bugs that protect rows where people were promised to be protected."""
 
+from dataclasses import replace
 from functools import partial
 
 import numpy as np
@@ -11,11 +12,18 @@ from planted_bugs.bug import TOO_FAR, Bug, Value
 import skdp
 from skdp import DPLogisticRegression
 from skdp.privacy import Adjacency
-from skdp.privacy.accounting import PerturbedGaussianDP, Spend, perturbation
+from skdp.privacy.accounting import (
+    ObjectivePerturbationEvent,
+    PerturbedGaussianDP,
+    PrivacySpent,
+    Spend,
+    perturbation,
+)
 from skdp.privacy.queries import GradientQuery, PerturbedMinimumQuery
 from skdp.privacy.rows import Block, DenseRows, MappedBlock, PrivacyUnits, RawBlock
 from skdp.problem import Problem, RowBounds, RowMap, TargetBounds
 from skdp.problem.losses import Logistic, Squared
+from skdp.reporting import Receipt, composition
 from skdp.testing import record_fit, replay_fit
 
 __all__ = ["BUGS"]
@@ -141,6 +149,22 @@ def prices_of_people_are_above_those_of_rows():
     assert PerturbedGaussianDP(True).limit(1.0, 1e-5) < PerturbedGaussianDP().limit(1.0, 1e-5)
 
 
+def totals_of_minimisers_of_people_are_above_those_of_rows():
+    """And so are those of rows for somebody who has several."""
+    facts = {"sensitivity": 0.2, "noise_scale": 1.0, "jacobian": 0.08}
+    event = ObjectivePerturbationEvent(
+        query="minimum", **facts, output_sensitivity=0.0, output_noise_scale=0.0
+    )
+    stated, whole = PrivacySpent(50.0, 1e-5), {"sensitivity": 3 * 0.2, "jacobian": 3 * 0.08}
+    rows, people, three = (
+        Receipt((replace(event, **more),), stated)
+        for more in (whole, whole | {"of_units": True}, {})
+    )
+    found = rows, people, three.between(3)
+    totals = [composition.compose([receipt], 1e-5).epsilon for receipt in found]
+    assert totals[0] < totals[1] == totals[2], "people cost what rows cost"
+
+
 def rows_alike_count_together():
     """A difference of gradients, whose public centre is taken off once a person."""
     example: Example = EXAMPLES[TAKEN["gradient_difference"]][1][0]
@@ -185,5 +209,6 @@ BUGS = (
     Bug("a minimiser that is proved for rows taken for people", {"PerturbedMinimumQuery.holds_for_units": Value(True), "PerturbedGaussianDP.for_units": lambda honest, self: self}, minimisers_proved_for_rows_are_refused),
     Bug("the Jacobian of one row for a person", {"PerturbedMinimumQuery._rank": Value(1)}, rows_along_all_axes_turn_the_slope_by_no_more_than_claimed, "more than claimed"),
     Bug("the vertices of one row for a person", {"perturbation._log_sum": lambda honest, mu, offset, of_units: honest(mu, offset, False)}, prices_of_people_are_above_those_of_rows),
+    Bug("a total of minimisers of people by the vertices of rows", {"composition._union": lambda honest, plain, ways, delta, of_units: honest(plain, ways, delta, False)}, totals_of_minimisers_of_people_are_above_those_of_rows, "cost what rows"),
     Bug("a centre that is taken off for each row", {"ResidentRows._hold": counts_rows}, rows_alike_count_together),
 )  # fmt: skip
