@@ -82,7 +82,11 @@ def test_all_that_is_published_follows_from_answers_whatever_the_number_of_rows(
     second = published(model)
     assert first.keys() == second.keys()
     for attribute, value in first.items():
-        np.testing.assert_array_equal(second[attribute], value, err_msg=attribute)
+        if attribute == "inference_":
+            # Equal to nothing but itself.
+            assert pickle.dumps(second[attribute]) == pickle.dumps(value)
+        else:
+            np.testing.assert_array_equal(second[attribute], value, err_msg=attribute)
     assert (pickle.dumps(model), repr(model)) == (packed, shown)
     assert first["n_samples_seen_"] == first["plan_"].n_samples == PEOPLE
     assert first["privacy_unit_"] == "privacy_unit"
@@ -229,7 +233,11 @@ def test_what_is_published_of_large_tables_follows_from_answers(name, rows, kind
     second = published(model)
     assert first.keys() == second.keys()
     for attribute, value in first.items():
-        np.testing.assert_array_equal(second[attribute], value, err_msg=attribute)
+        if attribute == "inference_":
+            # Equal to nothing but itself.
+            assert pickle.dumps(second[attribute]) == pickle.dumps(value)
+        else:
+            np.testing.assert_array_equal(second[attribute], value, err_msg=attribute)
     assert (pickle.dumps(model), repr(model)) == (packed, shown)
     assert first["n_samples_seen_"] == first["plan_"].n_samples == PEOPLE
     assert first["privacy_unit_"] == "privacy_unit"
