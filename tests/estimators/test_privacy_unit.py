@@ -272,6 +272,12 @@ def test_labels_come_along_with_the_rows_of_a_large_table():
     assert "dask array of one dimension" in text
 
 
+def test_labels_cannot_be_left_to_a_table_that_has_none():
+    X, y, _ = people()
+    with pytest.raises(ValueError, match="True, which is for Chunks .* Pass the labels"):
+        DPLogisticRegression(**CLASSIFIER).fit(X, y, privacy_unit=True)
+
+
 def test_lengths_that_differ_are_refused_without_being_told():
     X, y, labels = people()
     wrong = [
