@@ -274,7 +274,7 @@ def test_labels_come_along_with_the_rows_of_a_large_table():
 
 def test_labels_cannot_be_left_to_a_table_that_has_none():
     X, y, _ = people()
-    with pytest.raises(ValueError, match="True, which is for Chunks .* Pass the labels"):
+    with pytest.raises(ValueError, match=r"True, which is for Chunks .* Pass the labels"):
         DPLogisticRegression(**CLASSIFIER).fit(X, y, privacy_unit=True)
 
 
