@@ -572,6 +572,14 @@ class PrivateLinearModel(CallbackSupportMixin, BudgetedEstimator, ABC):
         return plan_fit(self, outline, missing=missing, **facts)
 
     @final
+    def _tell_columns(self, n_features: int) -> None:
+        """Settle the number of features of rows that are not there yet."""
+        self.n_features_in_ = n_features
+        if isinstance(self.data_bounds, Mapping) and len(self.data_bounds) == n_features:
+            # The columns are those that have bounds; their order does not matter to a plan.
+            self.feature_names_in_ = np.array(list(self.data_bounds), dtype=object)
+
+    @final
     def _plan_beforehand(
         self,
         n_samples: int,
@@ -587,7 +595,7 @@ class PrivateLinearModel(CallbackSupportMixin, BudgetedEstimator, ABC):
         """Plan of a call of ``fit`` with rows of such public facts, by a copy of this model."""
         check_parameters(self)
         probe = copy(self)
-        probe.n_features_in_ = n_features
+        probe._tell_columns(n_features)
         probe._tell_classes(classes)
         if n_targets is not None and not self._several_targets:
             raise ValueError(
@@ -595,9 +603,6 @@ class PrivateLinearModel(CallbackSupportMixin, BudgetedEstimator, ABC):
                 f"row, got {n_targets}."
             )
         probe._target_columns = n_targets
-        if isinstance(self.data_bounds, Mapping) and len(self.data_bounds) == n_features:
-            # The columns are those that have bounds; their order does not matter to a plan.
-            probe.feature_names_in_ = np.array(list(self.data_bounds), dtype=object)
         probe._declare(n_samples)
         sites = self._sites_of(groups, n_samples)
         origin = EarlierModel.of(probe, dict(vars(self)))

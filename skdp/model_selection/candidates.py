@@ -479,7 +479,7 @@ def _calculus(step: Any, y: Any, rows: PublicFacts, same_features: bool) -> Calc
     probe = clone(step)
     probe._declare(rows.n_samples)
     if same_features:
-        probe.n_features_in_ = rows.n_features
+        probe._tell_columns(rows.n_features)
         probe._prepare_targets(y)
         kind: dict[str, Any] = {"weighted": rows.weighted, "unit": rows.unit}
         found = probe._plan(rows.n_samples, rows.sparse, **kind).calculus

@@ -275,6 +275,13 @@ def test_rows_come_in_many_forms(kind, validation):
     assert found.fit(kind(X), Y).score(kind(X), Y) > 0.7
 
 
+def test_bounds_may_go_by_names_of_columns():
+    table = pd.DataFrame(X, columns=["a", "b", "c"])
+    model = logistic(data_norm=None, data_bounds=dict.fromkeys("abc", (-1.0, 1.0)))
+    found = grid(model, {"C": [1.0]}, epsilon=4.0, n_iter=1).fit(table, Y)
+    assert found.best_estimator_.score(table, Y) > 0.7
+
+
 def test_labels_may_be_strings_in_a_series():
     y = pd.Series(np.where(Y == 1, "yes", "no"), index=np.arange(N)[::-1])
     found = grid(logistic(classes=["no", "yes"]), {"C": [1.0]}, epsilon=4.0, validation=0.3)

@@ -321,6 +321,11 @@ def _in_an_array(labels: Any) -> np.ndarray:
         raise
     except Exception:
         found = None
+    if labels is True:
+        raise ValueError(
+            f"{_ONE_LABEL}; got True, which is for Chunks and DaskSites that bring labels along. "
+            "Pass the labels."
+        )
     # Raised here and not on the way, where it would carry an error that quotes a label.
     if found is None or found.ndim != 1:
         raise ValueError(f"{_ONE_LABEL}; got a {type(labels).__name__} of another kind or shape.")
