@@ -15,7 +15,7 @@ data, once over rows and once with every person counted as one. Compared are
 With ``--weights`` rows count ``min(1, W / m)`` of W in place of ``1 / m`` of 1: who has up to W
 rows counts by their number. What all weigh together is secret then and is paid for. Differences to
 ``shared`` are paired: over the same splits. With ``--perturbed`` the default solver is compared
-with the minimiser of a perturbed objective.
+with the minimiser of a perturbed objective. With ``--figure`` a figure is drawn, and no more.
 
 With the same plain gradient descent, written here, and several clips, the contribution of a person
 is bounded by
@@ -296,6 +296,54 @@ DATA = {
     "ratings": ratings,
 }
 REGRESSION = "bike by day", "wages"
+DRAWN_EPSILONS = (0.25, 0.5, 1.0, 2.0, 4.0)
+DRAWN = (
+    "visits, rows of a person independent",
+    "visits, rows of a person nearly alike",
+    "bike by day",
+)
+
+
+def drawn(path, seeds):
+    """A figure of three promises by epsilon, with every person counted as one; needs matplotlib."""
+    import matplotlib
+
+    matplotlib.use("agg")
+    from matplotlib import pyplot
+
+    drawing, panels = pyplot.subplots(1, len(DRAWN), figsize=(3.1 * len(DRAWN), 3.2))
+    for name, axes in zip(DRAWN, panels, strict=True):
+        regression = name in REGRESSION
+        found = {"privacy_unit": [], "one row (weaker promise)": [], "group privacy": []}
+        for epsilon in DRAWN_EPSILONS:
+            runs = []
+            for seed in range(seeds):
+                data = split(*DATA[name](seed), seed)
+                labels, fitted = data[2][0], fits(data, regression)
+                smaller = gdp.mu(epsilon, DELTA) / np.bincount(labels).max()
+                asked = (epsilon, labels), (epsilon, None), (gdp.epsilon(smaller, DELTA), None)
+                runs.append([fitted(e, privacy_unit=unit)[1] for e, unit in asked])
+            errors = 2 * np.std(runs, axis=0, ddof=1) / sqrt(seeds)
+            cells = zip(np.mean(runs, axis=0), errors, strict=True)
+            for line, cell in zip(found.values(), cells, strict=True):
+                line.append(cell)
+        for (who, line), style in zip(found.items(), ("o-", "s--", "^:"), strict=True):
+            means, errors = np.transpose(line)
+            axes.errorbar(DRAWN_EPSILONS, means, errors, fmt=style, label=who, capsize=2, ms=4)
+            print(name, who, np.round(means, 3), np.round(errors, 3), flush=True)
+        axes.set_xscale("log")
+        axes.set_xticks(DRAWN_EPSILONS, [f"{e:g}" for e in DRAWN_EPSILONS])
+        axes.minorticks_off()
+        if regression:
+            axes.set_ylim(bottom=-0.3)
+        axes.set_title(name, fontsize=9)
+        axes.set_xlabel("ε", fontsize=9)
+        axes.set_ylabel("R²" if regression else "accuracy", fontsize=8)
+        axes.tick_params(labelsize=8)
+        axes.grid(alpha=0.3)
+    drawing.legend(*axes.get_legend_handles_labels(), loc="lower center", ncols=3, frameon=False)
+    drawing.tight_layout(rect=(0, 0.1, 1, 1))
+    drawing.savefig(path, dpi=120)
 
 
 def table(name, seeds, methods):
@@ -544,8 +592,12 @@ def main():
     parser.add_argument("--plain", action="store_true", help="plain descent alone")
     parser.add_argument("--weights", action="store_true", help="weights of several rows alone")
     parser.add_argument("--perturbed", action="store_true", help="perturbed objectives alone")
+    parser.add_argument("--figure", help="file for a figure of three promises")
     options = parser.parse_args()
     warnings.simplefilter("ignore")
+    if options.figure:
+        drawn(options.figure, options.seeds)
+        return
     alone = {plain: options.plain, weighted: options.weights, perturbed: options.perturbed}
     methods = [method for method, asked in alone.items() if asked] or [packaged, plain]
     for name in DATA:
