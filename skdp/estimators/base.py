@@ -19,6 +19,7 @@ from sklearn.utils.validation import _get_feature_names, check_is_fitted, valida
 from ..exceptions import BudgetWarning, warn_user
 from ..federated import DaskSites
 from ..preprocessing.column_ranges import (
+    HIDES_THE_SELDOM,
     RANGES_OF_SCALE,
     Search,
     private_column_bounds,
@@ -715,11 +716,14 @@ class PrivateLinearModel(CallbackSupportMixin, BudgetedEstimator, ABC):
             if COLUMNS in shares:
                 found = private_column_bounds(oracle, budget, n, d, tail=TAIL, stretch=STRETCH)
             else:
+                # Rougher sizes hide more of the columns that are seldom not zero. Where nothing but
+                # the commonest of them is seen anyway, ranges of large columns are worth that.
                 third = whole.fraction(1 / 3)
-                if enough := tail_of_sizes(oracle.adjacency, third, n, d) <= MOST_BEYOND / 2:
+                rough = tail_of_sizes(*facts) > HIDES_THE_SELDOM
+                if rough := rough and tail_of_sizes(facts[0], third, n, d) <= MOST_BEYOND / 2:
                     budget, moments = third, third.whole()
                 found = private_column_sizes(oracle, budget, n, d)
-                if enough:
+                if rough:
                     found = private_large_columns(oracle, found, n, third)
             if plan.weighted:
                 # Moments would count all rows alike.

@@ -22,6 +22,7 @@ from ..privacy.oracle import Oracle
 from ..problem.column_bounds import ColumnBounds
 
 __all__ = [
+    "HIDES_THE_SELDOM",
     "RANGES_OF_SCALE",
     "Search",
     "private_column_bounds",
@@ -46,6 +47,8 @@ _SIZES = 4.0 ** np.arange(-31, 32)
 _STEPS_OF_SIZES, _TAIL_OF_SIZES = 6, 0.05
 # Share of a budget for ranges that is spent on them; the rest goes to moments within them.
 RANGES_OF_SCALE = 0.8
+# Share of the rows beyond sizes, from which on columns that are zero in other rows count as hidden.
+HIDES_THE_SELDOM = 0.08
 # Quantiles at each end by which spread is judged, the largest share of rows for it where noise
 # hides fewer, and the standard deviations from the middle at which values are held.
 _QUANTILE, _MOST_OF_A_QUANTILE, _DEVIATIONS = 0.05, 0.15, 4.0
@@ -291,8 +294,9 @@ def private_large_columns(
     Returns
     -------
     ColumnBounds
-        Some standard deviations about the middle of two quantiles, within ``sizes``; ``sizes`` if
-        so many features are large that noise would hide quantiles, where nothing is spent.
+        Some standard deviations about the middle of two quantiles, within ``sizes``, where that
+        leaves zero out; ``sizes`` elsewhere, and for all features if so many are large that noise
+        would hide quantiles, where nothing is spent.
     """
     large = np.flatnonzero(sizes.high > _SMALL)
     if not large.size:
@@ -307,10 +311,11 @@ def private_large_columns(
     first, last = _halved(oracle, search, n_samples, first, last, tuple(map(int, large)))
     found = 0.5 * first + 0.5 * last
     half = 0.5 * (found[:, 1] - found[:, 0])
-    # Of a feature that is nearly always the same number both quantiles are that number.
-    varies = half > _DEGENERATE * sizes.high[large]
-    large, middle = large[varies], found.mean(axis=1)[varies]
-    reach = _DEVIATIONS * half[varies] / ndtri(1 - search.tail)
+    middle, reach = found.mean(axis=1), _DEVIATIONS * half / ndtri(1 - search.tail)
+    # Of a feature that is nearly always the same number both quantiles are that number. One whose
+    # range holds zero has it in the middle of its size, and may have tails that say much.
+    chosen = (half > _DEGENERATE * sizes.high[large]) & (np.abs(middle) > reach)
+    large, middle, reach = large[chosen], middle[chosen], reach[chosen]
     low, high = sizes.low.copy(), sizes.high.copy()
     low[large] = np.maximum(low[large], middle - reach)
     high[large] = np.minimum(high[large], middle + reach)
