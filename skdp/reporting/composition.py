@@ -78,6 +78,8 @@ ORDERS = tuple(1 + 10 ** (k / 12) for k in range(-24, 43))
 _MOST_VERTICES = 4096
 _VERTICES = ((1.0, 1), (0.25, 2), (0.0, 1))
 _ROUNDING = 1e-12
+# In units of the largest level: as good as 0, and logarithms of bounds remain finite.
+_LEAST_LEVEL = 1e-9
 # As many receipts are kept one by one.
 _KEPT = 16
 # A function of receipts and a delta: their epsilon, or, without a delta, whether there is one.
@@ -96,8 +98,8 @@ def compose(
     receipts : iterable of Receipt or fitted object
         Of each fit. Objects with ``privacy_ledger_`` and ``privacy_spent_`` are read.
     delta : float, optional
-        At which delta the total is wanted. By default the largest of the receipts, or, if there is
-        no bound at that, the sum of them.
+        At which delta the total is wanted. By default the largest of the receipts that is below 1,
+        or, if there is no bound at that, the sum of them.
     adjacency : {'replace_one', 'zero_out'}, optional
         Neighbouring relation of the total. By default that of all receipts; if they differ, the
         stronger one, replace-one, for which those under zero-out count about twice.
@@ -122,7 +124,8 @@ def compose(
             raise ValueError(f"compose needs a delta in [0, 1) or None, got {shown(delta)}.")
     relation = common_adjacency(found) if adjacency is None else Adjacency(adjacency)
     found = [receipt for receipt in found if not receipt.nothing]
-    at = max((receipt.spent.delta for receipt in found), default=0.0)
+    # A delta of 1, to which those of groups grow, promises nothing.
+    at = max((r.spent.delta for r in found if r.spent.delta < 1), default=0.0)
     found = [receipt.under(relation) for receipt in found]
     if not found:
         return PrivacySpent(0.0, 0.0)
@@ -452,7 +455,10 @@ def _with_vertices(ways: dict[float, int], moves: float) -> dict[float, int]:
 
 def _union(plain: float, ways: dict[float, int], delta: float, of_units: bool) -> float:
     """Least e with ``sum_v HS_e(sqrt(plain + T_v)) <= delta``, rounded up; of units with K."""
-    mus = [(sqrt(plain + t) * (1 + _ROUNDING), log(n)) for t, n in ways.items() if plain + t > 0]
+    # Of units a vertex that does not move counts as well: at a loss of 0 a tangent may be above 0.
+    least = _LEAST_LEVEL * sqrt(plain + max(ways)) if of_units else 0.0
+    moved = [(max(sqrt(plain + t), least), n) for t, n in ways.items()]
+    mus = [(level * (1 + _ROUNDING), log(n)) for level, n in moved if level > 0]
     goal = log(delta)
 
     def excess(e: float) -> float:

@@ -264,6 +264,34 @@ def test_a_group_of_rows_is_protected_step_by_step():
     assert gaussian(0.2).between(3).gaussian_price() == pytest.approx(0.36)
 
 
+def test_a_delta_that_has_grown_to_one_is_not_the_delta_of_a_total():
+    (event,) = gaussian(0.2).events
+    group = Receipt((event,), PrivacySpent(400.0, 1e-6)).between(2)
+    assert group.spent.delta == 1.0
+    assert compose([group]) == (inf, 0.0)
+    assert compose([group], DELTA).epsilon == pytest.approx(gdp.epsilon(0.4, DELTA))
+    beside = compose([group, gaussian(0.3)])
+    assert beside == pytest.approx((gdp.epsilon(0.5, DELTA), DELTA))
+    assert compose([pair(400.0, 1e-6).between(2), gaussian(0.3)]).epsilon == inf
+
+
+def test_a_vertex_that_does_not_move_counts_for_people():
+    """As one does that next to does not: beside a Gaussian release of next to nothing."""
+    facts = {"query": "minimum", "sensitivity": 1.0, "noise_scale": 1.0, "jacobian": 0.0}
+    alone, beside = (
+        ObjectivePerturbationEvent(
+            **facts, output_sensitivity=moved, output_noise_scale=1.0, of_units=True
+        )
+        for moved in (0.0, 1e-7)
+    )
+    for delta in (1e-5, 0.3, 0.8, 0.9, 0.95):
+        totals = [
+            compose([Receipt((event,), PrivacySpent(50.0, 1e-9))], delta).epsilon
+            for event in (alone, beside)
+        ]
+        assert totals[0] == pytest.approx(totals[1], rel=1e-4)
+
+
 def test_many_fits_at_once_are_many_fits():
     many = gaussian(0.1).times(9)
     assert compose([many]).epsilon == pytest.approx(gdp.epsilon(0.3, DELTA))

@@ -84,6 +84,8 @@ def log_delta(mu: float, epsilon: float, of_units: bool = False) -> float:
     """Logarithm of the delta that a total of mu^2 implies; 0 if epsilon is below ``KAPPA mu``."""
     check_non_negative("perturbation.log_delta", "mu", mu)
     check_non_negative("perturbation.log_delta", "epsilon", epsilon)
+    if mu == 0:
+        return -math.inf
     offset = epsilon - KAPPA * mu
     return min(0.0, _log_sum(mu, offset, of_units)) if offset >= 0 else 0.0
 

@@ -7,7 +7,7 @@ from math import expm1, inf, log1p, sqrt
 from typing import ClassVar, Self
 
 import numpy as np
-from scipy.linalg import cho_factor, cho_solve
+from scipy.linalg import LinAlgError, cho_factor, cho_solve
 from scipy.sparse.linalg import LinearOperator, cg
 
 from ...problem.losses import Huber, HuberisedHinge, Logistic, Loss, Squared, SquaredHinge
@@ -396,8 +396,7 @@ class _Objective(SmoothObjective):
     def newton_step(self, w: np.ndarray, gradient: np.ndarray) -> np.ndarray:
         p = w.size
         if p > _MOST_COLUMNS:
-            hessian = LinearOperator((p, p), matvec=lambda v: self._hessian_times(w, v))
-            return cg(hessian, -gradient, rtol=0.01, maxiter=100)[0]
+            return self._rough_step(w, gradient)
 
         query, label = self._query, self._label
 
@@ -409,7 +408,16 @@ class _Objective(SmoothObjective):
         H[np.diag_indices(p)] += self._penalty if self._penalty.ndim == 1 else 0.0
         if self._penalty.ndim == 2:
             H += self._penalty
-        return cho_solve(cho_factor(H, overwrite_a=True, check_finite=False), -gradient)
+        try:
+            return cho_solve(cho_factor(H, overwrite_a=True, check_finite=False), -gradient)
+        except LinAlgError:
+            # Whether rounding makes it singular depends on the rows, which no exception may tell.
+            return self._rough_step(w, gradient)
+
+    def _rough_step(self, w: np.ndarray, gradient: np.ndarray) -> np.ndarray:
+        p = w.size
+        hessian = LinearOperator((p, p), matvec=lambda v: self._hessian_times(w, v))
+        return cg(hessian, -gradient, rtol=0.01, maxiter=100)[0]
 
     def _hessian_times(self, w: np.ndarray, v: np.ndarray) -> np.ndarray:
         query, label = self._query, self._label

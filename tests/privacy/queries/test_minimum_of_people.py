@@ -198,6 +198,11 @@ def test_levels_of_people_and_back(epsilon, delta):
 
 
 @pytest.mark.parametrize("of_units", [False, True])
+def test_nothing_that_was_spent_has_no_delta(of_units):
+    assert [perturbation.log_delta(0.0, e, of_units) for e in (0.0, 1.0)] == [-np.inf, -np.inf]
+
+
+@pytest.mark.parametrize("of_units", [False, True])
 def test_a_ledger_takes_the_minimiser_that_is_proved_for_what_it_protects(of_units):
     problem = Problem(Logistic(), 3, 2, RowBounds(1.0))
     spend = Spend(1.0)

@@ -82,6 +82,17 @@ def test_many_columns_are_solved_for_without_a_matrix(most_columns, monkeypatch)
     assert np.linalg.norm(query.slope_at(rows, w)) <= query.tolerance
 
 
+@pytest.mark.parametrize("seed", range(8))
+def test_rows_for_which_the_hessian_is_singular_to_rounding_raise_nothing(seed):
+    """Rows that are all alike, beside a quadratic part that rounding swallows."""
+    direction = np.random.default_rng(seed).normal(size=5)
+    X, y = np.tile(0.9 * direction / np.linalg.norm(direction), (4, 1)), np.array([0, 0, 0, 1.0])
+    query = PerturbedMinimumQuery(Problem(Logistic(), 4, 5, RowBounds(1.0)), 1.0, 1e-20, 1e-9)
+    rows = DenseRows(X, y)
+    w = query.evaluate(rows)
+    assert np.linalg.norm(query.slope_at(rows, w)) <= query.tolerance
+
+
 @pytest.mark.parametrize("mu", [1e-4, 0.3, 3.0, 1e3, 1e6])
 @pytest.mark.parametrize("n", [5, 10**7])
 def test_plans_fit_their_spend_and_leave_room_for_rounding(mu, n):
