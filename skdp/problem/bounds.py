@@ -10,11 +10,12 @@ from typing import Any
 
 import numpy as np
 
-from .column_bounds import ColumnScaling
+from .column_bounds import ColumnScaling, unchangeable
 
 __all__ = ["RowBounds", "RowMap", "TargetBounds"]
 
 _FARTHEST = 1e150
+_ARRAYS_OF_MAPS = ("scale", "matrix", "shift", "moments", "sketch")
 
 
 @dataclass(frozen=True)
@@ -159,6 +160,11 @@ class RowMap:
     sketch : ndarray of int of shape (d,), optional
         Coordinate, below that of any row of the matrix, that each feature is added to; every
         coordinate occurs. None adds none to another.
+
+    Guarantees
+    ----------
+    - It stays what it was made of, whatever happens to the arrays that it was made of: rows are
+      measured once by it, and bounds on their sums rest on that.
     """
 
     scale: np.ndarray
@@ -169,12 +175,16 @@ class RowMap:
     moments: np.ndarray | None = None
     sketch: np.ndarray | None = None
 
+    def __post_init__(self) -> None:
+        for name in _ARRAYS_OF_MAPS:
+            if (array := getattr(self, name)) is not None:
+                object.__setattr__(self, name, unchangeable(array))
+
     def __eq__(self, other: object) -> bool:
         """True if the other holds the very same arrays, so that rows need not be mapped anew."""
         if not isinstance(other, RowMap):
             return NotImplemented
-        arrays = ("scale", "matrix", "shift", "moments", "sketch")
-        same = all(getattr(self, name) is getattr(other, name) for name in arrays)
+        same = all(getattr(self, name) is getattr(other, name) for name in _ARRAYS_OF_MAPS)
         return same and (self.norm, self.typical) == (other.norm, other.typical)
 
     def __hash__(self) -> int:

@@ -13,10 +13,19 @@ from ..validation import check_numbers, shown
 
 Entries: TypeAlias = np.ndarray | sp.csr_array | sp.csr_matrix
 
-__all__ = ["ColumnBounds", "ColumnScaling", "clipped"]
+__all__ = ["ColumnBounds", "ColumnScaling", "clipped", "unchangeable"]
 
 # Half widths within these leave room for squares and inverses in double precision.
 _LEAST_HALF_WIDTH, _LARGEST_HALF_WIDTH = 1e-150, 1e150
+
+
+def unchangeable(array: np.ndarray) -> np.ndarray:
+    """The array itself if it holds its numbers and nobody can write to them, else such a copy."""
+    if array.flags.owndata and not array.flags.writeable:
+        return array
+    own = np.array(array)
+    own.flags.writeable = False
+    return own
 
 
 @dataclass(frozen=True, eq=False)
@@ -166,11 +175,24 @@ class ColumnScaling:
         What is taken off; None for nothing, which sparse rows need.
     within : (ndarray, ndarray), optional
         low and high, each of shape (d,); None holds nothing back. For sparse rows low <= 0 <= high.
+
+    Guarantees
+    ----------
+    - It stays what it was made of, whatever happens to the arrays that it was made of: rows are
+      measured once on the scale, and bounds on their sums rest on that.
     """
 
     factor: np.ndarray
     shift: np.ndarray | None = None
     within: tuple[np.ndarray, np.ndarray] | None = None
+
+    def __post_init__(self) -> None:
+        object.__setattr__(self, "factor", unchangeable(self.factor))
+        if self.shift is not None:
+            object.__setattr__(self, "shift", unchangeable(self.shift))
+        if self.within is not None:
+            low, high = self.within
+            object.__setattr__(self, "within", (unchangeable(low), unchangeable(high)))
 
     def __eq__(self, other: object) -> bool:
         if not isinstance(other, ColumnScaling):

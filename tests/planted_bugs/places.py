@@ -88,6 +88,7 @@ _BY_MODULE = {
     "skdp.privacy.streams.stream_session": "StreamOpening StreamSession",
     "skdp.privacy.streams.visits": "CallOfUnits Visits",
     "skdp.problem.bounds": "RowMap",
+    "skdp.problem.column_bounds": "ColumnScaling",
     "skdp.problem.losses": "Loss",
     "skdp.problem.mirror_maps": "Entropy",
     "skdp.problem.problem": "Problem",

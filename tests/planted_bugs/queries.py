@@ -330,6 +330,31 @@ def moves_within_its_sensitivity(case, adjacency=REPLACE_ONE, weights=()):
 within = partial(partial, moves_within_its_sensitivity)
 
 
+def keep_to_their_sensitivity(bounds, array):
+    """Rows that were measured once, and are asked again after an array has grown."""
+    query = GradientQuery(Problem(Logistic(), N, D, bounds), np.zeros(D), None)
+    X = np.full((N, D), 1e-2)
+    stores = [SparseRows(sp.csr_array(rows), ZEROS) for rows in (X, np.vstack([-X[:1], X[1:]]))]
+    for _ in range(2):
+        here, there = (query.evaluate(rows) for rows in stores)
+        move = np.linalg.norm(here - there) / query.sensitivity(Adjacency.REPLACE_ONE)
+        assert move <= 1 + 1e-11, f"moved by {move} times what is declared"
+        array *= 1e4
+
+
+def maps_stay_as_they_were():
+    matrix = np.eye(D)
+    bounds = RowBounds(1.0, row_map=RowMap(np.ones(D), matrix, np.zeros(D), 1.0))
+    keep_to_their_sensitivity(bounds, matrix)
+
+
+def scales_stay_as_they_were():
+    factor = np.ones(D)
+    # Sparse rows that are no longer sparse on the scale are brought to it whenever they are used.
+    scaling = ColumnScaling(factor, np.full(D, 1e-3))
+    keep_to_their_sensitivity(RowBounds(1.0, scaling=scaling), factor)
+
+
 def examples_move_within_their_sensitivity(query):
     """Those of the battery over all queries that were made to attain it."""
     for example in EXAMPLES[query][1]:
@@ -673,6 +698,8 @@ BUGS = (
     Bug("duplicate entries of sparse rows that are not added up", {"SparseRows._usable": lambda _, self, X: X}, within(opposite), "entries in parts"),
     Bug("norms of rows as they came in place of those on the scale", {"RawBlock.norms_on": lambda _, self, scaling: self.norms}, within(scaled_rows), TOO_FAR),
     Bug("norms on the scale of an earlier question", {"RawBlock.norms_on": lambda honest, self, scaling: honest(self, ColumnScaling(scaling.factor / 10))}, within(scaled_rows), TOO_FAR),
+    Bug("a map that changes with the array that it was made of", {"RowMap.__post_init__": lambda _, self: None}, maps_stay_as_they_were, TOO_FAR),
+    Bug("a scale that changes with the array that it was made of", {"ColumnScaling.__post_init__": lambda _, self: None}, scales_stay_as_they_were, TOO_FAR),
     Bug("norms that overflow", {"bounded_rows._tamed": lambda _, X, huge, limit: X}, within(huge), TOO_FAR),
     Bug("products of rows in single precision", {"bounded_rows._in_double": lambda _, X: X}, rows_keep_their_bound_in_exact_arithmetic),
     Bug("targets that are not brought to their bounds", {"Block.__init__": sets("y", lambda self, raw, bounds: raw.y)}, targets_keep_their_bounds),

@@ -7,7 +7,7 @@ import pytest
 import scipy.sparse as sp
 
 from skdp.privacy import Adjacency
-from skdp.privacy.queries import RowMeansQuery
+from skdp.privacy.queries import GradientQuery, RowMeansQuery
 from skdp.privacy.rows import DaskRows, DenseRows, SparseRows
 from skdp.problem import ColumnBounds, ColumnScaling, Problem, RowBounds, RowMap
 from skdp.problem.losses import Logistic
@@ -191,3 +191,43 @@ def test_a_source_that_changes_where_the_scale_is_fine_is_refused():
         with pytest.raises(ValueError, match="they have changed"):
             bounded.sum(lambda block: block.gram())
     assert len(passes) >= 3
+
+
+def coordinates(factor):
+    """Features times a factor, as a map of rows and as the scale of columns."""
+    return {
+        "mapped": RowBounds(1.0, 0.0, row_map=RowMap(np.ones(D), factor, factor[0], norm=1.0)),
+        "sketched": RowBounds(
+            1.0, 0.0, row_map=RowMap(factor[0], None, factor[1], 1.0, sketch=np.arange(D)[::-1])
+        ),
+        "scaled": RowBounds(1.0, 0.0, scaling=ColumnScaling(factor[0], factor[1])),
+        "within": RowBounds(
+            1.0, 0.0, scaling=ColumnScaling(np.ones(D), None, (-factor[0], factor[0]))
+        ),
+    }
+
+
+@pytest.mark.parametrize("kind", ["dense", "sparse"])
+@pytest.mark.parametrize("name", ["mapped", "sketched", "scaled", "within"])
+def test_coordinates_stay_as_they_were_when_rows_were_measured(name, kind):
+    """Rows are measured once: were coordinates to grow afterwards, so would a row in a sum."""
+    factor = np.random.default_rng(3).uniform(0.5, 1.0, size=(D, D))
+    bounds = coordinates(factor)[name]
+    problem = Problem(Logistic(), N, D, bounds)
+    X = np.random.default_rng(4).normal(size=(N, D))
+    stores = [store(rows if kind == "dense" else sp.csr_array(rows)) for rows in (X, -X)]
+    query = GradientQuery(problem, np.zeros(D), None)
+    before = [query.evaluate(rows) for rows in stores]
+    factor *= 1e3
+    for rows, answer in zip(stores, before, strict=True):
+        np.testing.assert_array_equal(query.evaluate(rows), answer)
+    facts = bounds.scaling.facts if bounds.row_map is None else (bounds.row_map.scale,)
+    for fact in facts:
+        with pytest.raises(ValueError, match="read-only"):
+            fact *= 1e3
+
+
+def test_coordinates_are_copied_once():
+    again = replace(MAP, norm=3.0)
+    assert again.matrix is MAP.matrix
+    assert replace(again, norm=MAP.norm) == MAP
