@@ -285,6 +285,7 @@ def test_lengths_that_differ_are_refused_without_being_told():
         (X, y, labels, np.ones(len(y) - 1)), (X, y, labels, np.ones((len(y), 2))),
         (X, np.stack([y, y], 1), labels, None), (X[:, 0], y, labels, None),
         (X, y, "one", None), (X, None, labels, None),
+        (X, [[1] * (i % 3) for i in range(len(y))], labels, None),
     ]  # fmt: skip
     for X_, y_, labels_, weights in wrong:
         options = {"privacy_unit": labels_, "sample_weight": weights}

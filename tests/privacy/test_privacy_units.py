@@ -29,6 +29,7 @@ from skdp.privacy.rows import (
     SparseRows,
     cut,
 )
+from skdp.privacy.streams import CallOfUnits
 from skdp.problem import InfluenceBounds, Problem, RowBounds, RowMap, TargetBounds
 from skdp.problem.losses import Huber, Logistic, Softmax
 
@@ -342,3 +343,55 @@ def test_softmax_rows_are_counted_by_their_shares():
     single = [query.evaluate(DenseRows(X[i : i + 1], y[i : i + 1])) for i in range(5)]
     expected = np.mean(single[:4], axis=0) + single[4]
     np.testing.assert_allclose(query.evaluate(rows), expected, atol=1e-7)
+
+
+def people_in_two_places(where):
+    """Rows of forty people, the last of whom has them together, or one of them before all others.
+
+    The layout in memory is public, and the same for both.
+    """
+    rng = np.random.default_rng(0)
+    d, labels = 37, np.repeat(np.arange(40), rng.integers(2, 6, 40))
+    X = rng.normal(size=(len(labels), d))
+    for order in (np.arange(len(X)), np.roll(np.arange(len(X)), 1)):
+        larger = np.zeros((len(X) + 5, 2 * d), order="F" if where == "along columns" else "C")
+        into = {
+            "one after another": np.ascontiguousarray(X),
+            "along columns": larger[:-5, :d],
+            "all along columns": np.asfortranarray(X),
+            "every other": larger[:-5, ::2],
+            "backwards": larger[:-5, d - 1 :: -1],
+        }[where]
+        into[:] = X[order]
+        yield into, labels[order]
+
+
+@pytest.mark.parametrize(
+    "where",
+    ["one after another", "along columns", "all along columns", "every other", "backwards"],
+)
+def test_whether_rows_of_people_lie_together_tells_nothing_of_them(where):
+    # If it did, a hinge loss would let one person move all others whose score is at the hinge.
+    w = np.random.default_rng(1).normal(size=38)
+
+    def computed(X, labels, of_a_stream):
+        rows = DenseRows(X, np.zeros(len(X)), None, PrivacyUnits.of(labels))
+        if of_a_stream:
+            call = CallOfUnits(DenseRows(X, np.zeros(len(X))), labels)
+            others = np.array([label < 39 for label in call.row_labels()])
+            rows = call.counting(np.ones(call.n_samples, dtype=bool))
+        else:
+            rows = rows.by_unit()
+            others = rows.units.codes < 39
+        found = []
+
+        def kernel(block):
+            found.append(np.column_stack([block.scores(w), block.norms]))
+            return np.zeros(1)
+
+        rows.bounded(RowBounds(1.0, 1.0)).sum(kernel)
+        return np.concatenate(found)[others]
+
+    for of_a_stream in (False, True):
+        here, there = (computed(*data, of_a_stream) for data in people_in_two_places(where))
+        np.testing.assert_array_equal(here, there)

@@ -16,7 +16,7 @@ from ...problem.problem import Problem
 from ..adjacency import Adjacency
 from ..rounding import of_sum
 from ..rows.base import BoundedRows, RowStore
-from ..rows.bounded_rows import BoundedBlock, by_row
+from ..rows.bounded_rows import BoundedBlock, by_row, lengths_of
 from .base import GaussianQuery, check_targets_a_row
 from .moments import packed, unpacked
 from .outcome_counts import coded
@@ -215,7 +215,8 @@ def weighed_classes(
         share = shares[part]
         products_of = by_row if block.apart else np.matmul
         U = products_of(rows[part], matrix).reshape(*share.shape, k)
-        U[~(np.einsum("icj,icj->i", U, U) <= _MOST_SQUARE)] = 0.0
+        # The last part may have a single row, as how many others have decides.
+        U[~(lengths_of(U.reshape(len(U), -1)) <= sqrt(_MOST_SQUARE))] = 0.0
         U -= np.einsum("ic,icj->ij", share, U)[:, None]
         largest = np.sqrt(np.einsum("icj,icj->ic", U, U).max(axis=1))
         roots = np.sqrt(share)[:, :, None] * U

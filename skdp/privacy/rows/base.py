@@ -248,11 +248,13 @@ class ResidentRows(BlockStore):
     def by_unit(self) -> Self:
         """A store of the same rows in which those of each privacy unit lie together; kept.
 
-        Itself if they do. Otherwise the rows are copied.
+        Itself if they do and X is contiguous. Otherwise the rows are copied.
         """
         if self.units is None:
             raise TypeError(f"{type(self).__name__} has no privacy units of several rows.")
-        if self.units.together:
+        # Whether they do is secret. A copy has rows of another layout in its own, in which norms
+        # round differently, and that must not tell: one person could move all scores.
+        if self.units.together and _as_copied(self.X):
             return self
         if self._by_unit is None:
             order, weights = self.units.order(), self.weights
@@ -368,6 +370,11 @@ def _taken(X: Rows, order: np.ndarray) -> Rows:
     if isinstance(X, np.ndarray) and X.flags.f_contiguous and not X.flags.c_contiguous:
         return np.asfortranarray(X[order])
     return X[order]
+
+
+def _as_copied(X: Rows) -> bool:
+    """True if the rows lie in memory as they would in a copy."""
+    return not isinstance(X, np.ndarray) or (X.flags.forc and X.flags.aligned)
 
 
 def _in_a_file(X: Rows) -> bool:

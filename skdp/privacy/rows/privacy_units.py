@@ -293,9 +293,11 @@ def name_of(label: Hashable) -> Hashable:
 
 def _check_lengths(n_rows: int, X: Any, *others: Any) -> None:
     wrong = len(getattr(X, "shape", (0, 0))) != 2
-    for data in (X, *(one for one in others if one is not None and np.ndim(one))):
+    for data in (X, *others):
         # What it raises may say how many there are.
         try:
+            if data is not X and (data is None or np.ndim(data) == 0):
+                continue
             wrong |= _num_samples(data) != n_rows
             # Targets alone may be a table.
             wrong |= data is not X and np.ndim(data) > 1 + (data is others[0])

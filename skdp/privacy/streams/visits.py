@@ -105,8 +105,9 @@ class CallOfUnits:
     def __init__(self, rows: ResidentRows, labels: Any) -> None:
         self._labels, codes = _first_seen(labels)
         self._rows, self._sizes = rows, np.bincount(codes)
-        if bool((np.diff(codes) < 0).any()):
-            self._rows = self._taken(np.argsort(codes, kind="stable"))
+        # Also if they lie together, which is secret: norms of rows round by how these lie in
+        # memory, and a copy may lie in another way.
+        self._rows = self._taken(np.argsort(codes, kind="stable"))
 
     @property
     def n_samples(self) -> int:
