@@ -209,12 +209,13 @@ def test_choices_of_blocks_count_as_those_of_a_group():
     assert model.privacy_spent_.delta == spent.delta
 
 
-def test_what_is_known_of_one_row_only_counts_by_epsilon_and_delta():
+def test_minimisers_count_for_a_group_of_rows_at_the_same_delta():
     solver = Blocks(first=40, solver="objective_perturbation")
     model = classifier(solver=solver, precondition=None, epsilon=0.5)
     again(model)
     assert again(model)
+    # By epsilon and delta alone a group of two has twice the epsilon, and more than twice delta.
     epsilon, delta = model.privacy_spent_
-    assert epsilon == pytest.approx(1.0, rel=1e-6)
-    assert delta == pytest.approx(DELTA * (np.exp(0.5) + 1), rel=1e-6)
-    assert [e.query for e in model.privacy_ledger_] == ["earlier_fits"]
+    assert 1.0 < epsilon < 1.3
+    assert delta == DELTA
+    assert all(event.of_units for event in model.privacy_ledger_)

@@ -254,6 +254,7 @@ class Untouchable:
     """A row store of which only public facts can be had."""
 
     n_samples, sparse, weighted, unit = 240, False, True, PrivacyUnit.ROW
+    steady = True
 
     def __getattr__(self, name):
         raise AssertionError(f"the plan looked at {name}")
