@@ -41,8 +41,8 @@ _STEPS, _MOST_STEPS, _LEAST_STEPS, _EVIDENCE_IN_STEPS = 200, 160, 40, 12_400.0
 _LONGEST = 1.25
 # Times that momentum is forgotten, at least, so that it can replace steps.
 _MEMORIES = 6.4
-# Where second moments stand out of their noise in nearly all directions, these go at one pace: few
-# steps are enough, and with less momentum the clip follows residuals more closely.
+# Where rows are many and second moments stand out of their noise in nearly all directions, these go
+# at one pace: few steps are enough, and with less momentum the clip follows residuals more closely.
 _RESOLVED, _RESOLVED_STEPS, _RESOLVED_MEMORIES = 0.9, 24, 12.0
 # How fast the clip follows, a step, and over all steps.
 _PACE, _TURNS = 0.1, 20.0
@@ -74,9 +74,9 @@ class TrackedGD(Solver):
     ----------
     steps : int, optional
         Number of gradients T. By default 200 in the user's coordinates and, the more rows there are
-        for each coordinate, 160 to 40 in private ones, where momentum replaces steps; 24 where
-        released second moments stand out of their noise in nearly all directions; more at budgets
-        beyond mu = 2.
+        for each coordinate, 160 to 40 in private ones, where momentum replaces steps; 24 in place
+        of 40 where released second moments stand out of their noise in nearly all directions; more
+        at budgets beyond mu = 2.
     whole : float, optional
         Share q of the rows that the clip should leave whole, in (0, 1). By default between 0.5
         and 0.97, growing with the number of rows times the budget for each coordinate, and
@@ -129,9 +129,11 @@ class TrackedGD(Solver):
         momentum, stride, pace = _MOMENTUM, _STRIDE, _PACE
         memories, row_map = _MEMORIES, problem.bounds.row_map
         if row_map is not None:
-            most = max(_LEAST_STEPS, _EVIDENCE_IN_STEPS / evidence) * growth
+            needed = _EVIDENCE_IN_STEPS / evidence
+            most = max(_LEAST_STEPS, needed) * growth
             # In white coordinates a row is as long as the root of the directions that are seen.
-            if row_map.typical is not None and row_map.typical**2 >= _RESOLVED * p:
+            seen = row_map.typical is not None and row_map.typical**2 >= _RESOLVED * p
+            if seen and needed <= _LEAST_STEPS:
                 most, memories = _RESOLVED_STEPS * growth, _RESOLVED_MEMORIES
             most = min(_MOST_STEPS * longer, most)
         steps = ceil(most) if self.steps is None else self.steps
