@@ -423,12 +423,18 @@ class PrivateLinearModel(CallbackSupportMixin, BudgetedEstimator, ABC):
         with telling_sizes(units is None):
             return self._open_arrays(X, y, sample_weight, units)
 
+    @property
+    def _takes_tables(self) -> bool:
+        """True if several targets can be fitted at once, with these settings."""
+        return self._several_targets
+
     @final
     def _open_arrays(
         self, X: Any, y: Any, sample_weight: Any, units: PrivacyUnits | None
     ) -> tuple[RowStore, np.dtype]:
         columns = redacted(columns_of, y)
-        table = self._several_targets and columns is not None
+        # For settings of one target a table of one column is a vector that was passed as one.
+        table = self._takes_tables if columns == 1 else self._several_targets and bool(columns)
         if not table and (columns or 1) > 1:
             instead = " or use DPLinearRegression," if is_regressor(self) else ""
             raise ValueError(

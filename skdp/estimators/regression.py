@@ -343,9 +343,19 @@ class PrivateLinearRegressor(RegressorMixin, PrivateLinearModel, ABC):
         self.target_bounds_ = (low, high) if one else (np.atleast_1d(low), np.atleast_1d(high))
         self.n_iter_ = solution.n_iter
 
+    @property
+    @final
+    def _takes_tables(self) -> bool:
+        """True unless solver or constraint are for one target at a time, whatever the rows are."""
+        kind = SOLVERS.get(self.solver) if isinstance(self.solver, str) else type(self.solver)
+        one = any(getattr(kind, trait, False) for trait in ("federated", "infers", "selects"))
+        constraint = getattr(self, "constraint", None)
+        apart = all(getattr(constraint, trait, False) for trait in ("cone", "separable"))
+        return self._several_targets and not one and (constraint is None or apart)
+
     def __sklearn_tags__(self) -> Any:
         tags = super().__sklearn_tags__()
-        tags.target_tags.multi_output = self._several_targets
+        tags.target_tags.multi_output = self._takes_tables
         # R2 of 0.5 on 200 rows of unknown scale, which is what the tag is about, is measured for
         # the default solver, from the default budget on. Others need more rows or a larger budget.
         usual = self.solver == "auto" and isinstance(self.epsilon, Real) and self.epsilon >= 1

@@ -7,10 +7,12 @@ import pandas as pd
 import pytest
 import scipy.sparse as sp
 from sklearn.compose import TransformedTargetRegressor
+from sklearn.exceptions import DataConversionWarning
 from sklearn.linear_model import LinearRegression
 from sklearn.metrics import r2_score
 from sklearn.pipeline import make_pipeline
 from sklearn.preprocessing import StandardScaler
+from sklearn.utils import get_tags
 
 import skdp
 from skdp import DPLassoRegressor, DPLinearRegression, DPLogisticRegression
@@ -271,3 +273,19 @@ def test_what_cannot_be_done_is_refused_in_a_sentence_that_quotes_nothing(call, 
 
 def test_coefficients_may_be_held_non_negative():
     assert quick(positive=True).fit(X, Y).coef_.min() >= 0
+
+
+@pytest.mark.parametrize(
+    "settings",
+    [{"solver": "one_step"}, {"solver": "screening"}, {"constraint": L2Ball(2.0)}],
+    ids=["intervals", "selection", "ball"],
+)
+def test_settings_of_one_target_say_so_and_take_a_column_as_a_vector(settings):
+    model = DPLinearRegression(epsilon=50.0, data_norm=2.0, target_bounds=(-9.0, 9.0), **settings)
+    assert not get_tags(model).target_tags.multi_output
+    assert get_tags(quick()).target_tags.multi_output
+    with pytest.warns(DataConversionWarning, match="column-vector"):
+        model.fit(X, Y[:, :1])
+    assert model.coef_.shape == (X.shape[1],)
+    with pytest.raises(ValueError, match=r"one target|constraint that does not depend"):
+        model.fit(X, Y)
