@@ -43,7 +43,7 @@ from ..privacy.rows.privacy_units import PrivacyUnits
 from ..privacy.rows.reading import columns_of, redacted, strict_checks
 from ..privacy.rows.row_stores import row_store
 from ..privacy.sites.remote_rows import RemoteRows
-from ..problem.bounds import RowBounds, TargetBounds
+from ..problem.bounds import RowBounds
 from ..problem.column_bounds import ColumnBounds, ColumnScaling, clipped
 from ..problem.constraints import Constraint
 from ..problem.penalties import Tikhonov
@@ -656,24 +656,16 @@ class PrivateLinearModel(CallbackSupportMixin, BudgetedEstimator, ABC):
         least = ceil(max(noise, _LEAST_TOTAL * n_samples))
         return min(n_samples, max(least, round(float(total))))
 
-    @final
     def _bounds_of_part(self, oracle: Oracle, plan: FitPlan, n_samples: int) -> RowBounds:
         """Bounds of a data set or of a part of a stream, whose later parts keep those found."""
         released = self._progress.released
         if released is None:
             return self._row_bounds(oracle, plan, n_samples)
-        bounds, wanted = released.bounds, dict(plan.bounds)
-        if COLUMNS in wanted:
-            of_rows = self._found_row_bounds(oracle, plan, n_samples)
-            target, feature = bounds.target, bounds.feature_bound
-            bounds = replace(of_rows, target=target, feature_bound=feature)
-        if "target_bounds" in wanted:
-            bounds = replace(bounds, target=self._found_target_bounds(oracle, plan, n_samples))
-        return bounds
-
-    def _found_target_bounds(self, oracle: Oracle, plan: FitPlan, n_samples: int) -> TargetBounds:
-        """Private estimates of the bounds of targets, which classes do not have."""
-        raise NotImplementedError
+        kept = released.bounds
+        if COLUMNS not in dict(plan.bounds):
+            return kept
+        of_rows = self._found_row_bounds(oracle, plan, n_samples)
+        return replace(of_rows, target=kept.target, feature_bound=kept.feature_bound)
 
     @final
     def _given_scaling(self, sparse: bool) -> ColumnScaling | None:

@@ -288,6 +288,14 @@ class PrivateLinearRegressor(RegressorMixin, PrivateLinearModel, ABC):
         return self._within_feature_bound(features, target)
 
     @final
+    def _bounds_of_part(self, oracle: Oracle, plan: FitPlan, n_samples: int) -> RowBounds:
+        """Bounds of a part, of targets too where parts before it did not show any."""
+        bounds = super()._bounds_of_part(oracle, plan, n_samples)
+        if self._progress.released is None or "target_bounds" not in dict(plan.bounds):
+            return bounds
+        return replace(bounds, target=self._found_target_bounds(oracle, plan, n_samples))
+
+    @final
     def _found_target_bounds(self, oracle: Oracle, plan: FitPlan, n_samples: int) -> TargetBounds:
         share = dict(plan.bounds)["target_bounds"] / len(self._columns)
         reserve, facts = oracle.budget.fraction(share), {"centred": self.fit_intercept}
