@@ -2,7 +2,7 @@ r"""Budget of each trial of a private search, derived from the budget of the who
 
 Three kinds of trials are told apart by the calculus of all steps that they consist of: Gaussian DP,
 zero-concentrated DP, or (epsilon, delta) alone. An approximate trial, (e, d)-DP, has
-``delta(e) <= d``, so the split form of :mod:`skdp.privacy.accounting.number_of_trials` makes the
+``delta(e) <= d``, so the split form of :mod:`skdp.reporting.number_of_trials` makes the
 search ``(e + log R, E[K] d)``-DP, where R follows from e and d.
 """
 
@@ -18,11 +18,11 @@ from typing import ClassVar, final
 from scipy.optimize import brentq
 
 from ..privacy.accounting import gdp, zcdp
-from ..privacy.accounting import number_of_trials as trials
 from ..privacy.accounting.calculus import Calculus, GaussianDP, ZeroConcentratedDP
 from ..privacy.accounting.events import Event, GaussianEvent, SearchEvent
 from ..privacy.accounting.ledger import PrivacySpent
-from ..privacy.accounting.number_of_trials import NumberOfTrials
+from ..reporting import number_of_trials as trials
+from ..reporting.number_of_trials import NumberOfTrials
 
 __all__ = [
     "ApproximateSearch",

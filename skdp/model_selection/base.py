@@ -35,7 +35,6 @@ from ..estimators.base import ACCEPTED, PrivateLinearModel
 from ..exceptions import PrivacyLeakWarning, warn_user
 from ..federated import DaskSites
 from ..privacy.accounting.ledger import PrivacySpent
-from ..privacy.accounting.number_of_trials import NumberOfTrials
 from ..privacy.accounting.promise import delta_for
 from ..privacy.adjacency import Adjacency, PrivacyUnit
 from ..privacy.lock import run_locked
@@ -48,6 +47,7 @@ from ..privacy.rows.privacy_units import PrivacyUnits
 from ..privacy.rows.reading import redacted
 from ..privacy.rows.weights import in_units_of
 from ..reporting.budget_warnings import warn_of_promise
+from ..reporting.number_of_trials import NumberOfTrials
 from ..reporting.open_budgets import BudgetedEstimator, reservation_for
 from ..reporting.privacy_ledger import PrivacyLedger
 from ..reporting.progress_bar import with_progress

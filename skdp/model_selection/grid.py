@@ -10,7 +10,7 @@ import numpy as np
 from sklearn.model_selection import ParameterGrid
 from sklearn.utils._param_validation import Interval
 
-from ..privacy.accounting.number_of_trials import NumberOfTrials
+from ..reporting.number_of_trials import NumberOfTrials
 from ..validation import SEARCHES, shown, with_advice
 from .base import PrivateSearch
 from .candidates import made_of

@@ -10,7 +10,7 @@ import numpy as np
 from sklearn.model_selection import ParameterSampler
 from sklearn.utils._param_validation import Interval
 
-from ..privacy.accounting.number_of_trials import NumberOfTrials
+from ..reporting.number_of_trials import NumberOfTrials
 from ..validation import SEARCHES, shown, with_advice
 from .base import PrivateSearch
 from .candidates import made_of
@@ -30,7 +30,7 @@ class DPRandomizedSearchCV(PrivateSearch):
     The number of trials is random, secret, and ``n_iter`` in the mean; its distribution is the
     logarithmic one. A search of ten trials leaves each about two thirds of the budget, where ten
     fits side by side would leave less than a third (see
-    :mod:`skdp.privacy.accounting.number_of_trials`).
+    :mod:`skdp.reporting.number_of_trials`).
 
     Parameters
     ----------

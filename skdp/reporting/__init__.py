@@ -3,7 +3,9 @@
 from .budget import PrivacyBudget
 from .composition import ParallelComposition, compose
 from .diagrams import documentation
+from .divergences import CHOICE_AS_GAUSSIAN, gaussian_price, grouped, renyi
 from .filters import FILTERS, Amount, GaussianFilter, RenyiFilter, SumsFilter
+from .number_of_trials import NumberOfTrials
 from .open_budgets import TOKENS, BudgetedEstimator
 from .privacy_ledger import QUERIES, PrivacyLedger, Releases, releases, words_of
 from .privacy_report import SCHEMA, PrivacyReport, report
@@ -15,6 +17,7 @@ from .verdicts import TABLE, Entry, Verdict, check_composed, verdict_of
 from .versions import show_versions
 
 __all__ = [
+    "CHOICE_AS_GAUSSIAN",
     "FILTERS",
     "QUERIES",
     "RULES",
@@ -25,6 +28,7 @@ __all__ = [
     "BudgetedEstimator",
     "Entry",
     "GaussianFilter",
+    "NumberOfTrials",
     "ParallelComposition",
     "PrivacyBudget",
     "PrivacyLedger",
@@ -39,8 +43,11 @@ __all__ = [
     "check_composed",
     "compose",
     "documentation",
+    "gaussian_price",
+    "grouped",
     "privacy_spent",
     "releases",
+    "renyi",
     "report",
     "show_versions",
     "split_budget",

@@ -10,7 +10,7 @@ Several bounds hold, and the least of them is returned.
 
 1. *Gaussian.* Fits of known mu^2 are together mu-GDP with the sum of these (Dong, Roth and Su,
    2022), exactly if all releases are Gaussian. Choices have a mu, too
-   (:mod:`skdp.privacy.accounting.divergences`), and so has pure epsilon.
+   (:mod:`skdp.reporting.divergences`), and so has pure epsilon.
 2. *Perturbed objectives* beside Gaussian releases. Step 4 of the proof in
    :mod:`skdp.privacy.accounting.perturbation` bounds the log-ratio of all that is released by
    ``sum_j (J_j + max_v L_jv)`` over perturbations j, plus the Gaussian part. The sum of maxima is
@@ -23,7 +23,7 @@ Several bounds hold, and the least of them is returned.
 3. *Renyi.* Divergences of one order add up, also for releases that are chosen adaptively (Mironov,
    2017); then every order gives an epsilon (Canonne, Kamath and Steinke, 2020).
 4. *Searches.* One search of Gaussian trials beside Gaussian releases, by
-   :mod:`skdp.privacy.accounting.number_of_trials`.
+   :mod:`skdp.reporting.number_of_trials`.
 5. *Privacy loss distributions*, if dp-accounting is installed and there are sampled releases or
    fits of which (epsilon, delta) is all that is known: products of dominating pairs dominate (Zhu,
    Dong and Wang, 2022). The pair of a fit that is (epsilon, delta)-DP is that of Kairouz, Oh and
@@ -50,8 +50,6 @@ import numpy as np
 from scipy.optimize import brentq
 
 from ..privacy.accounting import gdp, perturbation
-from ..privacy.accounting import number_of_trials as trials
-from ..privacy.accounting.divergences import gaussian_price
 from ..privacy.accounting.events import (
     Event,
     GaussianEvent,
@@ -63,11 +61,13 @@ from ..privacy.accounting.events import (
     Site,
 )
 from ..privacy.accounting.ledger import Ledger, PrivacySpent
-from ..privacy.accounting.number_of_trials import NumberOfTrials
 from ..privacy.accounting.subsampling import SampledReleases
 from ..privacy.accounting.subsampling import epsilon as epsilon_by_distributions
 from ..privacy.adjacency import Adjacency, PrivacyUnit
 from ..validation import check_numbers, shown
+from . import number_of_trials as trials
+from .divergences import gaussian_price
+from .number_of_trials import NumberOfTrials
 from .receipts import Receipt
 
 __all__ = ["ParallelComposition", "common_adjacency", "common_unit", "compose"]

@@ -6,7 +6,7 @@ their budgets, with all earlier answers in view.
 
 *Gaussian*: ``sum mu^2 <= m^2`` for the largest m that implies (E, D) (Smith and Thakurta, 2022;
 Koskela, Tobaben and Honkela, 2023). Exact for Gaussian releases. Choices count as Gaussian
-releases, for about pi/2 times their price under zCDP (:mod:`skdp.privacy.accounting.divergences`).
+releases, for about pi/2 times their price under zCDP (:mod:`skdp.reporting.divergences`).
 Perturbed objectives and searches have no finite price.
 
 *Renyi*: ``sum D_a <= R`` for the Renyi divergences of one order a that is fixed when the budget is
@@ -55,11 +55,11 @@ from ..privacy.accounting.calculus import (
     SubsampledGaussianDP,
     ZeroConcentratedDP,
 )
-from ..privacy.accounting.divergences import CHOICE_AS_GAUSSIAN, perturbed_renyi
 from ..privacy.accounting.events import PurePerturbationEvent
 from ..privacy.accounting.ledger import PrivacySpent
 from ..privacy.accounting.perturbation import KAPPA
 from ..privacy.adjacency import Adjacency
+from .divergences import CHOICE_AS_GAUSSIAN, perturbed_renyi
 from .receipts import Receipt, SpendBound
 
 __all__ = ["FILTERS", "Amount", "Filter", "GaussianFilter", "RenyiFilter", "SumsFilter"]

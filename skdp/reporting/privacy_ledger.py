@@ -6,8 +6,8 @@ from collections.abc import Iterable
 from dataclasses import dataclass
 from typing import final
 
-from ..privacy.accounting.divergences import gaussian_price
 from ..privacy.accounting.events import Event, ExponentialEvent, GaussianEvent, PrefixSumEvent
+from .divergences import gaussian_price
 
 __all__ = ["QUERIES", "PrivacyLedger", "Releases", "releases", "words_of"]
 

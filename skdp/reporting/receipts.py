@@ -9,7 +9,6 @@ from math import expm1, inf, isinf, nextafter
 from typing import Any, Self
 
 from ..privacy.accounting.calculus import Calculus
-from ..privacy.accounting.divergences import gaussian_price, grouped, renyi
 from ..privacy.accounting.events import (
     Event,
     GaussianEvent,
@@ -21,6 +20,7 @@ from ..privacy.accounting.events import (
 )
 from ..privacy.accounting.ledger import Ledger, PrivacySpent, limit_of
 from ..privacy.adjacency import Adjacency, PrivacyUnit
+from .divergences import gaussian_price, grouped, renyi
 
 __all__ = ["FOUND_BY", "Receipt", "SpendBound"]
 

@@ -29,15 +29,14 @@ from skdp.privacy.accounting import (
     GaussianDP,
     GaussianEvent,
     Ledger,
-    NumberOfTrials,
     PrivacySpent,
     ZeroConcentratedDP,
     gdp,
     zcdp,
 )
-from skdp.privacy.accounting import number_of_trials as trials
 from skdp.privacy.rows import DenseRows
-from skdp.reporting import Receipt, compose
+from skdp.reporting import NumberOfTrials, Receipt, compose
+from skdp.reporting import number_of_trials as trials
 
 _levels = st.one_of(
     st.floats(1e-3, 20), st.floats(0, allow_nan=False), st.sampled_from(NONSENSE), st.just(0.0)

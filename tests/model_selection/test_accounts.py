@@ -8,17 +8,14 @@ import pytest
 from skdp.model_selection import ApproximateSearch, ConcentratedSearch, GaussianSearch, account_for
 from skdp.privacy.accounting import (
     GaussianDP,
-    NumberOfTrials,
     PerturbedGaussianDP,
     SearchEvent,
     ZeroConcentratedDP,
     gdp,
-    grouped,
-    renyi,
     zcdp,
 )
-from skdp.privacy.accounting import number_of_trials as trials
-from skdp.reporting import Receipt
+from skdp.reporting import NumberOfTrials, Receipt, grouped, renyi
+from skdp.reporting import number_of_trials as trials
 
 KINDS = [GaussianSearch, ConcentratedSearch, ApproximateSearch]
 TEN = NumberOfTrials(10.0)

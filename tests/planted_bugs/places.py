@@ -29,7 +29,7 @@ _BY_MODULE = {
     "skdp.privacy.accounting.site_accounts": "SiteAccounts",
     "skdp.privacy.accounting.perturbation": "perturbation",
     "skdp.privacy.accounting.subsampling": "subsampling",
-    "skdp.privacy.accounting.number_of_trials": "NumberOfTrials trials",
+    "skdp.reporting.number_of_trials": "NumberOfTrials trials",
     "skdp.privacy.bandit_sessions.arm_moments": "MomentSession arm_moments",
     "skdp.privacy.bandit_sessions.arm_streams": "ArmStreams",
     "skdp.privacy.bandit_sessions.base": "bandit_sessions",

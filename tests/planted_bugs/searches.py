@@ -13,8 +13,8 @@ from selections_at_their_worst import exact_delta, smaller_is_better, telling_ta
 from skdp import DPLogisticRegression
 from skdp.model_selection import DPGridSearchCV, DPRandomizedSearchCV, GaussianSearch, account_for
 from skdp.privacy import Adjacency, gdp
-from skdp.privacy.accounting import NumberOfTrials
-from skdp.privacy.accounting import number_of_trials as trials
+from skdp.reporting import NumberOfTrials
+from skdp.reporting import number_of_trials as trials
 from skdp.solvers import GD
 
 __all__ = ["BUGS"]

@@ -14,21 +14,25 @@ from skdp.privacy.accounting import (
     ExponentialEvent,
     GaussianEvent,
     NonPrivateEvent,
-    NumberOfTrials,
     ObjectivePerturbationEvent,
     Part,
     PrivacySpent,
     PurePerturbationEvent,
     SampledGaussianEvent,
     Site,
-    gaussian_price,
     gdp,
-    grouped,
     perturbation,
-    renyi,
     zcdp,
 )
-from skdp.reporting import Receipt, compose, composition
+from skdp.reporting import (
+    NumberOfTrials,
+    Receipt,
+    compose,
+    composition,
+    gaussian_price,
+    grouped,
+    renyi,
+)
 
 DELTA = 1e-5
 PURE = PurePerturbationEvent(

@@ -10,7 +10,6 @@ from test_every_event import EXAMPLES
 
 from skdp.privacy import Adjacency
 from skdp.privacy.accounting import (
-    CHOICE_AS_GAUSSIAN,
     Event,
     ExponentialEvent,
     GaussianDP,
@@ -20,11 +19,9 @@ from skdp.privacy.accounting import (
     PrefixSumEvent,
     PurePerturbationEvent,
     SampledGaussianEvent,
-    gaussian_price,
     gdp,
-    grouped,
-    renyi,
 )
+from skdp.reporting import CHOICE_AS_GAUSSIAN, gaussian_price, grouped, renyi
 
 ALL = [event for kind in EXAMPLES.values() for event in kind]
 every_event = pytest.mark.parametrize("event", ALL, ids=str)

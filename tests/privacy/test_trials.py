@@ -11,8 +11,9 @@ from selections_at_their_worst import (
     worst_delta,
 )
 
-from skdp.privacy.accounting import NumberOfTrials, gdp, zcdp
-from skdp.privacy.accounting import number_of_trials as trials
+from skdp.privacy.accounting import gdp, zcdp
+from skdp.reporting import NumberOfTrials
+from skdp.reporting import number_of_trials as trials
 
 MEANS = [2.0, 20.0, 1000.0]
 every_number = pytest.mark.parametrize("number", [NumberOfTrials(m) for m in MEANS], ids=str)

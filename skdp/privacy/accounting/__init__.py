@@ -8,7 +8,6 @@ from .calculus import (
     SubsampledGaussianDP,
     ZeroConcentratedDP,
 )
-from .divergences import CHOICE_AS_GAUSSIAN, gaussian_price, grouped, renyi
 from .events import (
     Event,
     ExponentialEvent,
@@ -24,12 +23,10 @@ from .events import (
     SiteGaussianEvent,
 )
 from .ledger import Budget, Ledger, PrivacySpent, Spend
-from .number_of_trials import NumberOfTrials
 from .promise import delta_for
 from .subsampling import SampledReleases
 
 __all__ = [
-    "CHOICE_AS_GAUSSIAN",
     "Budget",
     "Calculus",
     "Event",
@@ -38,7 +35,6 @@ __all__ = [
     "GaussianEvent",
     "Ledger",
     "NonPrivateEvent",
-    "NumberOfTrials",
     "ObjectivePerturbationEvent",
     "Part",
     "PerturbedGaussianDP",
@@ -55,7 +51,4 @@ __all__ = [
     "SubsampledGaussianDP",
     "ZeroConcentratedDP",
     "delta_for",
-    "gaussian_price",
-    "grouped",
-    "renyi",
 ]

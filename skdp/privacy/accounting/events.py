@@ -308,7 +308,7 @@ class SearchEvent(Event):
     ``sensitivity / noise_scale`` is the mu of a trial, its score included, under Gaussian DP, or,
     for ``calculus='concentrated'``, the square root of 2 rho of zCDP; for
     ``calculus='approximate'`` it is the epsilon of a trial. See
-    :mod:`skdp.privacy.accounting.number_of_trials`.
+    :mod:`skdp.reporting.number_of_trials`.
 
     Attributes
     ----------

@@ -42,7 +42,7 @@ dimensions and, in place of ``HS_e(mu)``, with the least over y >= 0 of
 where for a normal of mean m and deviation s, with z = (c - m) / s,
 ``E[(N - c)_+] = s (phi(z) - z Phi(-z))``: theorem U3 of ``docs/proofs/people.md``. At epsilon = 1
 and delta = 1e-5 noise is 0.15 % more than for rows, and at epsilon = 10 0.6 %. The Renyi
-divergences of rows (:mod:`skdp.privacy.accounting.divergences`) are, with this J, those of units.
+divergences of rows (:mod:`skdp.reporting.divergences`) are, with this J, those of units.
 
 Sources: Chaudhuri, Monteleoni and Sarwate (2011) and Kifer, Smith and Thakurta (2012) for the
 mechanism and the Jacobian; Redberg, Koskela and Wang (2023) for accounting by the profile. They

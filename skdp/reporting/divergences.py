@@ -46,9 +46,8 @@ from math import cosh, exp, inf, isinf, log1p, sinh, sqrt, tanh
 
 from scipy.special import erfinv, expit, logsumexp, ndtri
 
-from ..adjacency import Adjacency
-from .calculus import GaussianDP
-from .events import (
+from ..privacy.accounting.calculus import GaussianDP
+from ..privacy.accounting.events import (
     Event,
     ExponentialEvent,
     GaussianEvent,
@@ -60,6 +59,7 @@ from .events import (
     SampledGaussianEvent,
     SearchEvent,
 )
+from ..privacy.adjacency import Adjacency
 from .number_of_trials import NumberOfTrials
 
 __all__ = ["CHOICE_AS_GAUSSIAN", "gaussian_price", "grouped", "perturbed_renyi", "renyi"]

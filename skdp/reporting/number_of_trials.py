@@ -56,11 +56,10 @@ from typing import final
 
 import numpy as np
 from scipy.optimize import brentq
-from scipy.special import ndtr, ndtri
+from scipy.special import log_ndtr, ndtr, ndtri
 
-from ...validation import check_delta, check_non_negative
-from . import gdp
-from .upper_envelope import envelope, integrals
+from ..privacy.accounting import gdp
+from ..validation import check_delta, check_non_negative
 
 __all__ = ["NumberOfTrials", "delta", "epsilon", "largest_ratio", "mu", "split_delta"]
 
@@ -219,8 +218,8 @@ def delta(mu: float, epsilon: float, trials: NumberOfTrials, more: float = 0.0) 
     if total > _COARSE:
         return rough
     slopes, offsets = _lines(mu, epsilon, trials)
-    kept = envelope(slopes.tolist(), offsets.tolist())
-    return min(rough, float(integrals(slopes[kept], offsets[kept], total, epsilon).sum()))
+    kept = _envelope(slopes.tolist(), offsets.tolist())
+    return min(rough, float(_integrals(slopes[kept], offsets[kept], total, epsilon).sum()))
 
 
 def epsilon(mu: float, delta: float, trials: NumberOfTrials, more: float = 0.0) -> float:
@@ -349,3 +348,70 @@ def _missing(h: float, curvature: np.ndarray) -> np.ndarray:
     # The root bounds the relative slope of F, and so how much larger F gets within the cell.
     with np.errstate(over="ignore"):
         return _SLACK * h * h / 8 * curvature * np.exp(h * np.sqrt(curvature))
+
+
+def _envelope(slopes: list[float], offsets: list[float]) -> np.ndarray:
+    """Indices of the lines ``slopes * t - offsets`` that are largest, and positive, at some t > 0.
+
+    Parameters
+    ----------
+    slopes : list of float
+        In increasing order.
+    offsets : list of float
+        As many, none below 0.
+
+    Returns
+    -------
+    ndarray of int
+        Their positions, in increasing order.
+    """
+    kept: list[int] = []
+    # Where each line that is kept takes over from the one before, the first one from zero.
+    starts = [0.0]
+    a0 = b0 = 0.0
+    for j, (a, b) in enumerate(zip(slopes, offsets, strict=True)):
+        while kept:
+            before = kept[-1]
+            a0, b0 = slopes[before], offsets[before]
+            # Once a line is no better where the last one begins, it is better nowhere before.
+            if a > a0 and b - b0 > starts[-1] * (a - a0):
+                break
+            if a <= a0 and b >= b0:
+                break
+            kept.pop()
+            starts.pop()
+        else:
+            a0 = b0 = 0.0
+        if a > a0:
+            kept.append(j)
+            starts.append((b - b0) / (a - a0))
+    return np.array(kept)
+
+
+def _integrals(slopes: np.ndarray, offsets: np.ndarray, mu: float, epsilon: float) -> np.ndarray:
+    """Integral of ``slopes * dP - e^epsilon offsets * dP'`` over Gaussians, line by line.
+
+    Parameters
+    ----------
+    slopes, offsets : ndarray
+        Lines of which each is the largest somewhere, in increasing order.
+    mu : float
+        Distance of the two Gaussians of standard deviation 1, positive.
+    epsilon : float
+        At least 0.
+
+    Returns
+    -------
+    ndarray
+        At least 0 for each line, over those likelihood ratios for which it is the largest.
+    """
+    steps = np.diff(offsets, prepend=0.0) / np.diff(slopes, prepend=0.0)
+    # The likelihood ratio exp(mu y - mu^2 / 2) passes e^epsilon steps at y.
+    with np.errstate(divide="ignore", over="ignore"):
+        y = (np.log(steps) + epsilon) / mu + mu / 2
+        scale = np.log(offsets) + epsilon
+    ends = np.append(y[1:], inf)
+    own = ndtr(mu - y) - ndtr(mu - ends)
+    # Together, since exp(epsilon) may be too large for a float; the product never is.
+    other = np.exp(scale + log_ndtr(-y)) - np.exp(scale + log_ndtr(-ends))
+    return np.maximum(slopes * own - other, 0.0)
