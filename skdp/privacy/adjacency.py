@@ -68,10 +68,5 @@ class Adjacency(StrEnum):
         """Sensitivity of so many counts of rows, less half of the rows each, in l2.
 
         A row that is replaced moves each by at most 1, and one that is zeroed out by 1/2.
-
-        Parameters
-        ----------
-        entries : int
-            Number of counts.
         """
         return sqrt(entries) * (1.0 if self is Adjacency.REPLACE_ONE else 0.5)

@@ -41,24 +41,8 @@ def run_locked(
 ) -> T:
     """Make a call that changes an object when nobody else is changing it.
 
-    Parameters
-    ----------
-    model : object
-        Which learns.
-    method : str
-        What was called, for the message.
-    call : callable
-        Does the work.
-    *arguments
-        What it is called with.
-    waits : bool, default=False
-        Whether to wait for others, or to refuse. Of two calls that begin at the same moment one
-        waits in any case.
-
-    Returns
-    -------
-    object
-        What the call returns.
+    It waits for others if ``waits``, else it refuses; of two calls that begin at the same moment
+    one waits in any case. ``method`` is its name for the message.
 
     Raises
     ------

@@ -51,21 +51,8 @@ def minimize(objective: SmoothObjective, start: np.ndarray, tolerance: float) ->
     accelerated gradient method goes on, for which the number of steps that suffice is known:
     after k steps from a point with gradient g the function is above its minimum by at most
     ``(1 - sqrt(m / L))^k ||g||^2 / m`` (Nesterov 2018, theorem 2.2.3), and the squared norm of the
-    gradient is at most 2 L times that.
-
-    Parameters
-    ----------
-    objective : SmoothObjective
-        What to minimise.
-    start : ndarray
-        Where to start.
-    tolerance : float
-        Positive, and far enough above the rounding of gradients.
-
-    Returns
-    -------
-    ndarray
-        The point.
+    gradient is at most 2 L times that. The tolerance has to be far enough above the rounding of
+    gradients.
 
     Guarantees
     ----------

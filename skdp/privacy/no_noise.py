@@ -51,13 +51,5 @@ class NoNoise(SecretNoise):
 
 
 def noise_under(ledger: Ledger, noise: SecretNoise) -> SecretNoise:
-    """The source of noise for what this ledger is charged with.
-
-    Parameters
-    ----------
-    ledger : Ledger
-        That is charged.
-    noise : SecretNoise
-        Used as it is unless the ledger's epsilon is infinite.
-    """
+    """The source of noise for what this ledger is charged with: none if its epsilon is infinite."""
     return NoNoise(noise) if ledger.exact else noise

@@ -86,14 +86,8 @@ class PrivateSession:
     def open(self, rows: RowStore, terms: PrivacyTerms) -> Opened:
         """An oracle for rows, and its empty ledger. Reads nothing.
 
-        The oracle is private, unless within :func:`opened_by`.
-
-        Parameters
-        ----------
-        rows : RowStore
-            Which no other ledger of this session says anything about.
-        terms : PrivacyTerms
-            Budget, its calculus, and the neighbouring relation.
+        The oracle is private, unless within :func:`opened_by`. No other ledger of this session may
+        say anything about these rows.
         """
         ledger = terms.ledger()
         if isinstance(rows, RemoteRows):

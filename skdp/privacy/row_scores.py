@@ -39,17 +39,7 @@ class RowScore:
     high: float
 
     def mechanism(self, n: int, mu: float, adjacency: Adjacency) -> GaussianMechanism:
-        """Gaussian mechanism that makes the mean score of n rows mu-GDP.
-
-        Parameters
-        ----------
-        n : int
-            Number of rows.
-        mu : float
-            Level of Gaussian differential privacy.
-        adjacency : Adjacency
-            Neighbouring relation.
-        """
+        """Gaussian mechanism that makes the mean score of n rows mu-GDP."""
         exact = adjacency.of_sum((self.high - self.low) / 2) / n
         sensitivity = inflated(exact, of_sum(n))
         return GaussianMechanism(sensitivity, sensitivity / mu)
@@ -66,21 +56,8 @@ class RowScore:
     ) -> float:
         """The mean over rows, or over units of their means, released as a mu-GDP answer.
 
-        Parameters
-        ----------
-        estimator : estimator
-            Fitted, and private with respect to its own rows.
-        X, y : array-like
-            The rows.
-        mu : float
-            Level of Gaussian differential privacy.
-        adjacency : Adjacency
-            Neighbouring relation.
-        noise : SecretNoise
-            Source of the noise.
-        units : PrivacyUnits, optional
-            Privacy units of the rows. Those of a unit are then scored by themselves, as the place
-            of a row among others tells how many rows other units have.
+        Rows of a unit are scored by themselves, as the place of a row among others tells how many
+        rows other units have. The estimator is private with respect to its own rows.
         """
         n = len(y) if units is None else units.n_units
         if units is None:

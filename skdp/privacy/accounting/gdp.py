@@ -20,6 +20,9 @@ Guarantees
 - `mu` never returns more, and `epsilon` never less, than the exact value: both leave a relative
   margin of 2e-14 in mu, ten times the rounding error of the evaluation.
 - That margin is also all that is given away.
+
+All functions take mu and epsilon in [0, inf] and delta in [1e-300, 1), and raise a ``ValueError``
+for others. `mu` is infinite if epsilon is, and `epsilon` if mu is.
 """
 
 import math
@@ -48,24 +51,8 @@ def log_delta(mu: float, epsilon: float) -> float:
     """Natural logarithm of the delta that a mu-GDP release has at a given epsilon.
 
     The logarithm stays informative where delta itself underflows. It is evaluated without
-    cancellation: the relative error is that of a relative change of about 1e-15 in mu.
-
-    Parameters
-    ----------
-    mu : float
-        Level of Gaussian differential privacy, in [0, inf].
-    epsilon : float
-        Privacy loss, in [0, inf].
-
-    Returns
-    -------
-    float
-        log(delta) in [-inf, 0]; -inf if mu is zero or epsilon is infinite.
-
-    Raises
-    ------
-    ValueError
-        If mu or epsilon is negative or not a number.
+    cancellation: the relative error is that of a relative change of about 1e-15 in mu. It is -inf
+    if mu is zero or epsilon is infinite.
     """
     check_non_negative("gdp.log_delta", "mu", mu)
     check_non_negative("gdp.log_delta", "epsilon", epsilon)
@@ -78,23 +65,6 @@ def delta(mu: float, epsilon: float) -> float:
 
     This is the exact profile rounded to nearest (underflowing to zero below 1e-323); `mu` and
     `epsilon` are the functions that round towards privacy.
-
-    Parameters
-    ----------
-    mu : float
-        Level of Gaussian differential privacy, in [0, inf].
-    epsilon : float
-        Privacy loss, in [0, inf].
-
-    Returns
-    -------
-    float
-        delta in [0, 1].
-
-    Raises
-    ------
-    ValueError
-        If mu or epsilon is negative or not a number.
     """
     check_non_negative("gdp.delta", "mu", mu)
     check_non_negative("gdp.delta", "epsilon", epsilon)
@@ -108,25 +78,8 @@ def mu(epsilon: float, delta: float) -> float:
     The profile increases with mu, so the answer is its unique root. It lies between the level
     at which already Phi(-x1) <= delta and sqrt(2 epsilon) + mu_0, where mu_0 is the level allowed
     at epsilon = 0: along mu = s + mu_0, epsilon = s^2 / 2 the profile grows at the rate
-    phi(x1) (1 - s m(x2)), which is positive because x2 >= s and s m(s) < 1.
-
-    Parameters
-    ----------
-    epsilon : float
-        Privacy loss, in [0, inf].
-    delta : float
-        Failure probability, in [1e-300, 1).
-
-    Returns
-    -------
-    float
-        Level with delta(mu, epsilon) <= delta, below the exact one by a relative 2e-14;
-        infinite if epsilon is.
-
-    Raises
-    ------
-    ValueError
-        If epsilon is negative or not a number, or delta is outside [1e-300, 1).
+    phi(x1) (1 - s m(x2)), which is positive because x2 >= s and s m(s) < 1. What is returned is
+    below the root by a relative 2e-14.
     """
     check_non_negative("gdp.mu", "epsilon", epsilon)
     check_delta("gdp.mu", delta)
@@ -159,23 +112,6 @@ def epsilon(mu: float, delta: float) -> float:
 
     Rounding up is done by solving for mu (1 + 2e-14) in place of mu, which is meaningful also where
     epsilon is close to zero and a relative margin on it would not be.
-
-    Parameters
-    ----------
-    mu : float
-        Level of Gaussian differential privacy, in [0, inf].
-    delta : float
-        Failure probability, in [1e-300, 1).
-
-    Returns
-    -------
-    float
-        Privacy loss; 0 if mu is zero, infinite if mu is.
-
-    Raises
-    ------
-    ValueError
-        If mu is negative or not a number, or delta is outside [1e-300, 1).
     """
     check_non_negative("gdp.epsilon", "mu", mu)
     check_delta("gdp.epsilon", delta)

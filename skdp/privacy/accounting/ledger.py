@@ -64,13 +64,7 @@ class Budget:
         return sqrt(self.amount)
 
     def split(self, shares: int | Sequence[float] | Iterable[float]) -> list[Spend]:
-        """Cut the budget into spends.
-
-        Parameters
-        ----------
-        shares : int or sequence of float
-            A number of equal spends, or positive shares that sum to at most 1.
-        """
+        """Cut the budget into so many equal spends, or by positive shares that sum to at most 1."""
         if isinstance(shares, int):
             if shares < 1:
                 raise ValueError(f"Budget.split needs at least 1 part, got {shares}.")
@@ -196,14 +190,10 @@ class Ledger:
         return self._stage
 
     def note(self, purpose: str | None = None, planned: int | None = None) -> None:
-        """Note what the events to come are for; they bear it.
+        """Note what the events to come are for, in words; they bear it.
 
-        Parameters
-        ----------
-        purpose : str, optional
-            In words; by default that of the events before.
-        planned : int, optional
-            How often each query is going to be asked, a public fact.
+        ``planned`` is how often each query is going to be asked, a public fact. Without a purpose
+        that of the events before stays.
         """
         self._stage = Stage(self._stage.purpose if purpose is None else purpose, planned)
         self._named = {}
@@ -214,11 +204,6 @@ class Ledger:
 
     def charge(self, event: Event | tuple[Event, ...]) -> None:
         """Record an event, or events of different sites at once, or refuse all of it.
-
-        Parameters
-        ----------
-        event : Event or tuple of Event
-            What is to be released; if several, each by another site.
 
         Raises
         ------
@@ -238,12 +223,8 @@ class Ledger:
     def tell(self, listener: Callable[[Event | tuple[Event, ...]], None] | None) -> None:
         """Let a listener hear of each event when it is recorded, before anything is read for it.
 
-        What it hears is public. If it raises, the charge stands and nothing is read.
-
-        Parameters
-        ----------
-        listener : callable or None
-            Called with the event; None for nobody.
+        What it hears is public. If it raises, the charge stands and nothing is read. None lets
+        nobody hear.
         """
         self._listener = listener
 
@@ -305,11 +286,8 @@ class Ledger:
     def receipt(self, *, whole: bool = False) -> tuple[Event, ...]:
         """The events so far, runs of equal ones folded into one with their count.
 
-        Parameters
-        ----------
-        whole : bool, default=False
-            Whether what is left of reserves that were touched is listed as well. Nothing of it is
-            given back, since answers may have decided how much was used.
+        With ``whole``, what is left of reserves that were touched is listed as well: nothing of it
+        is given back, since answers may have decided how much was used.
         """
         events = [*self._events]
         paid = [k for k, e in enumerate(events) if self._calculus.reserved(e) is not None] * whole
@@ -386,13 +364,6 @@ class Ledger:
 
 def limit_of(epsilon: float, delta: float, calculus: Calculus | None = None) -> float:
     """Whole budget, in mu^2, of a ledger that is opened so.
-
-    Parameters
-    ----------
-    epsilon, delta : float
-        The budget.
-    calculus : Calculus, optional
-        Of the ledger.
 
     Raises
     ------

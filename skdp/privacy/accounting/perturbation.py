@@ -149,12 +149,8 @@ def _log_sum(mu: float, offset: float, of_units: bool) -> float:
 def log_delta_of_units(levels: list[tuple[float, float]], offset: float) -> float:
     """Logarithm of the best bound by a tangent, for vertices of these levels.
 
-    Parameters
-    ----------
-    levels : list of (float, float)
-        Of each vertex the level, positive, and the logarithm of how many there are.
-    offset : float
-        Epsilon less all J.
+    Of each vertex there is the level, positive, and the logarithm of how many there are; the offset
+    is epsilon less all J.
     """
     cuts = offset + _TOUCH - np.expm1(_TOUCH)
     terms = [_log_excess(m, cuts) + n for m, n in levels]

@@ -34,14 +34,8 @@ class SiteAccounts:
     def charge(self, events: Sequence[Event], room: float, reserved_room: int) -> None:
         """Record one event for each of several sites, or none of them.
 
-        Parameters
-        ----------
-        events : sequence of Event
-            Each with another site as its part.
-        room : float
-            What a site may spend in all, in mu^2.
-        reserved_room : int
-            How many reserved releases a site may make in all.
+        No site may spend more than ``room`` in mu^2, or make more than ``reserved_room`` reserved
+        releases.
 
         Raises
         ------

@@ -158,17 +158,7 @@ class ArmSession(ABC):
     def resumed(
         cls, plan: Plan, problem: BanditProblem, noise: SecretNoise, state: dict[str, Any]
     ) -> ArmSession:
-        """The session that goes on from a secret state, which must be resumed at most once.
-
-        Parameters
-        ----------
-        plan, problem
-            As when it was opened.
-        noise : SecretNoise
-            Source of further noise.
-        state : dict
-            Of ``secret_state``.
-        """
+        """The session that goes on from a secret state, which must be resumed at most once."""
         session = cls.__new__(cls)
         session._plan, session._problem = plan, problem
         session._noise = NoNoise(noise) if state["_exact"] else noise

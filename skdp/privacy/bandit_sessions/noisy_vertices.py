@@ -42,19 +42,9 @@ def best_vertices(
 def scores_of(sums: np.ndarray, scale: float) -> tuple[np.ndarray, np.ndarray]:
     """Scores in units of the noise, cut into B blocks of W, and the logarithms of blocks' weights.
 
-    Parameters
-    ----------
-    sums : ndarray of shape (K, p)
-        Sums of gradients.
-    scale : float
-        Scale of the Gumbel noise.
-
-    Returns
-    -------
-    cells : ndarray of shape (K, B, W)
-        Scores of the 2 p vertices, and minus infinity in the rest of the last block.
-    totals : ndarray of shape (K, B)
-        ``log sum exp`` of each block up to a constant for each row; zeros for a single block.
+    For sums (K, p) the scores have the shape (K, B, W), minus infinity in the rest of the last
+    block, and ``log sum exp`` of each block, up to a constant for each row, has the shape (K, B); a
+    single block has zeros.
     """
     K, p = sums.shape
     width = 2 * p if 2 * p < _MANY else ceil(sqrt(2 * p))
@@ -65,15 +55,7 @@ def scores_of(sums: np.ndarray, scale: float) -> tuple[np.ndarray, np.ndarray]:
 
 
 def score(sums: np.ndarray, scale: float, cells: np.ndarray, totals: np.ndarray) -> None:
-    """Write the scores of other sums into what ``scores_of`` has returned, or into rows of it.
-
-    Parameters
-    ----------
-    sums, scale
-        As for ``scores_of``.
-    cells, totals : ndarray
-        As it returns them; changed in place.
-    """
+    """Write the scores of other sums into what ``scores_of`` has returned, or into rows of it."""
     K, p = sums.shape
     scores = cells.reshape(K, -1)
     np.divide(sums, scale, out=scores[:, p : 2 * p])
@@ -90,15 +72,7 @@ def score(sums: np.ndarray, scale: float, cells: np.ndarray, totals: np.ndarray)
 def chosen(
     cells: np.ndarray, totals: np.ndarray, gumbel: Callable[[tuple[int, ...]], np.ndarray]
 ) -> np.ndarray:
-    """A vertex for each row of scores: first a block of it, then one within that.
-
-    Parameters
-    ----------
-    cells, totals : ndarray
-        As from ``scores_of``.
-    gumbel : callable
-        Fresh standard Gumbel variables of a shape.
-    """
+    """A vertex for each row of scores: first a block of it, then one within that."""
     K, blocks, width = cells.shape
     if blocks == 1:
         return (cells[:, 0] + gumbel((K, width))).argmax(axis=1)

@@ -59,19 +59,7 @@ class OpenedRun(NamedTuple):
 def open_run(
     plan: Plan, problem: BanditProblem, terms: PrivacyTerms, private: PrivateSession
 ) -> OpenedRun:
-    """Open and pay for a run: private, unless within :func:`sessions_opened_by`.
-
-    Parameters
-    ----------
-    plan : Plan
-        What will be answered.
-    problem : BanditProblem
-        Public facts.
-    terms : PrivacyTerms
-        Budget, its calculus, and the neighbouring relation.
-    private : PrivateSession
-        Source of the noise.
-    """
+    """Open and pay for a run: private, unless within :func:`sessions_opened_by`."""
     ledger = terms.ledger()
     ledger.note("models of the arms")
     session = _factory.get()(plan, problem, ledger, terms.adjacency, private.noise)
@@ -82,12 +70,8 @@ def open_run(
 def sessions_opened_by(factory: SessionFactory) -> Iterator[None]:
     """Let bandits within the block, and no others, get their sessions from this factory. For tests.
 
-    Parameters
-    ----------
-    factory : callable
-        Takes plan, problem, ledger, neighbouring relation and source of noise, and returns a
-        session. The privacy of runs that
-        begin within the block is that of the sessions it returns.
+    It takes plan, problem, ledger, neighbouring relation and source of noise; the privacy of runs
+    that begin within the block is that of the sessions it returns.
     """
     token = _factory.set(factory)
     try:

@@ -20,15 +20,7 @@ ROUND_UP = 1 + 1e-12
 
 
 def check_sensitivity(who: str, sensitivity: float) -> None:
-    """Refuse a sensitivity that no noise is made for.
-
-    Parameters
-    ----------
-    who : str
-        Name of the mechanism.
-    sensitivity : float
-        That of an answer.
-    """
+    """Refuse a sensitivity that no noise is made for."""
     if not (isfinite(sensitivity) and sensitivity > 0):
         raise ValueError(
             f"{who} needs a positive finite sensitivity, got {sensitivity}; bound the contribution "

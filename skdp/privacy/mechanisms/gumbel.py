@@ -53,14 +53,7 @@ class GumbelMechanism(Mechanism):
     def calibrated(cls, sensitivity: float, choices: int, spend: Spend) -> GumbelMechanism:
         """The least noise for which all choices together cost at most ``spend``.
 
-        Parameters
-        ----------
-        sensitivity : float
-            Range of the scores.
-        choices : int
-            How many candidates are chosen.
-        spend : Spend
-            Price in mu^2, which is twice the zCDP parameter.
+        A spend in mu^2 is twice the zCDP parameter.
 
         Raises
         ------

@@ -40,17 +40,7 @@ _LEAST, _LARGEST = 2.0**-1000, 2.0**900
 
 
 def spacing(sensitivity: float, noise_scale: float, entries: int) -> float:
-    """The grid of answers: a power of two, a function of public numbers.
-
-    Parameters
-    ----------
-    sensitivity : float
-        That of the answer.
-    noise_scale : float
-        Standard deviation of the noise.
-    entries : int
-        Number of entries of the answer.
-    """
+    """The grid of an answer of so many entries: a power of two, a function of public numbers."""
     longest = min(GRID * sensitivity / sqrt(max(1, entries)), _FINER_THAN_NOISE * noise_scale)
     # The power of two at or below, and within what can be divided by.
     return ldexp(0.5, frexp(min(max(longest, _LEAST), _LARGEST))[1])
@@ -66,18 +56,8 @@ def noisy_on_grid(
 ) -> np.ndarray:
     """The answer on its grid plus fresh noise on the grid; a fresh array.
 
-    Parameters
-    ----------
-    value : ndarray
-        The answer, in double precision.
-    sensitivity : float
-        Most that it moves between neighbours, with the margin of the grid.
-    noise_scale : float
-        Standard deviation of the noise.
-    noise : SecretNoise
-        Where it comes from.
-    stretch : float, default=1.0
-        Factor of the noise, which may be random and secret: the grid does not depend on it.
+    The sensitivity has the margin of the grid. ``stretch`` is a factor of the noise, which may be
+    random and secret: the grid does not depend on it.
     """
     g = spacing(sensitivity, noise_scale, value.size)
     # The reciprocal of a power of two is exact, too.

@@ -117,10 +117,7 @@ class PrefixSumMechanism(ABC):
     def norm(self, max_visits: int) -> float:
         """Root of the price, at unit sensitivity and noise, of a person in so many terms at most.
 
-        Parameters
-        ----------
-        max_visits : int
-            Most terms that a person takes part in, at least 1; with 1 it is ``column_norm``.
+        With one visit it is ``column_norm``.
         """
         most = min(max_visits, self.length)
         # Of very many columns the sum is at most as long as all norms together.
@@ -138,15 +135,7 @@ class PrefixSumMechanism(ABC):
     def variances(self, steps: np.ndarray) -> np.ndarray:
         """Squared norms of rows of B: the noise of the sums at these steps, for unit noise.
 
-        Parameters
-        ----------
-        steps : ndarray of int
-            Each in 1, ..., length.
-
-        Returns
-        -------
-        ndarray of float
-            The variance of each entry of the noise, in units of ``noise_scale**2``.
+        Steps are numbered from 1 to ``length``; variances are in units of ``noise_scale**2``.
         """
 
     @abstractmethod
@@ -157,14 +146,8 @@ class PrefixSumMechanism(ABC):
     def noise_scale(self, sensitivity: float, spend: Spend, max_visits: int = 1) -> float:
         """The least noise for which all sums together cost at most ``spend``.
 
-        Parameters
-        ----------
-        sensitivity : float
-            Most by which a neighbour can move a term, in l2.
-        spend : Spend
-            Price of the whole stream.
-        max_visits : int, default=1
-            Most terms that a neighbour can move.
+        The sensitivity is that of one term, in l2; a neighbour can move ``max_visits`` terms at
+        most.
 
         Raises
         ------
@@ -193,16 +176,7 @@ class PrefixSumMechanism(ABC):
     def open(
         self, shape: int | tuple[int, ...], noise_scale: float, noise: SecretNoise
     ) -> PrefixNoise:
-        """Noise for the sums of one stream.
-
-        Parameters
-        ----------
-        shape : int or tuple of int
-            Shape of a term.
-        noise_scale : float
-            Standard deviation of the independent normals that the noise is made of.
-        noise : SecretNoise
-            Where they come from.
+        """Noise for the sums of one stream of terms of this shape.
 
         Raises
         ------

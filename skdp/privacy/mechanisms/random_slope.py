@@ -117,14 +117,7 @@ class RandomSlope(PerturbingMechanism):
     ) -> Self:
         """The least noise for which the release costs at most ``spend``.
 
-        Parameters
-        ----------
-        shape, sensitivity, jacobian, output_sensitivity
-            As above.
-        spend : Spend
-            Price.
-        **facts : bool
-            Further fields of the mechanism.
+        ``facts`` are further fields of the mechanism.
 
         Raises
         ------

@@ -63,13 +63,6 @@ class SampledGaussian(PerturbingMechanism):
     ) -> SampledGaussian:
         """The least noise for which the release would cost the spend if every row took part.
 
-        Parameters
-        ----------
-        n_samples, sampling_rate, sensitivity, adjacency, sites
-            As above.
-        spend : Spend
-            That price.
-
         Raises
         ------
         ValueError

@@ -76,13 +76,7 @@ def exposure(n_nodes: int, edges: np.ndarray, ratio: float, colluders: int) -> f
 
 
 def exposure_bound(n_nodes: int, edges: np.ndarray, ratio: float, colluders: int) -> float:
-    """An upper bound on the same, whatever the size of the graph.
-
-    Parameters
-    ----------
-    n_nodes, edges, ratio, colluders
-        As for :func:`exposure`.
-    """
+    """An upper bound on the same, whatever the size of the graph."""
     degree = np.bincount(edges.ravel(), minlength=n_nodes)
     kept = max(0, int(degree.min()) - colluders)
     square = ratio * ratio

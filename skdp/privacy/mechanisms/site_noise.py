@@ -119,14 +119,7 @@ class SiteNoise(Mechanism):
     ) -> SiteNoise:
         """The least noise for which site i pays at most ``shares[i]`` of the spend.
 
-        Parameters
-        ----------
-        labels, edges, trust, sensitivity
-            As above.
-        spend : Spend
-            What a site may pay.
-        shares : ndarray of shape (n_active,)
-            In (0, 1]; all the same unless noise is local.
+        Shares are in (0, 1], and all the same unless noise is local.
 
         Raises
         ------

@@ -138,14 +138,7 @@ class PerturbedQuery(Query):
 def check_targets_a_row(who: str, block: BoundedBlock, needed: int = 1) -> None:
     """Refuse rows with another number of targets than the sensitivity is proved for.
 
-    Parameters
-    ----------
-    who : str
-        Name of the query.
-    block : BoundedBlock
-        Some rows; the shape of their targets, which alone is looked at, is public.
-    needed : int, default=1
-        Number of targets a row.
+    The shape of the targets, which alone is looked at, is public.
     """
     given = 1 if block.y.ndim == 1 else block.y.shape[1]
     if given != needed:

@@ -169,13 +169,7 @@ class GradientAndShareQuery(GaussianQuery):
 
 
 def _norms_of_units(sums: np.ndarray) -> tuple[np.ndarray, np.ndarray]:
-    """Norms of the mean gradients of units, and what units weigh.
-
-    Parameters
-    ----------
-    sums : ndarray of shape (k, p + 1)
-        Sums of gradients over the rows of units, and of weights.
-    """
+    """Norms of the mean gradients of units, and their weights, from (k, p + 1) sums over rows."""
     norms, weights = lengths_of(np.ascontiguousarray(sums[:, :-1])), np.minimum(sums[:, -1], 1.0)
     return norms / np.where(weights > 0, weights, 1.0), weights
 

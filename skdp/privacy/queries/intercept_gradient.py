@@ -91,14 +91,7 @@ class InterceptGradientQuery(GaussianQuery):
 def relatively_weighted(problem: Problem, block: BoundedBlock, r: np.ndarray) -> np.ndarray:
     """Derivatives times the weights of rows, and of their classes in units of the largest.
 
-    Parameters
-    ----------
-    problem : Problem
-        With the weights of classes.
-    block : BoundedBlock
-        The rows.
-    r : ndarray of shape (m,) or (m, K)
-        Derivatives; overwritten.
+    Overwrites r, of shape (m,) or (m, K).
     """
     if problem.class_weight is not None:
         shares = np.abs(problem.class_weight) / np.abs(problem.class_weight).max()

@@ -122,15 +122,7 @@ def packed(S: np.ndarray) -> np.ndarray:
 
 
 def unpacked(vector: np.ndarray, p: int) -> np.ndarray:
-    """The symmetric matrix (p, p) of such a vector.
-
-    Parameters
-    ----------
-    vector : ndarray of shape (p (p + 1) / 2,)
-        As :func:`packed` gives it.
-    p : int
-        Number of rows of the matrix.
-    """
+    """The symmetric matrix (p, p) that :func:`packed` made this vector of."""
     out = np.zeros((p, p))
     out[np.triu_indices(p, 1)] = vector[p:]
     out += out.T

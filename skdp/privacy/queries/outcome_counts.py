@@ -112,13 +112,5 @@ class OutcomeCountsQuery(CountQuery):
 
 
 def coded(values: np.ndarray, size: int) -> np.ndarray:
-    """The nearest of the codes 0, ..., size - 1; 0 for what is not a number.
-
-    Parameters
-    ----------
-    values : ndarray
-        Any numbers.
-    size : int
-        Number of codes.
-    """
+    """The nearest of the codes 0, ..., size - 1; 0 for what is not a number."""
     return np.clip(np.nan_to_num(values), 0, size - 1).astype(np.intp)

@@ -166,25 +166,6 @@ class PerturbedMinimumQuery(PerturbedQuery):
         ``docs/proofs/objective_perturbation.md``, in which ``||b||`` is at most ``longest`` of the
         mechanism, with normal noise but for a probability of ``e^-50``, and with that of pure
         epsilon whatever is drawn.
-
-        Parameters
-        ----------
-        problem : Problem
-            As above.
-        clip_norm : float or None
-            As above.
-        strength : float
-            Least strength that is asked for, at least 0.
-        adjacency : Adjacency
-            Neighbouring relation.
-        spend : Spend
-            Price.
-        pure : bool, default=False
-            As above.
-        label : int, optional
-            As above.
-        of_units : bool, default=False
-            As above.
         """
         query = cls(problem, clip_norm, 0.0, inf, pure, label, of_units)
         n, p = problem.n_actual, problem.n_rows
@@ -268,17 +249,10 @@ class PerturbedMinimumQuery(PerturbedQuery):
         of one row, and the objective is defined with the computed ones.
 
         Rows in other coordinates, ``v = f (x B - s)``, have scores and sums of parts that cancel:
-        with l the bound on the length of these parts, k is ``4 q + 16``, S is at most
-        ``s R l c``, and the terms with C are multiplied by
-        :func:`~skdp.privacy.rounding.spread`. The Frobenius norm of B, of which l is made, is that
-        of its absolute values.
-
-        Parameters
-        ----------
-        length : float
-            Bound on the norm of w.
-        slope : float
-            Bound on the norm of b.
+        with l the bound on the length of these parts, k is ``4 q + 16``, S is at most ``s R l c``,
+        and the terms with C are multiplied by :func:`~skdp.privacy.rounding.spread`. The Frobenius
+        norm of B, of which l is made, is that of its absolute values. The bound is for w and b of
+        norms of at most ``length`` and ``slope``.
         """
         problem, loss = self.problem, self.problem.loss
         n, bound = problem.n_actual, self.gradient.bound

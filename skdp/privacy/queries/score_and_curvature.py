@@ -90,30 +90,12 @@ class WeighedClasses(NamedTuple):
 
 
 def unshortened(rows: RowStore, problem: Problem) -> BoundedRows:
-    """The rows with bounded targets and on the scale of their bounds, whatever their norms.
-
-    Parameters
-    ----------
-    rows : RowStore
-        The rows.
-    problem : Problem
-        Public bounds, without a row map.
-    """
+    """The rows with bounded targets and on the scale of their bounds, whatever their norms."""
     return rows.bounded(replace(problem.bounds, data_norm=_FAR))
 
 
 def check_influence(who: str, problem: Problem, influence: InfluenceBounds) -> None:
-    """Refuse a problem and bounds for which nothing is proved.
-
-    Parameters
-    ----------
-    who : str
-        Name of the query.
-    problem : Problem
-        Loss and public bounds.
-    influence : InfluenceBounds
-        Bounds on what a row adds.
-    """
+    """Refuse a problem and bounds for which nothing is proved."""
     bounded = problem.loss.squared and problem.bounds.target is not None
     if not (bounded or isinstance(problem.loss, Logistic | Softmax)):
         raise ValueError(
@@ -143,16 +125,7 @@ def weighed_block(
     """Coordinates and weights of some rows.
 
     Each number is a function of the row itself and of public numbers. A row whose length in these
-    coordinates is beyond 1e75 has the coordinates zero.
-
-    Parameters
-    ----------
-    problem : Problem
-        Loss and public bounds.
-    influence : InfluenceBounds
-        Bounds on what a row adds.
-    block : BoundedBlock
-        The rows, as :func:`unshortened` gives them.
+    coordinates is beyond 1e75 has the coordinates zero. Rows are those of :func:`unshortened`.
     """
     V = block.rows()
     U = by_row(V, influence.matrix) if block.apart else V @ influence.matrix
@@ -173,15 +146,7 @@ def weighed_block(
 
 
 def class_shares(block: BoundedBlock, w: np.ndarray) -> np.ndarray:
-    """Probabilities of classes of some rows at w, (m, K); equal where scores are no numbers.
-
-    Parameters
-    ----------
-    block : BoundedBlock
-        The rows.
-    w : ndarray of shape (p, K)
-        A model; public.
-    """
+    """Probabilities of classes of some rows at w, (m, K); equal where scores are no numbers."""
     z = block.scores(w)
     with np.errstate(over="ignore", invalid="ignore"):
         share = np.exp(z - z.max(axis=1, keepdims=True))
@@ -197,15 +162,6 @@ def weighed_classes(
 
     Each number is a function of the row itself and of public numbers. A row whose coordinates are
     together longer than 1e75 has the coordinates zero.
-
-    Parameters
-    ----------
-    problem : Problem
-        With the softmax loss, and public bounds.
-    influence : InfluenceBounds
-        Bounds on what a row adds.
-    block : BoundedBlock
-        The rows, as :func:`unshortened` gives them.
     """
     rows, shares = block.rows(), class_shares(block, influence.w)
     k, labels = influence.matrix.shape[1], coded(block.y, shares.shape[1])
@@ -231,19 +187,7 @@ def weighed_classes(
 def residuals(
     problem: Problem, influence: InfluenceBounds, block: BoundedBlock, w: np.ndarray
 ) -> np.ndarray:
-    """Residuals of some rows at w in units of the scale, before any clip; not a number is zero.
-
-    Parameters
-    ----------
-    problem : Problem
-        Loss and public bounds.
-    influence : InfluenceBounds
-        With the scale.
-    block : BoundedBlock
-        The rows.
-    w : ndarray of shape (p,)
-        A model; public.
-    """
+    """Residuals of some rows at w in units of the scale, before any clip; not a number is zero."""
     check_targets_a_row("ScoreAndCurvatureQuery", block)
     z = block.scores(w)
     r = (block.y - z) / influence.scale if problem.loss.squared else block.y - expit(z)

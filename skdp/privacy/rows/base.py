@@ -133,12 +133,9 @@ class BoundedRows(ABC):
     ) -> np.ndarray:
         """Sum over privacy units of what ``of_units`` makes of their own sums.
 
-        Parameters
-        ----------
-        kernel : callable
-            Sums over the pieces of units of a block, some at a time along the first axis.
-        of_units : callable
-            Sum over some units of a function of the sum of each, which it may overwrite.
+        The kernel sums over the pieces of units of a block, some at a time along the first axis.
+        ``of_units`` takes sums over some whole units, which it may overwrite, and sums a function
+        of each.
         """
         raise TypeError(f"{type(self).__name__} has no rows that lie together by unit.")
 
@@ -388,15 +385,7 @@ def _in_a_file(X: Rows) -> bool:
 
 
 def bounded_block(raw: RawBlock, bounds: RowBounds) -> BoundedBlock:
-    """A block brought to public bounds.
-
-    Parameters
-    ----------
-    raw : RawBlock
-        The rows as they came.
-    bounds : RowBounds
-        What they are brought to.
-    """
+    """A block brought to public bounds."""
     if bounds.columns is not None:
         raw = raw.cut_to(bounds.columns)
     return (Block if bounds.row_map is None else MappedBlock)(raw, bounds)
@@ -405,13 +394,7 @@ def bounded_block(raw: RawBlock, bounds: RowBounds) -> BoundedBlock:
 def over_all(
     kernel: Callable[[BoundedBlock], np.ndarray],
 ) -> Callable[[BoundedBlock], np.ndarray]:
-    """The kernel of blocks that are yet to be loaded.
-
-    Parameters
-    ----------
-    kernel : callable
-        What is summed over blocks.
-    """
+    """The kernel of blocks that are yet to be loaded."""
     return lambda block: kernel(block.loaded())
 
 
@@ -420,14 +403,8 @@ def over_marked(
 ) -> Callable[[BoundedBlock], np.ndarray]:
     """The kernel of what is marked of each block, for one pass over the blocks in order.
 
-    Only that is loaded.
-
-    Parameters
-    ----------
-    kernel : callable
-        What is summed over blocks.
-    marked : ndarray of bool
-        One entry a row, or a privacy unit where blocks say whose their rows are.
+    Only that is loaded. There is a mark for each row, or for each privacy unit where blocks say
+    whose their rows are.
     """
     start = 0
 
@@ -445,12 +422,8 @@ def total(parts: Iterable[np.ndarray]) -> np.ndarray:
     """The sum of at least one array, in pairs by their order. They are overwritten.
 
     A part passes through as many additions as its number has digits, which is what bounds the
-    rounding error of the sum, and as many sums are in memory at a time.
-
-    Parameters
-    ----------
-    parts : iterable of ndarray
-        Fresh arrays of one shape.
+    rounding error of the sum, and as many sums are in memory at a time. The arrays are fresh and of
+    one shape.
     """
     sums = PairwiseSum()
     for part in parts:

@@ -75,10 +75,7 @@ class Pieces:
     def runs(self, length: int) -> Iterator[tuple[slice, np.ndarray]]:
         """A few pieces at a time: their rows, and the ends of pieces among these.
 
-        Parameters
-        ----------
-        length : int
-            Entries of the sum over a piece, of which not too many are held at a time.
+        Not too many sums over pieces, of so many entries, are held at a time.
         """
         step = max(1, _PIECE_ENTRIES // length)
         for i in range(0, self.first.size, step):
@@ -464,19 +461,9 @@ class Block(BoundedBlock):
 
 
 def cut(n_samples: int, rows: int) -> list[tuple[int, int]]:
-    """Ends of blocks of nearly equal size that hold about this number of rows.
+    """First rows, and last rows plus one, of blocks of nearly equal size, about ``rows`` each.
 
-    Parameters
-    ----------
-    n_samples : int
-        Number of rows to cut, at least 1.
-    rows : int
-        Rows a block; a block may be half as large again, but never has more than ``MOST_ROWS``.
-
-    Returns
-    -------
-    list of (int, int)
-        First row and last row plus one of each block.
+    A block may be half as large again, but never has more than ``MOST_ROWS``.
     """
     rows = min(rows, LONGEST_CUT)
     return _runs(n_samples, ceil(n_samples / max(1, round(n_samples / rows))))
@@ -500,20 +487,6 @@ def compressed(
     """A sparse array of these parts, which may be views.
 
     The constructor of scipy would copy views of much larger arrays.
-
-    Parameters
-    ----------
-    kind : type
-        csr_array or csc_array.
-    shape : (int, int)
-        Its shape.
-    data, indices, indptr : ndarray
-        Its parts, used where they lie.
-
-    Returns
-    -------
-    csr_array or csc_array
-        In agreement with its parts only if they agree with each other.
     """
     out = kind(shape, dtype=data.dtype)
     out.data, out.indices, out.indptr = data, indices, indptr
@@ -525,18 +498,7 @@ def with_constants_and_weights(
 ) -> np.ndarray:
     """Sums over pieces of units with those of the intercept entries, flat, and then of weights.
 
-    Parameters
-    ----------
-    block : BoundedBlock
-        Whose rows they are.
-    sums : ndarray of shape (k, d) or (k, d, K)
-        Sums over the pieces.
-    r : ndarray of shape (m,) or (m, K)
-        What rows are weighted by.
-    rows : slice
-        Their places in the block.
-    ends : ndarray of int of shape (k + 1,)
-        First row of each piece, and m.
+    Rows are those of a run of pieces, at these places of the block and with these ends.
     """
     parts = [sums.reshape(len(sums), -1)]
     if block.constant:
@@ -548,21 +510,9 @@ def with_constants_and_weights(
 def added_up(X: Rows | None, r: np.ndarray, ends: np.ndarray) -> np.ndarray:
     """Sums of rows weighted by r over runs of them, each row by row in its order.
 
-    Whatever there is before or behind a run changes nothing, to the last bit.
-
-    Parameters
-    ----------
-    X : ndarray or CSR matrix of shape (m, d), or None
-        Rows; None stands for a column of ones.
-    r : ndarray of shape (m,) or (m, K)
-        Weights.
-    ends : ndarray of int of shape (k + 1,)
-        First row of each run, and m.
-
-    Returns
-    -------
-    ndarray of shape (k, d) or (k, d, K)
-        The sums, dense.
+    Whatever there is before or behind a run changes nothing, to the last bit. X is dense or CSR,
+    (m, d), and None stands for a column of ones; r is (m,) or (m, K). A run begins at each end but
+    the last, which is m. The sums are dense, (k, d) or (k, d, K).
     """
     if r.ndim == 2:
         return np.stack([added_up(X, column, ends) for column in r.T], axis=-1)
@@ -575,15 +525,7 @@ def added_up(X: Rows | None, r: np.ndarray, ends: np.ndarray) -> np.ndarray:
 
 
 def by_row(X: np.ndarray, w: np.ndarray) -> np.ndarray:
-    """Product of dense rows with w, each row summed up by itself, whatever its place.
-
-    Parameters
-    ----------
-    X : ndarray of shape (m, d)
-        Rows.
-    w : ndarray of shape (d,) or (d, K)
-        Weights.
-    """
+    """Product of dense rows with w, each row summed up by itself, whatever its place."""
     # Its loops are along the entries of a row, and unlike those of linear algebra alike for all.
     m = len(X)
     terms = "ij,j->i" if w.ndim == 1 else "ij,jk->ik"
@@ -592,13 +534,7 @@ def by_row(X: np.ndarray, w: np.ndarray) -> np.ndarray:
 
 
 def lengths_of(X: Rows) -> np.ndarray:
-    """Norms (l2) of rows, each summed up by itself, whatever its place.
-
-    Parameters
-    ----------
-    X : ndarray or CSR matrix of shape (m, d)
-        Rows, in double precision.
-    """
+    """Norms (l2) of rows, each summed up by itself, whatever its place."""
     if not isinstance(X, np.ndarray):
         return row_norms(X)
     return row_norms(_accompanied(X))[: len(X)]
@@ -628,15 +564,7 @@ def _without_negatives(X: Rows) -> Rows:
 
 
 def on_scale(scaling: ColumnScaling, X: Rows) -> Rows:
-    """A copy of X, in double precision, on the scale; dense if zeros do not stay zeros there.
-
-    Parameters
-    ----------
-    scaling : ColumnScaling
-        The scale.
-    X : ndarray or CSR matrix of shape (m, d)
-        Rows as they came.
-    """
+    """A copy of X, in double precision, on the scale; dense if zeros do not stay zeros there."""
     if not isinstance(X, np.ndarray) and scaling.shift is not None:
         X = X.toarray()
     if isinstance(X, np.ndarray):
@@ -698,15 +626,7 @@ class DerivativeBounds:
         self._latest: tuple[float, float, np.ndarray] | None = None
 
     def of(self, bound: float, most: float) -> np.ndarray:
-        """``min(bound / norms, most)``, read-only.
-
-        Parameters
-        ----------
-        bound : float
-            Bound on the norm of the gradient of a row.
-        most : float
-            Bound on its derivative, whatever the norm.
-        """
+        """``min(bound / norms, most)``, read-only."""
         latest = self._latest
         if latest is None or latest[:2] != (bound, most):
             bounds = np.divide(bound, self._norms)

@@ -49,13 +49,7 @@ class RowBuffer:
         return self._held[0]
 
     def append(self, rows: ResidentRows) -> None:
-        """Copy these rows behind those held.
-
-        Parameters
-        ----------
-        rows : ResidentRows
-            At least one row, of as many features.
-        """
+        """Copy these rows, at least one, behind those held."""
         X: Any = rows.X
         self._drop_interrupted()
         if not self._sparse:

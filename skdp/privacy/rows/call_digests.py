@@ -42,13 +42,7 @@ class SeenCalls:
         self._counts: dict[int, int] = {}
 
     def digest(self, rows: ResidentRows) -> int | None:
-        """The digest of the rows of a call, None if there are too few different ones.
-
-        Parameters
-        ----------
-        rows : ResidentRows
-            Of one call.
-        """
+        """The digest of the rows of a call, None if there are too few different ones."""
         if rows.n_samples < _FEWEST_ROWS:
             return None
         hashes = _hashes(rows, self._key)
@@ -58,34 +52,16 @@ class SeenCalls:
         return int(hashes.sum(dtype=np.uint64))
 
     def times(self, digest: int | None) -> int:
-        """Number of earlier calls with these rows.
-
-        Parameters
-        ----------
-        digest : int or None
-            As ``digest`` returns it.
-        """
+        """Number of earlier calls with these rows."""
         return 0 if digest is None else self._counts.get(digest, 0)
 
     def note(self, digest: int | None) -> None:
-        """Count one call more.
-
-        Parameters
-        ----------
-        digest : int or None
-            As ``digest`` returns it.
-        """
+        """Count one call more."""
         if digest in self._counts or (digest is not None and len(self._counts) < _MOST_CALLS):
             self._counts[digest] = self.times(digest) + 1
 
     def forget(self, digest: int | None) -> None:
-        """Count one call less, of which no row was taken after all.
-
-        Parameters
-        ----------
-        digest : int or None
-            As ``digest`` returns it.
-        """
+        """Count one call less, of which no row was taken after all."""
         if digest in self._counts:
             self._counts[digest] -= 1
 

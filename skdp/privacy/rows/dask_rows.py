@@ -39,13 +39,7 @@ __all__ = ["DaskRows", "aligned", "is_collection", "labels_of"]
 
 
 def is_collection(data: Any) -> bool:
-    """True if data are a dask collection of any kind. Does not import dask.
-
-    Parameters
-    ----------
-    data : object
-        What a user has passed.
-    """
+    """True if data are a dask collection of any kind. Does not import dask."""
     return any(kind.__module__.partition(".")[0] == "dask" for kind in type(data).__mro__)
 
 
@@ -259,11 +253,6 @@ def labels_of(y: Any) -> np.ndarray:
 
     Once each would look to scikit-learn like targets that all differ, of which it warns.
 
-    Parameters
-    ----------
-    y : dask array or series
-        Labels.
-
     Raises
     ------
     ValueError
@@ -288,16 +277,8 @@ def labels_of(y: Any) -> np.ndarray:
 def aligned(X: Any, y: Any, name: str = "y", *, tables: bool = False) -> tuple[Any, Any]:
     """X in one chunk along the features, and y, if they are cut into the same partitions.
 
-    Parameters
-    ----------
-    X : dask array or dataframe
-        Features.
-    y : dask array or series
-        Targets, or something else with one entry a row.
-    name : str, default='y'
-        What y is called.
-    tables : bool, default=False
-        Whether y may have two dimensions.
+    y is targets, under another name something else with one entry a row; with ``tables`` it may
+    have two dimensions.
 
     Raises
     ------

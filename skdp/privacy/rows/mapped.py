@@ -213,19 +213,8 @@ def sparse_lengths(block: Block, row_map: RowMap) -> np.ndarray:
     .. math:: \ell_i^2 = \max\bigl(\|a x_i\|^2 - 2 \langle a x_i, s \rangle + \|s\|^2 + \rho t_i,
               \; 10^{-8} \|s\|^2\bigr), \qquad t_i = \|a x_i\|^2 + \|s\|^2
 
-    with ``rho = 8 (d + 8) 2^-53``. The cost is that of the stored entries.
-
-    Parameters
-    ----------
-    block : Block
-        Sparse rows x, loaded, without an intercept entry.
-    row_map : RowMap
-        Scale a and shift s; without a matrix.
-
-    Returns
-    -------
-    ndarray of shape (m,)
-        The bounds.
+    with ``rho = 8 (d + 8) 2^-53``. The cost is that of the stored entries. Rows x are loaded and
+    without an intercept entry; the map has a scale a and a shift s, and no matrix.
 
     Guarantees
     ----------

@@ -35,13 +35,7 @@ class Partitions:
 
     @classmethod
     def of(cls, collection: Any) -> Partitions:
-        """The partitions of an array, of one chunk in width, or a frame, optimised.
-
-        Parameters
-        ----------
-        collection : dask array, frame or series
-            Where they come from.
-        """
+        """The partitions of an array, of one chunk in width, or a frame, optimised."""
         # Not by dask.optimize, which takes columns of some frames for the whole frames.
         if hasattr(collection, "optimize"):
             collection = collection.optimize()
@@ -65,14 +59,8 @@ class Partitions:
     ) -> Partitions:
         """``function`` of each object, of those beside it, and of what all tasks share.
 
-        Parameters
-        ----------
-        function : callable
-            Takes one argument for each; then a list of what is shared, if there is any.
-        *beside : Partitions or sequence
-            As many objects as there are here.
-        shared : Partitions, optional
-            Objects that each task gets, as one list.
+        Beside them are as many objects, or partitions of them; what is shared comes last, as one
+        list.
         """
         name = _fresh(function)
         graph = dict(self.graph)
@@ -89,13 +77,7 @@ class Partitions:
         return Partitions(graph, keys)
 
     def folded(self, function: Callable[[list[Any]], Any]) -> Partitions:
-        """One object: ``function`` of a few at a time, in order, until one is left.
-
-        Parameters
-        ----------
-        function : callable
-            Takes a list of objects.
-        """
+        """One object: ``function`` of a few at a time, in order, until one is left."""
         graph, keys = dict(self.graph), self.keys
         while True:
             name = _fresh(function)
@@ -149,16 +131,9 @@ class Partitions:
 def packed(content: Any) -> list[tuple[str, bytes]]:
     """A public object in pieces, each with a name; large arrays apart, to be sent only once.
 
-    Parameters
-    ----------
-    content : object
-        Functions that are defined anywhere, and what they refer to, can be packed.
-
-    Returns
-    -------
-    list of (str, bytes)
-        First the pickled object without its large arrays, under a name of its own; then the
-        buffers of these, whose names follow from their content.
+    First comes the pickled object without its large arrays, under a name of its own, then their
+    buffers, whose names follow from their content. Functions that are defined anywhere, and what
+    they refer to, can be packed.
     """
     import cloudpickle
 
@@ -177,13 +152,7 @@ def packed(content: Any) -> list[tuple[str, bytes]]:
 
 
 def unpacked(pieces: list[bytes]) -> Any:
-    """The object from its pieces; its large arrays are read-only views of them.
-
-    Parameters
-    ----------
-    pieces : list of bytes
-        In order.
-    """
+    """The object from its pieces; its large arrays are read-only views of them."""
     return pickle.loads(pieces[0], buffers=pieces[1:])
 
 

@@ -117,14 +117,8 @@ class Predictor:
     def of_rows(self, take: Callable[[], Any], m: int) -> np.ndarray:
         """Outputs of the model for m rows, shape (m, width), with the group left at 0.
 
-        Raises whatever the model does, and if it does not say one thing for each row.
-
-        Parameters
-        ----------
-        take : callable
-            Returns the features of the rows, a fresh copy each time.
-        m : int
-            Their number.
+        Raises whatever the model does, and if it does not say one thing for each row. ``take``
+        returns the features of the rows, a fresh copy each time.
         """
         out = np.zeros((m, self.width))
         predicted = _entries(self.model.predict(take()))
@@ -298,22 +292,8 @@ def predicted_rows(
 ) -> PredictedRows:
     """Test rows of which nothing was asked yet.
 
-    Parameters
-    ----------
-    predictor : Predictor
-        A model and what is asked of it.
-    X : array-like, dataframe or CSR matrix of shape (n_samples, n_features)
-        Features.
-    y : array-like of shape (n_samples,)
-        Labels or targets.
-    encode : callable
-        Turns them into numbers, and refuses others.
-    groups : array-like of shape (n_samples,) or None
-        Groups of the rows.
-    encode_groups : callable
-        Likewise.
-    units : PrivacyUnits, optional
-        Privacy units of the rows.
+    ``encode`` and ``encode_groups`` turn labels, or targets, and groups into numbers, and refuse
+    others.
     """
     with strict_checks():
         encoded = np.asarray(encode(y), dtype=np.float64)

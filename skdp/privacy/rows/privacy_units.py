@@ -122,13 +122,7 @@ class PrivacyUnits:
         return cls(codes, shares, counts.size, together)
 
     def rows_of(self, marked: np.ndarray) -> np.ndarray:
-        """Mask of the rows whose unit is marked.
-
-        Parameters
-        ----------
-        marked : ndarray of bool of shape (n_units,)
-            Units.
-        """
+        """Mask of the rows whose unit is marked."""
         return np.asarray(marked)[self.codes]
 
     def places(self) -> list[np.ndarray]:
@@ -151,14 +145,8 @@ class PrivacyUnits:
         """Ends of blocks of rows that lie together, and the pieces of units that they consist of.
 
         A unit is cut into pieces from its own first row on, and blocks end where pieces do. So
-        which of its rows are added up together does not depend on the rows of others.
-
-        Parameters
-        ----------
-        rows : int
-            Rows a block; it may have those of a piece more.
-        longest : int
-            Most rows of a piece, public.
+        which of its rows are added up together does not depend on the rows of others. A block may
+        have the rows of one piece more than asked for; the most rows of a piece are public.
         """
         m = self.codes.size
         begins = np.flatnonzero(np.append(True, np.diff(self.codes) != 0))
@@ -181,12 +169,7 @@ class PrivacyUnits:
     def check(self, X: Any, *others: Any) -> None:
         """Refuse data of another length, or shape, without saying which lengths they are.
 
-        Parameters
-        ----------
-        X : array-like
-            Features, in two dimensions.
-        *others : array-like, float or None
-            Targets and what else there is for each row, if any; a number stands for all rows.
+        X has two dimensions. A number stands for all rows.
         """
         _check_lengths(self.codes.size, X, *others)
 
@@ -208,18 +191,7 @@ class LabelledRows:
 
     @classmethod
     def of(cls, labels: Any) -> Self:
-        """Rows of a part by their labels; there may be none.
-
-        Parameters
-        ----------
-        labels : array-like of shape (n_rows,)
-            As for :meth:`PrivacyUnits.of`.
-
-        Raises
-        ------
-        ValueError
-            As there.
-        """
+        """Rows of a part by their labels, as for :meth:`PrivacyUnits.of`; there may be none."""
         labels = _in_an_array(labels)
         found, codes = _distinct(labels)
         if labels.dtype.kind not in "OU":
@@ -234,34 +206,15 @@ class LabelledRows:
         return np.bincount(self.codes, minlength=len(self.names))
 
     def check(self, X: Any, *others: Any) -> None:
-        """Refuse data of another length, or shape, as :meth:`PrivacyUnits.check` does.
-
-        Parameters
-        ----------
-        X : array-like
-            Features.
-        *others : array-like, float or None
-            Targets and what else there is for each row.
-        """
+        """Refuse data of another length, or shape, as :meth:`PrivacyUnits.check` does."""
         _check_lengths(self.codes.size, X, *others)
 
 
 def shares_of(codes: np.ndarray, counts: np.ndarray, before: np.ndarray) -> np.ndarray:
     """Weights of rows, which are exactly 1 together for each unit.
 
-    Parameters
-    ----------
-    codes : ndarray of shape (n_rows,)
-        Unit of each row.
-    counts : ndarray of shape (n_units,)
-        Number of rows of each unit, in all parts of the table.
-    before : ndarray of shape (n_units,)
-        Number of them in earlier parts.
-
-    Returns
-    -------
-    ndarray of shape (n_rows,)
-        Multiples of 2^-26.
+    Of each unit there is the number of its rows in all parts of the table, and in earlier parts.
+    Weights are multiples of 2^-26.
     """
     # Numpy sorts small integers in a fraction of the time.
     order = np.argsort(codes.astype(np.min_scalar_type(counts.size)), kind="stable")
@@ -278,11 +231,6 @@ def name_of(label: Hashable) -> Hashable:
 
     What reads a table in chunks takes the same column for numbers in some of them and for text in
     others. Were they told apart, a person would count twice.
-
-    Parameters
-    ----------
-    label : hashable
-        Of a row.
     """
     if not isinstance(label, str) or (spelled := _NUMBER.fullmatch(label)) is None:
         return label

@@ -51,13 +51,7 @@ _OF_SIZES = re.compile(rf" \(shape={_SHAPE}\)| of shape {_SHAPE}|: \[[\d, ]*\]")
 
 
 def columns_of(y: Any) -> int | None:
-    """Number of columns of targets that came as a table, None for one target a row.
-
-    Parameters
-    ----------
-    y : array-like
-        Targets.
-    """
+    """Number of columns of targets that came as a table, None for one target a row."""
     shape = y.shape if hasattr(y, "shape") else np.asarray(y).shape
     return int(shape[1]) if len(shape) == 2 else None
 
@@ -65,12 +59,7 @@ def columns_of(y: Any) -> int | None:
 def places_among(known: np.ndarray, given: Any) -> np.ndarray | None:
     """Places of labels among the known ones; None if there are others.
 
-    Parameters
-    ----------
-    known : ndarray of shape (K,)
-        Sorted labels.
-    given : array-like
-        Labels of rows. What their comparison raises stays here, as it may quote them.
+    Known ones are sorted. What their comparison raises stays here, as it may quote labels.
     """
     try:
         code = np.minimum(np.searchsorted(known, given), known.size - 1)
@@ -88,10 +77,6 @@ def strict_checks() -> Iterator[None]:
     Checks for finite entries cannot be switched off, because bounds on rows rest on them. Numpy
     neither warns nor raises about arithmetic on entries that are valid though extreme, because
     that would tell of single rows.
-
-    Yields
-    ------
-    None
     """
     with sklearn.config_context(assume_finite=False), np.errstate(all="ignore"):
         yield
@@ -103,18 +88,6 @@ def redacted(check: Callable[..., Any], *args: Any, **options: Any) -> Any:
     Messages of numpy and scikit-learn show entries that they refuse, in more ways than can be
     listed, and messages end up in logs that fewer people guard than the data. So those alone are
     passed on that are known to quote nothing.
-
-    Parameters
-    ----------
-    check : callable
-        For example :func:`sklearn.utils.check_array`.
-    *args, **options
-        What it is called with.
-
-    Returns
-    -------
-    object
-        What it returns.
 
     Raises
     ------
@@ -154,21 +127,9 @@ def redacted(check: Callable[..., Any], *args: Any, **options: Any) -> Any:
 def in_order(X: Any, y: Any, n_features: int, dtypes: Sequence[Any]) -> bool:
     """Tell whether data pass scikit-learn's checks as they are, in a fraction of the time.
 
-    False is no verdict: those checks find what is wrong and say so, or bring it in order.
-
-    Parameters
-    ----------
-    X, y : object
-        Features and targets.
-    n_features : int
-        Number of features that X should have, and at least one row.
-    dtypes : sequence of type
-        Types that X may have.
-
-    Returns
-    -------
-    bool
-        True only for plain arrays of these types, of matching shapes, all entries finite.
+    False is no verdict: those checks find what is wrong and say so, or bring it in order. True is
+    said only of plain arrays of these types, of matching shapes with at least one row, all entries
+    finite.
     """
     return (
         type(X) is np.ndarray

@@ -30,20 +30,8 @@ def resident_rows(
 ) -> ResidentRows:
     """Rows that are in memory, or mapped into it.
 
-    Parameters
-    ----------
-    X : ndarray or CSR matrix of shape (n_samples, n_features)
-        Valid features.
-    y : array-like of shape (n_samples,) or (n_samples, t)
-        Targets.
-    encode : callable
-        Turns targets into numbers, and refuses others.
-    sample_weight : array-like of shape (n_samples,) or float, optional
-        Weights.
-    max_weight : float, default=1.0
-        Bound on the weights.
-    units : PrivacyUnits, optional
-        Privacy units of the rows.
+    Features are valid. ``encode`` turns targets into numbers, and refuses others; weights are
+    brought to units of ``max_weight``, the largest that counts.
     """
     with strict_checks():
         encoded = encode(y)

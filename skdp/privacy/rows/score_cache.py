@@ -40,16 +40,8 @@ class ScoreCache:
     ) -> np.ndarray:
         """Inner products of the rows ``factor * X`` with w, (m,) or (m, K).
 
-        Parameters
-        ----------
-        X : ndarray or csr_array of shape (m, d)
-            The same rows at each call.
-        factor : ndarray of shape (m,), optional
-            Factor of each row; None is 1.
-        w : ndarray of shape (d,) or (d, K)
-            Weights.
-        shrunk : float
-            What the latest weights have been multiplied by.
+        Rows are the same at each call; no factor is 1. ``shrunk`` is what the latest weights have
+        been multiplied by.
         """
         few = self._moved(w, shrunk)
         if few is None:

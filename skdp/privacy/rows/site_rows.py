@@ -58,15 +58,9 @@ class SiteSums(ABC):
     def sums(self, active: np.ndarray, W: np.ndarray, kernel: SiteKernel) -> np.ndarray:
         """Sums over the rows of each active site, weighted by the kernel at its own scores.
 
-        Parameters
-        ----------
-        active : ndarray of shape (n_active,)
-            Numbers of sites, increasing.
-        W : ndarray of shape (n_active, p) or (n_active, p, K)
-            Weights of each of them.
-        kernel : callable
-            Takes a block, scores, and the positions of the rows in the order of the sites.
-            Returns weights of rows, in the shape of the scores.
+        Numbers of active sites increase, and W has the weights of each. The kernel takes a block,
+        scores, and the positions of the rows in the order of the sites, and returns weights of
+        rows, in the shape of the scores.
         """
 
 
@@ -176,15 +170,6 @@ class SiteChunks(SiteSums):
 
 def site_sums(rows: RowStore, bounds: RowBounds, sites: Sites) -> SiteSums:
     """The rows, brought to public bounds and together by site; the latest is kept by the store.
-
-    Parameters
-    ----------
-    rows : RowStore
-        In this process.
-    bounds : RowBounds
-        What they are brought to.
-    sites : Sites
-        Where they lie.
 
     Raises
     ------

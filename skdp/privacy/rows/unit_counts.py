@@ -35,15 +35,7 @@ class UnitCounts:
         return len(self._places)
 
     def add(self, names: list[Hashable], counts: np.ndarray) -> None:
-        """Count the rows of one more part.
-
-        Parameters
-        ----------
-        names : list of hashable
-            Those who have rows there, each once.
-        counts : ndarray of shape (len(names),)
-            How many.
-        """
+        """Count the rows of one more part: who has rows there, each once, and how many."""
         places = [self._places.setdefault(name, len(self._places)) for name in names]
         if (missing := self.n_units - self._counts.size) > 0:
             room = max(missing, self._counts.size)
@@ -81,11 +73,6 @@ class CountingPass:
 
         Their shares are those that rows in one place would have: of all parts together those of a
         unit sum to exactly 1. None if there is a unit that was not counted.
-
-        Parameters
-        ----------
-        labelled : LabelledRows
-            Whose they are.
         """
         found = self.numbered(labelled.names, labelled.counts())
         if found is None:
@@ -99,12 +86,7 @@ class CountingPass:
     ) -> tuple[np.ndarray, np.ndarray, np.ndarray] | None:
         """Numbers of units of the next part, and of their rows in all parts and in those before.
 
-        Parameters
-        ----------
-        names : list of hashable
-            Those who have rows there, each once.
-        counts : ndarray of shape (len(names),)
-            How many.
+        Names are those who have rows in the part, each once, with the number of them.
         """
         listed = [self._places.get(name, -1) for name in names]
         if -1 in listed:
@@ -122,17 +104,7 @@ def rows_of_part(
 
     How a table is cut may depend on how many rows somebody has, so that with units nothing that is
     computed for a row may depend on what else is in its part, nor on how the part lies in memory.
-
-    Parameters
-    ----------
-    X : ndarray or CSR matrix of shape (m, n_features)
-        Features, at least one row.
-    y : ndarray of shape (m,) or (m, t)
-        Encoded targets.
-    weights : ndarray of shape (m,), optional
-        Weights, in units of the largest that counts.
-    units : PrivacyUnits, optional
-        Units of the rows, among those of the table.
+    There is at least one row; targets are encoded, weights in units of the largest that counts.
     """
     if units is not None and not sp.issparse(X):
         X = np.ascontiguousarray(X)

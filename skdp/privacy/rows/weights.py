@@ -19,16 +19,8 @@ def in_units_of(largest: float, sample_weight: Any, n_samples: int) -> np.ndarra
     """Weights divided by the largest that counts, and at most 1; (n_samples,).
 
     Weights are as secret as the rows that have them. Larger ones count as the largest, without a
-    warning, which would tell that there is one.
-
-    Parameters
-    ----------
-    largest : float
-        A public bound, > 0.
-    sample_weight : array-like of shape (n_samples,), or float
-        One weight for each row, or one for all.
-    n_samples : int
-        Number of rows.
+    warning, which would tell that there is one. There is one weight for each row, or one for all;
+    the largest that counts is public and positive.
 
     Raises
     ------

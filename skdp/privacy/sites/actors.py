@@ -68,14 +68,7 @@ class Actors:
     ) -> list[Any]:
         """Results of a method of some of them, called all at once.
 
-        Parameters
-        ----------
-        method : str
-            Its name.
-        arguments : sequence of tuple
-            What each of them is asked with.
-        numbers : sequence of int, optional
-            Which of them; all by default.
+        There is a tuple of arguments for each that is asked; by default all are.
 
         Raises
         ------

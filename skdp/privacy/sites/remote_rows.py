@@ -125,12 +125,7 @@ class RemoteRows(RowStore):
     def messages(self, request: SiteRequest, amounts: np.ndarray) -> np.ndarray:
         """The noisy messages of the sites that take part, (n_active, ...).
 
-        Parameters
-        ----------
-        request : SiteRequest
-            Who is asked what.
-        amounts : ndarray of shape (n_active,)
-            What each may cost, in mu^2.
+        Each may cost at most its amount, in mu^2.
         """
         self._number += 1
         content = self._content(request)

@@ -132,16 +132,8 @@ class Site:
     ) -> Facts | Refusal:
         """Get ready for a fit, and say what is public about the rows.
 
-        Parameters
-        ----------
-        fit : str
-            Name of the fit. Those before it are over.
-        content : list of bytes
-            The function that encodes targets, packed.
-        epsilon, delta : float
-            What the fit is going to spend at most.
-        adjacency : Adjacency
-            Neighbouring relation of the fit.
+        Fits before are over. The content is the function that encodes targets, packed, and the
+        budget the most that the fit is going to spend.
         """
         with self._turn:
             try:
@@ -153,13 +145,7 @@ class Site:
                 return _failure(error, "encode its targets")
 
     def answered(self, request: Request) -> np.ndarray | Refusal:
-        """The noisy mean gradient of its rows, charged to its own ledger first.
-
-        Parameters
-        ----------
-        request : Request
-            What is asked.
-        """
+        """The noisy mean gradient of its rows, charged to its own ledger first."""
         with self._turn:
             try:
                 return self._answered(request)

@@ -138,12 +138,7 @@ class Stream:
         return tuple(self._receipts)
 
     def feed(self, rows: Call) -> None:
-        """Take the next rows.
-
-        Parameters
-        ----------
-        rows : ResidentRows or CallOfUnits
-            At least one.
+        """Take the next rows, at least one.
 
         Raises
         ------

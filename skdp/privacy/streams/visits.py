@@ -49,18 +49,8 @@ class Visits:
     def admit(self, labels: list[Hashable], parts: int | Iterable[int]) -> np.ndarray:
         """Note visits of persons; True for those that count.
 
-        Parameters
-        ----------
-        labels : list of hashable
-            Whose visits they are.
-        parts : int or iterable of int
-            Number of the part of all visits, or of each, not below earlier ones. Somebody counts in
-            a part once.
-
-        Returns
-        -------
-        ndarray of bool of shape (len(labels),)
-            Secret.
+        A visit is to the part of this number, or each to a part of its own, none below earlier
+        ones; somebody counts in a part once. What is returned is secret.
         """
         out = np.zeros(len(labels), dtype=bool)
         of_visits = repeat(parts) if isinstance(parts, int) else parts
@@ -145,13 +135,7 @@ class CallOfUnits:
         return self._rows
 
     def shuffled(self, noise: SecretNoise) -> Self:
-        """Persons in a random order, each order as likely as any other.
-
-        Parameters
-        ----------
-        noise : SecretNoise
-            Where it comes from.
-        """
+        """Persons in a random order, each order as likely as any other."""
         rank = np.argsort(noise.normal((self.n_samples,)), kind="stable")
         place = np.empty_like(rank)
         place[rank] = np.arange(self.n_samples)
@@ -179,11 +163,6 @@ class CallOfUnits:
 
         So :mod:`skdp.privacy.rows.privacy_units` holds for it: what a person adds to a sum lies in
         the convex hull of what one row may add, and 0. All persons are among its units.
-
-        Parameters
-        ----------
-        admitted : ndarray of bool of shape (n_samples,)
-            Who counts.
         """
         units = PrivacyUnits.of(np.repeat(np.arange(self.n_samples), self._sizes))
         units = replace(units, shares=units.shares * admitted[units.codes])
@@ -205,17 +184,6 @@ def epsilon_of_share(
 ) -> float:
     """The epsilon, at the same delta, of a budget of which so many make up the whole in mu^2.
 
-    Parameters
-    ----------
-    calculus : Calculus
-        Adds up what is charged.
-    epsilon, delta : float
-        The whole budget, finite.
-    shares : int
-        How many.
-    max_visits : int
-        Visits that they are for, for the message.
-
     Raises
     ------
     ValueError
@@ -232,11 +200,6 @@ def epsilon_of_share(
 
 def labels_of_rows(labels: Any) -> list[Hashable]:
     """Labels of rows, each of which is a visit by itself.
-
-    Parameters
-    ----------
-    labels : array-like of shape (n_rows,)
-        Label of the person of each row.
 
     Raises
     ------
