@@ -22,20 +22,8 @@ def refined(start: float | Fraction, tail: int) -> int:
     .. math:: e^{-x^2/2} = \sum_j \frac{(-x^2/2)^j}{j!}, \qquad
               \tfrac12 - Q(x) = \frac{x}{\sqrt{2 \pi}} \sum_j \frac{(-x^2/2)^j}{j!\,(2 j + 1)}.
 
-    For ``x <= 14`` the largest term is below 2^142, and every term is rounded by less than j units
-    of 2^-448, so both sums are right to 2^-420; the density is at least 2^-143.
-
-    Parameters
-    ----------
-    start : float or Fraction
-        Between 0 and 14.
-    tail : int
-        Between 0 and a half, in fixed point.
-
-    Returns
-    -------
-    int
-        x in fixed point, with an error below 2^-75 for a start that is off by 2^-40.
+    The start is between 0 and 14, and the error of x below 2^-75 if that of the start is at most
+    2^-40: theorem N7 of ``docs/proofs/finite_precision.md``.
     """
     numerator, denominator = start.as_integer_ratio()
     x = (numerator << BITS) // denominator

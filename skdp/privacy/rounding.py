@@ -1,31 +1,17 @@
 r"""Rounding errors of sums over rows, and the margins that sensitivities get for them.
 
 Sums of products over rows are computed in double precision, ``u = 2^-53``, by linear algebra that
-may add in any order and fuse products with additions. A term of a sum that passes through at most
-h additions is off by at most ``gamma_{h+1}`` of its size, ``gamma_k = k u / (1 - k u)``, so that a
-sum to which each of n rows contributes a vector of norm at most B is off by at most
-``gamma_{h+1} n B`` in l2 (theorem N5 of ``docs/proofs/finite_precision.md``). It holds for either
-of two neighbouring data sets, hence the relative margin ``2 n gamma`` for one row's vector being
-computed from factors that are no longer than it is. Where they are up to ``spread`` times as long
-the margin is that many times as large: sums of x, mapped afterwards by a matrix under which they
-cancel, are the case in point.
+may add in any order. A sum to which each of n rows contributes a vector of norm at most B, and in
+which a term passes through at most h additions, is off by at most ``gamma_{h+1} n B`` in l2,
+``gamma_k = k u / (1 - k u)``; hence the relative margin ``2 n gamma``, times ``spread`` where what
+is added up is longer than what a row contributes, as it is under a map that is applied afterwards.
+h does not depend on n: at most 49,152 additions within a block, those of blocks in pairs, and a few
+more. Theorem N5 of ``docs/proofs/finite_precision.md`` counts them and has the proof.
 
-What a term passes through: a block holds at most 49,152 rows (``cut``), so h counts at most that
-many additions in it; blocks are then added in pairs, and partitions sixteen at a time, with at most
-``16 log2(N)`` additions for N rows, of which no computer holds ``2^48``; a few more are left for
-divisions, intercepts and constants. So h is a constant, and only the sum of what rows may
-contribute grows with n: of rows that weigh less than 1, or of privacy units of many rows, n is what
-all weigh together at most. Sums that are mapped by a matrix, or by a sketch, pass through the
-products for an entry as well.
-
-What enters products is a function of the row itself and of public numbers, whatever its rounding:
-scores, derivatives, clips. Only the norm of what a row contributes has to be right, and the bounds
-it is clipped by are computed with at most ``d + 16`` roundings for d entries, a relative
-``2^-24`` for up to ``2^28`` of them.
-
-Answers are then rounded to a public grid (see :mod:`skdp.privacy.mechanisms.noise_grid`), which
-moves neighbours apart by at most ``2^-16`` of the sensitivity. With ``2^-24`` and rounding of these
-numbers themselves it makes ``2^-15``, the margin of every query that is answered on a grid.
+What enters products is a function of the row itself and of public numbers, whatever its rounding.
+Only the norm of what a row contributes has to be right, to a relative ``2^-24``. Answers are then
+rounded to a public grid (:mod:`skdp.privacy.mechanisms.noise_grid`), which takes ``2^-16`` of the
+sensitivity; all of this is within ``2^-15``, the margin of every query.
 """
 
 from __future__ import annotations

@@ -23,13 +23,11 @@ mu-Gaussian DP,
     delta(epsilon) <= HS_e(mu) + 2 HS_e(sqrt(5/8) mu) + HS_e(sqrt(1/2) mu).
 
 Nothing is assumed of how releases are chosen but the bound on the sum: it may be used as a filter.
-The proof is theorem O1 of ``docs/proofs/objective_perturbation.md``, in six steps: the density of
-w*; the Jacobians; the densities of the noise, which the four vertices of a box bound; Gaussian
-releases; the bound in one number; and minimisers that are computed. What is computed is off by at
-most ``gamma / Lambda`` where the gradient has a norm of at most gamma, and a Gaussian release hides
-that. The price of the whole is P plus the share ``OUTPUT_SHARE`` of it, so ledgers demand that the
-whole be at least 0.51 T (see ``Event.least_share``), with which P is above T / 2, and which a
-second perturbation could not be as well.
+The minimiser is computed with a gradient of norm at most gamma, and a Gaussian release hides how
+far it is off, ``gamma / Lambda`` at most. The price of the whole is P plus the share
+``OUTPUT_SHARE`` of it, so ledgers demand that the whole be at least 0.51 T (see
+``Event.least_share``), with which P is above T / 2, and which a second perturbation could not be as
+well. Proof: theorem O1 of ``docs/proofs/objective_perturbation.md``.
 
 Privacy units of several rows
 -----------------------------
@@ -39,15 +37,11 @@ dimensions and, in place of ``HS_e(mu)``, with the least over y >= 0 of
 
     K_e(mu) = e^-y E[(N - e - y + e^y - 1)_+],    N ~ N(mu^2 / 2, mu^2),
 
-where for a normal of mean m and deviation s, with z = (c - m) / s,
-``E[(N - c)_+] = s (phi(z) - z Phi(-z))``: theorem U3 of ``docs/proofs/people.md``. At epsilon = 1
-and delta = 1e-5 noise is 0.15 % more than for rows, and at epsilon = 10 0.6 %. The Renyi
-divergences of rows (:mod:`skdp.reporting.divergences`) are, with this J, those of units.
+by theorem U3 of ``docs/proofs/people.md``. Renyi divergences (:mod:`skdp.reporting.divergences`)
+are, with this J, those of units.
 
 Sources: Chaudhuri, Monteleoni and Sarwate (2011) and Kifer, Smith and Thakurta (2012) for the
-mechanism and the Jacobian; Redberg, Koskela and Wang (2023) for accounting by the profile. They
-bound the norm of Delta under add/remove, where one vertex is left; the vertices, replace-one and
-the composition are our own.
+mechanism and the Jacobian; Redberg, Koskela and Wang (2023) for accounting by the profile.
 
 Guarantees
 ----------

@@ -8,16 +8,14 @@ C may depend on earlier answers; the rate q and the multiplier z are fixed in ad
 
 The dominating pair
 -------------------
-Given which of the *other* rows are drawn, neighbours that differ in one row have, up to a shift
-that both share and in units of C,
+Given which of the *other* rows are drawn, neighbours that differ in one row have, in units of C,
 
     P = (1 - q) N(0, z^2 I) + q N(u, z^2 I),    Q = (1 - q) N(0, z^2 I) + q N(v, z^2 I),
 
-``||u||, ||v|| <= 1``; under zero-out one of the two is 0. *Under replace-one no pair has a larger*
-``H_g(P, Q) = sup_A P(A) - g Q(A)``, *for any g >= 0, than u = e, v = -e with a unit vector e*, a
-pair in one dimension; under zero-out N(0) against ``(1 - q) N(0) + q N(e)`` and its exchange
-dominate. Sampling never costs more than taking every row, which is Gaussian DP of mu = 2 / z under
-replace-one and 1 / z under zero-out. Proof: theorem S1 of ``docs/proofs/subsampling.md``.
+``||u||, ||v|| <= 1``; under zero-out one of the two is 0. *Under replace-one the pair of u = e,
+v = -e with a unit vector e dominates all others*; under zero-out that of u = e, v = 0 and its
+exchange do. Sampling never costs more than taking every row, which is Gaussian DP of mu = 2 / z
+under replace-one and 1 / z under zero-out. Proof: theorem S1 of ``docs/proofs/subsampling.md``.
 
 The filter
 ----------

@@ -30,13 +30,9 @@ class ArmStreams(ArmSession):
 
     Guarantees
     ----------
-    - *Factor 1.* All streams together cost what one costs. Let a user be replaced. Given all that
-      was released, every other row is asked the same of both. If the arm stays, one stream has
-      another row in that place: it costs the price, and the others nothing. If it changes, one
-      stream has zeros in place of a row, and another one a row in place of zeros: each moves by
-      half as much, so each costs a quarter, together half. This is so for Gaussian noise on sums,
-      whose price goes with the square of the move, and for choices, whose price goes with the
-      square of the range.
+    - *Factor 1.* All streams together cost what one costs: a user who is replaced is another row in
+      one of them, or a row against zeros in two, each of which costs a quarter then. Proof:
+      *Streams of arms* in ``docs/proofs/bandits.md``.
     """
 
     _plan: StreamsPlan

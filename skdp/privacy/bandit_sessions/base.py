@@ -46,12 +46,9 @@ class ArmSession(ABC):
     - All answers together are (epsilon, delta)-DP with the ledger's epsilon and delta, with
       respect to rows (context, arm, reward) of which each may depend on the answers before it.
     - For rows that do not count answers are those of rows that add nothing to any sum.
-    - *Several visits.* If a run is mu-GDP for streams that differ in one row, it is (k mu)-GDP for
-      those that differ in k rows, and likewise with k^2 rho of zCDP: there are k - 1 streams
-      between the two, each of which differs from the next in one row, also where rows are chosen
-      with earlier answers in view (group privacy; Dong, Roth and Su, 2022, theorem 2.14; Bun and
-      Steinke, 2016, proposition 27). Nothing less holds where a person may come k times to one
-      block with the same row, as sums move k times as far then.
+    - *Several visits.* A run that is mu-GDP for streams that differ in one row is (k mu)-GDP for
+      those that differ in k, and likewise with k^2 rho of zCDP: *Several visits* in
+      ``docs/proofs/bandits.md``.
     - The sums do not depend on how rows were cut into calls.
     - It can be neither pickled nor copied; ``secret_state`` is for a checkpoint that is kept as
       secret as the rows.

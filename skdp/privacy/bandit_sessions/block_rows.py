@@ -130,10 +130,8 @@ class SelectionSession(_BlockSession):
     ----------
     - Let eta be the range by which scores move if the arm stays, ``4 clip`` as entries are at most
       1, in units of the noise. One round of choices, one for each arm, costs eta^2 / 8 in zCDP, as
-      much as one choice. Proof: *Same arm:* the choices of the other arms are the same function of
-      the same rows. *Different arms:* one arm loses a user and one gains one; each range is at most
-      ``2 clip``, so the two choices cost ``2 (eta / 2)^2 / 8``, half of it. Under zero-out one
-      range of ``2 clip`` remains.
+      much as one choice; under zero-out a range of ``2 clip`` remains. Proof: theorem B2 of
+      ``docs/proofs/bandits.md``.
     """
 
     _plan: SelectionPlan

@@ -38,8 +38,6 @@ class StepSession(ArmSession):
     - *Factor 1.* With ``eta = 4 c / scale`` and n steps an arm, all choices of all arms together
       are (n eta^2 / 8)-zCDP, as much as those of one arm alone with replaced rows.
       Choices under zero-out have a range of 2 c. Proof: theorem B3 of ``docs/proofs/bandits.md``.
-    - Without the synthetic row it is false: an arm that is pulled once more takes one
-      more step, so that the index i of all its later terms, and with them its whole sum, moves.
     """
 
     _plan: StepPlan

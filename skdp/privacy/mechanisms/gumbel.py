@@ -24,11 +24,9 @@ class GumbelMechanism(Mechanism):
 
     Publishing the ``choices`` largest noisy scores' indices, in order, is a sequence of exponential
     mechanisms, each choosing among the candidates that are left (Durfee and Rogers, 2019, lemma
-    4.2). One choice among many candidates is made in two stages, which takes about as many random
-    numbers as the root of their number: candidates are cut into blocks; block B is chosen by the
-    scores ``s_B = log sum_{l in B} exp(u_l / b)`` with Gumbel noise, then a candidate of B by its
-    ``u_l / b`` with fresh noise. The law is the same. Proofs: theorem E1 of
-    ``docs/proofs/choices.md``.
+    4.2). One choice among many candidates is made in two stages of the same law, a block of them
+    and then one within it, which takes about as many random numbers as the root of their number.
+    Proofs: theorem E1 of ``docs/proofs/choices.md``.
 
     Parameters
     ----------

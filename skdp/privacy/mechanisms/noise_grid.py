@@ -1,26 +1,17 @@
 r"""Gaussian noise on a grid.
 
-Floating-point noise has holes: numbers that it cannot be, and which an observer who knows the exact
-answer, up to one of two candidates, can look for in the last bits of a sum (Mironov 2012 for
-Laplace noise; Jin, McMurtry, Rubinstein and Ohrimenko 2022 for the usual ways to draw normals).
-Adding noise to a number much larger than it loses the last bits of the noise, in a way that tells
-how large the number was (Haney et al. 2022).
-
-Here the answer a is rounded to whole multiples of a public power of two g, ``a' = g k``, and what
-is published is ``g (k + m)`` with m a draw of ``round(N / g)``, N normal with standard deviation
-sigma. As k is whole,
+Floating-point noise has holes, which an observer who knows the answer up to two candidates can look
+for in the last bits of a sum. Here the answer is rounded to whole multiples of a public power of
+two g, ``a' = g k``, and what is published is ``g (k + m)`` with m a draw of ``round(N / g)``, N
+normal. As k is whole,
 
 .. math:: g (k + m) = g \,\mathrm{round}\bigl((a' + N) / g\bigr),
 
-which is a function of ``a' + N``: post-processing of the Gaussian mechanism with real normals on
-the answer ``a'``, so that its price holds as it is. Rounding p entries to the grid moves each of
-two answers by at most ``g sqrt(p) / 2``, so those of neighbours are at most ``g sqrt(p)`` further
-apart than before; g is chosen so that this is at most ``2^-16`` of the sensitivity.
-
-In double precision, dividing by g and multiplying with it are exact, and ``k + m`` is the whole
-number rounded to the nearest double: a function of the exact sum, so nothing is lost there either,
-however large the answer. Where doubles might not hold m itself, it is an integer. What is left is
-the law of m, see :class:`SystemNoise`.
+which is post-processing of real normal noise on ``a'``. Rounding moves answers of neighbours apart
+by at most ``g sqrt(p)`` for p entries; g is chosen so that this is at most ``2^-16`` of the
+sensitivity. Dividing by g, multiplying with it and adding m lose nothing in doubles either:
+theorem N6 of ``docs/proofs/finite_precision.md``. What is left is the law of m, see
+:class:`~skdp.privacy.randomness.SystemNoise`.
 """
 
 from __future__ import annotations

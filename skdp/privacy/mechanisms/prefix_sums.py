@@ -42,33 +42,18 @@ class PrefixSumMechanism(ABC):
     vectors of standard deviation ``noise_scale`` per entry. Row t of C, and so of z, is used from
     step t on only.
 
-    *Privacy.* ``A x + B z`` is computed from ``C x + z`` without looking at the data again. If a
-    neighbour changes one term by a vector of norm at most ``sensitivity``, what is published is
-    mu-GDP with ``mu = sensitivity * column_norm / noise_scale``, once for the whole stream, and no
-    less than that for the column that has the norm. A term may depend on all sums that were
-    published before, as a gradient at the present model does, and other releases may come in
-    between: rows of ``C x + z`` are Gaussian releases one after the other, step t of
-    ``mu_t = |C[t, i]| * sensitivity / noise_scale``, i the term that differs. Proof: theorem X1 of
-    ``docs/proofs/streams.md`` (Denisov, McMahan, Rush, Smith and Thakurta, 2022, theorem 2.1).
+    *Privacy.* If a neighbour changes one term by a vector of norm at most ``sensitivity``, what is
+    published is mu-GDP with ``mu = sensitivity * column_norm / noise_scale``, once for the whole
+    stream. A term may depend on all sums that were published before, as a gradient at the present
+    model does, and other releases may come in between. A row of the data may take part in one term
+    only. Theorem X1 of ``docs/proofs/streams.md`` (Denisov, McMahan, Rush, Smith and Thakurta,
+    2022, theorem 2.1).
 
-    *One term per row.* A row of the data may take part in one term only. How it takes part may
-    depend on what was published, as long as its term moves by ``sensitivity`` at most.
-
-    *Several terms per person.* A person who takes part in the terms of a set S, in each at most by
-    ``sensitivity``, moves row t of ``C x`` by at most ``sensitivity`` times the sum of ``C[t, i]``
-    over S, whatever the directions, because no entry of C is negative. So the squares of the
-    ``mu_t`` add up to at most ``(sensitivity / noise_scale)^2`` times the squared norm of the sum
-    of the columns in S, and this is attained by moves in one direction. It holds for every way in
-    which S came about, so the person may come back because of what was published. With
-    :math:`p_j` the largest squared norm of a sum of j different columns, a stream in which every
-    person takes part in at most k terms costs what ``norm(k)`` says, the root of
-
-    .. math:: q_k = \max_{j \le k} \frac{k}{j}\, p_j \ge p_k.
-
-    The quotients are there for streams that are cut into parts with noise of their own, whose
-    prices add up for somebody who comes to several of them: j visits to a part cost at most a
-    share j / k of the price of a part, and all visits together one price. Where the price of a
-    visit grows with the number of visits, as noise that is correlated has it, q_k is p_k.
+    *Several terms per person.* With :math:`p_j` the largest squared norm of a sum of j different
+    columns of C, a stream in which every person takes part in at most k terms, in each by at most
+    ``sensitivity``, costs what ``norm(k)`` says, the root of
+    :math:`q_k = \max_{j \le k} \frac{k}{j}\, p_j`, also where it is cut into parts with noise of
+    their own. Theorem X6 there.
 
     *Longer streams.* Rows that come after the declared length need a mechanism of their own. They
     are other rows, so both together cost what the dearer one costs, but the noise of their sums

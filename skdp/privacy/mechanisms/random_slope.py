@@ -6,28 +6,23 @@ See :mod:`skdp.privacy.accounting.perturbation`.
 
 Pure epsilon
 ------------
-z in R^p has a density in proportion to ``exp(-||z|| / s)``: its norm has the Gamma law of shape p
-and scale s, and its direction is uniform. It is drawn as s times the norm of p + 1 standard normals
-times a vector of p more.
+z in R^p has a density in proportion to ``exp(-||z|| / s)``: s times the norm of p + 1 standard
+normals times a vector of p more. Released is the minimiser of ``F(w) + <b, w>``, with F as
+there, but that derivatives may have either sign, as a computed point with noise of scale t. With D
+the most by which gradients of neighbours differ at one point, J the bound on the logarithm of the
+ratio of their Jacobians, and O the most by which their computed points for one exact minimiser can
+be apart, it is epsilon-DP with delta = 0, for every outcome, for
 
-Released is the minimiser of ``F(w) + <b, w>``, with F as there, but that derivatives may have
-either sign, as a computed point with noise of scale t. With D the most by which gradients of
-neighbours differ at one point, J the bound on the logarithm of the ratio of their Jacobians, and O
-the most by which their computed points for one exact minimiser can be apart, it is epsilon-DP for
+    epsilon = D / s + J + O / t.
 
-    epsilon = D / s + J + O / t,
-
-for every outcome and with delta = 0. Theorem Q1 of ``docs/proofs/pure_epsilon.md`` proves both, the
-law of the noise and the price, and U4 of ``docs/proofs/people.md`` the price for privacy units.
-Unlike with normal noise nothing is said of how likely a slope is: whatever numbers the sources of
-noise draw, the tolerance is above the rounding of gradients (:attr:`PurePerturbation.longest`).
-What computers change about it is on the page ``docs/auditors/finite_precision.md``.
+Proofs of the law of the noise and of the price: theorem Q1 of ``docs/proofs/pure_epsilon.md``, and
+U4 of ``docs/proofs/people.md`` for privacy units. Nothing is said of how likely a slope is: the
+tolerance is above the rounding of gradients whatever is drawn (:attr:`PurePerturbation.longest`).
 
 References
 ----------
-Chaudhuri, Monteleoni and Sarwate (2011), algorithm 2. For a row that is replaced they count
-``2 log(1 + S / Lambda)`` for the Jacobian; once is enough. Their theorem is about exact minimisers,
-which nobody can compute.
+Chaudhuri, Monteleoni and Sarwate (2011), algorithm 2, whose theorem is about exact minimisers and
+counts the Jacobian twice.
 """
 
 from __future__ import annotations

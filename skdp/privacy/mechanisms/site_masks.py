@@ -4,30 +4,22 @@ What is released
 ----------------
 Sites i that take part in a round publish ``m_i = v_i + s n_i + r s sum_j (+-) n_ij``. Their own
 noise n_i is standard normal; n_ij comes from a seed that only i and j know, and is added by one of
-them and subtracted by the other. In the sum over sites the masks cancel and only the own noise is
-left. The messages of all sites have the covariance ``s^2 (I + r^2 L)`` with the Laplacian L of the
-graph of pairs that share a seed.
+them and subtracted by the other, so that masks cancel in the sum over sites.
 
 What a curious site learns
 --------------------------
-It knows its seeds, so it can subtract the masks that it shares with others. For an adversary that
-sees all messages and knows what c curious sites know, those of the others have the covariance
-``s^2 (I + r^2 L_H)`` with the Laplacian of what is left of the graph, H, without the curious sites.
-A neighbouring data set moves the message of one honest site i, by at most D. This is a Gaussian
-release with
+A neighbouring data set moves the message of one honest site i, by at most D. To an adversary that
+sees all messages and knows what c curious sites know this is, exactly, a Gaussian release with
 
-    mu^2 = D^2 / s^2  e_i' (I + r^2 L_H)^-1 e_i =: D^2 / s^2  f_i(H)   (exactly).
+    mu^2 = D^2 / s^2  e_i' (I + r^2 L_H)^-1 e_i =: D^2 / s^2  f_i(H),
 
-``exposure`` is the largest f_i over all sites i and all sets of c curious others. Fewer curious
-sites are never worse, so that sets of exactly c are tried where they are few. If all pairs of h
-honest sites share seeds, every f_i is ``(1 + r^2) / (1 + r^2 h)``; for other graphs
-``f_i <= 1 / (1 + k r^2 / (1 + r^2))``, with at least ``k = deg i - c`` neighbours left. Proofs:
-theorem F2 of ``docs/proofs/sites.md``.
+L_H being the Laplacian of the graph of pairs that share a seed, without the curious sites.
+``exposure`` is the largest f_i over all sites i and all sets of c curious others; fewer are never
+worse. If all pairs of h honest sites share seeds, every f_i is ``(1 + r^2) / (1 + r^2 h)``; for
+other graphs ``f_i <= 1 / (1 + k r^2 / (1 + r^2))``, with at least ``k = deg i - c`` neighbours
+left. Proofs: theorem F2 of ``docs/proofs/sites.md``.
 
-Drop-outs
----------
-A site that fails before the round leaves the graph for this round, so that nobody adds a mask that
-it would have had to cancel, and f_i is that of the surviving graph. A mask is used once.
+A site that fails before the round leaves the graph for this round. A mask is used once.
 """
 
 from __future__ import annotations

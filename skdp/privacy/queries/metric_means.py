@@ -383,12 +383,8 @@ class GroupMeansQuery(GaussianQuery):
     Guarantees
     ----------
     - Replacing a row moves the answer by at most ``2 sqrt(k) / n``, as much as means of all rows,
-      so that groups and their sizes come for free. Within a group the first entry stays, and
-      the others move as there. From one group to another two lines change, each by the
-      numbers of one row, whose squared length is at most ``7 k / 8 + 9 k / 8 = 2 k``, as there;
-      both together by ``4 k``. Both are attained. Zeroing a row out changes one line:
-      ``sqrt(2 k) / n``. Rows that count by weights in [0, 1] move no more: the square of the
-      distance is convex in both weights, so that it is largest where each is 0 or 1.
+      so that groups and their sizes come for free; zeroing it out by ``sqrt(2 k) / n``. Both are
+      attained. Proof: theorem C4 of ``docs/proofs/columns_and_metrics.md``.
     - This holds whatever groups, metrics and models return.
     """
 

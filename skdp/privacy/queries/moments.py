@@ -44,10 +44,10 @@ class MomentsQuery(GaussianQuery):
 
     Guarantees
     ----------
-    - Replacing a row moves the answer by at most ``sqrt(2) R^2 / n`` with R the bound on a row's
-      norm: ``||v v' - u u'||_F^2 = |v|^4 + |u|^4 - 2 <u, v>^2 <= 2 R^4``, attained by orthogonal
-      rows. Zeroing a row out moves it by at most ``R^2 / n``. A part of the vector moves no more.
-      A weighted row is as good as the shorter row ``sqrt(s) v``.
+    - With R the bound on a row's norm, replacing a row moves the answer by at most
+      ``sqrt(2) R^2 / n``, attained by orthogonal rows, and zeroing it out by at most ``R^2 / n``. A
+      weighted row is as good as the shorter row ``sqrt(s) v``. Proof: theorem M1 of
+      ``docs/proofs/moments.md``.
     """
 
     name: ClassVar[str] = "second_moments"

@@ -232,27 +232,12 @@ class PerturbedMinimumQuery(PerturbedQuery):
 
         and if ``pure`` ``(16 + p) u ||b||`` in the place of the last term.
 
-        Proof, in this order. A score is off by at most ``gamma_k ||v|| ||w||``, which moves the
-        clipped derivative by its slope times that, and the row's part of the gradient by
-        ``S gamma_k ||w||``. Derivatives are computed from the score in fewer than eight operations
-        on numbers of at most ``1 + |z|`` in units of 1, or ``1 + h + |z|`` with the width h of a
-        Huberised hinge, before they are multiplied by at most s (the part that grows with z is a
-        part of ``gamma_k``; of the logistic loss the values are at most 1 = 4 s). Factors,
-        weights and clips are less than k roundings of a product that is at most C. The sum is what
-        :func:`~skdp.privacy.rounding.of_sum` bounds, twice as large as one sum's error. Entries of
-        ``Q w`` are sums of products, and absolute values of the entries of Q make a matrix of norm
-        at most ``sqrt(p) ||Q||``; one half of the four is for Q being computed as a product, which
-        makes it symmetric up to rounding only. Two additions are left, and
-        that b is a normal vector up to a few roundings of its entries, and if ``pure`` up to those
-        of the norm of p + 1 normals, fewer than p more. Residuals are at most ``1 + |z|`` as well,
-        as targets lie in [-1, 1]. Limits of derivatives and factors that shorten rows are functions
-        of one row, and the objective is defined with the computed ones.
-
         Rows in other coordinates, ``v = f (x B - s)``, have scores and sums of parts that cancel:
-        with l the bound on the length of these parts, k is ``4 q + 16``, S is at most ``s R l c``,
-        and the terms with C are multiplied by :func:`~skdp.privacy.rounding.spread`. The Frobenius
-        norm of B, of which l is made, is that of its absolute values. The bound is for w and b of
-        norms of at most ``length`` and ``slope``.
+        with l the bound on the length of these parts, k is ``4 q + 16``, S is at most
+        ``s R l c``, and the terms with C are multiplied by
+        :func:`~skdp.privacy.rounding.spread`. The bound is for w and b of norms of at most
+        ``length`` and ``slope``. Proof: below theorem O3 of
+        ``docs/proofs/objective_perturbation.md``.
         """
         problem, loss = self.problem, self.problem.loss
         n, bound = problem.n_actual, self.gradient.bound

@@ -47,11 +47,9 @@ class ResidualQuantileQuery(GumbelQuery):
 
     Guarantees
     ----------
-    - Replacing a row moves each sum by at most 1, up or down, so that the difference of two scores
-      moves by at most 2; attained where edges on either side of the quantile lie between the two
-      residuals. Zeroing it out moves a sum by q, or down by 1 - q, and the difference of two scores
-      by at most ``2 max(q, 1 - q)``. A weight brings the term of a row closer to 0, and so within
-      the same interval ``[-q, 1 - q]``.
+    - Replacing a row moves the difference of two scores by at most 2, attained where edges on
+      either side of the quantile lie between the two residuals; zeroing it out moves it by at most
+      ``2 max(q, 1 - q)``. Proof: theorem E4 of ``docs/proofs/choices.md``.
     """
 
     name: ClassVar[str] = "residual_quantile"

@@ -43,14 +43,11 @@ class RowMeansQuery(GaussianQuery):
 
     Guarantees
     ----------
-    - Let R be the bound on a row's norm. Replacing a row ``(v, y)`` by ``(u, t)`` moves the answer
-      by ``|v - u| / n`` if y = t and by ``sqrt(|v|^2 + |u|^2) / n <= sqrt(2) R / n`` if not. In
-      general ``|v - u| <= 2 R``, attained by opposite rows, hence ``2 R / n``.
-    - Rows whose entries are never negative satisfy ``<u, v> >= 0``, so that
-      ``|v - u|^2 = |v|^2 + |u|^2 - 2 <u, v> <= 2 R^2``: the answer moves by at most
-      ``sqrt(2) R / n``, attained by orthogonal rows. That is the case if the bounds make negative
-      features zero and their map, if any, keeps signs: scales >= 0, no matrix, no shift.
-    - Zeroing a row out moves the answer by at most ``R / n``.
+    - With R the bound on a row's norm, replacing a row moves the answer by at most ``2 R / n``,
+      attained by opposite rows, and by ``sqrt(2) R / n``, attained by orthogonal ones, if entries
+      are never negative: if the bounds make negative features zero and their map, if any, keeps
+      signs (scales >= 0, no matrix, no shift). Zeroing a row out moves it by at most ``R / n``.
+      Proof: theorem M3 of ``docs/proofs/moments.md``.
     """
 
     name: ClassVar[str] = "row_means"

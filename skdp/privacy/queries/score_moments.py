@@ -67,15 +67,13 @@ class ScoreMomentsQuery(GaussianQuery):
 
     Guarantees
     ----------
-    - Replacing a row moves the answer by at most ``sqrt(2) hypot(G^2, of_shares) / n``: the
-      moments by ``|q q' - s s'|_F^2 = |q|^4 + |s|^4 - 2 <q, s>^2 <= 2 G^4``, attained by orthogonal
-      scores, and each of the two shares by 1. Zeroing it out moves the moments by G^2 and both
-      shares by 1, at most ``hypot(G^2, sqrt(2) of_shares) / n``.
+    - Replacing a row moves the answer by at most ``sqrt(2) hypot(G^2, of_shares) / n``, attained by
+      orthogonal scores, and zeroing it out by at most ``hypot(G^2, sqrt(2) of_shares) / n``. Proof:
+      theorem I3 of ``docs/proofs/one_step_inference.md``.
     - The norm of q is taken of the numbers that are added up, so that the bound holds whatever the
       rows, the targets, w and the matrix.
-    - Replacing all rows of a unit moves the answer by as much, with the number of units for n: s
-      is a convex combination of scores, so that ``|s| <= G``, to which it is scaled down in spite
-      of rounding, and both shares of a unit are in [0, 1].
+    - All rows of a unit together move it by as much, with the number of units for n: theorem U2 of
+      ``docs/proofs/people.md``.
     """
 
     name: ClassVar[str] = "score_moments"

@@ -103,11 +103,10 @@ class StreamTermQuery(GaussianQuery):
 
     Guarantees
     ----------
-    - Under replace-one the exact answer moves by at most 2 in l2, under zero-out by at most 1:
-      the sum has one vector a row, of norm at most 1 (see ``Adjacency.of_sum``). Proof: with B the
-      bound, ``||r|| <= clip row_norm / ||x~_i||`` after clipping, hence
-      ``v_i c_i ||r|| ||x~_i|| <= clip row_norm max(c) = B``. Both are attained. The bound holds for
-      any index and any two points, however far apart: smoothness of the loss is not relied upon.
+    - Under replace-one the exact answer moves by at most 2 in l2, under zero-out by at most 1, for
+      any index and any two points, however far apart: the sum has one vector a row, of norm at most
+      1, and smoothness of the loss is not relied upon. Both are attained. Proof: theorem X5 of
+      ``docs/proofs/streams.md``.
     - The answer for several rows is the sum of those for each, so a batch may be asked in pieces.
     """
 
@@ -161,13 +160,9 @@ class StreamScoresQuery(GumbelQuery):
 
     Guarantees
     ----------
-    - The difference of two scores moves by at most 4 under replace-one, 2 under zero-out. Proof:
-      entries of a_i are at most 1 in these units, and vertices are signed unit vectors, so a score
-      of a row is at most 1 in size, and the difference of two scores at most 2; replacing a row
-      swaps one such difference for another. Both are attained. With a simplex and one score a
-      row, the two scores are about different features, and ``|a_j| + |a_k|`` is at most
-      ``sqrt(2) row_norm clip``, which is smaller where rows are short for their entries: the
-      range is then that of ``e = row_norm / sqrt(2)``.
+    - The difference of two scores moves by at most 4 under replace-one, 2 under zero-out, and with
+      a simplex and one score a row, where both are about different features, by that times
+      ``row_norm / (sqrt(2) e)`` if it is less than 1. Proof: theorem X5 there. All are attained.
     - The scores for several rows are the sums of those for each.
 
     Raises

@@ -11,16 +11,11 @@ so that every unit counts as much as one row does where rows are protected.
 The theorem that carries all sensitivities over
 -----------------------------------------------
 Let the exact answer to a query be ``g(sum_i u_i phi(row_i))``, with some function phi of single
-rows that has its values in a set K, public g, and ``u_i`` the weight of row i. For every query here
-there is a proof of how far the answer moves between data sets that differ in one row of weight 1,
-and it rests on the diameter of K in a norm (rows are replaced), on the largest distance of a point
-of K from a public one (rows are zeroed out), or on the largest range of the differences of entries,
-or of two entries' sizes, of points of K (noisy choices).
-
-What a unit adds is a point of ``conv(K)``, and each of the three is a supremum of convex functions,
-which is the same over a convex hull. So the answer moves, between data sets that differ in all rows
-of a unit, by at most what was proved for one row, with the number of units P for that of rows. The
-proof in full, with weights of rows, is theorem U1 of ``docs/proofs/people.md``.
+rows, public g, and ``u_i`` the weight of row i. What a unit adds is a convex combination of what
+its rows may add. How far an answer moves between neighbours, or the range of a choice, is the
+supremum of a convex function of what is added, which is the same over a convex hull. So the answer
+moves, between data sets that differ in all rows of a unit, by at most what was proved for one row,
+with the number of units P for that of rows: theorem U1 of ``docs/proofs/people.md``.
 
 *Samples* of units: a unit is drawn with all of its rows, by one coin, or with none of them.
 
@@ -43,12 +38,9 @@ weights are exact in any order, and so are counts.
 Where in memory a row lies depends on how many rows other units have. So what is computed for a row
 must not depend on its place, to the last bit: see ``apart`` in
 :class:`~skdp.privacy.rows.bounded_rows.BoundedBlock`; and no block has a single row, whose entries
-numpy would add up in another order. In which order rows are added up, and in which
-blocks, depends on it too, which the margins for rounding allow for: they are bounds on the errors
-of either sum, in any order, and for any number of rows (:mod:`skdp.privacy.rounding`). The sum of a
-unit that is a term by itself must be the same to the last bit wherever its rows lie, as no margin
-allows for as many additions as a unit may have rows: it is taken row by row, in pieces that begin
-at the unit's own first row.
+numpy would add up in another order. The order of additions, which depends on it too, is what the
+margins of :mod:`skdp.privacy.rounding` allow for. They do not for the sum of a unit that is a term
+by itself: it is taken row by row, in pieces that begin at the unit's own first row.
 
 The same holds for tables that come in chunks, or lie in partitions, whose borders may depend on how
 many rows somebody has, and which a unit may straddle. Its rows are counted over all of them first

@@ -66,16 +66,10 @@ class StreamOpening:
     ----------
     - Everything that a session with this opening releases is together private at the price of
       ``event``, if each row is read once, and a person counts in at most ``max_visits`` batches,
-      in each with rows whose weights sum to 1 at most. Running sums: each row is part of one term
-      and moves it by at most the sensitivity of the query, so this is the theorem of
-      :class:`PrefixSumMechanism`.
-      What a person adds to a batch lies in the convex hull of what one row may add, and moves its
-      term no more; several batches are several terms.
-      Vertices: given what was released before, the scores at each release are those of the rows so
-      far, which a neighbour changes by at most the vector of one row, so each release is an
-      exponential mechanism with the range of the query; a row moves all releases from its batch
-      on, at most all of them, and all are charged. The vectors that a person has added by then
-      are one for each visit, and ranges add up.
+      in each with rows whose weights sum to 1 at most. Running sums: by theorems X1 and X6 of
+      ``docs/proofs/streams.md``. Vertices: each release is an exponential mechanism with the range
+      of the query; a row moves all releases from its batch on, at most all of them, and all are
+      charged (X5). The ranges of several visits add up.
     """
 
     problem: Problem
@@ -128,10 +122,9 @@ class StreamOpening:
     def on_grid(self, values: np.ndarray) -> np.ndarray:
         """Values of terms, or noise, rounded to the grid of answers; choices are left as they are.
 
-        Terms on the grid g have running sums on it, to which rounded noise is added: ``k g +
-        round(z / g) g = round((k g + z) / g) g`` is a function of the exact sum plus noise z. One
-        row moves one rounded term by at most ``g sqrt(p)`` more than before, which is within the
-        margin of the sensitivity.
+        Terms on the grid have running sums on it, to which rounded noise is added: a function of
+        the exact sum plus noise. What rounding moves is within the margin of the sensitivity:
+        *Sums on a grid* in ``docs/proofs/streams.md``.
         """
         if self.plan.chooses_vertices:
             return values
