@@ -18,12 +18,14 @@ from ..rows.base import RowStore
 from ..rows.bounded_rows import BoundedBlock
 
 __all__ = [
+    "CellsQuery",
     "CountQuery",
     "GaussianQuery",
     "GumbelQuery",
     "PerturbedQuery",
     "Query",
     "check_targets_a_row",
+    "counted",
 ]
 
 
@@ -95,6 +97,23 @@ class CountQuery(GaussianQuery):
 
 
 @dataclass(frozen=True, eq=False)
+class CellsQuery(CountQuery):
+    """A query for counts of rows, or sums of their weights, each row in exactly one cell.
+
+    Guarantees
+    ----------
+    - Replacing a row moves one count down and one up by 1: sqrt(2) in l2. Zeroing it out moves
+      one count: 1. Rows that count by weights v and u in [0, 1] move the answer by at most
+      ``sqrt(v^2 + u^2)``, or ``|v - u|`` within a cell, which is no more.
+    """
+
+    @final
+    def sensitivity(self, adjacency: Adjacency) -> float:
+        """``sqrt(2)`` under replace-one, 1 under zero-out."""
+        return adjacency.of_histogram()
+
+
+@dataclass(frozen=True, eq=False)
 class GumbelQuery(Query):
     """A query for the best candidates; the exact answer is a score for each.
 
@@ -133,6 +152,12 @@ class PerturbedQuery(Query):
     @abstractmethod
     def evaluate_under(self, rows: RowStore, perturbation: np.ndarray) -> np.ndarray:
         """The answer under this noise. Secret until the mechanism has randomized it."""
+
+
+def counted(values: np.ndarray, edges: np.ndarray, weights: np.ndarray | None) -> np.ndarray:
+    """Numbers of values, or their weights, between edges, below all and above all; floats."""
+    bins = np.searchsorted(edges, values, side="right")
+    return np.bincount(bins, weights, minlength=edges.size + 1).astype(np.float64, copy=False)
 
 
 def check_targets_a_row(who: str, block: BoundedBlock, needed: int = 1) -> None:

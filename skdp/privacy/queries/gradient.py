@@ -16,9 +16,10 @@ from ..adjacency import Adjacency, PrivacyUnit
 from ..rounding import mapped_products, of_sum, spread
 from ..rows.base import RowStore
 from ..rows.bounded_rows import BoundedBlock, lengths_of
+from ..rows.score_cache import times_rows
 from .base import GaussianQuery
 
-__all__ = ["GradientNormQuery", "GradientQuery"]
+__all__ = ["GradientNormQuery", "GradientQuery", "weighted"]
 
 # Squares of derivatives below this are lost, and sums above that overflow.
 _LEAST_BOUND = 1e-140
@@ -209,17 +210,22 @@ class GradientQuery(GaussianQuery):
 
     def weighted(self, block: BoundedBlock, r: np.ndarray) -> np.ndarray:
         """Derivatives of some rows times the weights of rows and classes; overwrites r."""
-        if self.problem.class_weight is not None:
-            weight = np.take(self._weights, block.y.astype(np.intp), mode="clip")
-            r *= weight if r.ndim == 1 else weight[:, None]
-        if block.weights is not None:
-            r *= block.weights if r.ndim == 1 else block.weights[:, None]
-        return r
+        return weighted(self.problem, block, r)
 
-    @cached_property
-    def _weights(self) -> np.ndarray:
+
+def weighted(
+    problem: Problem, block: BoundedBlock, r: np.ndarray, *, relatively: bool = False
+) -> np.ndarray:
+    """Numbers of rows, (m,) or (m, K), times the weights of rows and of their classes, in place.
+
+    Those of classes are taken ``relatively`` to the largest of them, or as they are.
+    """
+    if problem.class_weight is not None:
         # Negative weights are refused by the problem; the bound holds in spite of them.
-        return np.abs(self.problem.class_weight or (1.0,))
+        of_classes = np.abs(problem.class_weight)
+        of_classes = of_classes / of_classes.max() if relatively else of_classes
+        times_rows(r, np.take(of_classes, block.y.astype(np.intp), mode="clip"))
+    return times_rows(r, block.weights)
 
 
 @dataclass(frozen=True, eq=False)

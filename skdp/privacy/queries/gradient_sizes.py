@@ -14,14 +14,14 @@ from ...problem.problem import Problem
 from ..adjacency import Adjacency, PrivacyUnit
 from ..rows.base import RowStore
 from ..rows.bounded_rows import BoundedBlock, lengths_of
-from .base import CountQuery, GaussianQuery
+from .base import CellsQuery, GaussianQuery, counted
 from .gradient import GradientQuery
 
 __all__ = ["GradientAndShareQuery", "GradientSizesQuery"]
 
 
 @dataclass(frozen=True, eq=False)
-class GradientSizesQuery(CountQuery):
+class GradientSizesQuery(CellsQuery):
     """Number, or total weight, of rows with a gradient whose norm lies between public edges.
 
     The norm is ``c_i ||l'(y_i, <w, x~_i>)|| ||x~_i||`` before any clipping of gradients, and before
@@ -42,9 +42,7 @@ class GradientSizesQuery(CountQuery):
 
     Guarantees
     ----------
-    - Replacing a row moves one count down and one up by 1: sqrt(2) in l2. Zeroing it out moves
-      one count: 1. A derivative that is not a number counts as zero. Rows that count by weights
-      v and u in [0, 1] move it by at most ``sqrt(v^2 + u^2)`` or ``|v - u|``, which is no more.
+    - A derivative that is not a number counts as zero.
     - All rows of a privacy unit together count at most 1. With ``whole_units`` in one bin, which
       depends on nobody else's rows, to the last bit.
     """
@@ -55,10 +53,6 @@ class GradientSizesQuery(CountQuery):
     w: np.ndarray
     edges: np.ndarray
     whole_units: bool = False
-
-    def sensitivity(self, adjacency: Adjacency) -> float:
-        """``sqrt(2)`` under replace-one, 1 under zero-out."""
-        return adjacency.of_histogram()
 
     def evaluate(self, rows: RowStore) -> np.ndarray:
         """The exact counts, floats of shape (m + 1,)."""
@@ -75,15 +69,11 @@ class GradientSizesQuery(CountQuery):
 
     def _of_units(self, sums: np.ndarray) -> np.ndarray:
         norms, weights = _norms_of_units(sums)
-        bins = np.searchsorted(self.edges, norms, side="right")
-        return np.bincount(bins, weights, minlength=self.edges.size + 1)
+        return counted(norms, self.edges, weights)
 
     def _of_block(self, block: BoundedBlock) -> np.ndarray:
         r = Loss.clipped_derivative(self.problem.loss, block.y, block.scores(self.w), np.inf)
-        sizes = _sizes(self.problem, block, r)
-        bins = np.searchsorted(self.edges, sizes, side="right")
-        counts = np.bincount(bins, block.weights, minlength=self.edges.size + 1)
-        return counts.astype(np.float64, copy=False)
+        return counted(_sizes(self.problem, block, r), self.edges, block.weights)
 
 
 @dataclass(frozen=True, eq=False)

@@ -8,10 +8,9 @@ from typing import ClassVar, Literal
 import numpy as np
 
 from ...problem.column_bounds import ColumnScaling
-from ..adjacency import Adjacency
 from ..rows.base import RowStore
 from ..rows.bounded_rows import RawBlock
-from .base import CountQuery
+from .base import CellsQuery, counted
 
 __all__ = ["HistogramQuery", "Histogrammed"]
 
@@ -19,7 +18,7 @@ Histogrammed = Literal["row_norm", "target", "target_size"]
 
 
 @dataclass(frozen=True, eq=False)
-class HistogramQuery(CountQuery):
+class HistogramQuery(CellsQuery):
     """Number of rows with a value between public edges, or their total weight.
 
     Parameters
@@ -34,12 +33,6 @@ class HistogramQuery(CountQuery):
         Public scale that features are brought to before their norm is taken.
     column : int, optional
         Which target, where rows have several.
-
-    Guarantees
-    ----------
-    - Replacing a row moves one count down and one up by 1: sqrt(2) in l2. Zeroing it out moves
-      one count: 1. Rows that count by weights v and u in [0, 1] move the answer by at most
-      ``sqrt(v^2 + u^2)``, or ``|v - u|`` within a bin, which is no more.
     """
 
     name: ClassVar[str] = "histogram"
@@ -48,10 +41,6 @@ class HistogramQuery(CountQuery):
     edges: np.ndarray
     scaling: ColumnScaling | None = None
     column: int | None = None
-
-    def sensitivity(self, adjacency: Adjacency) -> float:
-        """``sqrt(2)`` under replace-one, 1 under zero-out."""
-        return adjacency.of_histogram()
 
     def evaluate(self, rows: RowStore) -> np.ndarray:
         """The exact counts, floats of shape (m + 1,)."""
@@ -69,6 +58,4 @@ class HistogramQuery(CountQuery):
         else:
             y = block.y if self.column is None else block.y[:, self.column]
             values = y if self.of == "target" else np.abs(y)
-        bins = np.searchsorted(self.edges, values, side="right")
-        counts = np.bincount(bins, block.bounded_weights, minlength=self.edges.size + 1)
-        return counts.astype(np.float64, copy=False)
+        return counted(values, self.edges, block.bounded_weights)

@@ -15,7 +15,7 @@ from ..rounding import of_sum
 from ..rows.base import RowStore
 from ..rows.bounded_rows import BoundedBlock
 from .base import GaussianQuery
-from .gradient import GradientQuery
+from .gradient import GradientQuery, weighted
 
 __all__ = ["InterceptGradientQuery"]
 
@@ -84,19 +84,5 @@ class InterceptGradientQuery(GaussianQuery):
         r = Loss.clipped_derivative(
             problem.loss, block.y, z, min(self.clip, problem.loss.lipschitz)
         )
-        r = relatively_weighted(problem, block, r)
+        r = weighted(problem, block, r, relatively=True)
         return np.atleast_1d(r.sum(axis=0))
-
-
-def relatively_weighted(problem: Problem, block: BoundedBlock, r: np.ndarray) -> np.ndarray:
-    """Derivatives times the weights of rows, and of their classes in units of the largest.
-
-    Overwrites r, of shape (m,) or (m, K).
-    """
-    if problem.class_weight is not None:
-        shares = np.abs(problem.class_weight) / np.abs(problem.class_weight).max()
-        share = np.take(shares, block.y.astype(np.intp), mode="clip")
-        r *= share if r.ndim == 1 else share[:, None]
-    if block.weights is not None:
-        r *= block.weights if r.ndim == 1 else block.weights[:, None]
-    return r

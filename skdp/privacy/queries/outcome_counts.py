@@ -7,11 +7,10 @@ from typing import ClassVar, Literal
 
 import numpy as np
 
-from ..adjacency import Adjacency
 from ..rows.base import RowStore
 from ..rows.bounded_rows import RawBlock
 from ..rows.predicted_rows import PredictedBlock
-from .base import CountQuery
+from .base import CellsQuery
 
 __all__ = ["Outcome", "OutcomeCountsQuery", "coded"]
 
@@ -19,7 +18,7 @@ Outcome = Literal["correctness", "prediction", "score"]
 
 
 @dataclass(frozen=True, eq=False)
-class OutcomeCountsQuery(CountQuery):
+class OutcomeCountsQuery(CellsQuery):
     """Number of rows for each group, label and outcome, or their total weight.
 
     Parameters
@@ -41,11 +40,8 @@ class OutcomeCountsQuery(CountQuery):
     Guarantees
     ----------
     - Every row falls in exactly one cell, whatever its entries, since group, label and outcome are
-      each one of finitely many. So replacing a row moves one count down and one up by 1, sqrt(2)
-      in l2, also where the row goes from one group to another: a histogram over all groups
-      together costs what that of one group does. Zeroing a row out moves one count: 1. Rows that
-      count by weights v and u in [0, 1] move the answer by at most ``sqrt(v^2 + u^2)``, or
-      ``|v - u|`` within a cell, which is no more.
+      each one of finitely many. So a histogram over all groups together costs what that of one
+      group does, also where a row goes from one group to another.
     - A predicted class that is none of the K, or not a number, counts as a mistake, and a score
       that is not a number as the worst for its label.
     """
@@ -66,10 +62,6 @@ class OutcomeCountsQuery(CountQuery):
         if self.edges is None:
             return self.n_groups, self.n_classes, self.n_classes
         return self.n_groups, 2, self.edges.size + 1
-
-    def sensitivity(self, adjacency: Adjacency) -> float:
-        """``sqrt(2)`` under replace-one, 1 under zero-out."""
-        return adjacency.of_histogram()
 
     def evaluate(self, rows: RowStore) -> np.ndarray:
         """The exact counts, of shape (groups, labels, outcomes); outcome 1 of two is correct."""

@@ -16,8 +16,7 @@ from ..rounding import of_sum
 from ..rows.base import RowStore
 from ..rows.bounded_rows import BoundedBlock
 from .base import GaussianQuery
-from .gradient import GradientQuery
-from .intercept_gradient import relatively_weighted
+from .gradient import GradientQuery, weighted
 
 __all__ = ["ScoreScaleQuery"]
 
@@ -119,7 +118,7 @@ class ScoreScaleQuery(GaussianQuery):
             # What is not a number would survive a clip.
             np.copyto(psi, 0.0, where=np.isnan(psi))
             moments[:, j] = np.clip(psi, least, self.reach)
-        return relatively_weighted(self.problem, block, moments).sum(axis=0)
+        return weighted(self.problem, block, moments, relatively=True).sum(axis=0)
 
     def _scores(self, block: BoundedBlock) -> tuple[np.ndarray, np.ndarray]:
         """Scores, for several classes about the middle of their range, and the bounded ones."""

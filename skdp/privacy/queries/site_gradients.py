@@ -16,6 +16,7 @@ from ..mechanisms.site_noise import SiteNoise, Trust
 from ..rounding import inflated
 from ..rows.base import RowStore
 from ..rows.bounded_rows import BoundedBlock
+from ..rows.score_cache import times_rows
 from ..rows.site_rows import SiteBlock, site_sums
 from .base import Query
 from .gradient import GradientQuery
@@ -115,9 +116,7 @@ class SiteRequest:
             # Targets and norms are all that derivatives of rows with given scores depend on.
             block = cast(BoundedBlock, facts)
             r = gradient.weighted(block, gradient.slopes(block, z))
-            if drawn is not None:
-                r *= drawn[positions] if r.ndim == 1 else drawn[positions, None]
-            return r
+            return times_rows(r, None if drawn is None else drawn[positions])
 
         sums = site_sums(rows, self.problem.bounds, self.sites)
         out = sums.sums(self.active, self.W, kernel)

@@ -15,8 +15,7 @@ from ..rounding import mapped_products, of_sum, spread
 from ..rows.base import RowStore
 from ..rows.bounded_rows import BoundedBlock
 from .base import GaussianQuery, GumbelQuery
-from .gradient import GradientQuery
-from .intercept_gradient import relatively_weighted
+from .gradient import GradientQuery, weighted
 
 __all__ = ["StreamScoresQuery", "StreamTerm", "StreamTermQuery"]
 
@@ -84,7 +83,7 @@ class StreamTerm:
 
     def weighted(self, block: BoundedBlock, r: np.ndarray) -> np.ndarray:
         """Derivatives times the weights of rows, and of their classes in units of the heaviest."""
-        return relatively_weighted(self.problem, block, r)
+        return weighted(self.problem, block, r, relatively=True)
 
     def public(self) -> tuple[object, ...]:
         """The points, the index and the bound."""

@@ -15,8 +15,7 @@ from ..rounding import of_sum
 from ..rows.base import RowStore
 from ..rows.bounded_rows import BoundedBlock
 from .base import GumbelQuery
-from .gradient import GradientQuery
-from .intercept_gradient import relatively_weighted
+from .gradient import GradientQuery, weighted
 
 __all__ = ["VertexQuery"]
 
@@ -136,4 +135,4 @@ class VertexQuery(GumbelQuery):
             largest = np.abs(r).max(axis=1, keepdims=True)
             r *= np.divide(clip, largest, out=np.ones_like(largest), where=largest > clip)
         np.clip(r, -clip, clip, out=r)
-        return block.combine_within(relatively_weighted(problem, block, r), self.entry)
+        return block.combine_within(weighted(problem, block, r, relatively=True), self.entry)

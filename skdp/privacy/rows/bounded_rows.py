@@ -17,7 +17,7 @@ from sklearn.utils.extmath import row_norms
 
 from ...problem.bounds import RowBounds
 from ...problem.column_bounds import ColumnScaling
-from .score_cache import ScoreCache
+from .score_cache import ScoreCache, times_rows
 
 __all__ = [
     "LONGEST_CUT",
@@ -455,9 +455,7 @@ class Block(BoundedBlock):
         return compressed(sp.csc_array, X.shape[::-1], entries, X.indices, X.indptr) @ r
 
     def _scaled(self, values: np.ndarray) -> np.ndarray:
-        if self._factor is not None:
-            values *= self._factor if values.ndim == 1 else self._factor[:, None]
-        return values
+        return times_rows(values, self._factor)
 
 
 def cut(n_samples: int, rows: int) -> list[tuple[int, int]]:

@@ -21,6 +21,7 @@ from .bounded_rows import (
     lengths_of,
     with_constants_and_weights,
 )
+from .score_cache import times_rows
 
 __all__ = ["LEAST_LENGTH", "ROUNDING", "MappedBlock", "sparse_lengths"]
 
@@ -195,9 +196,7 @@ class MappedBlock(BoundedBlock):
         return out
 
     def _scaled(self, values: np.ndarray) -> np.ndarray:
-        if self._factor is not None:
-            values *= self._factor if values.ndim == 1 else self._factor[:, None]
-        return values
+        return times_rows(values, self._factor)
 
 
 # Least length of a row that counts, in units of the shift that it may nearly cancel with.

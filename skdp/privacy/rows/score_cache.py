@@ -5,7 +5,7 @@ from __future__ import annotations
 import numpy as np
 import scipy.sparse as sp
 
-__all__ = ["ScoreCache"]
+__all__ = ["ScoreCache", "times_rows"]
 
 # If more features than this have moved, the product with all of them is taken.
 _FEW = 16
@@ -45,14 +45,14 @@ class ScoreCache:
         """
         few = self._moved(w, shrunk)
         if few is None:
-            self._w, self._z = w.copy(), _scaled(X @ w, factor)
+            self._w, self._z = w.copy(), times_rows(X @ w, factor)
             return self._z.copy()
         moved, rest = few
         if self._columns is None and not isinstance(X, np.ndarray):
             self._columns = sp.csc_array(_scaled_rows(X, factor))
         z = shrunk * self._z
         if self._columns is None:
-            z += _scaled(X[:, moved] @ rest, factor)
+            z += times_rows(X[:, moved] @ rest, factor)
         else:
             for j, by in zip(moved, rest, strict=True):
                 start, stop = self._columns.indptr[j : j + 2]
@@ -94,10 +94,11 @@ class ScoreCache:
         return self._clipped[1] @ r
 
 
-def _scaled(z: np.ndarray, factor: np.ndarray | None) -> np.ndarray:
+def times_rows(values: np.ndarray, factor: np.ndarray | None) -> np.ndarray:
+    """Values of rows, (m,) or (m, K), times a factor for each row, in place; None is 1."""
     if factor is not None:
-        z *= factor if z.ndim == 1 else factor[:, None]
-    return z
+        values *= factor if values.ndim == 1 else factor[:, None]
+    return values
 
 
 def _scaled_rows(X: sp.csr_array, factor: np.ndarray | None) -> sp.csr_array:
