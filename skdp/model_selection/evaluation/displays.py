@@ -2,8 +2,7 @@
 
 from __future__ import annotations
 
-from abc import ABC, abstractmethod
-from typing import TYPE_CHECKING, Any, Self, final
+from typing import TYPE_CHECKING, Any, ClassVar, final
 
 import numpy as np
 
@@ -17,35 +16,10 @@ __all__ = ["CalibrationDisplay", "ConfusionMatrixDisplay", "GroupDisplay", "RocC
 _ACCENT, _GUIDE = "C0", "0.6"
 
 
-class _Display(Display, ABC):
-    """Base of plots.
+class _Display(Display):
+    """Base of plots."""
 
-    Attributes
-    ----------
-    ax_, figure_ : matplotlib objects
-        Where it was drawn.
-    """
-
-    @final
-    def plot(self, ax: Any = None) -> Self:
-        """Draw.
-
-        Parameters
-        ----------
-        ax : matplotlib axes, optional
-            Where; a new figure by default.
-
-        Returns
-        -------
-        self
-            With ``ax_`` and ``figure_``.
-        """
-        self._draw(self._axes(ax, size=(4.5, 4.2)))
-        return self
-
-    @abstractmethod
-    def _draw(self, ax: Any) -> None:
-        """Draw on axes."""
+    _size: ClassVar[tuple[float, float] | None] = (4.5, 4.2)
 
 
 @final

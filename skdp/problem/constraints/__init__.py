@@ -2,12 +2,11 @@
 
 from .base import Constraint, Polytope
 from .box import Box
+from .cones import NonNegative, Unconstrained
 from .l1_ball import L1Ball
 from .l2_ball import L2Ball
 from .lp_ball import LpBall
-from .non_negative import NonNegative
 from .simplex import Simplex
-from .unconstrained import Unconstrained
 
 __all__ = [
     "Box",

@@ -5,12 +5,11 @@ from .hinge import Hinge
 from .huber import Huber
 from .huberised_hinge import HuberisedHinge
 from .logistic import Logistic
-from .multi_target import MultiTarget
-from .one_vs_rest import OneVsRest
 from .sigmoid import Sigmoid
 from .softmax import Softmax
 from .squared import Squared
 from .squared_hinge import SquaredHinge
+from .sums_of_losses import MultiTarget, OneVsRest
 from .tukey import Tukey
 
 __all__ = [

@@ -14,6 +14,8 @@ __all__ = ["BudgetDisplay"]
 class BudgetDisplay(Display):
     """Shares of the budget that releases have cost, in mu^2 of Gaussian differential privacy.
 
+    Each kind of release is a bar, first to last from the top.
+
     Parameters
     ----------
     labels : list of str
@@ -88,20 +90,11 @@ class BudgetDisplay(Display):
         ]
         return cls(labels, shares, [who for who, _ in kinds]).plot(ax=ax)
 
-    def plot(self, ax: Any = None) -> Self:
-        """Draw a bar for each kind of release, first to last from the top.
+    @property
+    def _bars(self) -> int:
+        return len(self.labels)
 
-        Parameters
-        ----------
-        ax : matplotlib axes, optional
-            Where to draw; by default new ones.
-
-        Returns
-        -------
-        self
-            With ``ax_`` and ``figure_``.
-        """
-        ax = self._axes(ax, len(self.labels))
+    def _draw(self, ax: Any) -> None:
         places = list(range(len(self.labels)))
         fits = list(dict.fromkeys(self.fits))
         for number, who in enumerate(fits):
@@ -115,4 +108,3 @@ class BudgetDisplay(Display):
         ax.set_xlabel("share of what was spent, in mu^2 (%)")
         if len(fits) > 1:
             ax.legend(**ABOVE)
-        return self

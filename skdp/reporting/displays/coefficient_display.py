@@ -21,7 +21,8 @@ class CoefficientDisplay(Display):
     Ledgers tell the noise of gradients and moments, and not what that does to coefficients, which
     depends on the rows. Between fits of one model to the same rows nothing but noise differs, so
     several of them show it, as post-processing of what is paid for. A single fit by the solver
-    ``'one_step'`` has released standard errors, which hold the noise of sampling as well.
+    ``'one_step'`` has released standard errors, which hold the noise of sampling as well. Each fit
+    is a dot, and bars are two standard errors of the mean, or of a single fit.
 
     Parameters
     ----------
@@ -119,20 +120,11 @@ class CoefficientDisplay(Display):
         errors = None if inference is None else inference.bse[: found[0].size]
         return cls([str(name) for name in names], np.stack(found), errors).plot(ax=ax)
 
-    def plot(self, ax: Any = None) -> Self:
-        """Draw each fit as a dot, and means with two standard errors; a single fit with its own.
+    @property
+    def _bars(self) -> int:
+        return len(self.names)
 
-        Parameters
-        ----------
-        ax : matplotlib axes, optional
-            Where to draw; by default new ones.
-
-        Returns
-        -------
-        self
-            With ``ax_`` and ``figure_``.
-        """
-        ax = self._axes(ax, len(self.names))
+    def _draw(self, ax: Any) -> None:
         places, (k, _) = np.arange(len(self.names)), self.coefficients.shape
         if self.standard_errors is None:
             errors = self.noise / np.sqrt(k)
@@ -150,7 +142,6 @@ class CoefficientDisplay(Display):
         ax.invert_yaxis()
         ax.set_xlabel("coefficient")
         ax.legend(ncols=2, **ABOVE)
-        return self
 
 
 def _coefficients(model: Any) -> np.ndarray:

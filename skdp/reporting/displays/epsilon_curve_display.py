@@ -19,7 +19,7 @@ __all__ = ["EpsilonCurveDisplay"]
 
 @final
 class EpsilonCurveDisplay(Display):
-    """Scores of a private model at several budgets.
+    """Scores of a private model at several budgets: means and single fits.
 
     Parameters
     ----------
@@ -148,20 +148,7 @@ class EpsilonCurveDisplay(Display):
         by_budget = np.reshape(scores, (budgets.size, n_fits))
         return cls(budgets, by_budget, of_baseline, expected, name).plot(ax=ax)
 
-    def plot(self, ax: Any = None) -> Self:
-        """Draw means and single fits, with baseline and forecast if there are any.
-
-        Parameters
-        ----------
-        ax : matplotlib axes, optional
-            Where to draw; by default new ones.
-
-        Returns
-        -------
-        self
-            With ``ax_`` and ``figure_``.
-        """
-        ax = self._axes(ax)
+    def _draw(self, ax: Any) -> None:
         for number, fit in enumerate(self.scores.T):
             label = "one fit" if number == 0 else None
             ax.plot(self.epsilons, fit, ".", color="0.6", label=label)
@@ -175,4 +162,3 @@ class EpsilonCurveDisplay(Display):
         ax.set_xlabel("epsilon")
         ax.set_ylabel(self.score_name)
         ax.legend()
-        return self
