@@ -592,7 +592,7 @@ def of_all_targets(honest, self, block):
 
 
 crafted = partial(partial, examples_move_within_their_sensitivity)
-FINITE = {"stream_terms._clipped": lambda honest, d, limit: np.nan_to_num(d, posinf=0, neginf=0)}
+FINITE = {"Loss.shrunk": lambda honest, d, limit: np.nan_to_num(d, posinf=0, neginf=0)}
 WITH_INTERCEPT = partial(opposite, replace(LOGISTIC, bounds=RowBounds(2.0, 2.0)), clip=0.5)
 WITH_WEIGHTS = partial(opposite, replace(LOGISTIC, class_weight=(3.0, 3.0)), clip=0.5)
 
@@ -744,7 +744,7 @@ BUGS = (
     Bug("a bound on gradients before a stream weighs them", FINITE | {"StreamTerm.derivatives": bounds_before_weighting}, within(stream_terms), TOO_FAR),
     Bug("scores of a stream that are bounded before they are weighed", FINITE | {"StreamTerm.derivatives": bounds_before_weighting, "stream_terms.np.clip": lambda _, d, low, high: d}, within(stream_scores), TOO_FAR),
     Bug("class weights of a stream after the bound", {"StreamTerm.weighted": lambda _, self, block, r: 3.0 * r}, within(weighted_terms), TOO_FAR),
-    Bug("derivatives in a stream that are no numbers", {"stream_terms._clipped": lambda _, d, limit: d}, partial(answers_to_rows_that_overflow_are_zero, StreamTermQuery)),
+    Bug("derivatives in a stream that are no numbers", {"Loss.shrunk": lambda _, d, limit: d}, partial(answers_to_rows_that_overflow_are_zero, StreamTermQuery)),
     Bug("scores in a stream that are no numbers", {"stream_terms.np.copyto": gives(None)}, partial(answers_to_rows_that_overflow_are_zero, StreamScoresQuery)),
     # Rounding.
     Bug("a sensitivity without the margin for rounding", {"queries.inflated": lambda _, sensitivity, rounding: sensitivity}, rounded_answers_move_within_the_sensitivity),

@@ -9,6 +9,7 @@ from typing import ClassVar
 import numpy as np
 
 from ...problem.constraints import L1Ball, Simplex
+from ...problem.losses import Loss
 from ...problem.problem import Problem
 from ..adjacency import Adjacency
 from ..rounding import mapped_products, of_sum, spread
@@ -21,7 +22,6 @@ __all__ = ["StreamScoresQuery", "StreamTerm", "StreamTermQuery"]
 
 _LEAST_BOUND = 1e-140
 _LARGEST_SUM = 1e300
-_EPS = float(np.finfo(np.float64).eps)
 
 
 @dataclass(frozen=True, eq=False)
@@ -138,7 +138,7 @@ class StreamTermQuery(GaussianQuery):
         term = self.term
         # In units of the bound: a derivative of 1 at a row of full norm is ``1 / clip`` of it.
         limit = term.clip * term.problem.row_norm / block.norms
-        r = _clipped(term.derivatives(block), limit)
+        r = Loss.shrunk(term.derivatives(block), limit)
         r /= term.clip * term.problem.row_norm
         return block.combine(term.weighted(block, r))
 
@@ -235,19 +235,3 @@ def _kept(problem: Problem, clip: float) -> bool:
     return _LEAST_BOUND * scale <= clip * min(1.0, problem.row_norm) and (
         clip * problem.n_samples * scale <= _LARGEST_SUM
     )
-
-
-def _clipped(d: np.ndarray, limit: np.ndarray) -> np.ndarray:
-    """Derivatives shrunk row by row to a norm of at most ``limit``; overwrites d.
-
-    As :meth:`Loss.clipped_derivative` does with the derivative at one point.
-    """
-    if d.ndim == 1:
-        np.clip(d, -limit, limit, out=d)
-        np.copyto(d, 0.0, where=np.isnan(d))
-        return d
-    norms = np.sqrt(np.einsum("ij,ij->i", d, d))
-    largest = limit * (1.0 - (d.shape[1] + 8) * _EPS)
-    d *= np.divide(largest, norms, out=np.ones_like(norms), where=norms > largest)[:, None]
-    d[~np.isfinite(norms)] = 0.0
-    return d
