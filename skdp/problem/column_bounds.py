@@ -124,11 +124,6 @@ class ColumnBounds:
         with np.errstate(all="ignore"):
             return 0.5 * self.high - 0.5 * self.low
 
-    @property
-    def around_zero(self) -> bool:
-        """True if all intervals hold zero."""
-        return bool(np.all((self.low <= 0) & (self.high >= 0)))
-
 
 def _may_go_by_feature(given: Any, n_features: int) -> bool:
     """Tell whether these may be pairs (low, high) of each feature, which two features hide."""

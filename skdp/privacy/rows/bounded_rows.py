@@ -375,16 +375,6 @@ class Block(BoundedBlock):
             z += self.constant * w[-1]
         return z
 
-    def scaled(self) -> Rows:
-        """The rows without the intercept entry; sparse if they are stored like that."""
-        X, f = self._X, self._factor
-        if f is None:
-            return X
-        if isinstance(X, np.ndarray):
-            return X * f[:, None]
-        entries = X.data * np.repeat(f, np.diff(X.indptr))
-        return compressed(sp.csr_array, X.shape, entries, X.indices, X.indptr)
-
     def pieces(self) -> Iterator[tuple[slice, np.ndarray]]:
         """Few rows at a time, dense and without the intercept entry, and their places."""
         m, d = self._X.shape

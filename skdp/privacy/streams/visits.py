@@ -144,8 +144,6 @@ class CallOfUnits:
 
     def part(self, start: int, stop: int) -> Self:
         """The persons ``start <= i < stop``, at least one."""
-        if stop - start == self.n_samples:
-            return self
         first, last = int(self._sizes[:start].sum()), int(self._sizes[:stop].sum())
         rows = self._rows.part(first, last)
         return self._with(self._labels[start:stop], self._sizes[start:stop], rows)
