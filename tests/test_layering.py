@@ -28,6 +28,7 @@ PROBLEM = (*ROOT, "skdp.problem")
 # What the kernel declares to those who see public facts alone.
 DECLARED = (
     *("skdp.privacy.adjacency", "skdp.privacy.accounting.calculus"),
+    "skdp.privacy.accounting.subsampling",
     *("skdp.privacy.streams.stream_plan", "skdp.privacy.bandit_sessions.bandit_plans"),
     "skdp.privacy.mechanisms.site_masks",
 )

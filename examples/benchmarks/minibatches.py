@@ -25,7 +25,7 @@ from threadpoolctl import threadpool_limits
 
 from skdp import DPLogisticRegression, plan
 from skdp.privacy.accounting import gdp, subsampling
-from skdp.solvers import GD, SVRG
+from skdp.solvers import GD, SVRG, minibatches
 
 D, TEST, NORM = 20, 200_000, 1.0
 HEAD = (
@@ -61,7 +61,8 @@ def risk(w, X, y):
 
 def forget():
     """Let the next fit plan its noise anew."""
-    for found in ("noise_unit", "limit", "_sampled_losses", "_one"):
+    minibatches.noise_unit.cache_clear()
+    for found in ("limit", "_sampled_losses", "_one"):
         getattr(subsampling, found).cache_clear()
 
 

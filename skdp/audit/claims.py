@@ -19,6 +19,7 @@ from ..privacy.mechanisms.base import Mechanism
 from ..privacy.queries.base import GumbelQuery, Query
 from ..privacy.queries.perturbed_minimum import PerturbedMinimumQuery
 from ..reporting import privacy_spent
+from ..solvers.minibatches import plan_block
 from .epsilon_bounds import Bound
 
 __all__ = ["Claim", "adjacency_of", "calculus_for"]
@@ -130,5 +131,5 @@ def calculus_for(query: Query, adjacency: Adjacency, epsilon: float, delta: floa
         return (PureDP if query.pure else PerturbedGaussianDP)(query.of_units)
     rate = getattr(query, "sampling_rate", None)
     if rate is not None:
-        return SubsampledGaussianDP.planned(rate, [1.0], _REST, epsilon, delta, adjacency)
+        return plan_block(rate, [1.0], _REST, epsilon, delta, adjacency)
     return GaussianDP()

@@ -12,6 +12,7 @@ from .dual_averaging import DualAveraging
 from .frank_wolfe import FrankWolfe, steps_for, ways_of
 from .ftrl import FTRL
 from .gd import GD
+from .minibatches import plan_block
 from .objective_perturbation import ObjectivePerturbation
 from .one_step import OneStep
 from .online_frank_wolfe import in_default_ball
@@ -56,6 +57,7 @@ __all__ = [
     "in_default_ball",
     "kind_of",
     "minimise_model",
+    "plan_block",
     "plan_temperature",
     "steps_for",
     "ways_of",

@@ -12,12 +12,13 @@ from scipy.sparse import issparse
 from sklearn.utils._param_validation import Interval
 
 from ..federated import TOPOLOGIES, Adjacent, Mixing, Round, Topology, draw_rounds, most_activations
-from ..privacy.accounting.calculus import Calculus, SubsampledGaussianDP
+from ..privacy.accounting.calculus import Calculus
 from ..privacy.mechanisms.site_masks import exposure, exposure_of_all_pairs
 from ..problem.problem import Problem
 from ..problem.sites import Sites
 from ..validation import check_hyperparameters, one_of, shown
 from .base import Solution, Solver
+from .minibatches import plan_block
 from .rules import check_clip, descent_rule
 
 if TYPE_CHECKING:
@@ -315,7 +316,7 @@ class DDA(Solver):
             return self.calculus
         rounds, m = self.rounds or self._default_rounds(1.0), self._n_sites(problem)
         most = most_activations(rounds, self._n_active(problem), m, self.schedule)
-        return SubsampledGaussianDP.planned(
+        return plan_block(
             self.subsampling, np.ones(most), 1 - _SAMPLED_SHARE, epsilon, delta, adjacency
         )
 

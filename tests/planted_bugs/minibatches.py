@@ -30,6 +30,7 @@ from skdp.privacy.rows import DenseRows
 from skdp.problem import Problem, RowBounds, Sites
 from skdp.problem.losses import Squared
 from skdp.reporting import ParallelComposition
+from skdp.solvers import plan_block
 from skdp.testing import check_noise
 
 __all__ = ["BUGS"]
@@ -149,7 +150,7 @@ def a_planned_schedule_leaves_room():
     """What is planned is within the budget, whatever else is spent."""
     epsilon, delta, room = 1.0, 1e-5, 0.5
     shares, adjacency = [1.0, 4.0] * 5, Adjacency.REPLACE_ONE
-    block = SubsampledGaussianDP.planned(0.2, shares, room, epsilon, delta, adjacency)
+    block = plan_block(0.2, shares, room, epsilon, delta, adjacency)
     rest = room * gdp.mu(epsilon, delta) ** 2
     found = subsampling.epsilon(block.sampled, rest, delta)
     assert found <= epsilon + 1e-9, "over the budget"
@@ -184,9 +185,10 @@ def levels_together(honest, self, event):
     return min(self.reserves)[0], sum(count for _, count in self.reserves)
 
 
-def priced_by_the_largest(honest, rate, shape, *budget):
+def priced_by_the_largest(honest, shape, *budget):
     """As if every release had the noise of the step with most of it."""
-    return honest(rate, ((max(z for z, _ in shape), sum(n for _, n in shape)),), *budget)
+    largest = max(z for z, _ in shape.releases), sum(n for _, n in shape.releases)
+    return honest(replace(shape, releases=(largest,)), *budget)
 
 
 def noise_of_the_realised_size(honest, self, value, noise):
@@ -205,6 +207,6 @@ BUGS = (
     Bug("noise for the half of the bound on a row", {"SampledGradientQuery.sensitivity": times(0.5)}, the_noise_is_the_multiple_of_the_bound_on_a_row, "another noise"),
     Bug("levels of noise that are counted together", {"SubsampledGaussianDP.reserved": levels_together}, levels_are_paid_one_by_one, "DID NOT RAISE", needs="dp_accounting"),
     Bug("levels of noise that sites may exceed", {"SiteAccounts.charge": lambda honest, self, events, room, left: honest(self, events, room, left + 2)}, sites_have_no_more_than_was_reserved, "DID NOT RAISE"),
-    Bug("a schedule that is priced by its last step", {"subsampling.noise_unit": priced_by_the_largest}, a_planned_schedule_leaves_room, "over the budget", needs="dp_accounting"),
+    Bug("a schedule that is priced by its last step", {"minibatches.noise_unit": priced_by_the_largest}, a_planned_schedule_leaves_room, "over the budget", needs="dp_accounting"),
     Bug("what answers left unused of a reserve given back", {"Ledger.receipt": lambda honest, self, *, whole=False: honest(self)}, an_epoch_that_ends_early_gives_nothing_back, "given back"),
 )  # fmt: skip

@@ -100,6 +100,7 @@ _BY_MODULE = {
     "skdp.reporting.receipts": "Receipt",
     "skdp.solvers": "FTRL AccMD OneStep Solver Spider solvers",
     "skdp.solvers.dda": "Run",
+    "skdp.solvers.minibatches": "minibatches",
     "planted_bugs.queries": "Mixing",
     "planted_bugs.searches": "searches",
 }

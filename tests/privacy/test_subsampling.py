@@ -27,7 +27,7 @@ from skdp.privacy.queries import GradientQuery, SampledGradientQuery
 from skdp.privacy.rows import Block, DenseRows
 from skdp.problem import Problem, RowBounds
 from skdp.problem.losses import Logistic
-from skdp.solvers import schedules
+from skdp.solvers import plan_block, schedules
 
 DELTA = 1e-5
 BLOCK = SubsampledGaussianDP(0.1, ((6.0, 20),))
@@ -136,7 +136,7 @@ def test_sampling_everyone_is_gaussian_dp(adjacency):
 )
 def test_a_planned_block_takes_its_share(adjacency, epsilon, rate):
     pytest.importorskip("dp_accounting", reason="dp-accounting is an optional dependency")
-    block = SubsampledGaussianDP.planned(rate, [1.0] * 40, 0.8, epsilon, DELTA, adjacency)
+    block = plan_block(rate, [1.0] * 40, 0.8, epsilon, DELTA, adjacency)
     whole = GaussianDP().limit(epsilon, DELTA)
     assert 0.799 * whole <= block.limit(epsilon, DELTA) < 0.81 * whole
     # Noise is found within a percent.
@@ -149,7 +149,7 @@ def test_a_planned_block_takes_its_share(adjacency, epsilon, rate):
 def test_a_planned_schedule_follows_its_shares(rate):
     pytest.importorskip("dp_accounting", reason="dp-accounting is an optional dependency")
     shares = schedules.exponential(30, 0.9)
-    block = SubsampledGaussianDP.planned(rate, shares, 0.1, 1.0, DELTA, Adjacency.REPLACE_ONE)
+    block = plan_block(rate, shares, 0.1, 1.0, DELTA, Adjacency.REPLACE_ONE)
     prices = np.array(block.prices)
     assert len(block.reserves) == 8
     assert np.all(np.diff(prices) >= 0)
@@ -161,7 +161,7 @@ def test_a_planned_schedule_follows_its_shares(rate):
 
 
 def test_shares_that_are_next_to_nothing_get_bounded_noise():
-    block = SubsampledGaussianDP.planned(1.0, [1.0, 1e-100], 0.5, 1.0, DELTA, Adjacency.REPLACE_ONE)
+    block = plan_block(1.0, [1.0, 1e-100], 0.5, 1.0, DELTA, Adjacency.REPLACE_ONE)
     assert block.releases[1][0] == pytest.approx(1000 * block.releases[0][0])
 
 

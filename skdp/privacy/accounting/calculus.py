@@ -9,13 +9,9 @@ from __future__ import annotations
 
 from abc import ABC, abstractmethod
 from collections import Counter
-from collections.abc import Sequence
 from dataclasses import dataclass
-from itertools import groupby
-from math import inf, isnan, log, nan, sqrt
+from math import inf, isnan, nan, sqrt
 from typing import ClassVar
-
-import numpy as np
 
 from ..adjacency import Adjacency
 from . import gdp, perturbation, subsampling, zcdp
@@ -39,9 +35,6 @@ __all__ = [
     "SubsampledGaussianDP",
     "ZeroConcentratedDP",
 ]
-
-# Levels of noise in a block of sampled releases, and the ratio of the highest to the lowest.
-_LEVELS, _WIDEST = 8, 1e3
 
 
 @dataclass(frozen=True)
@@ -276,51 +269,12 @@ class SubsampledGaussianDP(Calculus):
                 f"{self.sampling_rate} and {self.releases}."
             )
 
-    @classmethod
-    def planned(
-        cls,
-        sampling_rate: float,
-        shares: Sequence[float] | np.ndarray,
-        room: float,
-        epsilon: float,
-        delta: float,
-        adjacency: Adjacency,
-    ) -> SubsampledGaussianDP:
-        """The block of least noise that leaves a part of the budget to Gaussian releases.
-
-        Parameters
-        ----------
-        sampling_rate, adjacency
-            As above.
-        shares : sequence of float
-            For each release, in proportion to one over the variance of its noise. Rounded: there
-            are at most 8 levels of noise, the highest at most 1000 times the lowest.
-        room : float
-            What is left, as a share of the budget in mu^2, in (0, 1).
-        epsilon, delta : float
-            The budget.
-
-        Raises
-        ------
-        ImportError
-            If dp-accounting is needed and missing.
-        """
-        logs = np.minimum(-0.5 * np.log(np.asarray(shares) / np.max(shares)), log(_WIDEST))
-        width = float(logs.max()) / (_LEVELS - 1)
-        levels = np.exp(np.round(logs / width) * width) if width > 1e-9 else np.ones(logs.size)
-        runs = tuple((z, len(list(run))) for z, run in groupby(levels.tolist()))
-        gaussian = room * gdp.mu(epsilon, delta) ** 2
-        unit = subsampling.noise_unit(
-            sampling_rate, _by_level(runs), gaussian, epsilon, delta, adjacency
-        )
-        return cls(sampling_rate, tuple((unit * z, count) for z, count in runs), adjacency)
-
     @property
     def sampled(self) -> tuple[SampledReleases, ...]:
         """The releases, by their noise."""
         return tuple(
             SampledReleases(self.sampling_rate, z, count, self.adjacency)
-            for z, count in _by_level(self.releases)
+            for z, count in self.reserves
         )
 
     @property
@@ -338,7 +292,10 @@ class SubsampledGaussianDP(Calculus):
     @property
     def reserves(self) -> tuple[tuple[float, int], ...]:
         """Each level, by its multiplier, and how many releases it has."""
-        return _by_level(self.releases)
+        totals: Counter[float] = Counter()
+        for z, count in self.releases:
+            totals[z] += count
+        return tuple(sorted(totals.items()))
 
     def _cost_of_other(self, event: Event) -> float:
         if not isinstance(event, SampledGaussianEvent):
@@ -361,13 +318,6 @@ class SubsampledGaussianDP(Calculus):
     def epsilon(self, total: float, delta: float) -> float:
         """Epsilon of the whole block, however much of it was used, with Gaussian releases."""
         return subsampling.epsilon(self.sampled, total, delta)
-
-
-def _by_level(runs: tuple[tuple[float, int], ...]) -> tuple[tuple[float, int], ...]:
-    totals: Counter[float] = Counter()
-    for z, count in runs:
-        totals[z] += count
-    return tuple(sorted(totals.items()))
 
 
 def _cost_of_prefix_sums(event: PrefixSumEvent) -> float:

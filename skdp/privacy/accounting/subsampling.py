@@ -42,7 +42,7 @@ from collections import Counter
 from collections.abc import Sequence
 from dataclasses import dataclass
 from functools import lru_cache, reduce
-from math import ceil, exp, expm1, floor, inf, isinf, log, log2, sinh, sqrt
+from math import ceil, expm1, floor, inf, isinf, log, log2, sinh, sqrt
 from typing import Any
 
 from scipy.optimize import brentq
@@ -50,7 +50,15 @@ from scipy.optimize import brentq
 from ..adjacency import Adjacency
 from . import gdp
 
-__all__ = ["SampledReleases", "epsilon", "limit", "noise_unit", "unsampled_price"]
+__all__ = [
+    "SampledReleases",
+    "allows",
+    "as_if_all",
+    "epsilon",
+    "limit",
+    "rough_price",
+    "unsampled_price",
+]
 
 # Beyond it the distributions are long, and sampling saves little.
 _LARGEST_EPSILON = 30.0
@@ -65,8 +73,6 @@ _GRID, _OF_PAIRS = 1e-2, 5e-3
 # So many losses are in memory at most, of a normal that is cut off at so many standard deviations.
 _MOST_LOSSES, _TAILS = 2e7, 10.0
 _PRECISION = 2e-4
-# Noise is found up to this factor, starting from a guess with steps of that.
-_FOUND, _STEP = 1.006, 1.1
 # Below it exponentials of z^-2 stay in double precision.
 _LARGEST_EXPONENT = 500.0
 
@@ -117,7 +123,7 @@ def limit(sampled: _Sampled, epsilon: float, delta: float) -> float:
         return inf
     whole = gdp.mu(epsilon, delta)
     best = whole**2 - sum(map(unsampled_price, sampled))
-    if _as_if_all(sampled, epsilon, delta):
+    if as_if_all(sampled, epsilon, delta):
         return best
     grid = _grid(epsilon, sampled)
 
@@ -173,9 +179,9 @@ def epsilon(
         return about
     if not pairs:
         about = min(about, gdp.epsilon(sqrt(gaussian + sum(map(unsampled_price, sampled))), delta))
-    rough = gdp.epsilon(sqrt(gaussian + sum(map(_rough_price, sampled))), delta)
+    rough = gdp.epsilon(sqrt(gaussian + sum(map(rough_price, sampled))), delta)
     rough = min(about, max(rough, _LEAST_EPSILON) + sum(e for e, _ in pairs))
-    if (_as_if_all(sampled, rough, delta) and not pairs) or not 0 < rough < _LARGEST_EPSILON:
+    if (as_if_all(sampled, rough, delta) and not pairs) or not 0 < rough < _LARGEST_EPSILON:
         return about
     if sum(d for _, d in pairs) >= delta or delta < _LEAST_DELTA:
         return about
@@ -185,81 +191,19 @@ def epsilon(
     return min(about, float(losses.get_epsilon_for_delta(delta)))
 
 
-@lru_cache(maxsize=64)
-def noise_unit(
-    rate: float,
-    shape: tuple[tuple[float, int], ...],
-    gaussian: float,
-    epsilon: float,
-    delta: float,
-    adjacency: Adjacency,
-) -> float:
-    """Least unit of noise with which sampled releases leave room for Gaussian ones.
-
-    Parameters
-    ----------
-    rate : float
-        Sampling rate, in (0, 1].
-    shape : tuple of (float, int)
-        Noise multipliers in this unit, and the number of releases with each.
-    gaussian : float
-        Price in mu^2 of the Gaussian releases, less than the budget.
-    epsilon, delta : float
-        The budget.
-    adjacency : Adjacency
-        Neighbouring relation.
-
-    Raises
-    ------
-    ImportError
-        If dp-accounting is needed and missing.
-    """
-
-    def at(unit: float) -> _Sampled:
-        return tuple(SampledReleases(rate, unit * z, count, adjacency) for z, count in shape)
-
-    room = gdp.mu(epsilon, delta) ** 2 - gaussian
-    # What would do without sampling does with it.
-    most = sqrt(sum(map(unsampled_price, at(1.0))) / room) * (1 + 1e-12)
-    if _as_if_all(at(most), epsilon, delta):
-        return most
-
-    def enough(unit: float) -> bool:
-        sampled = at(unit)
-        losses = _losses(gaussian, sampled, _grid(epsilon, sampled))
-        return _excess(losses, epsilon, delta) <= 0
-
-    def excess(log_unit: float) -> float:
-        return log(sum(map(_rough_price, at(exp(log_unit)))) / room)
-
-    # As variances add up, by the central limit theorem, for a start.
-    low = log(most)
-    while excess(low) < 0 and low > log(most) - 50:
-        low -= 1.0
-    high = min(most, exp(brentq(excess, low, log(most) + 1e-9)) if excess(low) > 0 else exp(low))
-    step = _STEP
-    if enough(high):
-        while enough(high / step):
-            high /= step
-    else:
-        while not (high * step >= most or enough(high * step)):
-            high *= step
-        high = min(most, high * step)
-    # Now it is enough, and a step less is not.
-    while step > _FOUND:
-        step = sqrt(step)
-        if enough(high / step):
-            high /= step
-    return high
+def allows(sampled: _Sampled, gaussian: float, epsilon: float, delta: float) -> bool:
+    """True if sampled releases, and Gaussian ones of this price, are (epsilon, delta)-DP."""
+    losses = _losses(gaussian, sampled, _grid(epsilon, sampled))
+    return _excess(losses, epsilon, delta) <= 0
 
 
-def _as_if_all(sampled: _Sampled, epsilon: float, delta: float) -> bool:
+def as_if_all(sampled: _Sampled, epsilon: float, delta: float) -> bool:
     """True where the bound that every row takes part is used."""
     beyond = epsilon > _LARGEST_EPSILON or delta < _LEAST_DELTA
     return beyond or all(s.rate == 1 for s in sampled)
 
 
-def _rough_price(sampled: SampledReleases) -> float:
+def rough_price(sampled: SampledReleases) -> float:
     """Rough price in mu^2: the variance of the privacy loss, never more than without sampling."""
     whole, exponent = unsampled_price(sampled), sampled.noise_multiplier**-2
     if exponent > _LARGEST_EXPONENT:
