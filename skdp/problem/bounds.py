@@ -128,10 +128,14 @@ class RowBounds:
             )
 
     @property
+    def features_norm(self) -> float:
+        """Bound on the norm of a row without its intercept entry."""
+        return self.data_norm if self.row_map is None else self.row_map.norm
+
+    @property
     def row_norm(self) -> float:
         """Bound on the norm of a row with its intercept entry."""
-        norm = self.data_norm if self.row_map is None else self.row_map.norm
-        return hypot(norm, self.intercept_value)
+        return hypot(self.features_norm, self.intercept_value)
 
 
 @dataclass(frozen=True, eq=False)

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 from abc import ABC, abstractmethod
 from dataclasses import dataclass
+from math import inf
 from typing import ClassVar, final
 
 import numpy as np
@@ -26,7 +27,10 @@ __all__ = [
     "Query",
     "check_targets_a_row",
     "counted",
+    "range_of_scores",
 ]
+
+_LEAST_NORM, _LEAST_PRODUCT, _LARGEST_SUM = 1e-140, 1e-280, 1e300
 
 
 @dataclass(frozen=True, eq=False)
@@ -158,6 +162,19 @@ def counted(values: np.ndarray, edges: np.ndarray, weights: np.ndarray | None) -
     """Numbers of values, or their weights, between edges, below all and above all; floats."""
     bins = np.searchsorted(edges, values, side="right")
     return np.bincount(bins, weights, minlength=edges.size + 1).astype(np.float64, copy=False)
+
+
+def range_of_scores(product: float, norm: float, n: int, adjacency: Adjacency) -> float:
+    """Most that the difference of two scores moves, each a sum of products over n.
+
+    A product is that of an entry of a row, whose norm is bounded, and another number, and is at
+    most ``product``. Infinite where double precision is left.
+    """
+    # Rows whose squares are lost could not be brought to a norm below.
+    kept = norm >= _LEAST_NORM and product >= _LEAST_PRODUCT
+    if not (kept and 4 * product * n <= _LARGEST_SUM):
+        return inf
+    return adjacency.of_sum(2 * product) / n
 
 
 def check_targets_a_row(who: str, block: BoundedBlock, needed: int = 1) -> None:

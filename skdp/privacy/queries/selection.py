@@ -13,11 +13,9 @@ from ..adjacency import Adjacency
 from ..rounding import of_sum
 from ..rows.base import RowStore
 from ..rows.bounded_rows import BoundedBlock
-from .base import GumbelQuery, check_targets_a_row
+from .base import GumbelQuery, check_targets_a_row, range_of_scores
 
 __all__ = ["SelectionQuery"]
-
-_LEAST_NORM, _LEAST_PRODUCT, _LARGEST_SUM = 1e-140, 1e-280, 1e300
 
 
 @dataclass(frozen=True, eq=False)
@@ -75,8 +73,8 @@ class SelectionQuery(GumbelQuery):
     @property
     def entry(self) -> float:
         """The bound e on entries."""
-        own = self.problem.bounds.feature_bound
-        return min(inf if own is None else own, self._largest / sqrt(2.0))
+        own, norm = self.problem.bounds.feature_bound, self.problem.bounds.features_norm
+        return min(inf if own is None else own, norm / sqrt(2.0))
 
     @property
     def rounding(self) -> float:
@@ -85,12 +83,8 @@ class SelectionQuery(GumbelQuery):
 
     def sensitivity(self, adjacency: Adjacency) -> float:
         """``4 c e / n`` under replace-one; infinite where double precision is left."""
-        n, product = self.problem.n_samples, self.clip * self.entry
-        # Rows whose squares are lost could not be brought to a norm below.
-        kept = self._largest >= _LEAST_NORM and product >= _LEAST_PRODUCT
-        if not (kept and 4 * product * n <= _LARGEST_SUM):
-            return inf
-        return adjacency.of_sum(2 * product) / n
+        norm, n = self.problem.bounds.features_norm, self.problem.n_samples
+        return range_of_scores(self.clip * self.entry, norm, n, adjacency)
 
     def evaluate(self, rows: RowStore) -> np.ndarray:
         """The exact scores of the candidates."""
@@ -101,11 +95,6 @@ class SelectionQuery(GumbelQuery):
     def public(self) -> tuple[object, ...]:
         """All that the query says."""
         return (self.w, self.clip, self.entry, self.candidates, self.k, self.signed)
-
-    @property
-    def _largest(self) -> float:
-        bounds = self.problem.bounds
-        return bounds.data_norm if bounds.row_map is None else bounds.row_map.norm
 
     def _of_block(self, block: BoundedBlock) -> np.ndarray:
         check_targets_a_row(type(self).__name__, block)

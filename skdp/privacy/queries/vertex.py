@@ -14,13 +14,12 @@ from ..adjacency import Adjacency
 from ..rounding import of_sum
 from ..rows.base import RowStore
 from ..rows.bounded_rows import BoundedBlock
-from .base import GumbelQuery
+from .base import GumbelQuery, range_of_scores
 from .gradient import GradientQuery, weighted
 
 __all__ = ["VertexQuery"]
 
 _EPS = float(np.finfo(np.float64).eps)
-_LEAST_NORM, _LEAST_PRODUCT, _LARGEST_SUM = 1e-140, 1e-280, 1e300
 
 
 @dataclass(frozen=True, eq=False)
@@ -102,16 +101,11 @@ class VertexQuery(GumbelQuery):
         Adding what is known rounds the four scores that two data sets and two candidates have, each
         by half a unit in the last place, for which there is room.
         """
-        bounds, n = self.problem.bounds, self.problem.n_samples
-        largest = bounds.data_norm if bounds.row_map is None else bounds.row_map.norm
+        norm, n = self.problem.bounds.features_norm, self.problem.n_samples
         alone = self.problem.loss.n_scores == 1 and not self.two_sided
-        product = self.clip * min(self.entry, largest / sqrt(2.0) if alone else largest)
-        # Rows whose squares are lost could not be brought to a norm below.
-        kept = largest >= _LEAST_NORM and product >= _LEAST_PRODUCT
-        if not (kept and 4 * product * n <= _LARGEST_SUM):
-            return inf
+        product = self.clip * min(self.entry, norm / sqrt(2.0) if alone else norm)
         known = 0.0 if self.known is None else float(np.abs(self.known).max())
-        return adjacency.of_sum(2 * product) / n + 4 * _EPS * known
+        return range_of_scores(product, norm, n, adjacency) + 4 * _EPS * known
 
     def evaluate(self, rows: RowStore) -> np.ndarray:
         """The exact scores: up, down, nowhere."""
