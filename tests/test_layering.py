@@ -85,9 +85,10 @@ MAKES = {
     "skdp.privacy.accounting.ledger.Ledger", "skdp.privacy.oracle.PrivateOracle",
     "skdp.privacy.randomness.SeededNoise", "skdp.privacy.randomness.SystemNoise",
     "skdp.privacy.randomness.secret_noise", "skdp.privacy.rows.chunked.ChunkedRows",
-    "skdp.privacy.rows.dask_rows.DaskRows", "skdp.privacy.rows.dense_rows.DenseRows",
+    "skdp.privacy.rows.dask_rows.DaskRows", "skdp.privacy.rows.in_memory.DenseRows",
+    "skdp.privacy.rows.in_memory.SparseRows", "skdp.privacy.rows.in_memory.rows_in_memory",
     "skdp.privacy.rows.predicted_rows.PredictedRows",
-    "skdp.privacy.rows.sparse_rows.SparseRows", "skdp.privacy.sites.remote_oracle.RemoteOracle",
+    "skdp.privacy.sites.remote_oracle.RemoteOracle",
 }  # fmt: skip
 SUBMODULES = {p.stem for p in (REPOSITORY / "skdp").iterdir() if p.name != "__init__.py"}
 RANDOM = ("numpy.random", "random", "secrets", "os.urandom", "sklearn.utils.check_random_state")
@@ -416,7 +417,7 @@ def test_makers_are_where_they_are_said_to_be(name):
                 "from ..privacy.accounting import ledger as l\nl.Ledger(1.0, 1e-5)",
                 "from ..privacy.randomness import secret_noise as s\ndef f(x): return s(x)",
                 "from ..privacy.randomness import SeededNoise\nmade = {0: SeededNoise}",
-                "from ..privacy.rows.dense_rows import DenseRows as D\nD(X, y)",
+                "from ..privacy.rows.in_memory import DenseRows as D\nD(X, y)",
                 "from ..privacy.oracle import PrivateOracle\nPrivateOracle(r, l, a, n)",
             )
         ),

@@ -23,9 +23,8 @@ from ..privacy.oracle import PrivateOracle
 from ..privacy.oracle_factory import opened_by
 from ..privacy.randomness import SecretNoise
 from ..privacy.rows.base import ResidentRows, RowStore
-from ..privacy.rows.dense_rows import DenseRows
+from ..privacy.rows.in_memory import DenseRows, SparseRows
 from ..privacy.rows.privacy_units import PrivacyUnits
-from ..privacy.rows.sparse_rows import SparseRows
 from .recording import DivergedError, Tape, TapedOracle, TapedSession, differences
 
 __all__ = ["BanditProgram", "FitProgram", "Program", "Recording", "released_numbers"]

@@ -26,8 +26,7 @@ from ..privacy.randomness import SecretNoise, SystemNoise
 from ..privacy.rows.base import BlockStore, RowStore
 from ..privacy.rows.bounded_rows import RawBlock
 from ..privacy.rows.chunked import ChunkedRows, Chunks
-from ..privacy.rows.dense_rows import DenseRows
-from ..privacy.rows.sparse_rows import SparseRows
+from ..privacy.rows.in_memory import DenseRows, SparseRows
 from ..problem.problem import Problem
 
 __all__ = [

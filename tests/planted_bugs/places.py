@@ -79,7 +79,7 @@ _BY_MODULE = {
     "skdp.privacy.rows.bounded_rows": "Block RawBlock bounded_rows",
     "skdp.privacy.rows.score_cache": "ScoreCache",
     "skdp.privacy.rows.site_rows": "SiteBlock site_rows",
-    "skdp.privacy.rows.sparse_rows": "SparseRows",
+    "skdp.privacy.rows.in_memory": "SparseRows",
     "skdp.privacy.rows.unit_counts": "CountingPass UnitCounts",
     "skdp.privacy.sites.remote_oracle": "RemoteOracle",
     "skdp.privacy.sites.remote_rows": "RemoteRows",

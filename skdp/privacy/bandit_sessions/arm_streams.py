@@ -11,7 +11,7 @@ from ..accounting.events import Event
 from ..accounting.ledger import Ledger, Spend
 from ..adjacency import Adjacency
 from ..randomness import public_generator
-from ..rows.dense_rows import DenseRows
+from ..rows.in_memory import DenseRows
 from ..streams.stream import Stream
 from .bandit_plans import StreamsPlan
 from .base import ArmSession

@@ -6,7 +6,7 @@ from .buffer import RowBuffer
 from .call_digests import SeenCalls
 from .chunked import ChunkedRows, Chunks
 from .dask_rows import DaskRows, Tasks, is_collection
-from .dense_rows import DenseRows
+from .in_memory import DenseRows, SparseRows
 from .mapped import MappedBlock, sparse_lengths
 from .partition import Facts, Refusal, added, opened
 from .partitions import packed
@@ -14,7 +14,6 @@ from .predicted_rows import PredictedBlock, PredictedRows, Predictor, predicted_
 from .privacy_units import PrivacyUnits
 from .score_cache import ScoreCache
 from .site_rows import SiteChunks, SiteRows, site_sums
-from .sparse_rows import SparseRows
 
 __all__ = [
     "MOST_ROWS",

@@ -9,8 +9,7 @@ import scipy.sparse as sp
 
 from .base import ResidentRows
 from .bounded_rows import compressed
-from .dense_rows import DenseRows
-from .sparse_rows import SparseRows
+from .in_memory import DenseRows, SparseRows
 
 __all__ = ["RowBuffer"]
 

@@ -35,7 +35,7 @@ from ...problem.bounds import RowBounds
 from ..adjacency import PrivacyUnit
 from .base import BoundedRows, RowStore
 from .bounded_rows import RawBlock
-from .dense_rows import DenseRows
+from .in_memory import DenseRows
 from .privacy_units import PrivacyUnits
 from .reading import strict_checks
 

@@ -6,15 +6,13 @@ from collections.abc import Callable
 from typing import Any
 
 import numpy as np
-import scipy.sparse as sp
 
 from .base import ResidentRows, RowStore
 from .chunked import ChunkedRows, Chunks
 from .dask_rows import DaskRows, is_collection
-from .dense_rows import DenseRows
+from .in_memory import rows_in_memory
 from .privacy_units import PrivacyUnits
 from .reading import columns_of, strict_checks
-from .sparse_rows import SparseRows
 from .weights import in_units_of
 
 __all__ = ["resident_rows", "row_store"]
@@ -38,7 +36,7 @@ def resident_rows(
     weights = None
     if sample_weight is not None:
         weights = in_units_of(max_weight, sample_weight, X.shape[0])
-    rows = (SparseRows if sp.issparse(X) else DenseRows)(X, encoded, weights, units)
+    rows = rows_in_memory(X, encoded, weights, units)
     rows.target_columns = columns_of(y)
     return rows
 

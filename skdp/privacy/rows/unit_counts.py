@@ -9,9 +9,8 @@ import numpy as np
 import scipy.sparse as sp
 
 from .base import ResidentRows
-from .dense_rows import DenseRows
+from .in_memory import rows_in_memory
 from .privacy_units import LabelledRows, PrivacyUnits, shares_of
-from .sparse_rows import SparseRows
 
 __all__ = ["CountingPass", "UnitCounts", "rows_of_part"]
 
@@ -113,4 +112,4 @@ def rows_of_part(
         twice = np.zeros(2, dtype=np.intp)
         X, y, weights = X[twice], y[twice], None if weights is None else weights[twice]
         units = PrivacyUnits(units.codes[twice], units.shares * [1.0, 0.0], units.n_units)
-    return (SparseRows if sp.issparse(X) else DenseRows)(X, y, weights, units)
+    return rows_in_memory(X, y, weights, units)

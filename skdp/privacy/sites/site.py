@@ -20,12 +20,12 @@ from ..accounting.ledger import Ledger, PrivacySpent, Spend
 from ..adjacency import Adjacency
 from ..oracle import PrivateOracle
 from ..randomness import SystemNoise
-from ..rows.dense_rows import DenseRows
+from ..rows.base import ResidentRows
+from ..rows.in_memory import rows_in_memory
 from ..rows.partition import Facts, Refusal
 from ..rows.partitions import unpacked
 from ..rows.privacy_units import PrivacyUnits
 from ..rows.reading import redacted, strict_checks
-from ..rows.sparse_rows import SparseRows
 
 __all__ = ["Receipt", "Request", "Site"]
 
@@ -211,11 +211,10 @@ class _Held:
         self._X, self._y, self._units = X, y, units
         self.facts = facts
 
-    def rows(self, encode: Callable[[np.ndarray], np.ndarray]) -> DenseRows | SparseRows:
+    def rows(self, encode: Callable[[np.ndarray], np.ndarray]) -> ResidentRows:
         with strict_checks():
             y = encode(self._y)
-        kind = SparseRows if self.facts.sparse else DenseRows
-        return kind(self._X, y, None, self._units)
+        return rows_in_memory(self._X, y, None, self._units)
 
     def __reduce__(self) -> NoReturn:
         raise TypeError("Rows of a site cannot be copied or pickled: they stay where they are.")

@@ -27,8 +27,7 @@ from ..randomness import SecretNoise
 from ..rounding import inflated
 from ..rows.base import BlockStore, RowStore
 from ..rows.bounded_rows import RawBlock
-from ..rows.dense_rows import DenseRows
-from ..rows.sparse_rows import SparseRows
+from ..rows.in_memory import rows_in_memory
 from .stream_plan import StreamPlan, StreamRequest
 
 __all__ = [
@@ -352,8 +351,7 @@ class StreamedRows(StreamAnswers):
                 self._block, self._used = next(self._blocks), 0
             stop = min(self._used + session.missing, len(self._block.y))
             these, weights = slice(self._used, stop), self._block.weights
-            kind = DenseRows if isinstance(self._block.X, np.ndarray) else SparseRows
             own = None if weights is None else weights[these]
-            session.read(kind(self._block.X[these], self._block.y[these], own))
+            session.read(rows_in_memory(self._block.X[these], self._block.y[these], own))
             self._used = stop
         return session.release()

@@ -12,9 +12,8 @@ import numpy as np
 from ..accounting.calculus import Calculus
 from ..randomness import SecretNoise
 from ..rows.base import ResidentRows
-from ..rows.dense_rows import DenseRows
+from ..rows.in_memory import rows_in_memory
 from ..rows.privacy_units import PrivacyUnits, name_of
-from ..rows.sparse_rows import SparseRows
 
 __all__ = ["CallOfUnits", "Visits", "epsilon_of_share", "labels_of_rows"]
 
@@ -164,7 +163,7 @@ class CallOfUnits:
         """
         units = PrivacyUnits.of(np.repeat(np.arange(self.n_samples), self._sizes))
         units = replace(units, shares=units.shares * admitted[units.codes])
-        return _store(self._rows.X, self._rows.y, self._rows.weights, units)
+        return rows_in_memory(self._rows.X, self._rows.y, self._rows.weights, units)
 
     def _with(self, labels: list[Hashable], sizes: np.ndarray, rows: ResidentRows) -> Self:
         other = type(self).__new__(type(self))
@@ -174,7 +173,7 @@ class CallOfUnits:
     def _taken(self, order: np.ndarray) -> ResidentRows:
         rows = self._rows
         weights = None if rows.weights is None else rows.weights[order]
-        return _store(rows.X[order], rows.y[order], weights)
+        return rows_in_memory(rows.X[order], rows.y[order], weights)
 
 
 def epsilon_of_share(
@@ -221,9 +220,3 @@ def _first_seen(labels: Any) -> tuple[list[Hashable], np.ndarray]:
     rank = np.empty(first.size, dtype=np.intp)
     rank[np.argsort(first)] = np.arange(first.size)
     return [listed[i] for i in np.sort(first)], rank[codes]
-
-
-def _store(
-    X: Any, y: np.ndarray, weights: np.ndarray | None, units: PrivacyUnits | None = None
-) -> ResidentRows:
-    return (DenseRows if isinstance(X, np.ndarray) else SparseRows)(X, y, weights, units)

@@ -1,4 +1,4 @@
-"""Rows of a CSR matrix, used where they lie."""
+"""Rows in memory, or mapped into it, used where they lie: of a dense array or a CSR matrix."""
 
 from __future__ import annotations
 
@@ -9,14 +9,44 @@ import scipy.sparse as sp
 
 from .base import ResidentRows
 from .bounded_rows import Rows, compressed
+from .privacy_units import PrivacyUnits
 
-__all__ = ["SparseRows"]
+__all__ = ["DenseRows", "SparseRows", "rows_in_memory"]
 
-# Sparse products gain little from the cache, and each call has a price.
-_LEAST_ROWS = 1 << 15
+# Entries a block: 4 MB in double precision. Smaller ones cost more calls than they save misses, and
+# so does cutting what is no more than so many blocks.
+_BLOCK_ENTRIES = 1 << 19
+_UNCUT = 2
+# Combining the rows of a block writes all features, so a block should hold several rows. Sparse
+# products gain little from the cache, and each call has a price.
+_LEAST_DENSE, _LEAST_SPARSE = 8, 1 << 15
 # Rows of few features may be asked about in coordinates that mix them, where a block at a time is
 # written out densely, with this many entries at most.
 _FEW_FEATURES, _DENSE_ENTRIES = 1000, 1 << 22
+
+
+def rows_in_memory(
+    X: Any, y: np.ndarray, weights: np.ndarray | None = None, units: PrivacyUnits | None = None
+) -> ResidentRows:
+    """The store for the kind of X; the others are as for :class:`ResidentRows`."""
+    return (SparseRows if sp.issparse(X) else DenseRows)(X, y, weights, units)
+
+
+class DenseRows(ResidentRows):
+    """Views of consecutive rows of an array in C or Fortran order, which is not copied."""
+
+    sparse = False
+    X: np.ndarray
+
+    def _lengths(self) -> tuple[int, int]:
+        # Entries that are brought to double precision, block by block, take twice the room.
+        uncut = self.X.dtype == np.float64 and self.X.size <= _UNCUT * _BLOCK_ENTRIES
+        entries = self.X.size if uncut else _BLOCK_ENTRIES
+        rows, longest = entries // self.n_features, _BLOCK_ENTRIES // self.n_features
+        return max(_LEAST_DENSE, rows), max(_LEAST_DENSE, longest)
+
+    def _features(self, start: int, stop: int) -> Rows:
+        return self.X[start:stop]
 
 
 class SparseRows(ResidentRows):
@@ -43,10 +73,10 @@ class SparseRows(ResidentRows):
     def _lengths(self) -> tuple[int, int]:
         # Combining the rows of a block writes all features, so a block should hold several times
         # as many entries.
-        rows = max(_LEAST_ROWS, self.n_features // 4)
+        rows = max(_LEAST_SPARSE, self.n_features // 4)
         if self.n_features <= _FEW_FEATURES:
             rows = min(rows, _DENSE_ENTRIES // self.n_features)
-        return rows, _LEAST_ROWS
+        return rows, _LEAST_SPARSE
 
     def _features(self, start: int, stop: int) -> Rows:
         X = self.X
