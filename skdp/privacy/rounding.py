@@ -33,13 +33,7 @@ _ADDITIONS = MOST_ROWS + 16 * 48 + 64
 
 
 def gamma(roundings: float) -> float:
-    """``k u / (1 - k u)``: bound on the relative error that k roundings add up to.
-
-    Parameters
-    ----------
-    roundings : float
-        Their number k.
-    """
+    """``k u / (1 - k u)``: bound on the relative error that k roundings add up to."""
     return roundings * UNIT / (1.0 - roundings * UNIT)
 
 
@@ -47,20 +41,11 @@ def gamma(roundings: float) -> float:
 def of_sum(n: int, spread: float = 1.0, products: int = 0) -> float:
     """Relative margin for a sum over rows: ``2 n gamma`` times the spread.
 
-    Parameters
-    ----------
-    n : int
-        Number of rows, or of privacy units: what all rows weigh together at most.
-    spread : float, default=1.0
-        Bound on the length of the products that are added up for a row, in units of the bound on
-        what it contributes.
-    products : int, default=0
-        Number of entries of a sum that are added up after the rows, see :func:`mapped_products`.
-
-    Returns
-    -------
-    float
-        Most that rounding adds to the move between neighbours, in units of the sensitivity.
+    n is the number of rows, or of privacy units: what all rows weigh together at most. ``spread``
+    bounds the length of the products that are added up for a row, in units of the bound on what it
+    contributes, and ``products`` counts what is added up after the rows, see
+    :func:`mapped_products`. The margin is the most that rounding adds to the move between
+    neighbours, in units of the sensitivity.
     """
     return 2.0 * n * gamma(_ADDITIONS + products) * spread
 
@@ -99,10 +84,7 @@ def spread(bounds: RowBounds, steepest: float, bound: float) -> float:
 def mapped_products(bounds: RowBounds) -> int:
     """Number of entries of a sum over rows that an entry of it is made of in other coordinates.
 
-    Parameters
-    ----------
-    bounds : RowBounds
-        With the map, if any; 0 without one, or where it mixes no features.
+    It is 0 without a map, or where that mixes no features.
     """
     row_map = bounds.row_map
     return row_map.scale.size if row_map is not None and row_map.mixes else 0
@@ -111,11 +93,6 @@ def mapped_products(bounds: RowBounds) -> int:
 def inflated(sensitivity: float, rounding: float) -> float:
     """The sensitivity of the computed answer.
 
-    Parameters
-    ----------
-    sensitivity : float
-        That of the exact answer.
-    rounding : float
-        Relative margin for sums over rows.
+    ``rounding`` is a relative margin for sums over rows.
     """
     return sensitivity * (1.0 + _COMMON + rounding)

@@ -18,15 +18,8 @@ def delta_for(delta: float | None, n_samples: int | None) -> float:
     With a probability of delta a mechanism may do anything, such as publishing a row, so that it
     has to be well below one over their number, which is public under both neighbouring relations:
     replaced or left out of all sums, a row keeps its place. Steps that see the same rows draw the
-    same delta, at which their total can be stated.
-
-    Parameters
-    ----------
-    delta : float or None
-        As given.
-    n_samples : int or None
-        Number of rows that the guarantee is about: of a fit, or of the horizon of a stream. None
-        if it was not declared.
+    same delta, at which their total can be stated. The rows are those that the guarantee is about:
+    of a fit, or of the horizon of a stream, and None if that was not declared.
     """
     if delta is not None:
         # Of two zeros the one without a sign.

@@ -152,23 +152,9 @@ def epsilon(
 ) -> float:
     """Epsilon of sampled releases, Gaussian ones, and fits that are (epsilon, delta)-DP, together.
 
-    Parameters
-    ----------
-    sampled : tuple of SampledReleases
-        Sampled releases.
-    gaussian : float
-        Price of the Gaussian releases in mu^2.
-    delta : float
-        Slack of the total.
-    pairs : sequence of (float, float)
-        The (epsilon, delta) of fits of which no more is known.
-    about : float
-        Another bound, if there is one.
-
-    Returns
-    -------
-    float
-        Rounded up; ``about`` where numbers are out of range.
+    The price of the Gaussian ones is in mu^2; ``pairs`` are the (epsilon, delta) of fits of which
+    no more is known. It is rounded up, and ``about``, another bound if there is one, where numbers
+    are out of range.
 
     Raises
     ------

@@ -137,11 +137,5 @@ class MomentSession(ArmSession):
 
 
 def joint_sensitivity(adjacency: Adjacency) -> float:
-    """Most by which one user moves the moments of all arms together, in l2.
-
-    Parameters
-    ----------
-    adjacency : Adjacency
-        Neighbouring relation between streams.
-    """
+    """Most by which one user moves the moments of all arms together, in l2."""
     return 3 / sqrt(2.0) if adjacency is Adjacency.REPLACE_ONE else sqrt(2.0)

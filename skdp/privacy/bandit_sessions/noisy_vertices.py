@@ -19,22 +19,10 @@ def best_vertices(
     """Report noisy max over the 2 p signed coordinates, for each row by itself.
 
     Many candidates are chosen among in two stages, whose law is the same and which draw about as
-    many random numbers as twice the root of their number:
-    theorem E1 of ``docs/proofs/choices.md`` has the proof.
-
-    Parameters
-    ----------
-    sums : ndarray of shape (K, p)
-        Sums of gradients; vertex j scores minus entry j, vertex p + j entry j.
-    scale : float
-        Scale of the Gumbel noise.
-    gumbel : callable
-        Fresh standard Gumbel variables of a shape.
-
-    Returns
-    -------
-    ndarray of int of shape (K,)
-        The numbers of the vertices, from 0 to 2 p - 1.
+    many random numbers as twice the root of their number: theorem E1 of ``docs/proofs/choices.md``
+    has the proof. Of sums of gradients (K, p), vertex j scores minus entry j and vertex p + j entry
+    j; there is a vertex for each of K. ``scale`` is that of the Gumbel noise, and ``gumbel`` draws
+    fresh standard variables of a shape.
     """
     return chosen(*scores_of(sums, scale), gumbel)
 

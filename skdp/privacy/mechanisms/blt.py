@@ -222,17 +222,8 @@ def decay_rates(length: int) -> tuple[np.ndarray, np.ndarray]:
     """Rates for this number of terms, by interpolation of logarithms.
 
     Beyond the ends of the table its first or last row is taken. Interlaced rows have interlaced
-    averages, so what is returned interlaces as well.
-
-    Parameters
-    ----------
-    length : int
-        Number of terms, at least 1.
-
-    Returns
-    -------
-    a, b : ndarray
-        Each (4,), in (0, 1), with ``a[0] < b[0] < a[1] < b[1] < ...``.
+    averages, so what is returned interlaces as well. Both a and b have the shape (4,) and entries
+    in (0, 1), with ``a[0] < b[0] < a[1] < b[1] < ...``.
     """
     table = np.log(_RATES)
     rows = np.arange(len(table))

@@ -39,12 +39,7 @@ _MOST_INVERSIONS, _MOST_NODES = 3000, 64
 def exposure_of_all_pairs(n_honest: int, ratio: float) -> float:
     """f_i where all honest sites share seeds with each other.
 
-    Parameters
-    ----------
-    n_honest : int
-        Sites that take part and are not curious, at least 1.
-    ratio : float
-        Standard deviation r of a mask in units of a site's own noise.
+    There is at least one; the ratio is that of a mask to the own noise of a site.
     """
     square = ratio * ratio
     return (1 + square) / (1 + square * n_honest)
@@ -53,16 +48,8 @@ def exposure_of_all_pairs(n_honest: int, ratio: float) -> float:
 def exposure(n_nodes: int, edges: np.ndarray, ratio: float, colluders: int) -> float:
     """The largest f_i over sites and sets of curious ones: exact for small graphs, else a bound.
 
-    Parameters
-    ----------
-    n_nodes : int
-        Sites that take part, more than ``colluders``.
-    edges : ndarray of shape (n_edges, 2)
-        Pairs of them that share a seed, by their numbers below ``n_nodes``.
-    ratio : float
-        As above.
-    colluders : int
-        Number c of curious sites.
+    Edges (n_edges, 2) are pairs of sites below ``n_nodes`` that share a seed; c is the number of
+    ``colluders``, of which there are fewer than sites.
     """
     return _exposure(n_nodes, tuple(map(tuple, edges.tolist())), ratio, colluders)
 

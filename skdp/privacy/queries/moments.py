@@ -111,13 +111,7 @@ def _gram(block: BoundedBlock) -> np.ndarray:
 
 
 def packed(S: np.ndarray) -> np.ndarray:
-    """Diagonal of a symmetric matrix, then sqrt(2) times its upper triangle: of equal l2 norm.
-
-    Parameters
-    ----------
-    S : ndarray of shape (p, p)
-        The matrix.
-    """
+    """Diagonal of a symmetric matrix, then sqrt(2) times its upper triangle: of equal l2 norm."""
     return np.concatenate([np.diag(S), sqrt(2.0) * S[np.triu_indices(len(S), 1)]])
 
 

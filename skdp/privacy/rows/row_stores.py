@@ -54,16 +54,10 @@ def row_store(
 ) -> RowStore:
     """Rows of any kind; see :func:`resident_rows`.
 
-    Parameters
-    ----------
-    X : ndarray, CSR matrix, Chunks or dask collection
-        Features, valid unless chunks or collections, which are checked when they are read.
-    y, encode, sample_weight, max_weight, units
-        As there; Chunks hold targets and weights themselves.
-    tables : bool, default=False
-        Whether targets of chunks and collections may come as tables of several columns.
-    privacy_unit : dask array or series of shape (n_samples,), or True, optional
-        Labels of the privacy units of the rows of a collection. True says that chunks deliver them.
+    Features are valid unless they are chunks or collections, which are checked when they are read;
+    Chunks hold targets and weights themselves. With ``tables`` targets of both may come as tables
+    of several columns. ``privacy_unit`` are labels of the rows of a collection, or True for chunks
+    that deliver them.
     """
     if isinstance(X, Chunks):
         of_units = privacy_unit is not None
