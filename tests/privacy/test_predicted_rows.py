@@ -21,6 +21,7 @@ from skdp.privacy.accounting import Ledger, Spend
 from skdp.privacy.queries import (
     AbsoluteError,
     BrierScore,
+    GroupMeansQuery,
     LogLoss,
     MetricMeansQuery,
     OutcomeCountsQuery,
@@ -316,3 +317,12 @@ def test_ranges_at_the_ends_of_numbers_keep_the_sensitivity(far):
         near[3, 0], other[3] = prediction, target
         move = query.evaluate(DenseRows(near, other)) - query.evaluate(DenseRows(X, y))
         assert 0 < np.linalg.norm(move) <= query.sensitivity(Adjacency.REPLACE_ONE) * (1 + 1e-9)
+
+
+def test_groups_that_are_no_numbers_count_towards_the_first():
+    query = GroupMeansQuery(MetricMeansQuery((SquaredError(-2.0, 6.0, 3.0),), 2), 3)
+    answers = [
+        query.evaluate(DenseRows(np.array([[1.0, group], [0.5, 2.0]]), np.array([0.0, 1.0])))
+        for group in (np.nan, 0.0)
+    ]
+    assert np.array_equal(*answers)
