@@ -78,16 +78,9 @@ class BLT(PrefixSumMechanism):
     Each buffer :math:`v_i` forgets; only their sum does not, and errors of rounding enter it once
     per step, so they stay at the rounding of the noise times the root of the number of steps.
 
-    The product of columns i < j of C is, with l = n + 1 - j the length of the shorter one,
-
-    .. math:: N^2 \frac{\sum_{k < l} T_k T_{k + j - i}}
-              {(\sum_{k < l} T_k^2)^{1/2} (\sum_{k < l + j - i} T_k^2)^{1/2}},
-
-    N being their norm. Entries of T are positive and decrease, so for a given j it falls with the
-    distance j - i: the sum above gets smaller and the one below larger. The a-th and the b-th of
-    several terms are at least b - a apart; so their product is at most the largest of two columns
-    at the distance b - a, and sums of these bound the squared norm of a sum of columns. For a few
-    visits to a long stream that is the norm of the sum of its first columns, but for about 1 %.
+    The squared norm of a sum of columns is bounded by the largest product of two columns at each
+    distance: theorem X6 of ``docs/proofs/streams.md``. For a few visits to a long stream that is
+    the norm of the sum of its first columns, but for about 1 %.
 
     Rates for a length come from a table for the largest error without D. With four buffers that
     error is within 2% of the least possible one up to 10^6 terms (see

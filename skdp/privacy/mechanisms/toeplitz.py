@@ -75,17 +75,9 @@ class Toeplitz(PrefixSumMechanism):
 
     .. math:: c_0 = 1, \qquad c_k = c_{k-1} \frac{2 k - 1}{2 k}.
 
-    The largest error is :math:`\sum_{k<n} c_k^2`, Landau's constant. No factors B and C with
-    constant diagonals have a smaller one. For with b(x) c(x) = 1 + x + ... + x^{n-1} + O(x^n), the
-    norms of b and c are at least their product's norm in the Hardy space H^1 (by the inequality of
-    Cauchy and Schwarz), and the least norm of such a function is the largest that the sum of the
-    first n coefficients of a function bounded by 1 can be, by duality, which is Landau's constant
-    (Landau, 1913).
-
-    Of all sets of j terms the first j, next to each other, move most. The product of two columns,
-    with m the later one and s between them, is :math:`\sum_{i \le n - m} c_i c_{i+s}`. As
-    coefficients are positive and decrease, it falls with m, and with s. In any other set the a-th
-    and the b-th term are at least as late, and at least as far apart, as a and b.
+    The largest error is :math:`\sum_{k<n} c_k^2`, Landau's constant; no factors B and C with
+    constant diagonals have a smaller one. Of all sets of j terms the first j, next to each other,
+    move most. Proofs: theorems X3 and X6 of ``docs/proofs/streams.md``.
 
     Memory is that of all terms, so this is for short streams. Time for the whole stream is
     ``O(n log(n)^2)`` times the size of a term.

@@ -38,18 +38,13 @@ class Tree(PrefixSumMechanism):
     t, and every sum of which it is a part has that noise. So row t of C has ones in the columns
     of this block, and row t of B has ones where the blocks of t end.
 
-    The term of step i is in the blocks that end at the first multiple of 1, 2, 4, ... from i on, at
-    most one for each length, and the first term is in one of each length up to n. Hence
+    The first term is in one block of each length up to n, and no term in more. Hence
 
     .. math:: \|C\|^2 = \lfloor \log_2 n \rfloor + 1,
 
-    the number of lengths, and a sum's noise has as many parts as t has bits that are set. Blocks
-    of a tree that no sum uses get no noise and cost nothing, but the first term's are all used.
-
-    A person in j terms is in the block of step t as often as terms of theirs are in it, and that
-    number counts squared. Blocks are nested: that of length ``2^s`` is made up of blocks of lengths
-    ``2^(s-1), ..., 2, 1``, one each, and of its last term. So the worst places follow from the
-    most for every shorter block and every number of visits to it, exactly, from the shortest on.
+    the number of lengths, and a sum's noise has as many parts as t has bits that are set. The worst
+    places of several terms of a person are found exactly. Proofs: theorems X2 and X6 of
+    ``docs/proofs/streams.md``.
 
     The square of the norm is the whole price: mu of a block is ``sensitivity / noise_scale`` and
     mu^2 adds up over lengths. (Adding up epsilons over them would square their number.)
