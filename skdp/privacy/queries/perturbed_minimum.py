@@ -125,13 +125,12 @@ class PerturbedMinimumQuery(PerturbedQuery):
     of_units: bool = False
 
     def __post_init__(self) -> None:
-        problem, penalty = self.problem, self.problem.penalty
+        problem, penalty, bounds = self.problem, self.problem.penalty, self.problem.bounds
         quadratic = isinstance(penalty, NoPenalty | L2 | Tikhonov) or (
             isinstance(penalty, ElasticNet) and penalty.l1_ratio == 0
         )
         kind = type(problem.loss)  # A class derived from it may have another derivative.
         proved = kind in _ONE_SIDED
-        bounds = problem.bounds
         if self.pure and bounds.row_map is None and bounds.target is not None:
             proved |= kind in _TWO_SIDED and self.label is None
         # Those of two classes would be looked up by the number of one of several.
