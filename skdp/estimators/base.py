@@ -570,7 +570,8 @@ class PrivateLinearModel(CallbackSupportMixin, BudgetedEstimator, ABC):
         # Earlier parts of a stream may have been too small to tell.
         if found is not None and found.scaling is None and "data_norm" in self._bounds_to_find:
             missing = ("data_norm",) if finds_columns(self, outline) == COLUMNS else ()
-        if found is not None and not seen_targets(found.target):
+        sought = "target_bounds" in self._bounds_to_find
+        if found is not None and sought and not seen_targets(found.target):
             missing = (*missing, "target_bounds")
         bounds = outline.bounds if found is None else found
         known = origin is not None and not missing and origin.coordinates(bounds) is not None

@@ -43,7 +43,7 @@ from ..solvers.streaming import StreamingSolver
 from ..validation import check_parameters, shown, telling_sizes
 from .announcements import announce_release
 from .base import ACCEPTED, PrivateLinearModel
-from .fit_plan import FitPlan, choose_for_stream, plan_stream, planned_mu
+from .fit_plan import FitPlan, choose_for_stream, plan_stream, planned_mu, settled_calculus
 from .progress import Progress, declared_disjoint
 
 __all__ = ["Session", "advance", "charge_repeats"]
@@ -411,12 +411,16 @@ def plan_part(
             f"{type(model).__name__} needs max_visits=1 with delta=0, which is promised for one "
             f"part of a stream, got max_visits={most}. Pass max_visits=1, or leave delta out."
         )
-    for calculus in (GaussianDP(), ZeroConcentratedDP()):
-        part = copy(model)
-        part.epsilon = epsilon_of_share(calculus, model.epsilon, model.delta_, most, most)
-        plan = part._plan(n_samples, sparse, **facts)
-        if plan.calculus == calculus:
-            return plan
+    # The same for all parts, also where one is fitted by Gaussian noise and another by choices: a
+    # share of the whole by each calculus would be more than the whole by either.
+    constraint = getattr(model, "constraint", None)
+    settled = settled_calculus(model._batch_solver, constraint, selects=model._may_select)
+    calculus = GaussianDP() if settled == GaussianDP() else ZeroConcentratedDP()
+    part = copy(model)
+    part.epsilon = epsilon_of_share(calculus, model.epsilon, model.delta_, most, most)
+    plan = part._plan(n_samples, sparse, **facts)
+    if plan.calculus in (GaussianDP(), calculus):
+        return replace(plan, calculus=calculus)
     raise ValueError(
         f"{type(model).__name__} needs max_visits=1 with the solver {plan.solver.option()!r}, "
         f"whose answers to several parts do not add up exactly, got max_visits={most}. Use a "

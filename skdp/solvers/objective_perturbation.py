@@ -35,6 +35,7 @@ _HYPERPARAMETERS: dict[str, list[Any]] = {
     "clip": [None, Interval(Real, 1e-50, 1e50, closed="both")],
     "strength": [Interval(Real, 0, 1e50, closed="both")],
 }
+_OF_CLASSES = (Logistic, HuberisedHinge, SquaredHinge)
 _LEAST_CLIP = 0.25
 # With pure epsilon, whose noise is longer by the root of p: the clip in units of the root of the
 # evidence, its least for losses that bend more than a parabola, against whose strength rows have to
@@ -114,8 +115,8 @@ class ObjectivePerturbation(Solver):
 
     def check(self, problem: Problem) -> None:
         """Refuse hyperparameters outside their range, and objectives that it is not proved for."""
-        # By class: the query is proved for these, and takes nobody's word for it.
-        if not isinstance(problem.loss, Logistic | HuberisedHinge | SquaredHinge):
+        # By class, no derived one: the query is proved for these, and takes nobody's word for it.
+        if type(problem.loss) not in _OF_CLASSES:
             advice = "Use the solver 'gd'"
             if problem.loss.n_scores > 1:
                 advice += (
@@ -134,7 +135,7 @@ class ObjectivePerturbation(Solver):
                 "or leave delta out."
             )
         loss = _of_a_class(problem.loss)
-        if not isinstance(loss, Logistic | HuberisedHinge | SquaredHinge | Squared | Huber):
+        if type(loss) not in (*_OF_CLASSES, Squared, Huber):
             kind = "for classes or for residuals, with delta=0"
             self._refuse_loss(problem, kind, "Use another, or leave delta out")
         if problem.loss.n_scores > 1 and problem.class_weight is not None:

@@ -307,6 +307,14 @@ def people_at_the_hinge_do_not_learn_whether_rows_lie_together():
     assert moved <= 1 + 1e-6, f"{moved} times its declared sensitivity"
 
 
+def labels_of_which_a_part_is_missing_are_refused():
+    try:
+        found = PrivacyUnits.of([("the person", float("nan")) for _ in range(3)])
+    except ValueError:
+        return
+    assert found.n_units == 1, "each row of a person is another person"
+
+
 def minimisers_proved_for_rows_are_refused():
     """By a solver that does not know that it is people who are protected."""
     X, y, labels = people()
@@ -448,6 +456,7 @@ BUGS = (
     Bug("rows that are counted partition by partition", {"partition.shared": shared_in_this_part_alone}, partial(a_person_in_several_parts_moves_within_the_sensitivity, True), TOO_FAR, needs="dask.array"),
     Bug("a person whom the border of a chunk makes two", {"UnitCounts.add": counted_anew_in_each_part}, the_number_of_parts_of_a_person_is_told_by_nothing),
     Bug("a person who is another where a chunk holds text", {"privacy_units.name_of": lambda honest, label: label}, the_number_of_parts_of_a_person_is_told_by_nothing),
+    Bug("a person who is another in each row where a part of the label is missing", {"privacy_units._missing": lambda honest, label: label is None or bool(label != label)}, labels_of_which_a_part_is_missing_are_refused, "another person"),
     Bug("chunks that are used in the layout in which they come", {"chunked.rows_of_part": lambda honest, X, y, weights, units: DenseRows(X, y, weights, units)}, chunks_tell_nothing_of_their_rows),
     Bug("a pass over rows of others that goes unnoticed", {"CountingPass.complete": Value(True)}, a_source_that_changes_is_stopped),
     Bug("scores of a person that are added up", {"RawBlock.bounded_weights": every_row_whole, "ScoreMomentsQuery._of_units": lambda _, self, sums: self._summed(sums)}, partial(a_person_with_fifty_rows_moves_within_the_sensitivity, "score_moments"), TOO_FAR),

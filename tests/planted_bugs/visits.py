@@ -1,5 +1,6 @@
 """Bugs that protect one visit of a person where all visits were promised to be protected."""
 
+import copy
 import pickle
 from functools import partial
 from itertools import combinations
@@ -9,9 +10,12 @@ from examples_of_visits import BACK, FAR, RELEASES, calls_with, mu_of_move, sums
 from factors_of_prefix_sums import strategy
 from planted_bugs.bug import Bug, after, gives
 
-from skdp import DPContextualBandit, DPLogisticRegression
-from skdp.privacy import PrivateOracle, gdp, opened_by
+from skdp import DPContextualBandit, DPLinearRegression, DPLogisticRegression
+from skdp.privacy import PrivacyUnit, PrivateOracle, gdp, opened_by
+from skdp.privacy.accounting import GaussianDP, ZeroConcentratedDP
 from skdp.privacy.mechanisms import BLT, PREFIX_SUMS, Toeplitz, Tree, prefix_sums_by
+from skdp.privacy.streams import epsilon_of_share
+from skdp.problem.constraints import L1Ball
 from skdp.solvers import FTRL, GD, Blocks
 
 __all__ = ["BUGS"]
@@ -83,6 +87,15 @@ def all_parts_of_a_person_cost_the_budget(solver):
     whole = gdp.mu(1.0, model.delta_) ** 2
     assert price <= whole * (1 + 1e-6), f"a person {TOLD}"
     assert model.privacy_spent_.epsilon >= 1 - 1e-3, "parts are told without all visits"
+
+
+def parts_by_choices_and_by_gaussian_noise_cost_the_budget():
+    facts = {"data_norm": 1.0, "target_bounds": (-1, 1), "constraint": L1Ball(1.0)}
+    model = DPLinearRegression(**facts, max_visits=2, solver=Blocks(first=100, ratio=8))
+    for n in (100, 700):
+        X = np.full((n, 150), 0.01)
+        model.partial_fit(X, X[:, 0], privacy_unit=np.arange(n))
+    assert model.privacy_spent_.epsilon <= 1.005, f"a person {TOLD}"
 
 
 def visits_beyond_count_nothing_and_nobody_says_so(solver):
@@ -187,6 +200,17 @@ def counts_rows(self, model, rows):
     model._progress.seen += rows.rows.y.size - rows.n_samples
 
 
+def by_a_calculus_of_its_own(honest, model, visits, n, sparse, **facts):
+    most = visits.max_visits
+    for calculus in (GaussianDP(), ZeroConcentratedDP()):
+        part = copy.copy(model)
+        part.epsilon = epsilon_of_share(calculus, model.epsilon, model.delta_, most, most)
+        plan = part._plan(n, sparse, unit=PrivacyUnit.DECLARED, **facts)
+        if plan.calculus == calculus:
+            break
+    return plan
+
+
 KINDS = {"blt": BLT, "toeplitz": Toeplitz, "tree": Tree}
 CALLS, SUMS = FEW, FTRL(batches=4)
 BUGS = (
@@ -198,6 +222,7 @@ BUGS = (
     Bug("several visits to one batch", {"Visits.admit": admits_calls}, a_person_tells_no_more_than_was_charged, TOLD),
     Bug("rows of a person that weigh one each", {"CallOfUnits.counting": every_row_whole}, a_person_tells_no_more_than_was_charged, TOLD),
     *(Bug(f"parts that have the whole budget each ({type(solver).__name__})", {"partial_fit.plan_part": lambda _, model, visits, n, sparse, **facts: model._plan(n, sparse, **facts)}, partial(all_parts_of_a_person_cost_the_budget, solver), TOLD) for solver in (CALLS, Blocks(first=20, ratio=1.01, solver=FEW))),
+    Bug("parts that have a share of the budget each by a calculus of its own", {"partial_fit.plan_part": by_a_calculus_of_its_own}, parts_by_choices_and_by_gaussian_noise_cost_the_budget, TOLD),
     Bug("parts in all of which a person counts", {"Visits.admit": admits_all}, partial(all_parts_of_a_person_cost_the_budget, CALLS), TOLD),
     Bug("a receipt of one visit", {"Session.parts_of_a_person": lambda honest, self: 1}, partial(all_parts_of_a_person_cost_the_budget, CALLS), "without all visits"),
     *(Bug(f"an error for who comes too often ({type(solver).__name__})", {"Visits.admit": refuses}, partial(visits_beyond_count_nothing_and_nobody_says_so, solver), "an error tells") for solver in (CALLS, SUMS)),

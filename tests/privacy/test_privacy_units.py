@@ -118,8 +118,10 @@ def test_labels_of_every_kind_name_the_same_people():
         ["secret", None], ["secret", np.nan], np.array([1.0, np.nan]),
         np.array(["2020-01-01", "NaT"], dtype="datetime64[D]"), [["secret"], ["secret"]],
         np.array([["secret", "b"]]), "secret", 7, {"secret": 1}, [], iter(["secret"]),
+        # Two that are not equal would be two people.
+        [("secret", float("nan")), ("secret", float("nan"))], [("secret", ("b", None))],
     ],
-    ids=range(11),
+    ids=range(13),
 )  # fmt: skip
 def test_labels_that_are_none_are_refused_without_being_quoted(labels):
     with pytest.raises(ValueError, match="privacy_unit needs") as refusal:

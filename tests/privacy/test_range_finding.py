@@ -15,8 +15,15 @@ from skdp.estimators import (
 from skdp.privacy import Adjacency, PrivateOracle, SeededNoise
 from skdp.privacy.accounting import Budget, Ledger
 from skdp.privacy.rows import DenseRows
-from skdp.solvers import Blocks
-from skdp.testing import RecordingOracle, ReplayOracle, Transcript
+from skdp.solvers import GD, Blocks
+from skdp.testing import (
+    RecordingOracle,
+    ReplayOracle,
+    Transcript,
+    check_parts,
+    record_partial_fit,
+    replay_partial_fit,
+)
 
 SHARE = 0.04
 STEP = 4 ** (1 / 12)
@@ -269,6 +276,40 @@ def test_a_stream_looks_again_until_it_has_seen_targets():
     stream.partial_fit(X[20:], y[20:])
     assert stream.score(X, y) > 0.5
     assert stream.privacy_spent_.epsilon <= 1.0
+
+
+@pytest.mark.filterwarnings("ignore::skdp.SeededNoiseWarning", "ignore:.*predict 0:UserWarning")
+def test_what_a_stream_looks_for_again_is_charged_and_told_by_answers_alone():
+    X = rows(4020, d=3)
+    ends = slice(0, 20), slice(20, 4020)
+    calls = [(X[part], 1e6 * (5 + X[part, 0])) for part in ends]
+    others = [(np.ones_like(X[part]), np.full(len(X[part]), -1e-3)) for part in ends]
+    solver = Blocks(first=20, ratio=201, largest=4000, solver=GD(steps=2))
+    first, second = (
+        DPLinearRegression(data_norm=3.0, solver=solver, random_state=0) for _ in range(2)
+    )
+    transcripts = record_partial_fit(first, calls)
+    asked = [[name for name, *_ in transcript.entries] for transcript in transcripts]
+    assert ["histogram" in names for names in asked] == [False, True]
+    check_parts(first)
+    replay_partial_fit(second, others, transcripts)
+    assert first.target_bounds_ == second.target_bounds_
+    assert first.target_bounds_[1] > 1e6
+    assert first.privacy_ledger_ == second.privacy_ledger_
+    # What has been seen is not looked for once more.
+    more = record_partial_fit(first, [(rows(4000, d=3), np.zeros(4000))])
+    assert more[0].entries
+    assert all(name != "histogram" for t in more for name, *_ in t.entries)
+
+
+def test_a_stream_does_not_look_for_bounds_that_are_given():
+    """Also if they are those that stand for targets of which nothing was seen."""
+    low, high = unseen_targets(centred=True).ends
+    model = DPLinearRegression(data_norm=3.0, target_bounds=(low, high), solver=GD(steps=2))
+    for seed in range(2):
+        model.partial_fit(rows(40, d=3, seed=seed), np.zeros(40))
+        assert model.plan_.bounds == ()
+    assert model.target_bounds_ == (low, high)
 
 
 @pytest.mark.parametrize("n", [1000, 5000])

@@ -125,21 +125,20 @@ class PerturbedMinimumQuery(PerturbedQuery):
     of_units: bool = False
 
     def __post_init__(self) -> None:
-        problem = self.problem
-        penalty = problem.penalty
+        problem, penalty, bounds = self.problem, self.problem.penalty, self.problem.bounds
         quadratic = isinstance(penalty, NoPenalty | L2 | Tikhonov) or (
             isinstance(penalty, ElasticNet) and penalty.l1_ratio == 0
         )
-        proved = isinstance(problem.loss, _ONE_SIDED)
-        bounds = problem.bounds
+        kind = type(problem.loss)  # A class derived from it may have another derivative.
+        proved = kind in _ONE_SIDED
         if self.pure and bounds.row_map is None and bounds.target is not None:
-            proved |= isinstance(problem.loss, _TWO_SIDED) and self.label is None
+            proved |= kind in _TWO_SIDED and self.label is None
         # Those of two classes would be looked up by the number of one of several.
         proved &= self.label is None or problem.class_weight is None
         if not (proved and quadratic):
             raise ValueError(
                 "PerturbedMinimumQuery needs a smooth loss for two classes and a ridge penalty or "
-                f"none, got {type(problem.loss).__name__} and {penalty}."
+                f"none, got {kind.__name__} and {penalty}."
             )
 
     @classmethod

@@ -256,9 +256,7 @@ def _in_an_array(labels: Any) -> np.ndarray:
             found = np.asarray(labels)
         elif isinstance(labels, list | tuple):
             # In an array of all, one text would make texts of numbers, and of what is missing.
-            found = np.empty(len(labels), dtype=object)
-            for i, label in enumerate(labels):
-                found[i] = label
+            found = np.fromiter(labels, dtype=object, count=len(labels))
     except MemoryError:
         raise
     except Exception:
@@ -277,17 +275,14 @@ def _in_an_array(labels: Any) -> np.ndarray:
 def _distinct(labels: np.ndarray) -> tuple[list[Hashable], np.ndarray]:
     """Different labels, and the place of the label of each row among them."""
     kind = labels.dtype.kind
-    if kind in "fcmM" and bool((labels != labels).any()):
-        raise ValueError("privacy_unit needs a label for every row; some are missing.")
-    if kind in "?biufcmMUS":
+    if kind in "?biufcmMUS" and not (labels != labels).any():
         if kind in "mM":
             # In one unit: other parts hold dates in others.
             labels = labels.astype(f"{kind}8[us]")
         found, codes = np.unique(labels, return_inverse=True)
         return found.tolist(), np.asarray(codes, dtype=np.intp).reshape(-1)
     known: dict[Any, int] = {}
-    codes = np.empty(labels.size, dtype=np.intp)
-    missing = unhashable = False
+    codes, missing, unhashable = np.empty(labels.size, dtype=np.intp), False, False
     for i, label in enumerate(labels):
         try:
             code = known.get(label)
@@ -295,12 +290,7 @@ def _distinct(labels: np.ndarray) -> tuple[list[Hashable], np.ndarray]:
             unhashable = True
             break
         if code is None:
-            try:
-                missing = label is None or bool(label != label)
-            except Exception:
-                # What is missing in pandas is neither equal to itself nor different.
-                missing = True
-            if missing:
+            if missing := _missing(label):
                 break
             code = known[label] = len(known)
         codes[i] = code
@@ -312,3 +302,14 @@ def _distinct(labels: np.ndarray) -> tuple[list[Hashable], np.ndarray]:
             "of other types."
         )
     return list(known), codes
+
+
+def _missing(label: Any) -> bool:
+    """True if a label is missing, or a part of it: two of a person would not be equal."""
+    if isinstance(label, tuple):
+        return any(map(_missing, label))
+    try:
+        return label is None or bool(label != label)
+    except Exception:
+        # What is missing in pandas is neither equal to itself nor different.
+        return True

@@ -8,6 +8,7 @@ import pytest
 from examples_of_one_shots import labels, rows_of_all_sizes, slope_problems
 from scipy.optimize import minimize as scipy_minimize
 
+from skdp import solvers
 from skdp.privacy import Adjacency, PrivateOracle, SeededNoise, gamma, of_sum
 from skdp.privacy.accounting import Ledger, PerturbedGaussianDP, Spend
 from skdp.privacy.mechanisms import ObjectivePerturbation, largest_jacobian
@@ -226,6 +227,33 @@ def test_what_it_is_not_proved_for_is_refused(loss, penalty):
     problem = Problem(loss, N, D, RowBounds(1.0), penalty=penalty)
     with pytest.raises(ValueError, match=r"^PerturbedMinimumQuery needs"):
         PerturbedMinimumQuery(problem, None, 1.0, 1.0)
+
+
+class Corner(HuberisedHinge):
+    """A hinge loss with a corner, which inherits that it has none."""
+
+    def derivative(self, y, z):
+        sign = 2.0 * y - 1.0
+        return np.where(sign * z < 1.0, -sign, 0.0)
+
+
+def test_a_loss_derived_from_a_proved_one_is_refused():
+    """Its derivative may jump where the Jacobian is charged by the slope that it inherits."""
+    problem = Problem(Corner(), N, D, RowBounds(1.0))
+    with pytest.raises(ValueError, match=r"^PerturbedMinimumQuery needs .* got Corner"):
+        planned(problem)
+    with pytest.raises(ValueError, match=r"^ObjectivePerturbation needs .* got Corner"):
+        solvers.ObjectivePerturbation().check(problem)
+    with pytest.raises(ValueError, match=r"^ObjectivePerturbation .* got Corner"):
+        solvers.ObjectivePerturbation().check_pure(problem)
+
+
+@pytest.mark.parametrize("strength", [np.nan, -1.0, -1e9, 0.0, 1e-300, inf])
+def test_a_strength_that_keeps_nothing_has_no_price(strength):
+    problem = Problem(Logistic(), N, D, RowBounds(1.0))
+    query = PerturbedMinimumQuery(problem, None, strength, 1e-3)
+    with pytest.raises((ValueError, ZeroDivisionError)):
+        query.mechanism(REPLACE, Spend(1.0))
 
 
 @pytest.mark.parametrize("bad", [0.0, -1.0, inf, np.nan])
