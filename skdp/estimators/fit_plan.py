@@ -383,7 +383,7 @@ def plan_fit(
         acts = preconditioner.acts(outline, left, known=known)
         solver, reason = _chosen(asked, outline, conditioned=acts, started=started)
         # With weights of classes few steps lose .01 of balanced accuracy where one class is rare.
-        ordinary = reason is not None and not (started or model._weighs_classes)
+        ordinary = reason is not None and not model._weighs_classes
         if acts and ordinary and _few_steps(preconditioner, outline, left):
             solver = PreconditionedGD()
             reason = "second moments stand out of their noise, so few steps are enough"

@@ -626,7 +626,8 @@ class BlockSession(Session):
             model._progress.seen += stop - taken
             taken = stop
             if self._buffer is None:
-                self._buffer = RowBuffer(rows.n_features, self._sparse)
+                expected = self._cut - self._start
+                self._buffer = RowBuffer(rows.n_features, self._sparse, expected)
             if isinstance(chunk, CallOfUnits):
                 # An interruption may have left labels of rows that are not held.
                 del self._labels[self._buffer.n_samples :]

@@ -160,6 +160,16 @@ def test_chunks_give_the_model_of_rows_in_memory():
     np.testing.assert_allclose(model.fit(read).coef_, in_memory, rtol=1e-6)
 
 
+def test_partitions_of_dask_give_the_model_of_rows_in_memory():
+    da = pytest.importorskip("dask.array")
+    X, y, _ = table(3000)
+    model = classifier(random_state=0)
+    in_memory = model.fit(X, y).coef_.copy()
+    assert found(model)
+    model.fit(da.from_array(X, chunks=(1000, -1)), da.from_array(y, chunks=1000))
+    np.testing.assert_allclose(model.coef_, in_memory, rtol=1e-6)
+
+
 def test_blocks_of_a_stream_keep_the_ranges_of_the_first():
     X, y, _ = table(20000)
     model = classifier(random_state=0, horizon=20000)

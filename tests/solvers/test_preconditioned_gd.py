@@ -5,6 +5,7 @@ from dataclasses import replace
 import numpy as np
 import pytest
 from scipy.special import expit
+from sklearn.linear_model import LogisticRegression
 
 import skdp
 from skdp import DPLogisticRegression, DPSVMClassifier
@@ -15,7 +16,7 @@ from skdp.problem import Problem, RowBounds
 from skdp.problem.constraints import L2Ball
 from skdp.problem.losses import Hinge, Logistic
 from skdp.problem.penalties import L1, L2
-from skdp.solvers import GD, PreconditionedGD
+from skdp.solvers import GD, Blocks, PreconditionedGD
 from skdp.solvers.preconditioning import Whitening
 
 N, D = 3000, 5
@@ -122,3 +123,19 @@ def test_it_is_the_default_where_moments_stand_out_of_their_noise():
 )
 def test_it_is_left_out_where_its_constants_were_not_made_for_it(model):
     assert solver_of(100_000, model=model) is GD
+
+
+def test_it_goes_on_from_an_earlier_model_in_as_few_steps():
+    labels = Y[:2000].astype(int)
+    rows = X[:2000, :2]
+    model = DPLogisticRegression(
+        classes=[0, 1], data_norm=1.0, epsilon=8.0, delta=1e-6, solver=Blocks(first=700)
+    )
+    model.partial_fit(rows[:700], labels[:700])
+    assert not model.plan_.from_model
+    model.partial_fit(rows[700:1400], labels[700:1400])
+    assert model.plan_.from_model
+    assert isinstance(model.plan_.solver, PreconditionedGD)
+    assert model.n_iter_[0] == 24
+    at_once = LogisticRegression(C=1e3).fit(rows, labels)
+    assert model.score(rows, labels) > at_once.score(rows, labels) - 0.03

@@ -5,6 +5,7 @@ from math import e
 
 import numpy as np
 import pytest
+import scipy.sparse as sp
 from scipy.special import expit, lambertw, softmax
 from sklearn.linear_model import LogisticRegression
 from sklearn.metrics import log_loss
@@ -19,7 +20,7 @@ from skdp.problem import Problem, RowBounds
 from skdp.problem.constraints import L2Ball
 from skdp.problem.losses import Hinge, Logistic, Softmax
 from skdp.problem.penalties import L2
-from skdp.solvers import Temperature, plan_temperature
+from skdp.solvers import DDA, Temperature, plan_temperature
 from skdp.solvers.preconditioning import Whitening
 
 RNG = np.random.default_rng(0)
@@ -168,26 +169,63 @@ def test_answers_of_single_rows_lie_in_the_declared_box(n_classes, reach):
     assert free.any()
 
 
-def fitted(**options):
+def fitted(facts=None, table=X, **options):
     given = {"epsilon": 2.0, "delta": 1e-5, "data_norm": 1.0, "classes": [0, 1], "random_state": 0}
     with pytest.warns(UserWarning, match="random_state"):
-        return DPLogisticRegression(**given | options).fit(X, TWO)
+        return DPLogisticRegression(**given | options).fit(table, TWO, **facts or {})
 
 
 @pytest.mark.parametrize("solver", ["gd", "svrg", "objective_perturbation", "preconditioned_gd"])
 def test_it_is_on_by_default_and_changes_no_prediction(solver, monkeypatch):
-    model = fitted(solver=solver)
+    model, plain = with_and_without(monkeypatch, lambda: fitted(solver=solver))
     assert model.plan_.temperature is not None
     asked = [event.query for event in model.privacy_ledger_]
     assert asked.count("score_scale") == 1
     assert asked[-1] == "score_scale"
     assert model.privacy_spent_.epsilon <= 2.0
     assert "scale of the scores" in str(model.plan_)
-    monkeypatch.setattr(Temperature, "apply", lambda self, problem, oracle, w: w)
-    plain = fitted(solver=solver)
     ratio = model.coef_ / plain.coef_
     assert np.ptp(ratio) < 1e-9
     np.testing.assert_array_equal(model.predict(X), plain.predict(X))
+
+
+def with_and_without(monkeypatch, fit):
+    """The model, and the same before its scores are scaled."""
+    model = fit()
+    with monkeypatch.context() as patch:
+        patch.setattr(Temperature, "apply", lambda self, problem, oracle, w: w)
+        return model, fit()
+
+
+@pytest.mark.parametrize(
+    ("settings", "facts"),
+    [
+        ({"adjacency": "zero_out"}, {}),
+        ({"data_norm": None, "data_bounds": (-1.0, 1.0)}, {}),
+        ({"data_norm": None, "epsilon": 8.0}, {}),
+        ({"class_weight": {0: 1.0, 1: 3.0}}, {}),
+        ({}, {"sample_weight": np.linspace(0.2, 1.0, N)}),
+        ({}, {"privacy_unit": np.arange(N) // 2}),
+        ({"solver": DDA(noise="central")}, {"groups": np.arange(N) % 3}),
+    ],
+    ids=["zero-out", "bounds", "raw", "classes", "weights", "units", "sites"],
+)
+def test_it_changes_no_prediction_whatever_is_protected_or_weighed(settings, facts, monkeypatch):
+    model, plain = with_and_without(monkeypatch, lambda: fitted(facts, **settings))
+    assert [event.query for event in model.privacy_ledger_].count("score_scale") == 1
+    assert not np.array_equal(model.coef_, plain.coef_)
+    np.testing.assert_array_equal(model.predict(X), plain.predict(X))
+
+
+@pytest.mark.parametrize("wide", [False, True], ids=["few columns", "text"])
+def test_it_changes_no_prediction_of_sparse_rows(wide, monkeypatch):
+    table = sp.csr_array(X)
+    if wide:
+        table = sp.hstack([table, sp.csr_array((N, 1500))]).tocsr()
+    model, plain = with_and_without(monkeypatch, lambda: fitted(table=table))
+    assert model.privacy_ledger_[-1].query == "score_scale"
+    assert not np.array_equal(model.coef_, plain.coef_)
+    np.testing.assert_array_equal(model.predict(table), plain.predict(table))
 
 
 def test_clipped_descent_is_no_longer_too_sure_of_itself(monkeypatch):

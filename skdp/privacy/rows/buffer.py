@@ -13,11 +13,12 @@ from .in_memory import DenseRows, SparseRows
 
 __all__ = ["RowBuffer"]
 
-_LEAST_ROOM = 64
+# Numbers; memory that is not written to costs nothing, but systems refuse to promise too much.
+_LEAST_ROOM, _MOST_ROOM_BEFOREHAND = 64, 2**24
 
 
 class RowBuffer:
-    """Copies rows as they come into arrays that grow by doubling.
+    """Copies rows as they come into arrays with room for all, or else that grow by doubling.
 
     A row is copied at most three times on average, however few come at a time, and rows take at
     most twice the memory that they need. Sparse rows stay sparse: whether the buffer is sparse is
@@ -31,13 +32,14 @@ class RowBuffer:
         Number of features of each row.
     sparse : bool
         How rows are kept.
+    expected : int, default=0
+        Number of rows that will come, public, for which there is room from the start.
     """
 
-    def __init__(self, n_features: int, sparse: bool) -> None:
-        self._n_features = n_features
-        self._sparse = sparse
-        self._y, self._weights = _Growing(), _Growing()
-        self._X = _Growing()
+    def __init__(self, n_features: int, sparse: bool, expected: int = 0) -> None:
+        self._n_features, self._sparse = n_features, sparse
+        self._y, self._weights = _Growing(expected), _Growing(expected)
+        self._X = _Growing(0 if sparse else expected * n_features)
         self._indices, self._ends = _Growing(), _Growing()
         # Rows and entries that are copied as a whole.
         self._held = 0, 0
@@ -89,20 +91,20 @@ class RowBuffer:
 class _Growing:
     """A vector with room at its end."""
 
-    def __init__(self) -> None:
+    def __init__(self, expected: int = 0) -> None:
+        self._expected = max(_LEAST_ROOM, min(expected, _MOST_ROOM_BEFOREHAND))
         self._room: np.ndarray | None = None
         self.size = 0
 
     def extend(self, values: np.ndarray) -> None:
         room, size = self._room, self.size + values.size
         if room is None:
-            room = np.empty(max(_LEAST_ROOM, size), dtype=values.dtype)
-        elif size > room.size or values.dtype != room.dtype:
-            dtype = np.promote_types(room.dtype, values.dtype)
-            if size > room.size or dtype != room.dtype:
-                larger = np.empty(max(size, room.size * (1 + (size > room.size))), dtype=dtype)
-                larger[: self.size] = room[: self.size]
-                room = larger
+            room = np.empty(max(self._expected, size), dtype=values.dtype)
+        dtype = np.promote_types(room.dtype, values.dtype)
+        if size > room.size or dtype != room.dtype:
+            larger = np.empty(max(size, room.size * (1 + (size > room.size))), dtype=dtype)
+            larger[: self.size] = room[: self.size]
+            room = larger
         room[self.size : size] = values
         self._room, self.size = room, size
 
