@@ -44,6 +44,9 @@ _SLOPE, _VARIANCE, _DROWNED = 0.1, 0.25, 0.25
 _EVIDENCE_OF_TEXT = 400.0
 # Rare classes flatten the answer, but scores vary among their rows all the same.
 _LEAST_CURVATURE = 0.1
+# Curvature at the start, in units of that for balanced classes, below which one of two is rare (at
+# 13 % of rows), and the most of it that counts for the scale of scores of text then.
+_OF_RARE, _MOST_OF_RARE = 0.45, 0.2
 
 
 @dataclass(frozen=True)
@@ -77,7 +80,10 @@ class Temperature:
         problem : Problem
             Its initial point holds the log-odds of the classes.
         """
-        return min(1.0, self.evidence * curvature_at_start(problem) / _EVIDENCE_OF_TEXT)
+        curvature = curvature_at_start(problem)
+        if curvature < _OF_RARE:
+            curvature = min(_MOST_OF_RARE, curvature)
+        return min(1.0, self.evidence * curvature / _EVIDENCE_OF_TEXT)
 
     def apply(self, problem: Problem, oracle: Oracle, w: np.ndarray) -> np.ndarray:
         """The model times its temperature, for all that the oracle has left.
@@ -94,9 +100,15 @@ class Temperature:
         Returns
         -------
         ndarray
-            In the shape of w. No prediction of a class is changed by a positive factor.
+            In the shape of w. No prediction of a class is changed by a positive factor. Where
+            noise makes the scores of text and one of two classes is rare, nothing is asked, and
+            scores are brought nearer to the log-odds of the classes instead of to zero.
         """
         expected = self.expected(problem)
+        if expected < 1 and curvature_at_start(problem) < _OF_RARE:
+            shorter = expected * w
+            shorter[-1] += (1 - expected) * problem.start()[-1]
+            return shorter
         if not self.share:
             return expected * w
         problem = problem.unshortened()

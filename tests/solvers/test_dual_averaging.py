@@ -74,6 +74,28 @@ def test_the_threshold_makes_text_of_many_features_learnable_from_less():
     assert np.mean(rates[1]) > np.mean(rates[0]) + 0.01
 
 
+@pytest.mark.parametrize("share", [0.05, 0.95])
+def test_clipping_does_not_make_a_rare_class_of_text_rarer(share):
+    """Its rows are clipped and the others are not, which would cost a factor of ten."""
+    n, rng = 10_000, np.random.default_rng(0)
+    places = np.repeat(np.arange(n), 10), rng.integers(0, D, 10 * n)
+    X = sp.csr_array((np.full(10 * n, 10**-0.5), places), shape=(n, D))
+    y = (rng.uniform(size=n) < share).astype(float)
+    constant = 0.3
+    start = np.append(np.zeros(D), np.log(share / (1 - share)) / constant)
+    bounds = RowBounds(1.0, constant)
+    task = replace(problem(2), n_samples=n, bounds=bounds, initial=start)
+    found = []
+    for asked in (task, replace(task, sparse=False)):
+        w, _ = run(DualAveraging(steps=20), asked, X, y, epsilon=4.0)
+        found.append(np.mean(expit(X @ w[:-1] + constant * w[-1])))
+    rare, rarer = (min(p, 1 - p) for p in found)
+    # No word tells the class, so the frequency is all there is to be found.
+    assert 0.6 * 0.05 < rare < 1.6 * 0.05
+    # Rows that are not known to be text get no such correction.
+    assert rarer < 0.3 * 0.05
+
+
 @pytest.mark.nightly
 def test_the_opening_makes_several_classes_learnable_from_less():
     X, y = text(10)

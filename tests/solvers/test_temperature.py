@@ -106,13 +106,30 @@ def test_scores_of_few_texts_are_shortened_at_no_cost():
     # Nothing is asked of an oracle that is not there.
     factors = [float(found.apply(text, None, w)[0]) for found in (few, more)]
     assert factors == pytest.approx([0.2, 0.6])
-    # With rare classes there is as much noise and less to learn; with many rows it is asked.
-    rare = replace(text, initial=np.append(w[:-1], -3.0 / 0.3))
-    assert float(few.apply(rare, None, w)[0]) < 0.1
     assert plan_temperature(text, 1.0, penalised=False).share > 0
     for other in ({"mu": 0.05, "penalised": True}, {"mu": 0.001, "penalised": True}):
         assert plan_temperature(text, **other) is None
     assert plan_temperature(replace(text, sparse=False), 0.05, penalised=False) is None
+
+
+def test_scores_of_few_texts_of_a_rare_class_are_drawn_to_its_frequency():
+    """A shorter intercept would make the rare class a frequent one."""
+    text = Problem(Logistic(), 1_600, 40_000, RowBounds(1.0, 0.3), sparse=True)
+    w, start = np.ones(text.n_parameters), np.zeros(text.n_parameters)
+    start[-1] = -3.0 / 0.3
+    rare = replace(text, initial=start)
+    # With rare classes there is as much noise and less to learn, so that nothing is asked where
+    # it would be with as many rows of each class.
+    for mu in (0.05, 0.5):
+        found = plan_temperature(text, mu, penalised=False)
+        assert (found.share > 0) == (mu == 0.5)
+        kept = found.expected(rare)
+        assert 0.4 * mu < kept < 0.8 * mu
+        expected = kept * w + (1 - kept) * start
+        np.testing.assert_allclose(found.apply(rare, None, w), expected)
+    # More rows outweigh the noise, and a scale that the user has asked for is left alone.
+    assert plan_temperature(text, 5.0, penalised=False).expected(rare) == 1
+    assert plan_temperature(text, 0.5, penalised=True).expected(rare) == 1
 
 
 def test_what_public_facts_rule_out_is_not_asked():
