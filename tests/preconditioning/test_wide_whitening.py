@@ -209,7 +209,7 @@ def test_a_fit_reads_the_rows_at_most_forty_times():
 
     fitted = model(precondition="wide").fit(Chunks(source))
     assert isinstance(fitted.plan_.solver, PreconditionedGD)
-    assert 24 < len(reads) <= 40
+    assert 12 < len(reads) <= 40
 
 
 # What the plan makes of it.

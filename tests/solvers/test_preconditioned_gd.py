@@ -95,6 +95,40 @@ def test_a_strong_ridge_does_not_make_it_unstable():
     assert np.linalg.norm(w[:D]) < 0.1
 
 
+def stretched_rows(stretch, n=20_000):
+    """Rows whose second moments differ in directions that are no columns."""
+    rng = np.random.default_rng(2)
+    turned = np.linalg.qr(rng.normal(size=(len(stretch),) * 2))[0]
+    features = (rng.normal(size=(n, len(stretch))) * stretch) @ turned
+    return features / np.linalg.norm(features, axis=1).max()
+
+
+def steps_taken(features, share, **parameters):
+    """Number of steps with labels at random, of which a share is positive."""
+    labels = (np.random.default_rng(3).uniform(size=len(features)) < share).astype(int)
+    given = {"classes": [0, 1], "data_norm": 1.0, "epsilon": 4.0, "solver": "preconditioned_gd"}
+    return int(DPLogisticRegression(**given | parameters).fit(features, labels).n_iter_[0])
+
+
+def test_steps_are_as_many_as_released_moments_and_class_counts_ask_for():
+    white, far_apart = stretched_rows(np.ones(12)), stretched_rows(np.logspace(0, -1, 12))
+    assert steps_taken(white, 0.5) == 12
+    assert 14 < steps_taken(far_apart, 0.5) <= 24
+    assert 14 < steps_taken(white, 0.02) <= 24
+    # Nothing is known of directions without a look at all of them.
+    assert steps_taken(white, 0.5, precondition="diagonal") == 24
+    assert steps_taken(white, 0.5, solver=PreconditionedGD(steps=5)) == 5
+
+
+def test_combined_iterates_are_much_nearer_to_the_solution_than_the_last_one():
+    solution, _ = solve(PreconditionedGD(steps=200, clip=1.0, average=0.0))
+    distances = {}
+    for average in (0.0, 0.65):
+        scores, _ = solve(PreconditionedGD(steps=6, clip=1.0, average=average))
+        distances[average] = np.sqrt(np.mean((scores - solution) ** 2))
+    assert distances[0.65] < 0.5 * distances[0.0]
+
+
 def solver_of(n_samples, n_features=10, model=None, **options):
     model = DPLogisticRegression(classes=[0, 1], data_norm=1.0) if model is None else model
     return type(skdp.plan(model, n_samples, n_features, **options).solver)
