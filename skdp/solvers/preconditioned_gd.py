@@ -51,7 +51,7 @@ class PreconditionedGD(Solver):
     ``1 / P_j`` is the assumed curvature of the loss times the second moment of coordinate j, the
     share of the ridge, and what keeps the noise in the score of a typical row below a constant.
     Noise has the geometry of the coordinates, steps that of the loss, so that all directions are
-    learned at one pace, and 24 steps do what a hundred of :class:`skdp.solvers.GD` do.
+    learned at one pace, and 24 steps do what up to a hundred of :class:`skdp.solvers.GD` do.
 
     Made for coordinates whose second moments stand out of their noise, which
     :class:`skdp.solvers.preconditioning.Whitening` releases; elsewhere all directions count as
