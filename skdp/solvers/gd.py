@@ -18,7 +18,7 @@ from . import schedules
 from .base import Solution, Solver
 from .descent import Descent, clips_whole_units
 from .minibatches import check_batch_size, reserve
-from .rules import DescentRule, check_clip, descent_rule
+from .rules import DescentRule, check_clip, descent_rule, in_few_steps
 
 if TYPE_CHECKING:
     from ..privacy.adjacency import Adjacency
@@ -52,8 +52,9 @@ class GD(Solver):
     projection and averaging are post-processing and cost nothing.
 
     With even noise the noise accumulated over T steps of size eta depends on the *total step size*
-    eta T only, so more and smaller steps cost nothing but time. All defaults are functions of
-    public facts (see :func:`skdp.solvers.rules.descent_rule`).
+    eta T only, so more and smaller steps cost nothing but time. By default there are as few as keep
+    them stable. All defaults are functions of public facts (see
+    :func:`skdp.solvers.rules.descent_rule` and :func:`skdp.solvers.rules.in_few_steps`).
 
     Works for every loss, smooth or not, every penalty and every constraint. Slow where the features
     are badly conditioned: directions of second moment below 1 / total step size are not learned.
@@ -61,7 +62,10 @@ class GD(Solver):
     Parameters
     ----------
     steps : int, optional
-        Number of gradients T; that of the shares if ``schedule`` is a tuple.
+        Number of gradients T; that of the shares if ``schedule`` is a tuple. By default 24 to 100
+        for classes and 24 to 200 for residuals, the fewer the smaller the budget, and more at
+        budgets beyond mu = 2. It is the largest of these where ``total_step_size``, ``momentum``,
+        a schedule that is not even or a ``batch_size`` is given.
     total_step_size : float, optional
         Total step length, the sum of step sizes divided by 1 - momentum, in units of
         ``1 / (row_norm**2 * max_weight)``.
@@ -185,7 +189,12 @@ class GD(Solver):
             given["steps"] = steps
         elif not isinstance(self.schedule, str):
             given["steps"] = len(self.schedule)
-        return descent_rule(problem, mu, **given)
+        rule = descent_rule(problem, mu, **given)
+        # Samples of rows average out over many steps, and a schedule speaks of as many.
+        even = self.batch_size is None and self.schedule == "uniform"
+        if even and given.keys() <= {"clip"}:
+            rule = in_few_steps(rule, problem)
+        return rule
 
     def _shares(self, rule: DescentRule) -> np.ndarray:
         if not isinstance(self.schedule, str):

@@ -66,7 +66,7 @@ class PreconditionedGD(Solver):
     Noise has the geometry of the coordinates, steps that of the loss, so that all directions are
     learned at one pace. The model is the combination of late iterates at which their gradients
     cancel best, for their noise, which costs nothing: it is made of answers that are paid for. So
-    12 to 24 steps do what a hundred of :class:`skdp.solvers.GD` do.
+    12 to 24 steps do what up to a hundred of :class:`skdp.solvers.GD` do.
 
     Made for coordinates whose second moments stand out of their noise, which
     :class:`skdp.solvers.preconditioning.Whitening` releases; elsewhere all directions count as

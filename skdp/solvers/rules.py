@@ -8,7 +8,7 @@ from math import ceil, inf, isinf, sqrt
 from ..problem.problem import Problem
 from .base import name_of
 
-__all__ = ["DescentRule", "check_clip", "descent_rule"]
+__all__ = ["DescentRule", "check_clip", "descent_rule", "in_few_steps"]
 
 
 @dataclass(frozen=True)
@@ -41,7 +41,7 @@ class _Family:
     norm, whatever the dimension; ``stride`` is the largest step at momentum 0.9 times 10, in units
     of the inverse curvature scale, at the default clip and without clipping. Where a derivative is
     unbounded, hardly any row has one beyond ``reach``. ``loosens`` says that the clip grows with
-    the evidence.
+    the evidence. ``long`` is the share of the largest step that steps may take where they are few.
     """
 
     steps: int
@@ -51,10 +51,14 @@ class _Family:
     stride_unclipped: float
     reach: float = inf
     loosens: bool = False
+    long: float = 0.4
 
 
 _BINARY = _Family(steps=100, clip=0.3, score_noise=3.0, stride=1000.0, stride_unclipped=80.0)
-_SOFTMAX = _Family(steps=100, clip=0.1, score_noise=3.0, stride=3000.0, stride_unclipped=40.0)
+# The derivative of a row is shared out between the classes.
+_SOFTMAX = _Family(
+    steps=100, clip=0.1, score_noise=3.0, stride=3000.0, stride_unclipped=40.0, long=0.8
+)
 # Margins are 1, which is less than the scale of logits, so less noise is borne.
 _HINGE = _Family(steps=100, clip=0.5, score_noise=1.0, stride=600.0, stride_unclipped=20.0)
 _SQUARED_HINGE = _Family(
@@ -66,6 +70,12 @@ _RESIDUAL = _Family(
 
 # Rows times budget from which residuals can be clipped less and less.
 _PLENTY = 1500.0
+
+# Where the total step size is short, long steps with less momentum do what many short ones do: at
+# least so many.
+_LEAST_STEPS = 24
+# What few steps go further by for the same total step size, in units of a step; so does noise.
+_AHEAD = 1.35
 
 
 def descent_rule(
@@ -111,14 +121,39 @@ def descent_rule(
     if momentum is None:
         momentum = 1 - 0.1 / sqrt(growth)
     if total_step_size is None:
-        share, reach = 0.0, min(lipschitz, family.reach)
-        if reach > family.clip:
-            share = min(1.0, max(0.0, (clip - family.clip) / (reach - family.clip)))
-        stride = family.stride ** (1 - share) * family.stride_unclipped**share
-        covered = 0.1 * stride * steps / (1 - momentum)
+        covered = _largest_step(family, clip, lipschitz) * steps / (1 - momentum)
         afforded = family.score_noise * evidence / (2 * clip) if clip < inf else covered
         total_step_size = min(covered, afforded)
     return DescentRule(steps, total_step_size, clip, momentum)
+
+
+def in_few_steps(rule: DescentRule, problem: Problem) -> DescentRule:
+    """A rule of fewer and longer steps, whose averaged iterates bear as much noise.
+
+    Momentum is forgotten over the same share of all steps. The total step size is a little shorter,
+    because what a long step adds is there at once. There are as many steps as keep each of them
+    well below the largest one, and never more than before.
+
+    Parameters
+    ----------
+    rule : DescentRule
+        Of :func:`descent_rule`.
+    problem : Problem
+        Of the rule.
+    """
+    family = _family(problem)
+    memories = (1 - rule.momentum) * rule.steps
+    longest = family.long * _largest_step(family, rule.clip, problem.loss.lipschitz)
+    needed = max(_LEAST_STEPS, ceil(sqrt(memories * rule.total_step_size / longest)))
+    if needed >= rule.steps:
+        return rule
+    ahead = _AHEAD * (1 / needed - 1 / rule.steps)
+    return replace(
+        rule,
+        steps=needed,
+        momentum=1 - memories / needed,
+        total_step_size=(1 - ahead) * rule.total_step_size,
+    )
 
 
 def check_clip(solver: str, clip: float | None, problem: Problem) -> None:
@@ -143,6 +178,14 @@ def check_clip(solver: str, clip: float | None, problem: Problem) -> None:
             f"{solver} needs a finite clip for {name_of(problem.loss)}, whose derivative is "
             "unbounded, got clip=inf. Pass a number, or leave clip out for a default."
         )
+
+
+def _largest_step(family: _Family, clip: float, lipschitz: float) -> float:
+    """Step size without momentum, in units of the inverse curvature scale."""
+    share, reach = 0.0, min(lipschitz, family.reach)
+    if reach > family.clip:
+        share = min(1.0, max(0.0, (clip - family.clip) / (reach - family.clip)))
+    return 0.1 * family.stride ** (1 - share) * family.stride_unclipped**share
 
 
 def _family(problem: Problem) -> _Family:

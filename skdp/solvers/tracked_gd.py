@@ -37,8 +37,9 @@ _BLIND_CLIP = 0.1
 _VISIBLE = 1 / 12
 # Steps in the user's coordinates, and in good ones: as many as there is evidence for, for what
 # many short steps do a few do with momentum. With fewer at the least skewed targets lose.
-_STEPS, _MOST_STEPS, _LEAST_STEPS, _EVIDENCE_IN_STEPS = 200, 160, 40, 12_400.0
-_LONGEST = 1.25
+_STEPS, _MOST_STEPS, _LEAST_STEPS, _EVIDENCE_IN_STEPS = 200, 100, 40, 12_400.0
+# So many of the longest steps need no momentum to go all the way.
+_LONGEST, _WITHOUT_MOMENTUM = 1.25, 160
 # Times that momentum is forgotten, at least, so that it can replace steps.
 _MEMORIES = 6.4
 # Where rows are many and second moments stand out of their noise in nearly all directions, these go
@@ -74,7 +75,7 @@ class TrackedGD(Solver):
     ----------
     steps : int, optional
         Number of gradients T. By default 200 in the user's coordinates and, the more rows there are
-        for each coordinate, 160 to 40 in private ones, where momentum replaces steps; 24 in place
+        for each coordinate, 100 to 40 in private ones, where momentum replaces steps; 24 in place
         of 40 where released second moments stand out of their noise in nearly all directions; more
         at budgets beyond mu = 2.
     whole : float, optional
@@ -138,7 +139,8 @@ class TrackedGD(Solver):
             most = min(_MOST_STEPS * longer, most)
         steps = ceil(most) if self.steps is None else self.steps
         if row_map is not None:
-            momentum = max(0.0, 1 - max(steps / (_MOST_STEPS * longer), memories / steps))
+            enough = _WITHOUT_MOMENTUM * longer
+            momentum = max(0.0, 1 - max(steps / enough, memories / steps))
             # No step longer than 1.25 over the curvature, which any momentum leaves stable.
             stride = max(1.0, min(_STEPS * longer / steps, _LONGEST / (1 - momentum)))
             pace = max(_PACE, _TURNS / steps)

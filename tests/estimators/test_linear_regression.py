@@ -80,7 +80,7 @@ def test_predictions_are_clipped_to_the_bounds_of_targets(given):
 def test_it_learns_what_descent_in_the_coordinates_given_does_not():
     plain = regression(precondition=None).fit(X, Y)
     assert queries(plain) == {"gradient"}
-    assert regression().fit(X, Y).score(X, Y) > plain.score(X, Y) + 0.05
+    assert regression().fit(X, Y).score(X, Y) > plain.score(X, Y) + 0.03
 
 
 @pytest.mark.parametrize(

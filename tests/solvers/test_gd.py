@@ -201,3 +201,30 @@ def test_units_of_the_rows_do_not_matter():
     w, _ = solve(GD(), problem, X, y)
     v, _ = solve(GD(), small, unit * X, y)
     np.testing.assert_allclose(unit * v.w, w.w, rtol=1e-9)
+
+
+def test_few_long_steps_bear_as_much_noise_as_many_short_ones():
+    # Rows that are all zero, so that a fit is a sum of noise.
+    n, d = 10, 50_000
+    problem, X, y = Problem(Logistic(), n, d, RowBounds(1.0, 0.0)), np.zeros((n, d)), np.zeros(n)
+    few, many = (solve(GD(steps=steps), problem, X, y)[0] for steps in (None, 100))
+    assert few.n_iter < many.n_iter / 3
+    assert np.std(few.w) == pytest.approx(np.std(many.w), rel=0.02)
+
+
+def test_steps_grow_with_the_budget_up_to_a_hundred_and_more_where_noise_is_little():
+    problem, X, y = small_problem(Logistic())
+    epsilons = 2.0 ** np.arange(-3, 12)
+    steps = [solve(GD(), problem, X, y, epsilon)[0].n_iter for epsilon in epsilons]
+    assert steps == sorted(steps)
+    assert steps[0] == 24
+    assert steps[-1] > 100
+    assert max(s for s, epsilon in zip(steps, epsilons, strict=True) if epsilon < 5) <= 100
+
+
+@pytest.mark.parametrize(
+    "given", [{"momentum": 0.5}, {"total_step_size": 1.0}, {"schedule": "exponential"}]
+)
+def test_steps_are_not_fewer_where_their_number_would_change_what_is_given(given):
+    problem, X, y = small_problem(Logistic())
+    assert solve(GD(**given), problem, X, y)[0].n_iter == 100
