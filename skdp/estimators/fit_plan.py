@@ -376,10 +376,12 @@ def plan_fit(
             f"got class_weight={shown(model.class_weight)}."
         )
     if solver.central:
-        preconditioner = choose_preconditioner(model.precondition, asked, outline, block=block)
+        left = whole * sqrt(first)
+        preconditioner = choose_preconditioner(
+            model.precondition, asked, outline, mu=left, block=block
+        )
     if preconditioner is not None:
         preconditioner.check(outline)
-        left = whole * sqrt(first)
         acts = preconditioner.acts(outline, left, known=known)
         solver, reason = _chosen(asked, outline, conditioned=acts, started=started)
         # With weights of classes few steps lose .01 of balanced accuracy where one class is rare.
@@ -727,6 +729,7 @@ def choose_preconditioner(
     solver: str | Solver,
     problem: Problem,
     *,
+    mu: float = inf,
     block: bool = False,
 ) -> Preconditioner | None:
     """The stage before the solver, by parameters and public facts.
@@ -737,11 +740,14 @@ def choose_preconditioner(
         What the user asked for. For classes ``'auto'`` whitens rows before a solver that clips
         gradients, or damps frequent features if rows are sparse and have more than a thousand; for
         regression it whitens them repeatedly before ``'tracked_gd'``. It leaves rows as they are
-        if a penalty or constraint is tied to the user's coordinates.
+        if a penalty or constraint is tied to the user's coordinates. ``'wide'`` is ``'auto'`` where
+        rows and budget are too small for wide whitening.
     solver : str or Solver
         What the user asked for.
     problem : Problem
         What is to be solved.
+    mu : float, default=inf
+        Gaussian-DP parameter of the budget that will be left.
     block : bool, default=False
         Whether further blocks of a stream will follow, which can use what it finds.
     """
@@ -753,7 +759,11 @@ def choose_preconditioner(
     if precondition == "diagonal":
         return Whitening(full=False)
     if precondition == "wide":
-        return WideWhitening()
+        wide = WideWhitening()
+        wide.check(problem)
+        if wide.acts(problem, mu, known=False):
+            return wide
+        precondition = "auto"
     if precondition is None or isinstance(precondition, Preconditioner):
         return precondition
     if problem.tied_to_coordinates:

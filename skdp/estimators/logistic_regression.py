@@ -113,8 +113,9 @@ class DPLogisticRegression(PrivateLinearClassifier):
         (None). ``'auto'`` decides by n, d and budget for dense rows and damps frequent features of
         sparse ones if they have more than 1000, unless there is an l1 penalty, a constraint or a
         solver that does without. ``'wide'``, a quarter of the budget, is for embeddings of hundreds
-        to thousands of features, see :class:`skdp.solvers.preconditioning.WideWhitening`. The
-        model stays linear in X, and penalties keep their meaning: they are about ``coef_``.
+        to thousands of features, see :class:`skdp.solvers.preconditioning.WideWhitening`, and is
+        ``'auto'`` where rows or budget are too few for it. The model stays linear in X, and
+        penalties keep their meaning: they are about ``coef_``.
     horizon : int, optional
         Number of rows that ``partial_fit`` is going to be given in all, if it is known beforehand.
         It is public. Streams are cut so that the model is at its best there; rows beyond are

@@ -119,8 +119,9 @@ class DPSVMClassifier(PrivateLinearClassifier):
         less: centred and scaled (``'diagonal'``), also whitened (``'full'``), or left as they are
         (None). ``'auto'`` conditions dense rows, the cheaper way where n or the budget is small,
         unless there is an l1 penalty or a constraint. ``'wide'``, a quarter of the budget, is for
-        hundreds to thousands of dense features. The model stays linear in X, and penalties keep
-        their meaning: they are about ``coef_``.
+        hundreds to thousands of dense features, and is ``'auto'`` where rows or budget are too few
+        for it. The model stays linear in X, and penalties keep their meaning: they are about
+        ``coef_``.
     horizon : int, optional
         Number of rows that ``partial_fit`` is going to be given in all, if it is known beforehand.
         It is public. Streams are cut so that the model is at its best there; rows beyond are

@@ -229,11 +229,28 @@ def test_it_is_taken_with_few_short_steps_where_it_is_asked_for():
     assert plan_of(precondition="auto").preconditioner == Whitening()
 
 
-@pytest.mark.parametrize("epsilon", [0.1, 20.0])
-def test_steps_are_many_where_few_were_not_made_for_the_budget(epsilon):
-    plan = plan_of(epsilon=epsilon)
+def test_steps_are_many_where_few_were_not_made_for_the_budget():
+    plan = plan_of(epsilon=20.0)
     assert plan.solver == GD()
-    assert plan.conditioned == (epsilon > 1)
+    assert plan.conditioned
+
+
+@pytest.mark.parametrize(
+    ("n_samples", "n_features", "epsilon"),
+    [(60_000, 1500, 0.1), (2000, 1500, 1.0), (6000, 200, 0.3)],
+    ids=["little budget", "few rows", "few of both"],
+)
+def test_it_is_the_default_where_rows_or_budget_are_too_few_for_it(n_samples, n_features, epsilon):
+    wide = plan_of(n_samples, n_features, epsilon=epsilon)
+    assert wide == plan_of(n_samples, n_features, epsilon=epsilon, precondition="auto")
+    assert wide.preconditioner == Whitening()
+
+
+@pytest.mark.parametrize("n_samples", [200, 60_000])
+def test_sparse_rows_are_refused_however_many_they_are(n_samples):
+    asked = DPLogisticRegression(classes=range(K), data_norm=1.0, precondition="wide")
+    with pytest.raises(ValueError, match="WideWhitening mixes features and so needs dense rows"):
+        skdp.plan(asked, n_samples, 1500, sparse=True)
 
 
 def test_other_losses_and_named_solvers_take_its_coordinates():

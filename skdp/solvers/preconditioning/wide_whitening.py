@@ -59,7 +59,8 @@ class WideWhitening(Preconditioner):
     take 10 and more for rows of norm 1.
 
     Where noise would be too large, which public facts alone decide, nothing is asked and rows stay
-    as they are: below ``n mu`` of about 240 times the root of the number of coordinates.
+    as they are: below ``n mu`` of about 240 times the root of the number of coordinates. The
+    option ``'wide'`` of a model is ``'auto'`` there.
     """
 
     share: float = 0.26
