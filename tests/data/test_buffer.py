@@ -62,16 +62,34 @@ def test_single_precision_is_kept_until_a_row_in_double_comes(sparse):
     np.testing.assert_array_equal(dense(rows)[50:], X[50:])
 
 
-@pytest.mark.parametrize("sparse", [False, True])
-def test_single_rows_are_copied_a_few_times_each_at_most(sparse, monkeypatch):
-    written = []
-    empty = np.empty
+@pytest.fixture
+def written(monkeypatch):
+    """Lengths of the arrays that are made."""
+    lengths, empty = [], np.empty
 
     def counted(size, dtype):
-        written.append(size)
+        lengths.append(size)
         return empty(size, dtype=dtype)
 
     monkeypatch.setattr("skdp.privacy.rows.buffer.np.empty", counted)
+    return lengths
+
+
+@pytest.mark.parametrize("expected", [N, N - 1, 1, 10**12])
+def test_there_is_room_for_the_rows_that_are_expected_and_for_others(expected, written):
+    buffer = RowBuffer(D, False, expected)
+    for i in range(N):
+        buffer.append(store(X[i : i + 1], Y[i : i + 1]))
+    np.testing.assert_array_equal(buffer.rows().X, X)
+    np.testing.assert_array_equal(buffer.rows().y, Y)
+    # What a stream has promised to send need not fit into memory.
+    assert max(written) <= 2**24
+    if expected == N:
+        assert sorted(written) == [N, D * N]
+
+
+@pytest.mark.parametrize("sparse", [False, True])
+def test_single_rows_are_copied_a_few_times_each_at_most(sparse, written):
     rows = filled(sparse, list(range(1, N)))
     # Each time there is no room, it doubles: all there ever was is twice what there is at last.
     kept = dense(rows).size + (4 * N if not sparse else 8 * N)

@@ -54,8 +54,7 @@ class RowBuffer:
         X: Any = rows.X
         self._drop_interrupted()
         if not self._sparse:
-            dense = X if isinstance(X, np.ndarray) else X.toarray()
-            self._X.extend(dense.reshape(-1))
+            self._X.extend((X if isinstance(X, np.ndarray) else X.toarray()).reshape(-1))
         else:
             X = sp.csr_array(X)
             self._ends.extend(X.indptr[1:].astype(np.int64) + self._X.size)
@@ -73,8 +72,7 @@ class RowBuffer:
         if not self._sparse:
             X = self._X.filled().reshape(-1, self._n_features)
             return DenseRows(X, self._y.filled(), weights)
-        ends = np.concatenate([[0], self._ends.filled()])
-        shape = (self.n_samples, self._n_features)
+        ends, shape = np.append(0, self._ends.filled()), (self.n_samples, self._n_features)
         # Both have to be of one kind, small integers if these are large enough.
         kind = np.int32 if ends[-1] <= np.iinfo(np.int32).max else np.int64
         parts = (self._X.filled(), self._indices.filled().astype(kind, copy=False))
