@@ -237,7 +237,8 @@ class FitPlan:
         if not self.temperature.share:
             return "nothing; scores are shortened as public facts let expect"
         share = f"{self.temperature.share:.0%} of the rest"
-        return f"the scale of the scores, {share} and what the solver leaves"
+        unless = "" if isinf(self.temperature.evidence) else "; nothing if a class is very rare"
+        return f"the scale of the scores, {share} and what the solver leaves{unless}"
 
     def hopeless(self) -> str | None:
         """A sentence if next to nothing can be learned from so few rows, else None."""

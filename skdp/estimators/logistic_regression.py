@@ -204,7 +204,8 @@ class DPLogisticRegression(PrivateLinearClassifier):
     value, which leaves scores at a wrong scale. The last answer mends that: coefficients and
     intercept are multiplied by the factor at which probabilities agree with the labels, so that
     ``predict_proba`` is honest. No prediction is changed by it, but that with
-    ``class_weight='balanced'`` a part of the balance is added after it.
+    ``class_weight='balanced'`` a part of the balance is added after it, and that few texts with a
+    rare class have their scores drawn to the log-odds of the classes.
 
     Examples
     --------

@@ -206,13 +206,15 @@ def _unclipped(problem: Problem, w: np.ndarray, clip: float) -> np.ndarray:
     and those of the other rows are not. Log-odds then come out too low by about the logarithm of
     the clip. The more alike the classes are in number, the more this cancels.
     """
-    constant = problem.bounds.intercept_value
-    if not (problem.wide and problem.loss.log_odds and problem.loss.n_scores == 1 and constant):
+    constant, start = problem.bounds.intercept_value, problem.start()
+    two = problem.loss.log_odds and problem.loss.n_scores == 1
+    # From an earlier model scores spread so far that rows of both classes are clipped.
+    if not (problem.wide and two and constant) or start[:-1].any():
         return w
     rareness = 1 - curvature_at_start(problem) ** _FADING
     shift = rareness * log(problem.loss.lipschitz / clip) / constant
     out = w.copy()
-    out[-1] -= np.sign(problem.start()[-1]) * shift
+    out[-1] -= np.sign(start[-1]) * shift
     return out
 
 

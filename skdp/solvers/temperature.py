@@ -104,11 +104,9 @@ class Temperature:
             noise makes the scores of text and one of two classes is rare, nothing is asked, and
             scores are brought nearer to the log-odds of the classes instead of to zero.
         """
-        expected = self.expected(problem)
-        if expected < 1 and curvature_at_start(problem) < _OF_RARE:
-            shorter = expected * w
-            shorter[-1] += (1 - expected) * problem.start()[-1]
-            return shorter
+        expected, start = self.expected(problem), problem.start()
+        if expected < 1 and curvature_at_start(problem) < _OF_RARE and not start[:-1].any():
+            return expected * w + (1 - expected) * start
         if not self.share:
             return expected * w
         problem = problem.unshortened()

@@ -86,14 +86,15 @@ def test_clipping_does_not_make_a_rare_class_of_text_rarer(share):
     bounds = RowBounds(1.0, constant)
     task = replace(problem(2), n_samples=n, bounds=bounds, initial=start)
     found = []
-    for asked in (task, replace(task, sparse=False)):
+    warm = replace(task, initial=start + 1e-9)
+    for asked in (task, warm, replace(task, sparse=False)):
         w, _ = run(DualAveraging(steps=20), asked, X, y, epsilon=4.0)
         found.append(np.mean(expit(X @ w[:-1] + constant * w[-1])))
-    rare, rarer = (min(p, 1 - p) for p in found)
+    rare, *rarer = (min(p, 1 - p) for p in found)
     # No word tells the class, so the frequency is all there is to be found.
     assert 0.6 * 0.05 < rare < 1.6 * 0.05
-    # Rows that are not known to be text get no such correction.
-    assert rarer < 0.3 * 0.05
+    # Models that go on from an earlier one, and rows that may not be text, are left as they are.
+    assert max(rarer) < 0.3 * 0.05
 
 
 @pytest.mark.nightly

@@ -127,6 +127,10 @@ def test_scores_of_few_texts_of_a_rare_class_are_drawn_to_its_frequency():
         assert 0.4 * mu < kept < 0.8 * mu
         expected = kept * w + (1 - kept) * start
         np.testing.assert_allclose(found.apply(rare, None, w), expected)
+    # An earlier model knows more than frequencies do.
+    warm = replace(rare, initial=start + w)
+    few = plan_temperature(text, 0.05, penalised=False)
+    np.testing.assert_allclose(few.apply(warm, None, w), few.expected(warm) * w)
     # More rows outweigh the noise, and a scale that the user has asked for is left alone.
     assert plan_temperature(text, 5.0, penalised=False).expected(rare) == 1
     assert plan_temperature(text, 0.5, penalised=True).expected(rare) == 1
