@@ -147,7 +147,8 @@ def _by_name(
     others = len(given) - (len(names) - len(lacking))
     got = []
     if lacking:
-        got.append(f"none for {', '.join(lacking[:3])}{', ...' if len(lacking) > 3 else ''}")
+        more = f" and {len(lacking) - 3} more" if len(lacking) > 3 else ""
+        got.append(f"none for {', '.join(lacking[:3])}{more}")
     if others:
         got.append(f"{others} for names that no column has")
     if got:
