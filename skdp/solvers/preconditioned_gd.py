@@ -82,7 +82,7 @@ class PreconditionedGD(Solver):
         units of ``row_norm * max_weight``. By default 0.3, more at budgets beyond mu = 2.
     momentum : float, optional
         Heavy-ball coefficient beta, in [0, 1); 0.7 for two classes and 0.75 for more.
-    average : float, default=0.65
+    average : float, default=0.5
         Share of the steps, the last ones, whose iterates are combined, in [0, 1]; 0 returns the
         last iterate.
     score_noise : float, default=6.0
@@ -107,7 +107,7 @@ class PreconditionedGD(Solver):
     steps: int | None = None
     clip: float | None = None
     momentum: float | None = None
-    average: float = 0.65
+    average: float = 0.5
     score_noise: float = 6.0
 
     def check(self, problem: Problem) -> None:
