@@ -170,6 +170,6 @@ def test_it_goes_on_from_an_earlier_model_in_as_few_steps():
     model.partial_fit(rows[700:1400], labels[700:1400])
     assert model.plan_.from_model
     assert isinstance(model.plan_.solver, PreconditionedGD)
-    assert model.n_iter_[0] == 24
+    assert model.n_iter_[0] <= 24
     at_once = LogisticRegression(C=1e3).fit(rows, labels)
     assert model.score(rows, labels) > at_once.score(rows, labels) - 0.03
