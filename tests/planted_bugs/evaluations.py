@@ -197,7 +197,7 @@ MIXED = {
 crafted = partial(partial, examples_move_within_their_sensitivity)
 MOVES = partial(partial, evaluations_move_within_their_sensitivity)
 BUGS = (
-    Bug("outcomes priced as if a row were in one count only", {"OutcomeCountsQuery.sensitivity": gives(1.0)}, crafted(OutcomeCountsQuery), TOO_FAR),
+    Bug("outcomes priced as if a row were in one count only", {"CellsQuery.sensitivity": gives(1.0)}, crafted(OutcomeCountsQuery), TOO_FAR),
     Bug("metrics that share one sensitivity", {"MetricMeansQuery.sensitivity": times(sqrt(1 / 3))}, crafted(MetricMeansQuery), TOO_FAR),
     Bug("metrics that are not clipped to their range", {"metric_means._in_units": lambda _, values, low, high: (2 * values - low - high) / (high - low)}, MOVES(Fixed(), LYING, -50.0), "moved by"),
     Bug("a block that is lost with one of its rows", {"PredictedRows._of_block": out_of_the_block}, MOVES(Panicking(), GUESSES), "moved by"),

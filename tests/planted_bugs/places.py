@@ -45,7 +45,7 @@ _BY_MODULE = {
     "skdp.privacy.mechanisms.site_noise": "SiteNoise site_noise",
     "skdp.privacy.mechanisms.toeplitz": "toeplitz",
     "skdp.privacy.oracle": "Oracle PrivateOracle oracle",
-    "skdp.privacy.queries.base": "queries",
+    "skdp.privacy.queries.base": "CellsQuery queries",
     "skdp.privacy.queries.column_counts": "ColumnCountsQuery",
     "skdp.privacy.queries.column_moments": "ColumnMomentsQuery column_moments",
     "skdp.privacy.queries.gradient": "GradientNormQuery GradientQuery",

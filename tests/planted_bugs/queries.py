@@ -61,6 +61,7 @@ __all__ = ["BUGS"]
 N, D = 4, 3
 TILT, SIDE = 1e-3, sqrt(0.5) * 2
 ZEROS, ONES = np.zeros(N), np.ones(N)
+TENTHS = np.linspace(0.1, 0.9, 9)
 ALONG, ACROSS, NOTHING = (
     np.tile(np.eye(D)[0], (N, 1)),
     np.tile(np.eye(D)[1], (N, 1)),
@@ -587,6 +588,15 @@ def counts_of_a_target():
     return opposite_targets(HistogramQuery("target", np.array([0.5]), column=1))
 
 
+def targets_far_apart():
+    """From the first of many cells to the last."""
+    return HistogramQuery("target", TENTHS), 2 * ALONG, ZEROS, 2 * ALONG, ONES
+
+
+def sizes_far_apart():
+    return GradientSizesQuery(SQUARED, np.zeros(D), TENTHS), 2 * ALONG, ZEROS, 2 * ALONG, ONES
+
+
 def of_all_targets(honest, self, block):
     return sum(honest(replace(self, column=k), block) for k in range(block.y.shape[1]))
 
@@ -649,9 +659,10 @@ BUGS = (
     Bug("counts without the root of two", {"Adjacency.of_histogram": gives(1.0)}, crafted(HistogramQuery), TOO_FAR),
     Bug("gradient norms of half their sensitivity", {"GradientNormQuery.sensitivity": times(0.5)}, within(opposite_norms), TOO_FAR),
     Bug("a mean over one row too many", {"GradientQuery.sensitivity": times(N / (N + 1))}, within(opposite), TOO_FAR),
-    Bug("labels priced as if a row were in one count only", {"HistogramQuery.sensitivity": gives(1.0)}, crafted(HistogramQuery), TOO_FAR),
+    Bug("labels priced as if a row were in one count only", {"CellsQuery.sensitivity": gives(1.0)}, crafted(HistogramQuery), TOO_FAR),
+    *(Bug(f"a row that counts in all cells from its own on ({case.__name__})", {f"{query.__name__}._of_block": lambda honest, self, block: honest(self, block).cumsum()}, within(case), TOO_FAR) for query, case in ((HistogramQuery, targets_far_apart), (GradientSizesQuery, sizes_far_apart))),
     Bug("moments priced as if a row could only vanish", {"MomentsQuery.sensitivity": times(sqrt(0.5))}, crafted(MomentsQuery), TOO_FAR),
-    Bug("sizes of gradients without the root of two", {"GradientSizesQuery.sensitivity": gives(1.0)}, crafted(GradientSizesQuery), TOO_FAR),
+    Bug("sizes of gradients without the root of two", {"CellsQuery.sensitivity": gives(1.0)}, crafted(GradientSizesQuery), TOO_FAR),
     Bug("a share that is not counted beside its gradient", {"GradientAndShareQuery.sensitivity": lambda _, self, a: self.gradient.sensitivity(a)}, within(shares), TOO_FAR),
     Bug("sums by class without the root of two", {"RowMeansQuery.sensitivity": lambda _, self, a: self.bounds.row_norm / N}, within(classes), TOO_FAR),
     Bug("column moments without the factor of two", {"ColumnMomentsQuery.sensitivity": times(0.5)}, crafted(ColumnMomentsQuery), TOO_FAR),

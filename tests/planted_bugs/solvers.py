@@ -69,6 +69,30 @@ CLIPPED = partial(
 CORNERED = partial(minimisers_are_as_close_as_claimed, HuberisedHinge(0.01), 0.1, 0.5, strength=1.0)
 
 
+class Corner(HuberisedHinge):
+    """A hinge with a corner, which inherits the curvature of one without."""
+
+    def derivative(self, y, z):
+        sign = 2.0 * y - 1.0
+        return np.where(sign * z < 1.0, -sign, 0.0)
+
+
+class Kinds(tuple):
+    """Classes among which those are found, too, that are derived from them."""
+
+    def __contains__(self, kind):
+        return issubclass(kind, tuple(self))
+
+
+def losses_that_bend_more_than_is_charged_are_refused():
+    problem = Problem(Corner(), N, D, RowBounds(1.0))
+    try:
+        PerturbedMinimumQuery.planned(problem, None, 0.0, Adjacency.REPLACE_ONE, Spend(1.0))
+    except ValueError:
+        return
+    raise AssertionError("the curvature of another loss was charged")
+
+
 def jacobians_fit_their_spend():
     largest = perturbed_minimum.largest_jacobian(Spend(0.01))
     assert largest <= perturbation.KAPPA * 0.1, "the Jacobian is too large for its spend"
@@ -393,6 +417,7 @@ BUGS = (
     Bug("a forgotten Jacobian", {"PerturbedMinimumQuery.curvature": gives(0.0)}, CORNERED, CLAIM),
     Bug("a curvature of the clipped loss that is too small", {"PerturbedMinimumQuery.curvature": lambda _, self: 1e-3 * self.problem.loss.smoothness}, CORNERED, CLAIM, nightly=True),
     Bug("a perturbed derivative that is not clipped", {"Loss.clipped_derivative": lambda honest, self, y, z, bound: honest(self, y, z, 1.0)}, CLIPPED, CLAIM, nightly=True),
+    Bug("a loss that is derived from one whose curvature is charged", {"perturbed_minimum._ONE_SIDED": Value(Kinds((Logistic, HuberisedHinge)))}, losses_that_bend_more_than_is_charged_are_refused, "another loss"),
     Bug("a Jacobian that its spend does not allow", {"perturbed_minimum.largest_jacobian": gives(10.0)}, jacobians_fit_their_spend, "too large"),
     Bug("a Jacobian beyond its allowance for nothing", {"PerturbedGaussianDP._cost_of_other": gives(0.01)}, a_jacobian_beyond_its_allowance_costs_more, "a free Jacobian"),
     Bug("half the noise on the slope", {"ObjectivePerturbation.perturbation": lambda honest, self, noise: 0.5 * honest(self, noise)}, answers_are_minimisers_for_the_noise_that_was_charged, "noise"),
