@@ -238,7 +238,9 @@ def test_what_is_set_aside_for_several_fits_or_rows_covers_what_they_release(rul
     assert several.main == pytest.approx(3 * once)
     assert several.main >= ceiling.price(most.times(3)).main * (1 - 1e-9)
     of_a_group = ceiling.reserved(replace(plan, rows=3))
-    assert of_a_group.main >= several.main * (1 - 1e-9)
+    # Perhaps less than for three fits: each bound on a perturbation has the logarithm of its number
+    # of vertices as a constant, which a group counts once.
+    assert of_a_group.main >= once
     assert of_a_group.main >= ceiling.price(most.between(3)).main * (1 - 1e-9)
 
 
