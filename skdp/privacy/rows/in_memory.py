@@ -17,11 +17,12 @@ __all__ = ["DenseRows", "SparseRows", "rows_in_memory"]
 # so does cutting what is no more than so many blocks.
 _BLOCK_ENTRIES = 1 << 19
 _UNCUT = 2
-# Combining the rows of a block writes all features, so a block should hold several rows. Sparse
-# products gain little from the cache, and each call has a price.
-_LEAST_DENSE, _LEAST_SPARSE = 8, 1 << 15
-# Rows of few features may be asked about in coordinates that mix them, where a block at a time is
-# written out densely, with this many entries at most.
+# Combining the rows of a block writes all features, and what maps them costs as much as hundreds of
+# rows, so a block should hold some, if not too many entries. Sparse products gain little from the
+# cache, and each call has a price.
+_LEAST_DENSE, _ENOUGH_DENSE, _LEAST_SPARSE = 8, 512, 1 << 15
+# Entries that a block is given at most on such grounds, and those of a block of sparse rows of few
+# features, which is written out densely in coordinates that mix them.
 _FEW_FEATURES, _DENSE_ENTRIES = 1000, 1 << 22
 
 
@@ -43,7 +44,8 @@ class DenseRows(ResidentRows):
         uncut = self.X.dtype == np.float64 and self.X.size <= _UNCUT * _BLOCK_ENTRIES
         entries = self.X.size if uncut else _BLOCK_ENTRIES
         rows, longest = entries // self.n_features, _BLOCK_ENTRIES // self.n_features
-        return max(_LEAST_DENSE, rows), max(_LEAST_DENSE, longest)
+        enough = min(_ENOUGH_DENSE, _DENSE_ENTRIES // self.n_features)
+        return max(_LEAST_DENSE, enough, rows), max(_LEAST_DENSE, longest)
 
     def _features(self, start: int, stop: int) -> Rows:
         return self.X[start:stop]
