@@ -12,8 +12,7 @@ from skdp import DPLogisticRegression, DPSVMClassifier
 from skdp.privacy import Adjacency, PrivateOracle, SeededNoise
 from skdp.privacy.accounting import Ledger
 from skdp.privacy.rows import DenseRows
-from skdp.problem import Problem, RowBounds
-from skdp.problem.bounds import RowMap
+from skdp.problem import Problem, RowBounds, RowMap
 from skdp.problem.constraints import L2Ball
 from skdp.problem.losses import Hinge, Logistic
 from skdp.problem.penalties import L1, L2
