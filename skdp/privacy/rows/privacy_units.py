@@ -306,10 +306,9 @@ def _distinct(labels: np.ndarray) -> tuple[list[Hashable], np.ndarray]:
 
 def _missing(label: Any) -> bool:
     """True if a label is missing, or a part of it: two of a person would not be equal."""
-    if isinstance(label, tuple):
-        return any(map(_missing, label))
     try:
-        return label is None or bool(label != label)
+        parts = label if isinstance(label, tuple | frozenset) else ()
+        return label is None or bool(label != label) or any(map(_missing, parts))
     except Exception:
         # What is missing in pandas is neither equal to itself nor different.
         return True
