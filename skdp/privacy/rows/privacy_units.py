@@ -224,6 +224,8 @@ def name_of(label: Hashable) -> Hashable:
     What reads a table in chunks takes the same column for numbers in some of them and for text in
     others. Were they told apart, a person would count twice.
     """
+    if isinstance(label, tuple):
+        return tuple(map(name_of, label))
     if not isinstance(label, str) or (spelled := _NUMBER.fullmatch(label)) is None:
         return label
     number = float(label) if any(spelled.groups()) else int(label)
