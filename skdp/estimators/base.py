@@ -330,6 +330,7 @@ class PrivateLinearModel(CallbackSupportMixin, BudgetedEstimator, ABC):
             # Solve, and bring scores to their scale.
             asked, temperature = oracle.for_problem(problem), plan.temperature
             if temperature is not None:
+                temperature = temperature.settled(problem)
                 asked = asked.within(oracle.budget.fraction(1 - temperature.share))
             oracle.note("coefficients")
             solution = solver.solve(problem, asked, public_rng)

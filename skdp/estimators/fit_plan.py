@@ -237,7 +237,7 @@ class FitPlan:
         if not self.temperature.share:
             return "nothing; scores are shortened as public facts let expect"
         share = f"{self.temperature.share:.0%} of the rest"
-        unless = "" if isinf(self.temperature.evidence) else "; nothing if a class is very rare"
+        unless = "" if isinf(self.temperature.evidence) else "; nothing if a class is rare"
         return f"the scale of the scores, {share} and what the solver leaves{unless}"
 
     def hopeless(self) -> str | None:

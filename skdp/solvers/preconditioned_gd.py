@@ -185,8 +185,11 @@ def _enough_steps(problem: Problem) -> int:
     largest, least = float(row_map.moments.max()), float(row_map.moments.min())
     # Scores of rare classes bend the loss less than is assumed of all.
     of_rarest = float(_curvatures_at_start(problem).min()) / _assumed_at_start(problem)
-    apart = largest / max(least * min(1.0, of_rarest), _FARTHEST_APART * largest)
-    return min(_MOST, max(_FEWEST, ceil(_PACE * sqrt(apart))))
+    least = max(least * min(1.0, of_rarest), _FARTHEST_APART * largest)
+    if least == 0:
+        # All moments were lost in noise.
+        return _MOST
+    return min(_MOST, max(_FEWEST, ceil(_PACE * sqrt(largest / least))))
 
 
 def _assumed_at_start(problem: Problem) -> float:

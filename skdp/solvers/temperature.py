@@ -85,6 +85,18 @@ class Temperature:
             curvature = min(_MOST_OF_RARE, curvature)
         return min(1.0, self.evidence * curvature / _EVIDENCE_OF_TEXT)
 
+    def settled(self, problem: Problem) -> Temperature:
+        """The plan once classes are counted, for what leaves its share to the solver.
+
+        Were a share left over instead, what a fit has spent would depend on the answers.
+
+        Parameters
+        ----------
+        problem : Problem
+            To be solved; its initial point holds the log-odds of the classes.
+        """
+        return replace(self, share=0.0) if self._draws(problem) else self
+
     def apply(self, problem: Problem, oracle: Oracle, w: np.ndarray) -> np.ndarray:
         """The model times its temperature, for all that the oracle has left.
 
@@ -104,9 +116,9 @@ class Temperature:
             noise makes the scores of text and one of two classes is rare, nothing is asked, and
             scores are brought nearer to the log-odds of the classes instead of to zero.
         """
-        expected, start = self.expected(problem), problem.start()
-        if expected < 1 and curvature_at_start(problem) < _OF_RARE and not start[:-1].any():
-            return expected * w + (1 - expected) * start
+        expected = self.expected(problem)
+        if self._draws(problem):
+            return expected * w + (1 - expected) * problem.start()
         if not self.share:
             return expected * w
         problem = problem.unshortened()
@@ -125,6 +137,13 @@ class Temperature:
             least = _root(isotonic_regression(answer) + steady)
             found = min(max(1.0, least), found)
         return found * w
+
+    def _draws(self, problem: Problem) -> bool:
+        """Tell whether scores are drawn to the log-odds of the classes, and nothing is asked."""
+        if not (self.expected(problem) < 1 and curvature_at_start(problem) < _OF_RARE):
+            return False
+        # An earlier model knows more than they do.
+        return not problem.start()[:-1].any()
 
 
 def plan_temperature(problem: Problem, mu: float, *, penalised: bool) -> Temperature | None:

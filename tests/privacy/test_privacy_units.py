@@ -106,6 +106,7 @@ def test_labels_of_every_kind_name_the_same_people():
         pandas.Series(names, dtype="category"), pandas.Series(codes, dtype="Int64"),
         [("a", k) for k in codes], np.array(codes, dtype="datetime64[D]"),
         [None.__class__ if k == 3 else k for k in codes], [3, 1, 3.0, 2, "1", "3"],
+        [("a", 3), ("a", "1"), ("a", "3"), ("a", 2), ("a", 1), ("a", 3.0)],
     ):  # fmt: skip
         units = PrivacyUnits.of(labels)
         assert units.n_units == 3
@@ -120,8 +121,9 @@ def test_labels_of_every_kind_name_the_same_people():
         np.array([["secret", "b"]]), "secret", 7, {"secret": 1}, [], iter(["secret"]),
         # Two that are not equal would be two people.
         [("secret", float("nan")), ("secret", float("nan"))], [("secret", ("b", None))],
+        [frozenset(["secret", float("nan")])],
     ],
-    ids=range(13),
+    ids=range(14),
 )  # fmt: skip
 def test_labels_that_are_none_are_refused_without_being_quoted(labels):
     with pytest.raises(ValueError, match="privacy_unit needs") as refusal:

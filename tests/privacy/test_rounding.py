@@ -23,7 +23,7 @@ from skdp.privacy.rows import (
     total,
 )
 from skdp.problem import Problem, RowBounds, RowMap, Sites, TargetBounds
-from skdp.problem.losses import Logistic, Squared
+from skdp.problem.losses import Logistic, OneVsRest, Squared, SquaredHinge
 
 RNG = np.random.default_rng(0)
 
@@ -117,6 +117,34 @@ def test_sums_through_a_map_under_which_they_cancel_are_within_the_margin():
     assert np.linalg.norm(off) <= query.rounding * query.bound
     # Without the map the margin would be too small for it.
     assert query.rounding > 1e3 * of_sum(n)
+
+
+class SteeperHinge(SquaredHinge):
+    """Nothing is known of its derivative."""
+
+
+@pytest.mark.parametrize("n_classes", [2, 3])
+def test_squared_hinges_without_an_intercept_bear_no_more_noise_for_rounding(n_classes):
+    """Rows in other coordinates may be as short as they like there, and derivatives are bounded."""
+    n, d = 1000, 4
+    U = np.linalg.qr(RNG.normal(size=(d, d)))[0]
+    bounds = RowBounds(1.0, row_map=RowMap(np.ones(d), U * [3.0, 2.0, 1.0, 0.5], np.zeros(d), 2.0))
+    X = RNG.normal(size=(n, d)) * 10.0 ** RNG.uniform(-9, 0, (n, 1))
+    y = RNG.integers(0, n_classes, n).astype(float)
+
+    def query(hinge):
+        loss = hinge if n_classes == 2 else OneVsRest(hinge, n_classes)
+        problem = Problem(loss, n, d, bounds).unshortened()
+        return GradientQuery(problem, 100 * RNG.normal(size=problem.shape), 2.0)
+
+    asked = query(SquaredHinge())
+    block = MappedBlock(RawBlock(X, y), asked.problem.bounds).loaded()
+    r = asked.slopes(block, block.scores(asked.w))
+    steepest = np.linalg.norm(r.reshape(n, -1), axis=1).max()
+    assert asked.rounding < 1e-5
+    assert asked.rounding >= of_sum(n, steepest * bounds.row_map.longest(1.0) / asked.bound)
+    # Of a class that is derived from it nothing is taken for granted.
+    assert query(SteeperHinge()).rounding > 1.0
 
 
 @pytest.mark.parametrize("mixed", [True, False])

@@ -12,7 +12,7 @@ from skdp import DPLogisticRegression, DPSVMClassifier
 from skdp.privacy import Adjacency, PrivateOracle, SeededNoise
 from skdp.privacy.accounting import Ledger
 from skdp.privacy.rows import DenseRows
-from skdp.problem import Problem, RowBounds
+from skdp.problem import Problem, RowBounds, RowMap
 from skdp.problem.constraints import L2Ball
 from skdp.problem.losses import Hinge, Logistic
 from skdp.problem.penalties import L1, L2
@@ -118,6 +118,19 @@ def test_steps_are_as_many_as_released_moments_and_class_counts_ask_for():
     # Nothing is known of directions without a look at all of them.
     assert steps_taken(white, 0.5, precondition="diagonal") == 24
     assert steps_taken(white, 0.5, solver=PreconditionedGD(steps=5)) == 5
+
+
+def test_moments_of_which_noise_leaves_nothing_ask_for_all_steps():
+    """Noisy moments of a single direction are negative, and so zero, in half of all fits."""
+    row_map = RowMap(np.ones(D), None, np.zeros(D), 1.0, moments=np.zeros(D))
+    bounds = replace(PROBLEM.bounds, row_map=row_map)
+    ledger = Ledger(1.0, 1e-6)
+    noise = SeededNoise(np.random.default_rng(1))
+    oracle = PrivateOracle(DenseRows(X, Y), ledger, Adjacency.REPLACE_ONE, noise)
+    lost = replace(PROBLEM, bounds=bounds)
+    solution = PreconditionedGD().solve(lost, oracle.for_problem(lost), np.random.default_rng(0))
+    assert solution.n_iter == 24
+    assert np.isfinite(solution.w).all()
 
 
 def test_combined_iterates_are_much_nearer_to_the_solution_than_the_last_one():

@@ -136,6 +136,18 @@ def test_scores_of_few_texts_of_a_rare_class_are_drawn_to_its_frequency():
     assert plan_temperature(text, 0.5, penalised=True).expected(rare) == 1
 
 
+@pytest.mark.parametrize("positive", [30, 1500])
+def test_what_a_fit_of_text_spends_does_not_depend_on_how_rare_a_class_is(positive):
+    """Where nothing is asked for the scale of the scores, the solver has what it would cost."""
+    n = 3000
+    rows = sp.csr_array((RNG.uniform(size=(n, 1200)) < 0.01).astype(float))
+    labels = (np.arange(n) < positive).astype(int)
+    model = DPLogisticRegression(classes=[0, 1], data_norm=1.0).fit(rows, labels)
+    asked = [event.query for event in model.privacy_ledger_]
+    assert ("score_scale" in asked) == (positive == 1500)
+    assert model.privacy_spent_.epsilon == 1.0
+
+
 def test_what_public_facts_rule_out_is_not_asked():
     planned = {"mu": 1.0, "penalised": False}
     assert plan_temperature(problem(Hinge()), **planned) is None

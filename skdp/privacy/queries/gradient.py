@@ -10,7 +10,7 @@ from typing import ClassVar
 
 import numpy as np
 
-from ...problem.losses import Loss
+from ...problem.losses import Loss, OneVsRest, SquaredHinge
 from ...problem.problem import Problem
 from ..adjacency import Adjacency, PrivacyUnit
 from ..rounding import mapped_products, of_sum, spread
@@ -112,7 +112,9 @@ class GradientQuery(GaussianQuery):
         brings no two vectors further apart; then comes the sum over units.
         """
         problem = self.problem
-        steepest = min(problem.loss.lipschitz, self._steepest_of_smooth) * problem.max_weight
+        # Up to a power of 4, for receipts of few lines.
+        smooth = np.exp2(2 * np.ceil(0.5 * np.log2(self._steepest_of_smooth)))
+        steepest = min(problem.loss.lipschitz, float(smooth)) * problem.max_weight
         longer = spread(problem.bounds, steepest, self.row_bound)
         if self.whole_units:
             longer = longer * self.row_bound / self.bound + 1.0 if self.bound else 0.0
@@ -122,16 +124,15 @@ class GradientQuery(GaussianQuery):
     def _steepest_of_smooth(self) -> float:
         """Bound on clipped derivatives of a smooth loss that is least where score equals target.
 
-        With smoothness b and K targets in [-1, 1] it is ``|l'| <= b (sqrt(K) + ||w|| m)`` for a
-        row of length m, and after clipping ``|l'| <= bound / m``. The smaller of the two is largest
-        where they meet, at the larger root of ``t^2 - b sqrt(K) t = b ||w|| bound``.
+        With smoothness b and K targets in [-1, 1] (signs, for a squared hinge) it is
+        ``|l'| <= b (sqrt(K) + ||w|| m)`` for a row of length m, clipped ``|l'| <= bound / m``. The
+        smaller is largest at the larger root of ``t^2 - b sqrt(K) t = b ||w|| bound``.
         """
-        problem = self.problem
-        b = problem.loss.smoothness
-        if problem.bounds.target is None or not b < inf:
+        problem, loss, b = self.problem, self.problem.loss, self.problem.loss.smoothness
+        of_one = type(loss.loss if type(loss) is OneVsRest else loss)
+        if (problem.bounds.target is None and of_one is not SquaredHinge) or not b < inf:
             return inf
-        norm = float(np.linalg.norm(self.w))
-        half = 0.5 * b * sqrt(problem.loss.n_scores)
+        norm, half = float(np.linalg.norm(self.w)), 0.5 * b * sqrt(loss.n_scores)
         return half + sqrt(half * half + b * norm * self.row_bound / problem.max_weight)
 
     def sensitivity(self, adjacency: Adjacency) -> float:

@@ -224,6 +224,8 @@ def name_of(label: Hashable) -> Hashable:
     What reads a table in chunks takes the same column for numbers in some of them and for text in
     others. Were they told apart, a person would count twice.
     """
+    if isinstance(label, tuple):
+        return tuple(map(name_of, label))
     if not isinstance(label, str) or (spelled := _NUMBER.fullmatch(label)) is None:
         return label
     number = float(label) if any(spelled.groups()) else int(label)
@@ -306,10 +308,9 @@ def _distinct(labels: np.ndarray) -> tuple[list[Hashable], np.ndarray]:
 
 def _missing(label: Any) -> bool:
     """True if a label is missing, or a part of it: two of a person would not be equal."""
-    if isinstance(label, tuple):
-        return any(map(_missing, label))
     try:
-        return label is None or bool(label != label)
+        parts = label if isinstance(label, tuple | frozenset) else ()
+        return label is None or bool(label != label) or any(map(_missing, parts))
     except Exception:
         # What is missing in pandas is neither equal to itself nor different.
         return True
