@@ -25,17 +25,6 @@ from ..reporting.open_budgets import covered
 from ..validation import numbers_in, shown
 from .candidates import Allowance, private_steps
 
-__all__ = [
-    "Candidate",
-    "PublicScoring",
-    "TrainingRows",
-    "Trial",
-    "check_requests",
-    "perform",
-    "row_score",
-    "silence",
-]
-
 _LOGGER = logging.getLogger("skdp")
 # What a log-likelihood is clipped to by default: a row at which the true label gets 1 %.
 _LOG_RANGE = (float(np.log(0.01)), 0.0)

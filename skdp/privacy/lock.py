@@ -17,9 +17,6 @@ from threading import Lock, get_ident
 from typing import Any, TypeVar, final
 from weakref import WeakKeyDictionary
 
-__all__ = ["ProcessGuard", "run_locked"]
-
-
 T = TypeVar("T")
 
 

@@ -14,8 +14,6 @@ from sklearn.exceptions import NotFittedError
 
 from ...validation import sized, sizes_told
 
-__all__ = ["columns_of", "in_order", "places_among", "redacted", "strict_checks"]
-
 _SHAPE = r"\([\d, ]*\)"
 _BY = r"(?: by \w+)?"
 # Messages of scikit-learn that name shapes, types, columns and estimators, and nothing else.
