@@ -53,6 +53,7 @@ def test_sources_take_the_place_of_the_system_and_give_it_back(behaviour):
 
 
 NOTE = {"numbers": {"coef_": [1.0, 2.0]}, "plan": "epsilon 1.5, solver GD", "outcome": "done"}
+NOTE["ledger"] = [[2, {"count": 1}]]
 AS_BEFORE = {"noisy": NOTE, "exact": {"numbers": {"coef_": [1.5, 2.5]}}}
 
 
@@ -66,6 +67,11 @@ AS_BEFORE = {"noisy": NOTE, "exact": {"numbers": {"coef_": [1.5, 2.5]}}}
             {"numbers": {"coef_": [1.1, 2.0]}},
             {},
             "equal without noise, noise in another order",
+        ),
+        (
+            {"numbers": {"coef_": [1.1, 2.0]}, "ledger": []},
+            {"ledger": [[2, {"count": 1}]]},
+            "equal without noise, releases that adapt to noise in another order",
         ),
         ({"numbers": {"coef_": [1.1, 2.0]}}, {"numbers": {"coef_": [1.6, 2.5]}}, "different"),
         ({"plan": "epsilon 1.5, solver PPM"}, {}, "different"),
