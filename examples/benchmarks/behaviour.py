@@ -1633,7 +1633,9 @@ def judged(a: dict[str, Note], b: dict[str, Note]) -> tuple[str, dict[str, int]]
         return VERDICTS[2 if ANSWERS.issuperset(serious) else 3], noisy
     found = {k: v for k, v in noisy.items() if v == OTHER}
     found |= {k + WITHOUT: v for k, v in exact.items() if v == OTHER}
-    return DIFFERENT, found
+    # Who ends otherwise says less, or more.
+    ends = {k: v for k, v in found.items() if k.removesuffix(WITHOUT) in ("outcome", "message")}
+    return DIFFERENT, ends or found
 
 
 def first_difference(a: Any, b: Any, where: str = "") -> str:
