@@ -13,7 +13,7 @@ import numpy as np
 import pytest
 import scipy.sparse as sp
 from sklearn.base import BaseEstimator, TransformerMixin, clone
-from sklearn.compose import ColumnTransformer, TransformedTargetRegressor, make_column_selector
+from sklearn.compose import ColumnTransformer, TransformedTargetRegressor
 from sklearn.decomposition import PCA
 from sklearn.ensemble import (
     AdaBoostClassifier,
@@ -552,8 +552,7 @@ def test_advice_is_followed_by_a_better_verdict():
 def test_columns_that_a_function_chooses_are_refused():
     layout = ColumnTransformer([("n", Normalizer(), lambda rows: [0, 1])])
     assert verdict_of(layout).kind == "refused"
-    by_type = [("n", scaler(), make_column_selector(dtype_include=float))]
-    assert verdict_of(ColumnTransformer(by_type)).kind == "covered"
+    assert verdict_of(ColumnTransformer([("n", scaler(), [0, 1])])).kind == "covered"
 
 
 def test_a_search_that_the_table_does_not_know_is_refused_with_a_private_one():
