@@ -43,6 +43,7 @@ from skdp.reporting import verdict_of
 
 __all__ = [
     "FREE_STEPS",
+    "KNOTS",
     "NUMBER_OF_ROWS_MATTERS",
     "cases",
     "check_rows_around_are_not_seen",
