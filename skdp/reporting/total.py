@@ -64,8 +64,8 @@ def privacy_spent(estimator: Any, delta: float | None = None) -> TotalSpent:
     unions and a few ensembles) and composes the receipts of all fits in it by the least bound that
     is known to be valid: exactly if all noise is Gaussian, else by Renyi divergences, privacy loss
     distributions, or sums (:mod:`skdp.reporting.composition`). All fits count as fits on the same
-    rows; a single fit is what its ``privacy_spent_`` says. Verdicts depend on classes and
-    parameters, and never on how a fit went.
+    rows; a single fit is what its ``privacy_spent_`` says. Verdicts depend on classes,
+    parameters and the privacy unit, and never on how a fit went.
 
     Parameters
     ----------

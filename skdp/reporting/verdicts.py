@@ -541,6 +541,13 @@ _BELIEVED = "calls a function that is taken to handle each row by itself and to 
 _INVERSE = "warns if rows do not come back from its inverse"
 _UNCHECKED = {"check_inverse": False}
 _QUOTES = "raises an error that quotes a category if a row has one that was not listed"
+_INTEGERS = Rule(
+    _of_whole_numbers,
+    "computes otherwise with columns of whole numbers than with others, and one entry can turn "
+    "a column",
+    "use PolynomialFeatures for products, or see that columns are floats",
+    "leaks",
+)
 _SELECTED = (
     Rule(_by_function, "chooses columns by a function, which may look at rows", "list the columns"),
     Rule(
@@ -563,6 +570,7 @@ _TARGET = (
         *(_INVERSE, _UNCHECKED, "leaks"),
     ),
     Rule(lambda t: not _elementwise(t.func), _BELIEVED, kind="leaks"),
+    _INTEGERS,
 )
 _FUNCTION = (
     Rule(
@@ -570,13 +578,7 @@ _FUNCTION = (
         *(_INVERSE, _UNCHECKED, "leaks"),
     ),
     Rule(_believed, _BELIEVED, kind="leaks"),
-    Rule(
-        _of_whole_numbers,
-        "computes otherwise with columns of whole numbers than with others, and one entry can turn "
-        "a column",
-        "use PolynomialFeatures for products, or see that columns are floats",
-        "leaks",
-    ),
+    _INTEGERS,
 )
 _CATEGORIES = (
     Rule(

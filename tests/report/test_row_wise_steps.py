@@ -17,13 +17,13 @@ from examples_of_steps import (
     refusal_for_people,
     step_of,
 )
-from sklearn.compose import ColumnTransformer, make_column_selector
+from sklearn.compose import ColumnTransformer, TransformedTargetRegressor, make_column_selector
 from sklearn.pipeline import make_pipeline
 from sklearn.preprocessing import FunctionTransformer, Normalizer, OneHotEncoder, SplineTransformer
 from sklearn.random_projection import GaussianRandomProjection, SparseRandomProjection
 
 import skdp
-from skdp.preprocessing.base import FreeTransformer
+from skdp.preprocessing import FreeTransformer
 from skdp.privacy import PrivacyUnit
 from skdp.reporting import TABLE, verdict_of
 
@@ -95,6 +95,8 @@ def test_no_verdict_recommends_a_step_without_the_parameters_that_it_needs():
 def test_functions_that_compute_otherwise_with_whole_numbers_leak(function, kind):
     """One entry of 2.5 makes floats of a column of integers, in which 1 / 2 is 0."""
     assert verdict_of(FunctionTransformer(function)).kind == kind
+    of_targets = TransformedTargetRegressor(func=function, check_inverse=False)
+    assert verdict_of(of_targets).kind == kind
 
 
 @pytest.mark.parametrize(
