@@ -47,6 +47,7 @@ __all__ = [
     "NUMBER_OF_ROWS_MATTERS",
     "cases",
     "check_rows_around_are_not_seen",
+    "fitted_for_people",
     "people",
     "refusal_for_people",
     "step_of",
@@ -325,7 +326,8 @@ def _pipeline(components, model=None):
     return Pipeline([("projection", step), ("model", model)])
 
 
-def _fitted(components):
+def fitted_for_people(components):
+    """A pipeline with a random projection, fitted to people."""
     X, y, labels = people()
     return _pipeline(components).fit(X, y, model__privacy_unit=labels)
 
@@ -350,7 +352,7 @@ def _searched(components):
 
 
 NUMBER_OF_ROWS_MATTERS = {
-    "privacy_spent": lambda components: privacy_spent(_fitted(components)),
+    "privacy_spent": lambda components: privacy_spent(fitted_for_people(components)),
     "privacy_spent of a search": _searched,
     "search": _search,
     "PrivacyBudget.fit": _open_budget,

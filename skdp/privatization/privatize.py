@@ -107,7 +107,8 @@ def privatize(
         Whether fits are going to be given labels of people, or of whatever else is to be protected
         with all of its rows. Under metadata routing all private steps then request them, and
         ``fit(X, y, privacy_unit=labels)`` is all there is to say; the plan says what to pass
-        otherwise. A fit without labels protects rows.
+        otherwise. Steps whose shape tells the number of rows, which is secret then, are refused. A
+        fit without labels protects rows.
     return_plan : bool, default=False
         Whether to return in addition what became of each step, to be printed.
 

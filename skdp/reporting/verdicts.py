@@ -543,8 +543,8 @@ _UNCHECKED = {"check_inverse": False}
 _QUOTES = "raises an error that quotes a category if a row has one that was not listed"
 _INTEGERS = Rule(
     _of_whole_numbers,
-    "computes otherwise with columns of whole numbers than with others, and one entry can turn "
-    "a column",
+    "computes something else of integers than of floats, and one entry can make floats of a column "
+    "of integers",
     "use PolynomialFeatures for products, or see that columns are floats",
     "leaks",
 )

@@ -13,6 +13,7 @@ from examples_of_steps import (
     NUMBER_OF_ROWS_MATTERS,
     cases,
     check_rows_around_are_not_seen,
+    fitted_for_people,
     people,
     refusal_for_people,
     step_of,
@@ -70,6 +71,13 @@ def test_a_step_whose_shape_tells_the_number_of_rows_is_refused_where_that_is_se
 def test_whoever_composes_for_people_refuses_it_and_says_what_to_set(user):
     assert "pass a number as n_components" in refusal_for_people(user, "auto")
     assert not refusal_for_people(user, 7)
+
+
+def test_reports_for_people_promise_nothing_and_say_why():
+    told = " ".join(str(skdp.report(fitted_for_people("auto"))).split())
+    assert "bound: none" in told
+    assert "pass a number as n_components" in told
+    assert "epsilon = 1 " in str(skdp.report(fitted_for_people(7)))
 
 
 def test_the_same_pipeline_is_covered_for_rows():
