@@ -266,7 +266,8 @@ class PrivateSearch(BudgetedEstimator, MetaEstimatorMixin, BaseEstimator, ABC):
     ) -> SearchPlan:
         """All that can be settled, or refused, without spending."""
         who = type(self).__name__
-        leaks = check_steps(who, self.estimator)
+        unit = PrivacyUnit.ROW if units is None else PrivacyUnit.DECLARED
+        leaks = check_steps(who, self.estimator, unit)
         spaces = self._spaces()
         check_names(who, self.estimator, [name for space in spaces for name in space])
         classes = self._classes(y)
@@ -277,10 +278,13 @@ class PrivateSearch(BudgetedEstimator, MetaEstimatorMixin, BaseEstimator, ABC):
             # Positions of the rows of those to train on, and of those to score on.
             there = np.isin(np.arange(units.n_units), kept)
             kept, held = (np.flatnonzero(units.rows_of(of)) for of in (there, ~there))
-        unit = PrivacyUnit.ROW if units is None else PrivacyUnit.DECLARED
         facts = PublicFacts(n, _n_columns(X), sp.issparse(X), weighted, unit)
-        stand_ins = [built(who, self.estimator, params, classes) for params in outlines(spaces)]
-        warn_of(who, [*leaks, *(leak for made in stand_ins for leak in check_steps(who, made))])
+        stand_ins = [
+            built(who, self.estimator, params, classes, unit) for params in outlines(spaces)
+        ]
+        warn_of(
+            who, [*leaks, *(leak for made in stand_ins for leak in check_steps(who, made, unit))]
+        )
         check_targets(stand_ins[0], y)
         for made in stand_ins if weighted else ():
             check_requests(who, made)
@@ -294,7 +298,7 @@ class PrivateSearch(BudgetedEstimator, MetaEstimatorMixin, BaseEstimator, ABC):
         score_share = self.score_share if self.validation is None else 0.0
 
         def candidate(params: dict[str, Any]) -> Candidate:
-            made = built(who, self.estimator, params, classes)
+            made = built(who, self.estimator, params, classes, unit)
             kinds = calculi(made, y, facts)
             allowance = allow(who, made, kinds, self.step_shares, account, 1 - score_share)
             return Candidate(params, made, allowance, self._seeded(made, public_rng))
