@@ -150,6 +150,10 @@ class PrivateBandit(BudgetedEstimator, ABC):
     def partial_fit(self, X: Any, a: Any, r: Any, privacy_unit: Any = None) -> Self:
         """Learn from some more users; one, or many at once.
 
+        Each row counts as the record of another user, unless ``privacy_unit`` says whose rows they
+        are, and the receipt holds on this condition: nothing notices rows that come again, and
+        somebody of whom k rows come is protected about k times less.
+
         Parameters
         ----------
         X : array-like of shape (n_samples, n_features)
