@@ -186,6 +186,7 @@ def rows_that_come_again_are_new_records():
     for again in (0, 60):
         found = model(4)
         with warnings.catch_warnings(record=True) as said:
+            warnings.simplefilter("always")
             found.partial_fit(X[:60], Y[:60]).partial_fit(
                 X[again : again + 60], Y[again : again + 60]
             )
