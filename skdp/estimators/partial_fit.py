@@ -137,6 +137,9 @@ def _begin(
 
 
 def _feed(model: PrivateLinearModel, session: Session, rows: Call) -> None:
+    if isinstance(rows, CallOfUnits):
+        assert session.visits is not None
+        session.visits.expect(rows.kind)
     progress = model._progress
     seen = progress.seen
     if not _warned_beforehand(model):
