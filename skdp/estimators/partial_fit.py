@@ -16,10 +16,9 @@ from sklearn.utils.validation import validate_data
 from ..exceptions import warn_user
 from ..federated import DaskSites
 from ..privacy.accounting.calculus import GaussianDP, ZeroConcentratedDP
-from ..privacy.accounting.ledger import Ledger
 from ..privacy.adjacency import Adjacency, PrivacyUnit
 from ..privacy.lock import ProcessGuard, run_locked
-from ..privacy.oracle_factory import PrivateSession
+from ..privacy.oracle_factory import Opened, PrivateSession
 from ..privacy.randomness import public_generator
 from ..privacy.rows.base import ResidentRows
 from ..privacy.rows.buffer import RowBuffer
@@ -41,7 +40,7 @@ from ..validation import check_parameters, shown, telling_sizes
 from .announcements import announce_release
 from .base import ACCEPTED, PrivateLinearModel
 from .fit_plan import FitPlan, choose_for_stream, plan_stream, planned_mu, settled_calculus
-from .progress import Progress, declared_disjoint
+from .progress import Progress, Released, declared_disjoint
 
 __all__ = ["Session", "advance"]
 
@@ -440,20 +439,26 @@ class Session(ABC):
         self.claim: SpendBound | None = None
 
     @final
-    def set_aside(self, model: PrivateLinearModel, ledger: Ledger) -> None:
-        """Set aside what a part may spend, before it is asked about, once for all parts."""
-        unit = model._progress.unit
-        self.claim = SpendBound.of_ledger(ledger, Adjacency(model.adjacency), unit)
-        _charge(model, self.claim)
+    def open_part(
+        self, model: PrivateLinearModel, rows: Call, origin: Released | None, *, block: bool = False
+    ) -> tuple[ResidentRows, FitPlan, Opened]:
+        """Rows that are fitted by themselves, with a plan and an oracle of their own.
 
-    @final
-    def counted(self, rows: Call) -> ResidentRows:
-        """The rows of a part that is fitted by itself, of which those of a person weigh one."""
-        if not isinstance(rows, CallOfUnits):
-            return rows
-        assert self.visits is not None
-        self._parts += 1
-        return rows.counting(self.visits.admit(rows.labels, self._parts))
+        What a part may spend is set aside before it is asked about, once for all parts. Only then
+        do persons count as having come, of whom the rows of each weigh one.
+        """
+        progress = model._progress
+        found = None if progress.released is None else progress.released.bounds
+        facts: dict[str, Any] = {"weighted": rows.weighted, "origin": origin, "found": found}
+        plan = plan_part(model, self.visits, rows.n_samples, rows.sparse, block=block, **facts)
+        relation = Adjacency(model.adjacency)
+        self.claim = SpendBound.of_ledger(plan.ledger(), relation, progress.unit)
+        _charge(model, self.claim)
+        if isinstance(rows, CallOfUnits):
+            assert self.visits is not None
+            self._parts += 1
+            rows = self.visits.counted(rows, self._parts)
+        return rows, plan, self.private.open(rows, plan.terms)
 
     @property
     def parts_of_a_person(self) -> int:
@@ -464,8 +469,7 @@ class Session(ABC):
     def feed(self, model: PrivateLinearModel, rows: Call) -> None:
         """Take the rows of one call, and publish what they bring about."""
 
-    @abstractmethod
-    def resume(self) -> None:
+    def resume(self) -> None:  # noqa: B027
         """Go on after a checkpoint was loaded: hand the noise to what could not take it along."""
 
 
@@ -475,18 +479,10 @@ class BatchSession(Session):
 
     def feed(self, model: PrivateLinearModel, rows: Call) -> None:
         """Fit the rows of one call."""
-        released, origin = model._progress.released, model._progress.start
-        found = None if released is None else released.bounds
-        facts: dict[str, Any] = {"weighted": rows.weighted, "origin": origin, "found": found}
-        plan = plan_part(model, self.visits, rows.n_samples, rows.sparse, **facts)
-        self.set_aside(model, plan.ledger())
-        counted = self.counted(rows)
-        opened = self.private.open(counted, plan.terms)
-        model._progress.seen += rows.n_samples
-        model._fit_part(counted, plan, opened, self.public_rng, _dtype(rows), origin=origin)
-
-    def resume(self) -> None:
-        """Nothing is missing."""
+        origin, n_samples = model._progress.start, rows.n_samples
+        counted, plan, opened = self.open_part(model, rows, origin)
+        model._progress.seen += n_samples
+        model._fit_part(counted, plan, opened, self.public_rng, counted.X.dtype, origin=origin)
 
 
 @final
@@ -555,9 +551,6 @@ class BlockSession(Session):
         if self._seen == self._cut:
             self._close(model)
 
-    def resume(self) -> None:
-        """Nothing is missing."""
-
     def _close(self, model: PrivateLinearModel) -> None:
         # Whatever happens now, these rows are not asked about again.
         start, self._start = self._start, self._seen
@@ -565,29 +558,24 @@ class BlockSession(Session):
         labels, self._labels = self._labels, []
         if held is None or not held.n_samples:
             return
-        if self.visits is None:
-            self._close_block(model, held.rows())
-            return
-        block = self.counted(CallOfUnits(held.rows(), labels[: held.n_samples]))
+        block: Call = held.rows()
+        if self.visits is not None:
+            block = CallOfUnits(held.rows(), labels[: held.n_samples])
         try:
             self._close_block(model, block)
         finally:
-            # Persons who came several times are one unit of the block.
-            model._progress.parts.skip(self._seen - start - block.n_samples)
+            if isinstance(block, CallOfUnits):
+                # Persons who came several times are one unit of the block.
+                model._progress.parts.skip(self._seen - start - block.n_samples)
 
-    def _close_block(self, model: PrivateLinearModel, block: ResidentRows) -> None:
-        released = model._progress.released
+    def _close_block(self, model: PrivateLinearModel, block: Call) -> None:
         origin = model._progress.start if self._solver.warm else None
-        facts: dict[str, Any] = {"weighted": block.weighted, "block": True, "origin": origin}
-        facts["found"] = None if released is None else released.bounds
         try:
-            plan = plan_part(model, self.visits, block.n_samples, block.sparse, **facts)
-            opened = self.private.open(block, plan.terms)
-            self.set_aside(model, opened.ledger)
+            rows, plan, opened = self.open_part(model, block, origin, block=True)
         except BaseException:
             model._progress.parts.skip(block.n_samples)
             raise
-        model._fit_part(block, plan, opened, self.public_rng, block.X.dtype, origin=origin)
+        model._fit_part(rows, plan, opened, self.public_rng, rows.X.dtype, origin=origin)
 
     def _next_cut(self) -> int:
         return self._solver.cut_after(self._seen, least=self._least, horizon=self._horizon)

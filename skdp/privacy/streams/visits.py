@@ -71,6 +71,10 @@ class Visits:
                 out[i] = True
         return out
 
+    def counted(self, call: CallOfUnits, part: int) -> ResidentRows:
+        """Rows of a part, of which those of a person weigh one together, or nothing."""
+        return call.counting(self.admit(call.labels, part))
+
 
 @final
 class CallOfUnits:
