@@ -192,8 +192,7 @@ class LabelledRows:
         """Rows of a part by their labels, as for :meth:`PrivacyUnits.of`; there may be none."""
         labels = _in_an_array(labels)
         names, codes = _distinct(labels)
-        of_one_type = labels[:1] if labels.dtype.kind in _TYPED else labels
-        return cls(names, codes, one_kind(*map(_kind, of_one_type)))
+        return cls(names, codes, one_kind(*_kinds(labels)))
 
     def of_rows(self) -> list[Hashable]:
         """Name of the person of each row."""
@@ -291,6 +290,17 @@ def _in_an_array(labels: Any) -> np.ndarray:
     if found is None or found.ndim != 1:
         raise ValueError(f"{_ONE_LABEL}; got a {type(labels).__name__} of another kind or shape.")
     return found
+
+
+def _kinds(labels: np.ndarray) -> set[Hashable]:
+    """Kinds that occur among labels."""
+    if labels.dtype.kind in _TYPED:
+        labels = labels[:1]
+    examples = {type(label): label for label in labels}
+    # Of most types one label says what all are.
+    several = tuple, frozenset, np.datetime64, np.timedelta64
+    told = labels if any(issubclass(kind, several) for kind in examples) else examples.values()
+    return set(map(_kind, told))
 
 
 def _kind(label: Any) -> Hashable:
