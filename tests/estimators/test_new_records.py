@@ -19,7 +19,11 @@ CONDITION = "rows of each call are new records"
 
 def printed(model):
     """What is printed of the receipt of a model."""
-    return repr(model.privacy_ledger_), str(report(model)), report(model).to_json()
+    with warnings.catch_warnings():
+        # Of the seed.
+        warnings.simplefilter("ignore", skdp.PrivacyLeakWarning)
+        total = str(skdp.privacy_spent(model))
+    return repr(model.privacy_ledger_), str(report(model)), report(model).to_json(), total
 
 
 def of_the_receipt(model):
