@@ -9,6 +9,7 @@ from ..privacy.accounting.ledger import PrivacySpent
 from ..privacy.adjacency import PrivacyUnit
 from .composition import common_adjacency, common_unit, compose
 from .open_budgets import BudgetedEstimator
+from .privacy_ledger import NEW_ROWS, of_stream
 from .receipts import Receipt
 from .verdicts import TABLE, Verdict, fitted_parts, nested_estimators, verdict_of, warn_of
 
@@ -52,6 +53,8 @@ class TotalSpent:
             fits = f"{receipt.fits} fits of " if receipt.fits > 1 else ""
             spent = f"epsilon={epsilon:.6g} at delta={delta:.6g}{note}"
             lines.append(f"  {receipt.who}: {fits}{spent}")
+        if any(of_stream(receipt.events) for receipt in self.receipts):
+            lines.append(f"  holds if {NEW_ROWS}")
         return "\n".join(lines)
 
 
