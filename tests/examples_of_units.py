@@ -10,7 +10,6 @@ from skdp.privacy import Adjacency
 from skdp.privacy.queries import ResidualQuantileQuery, SelectionQuery, VertexQuery
 from skdp.privacy.rows import DenseRows, PrivacyUnits, SparseRows
 
-
 DAYS = np.array(["2020-01-01", "2020-01-02", "2020-01-03"], dtype="datetime64[D]")
 LARGE = 2**53 + np.arange(1, 4)
 # Three people whom two parts of a table name in labels of one kind,

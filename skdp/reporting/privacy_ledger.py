@@ -15,7 +15,6 @@ from ..privacy.accounting.events import (
 )
 from .divergences import gaussian_price
 
-
 # The condition under which the receipt of a stream holds.
 NEW_ROWS = (
     "rows of each call are new records, or named by privacy_unit: what parts with the same rows "
