@@ -7,6 +7,9 @@ import importlib
 import inspect
 import math
 import pkgutil
+import re
+from dataclasses import replace
+from pathlib import Path
 
 import numpy as np
 import pytest
@@ -135,6 +138,30 @@ def test_targets_that_no_loss_takes_stop_no_query(kind):
         for layout, rows in row_stores(example.X, y).items():
             if "single" not in layout:
                 example.query.evaluate(rows)
+
+
+def moves_of_weights_to_zero(examples):
+    """Most that answers move if a row's weight goes from 1 to 0, in zero-out sensitivities."""
+    found = []
+    for example in examples:
+        rows = len(example.X)
+        same = replace(example, other_X=example.X, other_y=example.y)
+        one, two = (example.query.sensitivity(relation) for relation in reversed(Adjacency))
+        # In no query further than by a replacement.
+        share = same.check(Adjacency.REPLACE_ONE, np.ones(rows), np.zeros(rows))
+        found.append(share * two / one)
+    return max(found)
+
+
+@every_query
+@pytest.mark.every_combination
+def test_a_row_of_weight_zero_is_one_that_is_left_out_but_where_the_page_says_it_is_not(kind):
+    page = Path(__file__).resolve().parents[1] / "docs" / "proofs" / "neighbours.md"
+    named = re.findall(r"in all queries but\s+`(\w+)` and `(\w+)`", page.read_text("utf-8"))
+    assert named, "the page has another sentence"
+    random, crafted = EXAMPLES[kind]
+    farthest = moves_of_weights_to_zero([*random[::15], *crafted[::15]])
+    assert (farthest > 1.001) == (kind.__name__ in named[0]), f"{farthest:.3g} times"
 
 
 def test_names_are_distinct():

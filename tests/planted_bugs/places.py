@@ -92,6 +92,7 @@ _BY_MODULE = {
     "skdp.problem.losses": "Loss",
     "skdp.problem.mirror_maps": "Entropy",
     "skdp.problem.problem": "Problem",
+    "skdp.reporting.budget": "budget",
     "skdp.reporting.budget_store": "BudgetStore budget_store",
     "skdp.reporting.budget": "budget",
     "skdp.reporting.composition": "ParallelComposition composition",
