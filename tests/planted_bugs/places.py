@@ -94,7 +94,6 @@ _BY_MODULE = {
     "skdp.problem.problem": "Problem",
     "skdp.reporting.budget": "budget",
     "skdp.reporting.budget_store": "BudgetStore budget_store",
-    "skdp.reporting.budget": "budget",
     "skdp.reporting.composition": "ParallelComposition composition",
     "skdp.reporting.filters": "GaussianFilter SumsFilter",
     "skdp.reporting.open_budgets": "BudgetedEstimator Reservation open_budgets",
