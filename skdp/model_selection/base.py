@@ -44,7 +44,7 @@ from ..privacy.row_scores import NoisyScoring
 from ..privacy.rows.chunked import Chunks
 from ..privacy.rows.dask_rows import is_collection
 from ..privacy.rows.privacy_units import PrivacyUnits
-from ..privacy.rows.reading import redacted
+from ..privacy.rows.reading import redacted, strict_checks
 from ..privacy.rows.weights import in_units_of
 from ..reporting.budget_warnings import warn_of_promise
 from ..reporting.number_of_trials import NumberOfTrials
@@ -68,6 +68,7 @@ from .candidates import (
     check_units_reach,
     outlines,
     private_steps,
+    without_private,
 )
 from .trials import (
     Candidate,
@@ -75,6 +76,7 @@ from .trials import (
     TrainingRows,
     Trial,
     check_requests,
+    check_rows,
     perform,
     row_score,
     silence,
@@ -284,6 +286,11 @@ class PrivateSearch(BudgetedEstimator, MetaEstimatorMixin, BaseEstimator, ABC):
         stand_ins = [built(who, self.estimator, params, classes) for params in outlines(spaces)]
         warn_of(who, [*leaks, *(leak for made in stand_ins for leak in check_steps(who, made))])
         check_targets(stand_ins[0], y)
+        of_shares = not self._public and self.scoring in ("neg_brier_score", "neg_log_loss")
+        if of_shares and not all(hasattr(made, "predict_proba") for made in stand_ins):
+            raise ValueError(
+                f"{who} needs candidates with predict_proba for scoring={self.scoring!r}."
+            )
         for made in stand_ins if weighted else ():
             check_requests(who, made)
         for made in stand_ins if units is not None else ():
@@ -293,6 +300,8 @@ class PrivateSearch(BudgetedEstimator, MetaEstimatorMixin, BaseEstimator, ABC):
         trials = self._trials()
         expected = [kind for made in stand_ins for kind in calculi(made, y, facts)]
         account = account_for(expected, self.epsilon, delta, trials)
+        for params in outlines([without_private(self.estimator, space) for space in spaces]):
+            check_rows(who, built(who, self.estimator, params, classes), X)
         score_share = self.score_share if self.validation is None else 0.0
 
         def candidate(params: dict[str, Any]) -> Candidate:
@@ -501,6 +510,7 @@ class PrivateSearch(BudgetedEstimator, MetaEstimatorMixin, BaseEstimator, ABC):
         return self.best_estimator_.decision_function(X)
 
     @final
+    @strict_checks()
     def score(self, X: Any, y: Any, sample_weight: Any = None) -> float:
         """The score of the best model on rows of the caller, without noise.
 
