@@ -70,10 +70,14 @@ class RowScore:
 
     def _values(self, estimator: Any, X: Any, y: Any, rows: np.ndarray) -> np.ndarray:
         """Numbers of some rows; the lowest for a row at which there is none, or an error."""
+        whole = isinstance(X, np.ndarray) and X.flags.c_contiguous
 
         def numbers(rows: np.ndarray) -> np.ndarray:
-            own = _safe_indexing(X, rows), _safe_indexing(y, rows)
-            found = np.asarray(self.of_rows(estimator, *own), dtype=np.float64)
+            # A copy would be laid out alike, but take memory.
+            every = whole and len(rows) == len(y) and bool(np.all(np.diff(rows) == 1))
+            own = X if every else _safe_indexing(X, rows)
+            found = self.of_rows(estimator, own, _safe_indexing(y, rows))
+            found = np.asarray(found, dtype=np.float64)
             if found.shape != rows.shape:
                 raise ValueError("A score needs a number for each row.")
             # What is not a number says nothing good.
