@@ -61,7 +61,6 @@ from .candidates import (
     allow,
     built,
     calculi,
-    check_made,
     check_names,
     check_steps,
     check_targets,
@@ -206,7 +205,12 @@ class PrivateSearch(BudgetedEstimator, MetaEstimatorMixin, BaseEstimator, ABC):
     @final
     def _fit(self, X: Any, y: Any, sample_weight: Any, privacy_unit: Any) -> Self:
         check_parameters(self)
-        check_made(type(self).__name__, self.estimator)
+        who = type(self).__name__
+        if isinstance(self.estimator, type):
+            raise ValueError(
+                f"{who} needs an estimator, got the class {self.estimator.__name__}; make one of "
+                "it."
+            )
         charge = reservation_for(self)
         try:
             delta, units, unit = delta_for(self.delta, None), None, PrivacyUnit.ROW
@@ -220,7 +224,7 @@ class PrivateSearch(BudgetedEstimator, MetaEstimatorMixin, BaseEstimator, ABC):
             n = len(y) if units is None else units.n_units
             delta = delta_for(self.delta, n)
             plan = self._plan(X, y, delta, weighted=sample_weight is not None, units=units)
-            warn_of_promise(type(self).__name__, self.epsilon, delta, n)
+            warn_of_promise(who, self.epsilon, delta, n)
             facts = (plan.account.event,), plan.account.spent, self.adjacency
             receipt = Receipt(*facts, unit=unit)
             charge.reserve(receipt, begins=True)
@@ -238,7 +242,7 @@ class PrivateSearch(BudgetedEstimator, MetaEstimatorMixin, BaseEstimator, ABC):
             charge.settle(receipt)
         if best.model is None:
             raise RuntimeError(
-                f"{type(self).__name__} found no candidate that could be fitted and scored. What "
+                f"{who} found no candidate that could be fitted and scored. What "
                 "went wrong would tell of the rows; to find out, fit the estimator by itself, with "
                 f"a budget of its own. The search has spent epsilon={receipt.spent.epsilon:.6g} at "
                 f"delta={receipt.spent.delta:.6g}."

@@ -35,7 +35,6 @@ __all__ = [
     "allow",
     "built",
     "calculi",
-    "check_made",
     "check_names",
     "check_steps",
     "check_targets",
@@ -86,27 +85,6 @@ def private_steps(estimator: Any, *, fitted: bool = False) -> dict[str, Any]:
             parts = fitted_parts(part) if fitted else TABLE[type(part)].parts(part)
             looked_at += [(f"{path}__{name}" if path else name, step) for name, step in parts or []]
     return dict(sorted(found.items()))
-
-
-def check_made(who: str, estimator: Any) -> None:
-    """Refuse a class in place of an estimator.
-
-    Parameters
-    ----------
-    who : str
-        The search.
-    estimator : estimator
-        Has ``get_params``.
-
-    Raises
-    ------
-    ValueError
-        If it is a class.
-    """
-    if isinstance(estimator, type):
-        raise ValueError(
-            f"{who} needs an estimator, got the class {estimator.__name__}; make one of it."
-        )
 
 
 def check_steps(who: str, estimator: Any) -> list[str]:
