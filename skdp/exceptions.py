@@ -5,16 +5,6 @@ from __future__ import annotations
 import sys
 import warnings
 
-__all__ = [
-    "BudgetExceededError",
-    "BudgetWarning",
-    "NoPrivacyWarning",
-    "PrivacyLeakWarning",
-    "SeededNoiseWarning",
-    "UnresolvedWarning",
-    "warn_user",
-]
-
 
 class PrivacyLeakWarning(UserWarning):
     """Warning that something about the data became public without being paid for.

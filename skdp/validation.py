@@ -24,32 +24,6 @@ from sklearn.utils._param_validation import (
     validate_parameter_constraints,
 )
 
-__all__ = [
-    "CLASSIFIERS",
-    "EXACT_SOLVERS",
-    "INFINITE",
-    "PAIR",
-    "PAIRS",
-    "REGRESSORS",
-    "SCALERS",
-    "SEARCHES",
-    "check_delta",
-    "check_hyperparameters",
-    "check_integers",
-    "check_non_negative",
-    "check_numbers",
-    "check_parameters",
-    "numbers_in",
-    "one_of",
-    "refused_parameter",
-    "settle_numbers",
-    "shown",
-    "sized",
-    "sizes_told",
-    "telling_sizes",
-    "with_advice",
-]
-
 P = ParamSpec("P")
 
 

@@ -2,8 +2,6 @@
 
 import pytest
 
-__all__ = ["by_night", "each_check_once", "with_names"]
-
 
 def nightly(*values):
     return pytest.param(*values, marks=pytest.mark.nightly)

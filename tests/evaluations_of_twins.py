@@ -7,8 +7,6 @@ from twin_oracle import TwinOracle
 import skdp
 from skdp.privacy import opened_by
 
-__all__ = ["Evaluating", "apart", "make_rows"]
-
 N = 400
 
 

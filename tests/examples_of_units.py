@@ -7,8 +7,6 @@ from skdp.privacy import Adjacency
 from skdp.privacy.queries import ResidualQuantileQuery, SelectionQuery, VertexQuery
 from skdp.privacy.rows import DenseRows, PrivacyUnits, SparseRows
 
-__all__ = ["largest_move", "stores_of", "units_of"]
-
 CHOICES = SelectionQuery, VertexQuery, ResidualQuantileQuery
 
 

@@ -4,8 +4,6 @@ import warnings
 
 import numpy as np
 
-__all__ = ["PANIC", "Batch", "Fixed", "Listing", "Panicking", "Popping", "Spoiling", "Talking"]
-
 # The entry of a row at which models lose their head.
 PANIC = 777.0
 

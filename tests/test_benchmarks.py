@@ -314,7 +314,9 @@ def test_plots_are_drawn(piece, tmp_path):
             ],
             tmp_path,
         )
-    assert [p.name for p in paths] == ["classification.png", "log_loss.png", "regression.png"]
+    assert [p.name for p in paths] == [
+        f"{name}.png" for name in ("readme", "classification", "log_loss", "regression")
+    ]
     assert all(p.stat().st_size > 5000 for p in paths)
 
 

@@ -49,10 +49,15 @@ def takes_documented_parameters(thing):
 
 
 def exported(modules):
-    """(label, thing) of the classes and functions in ``__all__``, each once."""
+    """(label, thing) of public classes and functions of modules, each once.
+
+    A package says in ``__all__`` what it shows; a module shows what it defines without underscore.
+    """
     things = {}
     for module in modules:
-        for name in getattr(module, "__all__", ()):
+        here = module.__name__
+        own = [n for n, t in vars(module).items() if getattr(t, "__module__", "") == here]
+        for name in getattr(module, "__all__", [n for n in own if not n.startswith("_")]):
             thing = getattr(module, name)
             if inspect.isclass(thing) or inspect.isfunction(thing):
                 things[f"{thing.__module__}.{thing.__qualname__}"] = thing

@@ -15,20 +15,6 @@ from ..privacy.queries.base import Query
 from ..privacy.rows.base import RowStore
 from ..validation import shown, sized
 
-__all__ = [
-    "BOUNDS",
-    "METHODS",
-    "SEES",
-    "arrays",
-    "check_kind",
-    "check_options",
-    "check_query",
-    "cut",
-    "paired",
-    "refuse_zero_out",
-    "searches",
-]
-
 METHODS = ("many_runs", "one_run")
 SEES = ("auto", "answers", "model", "queries")
 BOUNDS = ("auto", "clopper_pearson", "gaussian")

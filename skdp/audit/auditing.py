@@ -46,8 +46,6 @@ from .query_answers import answer_to
 from .result import AuditResult, bounded, leaking
 from .samples import Sees, fresh_ratios, ratios_of_queries, samples_of_runs
 
-__all__ = ["audit", "audit_query"]
-
 # Random numbers that an audit of queries draws by default, and runs of it.
 _NUMBERS = 80_000_000
 _FEWEST_ANSWERS, _MOST_ANSWERS = 200, 400_000

@@ -15,8 +15,6 @@ from .neighbours import differing_rows, opposite_targets
 from .programs import FitProgram
 from .result import AuditResult, trade_off
 
-__all__ = ["audit_one_run"]
-
 # Shares of the canaries about which a guess is ventured, if the number of guesses is not given.
 _SHARES = (0.1, 0.25, 0.5, 1.0)
 

@@ -22,8 +22,6 @@ from ..reporting import privacy_spent
 from ..solvers.minibatches import plan_block
 from .epsilon_bounds import Bound
 
-__all__ = ["Claim", "adjacency_of", "calculus_for"]
-
 # What is left, as a share, beside one sampled release, which is all that is asked.
 _REST = 0.1
 

@@ -51,17 +51,6 @@ from scipy.stats import binom
 
 from ..privacy.accounting import gdp
 
-__all__ = [
-    "Bound",
-    "Counts",
-    "Guesses",
-    "best_threshold",
-    "count",
-    "epsilon_of_guesses",
-    "p_value",
-    "upper_limit",
-]
-
 # "clopper_pearson": for any (epsilon, delta) claim. "gaussian": for claims of Gaussian DP.
 Bound = Literal["clopper_pearson", "gaussian"]
 

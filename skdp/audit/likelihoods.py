@@ -23,14 +23,6 @@ from ..privacy.mechanisms.prefix_sums import PrefixSumMechanism
 from ..privacy.mechanisms.site_noise import SiteNoise
 from ..privacy.randomness import SecretNoise
 
-__all__ = [
-    "Answer",
-    "GaussianAnswer",
-    "SumsAnswer",
-    "UnknownLikelihoodError",
-    "VertexAnswer",
-]
-
 # Share of the squared distance of two answers that may be left out to draw fewer numbers.
 _NEGLIGIBLE = 0.002
 

@@ -27,20 +27,6 @@ from .likelihoods import Answer, UnknownLikelihoodError
 from .programs import FitProgram, Program, Recording
 from .recording import DivergedError
 
-__all__ = [
-    "Found",
-    "candidates",
-    "check_neighbours",
-    "differing_rows",
-    "farthest",
-    "opposite_targets",
-    "replayed",
-    "rows_of_a_unit",
-    "units_of_other",
-    "winners_of",
-    "with_units",
-]
-
 # Times the bound on rows, or the longest row if there is none.
 _LONG = 1e3
 # Directions that are tried beside those that follow from the row and from coefficients.

@@ -27,8 +27,6 @@ from ..privacy.rows.in_memory import DenseRows, SparseRows
 from ..privacy.rows.privacy_units import PrivacyUnits
 from .recording import DivergedError, Tape, TapedOracle, TapedSession, differences
 
-__all__ = ["BanditProgram", "FitProgram", "Program", "Recording", "released_numbers"]
-
 
 @dataclass(frozen=True)
 class Recording:

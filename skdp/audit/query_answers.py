@@ -24,8 +24,6 @@ from ..privacy.randomness import SecretNoise
 from ..privacy.rows.base import RowStore
 from .likelihoods import Answer, GaussianAnswer, UnknownLikelihoodError, VertexAnswer
 
-__all__ = ["MinimumAnswer", "SampledAnswer", "answer_to", "covariance_of"]
-
 
 @final
 @dataclass(frozen=True, eq=False)

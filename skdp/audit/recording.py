@@ -37,8 +37,6 @@ from ..problem.bandit_problem import BanditProblem
 from .likelihoods import Answer, GaussianAnswer, SumsAnswer, UnknownLikelihoodError, VertexAnswer
 from .query_answers import answer_to
 
-__all__ = ["Boundary", "DivergedError", "Tape", "TapedOracle", "TapedSession", "differences"]
-
 # Makes an answer of what it comes to under each data set.
 Maker = Callable[[tuple[Any, ...]], Answer]
 _KNOWN = (GradientSession, MomentSession, SelectionSession, StepSession)

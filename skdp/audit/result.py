@@ -17,8 +17,6 @@ from .epsilon_bounds import Bound, Counts, Guesses, best_threshold, count
 from .recording import Boundary
 from .samples import SET_ASIDE, Samples
 
-__all__ = ["AuditResult", "bounded", "leaking", "trade_off"]
-
 # For each view: what was looked at, and what that does not try.
 VIEWS = {
     "queries": (

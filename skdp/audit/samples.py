@@ -14,8 +14,6 @@ from ..reporting.progress_bar import with_progress
 from .likelihoods import Answer
 from .programs import Program
 
-__all__ = ["SET_ASIDE", "Samples", "Sees", "fresh_ratios", "ratios_of_queries", "samples_of_runs"]
-
 # Share of the runs that choose a direction or a threshold and are not counted.
 SET_ASIDE = 0.25
 # Numbers that a batch of answers may hold: what fits into a cache is drawn fastest.

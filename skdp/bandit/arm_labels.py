@@ -10,8 +10,6 @@ import numpy as np
 from ..privacy.rows.reading import redacted
 from ..validation import shown
 
-__all__ = ["ArmLabels"]
-
 
 @final
 class ArmLabels:

@@ -54,8 +54,6 @@ from .bandit_choices import (
 from .policies import POLICIES, Policy
 from .policies.choices import Rule
 
-__all__ = ["PrivateBandit"]
-
 _LOSSES = {"squared": Squared, "logistic": Logistic}
 
 

@@ -25,20 +25,6 @@ from .policies import (
     SparsePolicy,
 )
 
-__all__ = [
-    "STREAMING",
-    "choose_bounds",
-    "choose_policy",
-    "first_epoch",
-    "given_bounds",
-    "learnability",
-    "refuse_changes",
-    "refuse_unplanned",
-    "settings_of",
-    "warn_if_hopeless",
-    "warn_of_rewards",
-]
-
 STREAMING = {name for name, kind in SOLVERS.items() if issubclass(kind, StreamingSolver)}
 # Below this, noise leaves nothing of dense contexts for any policy to learn.
 _HOPELESS = 0.15

@@ -9,8 +9,6 @@ from ..validation import with_advice
 from .bandit_base import PrivateBandit
 from .policies import Policy
 
-__all__ = ["DPContextualBandit"]
-
 
 class DPContextualBandit(PrivateBandit):
     r"""A contextual bandit that learns from users and protects each of them from all others.

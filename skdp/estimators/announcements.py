@@ -25,8 +25,6 @@ except ImportError:  # Before version 1.9, scikit-learn has no callbacks to supp
         return method
 
 
-__all__ = ["Announcements", "CallbackSupportMixin", "announce_release", "with_callbacks"]
-
 # A search keeps it silent: how many trials there are is secret.
 _LOGGER = logging.getLogger("skdp")
 # Subtasks of which a fit consists in the eyes of callbacks.

@@ -81,8 +81,6 @@ from .plain_models import plain_model
 from .progress import DISJOINT, EarlierModel, Progress, Released
 from .range_finding import private_data_norm, seen_targets
 
-__all__ = ["ACCEPTED", "PrivateLinearModel", "solvers_but"]
-
 Origin: TypeAlias = EarlierModel | Released | None
 
 # Options of scikit-learn's checks of rows.

@@ -16,8 +16,6 @@ from ..privacy.randomness import SecretNoise, taken_along
 from ..reporting.versions import minor_version
 from ..validation import shown
 
-__all__ = ["load_checkpoint", "save_checkpoint"]
-
 # Followed by the version that wrote it: what another one keeps of a stream may differ.
 _HEADER = b"skdp checkpoint of version "
 _DIGEST = sha256().digest_size

@@ -27,8 +27,6 @@ from .dask_predictions import check_unweighted, lazily, summed
 from .fit_plan import FitPlan, planned_mu
 from .partial_fit import advance
 
-__all__ = ["PrivateLinearClassifier"]
-
 # C by default: n mu a unit of it, its largest value, and that for the many features of text, among
 # which noise needs more of a penalty.
 _EVIDENCE_A_UNIT, _WEAKEST, _WEAKEST_OF_MANY, _MANY = 10.0, 100.0, 10.0, 1000

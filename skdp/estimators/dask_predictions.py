@@ -14,8 +14,6 @@ import numpy as np
 from ..privacy.rows.dask_rows import aligned
 from ..privacy.rows.partitions import Partitions
 
-__all__ = ["check_unweighted", "lazily", "summed"]
-
 
 def lazily(method: Callable[[Any], np.ndarray], X: Any) -> Any:
     """A method of a fitted model, applied to each partition when the result is computed.

@@ -42,27 +42,6 @@ from ..solvers.temperature import Temperature, plan_temperature
 from ..validation import shown
 from .forecast import Plan, forecast, require
 
-__all__ = [
-    "COLUMNS",
-    "MOST_BEYOND",
-    "RANGE_SHARE",
-    "SIZES",
-    "STRETCH",
-    "TAIL",
-    "TARGETS",
-    "TOTAL_SHARE",
-    "FitPlan",
-    "choose",
-    "choose_for_stream",
-    "choose_preconditioner",
-    "finds_columns",
-    "plan",
-    "plan_fit",
-    "plan_stream",
-    "planned_mu",
-    "settled_calculus",
-]
-
 # Share of mu^2 that is set aside for a bound that the user did not give.
 RANGE_SHARE = 0.04
 # Ranges of single columns: name and share; the share of rows that is looked for beyond each end,

@@ -13,8 +13,6 @@ from ..privacy.accounting.promise import delta_for
 from ..privacy.adjacency import Adjacency
 from ..validation import check_delta, shown
 
-__all__ = ["Plan", "forecast", "require"]
-
 # Share of what there is to learn that noise takes away, up to which each regime reaches.
 REGIMES = {"like non-private": 0.05, "some loss": 0.25, "large loss": 0.8, "hopeless": 1.0}
 _BEST = "like non-private"

@@ -18,16 +18,6 @@ from ..problem.problem import Problem
 from ..solvers import Solution
 from ..validation import check_numbers, shown
 
-__all__ = [
-    "Contrast",
-    "Inference",
-    "NoInference",
-    "Summary",
-    "WaldTest",
-    "inference",
-    "published_inference",
-]
-
 # Share of the spread of a coefficient in directions that noise hides, above which it has NaN.
 _MOST_LOOSE = 0.1
 # Share of clipped targets, in units of 1 / sqrt(n), and length of the last step, that are told of.

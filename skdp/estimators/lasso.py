@@ -19,8 +19,6 @@ from ..validation import REGRESSORS, with_advice
 from .base import solvers_but
 from .regression import PrivateLinearRegressor
 
-__all__ = ["DPLassoRegressor"]
-
 
 class DPLassoRegressor(PrivateLinearRegressor):
     r"""Differentially private linear regression with few coefficients that are not zero.

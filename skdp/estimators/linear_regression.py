@@ -20,8 +20,6 @@ from .base import solvers_but
 from .inference import NoInference
 from .regression import PrivateLinearRegressor
 
-__all__ = ["DPLinearRegression"]
-
 
 class DPLinearRegression(PrivateLinearRegressor):
     """Differentially private linear regression.

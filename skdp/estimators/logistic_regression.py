@@ -26,8 +26,6 @@ from .classification import PrivateLinearClassifier
 from .dask_predictions import lazily
 from .inference import NoInference
 
-__all__ = ["DPLogisticRegression"]
-
 
 class DPLogisticRegression(PrivateLinearClassifier):
     """Differentially private logistic regression.

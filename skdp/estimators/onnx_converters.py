@@ -38,8 +38,6 @@ from .linear_regression import DPLinearRegression
 from .logistic_regression import DPLogisticRegression
 from .svm import DPSVMClassifier
 
-__all__: list[str] = []
-
 _OF_CLASSIFIERS = {
     "zipmap": [True, False, "columns"],
     "raw_scores": [True, False],

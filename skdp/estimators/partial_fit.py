@@ -46,8 +46,6 @@ from .base import ACCEPTED, PrivateLinearModel
 from .fit_plan import FitPlan, choose_for_stream, plan_stream, planned_mu, settled_calculus
 from .progress import Progress, declared_disjoint
 
-__all__ = ["Session", "advance", "charge_repeats"]
-
 Model = TypeVar("Model", bound=PrivateLinearModel)
 
 # A bound that is sought privately takes this many rows over mu to be seen.
@@ -581,6 +579,8 @@ class BlockSession(Session):
         Source of the noise of all calls.
     public_rng : Generator
         Public randomness of all calls.
+    visits : Visits or None
+        How often each person has counted; None if every row is the record of another person.
     least : int
         Least number of rows of the first block.
     horizon : int or None
@@ -691,6 +691,8 @@ class StreamingSession(Session):
         Source of its noise.
     public_rng : Generator
         Public randomness of all calls.
+    visits : Visits or None
+        How often each person has counted; None if every row is the record of another person.
     """
 
     shared: ClassVar[bool] = True

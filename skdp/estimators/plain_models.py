@@ -10,8 +10,6 @@ from sklearn.linear_model import LinearRegression
 from sklearn.pipeline import Pipeline
 from sklearn.preprocessing import FunctionTransformer
 
-__all__ = ["clipped_regressor", "plain_model"]
-
 
 def plain_model(
     estimator: Any,

@@ -21,15 +21,6 @@ from ..reporting.receipts import Receipt, SpendBound
 from ..validation import shown
 from .range_finding import seen_targets
 
-__all__ = [
-    "DISJOINT",
-    "EarlierModel",
-    "Progress",
-    "Released",
-    "declared_disjoint",
-    "same_setting",
-]
-
 # Value of ``warm_start`` by which the user declares that further fits are about other rows.
 DISJOINT = "disjoint"
 

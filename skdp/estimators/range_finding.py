@@ -19,14 +19,6 @@ from ..privacy.queries.histogram import Histogrammed
 from ..problem.bounds import TargetBounds
 from ..problem.column_bounds import ColumnScaling
 
-__all__ = [
-    "private_data_norm",
-    "private_target_bounds",
-    "seen_targets",
-    "unseen_targets",
-    "warn_of_target_bounds",
-]
-
 # Shares and grids below minimise an error that trades clipping against noise, over many shapes of
 # synthetic data with n from 300 to 50000 and mu^2 of 0.003.
 _SIZES = 4.0 ** np.arange(-50, 51)

@@ -35,8 +35,6 @@ from .partial_fit import advance
 from .plain_models import clipped_regressor
 from .range_finding import private_target_bounds, warn_of_target_bounds
 
-__all__ = ["PrivateLinearRegressor"]
-
 
 def _takes_streams(model: PrivateLinearRegressor) -> bool:
     solver = model.solver

@@ -20,8 +20,6 @@ from ..validation import CLASSIFIERS, one_of, with_advice
 from .base import solvers_but
 from .classification import PrivateLinearClassifier
 
-__all__ = ["DPSVMClassifier"]
-
 _LOSSES: dict[str, Loss] = {
     "hinge": Hinge(),
     "huberised_hinge": HuberisedHinge(),

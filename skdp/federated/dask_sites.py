@@ -14,8 +14,6 @@ from ..privacy.sites.actors import Actors
 from ..privacy.sites.remote_rows import Message, RemoteRows
 from ..privacy.sites.site import Receipt, Site
 
-__all__ = ["DaskSites"]
-
 
 class DaskSites:
     """Sites that load their rows on workers and add noise before anything leaves the worker.

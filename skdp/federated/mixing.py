@@ -5,8 +5,6 @@ from __future__ import annotations
 import numpy as np
 import scipy.sparse as sp
 
-__all__ = ["Mixing", "among", "mixing_rate"]
-
 
 class Mixing:
     r"""One exchange among some of the nodes; the others keep what they have.

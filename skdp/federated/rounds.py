@@ -10,8 +10,6 @@ import numpy as np
 from .mixing import Mixing, among
 from .topology import Topology
 
-__all__ = ["Round", "draw_rounds", "most_activations"]
-
 # Standard deviations by which a node may be active more often than on average.
 _DEVIATIONS = 4.0
 

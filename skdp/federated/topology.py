@@ -14,8 +14,6 @@ from scipy.sparse.csgraph import connected_components
 
 from ..validation import numbers_in, settle_numbers
 
-__all__ = ["Adjacent", "Complete", "ErdosRenyi", "Grid", "Ring", "Topology"]
-
 _MOST_DRAWS = 1000
 
 

@@ -24,14 +24,6 @@ from ..privacy.accounting.ledger import PrivacySpent
 from ..reporting import number_of_trials as trials
 from ..reporting.number_of_trials import NumberOfTrials
 
-__all__ = [
-    "ApproximateSearch",
-    "ConcentratedSearch",
-    "GaussianSearch",
-    "SearchAccount",
-    "account_for",
-]
-
 # Keeps sums of what steps may spend below the whole in spite of rounding.
 _SAFE = 1 - 1e-9
 # Parameters below are refused by estimators. A smaller delta makes a larger epsilon.

@@ -81,8 +81,6 @@ from .trials import (
     silence,
 )
 
-__all__ = ["PrivateSearch"]
-
 _SEEDS = 2**31
 # Models that are worth choosing between differ by less, as a share of the range of scores.
 _BLURRED = 0.03

@@ -28,23 +28,6 @@ from ..reporting.verdicts import TABLE, fitted_parts, nested_estimators, problem
 from ..validation import check_parameters, shown
 from .accounts import SearchAccount
 
-__all__ = [
-    "Allowance",
-    "PublicFacts",
-    "adjacency_of",
-    "allow",
-    "built",
-    "calculi",
-    "check_names",
-    "check_steps",
-    "check_targets",
-    "check_units_reach",
-    "made_of",
-    "outlines",
-    "private_steps",
-    "without_private",
-]
-
 # What the search itself decides, or all candidates have to share.
 _TAKEN = ("adjacency", "classes", "delta", "epsilon", "random_state")
 # Parameters of whatever is a part of a candidate.

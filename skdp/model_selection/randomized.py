@@ -15,8 +15,6 @@ from ..validation import SEARCHES, shown, with_advice
 from .base import PrivateSearch
 from .candidates import made_of
 
-__all__ = ["DPRandomizedSearchCV"]
-
 
 @final
 class DPRandomizedSearchCV(PrivateSearch):

@@ -30,18 +30,6 @@ from ..reporting.verdicts import TABLE
 from ..validation import numbers_in, shown
 from .candidates import Allowance, private_steps
 
-__all__ = [
-    "Candidate",
-    "PublicScoring",
-    "TrainingRows",
-    "Trial",
-    "check_requests",
-    "check_rows",
-    "perform",
-    "row_score",
-    "silence",
-]
-
 _LOGGER = logging.getLogger("skdp")
 # Private steps that need numbers.
 _LINEAR = (PrivateLinearModel, PrivateTransformer)

@@ -28,8 +28,6 @@ from ..reporting.privacy_ledger import PrivacyLedger
 from ..reporting.receipts import Receipt, SpendBound
 from ..validation import INFINITE, check_parameters, one_of, telling_sizes
 
-__all__ = ["FreeTransformer", "PrivateTransformer", "Transformer"]
-
 
 class Transformer(BudgetedEstimator, OneToOneFeatureMixin, TransformerMixin, BaseEstimator, ABC):
     """A transformer that says what it has spent.

@@ -12,8 +12,6 @@ from ..validation import PAIR, SCALERS, with_advice
 from .base import FreeTransformer
 from .scaler import Scaler, checked_range
 
-__all__ = ["BoundsScaler"]
-
 
 @final
 class BoundsScaler(Scaler, FreeTransformer):

@@ -21,17 +21,6 @@ from ..privacy.adjacency import Adjacency
 from ..privacy.oracle import Oracle
 from ..problem.column_bounds import ColumnBounds
 
-__all__ = [
-    "HIDES_THE_SELDOM",
-    "RANGES_OF_SCALE",
-    "Search",
-    "private_column_bounds",
-    "private_column_moments",
-    "private_column_sizes",
-    "private_large_columns",
-    "tail_of_sizes",
-]
-
 # 255 edges, 256 cells between and around them: the range of single precision.
 _POWERS = 4.0 ** np.arange(-63, 64)
 _EDGES = np.concatenate([-_POWERS[::-1], [0.0], _POWERS])

@@ -15,8 +15,6 @@ from .base import PrivateTransformer
 from .column_ranges import private_column_bounds
 from .scaler import Scaler, checked_range
 
-__all__ = ["DPMinMaxScaler"]
-
 
 @final
 class DPMinMaxScaler(Scaler, PrivateTransformer):

@@ -12,8 +12,6 @@ from sklearn.utils.extmath import row_norms
 from ..privacy.rows.bounded_rows import Rows
 from .base import FreeTransformer
 
-__all__ = ["RowNormClipper"]
-
 
 @final
 class RowNormClipper(FreeTransformer):

@@ -14,8 +14,6 @@ from ..problem.column_bounds import ColumnBounds, ColumnScaling
 from ..validation import check_numbers, shown
 from .base import Transformer
 
-__all__ = ["Scaler", "checked_range"]
-
 
 class Scaler(Transformer, ABC):
     """A transformer that is an :class:`ColumnScaling` map."""

@@ -13,8 +13,6 @@ from .base import PrivateTransformer
 from .column_ranges import private_column_bounds, private_column_moments
 from .scaler import Scaler
 
-__all__ = ["DPStandardScaler"]
-
 # Of the budget, for bounds that are not given.
 _RANGE_SHARE = 0.75
 # Share of rows beyond each end of an interval that is found, and by what it is lengthened, so that

@@ -8,8 +8,6 @@ from __future__ import annotations
 from enum import StrEnum
 from math import sqrt
 
-__all__ = ["Adjacency", "PrivacyUnit"]
-
 
 class PrivacyUnit(StrEnum):
     """Unit that is protected: a single row, or all rows together that a user declares to be one's.

@@ -6,8 +6,6 @@ from fractions import Fraction
 from functools import cache
 from math import isqrt
 
-__all__ = ["BITS", "refined"]
-
 # Fixed point: an integer m stands for m / 2^BITS.
 BITS = 448
 _ONE = 1 << BITS

@@ -19,9 +19,6 @@ from weakref import WeakKeyDictionary
 
 from .rows.reading import strict_checks
 
-__all__ = ["ProcessGuard", "run_locked"]
-
-
 T = TypeVar("T")
 
 

@@ -11,8 +11,6 @@ from math import ceil, log, sqrt
 
 import numpy as np
 
-__all__ = ["SmoothObjective", "minimize"]
-
 _NEWTON_STEPS, _HALVINGS = 50, 20
 # A step is accepted where the slope along it is negative, or by this factor smaller than before.
 _OVERSHOOT = 0.1

@@ -21,8 +21,6 @@ import numpy as np
 from .accounting.ledger import Ledger
 from .randomness import SecretNoise
 
-__all__ = ["NoNoise", "noise_under"]
-
 
 @final
 class NoNoise(SecretNoise):

@@ -54,8 +54,6 @@ from .rows.base import RowStore
 from .streams.stream_plan import StreamPlan
 from .streams.stream_session import StreamAnswers, StreamedRows, StreamOpening, StreamSession
 
-__all__ = ["Oracle", "PrivateOracle"]
-
 
 class Noisy(NamedTuple):
     """An answer and the standard deviation of its noise."""

@@ -23,8 +23,6 @@ from .rows.base import RowStore
 from .sites.remote_oracle import RemoteOracle
 from .sites.remote_rows import RemoteRows
 
-__all__ = ["Opened", "OracleFactory", "PrivacyTerms", "PrivateSession", "opened_by"]
-
 OracleFactory = Callable[[RowStore, Ledger, Adjacency, SecretNoise], Oracle]
 
 _factory: ContextVar[OracleFactory] = ContextVar("oracle_factory", default=PrivateOracle)

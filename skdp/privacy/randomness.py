@@ -22,18 +22,6 @@ from scipy.special import ndtr, ndtri
 from ..exceptions import SeededNoiseWarning, warn_user
 from .fine_normal import BITS, refined
 
-__all__ = [
-    "LONGEST",
-    "SecretNoise",
-    "SeededNoise",
-    "SystemNoise",
-    "public_generator",
-    "secret_generator",
-    "secret_noise",
-    "secret_uniform",
-    "taken_along",
-]
-
 type_of_random_state = int | np.random.RandomState | np.random.Generator | None
 
 _BUFFER = 1 << 12

@@ -23,8 +23,6 @@ from ..problem.bounds import RowBounds
 from .rows.bounded_rows import MOST_ROWS
 from .rows.mapped import LEAST_LENGTH, ROUNDING
 
-__all__ = ["GRID", "UNIT", "gamma", "inflated", "mapped_products", "of_sum", "spread"]
-
 UNIT = 2.0**-53
 # Grid in units of the sensitivity, and what it and the norms of rows may take of it.
 GRID, _COMMON = 2.0**-16, 2.0**-15

@@ -19,8 +19,6 @@ from .randomness import SecretNoise
 from .rounding import inflated, of_sum
 from .rows.privacy_units import PrivacyUnits
 
-__all__ = ["ROW_SCORES", "NoisyScoring", "RowScore"]
-
 
 @dataclass(frozen=True)
 class RowScore:

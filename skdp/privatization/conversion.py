@@ -57,8 +57,6 @@ from .counterparts import (
 from .privatize_plan import PlannedStep, WantedFact, written
 from .row_wise_steps import Columns, changes_that_forget, columns_after
 
-__all__ = ["Conversion", "weights_of_steps"]
-
 _NOTHING = (None, "passthrough", "drop")
 _SCALERS = (MaxAbsScaler, MinMaxScaler, RobustScaler, StandardScaler)
 _TEXT = (CountVectorizer, HashingVectorizer, TfidfVectorizer)

@@ -18,14 +18,6 @@ from ..estimators import (
 )
 from ..validation import CLASSIFIERS, REGRESSORS, shown
 
-__all__ = [
-    "Counterpart",
-    "NoCounterpartError",
-    "changed_parameters",
-    "counterpart_of",
-    "reason_for",
-]
-
 _ADVICE: Mapping[type, Mapping[str, str]] = {
     DPLogisticRegression: CLASSIFIERS,
     DPSVMClassifier: CLASSIFIERS,

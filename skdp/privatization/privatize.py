@@ -35,8 +35,6 @@ from ..validation import check_numbers, numbers_in, shown
 from .conversion import Conversion, weights_of_steps
 from .privatize_plan import PrivatizePlan
 
-__all__ = ["privatize"]
-
 _WHO = "privatize"
 # That of estimators by default.
 _DELTA = 1e-5

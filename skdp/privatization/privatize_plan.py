@@ -7,8 +7,6 @@ from typing import Any
 
 from ..validation import shown
 
-__all__ = ["PlannedStep", "PrivatizePlan", "WantedFact", "written"]
-
 
 def written(kind: str, parameters: dict[str, Any]) -> str:
     """A constructor as one would write it, with large arguments told by type and size.

@@ -20,8 +20,6 @@ from sklearn.preprocessing import (
 
 from ..preprocessing import BoundsScaler, DPMinMaxScaler, DPStandardScaler, RowNormClipper
 
-__all__ = ["Columns", "changes_that_forget", "columns_after"]
-
 _COUNTS = "It counts how often categories occur."
 _QUOTES = "An error would quote a category that was not listed."
 _IDF = "It counts words over all rows."

@@ -11,8 +11,6 @@ from ..privacy.adjacency import Adjacency
 from .contexts import ContextBounds
 from .losses.base import Loss
 
-__all__ = ["BanditProblem"]
-
 
 @dataclass(frozen=True)
 class BanditProblem:

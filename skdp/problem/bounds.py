@@ -12,8 +12,6 @@ import numpy as np
 
 from .column_bounds import ColumnScaling, unchangeable
 
-__all__ = ["RowBounds", "RowMap", "TargetBounds"]
-
 _FARTHEST = 1e150
 _ARRAYS_OF_MAPS = ("scale", "matrix", "shift", "moments", "sketch")
 

@@ -13,8 +13,6 @@ from ..validation import check_numbers, shown
 
 Entries: TypeAlias = np.ndarray | sp.csr_array | sp.csr_matrix
 
-__all__ = ["ColumnBounds", "ColumnScaling", "clipped", "unchangeable"]
-
 # Half widths within these leave room for squares and inverses in double precision.
 _LEAST_HALF_WIDTH, _LARGEST_HALF_WIDTH = 1e-150, 1e150
 

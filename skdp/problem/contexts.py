@@ -9,8 +9,6 @@ from typing import final
 
 import numpy as np
 
-__all__ = ["ContextBounds", "CubeBounds", "NormBounds"]
-
 
 @dataclass(frozen=True)
 class ContextBounds(ABC):

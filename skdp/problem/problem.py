@@ -14,8 +14,6 @@ from .losses import Loss
 from .penalties import NoPenalty, Penalty
 from .sites import Sites
 
-__all__ = ["Problem"]
-
 # Largest class weights within this range leave products of weights and norms in double precision.
 _LEAST_WEIGHT, _LARGEST_WEIGHT = 1e-50, 1e50
 # Sparse rows with more than these are taken for text.

@@ -15,8 +15,6 @@ from .filters import FILTERS, SumsFilter
 from .open_budgets import close_budget, open_budget
 from .verdicts import check_composed
 
-__all__ = ["PrivacyBudget"]
-
 # The largest that a fit takes, too; sums of its square have to be finite.
 _LARGEST_EPSILON = 1e9
 _LOST = (

@@ -23,8 +23,6 @@ from ..privacy.adjacency import Adjacency, PrivacyUnit
 from .filters import FILTERS, Amount, Filter, SumsFilter
 from .receipts import Receipt, SpendBound
 
-__all__ = ["BudgetStore", "Entry", "Summary"]
-
 # Seconds to wait for others to finish their entry.
 _PATIENCE = 120.0
 # Stages of a run: nothing is released yet; something may be; it has ended and said what it was.

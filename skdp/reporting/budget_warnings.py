@@ -6,8 +6,6 @@ from math import isinf
 
 from ..exceptions import BudgetWarning, NoPrivacyWarning, warn_user
 
-__all__ = ["LARGEST_EPSILON", "warn_of_promise", "warn_of_rows"]
-
 # Beyond it a guarantee says next to nothing: e^10 is 22,026.
 LARGEST_EPSILON = 10.0
 

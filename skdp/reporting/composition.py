@@ -70,8 +70,6 @@ from .divergences import gaussian_price
 from .number_of_trials import NumberOfTrials
 from .receipts import Receipt
 
-__all__ = ["ParallelComposition", "common_adjacency", "common_unit", "compose"]
-
 # Orders at which Renyi divergences are taken.
 ORDERS = tuple(1 + 10 ** (k / 12) for k in range(-24, 43))
 # More ways to take one vertex each are not summed over.

@@ -15,8 +15,6 @@ try:
 except ImportError:  # Before version 1.7.
     from sklearn.utils._estimator_html_repr import _VisualBlock
 
-__all__ = ["DiagramMixin", "documentation"]
-
 _LABEL = "Documentation"
 
 

@@ -5,8 +5,6 @@ from __future__ import annotations
 from abc import ABC, abstractmethod
 from typing import Any, ClassVar, Self, final
 
-__all__ = ["ABOVE", "Display"]
-
 # Inches.
 _WIDTH, _BAR, _AROUND = 8.0, 0.3, 1.3
 # Place of a legend that would hide bars.

@@ -62,8 +62,6 @@ from ..privacy.accounting.events import (
 from ..privacy.adjacency import Adjacency
 from .number_of_trials import NumberOfTrials
 
-__all__ = ["CHOICE_AS_GAUSSIAN", "gaussian_price", "grouped", "perturbed_renyi", "renyi"]
-
 # Most that a choice costs as a Gaussian release, in units of its price under zCDP: pi / 2.
 CHOICE_AS_GAUSSIAN = 1.5707963267948968
 _EXACT = GaussianDP()

@@ -62,8 +62,6 @@ from ..privacy.adjacency import Adjacency
 from .divergences import CHOICE_AS_GAUSSIAN, perturbed_renyi
 from .receipts import Receipt, SpendBound
 
-__all__ = ["FILTERS", "Amount", "Filter", "GaussianFilter", "RenyiFilter", "SumsFilter"]
-
 # Of the total of squares, for the four vertices of a perturbation beside Gaussian releases.
 _VERTICES = (1.0, 0.625, 0.625, 0.5)
 # So that shares which sum to the whole, but for the rounding of their sum, are the whole. Limits of

@@ -61,8 +61,6 @@ from scipy.special import log_ndtr, ndtr, ndtri
 from ..privacy.accounting import gdp
 from ..validation import check_delta, check_non_negative
 
-__all__ = ["NumberOfTrials", "delta", "epsilon", "largest_ratio", "mu", "split_delta"]
-
 # Means beyond would ask for more trials than anybody waits for.
 _LARGEST_MEAN = 1e6
 # Probability left when a draw stops adding up: below the resolution of the uniform number.

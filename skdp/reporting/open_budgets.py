@@ -40,20 +40,6 @@ from .budget_store import BudgetStore, Summary
 from .diagrams import DiagramMixin
 from .receipts import Receipt, SpendBound
 
-__all__ = [
-    "RUN",
-    "TOKENS",
-    "BudgetedEstimator",
-    "Reservation",
-    "Rollback",
-    "close_budget",
-    "covered",
-    "open_budget",
-    "reservation_for",
-    "tokens_of",
-    "valid_tokens",
-]
-
 # Attribute in which estimators carry tokens.
 TOKENS = "_budget_tokens"
 # Attribute in which they keep the name of their latest run.

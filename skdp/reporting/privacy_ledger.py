@@ -9,8 +9,6 @@ from typing import final
 from ..privacy.accounting.events import Event, ExponentialEvent, GaussianEvent, PrefixSumEvent
 from .divergences import gaussian_price
 
-__all__ = ["QUERIES", "PrivacyLedger", "Releases", "releases", "words_of"]
-
 # Names of queries in words, for people who read a report or the lines of ``verbose``.
 QUERIES = {
     "arm_gradients": "gradient of the arms",

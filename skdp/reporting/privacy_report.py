@@ -24,8 +24,6 @@ from .renderings import Section, as_html, as_markdown, as_text
 from .total import Found
 from .versions import versions
 
-__all__ = ["SCHEMA", "PrivacyReport", "report"]
-
 SCHEMA = "skdp.report/1"
 # Share of false alarms at which the power of a test is told.
 _ALARMS = 0.05

@@ -6,8 +6,6 @@ import sys
 from collections.abc import Iterable, Iterator
 from typing import TypeVar
 
-__all__ = ["with_progress"]
-
 T = TypeVar("T")
 
 _WIDTH = 30

@@ -22,8 +22,6 @@ from ..privacy.accounting.ledger import Ledger, PrivacySpent, limit_of
 from ..privacy.adjacency import Adjacency, PrivacyUnit
 from .divergences import gaussian_price, grouped, renyi
 
-__all__ = ["FOUND_BY", "Receipt", "SpendBound"]
-
 # Attribute of what a search has published: a name of the search, and the receipt that it wrote. A
 # fit that follows writes another one, so that the name is void then.
 FOUND_BY = "_found_by"

@@ -26,8 +26,6 @@ from ..privacy.accounting.ledger import PrivacySpent
 from .composition import ORDERS
 from .receipts import Receipt
 
-__all__ = ["RULES", "follows", "rule_of"]
-
 # What each rule does, in words.
 RULES = {
     "pure": "epsilons add up: sensitivity / noise, of slope and output, and the Jacobian",

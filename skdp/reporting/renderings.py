@@ -9,8 +9,6 @@ from textwrap import wrap
 
 from .privacy_ledger import table
 
-__all__ = ["Section", "as_html", "as_markdown", "as_text"]
-
 _WIDTH = 96
 _STYLE = (
     "<style>.skdp-report{font-family:sans-serif;font-size:.9em;max-width:60em}"

@@ -8,8 +8,6 @@ from math import fsum, inf, sqrt
 from ..privacy.accounting import gdp
 from ..validation import check_numbers, numbers_in, shown
 
-__all__ = ["check_shares", "split_budget"]
-
 # Roundings of a level and of an epsilon, which would otherwise show in the total.
 _SAFE = 1 - 1e-9
 

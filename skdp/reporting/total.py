@@ -12,8 +12,6 @@ from .open_budgets import BudgetedEstimator
 from .receipts import Receipt
 from .verdicts import TABLE, Verdict, fitted_parts, nested_estimators, verdict_of, warn_of
 
-__all__ = ["Found", "TotalSpent", "privacy_spent"]
-
 
 @dataclass(frozen=True)
 class TotalSpent:

@@ -94,19 +94,6 @@ from sklearn.semi_supervised import SelfTrainingClassifier
 from ..exceptions import PrivacyLeakWarning, warn_user
 from .open_budgets import BudgetedEstimator
 
-__all__ = [
-    "TABLE",
-    "Entry",
-    "Verdict",
-    "check_composed",
-    "fitted_parts",
-    "nested_estimators",
-    "problems_of",
-    "spends",
-    "verdict_of",
-    "warn_of",
-]
-
 _NOTHING = (None, "passthrough", "drop")
 
 

@@ -6,8 +6,6 @@ import platform
 import sys
 from importlib import metadata
 
-__all__ = ["minor_version", "show_versions", "versions"]
-
 _PACKAGES = ("skdp", "numpy", "scipy", "scikit-learn", "joblib")
 # What extras bring along, and what rows may come in.
 _EXTRAS = ("dask", "distributed", "dp-accounting", "matplotlib", "pandas", "polars", "skl2onnx")

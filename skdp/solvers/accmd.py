@@ -19,8 +19,6 @@ from .rules import DescentRule, check_clip, descent_rule
 if TYPE_CHECKING:
     from ..privacy.oracle import Oracle
 
-__all__ = ["AccMD"]
-
 _HYPERPARAMETERS: dict[str, list[Any]] = {
     "steps": [None, Interval(Integral, 1, None, closed="left")],
     "total_step_size": [None, Interval(Real, 0, None, closed="neither")],

@@ -18,8 +18,6 @@ from .rules import DescentRule, check_clip, descent_rule
 if TYPE_CHECKING:
     from ..privacy.oracle import Oracle
 
-__all__ = ["AdaptiveGD"]
-
 _HYPERPARAMETERS: dict[str, list[Any]] = {
     "steps": [None, Interval(Integral, 1, None, closed="left")],
     "fewest": [None, Interval(Integral, 1, None, closed="left")],

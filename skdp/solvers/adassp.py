@@ -17,8 +17,6 @@ from .base import Solution, Solver
 if TYPE_CHECKING:
     from ..privacy.oracle import Oracle
 
-__all__ = ["AdaSSP"]
-
 _HYPERPARAMETERS: dict[str, list[Any]] = {
     "floor": [Interval(Real, 0, 1e6, closed="right")],
     "balance": [Interval(Real, 0, 1, closed="right")],

@@ -17,8 +17,6 @@ if TYPE_CHECKING:
     from ..privacy.adjacency import Adjacency
     from ..privacy.oracle import Oracle
 
-__all__ = ["Solution", "Solver", "Uncertainty", "name_of"]
-
 
 @dataclass(frozen=True, eq=False)
 class Uncertainty:

@@ -24,8 +24,6 @@ from .spider import Spider
 from .svrg import SVRG
 from .tracked_gd import TrackedGD
 
-__all__ = ["BATCH_SOLVERS", "batch_kind_of"]
-
 BATCH_SOLVERS: dict[str, type[Solver]] = {
     solver.option(): solver
     for solver in (

@@ -22,8 +22,6 @@ if TYPE_CHECKING:
     from ..privacy.adjacency import Adjacency
     from ..privacy.oracle import Oracle
 
-__all__ = ["Blocks", "within_a_block"]
-
 _HYPERPARAMETERS: dict[str, list[Any]] = {
     "ratio": [None, Interval(Real, 1.01, 1e6, closed="both")],
     "first": [None, Interval(Integral, 1, None, closed="left")],

@@ -25,8 +25,6 @@ if TYPE_CHECKING:
     from ..privacy.adjacency import Adjacency
     from ..privacy.oracle import Oracle
 
-__all__ = ["DDA", "DualNodes", "Run"]
-
 _HYPERPARAMETERS: dict[str, list[Any]] = {
     "n_nodes": [None, Interval(Integral, 1, None, closed="left")],
     "noise": [one_of("local", "pairwise", "secure_sum", "central")],

@@ -9,8 +9,6 @@ import numpy as np
 from ..problem.problem import Problem
 from .rules import DescentRule
 
-__all__ = ["Descent", "TailMean", "clips_whole_units"]
-
 # Entries of a gradient, up to which products that sum up each row by itself are fast enough.
 _MOST_COUNTED = 100
 

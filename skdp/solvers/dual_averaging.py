@@ -20,8 +20,6 @@ from .preconditioned_gd import curvature_at_start
 if TYPE_CHECKING:
     from ..privacy.oracle import Oracle
 
-__all__ = ["DualAveraging"]
-
 _HYPERPARAMETERS: dict[str, list[Any]] = {
     "steps": [None, Interval(Integral, 1, None, closed="left")],
     "clip": [None, Interval(Real, 1e-50, None, closed="neither")],

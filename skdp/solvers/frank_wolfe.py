@@ -26,8 +26,6 @@ if TYPE_CHECKING:
     from ..privacy.adjacency import Adjacency
     from ..privacy.oracle import Oracle
 
-__all__ = ["FrankWolfe", "steps_for", "ways_of"]
-
 _HYPERPARAMETERS: dict[str, list[Any]] = {
     "steps": [None, Interval(Integral, 1, None, closed="left")],
     "clip": [None, Interval(Real, 1e-50, None, closed="both")],

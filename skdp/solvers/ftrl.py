@@ -19,8 +19,6 @@ from .streaming import Learner, StreamingSolver, one_pass
 if TYPE_CHECKING:
     from ..privacy.oracle import Oracle
 
-__all__ = ["FTRL"]
-
 _HYPERPARAMETERS: dict[str, list[Any]] = {
     "batches": [None, Interval(Integral, 1, None, closed="left")],
     "clip": [None, Interval(Real, 1e-50, 1e50, closed="neither")],

@@ -17,8 +17,6 @@ from ..privacy.adjacency import Adjacency
 from ..problem.problem import Problem
 from .base import Solver
 
-__all__ = ["check_batch_size", "noise_unit", "plan_block", "refuse_batch_size", "reserve"]
-
 # Noise, in units of a row's bound, below which sampling saves next to nothing.
 _LEAST_MULTIPLIER = 0.5
 # Levels of noise in a block of sampled releases, and the ratio of the highest to the lowest.

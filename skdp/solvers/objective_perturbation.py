@@ -29,8 +29,6 @@ if TYPE_CHECKING:
     from ..privacy.accounting.ledger import Budget
     from ..privacy.oracle import Oracle
 
-__all__ = ["ObjectivePerturbation"]
-
 _HYPERPARAMETERS: dict[str, list[Any]] = {
     "clip": [None, Interval(Real, 1e-50, 1e50, closed="both")],
     "strength": [Interval(Real, 0, 1e50, closed="both")],

@@ -22,8 +22,6 @@ if TYPE_CHECKING:
     from ..privacy.accounting.ledger import Spend
     from ..privacy.oracle import Oracle, ScoreAndCurvature
 
-__all__ = ["OneStep"]
-
 _HYPERPARAMETERS: dict[str, list[Any]] = {
     "noise_ratio": [None, Interval(Real, 0, 1e3, closed="left")],
     "draws": [Interval(Integral, 0, 10_000, closed="both")],

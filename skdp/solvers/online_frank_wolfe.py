@@ -22,8 +22,6 @@ from .streaming import Learner, StreamingSolver
 if TYPE_CHECKING:
     from ..privacy.adjacency import Adjacency
 
-__all__ = ["OnlineFrankWolfe", "default_radius", "in_default_ball", "words_on_radius"]
-
 # Radius of the default ball, in units of the root of the number of coefficients over the bound on
 # rows: among the best of .1 to 10 for adult, covertype, california and protein. In streams the clip
 # is wider there, and zero counts as many updates, because in a wide ball models move far at first.

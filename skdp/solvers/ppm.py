@@ -20,8 +20,6 @@ from .rules import DescentRule, check_clip, descent_rule
 if TYPE_CHECKING:
     from ..privacy.oracle import Oracle
 
-__all__ = ["PPM"]
-
 _HYPERPARAMETERS: dict[str, list[Any]] = {
     "stages": [Interval(Integral, 1, None, closed="left")],
     "steps": [None, Interval(Integral, 1, None, closed="left")],

@@ -21,8 +21,6 @@ from .descent import clips_whole_units
 if TYPE_CHECKING:
     from ..privacy.oracle import Oracle
 
-__all__ = ["PreconditionedGD", "curvature_at_start"]
-
 _HYPERPARAMETERS: dict[str, list[Any]] = {
     "steps": [None, Interval(Integral, 1, None, closed="left")],
     "clip": [None, Interval(Real, 1e-50, None, closed="both")],

@@ -8,8 +8,6 @@ from math import ceil, inf, isinf, sqrt
 from ..problem.problem import Problem
 from .base import name_of
 
-__all__ = ["DescentRule", "check_clip", "descent_rule", "in_few_steps"]
-
 
 @dataclass(frozen=True)
 class DescentRule:

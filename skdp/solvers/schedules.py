@@ -29,8 +29,6 @@ import numpy.typing as npt
 
 from ..validation import shown
 
-__all__ = ["custom", "exponential", "from_influence", "momentum", "uniform"]
-
 _Vector = npt.NDArray[np.float64]
 
 _SMALLEST_RATIO = 1e-100

@@ -25,8 +25,6 @@ if TYPE_CHECKING:
     from ..privacy.adjacency import Adjacency
     from ..privacy.oracle import Oracle
 
-__all__ = ["Screening", "minimise_model"]
-
 _HYPERPARAMETERS: dict[str, list[Any]] = {
     "k": [None, Interval(Integral, 1, None, closed="left")],
     "rounds": [Interval(Integral, 1, None, closed="left")],

@@ -21,8 +21,6 @@ if TYPE_CHECKING:
     from ..privacy.accounting.ledger import Budget
     from ..privacy.oracle import Oracle
 
-__all__ = ["Spider"]
-
 _HYPERPARAMETERS: dict[str, list[Any]] = {
     "steps": [None, Interval(Integral, 1, None, closed="left")],
     "total_step_size": [None, Interval(Real, 0, None, closed="neither")],

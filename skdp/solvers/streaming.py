@@ -17,8 +17,6 @@ if TYPE_CHECKING:
     from ..privacy.adjacency import Adjacency
     from ..privacy.oracle import Oracle
 
-__all__ = ["Learner", "StreamingSolver", "one_pass"]
-
 
 class Learner(ABC):
     """The public state of a solver in the middle of a stream.

@@ -23,8 +23,6 @@ from .preconditioned_gd import curvature_at_start
 if TYPE_CHECKING:
     from ..privacy.oracle import Oracle
 
-__all__ = ["Temperature", "plan_temperature"]
-
 # Scales at which residuals are asked for; the answer lies between the first and the last.
 _SCALES = np.array([0.3, 0.55, 1.0, 1.8, 3.3])
 # Bounds on the range of scores that count, and n mu a unit of it.

@@ -18,8 +18,6 @@ from .descent import TailMean, clips_whole_units
 if TYPE_CHECKING:
     from ..privacy.oracle import Oracle
 
-__all__ = ["TrackedGD"]
-
 _HYPERPARAMETERS: dict[str, list[Any]] = {
     "steps": [None, Interval(Integral, 1, None, closed="left")],
     "whole": [None, Interval(Real, 0, 1, closed="neither")],

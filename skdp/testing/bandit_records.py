@@ -15,8 +15,6 @@ from ..privacy.bandit_sessions.session_factory import SESSIONS, sessions_opened_
 from ..privacy.randomness import SecretNoise
 from ..problem.bandit_problem import BanditProblem
 
-__all__ = ["record_run", "replay_run"]
-
 _QUESTIONS = ("moments", "gradient", "select", "step", "weights")
 Exchange = tuple[str, tuple[np.ndarray, ...], Any]
 

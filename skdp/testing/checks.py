@@ -29,15 +29,6 @@ from ..privacy.rows.chunked import ChunkedRows, Chunks
 from ..privacy.rows.in_memory import DenseRows, SparseRows
 from ..problem.problem import Problem
 
-__all__ = [
-    "check_fork",
-    "check_noise",
-    "check_pays_before_looking",
-    "check_seed_stays_behind",
-    "check_sensitivity",
-    "row_stores",
-]
-
 # Room for the rounding of sums of a few rows; a norm taken in single precision exceeds it.
 _ROUNDING = 1e-11
 _LARGEST_SINGLE = float(np.finfo(np.float32).max)

@@ -14,8 +14,6 @@ from ..privacy.rows.base import RowStore
 from ..reporting.privacy_ledger import PrivacyLedger
 from .oracles import ExactOracle, RecordingOracle, ReplayOracle, Transcript
 
-__all__ = ["exact_fit", "record_fit", "replay_fit"]
-
 
 def record_fit(estimator: Any, X: Any, y: Any, **fit_params: Any) -> Transcript:
     """Fit the estimator and return all that its oracle was asked and answered.

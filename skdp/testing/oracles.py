@@ -26,16 +26,6 @@ from ..privacy.streams.stream_session import (
     StreamSession,
 )
 
-__all__ = [
-    "ExactOracle",
-    "RecordedAnswers",
-    "RecordingOracle",
-    "ReplayOracle",
-    "ReplayedAnswers",
-    "Transcript",
-    "public_of",
-]
-
 
 @dataclass
 class Transcript:

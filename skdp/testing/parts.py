@@ -21,8 +21,6 @@ from ..privacy.randomness import SecretNoise
 from ..privacy.rows.base import RowStore
 from .oracles import RecordingOracle, ReplayOracle, Transcript
 
-__all__ = ["check_parts", "record_partial_fit", "replay_partial_fit"]
-
 _CALCULI = (GaussianDP(), ZeroConcentratedDP(), PerturbedGaussianDP())
 
 

@@ -47,8 +47,6 @@ from fuzzing.targets_of_streams import (
 )
 from fuzzing.targets_of_totals import check_nesting, check_total, nesting_cases, total_cases
 
-__all__ = ["FUZZED"]
-
 # By name: strategy, property, examples of a default test run.
 FUZZED = {
     "models": (model_cases(), check_model, 60),

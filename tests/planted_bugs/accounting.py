@@ -67,8 +67,6 @@ from skdp.reporting import (
 from skdp.solvers import Spider
 from skdp.testing import check_pays_before_looking
 
-__all__ = ["BUGS"]
-
 N, D = 4, 3
 LOGISTIC = Problem(Logistic(), N, D, RowBounds(2.0))
 SQUARED = Problem(

@@ -10,8 +10,6 @@ from skdp.audit import audit
 from skdp.bandit.policies import GDPolicy
 from skdp.solvers import FTRL, GD
 
-__all__ = ["BUGS"]
-
 X, LABELS, TARGETS = np.tile([1.0, 0.0], (4, 1)), np.array([0, 1, 0, 1]), np.array([1.0, -1, 1, -1])
 SURE = 1 - 1e-6
 SOLVER = GD(steps=2, total_step_size=1e-6, clip=0.25)

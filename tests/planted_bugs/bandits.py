@@ -32,8 +32,6 @@ from skdp.privacy.mechanisms import Toeplitz
 from skdp.privacy.rows import DenseRows
 from skdp.testing import check_noise
 
-__all__ = ["BUGS"]
-
 # Noise has a margin for finite precision, and answers lie on a grid.
 MARGIN = 1e-4
 

@@ -11,20 +11,6 @@ from typing import Any
 import pytest
 from planted_bugs.places import PLACES
 
-__all__ = [
-    "REPLACE_ONE",
-    "TOO_FAR",
-    "ZERO_OUT",
-    "Anew",
-    "Bug",
-    "Value",
-    "after",
-    "gives",
-    "noticed",
-    "sets",
-    "times",
-]
-
 REPLACE_ONE, ZERO_OUT = "replace_one", "zero_out"
 # What a check of a sensitivity says that fails.
 TOO_FAR = "times its declared sensitivity|moved by"

@@ -19,8 +19,6 @@ from planted_bugs import (
     weights,
 )
 
-__all__ = ["CATALOGUE"]
-
 SUBJECTS = (
     queries,
     weights,

@@ -18,8 +18,6 @@ from skdp.estimators import Announcements, EarlierModel
 from skdp.privacy import PrivateOracle
 from skdp.testing import check_seed_stays_behind, record_fit, replay_fit
 
-__all__ = ["BUGS"]
-
 SEED = 0x1BADCAFE
 
 

@@ -27,8 +27,6 @@ from skdp.privacy.queries import (
 from skdp.privacy.rows import Predictor, predicted_rows
 from skdp.testing import record_fit, replay_fit
 
-__all__ = ["BUGS"]
-
 N = 40
 CLASSES = np.array([0, 1])
 BINS = OutcomeCountsQuery("score", 2, edges=np.array([0.3, 0.5, 0.7]))

@@ -45,8 +45,6 @@ from skdp.problem.constraints import L1Ball
 from skdp.problem.losses import Logistic, Squared
 from skdp.testing import check_fork, check_noise
 
-__all__ = ["BUGS"]
-
 N, D = 4, 3
 PROBLEM = Problem(Logistic(), N, D, RowBounds(2.0))
 SCALE = 2.0**40

@@ -33,8 +33,6 @@ from skdp.reporting import ParallelComposition
 from skdp.solvers import plan_block
 from skdp.testing import check_noise
 
-__all__ = ["BUGS"]
-
 N, D, RATE = 20, 3, 0.1
 
 

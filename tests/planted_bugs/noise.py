@@ -4,8 +4,6 @@ import numpy as np
 
 from skdp.privacy import SecretNoise, SeededNoise
 
-__all__ = ["Overheard", "Prepared", "Silence", "UnitRows", "seeded"]
-
 
 def seeded(seed=0):
     return SeededNoise(np.random.default_rng(seed))

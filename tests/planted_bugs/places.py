@@ -3,8 +3,6 @@
 Names with a capital are classes and are found in the module; the others are the modules themselves.
 """
 
-__all__ = ["PLACES"]
-
 _BY_MODULE = {
     "numpy": "numpy",
     "skdp": "DPLogisticRegression",

@@ -9,8 +9,6 @@ from skdp.preprocessing import DPMinMaxScaler, DPStandardScaler
 from skdp.privacy import gdp
 from skdp.testing import check_seed_stays_behind, record_fit, replay_fit
 
-__all__ = ["BUGS"]
-
 # Four bytes that occur in a pickle for no other reason.
 SEED = 1_234_567_891
 

@@ -56,8 +56,6 @@ from skdp.problem.losses import (
 )
 from skdp.testing import check_sensitivity, row_stores
 
-__all__ = ["BUGS"]
-
 N, D = 4, 3
 TILT, SIDE = 1e-3, sqrt(0.5) * 2
 ZEROS, ONES = np.zeros(N), np.ones(N)

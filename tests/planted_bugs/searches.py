@@ -20,8 +20,6 @@ from skdp.reporting import NumberOfTrials
 from skdp.reporting import number_of_trials as trials
 from skdp.solvers import GD
 
-__all__ = ["BUGS"]
-
 EPSILON, DELTA = 1.0, 1e-5
 TRIALS = NumberOfTrials(10.0)
 

@@ -33,8 +33,6 @@ from skdp.problem.losses import Logistic
 from skdp.solvers import DDA
 from skdp.testing import RecordingOracle, Transcript
 
-__all__ = ["BUGS"]
-
 LABELS = tuple("abcdef")
 RING = np.sort(np.column_stack([np.arange(6), np.roll(np.arange(6), -1)]), axis=1)
 EDGES = {"ring": RING, "pairs": np.column_stack(np.triu_indices(6, 1)), "": None}

@@ -33,8 +33,6 @@ from skdp.problem.penalties import ElasticNet
 from skdp.solvers import GD, AccMD, AdaptiveGD, FrankWolfe
 from skdp.testing import RecordingOracle, Transcript, check_noise, exact_fit
 
-__all__ = ["BUGS"]
-
 N, D = 50, 6
 REPLACE = Adjacency.REPLACE_ONE
 X = np.random.default_rng(0).normal(size=(N, D)) / 5

@@ -28,9 +28,6 @@ from skdp.reporting import ParallelComposition
 from skdp.solvers import FTRL, GD, Blocks
 from skdp.testing import check_parts, record_partial_fit, replay_partial_fit
 
-__all__ = ["BUGS"]
-
-
 # What a stream of zero rows releases is noise.
 
 SIZE = 2000

@@ -40,8 +40,6 @@ from skdp.problem.losses import Hinge, Logistic, Squared
 from skdp.reporting import Receipt, composition
 from skdp.testing import record_fit, replay_fit
 
-__all__ = ["BUGS"]
-
 TAKEN = {kind.name: kind for kind in EXAMPLES if kind.takes_units}
 # Sums over rows of samples need units that are drawn; of weights there are none to differ by.
 OTHERS = ("sampled_gradient", "total_weight")

@@ -18,8 +18,6 @@ from skdp.privacy.streams import epsilon_of_share
 from skdp.problem.constraints import L1Ball
 from skdp.solvers import FTRL, GD, Blocks
 
-__all__ = ["BUGS"]
-
 TOLD, TOO_CHEAP = "can tell more than was charged", "costs more than its price"
 FACTS = {"data_norm": 2.0, "classes": [0, 1], "random_state": 0, "precondition": None}
 FEW = GD(steps=1)

@@ -21,8 +21,6 @@ from skdp.problem.losses import Logistic
 from skdp.solvers import GD
 from skdp.testing import record_fit, replay_fit
 
-__all__ = ["BUGS"]
-
 N, D = 60, 3
 RNG = np.random.default_rng(0)
 X, WEIGHTS = RNG.normal(size=(N, D)) / 2, RNG.uniform(size=N)

@@ -18,8 +18,6 @@ from .choices import Rule
 if TYPE_CHECKING:
     from ...privacy.bandit_sessions.base import ArmSession
 
-__all__ = ["LEAST_GROWTH", "Average", "Policy", "growing_blocks", "toward", "zero_weights"]
-
 # Ends of blocks are listed, and there would be no end of them if blocks hardly grew.
 LEAST_GROWTH = 1.001
 

@@ -18,8 +18,6 @@ if TYPE_CHECKING:
     from ...privacy.bandit_sessions.arm_moments import ArmMoments, MomentSession
     from ...privacy.bandit_sessions.base import ArmSession
 
-__all__ = ["BlocksPolicy"]
-
 # Variance of the noise of a mapped reward that the uncertainty of weights is computed with.
 _REWARD_VARIANCE = 0.09
 _LEAST_FIRST_BLOCK = 16

@@ -11,8 +11,6 @@ from dataclasses import dataclass
 
 import numpy as np
 
-__all__ = ["Greedy", "Preselecting", "RoundRobin", "Rule", "Thompson"]
-
 # Entries of the products that exploration makes at once.
 _ENTRIES = 1 << 21
 

@@ -22,8 +22,6 @@ if TYPE_CHECKING:
     from ...privacy.bandit_sessions.arm_streams import ArmStreams
     from ...privacy.bandit_sessions.base import ArmSession
 
-__all__ = ["FTRLPolicy", "few_at_first", "streams_plan"]
-
 # Times at which the rule looks at the weights of streams.
 _LOOKS = 200
 # Clip and reach for each arm, by experience, and the largest clip. The noise of a stream is the

@@ -18,8 +18,6 @@ if TYPE_CHECKING:
     from ...privacy.bandit_sessions.base import ArmSession
     from ...privacy.bandit_sessions.block_rows import GradientSession
 
-__all__ = ["GDPolicy"]
-
 _LEAST_FIRST_BLOCK = 16
 _MOMENTUM = 0.9
 _FARTHEST = 4000.0

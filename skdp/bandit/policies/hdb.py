@@ -23,8 +23,6 @@ if TYPE_CHECKING:
     from ...privacy.bandit_sessions.base import ArmSession
     from ...privacy.bandit_sessions.noisy_steps import StepSession
 
-__all__ = ["HDBPolicy"]
-
 
 @dataclass(frozen=True, eq=False)
 class _Memory:

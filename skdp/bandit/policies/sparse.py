@@ -19,8 +19,6 @@ if TYPE_CHECKING:
     from ...privacy.bandit_sessions.base import ArmSession
     from ...privacy.bandit_sessions.block_rows import SelectionSession
 
-__all__ = ["SparsePolicy"]
-
 _LEAST_FIRST_BLOCK = 16
 _MOST_ROUNDS = 40
 

@@ -11,8 +11,6 @@ from ...reporting.display import Display
 if TYPE_CHECKING:
     from .scores import CalibrationCurve, ConfusionMatrix, RocCurve, Score
 
-__all__ = ["CalibrationDisplay", "ConfusionMatrixDisplay", "GroupDisplay", "RocCurveDisplay"]
-
 _ACCENT, _GUIDE = "C0", "0.6"
 
 

@@ -27,19 +27,6 @@ from typing import NamedTuple
 import numpy as np
 from sklearn.isotonic import isotonic_regression
 
-__all__ = [
-    "LEAST_EVIDENCE",
-    "Estimate",
-    "OutcomeTable",
-    "RocArea",
-    "difference",
-    "group_mean_of",
-    "mean_of",
-    "of_counts",
-    "r2_of",
-    "roc_area",
-]
-
 # A denominator below so many standard deviations of its noise says nothing of a ratio.
 LEAST_EVIDENCE = 5.0
 # Values of a score of which neither end of its interval has a closed form.

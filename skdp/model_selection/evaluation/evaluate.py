@@ -67,8 +67,6 @@ from .evaluation_plan import AREA_BINS, OF_COUNTS, EvaluationPlan, metrics_for
 from .pointwise_models import is_pointwise
 from .scores import CalibrationCurve, ConfusionMatrix, Evaluation, RocCurve, Score
 
-__all__ = ["evaluate"]
-
 _CONSTRAINTS: dict[str, list[Any]] = {
     "epsilon": [Interval(Real, 1e-10, 1e9, closed="both")],
     "delta": [None, Interval(Real, 0, 1, closed="neither")],

@@ -13,8 +13,6 @@ import numpy as np
 
 from ...validation import shown
 
-__all__ = ["AREA_BINS", "OF_COUNTS", "EvaluationPlan", "metrics_for"]
-
 _OF_CLASSES = ("accuracy", "balanced_accuracy", "precision", "recall", "f1")
 _OF_TWO_CLASSES = ("selection_rate", "true_positive_rate", "false_positive_rate")
 # Scores that follow from labels and predicted classes.

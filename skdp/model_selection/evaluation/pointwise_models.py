@@ -9,8 +9,6 @@ import numpy as np
 import scipy.sparse as sp
 from sklearn.dummy import DummyClassifier
 
-__all__ = ["is_pointwise"]
-
 # Modules whose classes predict and transform one row at a time, without drawing random numbers,
 # if all that they hold does. A class that is handed functions may be among them.
 _MODULES = (

@@ -16,8 +16,6 @@ from ...validation import shown
 from .displays import CalibrationDisplay, ConfusionMatrixDisplay, GroupDisplay, RocCurveDisplay
 from .estimates import Estimate, difference
 
-__all__ = ["CalibrationCurve", "ConfusionMatrix", "Evaluation", "RocCurve", "Score"]
-
 
 class Score(NamedTuple):
     """A released score with its interval.

@@ -27,15 +27,6 @@ from .events import (
 )
 from .subsampling import SampledReleases
 
-__all__ = [
-    "Calculus",
-    "GaussianDP",
-    "PerturbedGaussianDP",
-    "PureDP",
-    "SubsampledGaussianDP",
-    "ZeroConcentratedDP",
-]
-
 
 @dataclass(frozen=True)
 class Calculus(ABC):

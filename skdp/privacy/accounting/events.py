@@ -15,22 +15,6 @@ from typing import ClassVar, final
 
 from ..adjacency import Adjacency
 
-__all__ = [
-    "Event",
-    "ExponentialEvent",
-    "GaussianEvent",
-    "NonPrivateEvent",
-    "ObjectivePerturbationEvent",
-    "Part",
-    "PerturbationEvent",
-    "PrefixSumEvent",
-    "PurePerturbationEvent",
-    "SampledGaussianEvent",
-    "SearchEvent",
-    "Site",
-    "SiteGaussianEvent",
-]
-
 
 @dataclass(frozen=True)
 class Part:

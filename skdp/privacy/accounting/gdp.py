@@ -34,8 +34,6 @@ from scipy.special import erfcx, erfinv, ndtr, ndtri
 
 from ...validation import check_delta, check_non_negative
 
-__all__ = ["delta", "epsilon", "log_delta", "mu"]
-
 # Against 60-digit arithmetic the answers were never off by more than 2e-15 in mu.
 _MARGIN = 2e-14
 # Widens brackets derived on paper, whose ends are themselves rounded.

@@ -14,8 +14,6 @@ from .events import Event, NonPrivateEvent
 from .promise import nominal
 from .site_accounts import SiteAccounts
 
-__all__ = ["Budget", "Ledger", "PrivacySpent", "Spend", "Stage", "limit_of"]
-
 # Shares of such limits, and noise for them, neither underflow nor overflow.
 _SMALLEST_LIMIT, _LARGEST_LIMIT = 1e-250, 1e250
 # Different events of sites that are remembered with their purpose.

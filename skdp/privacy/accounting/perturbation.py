@@ -61,8 +61,6 @@ from scipy.special import erfcx, ndtr
 from ...validation import check_delta, check_non_negative
 from . import gdp
 
-__all__ = ["KAPPA", "OUTPUT_SHARE", "epsilon", "log_delta", "log_delta_of_units", "mu"]
-
 # Most that the Jacobian may add to epsilon, a unit of mu.
 KAPPA = 0.4
 # Of the price of a perturbation, for the noise on the computed minimiser.

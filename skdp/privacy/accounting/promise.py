@@ -4,8 +4,6 @@ from __future__ import annotations
 
 from math import isinf
 
-__all__ = ["NOMINAL_EPSILON", "delta_for", "nominal"]
-
 # Bound on delta where it is not given, and the power of the number of rows that is another.
 _DELTA, _POWER = 1e-5, -1.1
 # Budget by which fits without privacy plan: shares, steps and thresholds are finite.

@@ -10,8 +10,6 @@ from ...exceptions import BudgetExceededError
 from .calculus import Calculus
 from .events import Event, Site
 
-__all__ = ["SiteAccounts"]
-
 
 class SiteAccounts:
     """An account for each site; the fullest one counts, because sites have no row in common.

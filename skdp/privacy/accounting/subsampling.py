@@ -50,16 +50,6 @@ from scipy.optimize import brentq
 from ..adjacency import Adjacency
 from . import gdp
 
-__all__ = [
-    "SampledReleases",
-    "allows",
-    "as_if_all",
-    "epsilon",
-    "limit",
-    "rough_price",
-    "unsampled_price",
-]
-
 # Beyond it the distributions are long, and sampling saves little.
 _LARGEST_EPSILON = 30.0
 # Losses are not told apart more finely than for a total of this.

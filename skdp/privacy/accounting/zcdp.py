@@ -38,8 +38,6 @@ from scipy.optimize import brentq
 
 from ...validation import check_delta, check_non_negative
 
-__all__ = ["delta", "epsilon", "rho"]
-
 # Rounding, expressed as a relative change of rho, stays below 1e-13 down to the smallest delta.
 _MARGIN = 1e-12
 # Widens brackets derived on paper, whose ends are themselves rounded.

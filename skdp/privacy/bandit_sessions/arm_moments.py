@@ -16,8 +16,6 @@ from ..mechanisms.toeplitz import Toeplitz
 from .bandit_plans import MomentPlan
 from .base import ArmSession
 
-__all__ = ["ArmMoments", "MomentSession"]
-
 # Rows that are kept before they are added up: one product for many is faster.
 _WAITING = 256
 

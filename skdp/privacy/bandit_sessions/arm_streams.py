@@ -16,8 +16,6 @@ from ..streams.stream import Stream
 from .bandit_plans import StreamsPlan
 from .base import ArmSession
 
-__all__ = ["ArmStreams"]
-
 
 @final
 class ArmStreams(ArmSession):

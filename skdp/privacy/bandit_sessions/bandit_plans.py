@@ -15,16 +15,6 @@ from typing import Any
 from ...problem.problem import Problem
 from ..accounting.calculus import Calculus, GaussianDP, ZeroConcentratedDP
 
-__all__ = [
-    "ForcedPlan",
-    "GradientPlan",
-    "MomentPlan",
-    "Plan",
-    "SelectionPlan",
-    "StepPlan",
-    "StreamsPlan",
-]
-
 
 @dataclass(frozen=True)
 class Plan(ABC):

@@ -16,8 +16,6 @@ from ..randomness import SecretNoise
 from ..rounding import inflated
 from .bandit_plans import Plan
 
-__all__ = ["ArmSession"]
-
 # Roundings of a term besides those of the additions that it passes through.
 _FEW = 64
 

@@ -16,8 +16,6 @@ from .bandit_plans import GradientPlan, SelectionPlan
 from .base import ArmSession
 from .noisy_vertices import best_vertices
 
-__all__ = ["GradientSession", "SelectionSession"]
-
 
 class _BlockSession(ArmSession, ABC):
     """Keeps the rows of the present block, and forgets them when it is closed.

@@ -14,8 +14,6 @@ from .bandit_plans import StepPlan
 from .base import ArmSession
 from .noisy_vertices import chosen, score, scores_of
 
-__all__ = ["StepSession"]
-
 # Gumbel variables that are drawn ahead.
 _AHEAD = 1 << 13
 

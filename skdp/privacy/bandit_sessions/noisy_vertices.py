@@ -7,8 +7,6 @@ from math import ceil, sqrt
 
 import numpy as np
 
-__all__ = ["best_vertices", "chosen", "score", "scores_of"]
-
 # From this many candidates an arm on a choice is made in two stages.
 _MANY = 64
 

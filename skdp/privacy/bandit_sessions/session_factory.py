@@ -26,8 +26,6 @@ from .base import ArmSession
 from .block_rows import GradientSession, SelectionSession
 from .noisy_steps import StepSession
 
-__all__ = ["SESSIONS", "OpenedRun", "open_run", "sessions_opened_by"]
-
 SESSIONS: dict[type[Plan], type[ArmSession]] = {
     GradientPlan: GradientSession,
     MomentPlan: MomentSession,

@@ -11,8 +11,6 @@ import numpy as np
 from ..accounting.events import Event
 from ..randomness import SecretNoise
 
-__all__ = ["ROUND_UP", "Mechanism", "PerturbingMechanism", "check_sensitivity"]
-
 # Noise is rounded up by this relative amount, far above the rounding of the few operations between
 # a spend and the price that the ledger computes back from the noise, so that the sum of prices
 # never passes the sum of spends.

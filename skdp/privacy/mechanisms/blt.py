@@ -12,8 +12,6 @@ from scipy.linalg import solve_banded
 
 from .prefix_sums import Correlator, PrefixSumMechanism
 
-__all__ = ["BLT", "decay_rates"]
-
 # Far above the rounding of sums of a few positive numbers, and of the recursion that makes noise.
 _ROUND_UP = 1 + 1e-9
 # Steps whose scales, or whose variances, are computed at once.

@@ -13,8 +13,6 @@ from ..randomness import SecretNoise
 from .base import ROUND_UP, Mechanism, check_sensitivity
 from .noise_grid import noisy_on_grid
 
-__all__ = ["GaussianMechanism"]
-
 
 @dataclass(frozen=True)
 class GaussianMechanism(Mechanism):

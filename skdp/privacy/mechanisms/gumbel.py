@@ -12,8 +12,6 @@ from ..accounting.ledger import Spend
 from ..randomness import SecretNoise
 from .base import ROUND_UP, Mechanism, check_sensitivity
 
-__all__ = ["GumbelMechanism"]
-
 # From this many candidates on one choice is made in two stages.
 _MANY = 1024
 

@@ -23,8 +23,6 @@ import numpy as np
 from ..randomness import SecretNoise
 from ..rounding import GRID
 
-__all__ = ["noisy_on_grid", "spacing"]
-
 # The noise is at least so many grid points wide, so that rounding it widens it by little.
 _FINER_THAN_NOISE = 2.0**-10
 _LEAST, _LARGEST = 2.0**-1000, 2.0**900

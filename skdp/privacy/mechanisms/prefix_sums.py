@@ -16,8 +16,6 @@ from ..accounting.ledger import Spend
 from ..randomness import SecretNoise
 from .base import ROUND_UP, check_sensitivity
 
-__all__ = ["Correlator", "PrefixNoise", "PrefixState", "PrefixSumMechanism"]
-
 # Beyond so many visits, or visits times terms, the worst places are not looked for.
 _MOST_VISITS, _MOST_ENTRIES = 1 << 11, 1 << 27
 

@@ -45,14 +45,6 @@ from ..randomness import LONGEST, SecretNoise
 from .base import ROUND_UP, PerturbingMechanism, check_sensitivity
 from .noise_grid import noisy_on_grid
 
-__all__ = [
-    "ObjectivePerturbation",
-    "PurePerturbation",
-    "RandomSlope",
-    "largest_jacobian",
-    "largest_pure_jacobian",
-]
-
 # Standard deviations within which the norm of a normal vector surely is, beyond its root p.
 _SURELY = 10.0
 # Most of a pure epsilon that the Jacobian may take, measured to be a good balance of noise and

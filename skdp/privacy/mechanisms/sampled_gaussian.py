@@ -15,8 +15,6 @@ from .base import PerturbingMechanism
 from .gaussian import GaussianMechanism
 from .noise_grid import noisy_on_grid
 
-__all__ = ["SampledGaussian"]
-
 
 @dataclass(frozen=True)
 class SampledGaussian(PerturbingMechanism):

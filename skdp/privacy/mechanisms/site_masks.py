@@ -30,8 +30,6 @@ from math import comb
 
 import numpy as np
 
-__all__ = ["exposure", "exposure_bound", "exposure_of_all_pairs"]
-
 # Inversions of small matrices that are worth an exact answer.
 _MOST_INVERSIONS, _MOST_NODES = 3000, 64
 

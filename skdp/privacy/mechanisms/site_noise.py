@@ -17,8 +17,6 @@ from .gaussian import GaussianMechanism
 from .noise_grid import noisy_on_grid
 from .site_masks import exposure, exposure_of_all_pairs
 
-__all__ = ["SiteNoise", "Trust"]
-
 _SOURCES = ("local", "pairwise", "secure_sum", "final_model", "central")
 
 

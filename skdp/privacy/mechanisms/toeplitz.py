@@ -13,8 +13,6 @@ from scipy.linalg import toeplitz
 
 from .prefix_sums import Correlator, PrefixSumMechanism
 
-__all__ = ["Toeplitz"]
-
 # Far above the rounding of a cumulative product and of transforms.
 _ROUND_UP = 1 + 1e-9
 # Shorter convolutions are faster as products of matrices.

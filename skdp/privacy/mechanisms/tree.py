@@ -11,8 +11,6 @@ import numpy as np
 from .base import ROUND_UP
 from .prefix_sums import Correlator, PrefixSumMechanism
 
-__all__ = ["Tree"]
-
 
 class _Blocks(Correlator):
     """Noise of the blocks that make up the present sum, added up from the longest."""

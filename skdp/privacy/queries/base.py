@@ -18,18 +18,6 @@ from ..rounding import inflated
 from ..rows.base import RowStore
 from ..rows.bounded_rows import BoundedBlock
 
-__all__ = [
-    "CellsQuery",
-    "CountQuery",
-    "GaussianQuery",
-    "GumbelQuery",
-    "PerturbedQuery",
-    "Query",
-    "check_targets_a_row",
-    "counted",
-    "range_of_scores",
-]
-
 _LEAST_NORM, _LEAST_PRODUCT, _LARGEST_SUM = 1e-140, 1e-280, 1e300
 
 

@@ -16,8 +16,6 @@ from ..rows.base import RowStore
 from ..rows.bounded_rows import RawBlock
 from .base import GaussianQuery
 
-__all__ = ["ColumnMomentsQuery"]
-
 _WEIGHT = sqrt(2.0)
 _OFFSET = 0.75
 # A square and the offset, which cancel, are together longer than what is left, by up to this.

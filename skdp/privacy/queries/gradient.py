@@ -19,8 +19,6 @@ from ..rows.bounded_rows import BoundedBlock, lengths_of
 from ..rows.score_cache import times_rows
 from .base import GaussianQuery
 
-__all__ = ["GradientNormQuery", "GradientQuery", "weighted"]
-
 # Squares of derivatives below this are lost, and sums above that overflow.
 _LEAST_BOUND = 1e-140
 _LARGEST_SUM, _LEAST_NORM = 1e300, 1e-300

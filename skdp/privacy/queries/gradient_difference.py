@@ -17,8 +17,6 @@ from ..rows.bounded_rows import BoundedBlock
 from .base import GaussianQuery
 from .gradient import GradientQuery
 
-__all__ = ["GradientDifferenceQuery"]
-
 # Squares of lengths outside of this range are lost or overflow.
 _SHORTEST, _LONGEST = 1e-140, 1e140
 _LARGEST_SUM = 1e300

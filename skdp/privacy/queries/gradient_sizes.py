@@ -17,8 +17,6 @@ from ..rows.bounded_rows import BoundedBlock, lengths_of
 from .base import CellsQuery, GaussianQuery, counted
 from .gradient import GradientQuery
 
-__all__ = ["GradientAndShareQuery", "GradientSizesQuery"]
-
 
 @dataclass(frozen=True, eq=False)
 class GradientSizesQuery(CellsQuery):

@@ -12,8 +12,6 @@ from ..rows.base import RowStore
 from ..rows.bounded_rows import RawBlock
 from .base import CellsQuery, counted
 
-__all__ = ["HistogramQuery", "Histogrammed"]
-
 Histogrammed = Literal["row_norm", "target", "target_size"]
 
 

@@ -17,8 +17,6 @@ from ..rows.bounded_rows import BoundedBlock
 from .base import GaussianQuery
 from .gradient import GradientQuery, weighted
 
-__all__ = ["InterceptGradientQuery"]
-
 _LEAST_CLIP, _LARGEST_SUM = 1e-140, 1e300
 
 

@@ -19,20 +19,6 @@ from .base import GaussianQuery
 from .column_moments import ColumnMomentsQuery
 from .outcome_counts import coded
 
-__all__ = [
-    "AbsoluteError",
-    "BrierScore",
-    "GroupMeansQuery",
-    "LogLoss",
-    "MeanRocAreaTerm",
-    "MetricMeansQuery",
-    "RocAreaTerm",
-    "RowMetric",
-    "SquaredError",
-    "SquaredR2Term",
-    "Target",
-]
-
 # Ends of a range are at most so far from zero, and at least so far apart.
 _FARTHEST, _NEAREST = 1e300, 1e-280
 

@@ -15,8 +15,6 @@ from ..rows.base import RowStore
 from ..rows.bounded_rows import BoundedBlock
 from .base import GaussianQuery
 
-__all__ = ["MomentsQuery", "kept_square", "packed", "unpacked", "weighed"]
-
 _LARGEST_NORM, _LEAST_SQUARE, _LARGEST_SUM = 1e150, 1e-280, 1e300
 
 

@@ -16,8 +16,6 @@ from ..rows.bounded_rows import BoundedBlock
 from .base import GaussianQuery, check_targets_a_row
 from .moments import kept_square, packed, unpacked, weighed
 
-__all__ = ["NormalEquationsQuery"]
-
 
 @dataclass(frozen=True, eq=False)
 class NormalEquationsQuery(GaussianQuery):

@@ -12,8 +12,6 @@ from ..rows.bounded_rows import RawBlock
 from ..rows.predicted_rows import PredictedBlock
 from .base import CellsQuery
 
-__all__ = ["Outcome", "OutcomeCountsQuery", "coded"]
-
 Outcome = Literal["correctness", "prediction", "score"]
 
 

@@ -29,8 +29,6 @@ from ..rows.bounded_rows import BoundedBlock
 from .base import PerturbedQuery
 from .gradient import GradientQuery
 
-__all__ = ["PerturbedMinimumQuery"]
-
 # The losses whose derivative has a sign that the label fixes: minus that of 2 y - 1.
 _ONE_SIDED = (Logistic, HuberisedHinge, SquaredHinge)
 # Those whose derivative has either sign, which only pure epsilon is proved for.

@@ -14,8 +14,6 @@ from ..rows.base import RowStore
 from ..rows.bounded_rows import BoundedBlock
 from .base import GumbelQuery, check_targets_a_row
 
-__all__ = ["ResidualQuantileQuery"]
-
 
 @dataclass(frozen=True, eq=False)
 class ResidualQuantileQuery(GumbelQuery):

@@ -15,8 +15,6 @@ from ..rows.base import RowStore
 from ..rows.bounded_rows import BoundedBlock
 from .base import GaussianQuery, check_targets_a_row
 
-__all__ = ["RowMeansQuery"]
-
 _LEAST_NORM, _LARGEST_SUM = 1e-140, 1e300
 
 

@@ -17,8 +17,6 @@ from .gradient import GradientQuery
 from .gradient_difference import GradientDifferenceQuery
 from .site_gradients import SiteRequest
 
-__all__ = ["SampledGradientQuery"]
-
 
 @dataclass(frozen=True, eq=False)
 class SampledGradientQuery(PerturbedQuery):

@@ -21,18 +21,6 @@ from .base import GaussianQuery, check_targets_a_row
 from .moments import packed, unpacked
 from .outcome_counts import coded
 
-__all__ = [
-    "ScoreAndCurvatureQuery",
-    "WeighedBlock",
-    "WeighedClasses",
-    "check_influence",
-    "class_shares",
-    "residuals",
-    "unshortened",
-    "weighed_block",
-    "weighed_classes",
-]
-
 # Longer rows are scaled down to this, so that they can be computed with.
 _FAR = 1e150
 # Rows of a larger squared length in their coordinates count as none, as weights for them may be

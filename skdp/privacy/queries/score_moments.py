@@ -26,8 +26,6 @@ from .score_and_curvature import (
     weighed_classes,
 )
 
-__all__ = ["ScoreMomentsQuery"]
-
 _LEAST, _LARGEST = 1e-140, 1e140
 # Scores of rows that are weighted down for their score lie at the bound, up to rounding.
 _LONGER = 1 + 1e-9

@@ -18,8 +18,6 @@ from ..rows.bounded_rows import BoundedBlock
 from .base import GaussianQuery
 from .gradient import GradientQuery, weighted
 
-__all__ = ["ScoreScaleQuery"]
-
 
 @dataclass(frozen=True, eq=False)
 class ScoreScaleQuery(GaussianQuery):

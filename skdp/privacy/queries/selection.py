@@ -15,8 +15,6 @@ from ..rows.base import RowStore
 from ..rows.bounded_rows import BoundedBlock
 from .base import GumbelQuery, check_targets_a_row, range_of_scores
 
-__all__ = ["SelectionQuery"]
-
 
 @dataclass(frozen=True, eq=False)
 class SelectionQuery(GumbelQuery):

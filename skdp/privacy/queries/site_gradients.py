@@ -21,8 +21,6 @@ from ..rows.site_rows import SiteBlock, site_sums
 from .base import Query
 from .gradient import GradientQuery
 
-__all__ = ["SiteGradientsQuery", "SiteRequest"]
-
 
 @dataclass(frozen=True, eq=False)
 class SiteRequest:

@@ -18,8 +18,6 @@ from ..rows.bounded_rows import BoundedBlock
 from .base import GaussianQuery, GumbelQuery
 from .gradient import GradientQuery, weighted
 
-__all__ = ["StreamScoresQuery", "StreamTerm", "StreamTermQuery"]
-
 _LEAST_BOUND = 1e-140
 _LARGEST_SUM = 1e300
 

@@ -12,8 +12,6 @@ from ..rows.base import RowStore
 from ..rows.bounded_rows import RawBlock
 from .base import CountQuery
 
-__all__ = ["TotalWeightQuery"]
-
 
 @dataclass(frozen=True, eq=False)
 class TotalWeightQuery(CountQuery):

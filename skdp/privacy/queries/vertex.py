@@ -17,8 +17,6 @@ from ..rows.bounded_rows import BoundedBlock
 from .base import GumbelQuery, range_of_scores
 from .gradient import GradientQuery, weighted
 
-__all__ = ["VertexQuery"]
-
 _EPS = float(np.finfo(np.float64).eps)
 
 

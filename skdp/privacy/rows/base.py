@@ -35,18 +35,6 @@ from .privacy_units import PrivacyUnits
 # Entries, in double precision a quarter of a gigabyte.
 _MOST_ENTRIES_WRITTEN_OUT = 1 << 25
 
-__all__ = [
-    "BlockStore",
-    "BoundedRows",
-    "PairwiseSum",
-    "ResidentRows",
-    "RowStore",
-    "bounded_block",
-    "over_all",
-    "over_marked",
-    "total",
-]
-
 
 class RowStore(ABC):
     """Holder of the rows of one fit. Only the oracle has one.

@@ -19,26 +19,6 @@ from ...problem.bounds import RowBounds
 from ...problem.column_bounds import ColumnScaling
 from .score_cache import ScoreCache, times_rows
 
-__all__ = [
-    "LONGEST_CUT",
-    "LONGEST_PIECE",
-    "MOST_ROWS",
-    "STEPS",
-    "Block",
-    "BoundedBlock",
-    "DerivativeBounds",
-    "Pieces",
-    "RawBlock",
-    "Rows",
-    "added_up",
-    "by_row",
-    "compressed",
-    "cut",
-    "lengths_of",
-    "on_scale",
-    "with_constants_and_weights",
-]
-
 Rows: TypeAlias = np.ndarray | sp.csr_array | sp.csr_matrix
 Sparse = TypeVar("Sparse", sp.csr_array, sp.csc_array)
 

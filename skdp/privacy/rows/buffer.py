@@ -11,8 +11,6 @@ from .base import ResidentRows
 from .bounded_rows import compressed
 from .in_memory import DenseRows, SparseRows
 
-__all__ = ["RowBuffer"]
-
 # Numbers; memory that is not written to costs nothing, but systems refuse to promise too much.
 _LEAST_ROOM, _MOST_ROOM_BEFOREHAND = 64, 2**24
 

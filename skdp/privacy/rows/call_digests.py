@@ -10,8 +10,6 @@ import scipy.sparse as sp
 
 from .base import ResidentRows
 
-__all__ = ["SeenCalls"]
-
 # Calls of fewer different rows coincide by chance in ordinary discrete data, and then a single row
 # would decide whether they do.
 _FEWEST_ROWS = 32

@@ -19,8 +19,6 @@ from .reading import columns_of, redacted, strict_checks
 from .unit_counts import UnitCounts, rows_of_part
 from .weights import in_units_of
 
-__all__ = ["ChunkedRows", "Chunks"]
-
 _CHANGED = "Chunks needs a source that delivers the same rows at each pass; {} changed."
 
 

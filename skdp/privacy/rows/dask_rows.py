@@ -35,8 +35,6 @@ from .bounded_rows import BoundedBlock, RawBlock
 from .partitions import Partitions, packed
 from .unit_counts import UnitCounts
 
-__all__ = ["DaskRows", "aligned", "is_collection", "labels_of"]
-
 
 def is_collection(data: Any) -> bool:
     """True if data are a dask collection of any kind. Does not import dask."""

@@ -11,8 +11,6 @@ from .base import ResidentRows
 from .bounded_rows import Rows, compressed
 from .privacy_units import PrivacyUnits
 
-__all__ = ["DenseRows", "SparseRows", "rows_in_memory"]
-
 # Entries a block: 4 MB in double precision. Smaller ones cost more calls than they save misses, and
 # so does cutting what is no more than so many blocks.
 _BLOCK_ENTRIES = 1 << 19

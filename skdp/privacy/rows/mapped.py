@@ -23,8 +23,6 @@ from .bounded_rows import (
 )
 from .score_cache import times_rows
 
-__all__ = ["LEAST_LENGTH", "ROUNDING", "MappedBlock", "sparse_lengths"]
-
 
 class MappedBlock(BoundedBlock):
     """A run of rows ``[f_i z_i, intercept_value]`` with ``z_i`` the map of a bounded row.

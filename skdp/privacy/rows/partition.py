@@ -28,23 +28,6 @@ from .reading import columns_of, redacted, strict_checks
 from .unit_counts import rows_of_part
 from .weights import in_units_of
 
-__all__ = [
-    "MOST_LABELS",
-    "BoundedPartition",
-    "Facts",
-    "NumberedUnits",
-    "OpenedPartition",
-    "Refusal",
-    "added",
-    "answered",
-    "bounded",
-    "facts",
-    "labels",
-    "named",
-    "opened",
-    "shared",
-]
-
 # A set of labels larger than that is not one of classes.
 MOST_LABELS = 1000
 # By which a row may differ from what it was, in proportion to its norm.

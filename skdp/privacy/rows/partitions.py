@@ -9,8 +9,6 @@ from itertools import chain
 from typing import Any, TypeAlias
 from uuid import uuid4
 
-__all__ = ["Partitions", "packed", "unpacked"]
-
 _Key: TypeAlias = Any
 # Answers that are added up by one task.
 _FAN_IN = 16

@@ -39,8 +39,6 @@ from .in_memory import DenseRows
 from .privacy_units import PrivacyUnits
 from .reading import strict_checks
 
-__all__ = ["PredictedBlock", "PredictedRows", "Predictor", "predicted_rows"]
-
 # Rows of a call of the model; a block that it refuses costs as many calls.
 _ROWS_AT_A_TIME = 256
 # Columns before the scores: the prediction and the group.

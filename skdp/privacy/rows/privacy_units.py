@@ -60,8 +60,6 @@ from sklearn.utils.validation import _num_samples
 
 from .bounded_rows import STEPS, Pieces
 
-__all__ = ["LabelledRows", "PrivacyUnits", "name_of", "shares_of"]
-
 _ONE_LABEL = (
     "privacy_unit needs one label for each row, in one dimension and in the order of the rows, "
     "and X, y and sample_weight of that length"

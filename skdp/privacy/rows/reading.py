@@ -17,15 +17,6 @@ from sklearn.exceptions import NotFittedError
 
 from ...validation import sized, sizes_told
 
-__all__ = [
-    "columns_of",
-    "in_order",
-    "places_among",
-    "redacted",
-    "strict_checks",
-    "zero_unless_finite",
-]
-
 # Whether entries that are not finite count as zero, in place of being refused.
 _zeroing: ContextVar[bool] = ContextVar("zeroing", default=False)
 

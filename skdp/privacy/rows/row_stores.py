@@ -15,8 +15,6 @@ from .privacy_units import PrivacyUnits
 from .reading import columns_of, strict_checks
 from .weights import in_units_of
 
-__all__ = ["resident_rows", "row_store"]
-
 
 def resident_rows(
     X: Any,

@@ -5,8 +5,6 @@ from __future__ import annotations
 import numpy as np
 import scipy.sparse as sp
 
-__all__ = ["ScoreCache", "times_rows"]
-
 # If more features than this have moved, the product with all of them is taken.
 _FEW = 16
 

@@ -17,8 +17,6 @@ from ..adjacency import PrivacyUnit
 from .base import BlockStore, PairwiseSum, RowStore, bounded_block, total
 from .bounded_rows import MOST_ROWS, BoundedBlock, DerivativeBounds, RawBlock, Rows, cut
 
-__all__ = ["SiteBlock", "SiteChunks", "SiteRows", "SiteSums", "site_sums"]
-
 # Entries of small sites that are handled at once, so that they stay in cache.
 _BUNCH_ENTRIES = 1 << 17
 

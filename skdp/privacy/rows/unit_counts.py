@@ -12,8 +12,6 @@ from .base import ResidentRows
 from .in_memory import rows_in_memory
 from .privacy_units import LabelledRows, PrivacyUnits, shares_of
 
-__all__ = ["CountingPass", "UnitCounts", "rows_of_part"]
-
 
 @final
 class UnitCounts:

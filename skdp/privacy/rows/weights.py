@@ -12,8 +12,6 @@ from sklearn.utils import check_array
 
 from .reading import redacted
 
-__all__ = ["in_units_of"]
-
 
 def in_units_of(largest: float, sample_weight: Any, n_samples: int) -> np.ndarray:
     """Weights divided by the largest that counts, and at most 1; (n_samples,).

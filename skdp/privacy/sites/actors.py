@@ -9,8 +9,6 @@ from typing import Any
 
 from ..rows.partition import Refusal
 
-__all__ = ["Actors"]
-
 # Seconds after which one looks whether a worker that has not answered is still there.
 _PATIENCE = 1.0
 

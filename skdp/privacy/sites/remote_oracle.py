@@ -14,8 +14,6 @@ from ..queries.site_gradients import SiteGradientsQuery
 from ..streams.stream_session import StreamOpening
 from .remote_rows import RemoteRows
 
-__all__ = ["RemoteOracle"]
-
 
 @final
 class RemoteOracle(Oracle):

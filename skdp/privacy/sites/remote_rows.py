@@ -19,8 +19,6 @@ from ..rows.partitions import packed
 from .actors import Actors
 from .site import Request
 
-__all__ = ["Message", "RemoteRows"]
-
 
 class Message(NamedTuple):
     """A message that has left a site, and where it was asked; all of it is private already.

@@ -27,8 +27,6 @@ from ..rows.partitions import unpacked
 from ..rows.privacy_units import PrivacyUnits
 from ..rows.reading import redacted, strict_checks
 
-__all__ = ["Receipt", "Request", "Site"]
-
 
 class Receipt(NamedTuple):
     """Privacy loss at a site, by its own account.

@@ -23,8 +23,6 @@ if TYPE_CHECKING:
     from ...solvers.base import Solution
     from ...solvers.streaming import Learner, StreamingSolver
 
-__all__ = ["Call", "Stream"]
-
 # The rows of one call, each the record of another person or not.
 Call: TypeAlias = ResidentRows | CallOfUnits
 

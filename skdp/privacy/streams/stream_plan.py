@@ -11,8 +11,6 @@ from typing import ClassVar
 
 import numpy as np
 
-__all__ = ["StreamPlan", "StreamRequest"]
-
 
 @dataclass(frozen=True)
 class StreamPlan:

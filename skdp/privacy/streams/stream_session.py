@@ -30,13 +30,6 @@ from ..rows.bounded_rows import RawBlock
 from ..rows.in_memory import rows_in_memory
 from .stream_plan import StreamPlan, StreamRequest
 
-__all__ = [
-    "StreamAnswers",
-    "StreamOpening",
-    "StreamSession",
-    "StreamedRows",
-]
-
 
 @dataclass(frozen=True)
 class StreamOpening:

@@ -15,8 +15,6 @@ from ..rows.base import ResidentRows
 from ..rows.in_memory import rows_in_memory
 from ..rows.privacy_units import PrivacyUnits, name_of
 
-__all__ = ["CallOfUnits", "Visits", "epsilon_of_share", "labels_of_rows"]
-
 # So much less than its share is spent, for rounding.
 _ROUND_DOWN = 1 - 1e-9
 

@@ -7,8 +7,6 @@ from typing import ClassVar, Self
 
 import numpy as np
 
-__all__ = ["Constraint", "Polytope"]
-
 
 class Constraint(ABC):
     """A closed convex set of weights.

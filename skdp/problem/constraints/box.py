@@ -11,8 +11,6 @@ import numpy as np
 from ...validation import settle_numbers
 from .base import Constraint
 
-__all__ = ["Box"]
-
 
 @dataclass(frozen=True)
 class Box(Constraint):

@@ -11,8 +11,6 @@ import numpy as np
 
 from .base import Constraint
 
-__all__ = ["NonNegative", "Unconstrained"]
-
 
 class _Cone(Constraint, ABC):
     """A set that holds all multiples of its points."""

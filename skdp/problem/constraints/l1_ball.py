@@ -12,8 +12,6 @@ from ...validation import settle_numbers
 from .base import Polytope
 from .simplex import Simplex
 
-__all__ = ["L1Ball"]
-
 
 @dataclass(frozen=True)
 class L1Ball(Polytope):

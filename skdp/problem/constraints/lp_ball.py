@@ -11,8 +11,6 @@ import numpy as np
 from ...validation import settle_numbers
 from .base import Constraint
 
-__all__ = ["LpBall", "lp_norm"]
-
 # Newton's method is monotone here and stops long before.
 _MOST_STEPS = 200
 # In units of the radius: points that are further away count as this far in their direction.

@@ -11,8 +11,6 @@ import numpy as np
 from ...validation import settle_numbers
 from .base import Polytope
 
-__all__ = ["Simplex"]
-
 
 @dataclass(frozen=True)
 class Simplex(Polytope):

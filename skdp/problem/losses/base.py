@@ -8,8 +8,6 @@ from typing import ClassVar, final
 
 import numpy as np
 
-__all__ = ["Loss"]
-
 _EPS = float(np.finfo(np.float64).eps)
 
 

@@ -10,8 +10,6 @@ import numpy as np
 
 from .base import Loss
 
-__all__ = ["Hinge"]
-
 
 @dataclass(frozen=True)
 class Hinge(Loss):

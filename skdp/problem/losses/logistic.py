@@ -10,8 +10,6 @@ from scipy.special import expit
 
 from .base import Loss
 
-__all__ = ["Logistic"]
-
 
 @dataclass(frozen=True)
 class Logistic(Loss):

@@ -11,8 +11,6 @@ from scipy.special import expit
 
 from .base import Loss
 
-__all__ = ["Sigmoid"]
-
 
 @dataclass(frozen=True)
 class Sigmoid(Loss):

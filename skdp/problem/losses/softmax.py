@@ -11,8 +11,6 @@ import numpy as np
 from ...validation import check_integers
 from .base import Loss
 
-__all__ = ["Softmax"]
-
 
 @dataclass(frozen=True)
 class Softmax(Loss):

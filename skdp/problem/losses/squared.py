@@ -10,8 +10,6 @@ import numpy as np
 
 from .base import Loss
 
-__all__ = ["Squared"]
-
 
 @dataclass(frozen=True)
 class Squared(Loss):

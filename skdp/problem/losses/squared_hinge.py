@@ -10,8 +10,6 @@ import numpy as np
 
 from .base import Loss
 
-__all__ = ["SquaredHinge"]
-
 # Twice this is the largest float.
 _FARTHEST = float(np.finfo(np.float64).max) / 2
 

@@ -13,8 +13,6 @@ import numpy as np
 from ...validation import check_integers
 from .base import Loss
 
-__all__ = ["MultiTarget", "OneVsRest"]
-
 
 class _SumOfLosses(Loss, ABC):
     """Sum of an inner loss over the scores of a row, several of them.

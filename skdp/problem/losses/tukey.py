@@ -11,8 +11,6 @@ import numpy as np
 from ...validation import settle_numbers
 from .base import Loss
 
-__all__ = ["Tukey"]
-
 _LEAST, _LARGEST = 1e-50, 1e50
 
 

@@ -6,8 +6,6 @@ from abc import ABC, abstractmethod
 
 import numpy as np
 
-__all__ = ["MirrorMap"]
-
 
 class MirrorMap(ABC):
     r"""A function psi that is 1-strongly convex on a convex set, in a norm of its own.

@@ -8,8 +8,6 @@ from .entropy import Entropy
 from .euclidean import Euclidean
 from .p_norm import PNorm
 
-__all__ = ["choose_mirror_map"]
-
 
 def choose_mirror_map(constraint: Constraint, n_features: int) -> MirrorMap:
     """The map of the least error bound, ``width sqrt(reach)``, among those of a set.

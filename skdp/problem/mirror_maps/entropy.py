@@ -11,8 +11,6 @@ from scipy.special import softmax, xlogy
 
 from .base import MirrorMap
 
-__all__ = ["Entropy"]
-
 # Share of the radius by which points at the border are drawn inwards, where logarithms end.
 _INWARDS = 1e-3
 

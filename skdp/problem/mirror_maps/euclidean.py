@@ -10,8 +10,6 @@ import numpy as np
 from ..constraints import Constraint
 from .base import MirrorMap
 
-__all__ = ["Euclidean"]
-
 
 @dataclass(frozen=True)
 class Euclidean(MirrorMap):

@@ -11,8 +11,6 @@ from scipy.special import gammaln
 from ..constraints.lp_ball import lp_norm
 from .base import MirrorMap
 
-__all__ = ["PNorm"]
-
 
 @dataclass(frozen=True)
 class PNorm(MirrorMap):

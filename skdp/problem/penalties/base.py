@@ -8,8 +8,6 @@ from typing import ClassVar, Self
 
 import numpy as np
 
-__all__ = ["Penalty"]
-
 
 class Penalty(ABC):
     """A convex penalty on the weights, of any shape, with an exact proximal map.

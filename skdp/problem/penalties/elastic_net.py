@@ -12,8 +12,6 @@ from ...validation import settle_numbers
 from .base import Penalty
 from .l1 import soft_threshold
 
-__all__ = ["ElasticNet"]
-
 
 @dataclass(frozen=True)
 class ElasticNet(Penalty):

@@ -11,8 +11,6 @@ import numpy as np
 from ...validation import settle_numbers
 from .base import Penalty
 
-__all__ = ["L1", "soft_threshold"]
-
 
 @dataclass(frozen=True)
 class L1(Penalty):

@@ -9,8 +9,6 @@ import numpy as np
 
 from .base import Penalty
 
-__all__ = ["NoPenalty"]
-
 
 @dataclass(frozen=True)
 class NoPenalty(Penalty):

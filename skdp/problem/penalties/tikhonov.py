@@ -11,8 +11,6 @@ import numpy as np
 
 from .base import Penalty
 
-__all__ = ["Tikhonov"]
-
 
 @dataclass(frozen=True, eq=False)
 class Tikhonov(Penalty):

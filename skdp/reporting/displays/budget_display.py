@@ -7,8 +7,6 @@ from typing import Any, Self, final
 from .. import PrivacyReport, report
 from ..display import ABOVE, Display
 
-__all__ = ["BudgetDisplay"]
-
 
 @final
 class BudgetDisplay(Display):

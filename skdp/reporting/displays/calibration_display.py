@@ -8,8 +8,6 @@ from sklearn.calibration import CalibrationDisplay as _OfScikitLearn
 
 from ...exceptions import PrivacyLeakWarning, warn_user
 
-__all__ = ["CalibrationDisplay"]
-
 
 class CalibrationDisplay(_OfScikitLearn):
     """Calibration curve of scikit-learn, with a warning: it is computed from rows without noise.

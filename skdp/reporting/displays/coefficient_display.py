@@ -11,8 +11,6 @@ from sklearn.utils.validation import check_is_fitted
 
 from ..display import ABOVE, Display
 
-__all__ = ["CoefficientDisplay"]
-
 
 @final
 class CoefficientDisplay(Display):

@@ -14,8 +14,6 @@ from ...exceptions import PrivacyLeakWarning, warn_user
 from ..display import Display
 from ..progress_bar import with_progress
 
-__all__ = ["EpsilonCurveDisplay"]
-
 
 @final
 class EpsilonCurveDisplay(Display):

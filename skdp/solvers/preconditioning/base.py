@@ -17,8 +17,6 @@ from ...problem.problem import Problem
 if TYPE_CHECKING:
     from ...privacy.oracle import Oracle
 
-__all__ = ["Preconditioner", "half_edge", "mapped", "warn_of_one_column"]
-
 # By how much a column stands out of the noise, and the share of the rest but for noise, at which it
 # is said to be nearly all there is.
 _VISIBLE, _LITTLE = 8.0, 0.02

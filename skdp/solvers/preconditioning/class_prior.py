@@ -14,8 +14,6 @@ from ...problem.problem import Problem
 if TYPE_CHECKING:
     from ...privacy.oracle import Oracle
 
-__all__ = ["COUNT_SHARE", "asks_for_counts", "balancing_offset", "with_class_prior"]
-
 # Share of what is left of mu^2 that the counts may cost.
 COUNT_SHARE = 0.02
 # Largest noise of a class's share of the rows, times the number of classes, at which it is asked.

@@ -15,8 +15,6 @@ from .base import Preconditioner, mapped
 if TYPE_CHECKING:
     from ...privacy.oracle import Oracle
 
-__all__ = ["FrequencyScaling"]
-
 # Means at which a feature is halved, in units of the norm bound. Among several classes a frequent
 # feature tells less often which one it is.
 _HALF_OF_TWO_CLASSES, _HALF_OF_MORE = 0.02, 0.005

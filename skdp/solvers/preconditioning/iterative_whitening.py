@@ -16,8 +16,6 @@ from .base import Preconditioner, half_edge, warn_of_one_column
 if TYPE_CHECKING:
     from ...privacy.oracle import Oracle
 
-__all__ = ["IterativeWhitening"]
-
 # So that a row at the bound is not scaled down by rounding.
 _LONGER = 1 + 1e-9
 # Half the spectral norm of the noise, from where an estimate would be more noise than answer.

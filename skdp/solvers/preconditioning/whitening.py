@@ -15,8 +15,6 @@ from .base import Preconditioner, mapped, warn_of_one_column
 if TYPE_CHECKING:
     from ...privacy.oracle import Oracle
 
-__all__ = ["Whitening"]
-
 # Eigenvalues stand out of the noise where n mu exceeds this many sqrt(d).
 _RESOLVED = 100.0
 _MOST_FEATURES = 500

@@ -16,8 +16,6 @@ from .base import Preconditioner, half_edge, mapped
 if TYPE_CHECKING:
     from ...privacy.oracle import Oracle
 
-__all__ = ["WideWhitening", "whitened_mean_square"]
-
 # Shares of mu^2 for the mean and for the second moments, asked for one after the other.
 _MEAN_SHARE, _MOMENTS_SHARES = 0.02, (0.08, 0.16)
 # Largest spectral norm of the noise of the first moments, in units of the squared norm of rows.
