@@ -26,8 +26,9 @@ from ..privacy.bandit_sessions.session_factory import open_run
 from ..privacy.lock import ProcessGuard, run_locked
 from ..privacy.oracle_factory import PrivacyTerms, PrivateSession
 from ..privacy.randomness import public_generator
+from ..privacy.rows.privacy_units import LabelledRows
 from ..privacy.rows.reading import redacted, strict_checks
-from ..privacy.streams.visits import Visits, epsilon_of_share, labels_of_rows
+from ..privacy.streams.visits import Visits, epsilon_of_share
 from ..problem.bandit_problem import BanditProblem
 from ..problem.losses import Logistic, Squared
 from ..reporting.budget_warnings import warn_of_promise, warn_of_rows
@@ -147,6 +148,10 @@ class PrivateBandit(BudgetedEstimator, ABC):
     @final
     def partial_fit(self, X: Any, a: Any, r: Any, privacy_unit: Any = None) -> Self:
         """Learn from some more users; one, or many at once.
+
+        Each row counts as the record of another user, unless ``privacy_unit`` says whose rows they
+        are, and the receipt holds on this condition: nothing notices rows that come again, and
+        somebody of whom k rows come is protected about k times less.
 
         Parameters
         ----------
@@ -413,7 +418,8 @@ class PrivateBandit(BudgetedEstimator, ABC):
         return epsilon_of_share(calculus, self.epsilon, self.delta_, visits**2, visits)
 
     @final
-    def _feed(self, rows: tuple[np.ndarray, ...], persons: list[Hashable] | None) -> None:
+    def _feed(self, rows: tuple[np.ndarray, ...], persons: LabelledRows | None) -> None:
+        names = None if persons is None else persons.of_rows()
         try:
             start, (X, arms, y) = 0, rows
             while start < len(X):
@@ -424,7 +430,7 @@ class PrivateBandit(BudgetedEstimator, ABC):
                     continue
                 stop = start + min(left, len(X) - start)
                 these = slice(start, stop)
-                who = None if persons is None else persons[these]
+                who = None if names is None else names[these]
                 self._session.feed(self, (X[these], arms[these], y[these]), who)
                 start = stop
         except BaseException:
@@ -475,8 +481,8 @@ class PrivateBandit(BudgetedEstimator, ABC):
         return self
 
     @final
-    def _persons(self, units: Any, n_samples: int) -> list[Hashable] | None:
-        """Label of the person of each row, if they are named."""
+    def _persons(self, units: Any, n_samples: int) -> LabelledRows | None:
+        """Rows by the persons whose they are, if they are named."""
         if units is None and self.max_visits > 1:
             raise ValueError(
                 f"{type(self).__name__} needs privacy_unit, the label of the person of each row, "
@@ -484,16 +490,16 @@ class PrivateBandit(BudgetedEstimator, ABC):
             )
         if units is None:
             return None
-        persons = labels_of_rows(units)
-        if len(persons) != n_samples:
+        persons = LabelledRows.of(units)
+        if persons.codes.size != n_samples:
             raise ValueError(
                 f"{type(self).__name__} needs one label in privacy_unit for each of {n_samples} "
-                f"rows, got {len(persons)}."
+                f"rows, got {persons.codes.size}."
             )
         return persons
 
     @final
-    def _protect(self, persons: list[Hashable] | None) -> None:
+    def _protect(self, persons: LabelledRows | None) -> None:
         """Settle with the first rows whether they are persons', and refuse those that differ."""
         unit = str(_unit_of(persons is not None))
         if self.n_seen_ and unit != self.privacy_unit_:
@@ -501,6 +507,8 @@ class PrivateBandit(BudgetedEstimator, ABC):
                 f"{type(self).__name__}.partial_fit needs privacy_unit in all calls of a stream "
                 "or in none. Use a clone for a new stream."
             )
+        if persons is not None:
+            self._session.visits.expect(persons.kind)
         self.privacy_unit_ = unit
 
     @final

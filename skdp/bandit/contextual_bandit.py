@@ -112,7 +112,8 @@ class DPContextualBandit(PrivateBandit):
     privacy_unit_ : str
         What is protected: ``'row'``, or ``'privacy_unit'`` for all rows of a person.
     privacy_spent_ : PrivacySpent
-        Named tuple ``(epsilon, delta)`` of the run, all of it from the beginning.
+        Named tuple ``(epsilon, delta)`` of the run, all of it from the beginning, on the condition
+        that each row is the record of another user, or that ``privacy_unit`` says whose it is.
     privacy_ledger_ : tuple of events
         The receipt, of each epoch if there is no horizon. Each has ``mechanism``, ``query``,
         ``count``, ``sensitivity`` and ``noise_scale``; where blocks have no user in common,

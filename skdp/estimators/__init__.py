@@ -8,7 +8,6 @@ from .forecast import REGIMES
 from .lasso import DPLassoRegressor
 from .linear_regression import DPLinearRegression
 from .logistic_regression import DPLogisticRegression
-from .partial_fit import charge_repeats
 from .progress import EarlierModel
 from .range_finding import (
     private_data_norm,
@@ -26,7 +25,6 @@ __all__ = [
     "DPSVMClassifier",
     "EarlierModel",
     "PrivateLinearModel",
-    "charge_repeats",
     "choose",
     "choose_for_stream",
     "choose_preconditioner",

@@ -8,23 +8,20 @@ from copy import copy
 from dataclasses import replace
 from functools import partial
 from math import ceil, isinf, sqrt
-from typing import Any, ClassVar, TypeVar, final
+from typing import Any, TypeVar, final
 
 import numpy as np
 from sklearn.utils.validation import validate_data
 
-from ..exceptions import PrivacyLeakWarning, warn_user
+from ..exceptions import warn_user
 from ..federated import DaskSites
 from ..privacy.accounting.calculus import GaussianDP, ZeroConcentratedDP
-from ..privacy.accounting.events import Event, GaussianEvent
-from ..privacy.accounting.ledger import Ledger, PrivacySpent
 from ..privacy.adjacency import Adjacency, PrivacyUnit
 from ..privacy.lock import ProcessGuard, run_locked
-from ..privacy.oracle_factory import PrivateSession
+from ..privacy.oracle_factory import Opened, PrivateSession
 from ..privacy.randomness import public_generator
 from ..privacy.rows.base import ResidentRows
 from ..privacy.rows.buffer import RowBuffer
-from ..privacy.rows.call_digests import SeenCalls
 from ..privacy.rows.chunked import Chunks
 from ..privacy.rows.dask_rows import is_collection
 from ..privacy.rows.privacy_units import PrivacyUnits
@@ -35,16 +32,15 @@ from ..privacy.streams.visits import CallOfUnits, Visits, epsilon_of_share
 from ..problem.penalties import Penalty
 from ..problem.problem import Problem
 from ..reporting.budget_warnings import warn_of_promise, warn_of_rows
-from ..reporting.composition import compose
 from ..reporting.open_budgets import RUN, reservation_for
-from ..reporting.receipts import Receipt, SpendBound
+from ..reporting.receipts import SpendBound
 from ..solvers import Blocks, Solution
 from ..solvers.streaming import StreamingSolver
 from ..validation import check_parameters, shown, telling_sizes
 from .announcements import announce_release
 from .base import ACCEPTED, PrivateLinearModel
 from .fit_plan import FitPlan, choose_for_stream, plan_stream, planned_mu, settled_calculus
-from .progress import Progress, declared_disjoint
+from .progress import Progress, Released, declared_disjoint
 
 Model = TypeVar("Model", bound=PrivateLinearModel)
 
@@ -121,11 +117,7 @@ def _begin(
             model._forget()
         model._progress = progress = Progress(model) if earlier is None else earlier
         session, secretive = _open_session(model, rows)
-        facts: dict[str, Any] = {
-            "secretive": secretive,
-            "weighted": weighted,
-            "shared": session.shared,
-        }
+        facts: dict[str, Any] = {"secretive": secretive, "weighted": weighted}
         facts |= {"unit": unit, "visits": session.parts_of_a_person}
         model._progress = progress.begun(model, before=before, **facts)
         model._session = session
@@ -142,13 +134,11 @@ def _begin(
 
 
 def _feed(model: PrivateLinearModel, session: Session, rows: Call) -> None:
-    calls, progress = session.calls, model._progress
-    # Where persons are known, one who comes again is counted.
-    digest, seen = None, progress.seen
-    if not isinstance(rows, CallOfUnits):
-        digest = calls.digest(rows)
-        charge_repeats(model, session.claim, calls.times(digest) + 1)
-        calls.note(digest)
+    if isinstance(rows, CallOfUnits):
+        assert session.visits is not None
+        session.visits.expect(rows.kind)
+    progress = model._progress
+    seen = progress.seen
     if not _warned_beforehand(model):
         warn_of_rows(type(model).__name__, model.delta_, seen, seen + rows.n_samples)
     # Rows count as taken before they are, or an interruption could have them taken twice.
@@ -157,8 +147,6 @@ def _feed(model: PrivateLinearModel, session: Session, rows: Call) -> None:
         session.feed(model, rows)
     finally:
         model.n_samples_seen_ = progress.seen
-        if progress.seen == seen:
-            calls.forget(digest)
 
 
 def _warned_beforehand(model: PrivateLinearModel) -> bool:
@@ -230,18 +218,15 @@ def _check_units(model: PrivateLinearModel, units: Any, *, named: bool) -> None:
 def _charge(
     model: PrivateLinearModel,
     claim: SpendBound | None,
-    repeats: int = 1,
     unit: PrivacyUnit = PrivacyUnit.ROW,
 ) -> None:
-    """Put a stream under the privacy budgets that are open, once for all of its parts.
-
-    It is given the rows of one call ``repeats`` times, or as often as it was before.
-    """
+    """Put a stream under the privacy budgets that are open, once for all of its parts."""
     progress = vars(model).get("_progress")
     unit = progress.unit if progress is not None and progress.streaming else unit
     charge, most = reservation_for(model, goes_on=True), claim or model._claim(unit)
-    if progress is not None:
-        most = progress.repeated(most, max(repeats, progress.repeats), planned=claim is not None)
+    if progress is not None and claim is not None:
+        # A person may count in several parts.
+        most = replace(most, fits=progress.visits)
     charge.reserve(most, begins=claim is not None)
     charge.remember(model)
 
@@ -255,64 +240,6 @@ def _publish_start(model: PrivateLinearModel, rows: Call) -> None:
 
 def _dtype(rows: Call) -> np.dtype:
     return rows.dtype if isinstance(rows, CallOfUnits) else rows.X.dtype
-
-
-def charge_repeats(model: PrivateLinearModel, claim: SpendBound | None, times: int) -> None:
-    """Charge a call whose rows come once more, before anything is asked about them.
-
-    Parameters
-    ----------
-    model : estimator
-        In the middle of a stream.
-    claim : SpendBound or None
-        What a part of the stream may spend; None before one was planned.
-    times : int
-        How often the rows have come, this call included.
-
-    Raises
-    ------
-    BudgetExceededError
-        If a :class:`skdp.PrivacyBudget` is open that has no room for it.
-    """
-    progress = model._progress
-    if times <= progress.repeats:
-        return
-    _charge(model, claim, times)
-    if progress.repeats == 1:
-        _warn_of_repeats(model, claim or model._claim(), times)
-    progress.repeats = times
-    model._publish_receipt()
-
-
-def _warn_of_repeats(model: PrivateLinearModel, claim: SpendBound, times: int) -> None:
-    """Say that the same rows have come again, and what that costs."""
-    if isinf(claim.epsilon):
-        return
-    name, most = type(model).__name__, _most_of_repeats(claim, times, shared=model._progress.shared)
-    how = (
-        f"as {times} records of one person"
-        if model._progress.shared
-        else f"as {times} fits on the same rows"
-    )
-    warn_user(
-        f"{name}.partial_fit was given all rows of an earlier call again. Its budget of "
-        f"epsilon={claim.epsilon:.6g} at delta={claim.delta:.6g} is for rows that are new in each "
-        f"call, so these count {how}: up to epsilon={most.epsilon:.6g} at delta={most.delta:.6g}, "
-        "and more with each further time; privacy_spent_ and open budgets count it. For several "
-        "passes over the same rows call fit once, with a solver that makes them, such as "
-        "solver=GD(steps=100), which has one budget for all of them.",
-        PrivacyLeakWarning,
-    )
-
-
-def _most_of_repeats(claim: SpendBound, times: int, *, shared: bool) -> PrivacySpent:
-    """Total (epsilon, delta) of whole budgets of parts that have the rows of a call so often."""
-    events: tuple[Event, ...] = ()
-    if isinstance(claim.calculus, GaussianDP):
-        events = (GaussianEvent(query="part", sensitivity=sqrt(claim.limit), noise_scale=1.0),)
-    part = Receipt(events, PrivacySpent(claim.epsilon, claim.delta), claim.adjacency)
-    receipt = part.between(times) if shared else part.times(times)
-    return compose([receipt], claim.delta if events else None)
 
 
 def _open_session(model: PrivateLinearModel, rows: Call) -> tuple[Session, bool]:
@@ -498,12 +425,7 @@ class Session(ABC):
         The process in which ``feed`` may be called.
     claim : SpendBound or None
         The most that any part may spend; None before a part was planned.
-    calls : SeenCalls
-        Which calls have come.
     """
-
-    # Whether rows of several calls are answered together: one after another they cost less.
-    shared: ClassVar[bool]
 
     def __init__(
         self, private: PrivateSession, public_rng: np.random.Generator, visits: Visits | None
@@ -513,23 +435,28 @@ class Session(ABC):
         self.visits, self._parts = visits, 0
         self.guard = ProcessGuard()
         self.claim: SpendBound | None = None
-        self.calls = SeenCalls()
 
     @final
-    def set_aside(self, model: PrivateLinearModel, ledger: Ledger) -> None:
-        """Set aside what a part may spend, before it is asked about, once for all parts."""
-        unit = model._progress.unit
-        self.claim = SpendBound.of_ledger(ledger, Adjacency(model.adjacency), unit)
+    def open_part(
+        self, model: PrivateLinearModel, rows: Call, origin: Released | None, *, block: bool = False
+    ) -> tuple[ResidentRows, FitPlan, Opened]:
+        """Rows that are fitted by themselves, with a plan and an oracle of their own.
+
+        What a part may spend is set aside before it is asked about, once for all parts. Only then
+        do persons count as having come, of whom the rows of each weigh one.
+        """
+        progress = model._progress
+        found = None if progress.released is None else progress.released.bounds
+        facts: dict[str, Any] = {"weighted": rows.weighted, "origin": origin, "found": found}
+        plan = plan_part(model, self.visits, rows.n_samples, rows.sparse, block=block, **facts)
+        relation = Adjacency(model.adjacency)
+        self.claim = SpendBound.of_ledger(plan.ledger(), relation, progress.unit)
         _charge(model, self.claim)
-
-    @final
-    def counted(self, rows: Call) -> ResidentRows:
-        """The rows of a part that is fitted by itself, of which those of a person weigh one."""
-        if not isinstance(rows, CallOfUnits):
-            return rows
-        assert self.visits is not None
-        self._parts += 1
-        return rows.counting(self.visits.admit(rows.labels, self._parts))
+        if isinstance(rows, CallOfUnits):
+            assert self.visits is not None
+            self._parts += 1
+            rows = self.visits.counted(rows, self._parts)
+        return rows, plan, self.private.open(rows, plan.terms)
 
     @property
     def parts_of_a_person(self) -> int:
@@ -540,8 +467,7 @@ class Session(ABC):
     def feed(self, model: PrivateLinearModel, rows: Call) -> None:
         """Take the rows of one call, and publish what they bring about."""
 
-    @abstractmethod
-    def resume(self) -> None:
+    def resume(self) -> None:  # noqa: B027
         """Go on after a checkpoint was loaded: hand the noise to what could not take it along."""
 
 
@@ -549,22 +475,12 @@ class Session(ABC):
 class BatchSession(Session):
     """Each call is a data set of its own, fitted from the model so far with the whole budget."""
 
-    shared: ClassVar[bool] = False
-
     def feed(self, model: PrivateLinearModel, rows: Call) -> None:
         """Fit the rows of one call."""
-        released, origin = model._progress.released, model._progress.start
-        found = None if released is None else released.bounds
-        facts: dict[str, Any] = {"weighted": rows.weighted, "origin": origin, "found": found}
-        plan = plan_part(model, self.visits, rows.n_samples, rows.sparse, **facts)
-        self.set_aside(model, plan.ledger())
-        counted = self.counted(rows)
-        opened = self.private.open(counted, plan.terms)
-        model._progress.seen += rows.n_samples
-        model._fit_part(counted, plan, opened, self.public_rng, _dtype(rows), origin=origin)
-
-    def resume(self) -> None:
-        """Nothing is missing."""
+        origin, n_samples = model._progress.start, rows.n_samples
+        counted, plan, opened = self.open_part(model, rows, origin)
+        model._progress.seen += n_samples
+        model._fit_part(counted, plan, opened, self.public_rng, counted.X.dtype, origin=origin)
 
 
 @final
@@ -588,8 +504,6 @@ class BlockSession(Session):
     sparse : bool
         Whether rows are kept sparsely.
     """
-
-    shared: ClassVar[bool] = True
 
     def __init__(
         self,
@@ -637,9 +551,6 @@ class BlockSession(Session):
         if self._seen == self._cut:
             self._close(model)
 
-    def resume(self) -> None:
-        """Nothing is missing."""
-
     def _close(self, model: PrivateLinearModel) -> None:
         # Whatever happens now, these rows are not asked about again.
         start, self._start = self._start, self._seen
@@ -647,29 +558,24 @@ class BlockSession(Session):
         labels, self._labels = self._labels, []
         if held is None or not held.n_samples:
             return
-        if self.visits is None:
-            self._close_block(model, held.rows())
-            return
-        block = self.counted(CallOfUnits(held.rows(), labels[: held.n_samples]))
+        block: Call = held.rows()
+        if self.visits is not None:
+            block = CallOfUnits(held.rows(), labels[: held.n_samples])
         try:
             self._close_block(model, block)
         finally:
-            # Persons who came several times are one unit of the block.
-            model._progress.parts.skip(self._seen - start - block.n_samples)
+            if isinstance(block, CallOfUnits):
+                # Persons who came several times are one unit of the block.
+                model._progress.parts.skip(self._seen - start - block.n_samples)
 
-    def _close_block(self, model: PrivateLinearModel, block: ResidentRows) -> None:
-        released = model._progress.released
+    def _close_block(self, model: PrivateLinearModel, block: Call) -> None:
         origin = model._progress.start if self._solver.warm else None
-        facts: dict[str, Any] = {"weighted": block.weighted, "block": True, "origin": origin}
-        facts["found"] = None if released is None else released.bounds
         try:
-            plan = plan_part(model, self.visits, block.n_samples, block.sparse, **facts)
-            opened = self.private.open(block, plan.terms)
-            self.set_aside(model, opened.ledger)
+            rows, plan, opened = self.open_part(model, block, origin, block=True)
         except BaseException:
             model._progress.parts.skip(block.n_samples)
             raise
-        model._fit_part(block, plan, opened, self.public_rng, block.X.dtype, origin=origin)
+        model._fit_part(rows, plan, opened, self.public_rng, rows.X.dtype, origin=origin)
 
     def _next_cut(self) -> int:
         return self._solver.cut_after(self._seen, least=self._least, horizon=self._horizon)
@@ -694,8 +600,6 @@ class StreamingSession(Session):
     visits : Visits or None
         How often each person has counted; None if every row is the record of another person.
     """
-
-    shared: ClassVar[bool] = True
 
     def __init__(
         self,

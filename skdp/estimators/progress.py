@@ -17,7 +17,7 @@ from ..privacy.adjacency import Adjacency, PrivacyUnit
 from ..problem.bounds import RowBounds, RowMap
 from ..problem.problem import Problem
 from ..reporting.composition import ParallelComposition, compose
-from ..reporting.receipts import Receipt, SpendBound
+from ..reporting.receipts import Receipt
 from ..validation import shown
 from .range_finding import seen_targets
 
@@ -76,10 +76,6 @@ class Progress:
         The receipts of parts of the rows, which have no row in common.
     carried : Receipt or None
         What was spent on the model that the first part has started from, on whichever rows.
-    repeats : int
-        Most times that a stream was given the rows of one call.
-    shared : bool
-        Whether calls share what answers them: blocks, or noise.
     visits : int
         Most parts, each with a budget of its own, in which a person counts.
     released : Released or None
@@ -103,7 +99,6 @@ class Progress:
         self._settings = {name: copy(getattr(model, name)) for name in _noted(kind)}
         self.parts = ParallelComposition()
         self.carried: Receipt | None = None
-        self.repeats, self.shared = 1, False
         self.visits = 1
         self.released: Released | None = None
         self.seen = 0
@@ -122,7 +117,6 @@ class Progress:
         before: dict[str, Any],
         secretive: bool,
         weighted: bool,
-        shared: bool,
         unit: PrivacyUnit = PrivacyUnit.ROW,
         visits: int = 1,
     ) -> Progress:
@@ -134,7 +128,7 @@ class Progress:
             Which has the parameters of the stream.
         before : dict
             Its attributes before the stream.
-        secretive, weighted, shared : bool
+        secretive, weighted : bool
             See the attributes.
         unit : PrivacyUnit, default=PrivacyUnit.ROW
             What is protected.
@@ -143,7 +137,7 @@ class Progress:
         """
         other = copy(self)
         other._settings = Progress(model)._settings
-        other.secretive, other.weighted, other.shared = secretive, weighted, shared
+        other.secretive, other.weighted = secretive, weighted
         if self.streaming:
             other.parts = copy(self.parts)
             return other
@@ -200,28 +194,9 @@ class Progress:
             receipt = replace(receipt, spent=_together([receipt], spent.delta))
             self.parts = ParallelComposition.after(receipt, stop)
 
-    def repeated(self, claim: SpendBound, repeats: int, *, planned: bool) -> SpendBound:
-        """Bound on the spend of a stream whose parts hold the rows of a call so often.
-
-        Parts that are fits of their own add up. A block, and sums with correlated noise, may hold
-        the rows several times, as those of a person who has several.
-
-        Parameters
-        ----------
-        claim : SpendBound
-            What a part may spend.
-        repeats : int
-            At least 1.
-        planned : bool
-            Whether the claim is that of a part, and not of all parts in which a person counts.
-        """
-        if self.visits > 1:
-            return replace(claim, fits=self.visits) if planned else claim
-        return replace(claim, rows=repeats) if self.shared else replace(claim, fits=repeats)
-
     def _continues(self, ledger: tuple[Event, ...], adjacency: Adjacency) -> bool:
         """True if a published ledger is that of the parts alone, so that others may follow."""
-        plain = self.carried is None and self.repeats == self.visits == 1
+        plain = self.carried is None and self.visits == 1
         plain = plain and self.adjacency is adjacency
         return plain and ledger == self._of_parts().events
 
@@ -240,10 +215,7 @@ class Progress:
         if self.visits > 1:
             parts = parts.times(self.visits)
             parts = parts.explicit() if settled else parts
-        elif self.repeats > 1:
-            several = parts.between(self.repeats) if self.shared else parts.times(self.repeats)
-            parts = several.explicit() if settled else several
-        if carried is None and self.repeats == self.visits == 1:
+        if carried is None and self.visits == 1:
             return parts
         found = [r for r in (carried, parts) if r is not None and not r.nothing]
         if not settled:

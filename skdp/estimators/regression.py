@@ -138,9 +138,10 @@ class PrivateLinearRegressor(RegressorMixin, PrivateLinearModel, ABC):
         """Go on fitting privately with the rows of one call, which are new records.
 
         Each row that is passed in counts as the record of another person, unless ``privacy_unit``
-        says whose rows they are. Without it a row that is passed in twice, in one call or in two,
-        is protected as two records are: what the parts of the stream that hold it have spent adds
-        up for that person.
+        says whose rows they are, and the receipt holds on this condition. Nothing notices rows that
+        come again. Whoever has the same rows in k calls is protected as the owner of k records is:
+        what the parts of the stream that hold them have spent adds up, so that twenty calls with
+        the same rows cost that person twenty fits, or more.
 
         By default rows are kept until a block of public size is full, and then the block is fitted
         from the model so far with the whole budget; see :class:`skdp.solvers.Blocks`. Until then
@@ -151,10 +152,9 @@ class PrivateLinearRegressor(RegressorMixin, PrivateLinearModel, ABC):
 
         After ``fit`` the stream goes on from the fitted model, whose receipt is taken along and
         added up with that of the stream, unless ``warm_start='disjoint'`` declares that the rows
-        are others. All rows of a call that come once more, in any order, are noticed if at least 32
-        of them differ: then all of the stream counts as often as they have come, with a
-        ``PrivacyLeakWarning`` the first time. For several passes over the same rows call ``fit``
-        once.
+        are others. For several passes over the same rows call ``fit`` once, with a solver that
+        makes them, or declare them: name each row by ``privacy_unit``, and the number of passes by
+        ``max_visits``.
 
         Copies and pickles of a model in the middle of a stream predict, but cannot go on where
         that takes rows or noise that they must not hold; see :func:`skdp.save_checkpoint`.
@@ -187,11 +187,6 @@ class PrivateLinearRegressor(RegressorMixin, PrivateLinearModel, ABC):
             spent, and the stream may go on.
         BudgetExceededError
             If a :class:`skdp.PrivacyBudget` is open that has no room for it; likewise.
-
-        Warns
-        -----
-        PrivacyLeakWarning
-            If all rows of an earlier call have come again.
 
         Notes
         -----

@@ -167,7 +167,8 @@ class DPSVMClassifier(PrivateLinearClassifier):
     delta_ : float
         Slack of the guarantee: ``delta``, or what it is by default.
     privacy_spent_ : PrivacySpent
-        Named tuple ``(epsilon, delta)`` of what the fit has spent.
+        Named tuple ``(epsilon, delta)`` of what the fit has spent; after ``partial_fit``, on the
+        condition that rows of each call are new records, or named by ``privacy_unit``.
     privacy_ledger_ : tuple of events
         The receipt. Each has ``mechanism``, ``query``, ``count``, ``sensitivity`` and
         ``noise_scale``; the spend can be recomputed from these alone.

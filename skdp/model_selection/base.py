@@ -272,7 +272,8 @@ class PrivateSearch(BudgetedEstimator, MetaEstimatorMixin, BaseEstimator, ABC):
     ) -> SearchPlan:
         """All that can be settled, or refused, without spending."""
         who = type(self).__name__
-        leaks = check_steps(who, self.estimator)
+        unit = PrivacyUnit.ROW if units is None else PrivacyUnit.DECLARED
+        leaks = check_steps(who, self.estimator, unit)
         spaces = self._spaces()
         check_names(who, self.estimator, [name for space in spaces for name in space])
         classes = self._classes(y)
@@ -283,10 +284,13 @@ class PrivateSearch(BudgetedEstimator, MetaEstimatorMixin, BaseEstimator, ABC):
             # Positions of the rows of those to train on, and of those to score on.
             there = np.isin(np.arange(units.n_units), kept)
             kept, held = (np.flatnonzero(units.rows_of(of)) for of in (there, ~there))
-        unit = PrivacyUnit.ROW if units is None else PrivacyUnit.DECLARED
         facts = PublicFacts(n, _n_columns(X), sp.issparse(X), weighted, unit)
-        stand_ins = [built(who, self.estimator, params, classes) for params in outlines(spaces)]
-        warn_of(who, [*leaks, *(leak for made in stand_ins for leak in check_steps(who, made))])
+        stand_ins = [
+            built(who, self.estimator, params, classes, unit) for params in outlines(spaces)
+        ]
+        warn_of(
+            who, [*leaks, *(leak for made in stand_ins for leak in check_steps(who, made, unit))]
+        )
         check_targets(stand_ins[0], y)
         of_shares = not self._public and self.scoring in ("neg_brier_score", "neg_log_loss")
         if of_shares and not all(hasattr(made, "predict_proba") for made in stand_ins):
@@ -303,11 +307,11 @@ class PrivateSearch(BudgetedEstimator, MetaEstimatorMixin, BaseEstimator, ABC):
         expected = [kind for made in stand_ins for kind in calculi(made, y, facts)]
         account = account_for(expected, self.epsilon, delta, trials)
         for params in outlines([without_private(self.estimator, space) for space in spaces]):
-            check_rows(who, built(who, self.estimator, params, classes), X)
+            check_rows(who, built(who, self.estimator, params, classes, unit), X)
         score_share = self.score_share if self.validation is None else 0.0
 
         def candidate(params: dict[str, Any]) -> Candidate:
-            made = built(who, self.estimator, params, classes)
+            made = built(who, self.estimator, params, classes, unit)
             kinds = calculi(made, y, facts)
             allowance = allow(who, made, kinds, self.step_shares, account, 1 - score_share)
             return Candidate(params, made, allowance, self._seeded(made, public_rng))

@@ -70,7 +70,7 @@ def private_steps(estimator: Any, *, fitted: bool = False) -> dict[str, Any]:
     return dict(sorted(found.items()))
 
 
-def check_steps(who: str, estimator: Any) -> list[str]:
+def check_steps(who: str, estimator: Any, unit: PrivacyUnit) -> list[str]:
     """Refuse an estimator of which not all parts are covered, and name what leaks.
 
     Parameters
@@ -79,6 +79,8 @@ def check_steps(who: str, estimator: Any) -> list[str]:
         The search.
     estimator : estimator
         With its parameters set.
+    unit : PrivacyUnit
+        What is protected.
 
     Returns
     -------
@@ -97,7 +99,7 @@ def check_steps(who: str, estimator: Any) -> list[str]:
             f"{who} needs a private estimator, or a pipeline with one, which has epsilon and "
             f"delta, got {type(estimator).__name__}."
         )
-    refused, leaks = problems_of(estimator)
+    refused, leaks = problems_of(estimator, unit)
     refused += [
         f"{name} fits its parts a number of times that is not known beforehand"
         for name, part in nested_estimators(estimator, type(estimator).__name__)
@@ -306,7 +308,13 @@ def allow(
     return Allowance(account.calculus, tuple(budgets))
 
 
-def built(who: str, estimator: Any, params: Mapping[str, Any], classes: np.ndarray | None) -> Any:
+def built(
+    who: str,
+    estimator: Any,
+    params: Mapping[str, Any],
+    classes: np.ndarray | None,
+    unit: PrivacyUnit,
+) -> Any:
     """An unfitted copy of the estimator with these parameters, ready for a budget.
 
     It is silent, and nobody listens to it: what steps say, and what scikit-learn's callbacks hear,
@@ -325,9 +333,11 @@ def built(who: str, estimator: Any, params: Mapping[str, Any], classes: np.ndarr
         Of the candidate.
     classes : ndarray or None
         Labels for the private steps that do not know theirs.
+    unit : PrivacyUnit
+        What is protected.
     """
     made = clone(estimator).set_params(**clone(dict(params), safe=False))
-    check_steps(who, made)
+    check_steps(who, made, unit)
     for step in private_steps(made).values():
         known = step.get_params(deep=False)
         changes: dict[str, Any] = {"random_state": None} if "random_state" in known else {}

@@ -43,6 +43,7 @@ from ..model_selection.base import PrivateSearch
 from ..model_selection.candidates import private_steps
 from ..preprocessing import BoundsScaler, DPMinMaxScaler, DPStandardScaler
 from ..preprocessing.base import PrivateTransformer
+from ..privacy.adjacency import PrivacyUnit
 from ..privacy.row_scores import ROW_SCORES
 from ..reporting.open_budgets import BudgetedEstimator
 from ..reporting.verdicts import TABLE, spends, verdict_of
@@ -105,6 +106,8 @@ class Conversion:
         Public facts as given to :func:`skdp.privatize`; None if not.
     adjacency : str
         Neighbouring relation of all private steps.
+    unit : PrivacyUnit
+        What fits are going to protect.
     """
 
     bounds: Any
@@ -112,6 +115,7 @@ class Conversion:
     target_bounds: Any
     categories: Mapping[Any, Any] | None
     adjacency: str
+    unit: PrivacyUnit
     steps: list[PlannedStep] = field(default_factory=list, init=False)
     wanted: list[WantedFact] = field(default_factory=list, init=False)
     refused: list[str] = field(default_factory=list, init=False)
@@ -554,11 +558,11 @@ class Conversion:
             changed.append(("categories", "As given."))
         if type(thing) is FunctionTransformer and _of_an_estimator(thing.func):
             return self._refuse(thing, path, _METHOD)
-        changes = changes_that_forget(thing)
+        changes = changes_that_forget(thing, self.unit)
         if changes:
             thing.set_params(**{name: value for name, (value, _) in changes.items()})
             changed += [(f"{name}={shown(value)}", why) for name, (value, why) in changes.items()]
-        verdict = verdict_of(thing)
+        verdict = verdict_of(thing, self.unit)
         if verdict.kind == "refused":
             return self._refuse(thing, path, _advice(thing, verdict.why))
         self._note(

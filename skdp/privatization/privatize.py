@@ -25,7 +25,7 @@ from ..privacy.accounting import gdp
 from ..privacy.accounting.calculus import Calculus, GaussianDP, ZeroConcentratedDP
 from ..privacy.accounting.events import GaussianEvent
 from ..privacy.accounting.ledger import PrivacySpent
-from ..privacy.adjacency import Adjacency
+from ..privacy.adjacency import Adjacency, PrivacyUnit
 from ..reporting.composition import compose
 from ..reporting.receipts import Receipt
 from ..reporting.split_budget import check_shares
@@ -105,7 +105,8 @@ def privatize(
         Whether fits are going to be given labels of people, or of whatever else is to be protected
         with all of its rows. Under metadata routing all private steps then request them, and
         ``fit(X, y, privacy_unit=labels)`` is all there is to say; the plan says what to pass
-        otherwise. A fit without labels protects rows.
+        otherwise. Steps whose shape tells the number of rows, which is secret then, are refused. A
+        fit without labels protects rows.
     return_plan : bool, default=False
         Whether to return in addition what became of each step, to be printed.
 
@@ -173,7 +174,9 @@ def privatize(
             f"{type(estimator).__name__} that it cannot; let its constructor store its parameters."
         )
     relation = Adjacency(adjacency).value
-    found = Conversion(_checked_bounds(bounds), classes, target_bounds, categories, relation)
+    unit = PrivacyUnit.DECLARED if privacy_unit else PrivacyUnit.ROW
+    facts = _checked_bounds(bounds), classes, target_bounds, categories
+    found = Conversion(*facts, relation, unit)
     made = found.whole(given)
     if found.refused:
         raise ValueError(
@@ -182,7 +185,7 @@ def privatize(
         )
     _check_use(found)
     inner = made.estimator if isinstance(made, PrivateSearch) else made
-    check_composed(_WHO, inner)
+    check_composed(_WHO, inner, unit)
     asked = _request_units(made) if privacy_unit else ()
     sharing, budgets = _share(made, float(epsilon), float(delta), shares)
     # The path of the whole is empty, and the plan calls it by its class.

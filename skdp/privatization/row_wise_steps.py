@@ -10,19 +10,14 @@ from sklearn.impute import MissingIndicator, SimpleImputer
 from sklearn.kernel_approximation import RBFSampler
 from sklearn.preprocessing import (
     Binarizer,
-    FunctionTransformer,
     Normalizer,
     OneHotEncoder,
-    OrdinalEncoder,
     PolynomialFeatures,
-    SplineTransformer,
 )
 
 from ..preprocessing import BoundsScaler, DPMinMaxScaler, DPStandardScaler, RowNormClipper
-
-_COUNTS = "It counts how often categories occur."
-_QUOTES = "An error would quote a category that was not listed."
-_IDF = "It counts words over all rows."
+from ..privacy.adjacency import PrivacyUnit
+from ..reporting.verdicts import rules_broken
 
 
 class Columns(NamedTuple):
@@ -61,44 +56,23 @@ class Columns(NamedTuple):
         return None
 
 
-def changes_that_forget(step: Any) -> dict[str, tuple[Any, str]]:
+def changes_that_forget(step: Any, unit: PrivacyUnit) -> dict[str, tuple[Any, str]]:
     """Parameters to change so that a step learns and tells nothing, with the reasons.
 
     Parameters
     ----------
     step : estimator
         A step that handles each row by itself, given the right parameters.
+    unit : PrivacyUnit
+        What is protected.
     """
-    kind, changes = type(step), {}
-
-    def change(name: str, value: Any, why: str, *, unless: Any = None) -> None:
-        if getattr(step, name) not in (value, unless):
-            changes[name] = value, why
-
-    if kind in (OneHotEncoder, OrdinalEncoder):
-        change("min_frequency", None, _COUNTS)
-        change("max_categories", None, _COUNTS)
-    if kind is OneHotEncoder:
-        change("handle_unknown", "ignore", _QUOTES, unless="infrequent_if_exist")
-        if step.drop is not None:
-            changes["drop"] = None, "A category that was not listed would be warned of."
-    if kind is OrdinalEncoder and step.handle_unknown == "error":
-        changes["handle_unknown"] = "use_encoded_value", _QUOTES
-        changes["unknown_value"] = -1, _QUOTES
-    if kind is SimpleImputer and step.strategy == "constant":
-        change("keep_empty_features", True, "It notes which columns are empty.")
-    if kind is MissingIndicator:
-        change("features", "all", "It notes which columns have gaps.")
-    if kind is FunctionTransformer and step.func is not None and step.inverse_func is not None:
-        change("check_inverse", False, "The check warns of rows.")
-    if kind is HashingVectorizer:
-        change("alternate_sign", False, "Signs cancel words, and private models lose more by it.")
-    if kind is TfidfTransformer or (kind is TfidfVectorizer and step.vocabulary is not None):
-        change("use_idf", False, _IDF)
-    if kind is SplineTransformer:
-        extrapolation = "constant"
-        if step.extrapolation == "error":
-            changes["extrapolation"] = extrapolation, "An error would tell of a row."
+    now, changes = step.get_params(deep=False), {}
+    for rule in rules_broken(step, unit):
+        for name, value in rule.changes.items():
+            if type(now[name]) is not type(value) or now[name] != value:
+                changes[name] = value, f"It {rule.does}."
+    if type(step) is HashingVectorizer and step.alternate_sign:
+        changes["alternate_sign"] = False, "Signs cancel words, and private models lose more by it."
     return changes
 
 

@@ -208,7 +208,8 @@ class PrivacyBudget:
         """
         if self._store is None or self._closed:
             raise RuntimeError("PrivacyBudget.fit needs an open budget; use 'with' or open().")
-        check_composed("PrivacyBudget.fit", estimator)
+        unit = PrivacyUnit.DECLARED if self.privacy_unit else PrivacyUnit.ROW
+        check_composed("PrivacyBudget.fit", estimator, unit)
         return estimator.fit(X, y, **params)
 
     def __enter__(self) -> Self:

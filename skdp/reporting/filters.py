@@ -185,7 +185,7 @@ class Filter(ABC):
     def _steps(self, bound: SpendBound) -> int:
         """Group size: steps of the fit's relation in one step of the budget's."""
         zero_out = bound.adjacency is Adjacency.ZERO_OUT
-        return bound.rows * (2 if zero_out and self.adjacency is Adjacency.REPLACE_ONE else 1)
+        return 2 if zero_out and self.adjacency is Adjacency.REPLACE_ONE else 1
 
     @final
     def _block(self, bound: SpendBound) -> SubsampledGaussianDP | None:
@@ -210,8 +210,6 @@ class GaussianFilter(Filter):
     def _reserved(self, bound: SpendBound) -> Amount:
         if isinstance(bound.calculus, PureDP):
             return self.price(_of_pure(bound))
-        if _unknown_for_groups(bound):
-            return Amount(inf)
         limit = bound.limit * self._steps(bound) ** 2
         block = self._block(bound)
         if block is not None:
@@ -263,8 +261,6 @@ class RenyiFilter(Filter):
     def _reserved(self, bound: SpendBound) -> Amount:
         if isinstance(bound.calculus, PureDP):
             return self.price(_of_pure(bound))
-        if _unknown_for_groups(bound):
-            return Amount(inf)
         order, limit = self.order, bound.limit * self._steps(bound) ** 2
         if isinstance(bound.calculus, PerturbedGaussianDP):
             # By step 5 of theorem O1 (docs/proofs), for any split into one perturbation and others.
@@ -336,12 +332,7 @@ def _of_pure(bound: SpendBound) -> Receipt:
     facts: dict[str, Any] = {"jacobian": 0.0, "output_sensitivity": 0.0, "output_noise_scale": 0.0}
     event = PurePerturbationEvent(query="fit", sensitivity=bound.limit, noise_scale=1.0, **facts)
     spent = PrivacySpent(bound.epsilon, bound.delta)
-    return Receipt((event,), spent, bound.adjacency).between(bound.rows)
-
-
-def _unknown_for_groups(bound: SpendBound) -> bool:
-    """Tell whether a price is known for a row only, and not for a person who has several."""
-    return bound.rows > 1 and isinstance(bound.calculus, SubsampledGaussianDP)
+    return Receipt((event,), spent, bound.adjacency)
 
 
 def _at_most(epsilon: float, budget: Filter) -> PrivacySpent:

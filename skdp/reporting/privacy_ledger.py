@@ -6,8 +6,21 @@ from collections.abc import Iterable
 from dataclasses import dataclass
 from typing import final
 
-from ..privacy.accounting.events import Event, ExponentialEvent, GaussianEvent, PrefixSumEvent
+from ..privacy.accounting.events import (
+    Event,
+    ExponentialEvent,
+    GaussianEvent,
+    Part,
+    PrefixSumEvent,
+)
 from .divergences import gaussian_price
+
+# The condition under which the receipt of a stream holds.
+NEW_ROWS = (
+    "rows of each call are new records, or named by privacy_unit: what parts with the same rows "
+    "spent adds up"
+)
+
 
 # Names of queries in words, for people who read a report or the lines of ``verbose``.
 QUERIES = {
@@ -120,7 +133,8 @@ class PrivacyLedger(tuple[Event, ...]):
             return "PrivacyLedger: nothing was released"
         count = sum(event.count for event in self)
         head = f"PrivacyLedger: {count:,} release{'s' * (count != 1)}"
-        return "\n".join([head, *table([_HEAD, *(kind.cells for kind in releases(self))])])
+        lines = [head, *table([_HEAD, *(kind.cells for kind in releases(self))])]
+        return "\n".join([*lines, f"  holds if {NEW_ROWS}"] if of_stream(self) else lines)
 
 
 def words_of(event: Event) -> tuple[str, str, str]:
@@ -134,6 +148,17 @@ def words_of(event: Event) -> tuple[str, str, str]:
     query = QUERIES.get(event.query, event.query.replace("_", " "))
     mechanism = _MECHANISMS.get(event.mechanism, event.mechanism.replace("_", " "))
     return event.purpose or "model", query, mechanism
+
+
+def of_stream(events: Iterable[Event]) -> bool:
+    """True if events are about parts of a stream, or running sums over one.
+
+    Parameters
+    ----------
+    events : iterable of Event
+        Of one ledger.
+    """
+    return any(isinstance(e.part, Part) or isinstance(e, PrefixSumEvent) for e in events)
 
 
 def releases(events: Iterable[Event]) -> list[Releases]:

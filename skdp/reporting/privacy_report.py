@@ -17,7 +17,7 @@ from ..privacy.adjacency import Adjacency, PrivacyUnit
 from ..validation import shown
 from .budget import PrivacyBudget
 from .composition import common_adjacency, compose
-from .privacy_ledger import releases
+from .privacy_ledger import NEW_ROWS, of_stream, releases
 from .receipts import Receipt
 from .recomputation import RULES, follows, rule_of
 from .renderings import Section, as_html, as_markdown, as_text
@@ -53,7 +53,10 @@ _TRUST = {
 _CENTRAL = "central: whoever runs the fit sees the rows, and adds the noise"
 _NO_TRUST = "none: answers were released without noise"
 _NOT_COVERED = (
-    "a person with k rows, who is protected k times less well",
+    (
+        "a person with k rows, who is protected k times less well; rows that are passed in again "
+        "are further rows"
+    ),
     "rows that predictions are made for; scores and plots that are computed from rows",
     "other releases about the same rows than those listed here",
     "parameters and bounds that were chosen by looking at rows",
@@ -139,6 +142,7 @@ class PrivacyReport:
             ("in words", facts["meaning"]["sentence"]),
             ("protected", facts["unit"]),
             ("neighbours", facts["neighbours"]),
+            *([("holds if", facts["condition"])] if facts.get("condition") else []),
             ("privacy units" if declared else "rows", f"{rows} (public)"),
             *([] if facts["trust"] == _NO_TRUST else [("trust", facts["trust"])]),
             ("added up", RULES[facts["rule"]]),
@@ -258,13 +262,14 @@ def _facts(
         "adjacency": relation.value,
         "unit": unit,
         "neighbours": (_OF_UNITS if unit == _ALL_ROWS else _NEIGHBOURS)[relation.value],
+        "condition": NEW_ROWS if any(map(_streams, models)) or of_stream(events) else None,
         "n_samples": n_samples,
         "rule": rule,
         "meaning": _meaning(at, price, relation, unit),
         "trust": _trust(events),
         "fits": fits,
         "public": _public(models),
-        "cautions": [*found.refused, *found.leaks, *_cautions(total, n_samples, fits, models)],
+        "cautions": [*found.refused, *found.leaks, *_cautions(total, n_samples, fits)],
         "not_covered": _not_covered(unit),
         "versions": versions(),
         "recompute": _RECOMPUTE if rule != "stated" else f"{RULES['stated']}: skdp.privacy_spent",
@@ -392,11 +397,16 @@ def _of_budget(budget: PrivacyBudget) -> dict[str, Any]:
         "trust": _CENTRAL,
         "fits": fits,
         "public": [limit],
-        "cautions": _cautions(budget.spent, None, [], []),
+        "cautions": _cautions(budget.spent, None, []),
         "not_covered": _not_covered(unit),
         "versions": versions(),
         "recompute": _RECOMPUTE if filed != "stated" else RULES["stated"],
     }
+
+
+def _streams(model: Any) -> bool:
+    """True if rows may come to a model in several calls."""
+    return hasattr(model, "arms_") or getattr(getattr(model, "_progress", None), "streaming", False)
 
 
 def _not_covered(unit: str) -> list[str]:
@@ -477,9 +487,7 @@ def _public(models: Sequence[Any]) -> list[str]:
     return lines
 
 
-def _cautions(
-    spent: PrivacySpent, n_samples: int | None, fits: list[dict[str, Any]], models: Sequence[Any]
-) -> list[str]:
+def _cautions(spent: PrivacySpent, n_samples: int | None, fits: list[dict[str, Any]]) -> list[str]:
     lines = []
     if n_samples is not None and spent.delta >= 1 / n_samples:
         lines.append(
@@ -490,13 +498,6 @@ def _cautions(
         lines.append("not private: epsilon = inf, and what is published may tell any row")
     elif spent.epsilon > _LARGE:
         lines.append(f"epsilon = {spent.epsilon:.4g} is above {_LARGE:g}, and promises little")
-    for model in models:
-        repeats = getattr(getattr(model, "_progress", None), "repeats", 1)
-        if repeats > 1:
-            lines.append(
-                f"{type(model).__name__}.partial_fit was given all rows of a call again, up to "
-                f"{repeats} times; that it was is public, and the total counts it"
-            )
     lines += [f"{fit['who']} published no model" for fit in fits if not fit["published"]]
     lines += [
         f"{fit['who']} has not come to its end, and counts with its whole budget"

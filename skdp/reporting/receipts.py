@@ -273,8 +273,6 @@ class SpendBound:
         Neighbouring relation.
     fits : int, default=1
         How many such fits on the same rows.
-    rows : int, default=1
-        How many of the rows a person has.
     unit : PrivacyUnit, default=PrivacyUnit.ROW
         What it is about.
     """
@@ -285,15 +283,13 @@ class SpendBound:
     limit: float
     adjacency: Adjacency = Adjacency.REPLACE_ONE
     fits: int = 1
-    rows: int = 1
     unit: PrivacyUnit = PrivacyUnit.ROW
 
     @property
     def most(self) -> Receipt:
         """Receipt of which the (epsilon, delta) of a fit is all that is known."""
         spent = PrivacySpent(self.epsilon, self.delta)
-        most = Receipt((), spent, self.adjacency, fits=self.fits, unit=self.unit)
-        return most.between(self.rows)
+        return Receipt((), spent, self.adjacency, fits=self.fits, unit=self.unit)
 
     @classmethod
     def of_ledger(

@@ -9,6 +9,7 @@ from ..privacy.accounting.ledger import PrivacySpent
 from ..privacy.adjacency import PrivacyUnit
 from .composition import common_adjacency, common_unit, compose
 from .open_budgets import BudgetedEstimator
+from .privacy_ledger import NEW_ROWS, of_stream
 from .receipts import Receipt
 from .verdicts import TABLE, Verdict, fitted_parts, nested_estimators, verdict_of, warn_of
 
@@ -52,6 +53,8 @@ class TotalSpent:
             fits = f"{receipt.fits} fits of " if receipt.fits > 1 else ""
             spent = f"epsilon={epsilon:.6g} at delta={delta:.6g}{note}"
             lines.append(f"  {receipt.who}: {fits}{spent}")
+        if any(of_stream(receipt.events) for receipt in self.receipts):
+            lines.append(f"  holds if {NEW_ROWS}")
         return "\n".join(lines)
 
 
@@ -62,8 +65,8 @@ def privacy_spent(estimator: Any, delta: float | None = None) -> TotalSpent:
     unions and a few ensembles) and composes the receipts of all fits in it by the least bound that
     is known to be valid: exactly if all noise is Gaussian, else by Renyi divergences, privacy loss
     distributions, or sums (:mod:`skdp.reporting.composition`). All fits count as fits on the same
-    rows; a single fit is what its ``privacy_spent_`` says. Verdicts depend on classes and
-    parameters, and never on how a fit went.
+    rows; a single fit is what its ``privacy_spent_`` says. Verdicts depend on classes,
+    parameters and the privacy unit, and never on how a fit went.
 
     Parameters
     ----------
@@ -134,6 +137,8 @@ class Found:
         Sentences about the latter alone.
     leaks : list of str
         Sentences about what is public beyond the receipts.
+    unit : PrivacyUnit, default=PrivacyUnit.ROW
+        What verdicts are about: all rows of a unit together if one of the fits protects these.
     """
 
     receipts: list[Receipt] = field(default_factory=list)
@@ -141,6 +146,7 @@ class Found:
     refused: list[str] = field(default_factory=list)
     unfitted: list[str] = field(default_factory=list)
     leaks: list[str] = field(default_factory=list)
+    unit: PrivacyUnit = PrivacyUnit.ROW
 
     @classmethod
     def of(cls, estimator: Any) -> Self:
@@ -151,12 +157,17 @@ class Found:
         estimator : estimator, or list or tuple of estimators
             Fitted or not.
         """
-        found = cls()
-        if isinstance(estimator, list | tuple):
-            for k, one in enumerate(estimator):
-                found.look(one, f"{type(one).__name__} {k}")
-        else:
-            found.look(estimator, type(estimator).__name__)
+        several = isinstance(estimator, list | tuple)
+        subjects = (
+            [(one, f" {k}") for k, one in enumerate(estimator)] if several else [(estimator, "")]
+        )
+        # Units are declared to fits, and verdicts on what is around these depend on them.
+        for unit in PrivacyUnit.ROW, PrivacyUnit.DECLARED:
+            found = cls(unit=unit)
+            for one, which in subjects:
+                found.look(one, f"{type(one).__name__}{which}")
+            if all(receipt.unit is unit for receipt in found.receipts):
+                break
         return found
 
     @property
@@ -190,7 +201,7 @@ class Found:
         if isinstance(thing, BudgetedEstimator):
             self._private(thing, who)
             return
-        verdict = verdict_of(thing)
+        verdict = verdict_of(thing, self.unit)
         self._note(verdict, who)
         if verdict.kind == "refused" or type(thing) not in TABLE:
             return
@@ -212,7 +223,7 @@ class Found:
             self.leaks.append(f"{who} has read the set of classes off y; pass classes=[...]")
         # A search has fitted its template many times.
         for name, part in nested_estimators(getattr(thing, "estimator", None), f"{who}.estimator"):
-            self._note(verdict_of(part), name)
+            self._note(verdict_of(part, self.unit), name)
 
     def _unfitted(self, who: str) -> None:
         sentence = f"{who} is not fitted"

@@ -1,13 +1,15 @@
 """Verdicts on estimators that are composed with private ones: one table, read by all who compose.
 
 A private fit protects a row if all that surrounds it does, too. Who surrounds it is looked up here
-by its exact class (a subclass may do anything) and judged by its parameters, never by how a fit
-went: a verdict that depended on the outcome would itself tell of the rows.
+by its exact class (a subclass may do anything) and judged by its parameters and by what is
+protected, never by how a fit went: a verdict that depended on the outcome would itself tell of the
+rows.
 
-*Covered*: between data sets that differ in one row, and given the same answers of the private
-parts, all that is public is the same, so that the receipts of the parts add up to all there is. A
-test runs each entry over neighbours with the same answers and compares. All fits count as fits on
-the same rows: nothing in scikit-learn's objects proves that two of them had no row in common.
+*Covered*: between neighbouring data sets, and given the same answers of the private parts, all that
+is public is the same, so that the receipts of the parts add up to all there is. Neighbours differ
+in one row, or, under ``privacy_unit``, in all rows of one unit, and so in their number. A test runs
+each entry over neighbours with the same answers and compares. All fits count as fits on the same
+rows: nothing in scikit-learn's objects proves that two of them had no row in common.
 
 *Leaks*: the same, but for something that is named. Whoever composes it gets a
 :class:`~skdp.PrivacyLeakWarning`.
@@ -17,7 +19,7 @@ the same rows: nothing in scikit-learn's objects proves that two of them had no 
 
 from __future__ import annotations
 
-from collections.abc import Callable, Iterator
+from collections.abc import Callable, Iterator, Mapping
 from dataclasses import dataclass
 from numbers import Real
 from typing import Any, Literal, NamedTuple
@@ -92,6 +94,8 @@ from sklearn.random_projection import GaussianRandomProjection, SparseRandomProj
 from sklearn.semi_supervised import SelfTrainingClassifier
 
 from ..exceptions import PrivacyLeakWarning, warn_user
+from ..privacy.adjacency import PrivacyUnit
+from ..validation import shown
 from .open_budgets import BudgetedEstimator
 
 _NOTHING = (None, "passthrough", "drop")
@@ -121,6 +125,44 @@ def _no_parts(thing: Any) -> list[tuple[str, Any]]:
 
 
 @dataclass(frozen=True)
+class Rule:
+    """Parameters with which an estimator is not covered, though its class can be.
+
+    Parameters
+    ----------
+    when : callable
+        Takes an estimator and returns whether it has them.
+    does : str
+        What it does with them; a verb comes first.
+    instead : mapping of str to object, or str, default=''
+        Parameters to change, and their values; or advice, where no value suits everybody.
+    kind : {'refused', 'leaks'}
+        Verdict on them.
+    of_units : bool, default=False
+        Whether that tells something under ``privacy_unit`` alone, where the number of rows is
+        secret.
+    """
+
+    when: Callable[[Any], bool]
+    does: str
+    instead: Mapping[str, Any] | str = ""
+    kind: Literal["refused", "leaks"] = "refused"
+    of_units: bool = False
+
+    @property
+    def changes(self) -> Mapping[str, Any]:
+        """Parameters to change, and their values."""
+        return {} if isinstance(self.instead, str) else self.instead
+
+    @property
+    def verdict(self) -> Verdict:
+        """Verdict on whoever has these parameters, with what to do."""
+        passed = " and ".join(f"{name}={shown(value)}" for name, value in self.changes.items())
+        advice = f"pass {passed}" if passed else self.instead
+        return Verdict(self.kind, f"{self.does}; {advice}" if advice else self.does)
+
+
+@dataclass(frozen=True)
 class Entry:
     """Line of the table.
 
@@ -128,8 +170,8 @@ class Entry:
     ----------
     best : Verdict
         With the parameters that suit best.
-    unless : callable, optional
-        Takes an estimator and returns the verdict on parameters that suit less; None if they suit.
+    rules : tuple of Rule, optional
+        Parameters that suit less; the first that applies is the verdict.
     parts : callable, optional
         Takes an estimator and returns the names and estimators that it is going to fit.
     fitted : callable, optional
@@ -140,7 +182,7 @@ class Entry:
     """
 
     best: Verdict
-    unless: Callable[[Any], Verdict | None] | None = None
+    rules: tuple[Rule, ...] = ()
     parts: _Parts = _no_parts
     fitted: _Parts | None = None
     once: bool = False
@@ -151,13 +193,16 @@ class Entry:
         return self.parts is not _no_parts
 
 
-def verdict_of(estimator: Any) -> Verdict:
+def verdict_of(estimator: Any, unit: PrivacyUnit = PrivacyUnit.ROW) -> Verdict:
     """Verdict on an estimator by its class and parameters, its parts left aside.
 
     Parameters
     ----------
     estimator : object
         Fitted or not.
+    unit : PrivacyUnit, default=PrivacyUnit.ROW
+        What is protected: single rows, whose number is public, or all rows of a unit, whose number
+        is not.
 
     Returns
     -------
@@ -172,7 +217,22 @@ def verdict_of(estimator: Any) -> Verdict:
     if entry is None:
         chooses = hasattr(estimator, "estimator") and hasattr(estimator, "scoring")
         return Verdict("refused", f"{_UNKNOWN}; {_SEARCHES}" if chooses else _UNKNOWN)
-    return (entry.unless and entry.unless(estimator)) or entry.best
+    return next((rule.verdict for rule in rules_broken(estimator, unit)), entry.best)
+
+
+def rules_broken(estimator: Any, unit: PrivacyUnit) -> list[Rule]:
+    """Rules about an estimator whose parameters suit less than others.
+
+    Parameters
+    ----------
+    estimator : object
+        Of any class; of one that is not in the table there are no rules.
+    unit : PrivacyUnit
+        What is protected.
+    """
+    entry, secret = TABLE.get(type(estimator)), unit is PrivacyUnit.DECLARED
+    rules = entry.rules if entry else ()
+    return [rule for rule in rules if (secret or not rule.of_units) and rule.when(estimator)]
 
 
 def spends(estimator: Any) -> bool:
@@ -220,23 +280,25 @@ def nested_estimators(estimator: Any, who: str) -> Iterator[tuple[str, Any]]:
         yield from nested_estimators(part, f"{who}.{name}")
 
 
-def problems_of(estimator: Any) -> tuple[list[str], list[str]]:
+def problems_of(estimator: Any, unit: PrivacyUnit) -> tuple[list[str], list[str]]:
     """Sentences about all parts of an estimator that are refused, and about those that leak.
 
     Parameters
     ----------
     estimator : object
         Not fitted.
+    unit : PrivacyUnit
+        What is protected.
     """
     found = [
-        (name, verdict_of(part))
+        (name, verdict_of(part, unit))
         for name, part in nested_estimators(estimator, type(estimator).__name__)
     ]
     said = {kind: [f"{n} {v.why}" for n, v in found if v.kind == kind] for kind in _BAD}
     return said["refused"], said["leaks"]
 
 
-def check_composed(who: str, estimator: Any) -> None:
+def check_composed(who: str, estimator: Any, unit: PrivacyUnit = PrivacyUnit.ROW) -> None:
     """Look up an estimator and all of its parts before it is fitted.
 
     Parameters
@@ -245,6 +307,8 @@ def check_composed(who: str, estimator: Any) -> None:
         Who is going to fit it.
     estimator : object
         Not fitted.
+    unit : PrivacyUnit, default=PrivacyUnit.ROW
+        What is protected.
 
     Raises
     ------
@@ -256,7 +320,7 @@ def check_composed(who: str, estimator: Any) -> None:
     PrivacyLeakWarning
         If one of them leaks.
     """
-    refused, leaks = problems_of(estimator)
+    refused, leaks = problems_of(estimator, unit)
     if refused:
         raise ValueError(
             f"{who} needs parts of which the privacy is known, got others: {'; '.join(refused)}."
@@ -292,7 +356,7 @@ _SEEDS = (
 )
 _DIRECTIONS = (
     "learns directions from the rows; leave it out, because models find private coordinates by "
-    "themselves, or use GaussianRandomProjection"
+    "themselves, or use GaussianRandomProjection(n_components=...)"
 )
 _BY_TARGETS = "chooses features by exact statistics of the rows; use a model with an l1 penalty"
 _QUANTILES = (
@@ -328,21 +392,25 @@ def _fitted_columns(thing: Any) -> list[tuple[str, Any]] | None:
     return [(name, step) for name, step, _ in thing.transformers_]
 
 
-def _of_columns(thing: Any) -> Verdict | None:
-    for name, _, columns in thing.transformers:
-        if callable(columns) and type(columns) is not make_column_selector:
-            return Verdict(
-                "refused", f"chooses columns of {name!r} by a function, which may look at rows"
-            )
-    if thing.sparse_threshold == 0 or all(_dense(step) for _, step in _columns(thing)):
-        return None
-    if thing.sparse_threshold == 1 and any(_never_full(*given) for given in thing.transformers):
-        return None
-    return Verdict(
-        "leaks",
-        "returns sparse or dense columns by the share of zeros, which one row can turn; pass "
-        "sparse_threshold=0",
+def _by_function(thing: Any) -> bool:
+    """Tell whether a function of the user chooses columns."""
+    chosen = [columns for _, _, columns in thing.transformers]
+    return any(
+        callable(columns) and type(columns) is not make_column_selector for columns in chosen
     )
+
+
+def _by_type(thing: Any) -> bool:
+    """Tell whether the types of columns choose some."""
+    return any(type(columns) is make_column_selector for _, _, columns in thing.transformers)
+
+
+def _layout_varies(thing: Any) -> bool:
+    """Tell whether the share of zeros decides between sparse and dense columns."""
+    if thing.sparse_threshold == 0 or all(_dense(step) for _, step in _columns(thing)):
+        return False
+    never = any(_never_full(*given) for given in thing.transformers)
+    return not (thing.sparse_threshold == 1 and never)
 
 
 def _dense(step: Any) -> bool:
@@ -375,12 +443,6 @@ def _fitted_target(thing: Any) -> list[tuple[str, Any]] | None:
     return [("regressor", thing.regressor_), ("transformer", thing.transformer_)]
 
 
-def _of_target(thing: Any) -> Verdict | None:
-    if thing.check_inverse and (thing.func is not None or thing.transformer is not None):
-        return Verdict("leaks", _INVERSE)
-    return None if _elementwise(thing.func) else Verdict("leaks", _BELIEVED)
-
-
 def _named(thing: Any) -> list[tuple[str, Any]]:
     return list(thing.estimators)
 
@@ -410,11 +472,7 @@ def _fitted_same(thing: Any) -> list[tuple[str, Any]] | None:
     ]
 
 
-# Free steps: parameters with which they learn nothing.
-
-_BELIEVED = "calls a function that is taken to handle each row by itself and to keep nothing"
-_INVERSE = "warns if rows do not come back from its inverse; pass check_inverse=False"
-_ERROR = "raises an error that quotes a category if a row has one that was not listed; pass "
+# Parameters by which estimators learn or tell something of rows.
 
 
 def _elementwise(function: Any) -> bool:
@@ -430,89 +488,186 @@ def _elementwise(function: Any) -> bool:
     return any(function is theirs for theirs in known)
 
 
-def _of_function(step: Any) -> Verdict | None:
-    if step.check_inverse and step.func is not None and step.inverse_func is not None:
-        return Verdict("leaks", _INVERSE)
+def _believed(step: Any) -> bool:
     plain = _elementwise(step.func) and not step.kw_args and not callable(step.feature_names_out)
-    return None if plain else Verdict("leaks", _BELIEVED)
+    return not plain
 
 
-def _of_categories(step: Any) -> Verdict | None:
+def _of_whole_numbers(step: Any) -> bool:
+    """Tell whether a function computes otherwise with whole numbers than with the same as floats.
+
+    By examples: integers are divided and squared within 64 bits, or there is no function of floats.
+    """
+    if step.func is None or not _elementwise(step.func):
+        return False
+    whole = np.array([0, 1, 2, 3, 10, 2**53, -1, -2, -(2**53)])
+    with np.errstate(all="ignore"):
+        try:
+            first, second = step.func(whole), step.func(whole.astype(float))
+        except TypeError:
+            return True
+    return not np.array_equal(first, second, equal_nan=True)
+
+
+def _cut(step: Any) -> bool:
+    """Tell whether listed categories are other ones in a column of integers."""
     if isinstance(step.categories, str):
-        return Verdict("refused", "reads its categories off the rows; pass categories=[...]")
-    if step.min_frequency is not None or step.max_categories is not None:
-        why = "counts how often categories occur; leave min_frequency and max_categories out"
-        return Verdict("refused", why)
-    return None
+        return False
+    listed = [list(categories) for categories in step.categories]
+    numbers = [c for some in listed for c in some if all(isinstance(c, Real) for c in some)]
+    return any(not float(c).is_integer() for c in numbers)
 
 
-def _of_one_hot(step: Any) -> Verdict | None:
-    if (learned := _of_categories(step)) is not None:
-        return learned
-    if step.handle_unknown == "error":
-        return Verdict("leaks", _ERROR + "handle_unknown='ignore'")
-    if step.handle_unknown == "warn" or step.drop is not None:
-        why = "warns if a row has a category that was not listed; pass handle_unknown='ignore' and "
-        return Verdict("leaks", why + "drop=None")
-    return None
+def _calls(*names: str) -> Callable[[Any], bool]:
+    return lambda step: any(callable(getattr(step, name)) for name in names)
 
 
-def _of_ordinal(step: Any) -> Verdict | None:
-    if (learned := _of_categories(step)) is not None:
-        return learned
-    if step.handle_unknown == "error":
-        return Verdict("leaks", _ERROR + "handle_unknown='use_encoded_value' and unknown_value=-1")
-    return None
-
-
-def _of_imputer(step: Any) -> Verdict | None:
-    if step.strategy != "constant" or not step.keep_empty_features:
-        why = "needs strategy='constant' and keep_empty_features=True to learn nothing"
-        return Verdict("refused", why)
-    if step.add_indicator:
-        return Verdict("refused", "notes which columns have gaps; leave add_indicator out")
-    return None
-
-
-def _of_indicator(step: Any) -> Verdict | None:
-    if step.features == "all":
-        return None
-    return Verdict("refused", "notes which columns have gaps; pass features='all'")
-
-
-def _of_kernel(step: Any) -> Verdict | None:
-    if isinstance(step.gamma, Real):
-        return None
-    return Verdict("refused", "takes gamma from the rows; pass a number")
-
-
-def _of_splines(step: Any) -> Verdict | None:
-    if isinstance(step.knots, str):
-        return Verdict("refused", "takes knots from the rows; pass an array of knots")
-    if step.extrapolation == "error":
-        return Verdict("leaks", "raises an error for a row outside its knots; pass another one")
-    return None
-
-
-def _of_words(step: Any) -> Verdict | None:
-    if getattr(step, "vocabulary", ()) is None:
-        return Verdict(
-            "refused",
-            "reads its vocabulary off the rows; pass vocabulary=[...], or use HashingVectorizer",
-        )
-    if getattr(step, "use_idf", False):
-        return Verdict("refused", "counts words over all rows; pass use_idf=False")
-    names = ("preprocessor", "tokenizer", "analyzer", "strip_accents")
-    believed = any(callable(getattr(step, name, None)) for name in names)
-    return Verdict("leaks", _BELIEVED) if believed else None
+_BELIEVED = "calls a function that is taken to handle each row by itself and to keep nothing"
+_INVERSE = "warns if rows do not come back from its inverse"
+_UNCHECKED = {"check_inverse": False}
+_QUOTES = "raises an error that quotes a category if a row has one that was not listed"
+_INTEGERS = Rule(
+    _of_whole_numbers,
+    "computes something else of integers than of floats, and one entry can make floats of a column "
+    "of integers",
+    "use PolynomialFeatures for products, or see that columns are floats",
+    "leaks",
+)
+_SELECTED = (
+    Rule(_by_function, "chooses columns by a function, which may look at rows", "list the columns"),
+    Rule(
+        _by_type,
+        "chooses columns by their types, which one entry can turn if they were not declared when "
+        "rows were read",
+        "list the columns",
+        "leaks",
+    ),
+    Rule(
+        _layout_varies,
+        "returns sparse or dense columns by the share of zeros, which one row can turn",
+        {"sparse_threshold": 0},
+        "leaks",
+    ),
+)
+_TARGET = (
+    Rule(
+        lambda t: t.check_inverse and (t.func is not None or t.transformer is not None),
+        *(_INVERSE, _UNCHECKED, "leaks"),
+    ),
+    Rule(lambda t: not _elementwise(t.func), _BELIEVED, kind="leaks"),
+    _INTEGERS,
+)
+_FUNCTION = (
+    Rule(
+        lambda s: s.check_inverse and s.func is not None and s.inverse_func is not None,
+        *(_INVERSE, _UNCHECKED, "leaks"),
+    ),
+    Rule(_believed, _BELIEVED, kind="leaks"),
+    _INTEGERS,
+)
+_CATEGORIES = (
+    Rule(
+        lambda s: isinstance(s.categories, str),
+        "reads its categories off the rows",
+        "pass categories=[...]",
+    ),
+    Rule(
+        lambda s: s.min_frequency is not None or s.max_categories is not None,
+        "counts how often categories occur",
+        {"min_frequency": None, "max_categories": None},
+    ),
+    Rule(
+        _cut,
+        "cuts listed categories to whole numbers, or fails, if all entries of a column are whole",
+        "list whole numbers or texts in categories",
+        "leaks",
+    ),
+)
+_ONE_HOT = (
+    *_CATEGORIES,
+    Rule(lambda s: s.handle_unknown == "error", _QUOTES, {"handle_unknown": "ignore"}, "leaks"),
+    Rule(
+        lambda s: s.handle_unknown == "warn" or s.drop is not None,
+        "warns if a row has a category that was not listed",
+        {"handle_unknown": "ignore", "drop": None},
+        "leaks",
+    ),
+)
+_ORDINAL = (
+    *_CATEGORIES,
+    Rule(
+        lambda s: s.handle_unknown == "error",
+        _QUOTES,
+        {"handle_unknown": "use_encoded_value", "unknown_value": -1},
+        "leaks",
+    ),
+)
+_IMPUTER = (
+    Rule(
+        lambda s: s.strategy != "constant",
+        "fills gaps by statistics of the rows",
+        "pass strategy='constant', a fill_value and keep_empty_features=True",
+    ),
+    Rule(
+        lambda s: not s.keep_empty_features,
+        "notes which columns are empty",
+        {"keep_empty_features": True},
+    ),
+    Rule(lambda s: s.add_indicator, "notes which columns have gaps", "leave add_indicator out"),
+)
+_INDICATOR = (
+    Rule(lambda s: s.features != "all", "notes which columns have gaps", {"features": "all"}),
+)
+_KERNEL = (
+    Rule(lambda s: not isinstance(s.gamma, Real), "takes gamma from the rows", "pass a number"),
+)
+_SPLINES = (
+    Rule(
+        # What sparse splines put there for the time being stays, but in the first column.
+        lambda s: (
+            s.sparse_output
+            and getattr(s, "handle_missing", "error") == "zeros"
+            and s.extrapolation not in ("constant", "linear")
+        ),
+        "fills gaps by the least entry of a column",
+        {"sparse_output": False},
+    ),
+    Rule(lambda s: isinstance(s.knots, str), "takes knots from the rows", "pass an array of knots"),
+    Rule(
+        lambda s: s.extrapolation == "error",
+        "raises an error for a row outside its knots",
+        {"extrapolation": "constant"},
+        "leaks",
+    ),
+)
+_PROJECTION = (
+    Rule(
+        lambda s: isinstance(s.n_components, str),
+        "takes its number of components from the number of rows, which is secret with privacy_unit",
+        "pass a number as n_components",
+        of_units=True,
+    ),
+)
+_COUNTED = (Rule(lambda s: s.use_idf, "counts words over all rows", {"use_idf": False}),)
+_HASHED = (
+    Rule(_calls("preprocessor", "tokenizer", "analyzer", "strip_accents"), _BELIEVED, kind="leaks"),
+)
+_WORDS = (
+    Rule(
+        lambda s: s.vocabulary is None,
+        "reads its vocabulary off the rows",
+        "pass vocabulary=[...], or use HashingVectorizer",
+    ),
+    *_HASHED,
+)
 
 
 TABLE: dict[type, Entry] = {
     # Composed of parts, which are looked up in turn.
     Pipeline: Entry(_SUM, parts=_steps, once=True),
     FeatureUnion: Entry(_SUM, parts=_transformers, once=True),
-    ColumnTransformer: Entry(_SUM, _of_columns, _columns, _fitted_columns, once=True),
-    TransformedTargetRegressor: Entry(_SUM, _of_target, _target, _fitted_target, once=True),
+    ColumnTransformer: Entry(_SUM, _SELECTED, _columns, _fitted_columns, once=True),
+    TransformedTargetRegressor: Entry(_SUM, _TARGET, _target, _fitted_target, once=True),
     FrozenEstimator: Entry(Verdict("covered", "fits nothing"), parts=_same),
     VotingRegressor: Entry(_SUM, parts=_named, fitted=_fitted_named, once=True),
     MultiOutputRegressor: Entry(_SUM, parts=_same, fitted=_fitted_same),
@@ -611,21 +766,21 @@ TABLE: dict[type, Entry] = {
     ),
     # Handle each row by itself.
     Binarizer: Entry(_BY_ROW),
-    CountVectorizer: Entry(_BY_ROW, _of_words),
+    CountVectorizer: Entry(_BY_ROW, _WORDS),
     FeatureHasher: Entry(_BY_ROW),
-    FunctionTransformer: Entry(_BY_ROW, _of_function),
-    GaussianRandomProjection: Entry(_BY_ROW),
-    HashingVectorizer: Entry(_BY_ROW, _of_words),
-    MissingIndicator: Entry(_BY_ROW, _of_indicator),
+    FunctionTransformer: Entry(_BY_ROW, _FUNCTION),
+    GaussianRandomProjection: Entry(_BY_ROW, _PROJECTION),
+    HashingVectorizer: Entry(_BY_ROW, _HASHED),
+    MissingIndicator: Entry(_BY_ROW, _INDICATOR),
     Normalizer: Entry(_BY_ROW),
-    OneHotEncoder: Entry(_BY_ROW, _of_one_hot),
-    OrdinalEncoder: Entry(_BY_ROW, _of_ordinal),
+    OneHotEncoder: Entry(_BY_ROW, _ONE_HOT),
+    OrdinalEncoder: Entry(_BY_ROW, _ORDINAL),
     PolynomialCountSketch: Entry(_BY_ROW),
     PolynomialFeatures: Entry(_BY_ROW),
-    RBFSampler: Entry(_BY_ROW, _of_kernel),
-    SimpleImputer: Entry(_BY_ROW, _of_imputer),
-    SparseRandomProjection: Entry(_BY_ROW),
-    SplineTransformer: Entry(_BY_ROW, _of_splines),
-    TfidfTransformer: Entry(_BY_ROW, _of_words),
-    TfidfVectorizer: Entry(_BY_ROW, _of_words),
+    RBFSampler: Entry(_BY_ROW, _KERNEL),
+    SimpleImputer: Entry(_BY_ROW, _IMPUTER),
+    SparseRandomProjection: Entry(_BY_ROW, _PROJECTION),
+    SplineTransformer: Entry(_BY_ROW, _SPLINES),
+    TfidfTransformer: Entry(_BY_ROW, _COUNTED),
+    TfidfVectorizer: Entry(_BY_ROW, (*_WORDS, *_COUNTED)),
 }

@@ -6,6 +6,7 @@ import numpy as np
 import pytest
 import scipy.sparse as sp
 from dask_examples import cut
+from examples_of_units import ALIKE, UNLIKE
 
 from skdp.privacy import Adjacency, PrivateOracle, SystemNoise
 from skdp.privacy.accounting import Ledger, PerturbedGaussianDP, PureDP, Spend
@@ -24,10 +25,10 @@ def people(seed=0, most=12):
 
 
 def pieces(X, y, labels, size, kind=np.asarray):
-    """Chunks of this many rows; every other one names people by text."""
+    """Chunks of this many rows; every other one names people in fewer bytes."""
     return [
         (kind(X[i : i + size]), y[i : i + size], None, labels[i : i + size].astype(name))
-        for i, name in zip(range(0, len(X), size), 1000 * [int, str], strict=False)
+        for i, name in zip(range(0, len(X), size), 1000 * [np.int64, np.uint16], strict=False)
     ]
 
 
@@ -243,3 +244,55 @@ def test_malformed_partitions_are_refused_without_saying_how_long_they_are():
             DaskRows(*parts, np.asarray, privacy_unit=given)
         told = str(refused.value).replace("X.chunks[0]", "")
         assert not re.search(r"\d", told), (name, told)
+
+
+def in_two_partitions(X, y, one, other):
+    """Each labelled in a way of its own, as a reader of partitions that guesses types does it."""
+    dask, da = pytest.importorskip("dask"), pytest.importorskip("dask.array")
+    arrays = [
+        np.asarray(part) if hasattr(part, "__array__") else np.fromiter(part, object, 3)
+        for part in (one, other)
+    ]
+    labels = [da.from_delayed(dask.delayed(part), (3,), object) for part in arrays]
+    return DaskRows(*cut(X, y, (3, 3)), np.asarray, privacy_unit=da.concatenate(labels))
+
+
+def in_two_chunks(X, y, one, other):
+    return chunked([(X[:3], y[:3], None, one), (X[3:], y[3:], None, other)])
+
+
+def in_one_list(X, y, one, other):
+    return DenseRows(X, y, None, PrivacyUnits.of([*one, *other]))
+
+
+PLACES = [in_one_list, in_two_chunks, in_two_partitions]
+
+
+@pytest.mark.every_combination
+@pytest.mark.parametrize("place", PLACES)
+@pytest.mark.parametrize("name", ALIKE)
+def test_people_are_the_same_in_all_parts(name, place):
+    rows = place(np.ones((6, 2)), np.zeros(6), *ALIKE[name])
+    assert rows.n_samples == 3
+
+
+@pytest.mark.every_combination
+@pytest.mark.parametrize("place", PLACES)
+@pytest.mark.parametrize("name", UNLIKE)
+def test_labels_that_would_make_two_people_of_one_are_refused(name, place):
+    for pair in (UNLIKE[name], UNLIKE[name][::-1]):
+        with pytest.raises(ValueError, match="labels of one type in all rows") as refused:
+            place(np.ones((6, 2)), np.zeros(6), *pair)
+        assert not re.search(r"\d", str(refused.value).replace("X.chunks[0]", ""))
+
+
+def test_labels_of_another_kind_at_a_later_pass_are_noticed():
+    X, y, passes = np.ones((3, 2)), np.zeros(3), []
+
+    def read():
+        passes.append(1)
+        yield X, y, None, np.array([1, 2, 3], dtype=int if len(passes) == 1 else float)
+
+    rows = chunked(read)
+    with pytest.raises(ValueError, match="labels of privacy units have changed"):
+        list(rows.blocks())

@@ -153,7 +153,6 @@ def test_first_call_of_a_batch_solver_is_a_fit(make):
 
 
 @both
-@pytest.mark.filterwarnings("ignore:.*again:skdp.PrivacyLeakWarning")
 def test_calls_of_a_seeded_stream_have_noise_of_their_own(make):
     model = make(solver="gd", epsilon=0.1)
     y = target(model)

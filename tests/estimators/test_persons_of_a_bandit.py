@@ -153,3 +153,19 @@ def test_persons_are_named_in_all_calls_or_in_none():
 def test_a_bandit_that_is_not_private_takes_persons_too():
     model = fed(bandit(max_visits=3, **POLICIES["blocks"] | {"epsilon": float("inf")}))
     assert model.privacy_spent_.epsilon == float("inf")
+
+
+@every_policy
+def test_labels_of_another_type_are_refused_before_anything_is_learned(options, tmp_path):
+    model = bandit(**options)
+    rows, numbers = (CONTEXTS[:20], ARMS_PULLED[:20], REWARDS[:20]), np.arange(20)
+    model.partial_fit(*rows, privacy_unit=numbers)
+    for labels in (numbers.astype(str), numbers.astype(float), [*numbers[:19], "19"]):
+        with pytest.raises(ValueError, match="labels of one type in all rows"):
+            model.partial_fit(*rows, privacy_unit=labels)
+        assert model.n_seen_ == 20
+    save_checkpoint(model, tmp_path / "bandit")
+    model = load_checkpoint(tmp_path / "bandit")
+    with pytest.raises(ValueError, match="labels of one type in all rows"):
+        model.partial_fit(*rows, privacy_unit=numbers.astype(str))
+    assert model.partial_fit(*rows, privacy_unit=numbers.astype(np.int8)).n_seen_ == 40

@@ -330,3 +330,27 @@ def test_minimisers_of_persons_do_not_add_up_over_visits(delta):
         fed(classifier(solver=solver, delta=delta, max_visits=3), calls())
     model = fed(classifier(solver=solver, delta=delta, max_visits=1), calls())
     assert model.privacy_spent_.epsilon <= model.epsilon
+
+
+@every_solver
+def test_labels_of_another_type_are_refused_before_anything_is_spent(options, tmp_path):
+    """Leading zeros that one call has kept and the other has not would make two of everybody."""
+    X, y = np.random.default_rng(0).uniform(-0.9, 0.9, (60, D)), np.arange(60) % 2
+    as_text = np.char.zfill(np.arange(60).astype(str), 4)
+    with PrivacyBudget(epsilon=2.0, delta=1e-5, privacy_unit=True) as budget:
+        model = classifier(**options).partial_fit(X, y, privacy_unit=as_text)
+        before, spent = state(model), budget.spent
+        for _ in range(2):
+            for labels in (np.arange(60), list(range(60)), np.arange(60.0)):
+                with pytest.raises(ValueError, match="labels of one type in all rows") as refused:
+                    model.partial_fit(X, y, privacy_unit=labels)
+                assert "59" not in str(refused.value)
+                assert refused.value.__cause__ is refused.value.__context__ is None
+            assert budget.spent == spent
+            for name, value in before.items():
+                np.testing.assert_array_equal(getattr(model, name), value, err_msg=name)
+            # The stream remembers them where it goes on.
+            save_checkpoint(model, tmp_path / "stream")
+            model = load_checkpoint(tmp_path / "stream")
+        model.partial_fit(X, y, privacy_unit=as_text.tolist())
+    assert model.n_samples_seen_ == 120

@@ -186,8 +186,8 @@ def test_what_is_not_proved_for_people_is_refused(model, options):
 
 
 def in_chunks(X, y, labels):
-    """People straddle chunks, of which every other one names them by text."""
-    size, names = 160, 50 * [int, str]
+    """People straddle chunks, of which every other one names them in fewer bytes."""
+    size, names = 160, 50 * [np.int64, np.int32]
     return Chunks(
         [
             (X[i : i + size], y[i : i + size], None, labels[i : i + size].astype(name))

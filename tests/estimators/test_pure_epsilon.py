@@ -219,9 +219,6 @@ def test_blocks_of_a_stream_are_of_pure_epsilon_in_parallel(kind, solver):
     assert {event.mechanism for event in model.privacy_ledger_} == {"pure_perturbation"}
     check_parts(model)
     assert model.score(many, y) > 0.6
-    with pytest.warns(skdp.PrivacyLeakWarning, match="count as 2"):
-        model.partial_fit(many[:300], y[:300])
-    assert model.privacy_spent_ == (2.0, 0.0)
 
 
 def test_what_else_takes_a_delta_says_who_takes_none():

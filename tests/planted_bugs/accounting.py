@@ -28,7 +28,7 @@ from budget_tasks import (
     model,
     share,
 )
-from planted_bugs.bug import REPLACE_ONE, ZERO_OUT, Anew, Bug, Value, gives, sets
+from planted_bugs.bug import REPLACE_ONE, ZERO_OUT, Bug, gives, sets
 from planted_bugs.noise import seeded
 from recomputed_spend import recomputed
 from sklearn.base import BaseEstimator
@@ -36,7 +36,6 @@ from sklearn.pipeline import make_pipeline
 from tasks_for_solvers import TASKS
 
 from skdp import BudgetExceededError, PrivacySpent, report
-from skdp.estimators import charge_repeats
 from skdp.preprocessing import DPStandardScaler
 from skdp.privacy import Adjacency, PrivateOracle, SystemNoise, gdp
 from skdp.privacy.accounting import (
@@ -179,27 +178,21 @@ def relations_are_brought_together():
     spends(found.set_params(adjacency="replace_one").fit(X, Y), share(9 / 5))
 
 
-def epochs_are_charged():
-    spends(model(4).partial_fit(X, Y).partial_fit(X, Y), share(2))
-
-
-def rows_of_one_block_count_as_a_group():
-    spends(model(16, solver="ftrl").partial_fit(X, Y).partial_fit(X, Y), share(4))
-
-
-def few_rows_are_passed_over():
-    spends(model(4).partial_fit(X[:20], Y[:20]).partial_fit(X[:20], Y[:20]), share(4))
-
-
-def no_epoch_is_read_without_room():
-    with budget():
-        found = model(1).partial_fit(X, Y)
-        try:
-            found.partial_fit(X, Y)
-        except BudgetExceededError:
-            assert found.n_samples_seen_ == len(X), "rows were read"
-            return
-    raise AssertionError("an epoch without room was read")
+def rows_that_come_again_are_new_records():
+    """Nothing that is public tells whether they have come before, and the receipt says so."""
+    receipts = set()
+    for again in (0, 60):
+        found = model(4)
+        with warnings.catch_warnings(record=True) as said:
+            warnings.simplefilter("always")
+            found.partial_fit(X[:60], Y[:60]).partial_fit(
+                X[again : again + 60], Y[again : again + 60]
+            )
+        assert not said, "a warning tells rows from new ones"
+        receipts.add((found.privacy_spent_, repr(found.privacy_ledger_), str(report(found))))
+    assert len(receipts) == 1, "a receipt tells rows from new ones"
+    (_, *told) = receipts.pop()
+    assert all("rows of each call are new records" in text for text in told), "no condition"
 
 
 def a_fit_and_its_stream_are_two_runs():
@@ -463,14 +456,13 @@ def settles_when_done(honest, self, ledger):
         honest(self, ledger)
 
 
-def reserves_late():
-
-    def late(honest, model, session, rows):
-        before = session.calls.times(session.calls.digest(rows))
-        honest(model, session, rows)
-        charge_repeats(model, session.claim, before + 1)
-
-    return late
+def looks_for_earlier_calls(honest, model, session, rows):
+    """What a stream did that was to notice passes over the same rows."""
+    calls = vars(session).setdefault("calls", set())
+    if rows.X.tobytes() in calls:
+        warnings.warn("was given all rows of an earlier call again", stacklevel=2)
+    calls.add(rows.X.tobytes())
+    honest(model, session, rows)
 
 
 def parents_run(honest, estimator, *, goes_on=False):
@@ -533,12 +525,9 @@ BUGS = (
     Bug("positions that are carried along", {"Receipt.unlocated": lambda _, self: self}, positions_of_an_earlier_stream_do_not_matter),
     Bug("a relation that is ignored", {"Receipt.under": lambda _, self, adjacency: self}, relations_are_brought_together),
     Bug("a spend that is that of the latest fit", {"progress._together": lambda _, receipts, delta: PrivacySpent(*receipts[-1].spent)}, fits_add_up),
-    Bug("digests of calls that are ignored", {"SeenCalls.digest": gives(None)}, epochs_are_charged),
-    Bug("calls that are not noted", {"SeenCalls.note": gives(None)}, epochs_are_charged),
-    Bug("digests of few rows", {"call_digests._FEWEST_ROWS": Value(2)}, few_rows_are_passed_over),
-    Bug("repetitions that count as fits where they share noise", {"Receipt.between": lambda honest, self, steps, adjacency=None: self.times(steps) if adjacency is None else honest(self, steps, adjacency)}, rows_of_one_block_count_as_a_group),
-    Bug("reservations of epochs after reading", {"partial_fit.charge_repeats": gives(None), "partial_fit._feed": Anew(reserves_late)}, no_epoch_is_read_without_room),
-    Bug("repetitions that no budget hears of", {"Progress.repeated": lambda _, self, claim, repeats, **facts: claim}, no_epoch_is_read_without_room),
+    Bug("a stream that looks for rows that have come before", {"partial_fit._feed": looks_for_earlier_calls}, rows_that_come_again_are_new_records, "tells rows from new ones"),
+    Bug("a ledger that does not say that rows have to be new", {"privacy_ledger.of_stream": gives(False)}, rows_that_come_again_are_new_records, "no condition"),
+    Bug("a report that does not say that rows have to be new", {"privacy_report._facts": lambda honest, *args: honest(*args) | {"condition": None}}, rows_that_come_again_are_new_records, "no condition"),
     Bug("a stream that goes on with the run of its fit", {"partial_fit.declared_disjoint": gives(True)}, a_fit_and_its_stream_are_two_runs),
     Bug("a child that goes on with the run of its parent", {"partial_fit.reservation_for": parents_run}, children_begin_runs_of_their_own),
     Bug("a failed fit off the receipt", {"ParallelComposition.settle": settles_when_done}, a_failed_fit_is_settled_at_what_it_spent),

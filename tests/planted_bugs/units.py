@@ -6,11 +6,11 @@ from functools import partial
 import numpy as np
 from example_of_a_query import Example
 from examples_of_queries import EXAMPLES
-from examples_of_units import largest_move, stores_of, units_of
-from planted_bugs.bug import TOO_FAR, Bug, Value
+from examples_of_units import ALIKE, UNLIKE, largest_move, stores_of, units_of
+from planted_bugs.bug import TOO_FAR, Bug, Value, gives
 
 import skdp
-from skdp import DPLogisticRegression
+from skdp import DPContextualBandit, DPLogisticRegression
 from skdp.privacy import Adjacency
 from skdp.privacy.accounting import (
     ObjectivePerturbationEvent,
@@ -38,6 +38,7 @@ from skdp.privacy.rows import (
 from skdp.problem import InfluenceBounds, Problem, RowBounds, RowMap, TargetBounds
 from skdp.problem.losses import Hinge, Logistic, Squared
 from skdp.reporting import Receipt, composition
+from skdp.solvers import GD
 from skdp.testing import record_fit, replay_fit
 
 TAKEN = {kind.name: kind for kind in EXAMPLES if kind.takes_units}
@@ -75,9 +76,9 @@ def the_number_of_rows_is_told_by_nothing():
 
 
 def a_person_in_several_blocks_moves_within_the_sensitivity():
-    """Rows of so many features lie in blocks of eight."""
-    d, rng = 1 << 16, np.random.default_rng(0)
-    sizes = {"here": (20, 5, 7), "there": (30, 5, 7)}
+    """Rows of so many features lie in blocks of about five hundred."""
+    d, rng = 1 << 11, np.random.default_rng(0)
+    sizes = {"here": (1500, 5, 7), "there": (2500, 5, 7)}
     query = GradientQuery(Problem(Logistic(), 3, d, RowBounds(1.0)), np.zeros(d))
     answers = []
     for side, people_ in sizes.items():
@@ -92,7 +93,7 @@ def a_person_in_several_blocks_moves_within_the_sensitivity():
 
 
 def of_a_large_table(X, labels, on_workers=False):
-    """Rows in parts of ten, of which every other one names people by text."""
+    """Rows in parts of ten, of which every other one names people in fewer bytes."""
     parts, y = range(0, len(X), 10), np.zeros(len(X))
     if on_workers:
         import dask.array as da
@@ -101,7 +102,7 @@ def of_a_large_table(X, labels, on_workers=False):
             da.from_array(part, chunks=(10, *part.shape[1:])) for part in (X, y, labels)
         )
         return DaskRows(X, y, np.asarray, privacy_unit=labels)
-    names = [labels[i : i + 10].astype(int if i % 20 else str) for i in parts]
+    names = [labels[i : i + 10].astype(np.int64 if i % 20 else np.uint8) for i in parts]
     chunks = [(X[i : i + 10], y[i : i + 10], None, of) for i, of in zip(parts, names, strict=True)]
     return ChunkedRows(Chunks(chunks), np.asarray, of_units=True)
 
@@ -152,6 +153,41 @@ def the_number_of_parts_of_a_person_is_told_by_nothing():
         labels = np.repeat(np.arange(3), (rows, 5, 7))
         told.append(of_a_large_table(np.zeros((len(labels), 2)), labels).n_samples)
     assert told == [3, 3], told
+
+
+def in_one_list(one, other):
+    return PrivacyUnits.of([*one, *other]).n_units
+
+
+def in_two_chunks(one, other):
+    source = [(np.ones((3, 2)), np.zeros(3), None, labels) for labels in (one, other)]
+    return ChunkedRows(Chunks(source), np.asarray, of_units=True).n_samples
+
+
+def in_two_calls(one, other):
+    model = DPLogisticRegression(**OPTIONS, solver=GD(steps=1), precondition=None)
+    for labels in (one, other):
+        model.partial_fit(np.ones((3, 2)), np.arange(3) % 2, privacy_unit=labels)
+    return len(model._session.visits._counts)
+
+
+def in_two_calls_of_a_bandit(one, other):
+    model = DPContextualBandit(arms=[0, 1], data_norm=2.0, horizon=200, random_state=0)
+    for labels in (one, other):
+        model.partial_fit(np.ones((3, 2)), [0, 1, 1], [0.5, 0.1, 0.2], privacy_unit=labels)
+    return len(model._session.visits._counts)
+
+
+def nobody_has_two_names(place):
+    """Three people whom two parts of a table label in any two ways are three, or are refused."""
+    for way, parts in {**ALIKE, **UNLIKE}.items():
+        for pair in (parts, parts[::-1]):
+            try:
+                found = place(*pair)
+            except ValueError:
+                assert way in UNLIKE, f"{way}: refused"
+                continue
+            assert found <= 3, f"{way}: somebody has two names"
 
 
 def chunks_tell_nothing_of_their_rows():
@@ -414,10 +450,10 @@ def shared_in_this_part_alone(honest, partition, numbered):
     return honest(partition, replace(numbered, totals=numbered.counts, before=0 * numbered.before))
 
 
-def counted_anew_in_each_part(honest, self, names, counts):
+def counted_anew_in_each_part(honest, self, names, counts, kind):
     self.parts = vars(self).get("parts", 0) + 1
-    honest(self, names, counts)
-    honest(self, [("again", self.parts, name) for name in names], counts)
+    honest(self, names, counts, kind)
+    honest(self, [("again", self.parts, name) for name in names], counts, kind)
 
 
 def moments_of_rows(honest, self, rows):
@@ -431,6 +467,42 @@ def added_up_by_place(honest, X, w):
     """Terms of a row in an order that its place decides, as with some linear algebra."""
     turned = [honest(np.roll(x, i)[None], np.roll(w, i, axis=0)) for i, x in enumerate(X)]
     return np.concatenate(turned)
+
+
+def whatever_the_first_is(honest, *kinds):
+    return next((kind for kind in kinds if kind is not None), None)
+
+
+def of_all_units(honest, label):
+    """As if dates of all units were numbers of the same."""
+    dates = isinstance(label, np.datetime64 | np.timedelta64)
+    return type(label) if dates else honest(label)
+
+
+def of_all_numbers(honest, label):
+    return int if honest(label) in (float, np.float32) else honest(label)
+
+
+def of_outer_types(honest, label):
+    return type(label) if isinstance(label, tuple | frozenset) else honest(label)
+
+
+def without_trailing_zeros(honest, label):
+    return bytes if isinstance(label, bytes) else honest(label)
+
+
+KINDS_CONFUSED = {
+    "dates of all units": of_all_units,
+    "numbers of all precisions": of_all_numbers,
+    "tuples of all types": of_outer_types,
+    "bytes with and without zeros at their ends": without_trailing_zeros,
+}
+PARTS = {
+    "list": ("privacy_units.one_kind", in_one_list),
+    "chunks": ("unit_counts.one_kind", in_two_chunks),
+    "calls": ("visits.one_kind", in_two_calls),
+    "calls of a bandit": ("visits.one_kind", in_two_calls_of_a_bandit),
+}
 
 
 def pieces_as_people(honest, runs):
@@ -453,7 +525,10 @@ BUGS = (
     Bug("rows that are counted chunk by chunk and not in the whole table", {"CountingPass.units_of": counted_in_this_part_alone}, partial(a_person_in_several_parts_moves_within_the_sensitivity, False), TOO_FAR),
     Bug("rows that are counted partition by partition", {"partition.shared": shared_in_this_part_alone}, partial(a_person_in_several_parts_moves_within_the_sensitivity, True), TOO_FAR, needs="dask.array"),
     Bug("a person whom the border of a chunk makes two", {"UnitCounts.add": counted_anew_in_each_part}, the_number_of_parts_of_a_person_is_told_by_nothing),
-    Bug("a person who is another where a chunk holds text", {"privacy_units.name_of": lambda honest, label: label}, the_number_of_parts_of_a_person_is_told_by_nothing),
+    *(Bug(f"a person who is another where labels are of another type ({name})", {place: whatever_the_first_is}, partial(nobody_has_two_names, check), "two names") for name, (place, check) in PARTS.items()),
+    *(Bug(f"{name} taken for one type of labels", {"privacy_units._kind": wrong}, partial(nobody_has_two_names, in_two_chunks), "two names") for name, wrong in KINDS_CONFUSED.items()),
+    Bug("a stream that does not look at the type of labels", {"Visits.expect": gives(None)}, partial(nobody_has_two_names, in_two_calls), "two names"),
+    Bug("numbers of other widths taken for another type of labels", {"privacy_units._kind": lambda honest, label: type(label)}, partial(nobody_has_two_names, in_two_chunks), "refused"),
     Bug("a person who is another in each row where a part of the label is missing", {"privacy_units._missing": lambda honest, label: label is None or bool(label != label)}, labels_of_which_a_part_is_missing_are_refused, "another person"),
     Bug("chunks that are used in the layout in which they come", {"chunked.rows_of_part": lambda honest, X, y, weights, units: DenseRows(X, y, weights, units)}, chunks_tell_nothing_of_their_rows),
     Bug("a pass over rows of others that goes unnoticed", {"CountingPass.complete": Value(True)}, a_source_that_changes_is_stopped),

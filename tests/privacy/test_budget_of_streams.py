@@ -20,7 +20,6 @@ from budget_tasks import (
 from skdp import (
     BudgetExceededError,
     DPContextualBandit,
-    PrivacyLeakWarning,
     load_checkpoint,
     save_checkpoint,
 )
@@ -85,33 +84,6 @@ def test_a_fit_and_a_stream_of_rows_that_are_declared_others_are_one_run():
         estimator.partial_fit(*next(calls()))
         assert charged(ceiling) == pytest.approx(1.0)
         assert len(ceiling.receipts) == 1
-
-
-# Of k fits on the same rows, or of k rows of one person.
-@pytest.mark.parametrize(("solver", "power"), [("gd", 1), ("blocks", 2), ("ftrl", 2)])
-def test_calls_that_come_again_are_set_aside_before_they_are_read(solver, power, monkeypatch):
-    with budget() as ceiling:
-        stream = model(9, solver=solver).partial_fit(X, Y)
-        with pytest.warns(PrivacyLeakWarning, match="again"):
-            stream.partial_fit(X, Y)
-        assert charged(ceiling) == pytest.approx(2**power / 9)
-        stream.partial_fit(X, Y)
-        assert charged(ceiling) == pytest.approx(3**power / 9)
-        while 4**power / 9 < 1 and charged(ceiling) < 0.99:
-            stream.partial_fit(X, Y)
-        before = {k: v for k, v in vars(stream).items() if k.endswith("_")}
-        monkeypatch.setattr(type(vars(stream)["_session"]), "feed", not_to_be_called)
-        for _ in range(2):
-            with pytest.raises(BudgetExceededError):
-                stream.partial_fit(X, Y)
-        assert {k: v for k, v in vars(stream).items() if k.endswith("_")} == before
-        monkeypatch.undo()
-        stream.partial_fit(*next(calls()))
-        assert charged(ceiling) == pytest.approx(1.0)
-
-
-def not_to_be_called(self, model, rows):
-    raise AssertionError("rows were read")
 
 
 def go_on(stream):

@@ -230,26 +230,10 @@ def _delta_below(mu, epsilon):
 
 @every_calculus
 @every_rule
-def test_what_is_set_aside_for_several_fits_or_rows_covers_what_they_release(rule, calculus):
+def test_what_is_set_aside_for_several_fits_covers_what_they_release(rule, calculus):
     ceiling = rule(20.0, 1e-4, ONE)
     plan, most = claim(1.0, calculus), fullest(calculus, 1.0)
     once = ceiling.reserved(plan).main
     several = ceiling.reserved(replace(plan, fits=3))
     assert several.main == pytest.approx(3 * once)
     assert several.main >= ceiling.price(most.times(3)).main * (1 - 1e-9)
-    of_a_group = ceiling.reserved(replace(plan, rows=3))
-    # Perhaps less than for three fits: each bound on a perturbation has the logarithm of its number
-    # of vertices as a constant, which a group counts once.
-    assert of_a_group.main >= once
-    assert of_a_group.main >= ceiling.price(most.between(3)).main * (1 - 1e-9)
-
-
-def test_a_group_counts_with_the_square_of_its_size_under_gaussian_noise():
-    plan = claim(0.3, GaussianDP())
-    for kind in (GaussianFilter, RenyiFilter):
-        ceiling = kind(E, D, ONE)
-        squared = ceiling.reserved(replace(plan, rows=4)).main
-        assert squared == pytest.approx(16 * ceiling.reserved(plan).main)
-    by_sums = SumsFilter(E, D, ONE).reserved(replace(plan, rows=4))
-    grown = D * np.expm1(4 * 0.3) / np.expm1(0.3)
-    assert by_sums == pytest.approx((1.2, grown))

@@ -339,13 +339,6 @@ def test_what_is_not_private_at_all_is_named():
     assert any("LogisticRegression" in line for line in filed["cautions"])
 
 
-def test_a_stream_that_sees_rows_again_says_so():
-    model = classifier(solver=GD(steps=2))
-    for _ in range(2):
-        model.partial_fit(X, BINARY)
-    assert any("again" in line for line in report(model).to_dict()["cautions"])
-
-
 def test_sites_say_whom_they_trust():
     model = classifier(solver=DDA(rounds=2, noise="local")).fit(X, BINARY, groups=SITES)
     found = report(model).to_dict()

@@ -12,8 +12,9 @@ from pathlib import Path
 import numpy as np
 import pytest
 import scipy.sparse as sp
+import sklearn
 from sklearn.base import BaseEstimator, TransformerMixin, clone
-from sklearn.compose import ColumnTransformer, TransformedTargetRegressor, make_column_selector
+from sklearn.compose import ColumnTransformer, TransformedTargetRegressor
 from sklearn.decomposition import PCA
 from sklearn.ensemble import (
     AdaBoostClassifier,
@@ -189,13 +190,13 @@ def public(thing, seen=()):
     return type(thing).__name__, public(vars(thing), seen)
 
 
-def outcome(estimator, X, y, oracle, capsys):
+def outcome(estimator, X, y, oracle, capsys, **options):
     """All that comes of a fit, with the oracles that a factory makes."""
     found = {}
     with warnings.catch_warnings(record=True) as said, opened_by(oracle):
         warnings.simplefilter("always")
         try:
-            estimator.fit(X, y)
+            estimator.fit(X, y, **options)
         except Exception as failure:
             found["exception"] = type(failure), str(failure), str(failure.__cause__)
         found["fit warns"] = [(w.category, str(w.message)) for w in said]
@@ -213,6 +214,11 @@ def outcome(estimator, X, y, oracle, capsys):
 
 def neighbours(make, y, change, capsys):
     """Outcomes of fits to D and to D' with the same answers."""
+    return replayed(make(), (X, y), changed(**change, y=y), capsys)
+
+
+def replayed(estimator, first, second, capsys, options=({}, {})):
+    """Outcomes of fits to two data sets, with the answers that were given about the first."""
     transcripts = []
 
     def recording(rows, ledger, adjacency, noise):
@@ -224,10 +230,9 @@ def neighbours(make, y, change, capsys):
             raise RuntimeError("a private part is fitted that was not fitted before")
         return ReplayOracle(ledger, adjacency, coming.pop(0))
 
-    estimator = make()
-    first = outcome(clone(estimator), X, y, recording, capsys)
+    first = outcome(clone(estimator), *first, recording, capsys, **options[0])
     coming = list(transcripts)
-    second = outcome(clone(estimator), *changed(**change, y=y), replaying, capsys)
+    second = outcome(clone(estimator), *second, replaying, capsys, **options[1])
     assert not coming or "exception" in second
     return first, second
 
@@ -249,6 +254,34 @@ def test_what_is_covered_is_the_same_for_neighbours(name, change, capsys):
     assert "exception" not in first
     assert first["spent"].startswith("epsilon=")
     assert not [w for w in first["fit warns"] if w[0] is PrivacyLeakWarning]
+    assert not first["privacy_spent warns"]
+    assert second == first
+
+
+def requesting(estimator):
+    """The estimator, of which all private steps request labels of people."""
+    for part in parts_of(estimator):
+        if hasattr(part, "epsilon"):
+            part.set_fit_request(privacy_unit=True)
+    return estimator
+
+
+@pytest.mark.parametrize("name", [*COVERED, "MultiOutputRegressor"])
+def test_what_is_covered_is_the_same_if_somebody_has_more_rows(name, capsys):
+    """Under ``privacy_unit`` the number of rows is secret."""
+    y = TARGETS if name in REGRESSORS else LABELS
+    make = COVERED.get(name, lambda: MultiOutputRegressor(linear()))
+    if name not in COVERED:
+        y = np.column_stack([TARGETS, TARGETS[::-1]])
+    people, more = np.arange(N), [0, 7, *range(N), 7, 7]
+    outlier = X.copy()
+    outlier[7] = [1e30, 0.0, 7.0]
+    options = {"privacy_unit": people}, {"privacy_unit": people[more]}
+    with sklearn.config_context(enable_metadata_routing=True):
+        estimator = requesting(make())
+        first, second = replayed(estimator, (X, y), (outlier[more], y[more]), capsys, options)
+    assert "exception" not in first
+    assert name == "FrozenEstimator" or "of a privacy unit" in first["spent"]
     assert not first["privacy_spent warns"]
     assert second == first
 
@@ -569,8 +602,7 @@ def test_advice_is_followed_by_a_better_verdict():
 def test_columns_that_a_function_chooses_are_refused():
     layout = ColumnTransformer([("n", Normalizer(), lambda rows: [0, 1])])
     assert verdict_of(layout).kind == "refused"
-    by_type = [("n", scaler(), make_column_selector(dtype_include=float))]
-    assert verdict_of(ColumnTransformer(by_type)).kind == "covered"
+    assert verdict_of(ColumnTransformer([("n", scaler(), [0, 1])])).kind == "covered"
 
 
 def test_a_search_that_the_table_does_not_know_is_refused_with_a_private_one():

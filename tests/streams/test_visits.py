@@ -6,22 +6,20 @@ from itertools import combinations
 import numpy as np
 import pytest
 import scipy.sparse as sp
+from examples_of_units import ALIKE, UNLIKE
 from examples_of_visits import (
     BACK,
-    BATCH,
     FAR,
     RELEASES,
     calls_with,
     mu_of_move,
-    opened,
     sums,
 )
 
 from skdp.privacy import Adjacency, SystemNoise
-from skdp.privacy.accounting import GaussianDP, ZeroConcentratedDP
 from skdp.privacy.mechanisms import prefix_sums_by
 from skdp.privacy.rows import DenseRows, SparseRows
-from skdp.privacy.streams import CallOfUnits, Visits, epsilon_of_share
+from skdp.privacy.streams import CallOfUnits, Visits
 
 every_mechanism = pytest.mark.parametrize("mechanism", ["blt", "toeplitz", "tree"])
 every_number = pytest.mark.parametrize("max_visits", [1, 2, 4])
@@ -129,38 +127,21 @@ def test_a_call_is_put_in_order_only_where_it_is_cut(monkeypatch):
     assert len(seen) == 1
 
 
-def test_a_person_is_the_same_whatever_the_labels_of_a_call_are_read_as():
-    days = np.array([0, 1, 2], dtype="datetime64[s]")
+@pytest.mark.parametrize("name", ALIKE)
+def test_a_person_is_the_same_in_calls_with_labels_of_one_kind(name):
+    rows, visits = DenseRows(np.zeros((3, 2)), np.zeros(3)), Visits(1)
+    for k, labels in enumerate(ALIKE[name]):
+        call = CallOfUnits(rows, labels)
+        visits.expect(call.kind)
+        assert visits.admit(call.labels, k).tolist() == [k == 0] * 3
+
+
+@pytest.mark.parametrize("name", UNLIKE)
+def test_calls_with_labels_of_another_kind_are_refused(name):
     rows = DenseRows(np.zeros((3, 2)), np.zeros(3))
-    for kinds in (
-        # As chunks of a table come, in which the same column may be of numbers or of text.
-        ([1, 2, 3], np.array([1.0, 2.0, 3.0]), ["1", "2", "3"], np.array(["1", "2", "3"])),
-        (days, days.astype("datetime64[ns]"), days.astype("datetime64[us]").tolist()),
-    ):
+    for first, second in (UNLIKE[name], UNLIKE[name][::-1]):
         visits = Visits(1)
-        for k, labels in enumerate(kinds):
-            admitted = visits.admit(CallOfUnits(rows, labels).labels, k)
-            assert admitted.tolist() == [k == 0] * 3
-    call = CallOfUnits(rows, [1, "1", "01"])
-    assert call.n_samples == 2
-
-
-@pytest.mark.parametrize("calculus", [GaussianDP(), ZeroConcentratedDP()])
-def test_shares_of_a_budget_make_up_the_whole_and_no_more(calculus):
-    for epsilon, delta in ((0.1, 1e-12), (1.0, 1e-5), (50.0, 1e-3)):
-        whole = calculus.limit(epsilon, delta)
-        for shares in (2, 10, 1000):
-            part = epsilon_of_share(calculus, epsilon, delta, shares, shares)
-            assert 1 - 1e-6 <= calculus.limit(part, delta) * shares / whole <= 1
-    with pytest.raises(ValueError, match="max_visits=7 leaves a visit too small a share"):
-        epsilon_of_share(calculus, 0.01, 0.01, 49, 7)
-
-
-@every_mechanism
-def test_a_stream_of_persons_is_charged_before_the_first(mechanism):
-    stream = opened(3, mechanism)
-    ((length, ledger),) = stream.receipts
-    (event,) = ledger.receipt()
-    assert (length, event.max_visits) == (BATCH * RELEASES, 3)
-    assert event.column_norm > np.sqrt(3) * prefix_sums_by(mechanism, RELEASES).column_norm
-    assert ledger.remaining <= 1e-9
+        visits.expect(CallOfUnits(rows, first).kind)
+        with pytest.raises(ValueError, match="labels of one type in all rows"):
+            visits.expect(CallOfUnits(rows, second).kind)
+        visits.expect(CallOfUnits(rows, first).kind)

@@ -3,7 +3,6 @@
 from .base import BlockStore, BoundedRows, ResidentRows, RowStore, total
 from .bounded_rows import MOST_ROWS, Block, DerivativeBounds, RawBlock, cut
 from .buffer import RowBuffer
-from .call_digests import SeenCalls
 from .chunked import ChunkedRows, Chunks
 from .dask_rows import DaskRows, Tasks, is_collection
 from .in_memory import DenseRows, SparseRows
@@ -37,7 +36,6 @@ __all__ = [
     "RowBuffer",
     "RowStore",
     "ScoreCache",
-    "SeenCalls",
     "SiteChunks",
     "SiteRows",
     "SparseRows",

@@ -147,7 +147,7 @@ class ChunkedRows(BlockStore):
             self.n_samples += X.shape[0]
             self.sparse |= sp.issparse(X)
             if self._counts is not None and labelled is not None:
-                self._counts.add(labelled.names, labelled.counts())
+                self._counts.add(labelled.names, labelled.counts(), labelled.kind)
         if self._counts is not None:
             self.n_samples, self.unit = self._counts.n_units, PrivacyUnit.DECLARED
         if self.n_samples == 0:

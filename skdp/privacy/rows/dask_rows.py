@@ -193,10 +193,10 @@ class Tasks:
         """Number of privacy units in all partitions, by which their rows share what they count."""
         table = UnitCounts()
         found = _accepted(self._opened.map(partition.named).gathered())
-        for names, counts in found:
-            table.add(names, counts)
+        for of_part in found:
+            table.add(*of_part)
         reading, numbered = table.reading(), []
-        for names, counts in found:
+        for names, counts, _ in found:
             numbers = reading.numbered(names, counts)
             assert numbers is not None
             numbered.append(partition.NumberedUnits(names, counts, *numbers, table.n_units))

@@ -167,12 +167,13 @@ def facts(partition: OpenedPartition | Refusal) -> Facts | Refusal:
 
 def named(
     partition: OpenedPartition | Refusal,
-) -> tuple[list[Hashable], np.ndarray] | Refusal:
-    """Privacy units of a partition and how many rows they have there. Secret."""
+) -> tuple[list[Hashable], np.ndarray, Hashable] | Refusal:
+    """Privacy units of a partition and how many rows they have there, and the kind of labels."""
     if isinstance(partition, Refusal):
         return partition
     assert partition.labelled is not None
-    return partition.labelled.names, partition.labelled.counts()
+    found = partition.labelled
+    return found.names, found.counts(), found.kind
 
 
 def shared(

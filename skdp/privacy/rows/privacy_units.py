@@ -49,7 +49,6 @@ many rows somebody has, and which a unit may straddle. Its rows are counted over
 
 from __future__ import annotations
 
-import re
 from collections.abc import Hashable
 from dataclasses import dataclass, replace
 from itertools import pairwise
@@ -64,7 +63,9 @@ _ONE_LABEL = (
     "privacy_unit needs one label for each row, in one dimension and in the order of the rows, "
     "and X, y and sample_weight of that length"
 )
-_NUMBER = re.compile(r"-?[0-9]{1,300}(\.[0-9]{1,300})?(e[+-][0-9]{1,3})?")
+
+# Kinds of arrays whose elements are of one type.
+_TYPED = "biufcmMUS"
 
 
 @dataclass(frozen=True, eq=False)
@@ -95,13 +96,14 @@ class PrivacyUnits:
         Parameters
         ----------
         labels : array-like of shape (n_rows,)
-            Hashable; rows with equal labels are of one unit, and so are a number and its text.
+            Hashable, and of one kind, such as whole numbers or text; rows with equal labels are of
+            one unit.
 
         Raises
         ------
         ValueError
-            If labels are missing, cannot be compared, or are not in one dimension. Nothing of them
-            is quoted, nor how many there are.
+            If labels are missing, cannot be compared, are of several kinds, or are not in one
+            dimension. Nothing of them is quoted, nor how many there are.
         """
         labelled = LabelledRows.of(labels)
         codes, counts = labelled.codes, labelled.counts()
@@ -174,22 +176,25 @@ class LabelledRows:
         Names of those who have rows there, each once.
     codes : ndarray of shape (n_rows,)
         For each row the place in ``names``.
+    kind : hashable or None
+        Kind of all labels, by which names of different parts can be compared; None without rows.
+        Public, as the type of an array is.
     """
 
     names: list[Hashable]
     codes: np.ndarray
+    kind: Hashable
 
     @classmethod
     def of(cls, labels: Any) -> Self:
         """Rows of a part by their labels, as for :meth:`PrivacyUnits.of`; there may be none."""
         labels = _in_an_array(labels)
-        found, codes = _distinct(labels)
-        if labels.dtype.kind not in "OU":
-            return cls(found, codes)
-        # Of texts, and of texts and numbers, several may stand for the same number.
-        places: dict[Hashable, int] = {}
-        merged = [places.setdefault(name_of(label), len(places)) for label in found]
-        return cls(list(places), np.array(merged, dtype=np.intp)[codes])
+        names, codes = _distinct(labels)
+        return cls(names, codes, one_kind(*_kinds(labels)))
+
+    def of_rows(self) -> list[Hashable]:
+        """Name of the person of each row."""
+        return [self.names[code] for code in self.codes]
 
     def counts(self) -> np.ndarray:
         """Number of rows of each of ``names``."""
@@ -216,19 +221,32 @@ def shares_of(codes: np.ndarray, counts: np.ndarray, before: np.ndarray) -> np.n
     return np.asarray((steps[codes] + (before[codes] + rank < more[codes])) / STEPS)
 
 
-def name_of(label: Hashable) -> Hashable:
-    """The label, or the number that it spells, so that both name the same unit.
+def one_kind(*kinds: Hashable) -> Hashable:
+    """The kind of labels of several parts of a table, or calls of a stream; None of none.
 
-    What reads a table in chunks takes the same column for numbers in some of them and for text in
-    others. Were they told apart, a person would count twice.
+    What reads a table part by part takes the same column for whole numbers in one part and for
+    text, or for floats, in another, in which ``"007"``, 7 and 7.0 are the same person. Nobody can
+    tell from the labels, and a person with two names would count twice.
+
+    Parameters
+    ----------
+    *kinds : hashable or None
+        Of the labels of each part; None of a part without rows.
+
+    Raises
+    ------
+    ValueError
+        If there are several.
     """
-    if isinstance(label, tuple):
-        return tuple(map(name_of, label))
-    if not isinstance(label, str) or (spelled := _NUMBER.fullmatch(label)) is None:
-        return label
-    number = float(label) if any(spelled.groups()) else int(label)
-    # Leading zeros tell names apart.
-    return number if str(number) == label else label
+    found = set(kinds) - {None}
+    if len(found) > 1:
+        raise ValueError(
+            "privacy_unit needs labels of one type in all rows, chunks, partitions and calls, such "
+            "as whole numbers everywhere or text everywhere, got several: somebody who is a number "
+            "here and a text there would be two people. Declare the type where labels are read, "
+            "best as text (dtype=str)."
+        )
+    return found.pop() if found else None
 
 
 def _check_lengths(n_rows: int, X: Any, *others: Any) -> None:
@@ -272,14 +290,37 @@ def _in_an_array(labels: Any) -> np.ndarray:
     return found
 
 
+def _kinds(labels: np.ndarray) -> set[Hashable]:
+    """Kinds that occur among labels."""
+    if labels.dtype.kind in _TYPED:
+        labels = labels[:1]
+    examples = {type(label): label for label in labels}
+    # Of most types one label says what all are.
+    several = tuple, frozenset, np.datetime64, np.timedelta64
+    told = labels if any(issubclass(kind, several) for kind in examples) else examples.values()
+    return set(map(_kind, told))
+
+
+def _kind(label: Any) -> Hashable:
+    """Kind of a label: two of one kind are equal if and only if they name the same person."""
+    if isinstance(label, tuple | frozenset):
+        return (tuple if isinstance(label, tuple) else frozenset)(map(_kind, label))
+    if isinstance(label, np.datetime64 | np.timedelta64):
+        return label.dtype.name
+    # Whole numbers of all widths are compared exactly; floats of less precision have lost digits,
+    # and bytes in arrays of numpy their zeros at the end.
+    alike: tuple[type, ...] = str, int, float
+    if isinstance(label, np.integer | np.bool_):
+        return int
+    return next((kind for kind in alike if isinstance(label, kind)), type(label))
+
+
 def _distinct(labels: np.ndarray) -> tuple[list[Hashable], np.ndarray]:
     """Different labels, and the place of the label of each row among them."""
-    kind = labels.dtype.kind
-    if kind in "?biufcmMUS" and not (labels != labels).any():
-        if kind in "mM":
-            # In one unit: other parts hold dates in others.
-            labels = labels.astype(f"{kind}8[us]")
-        found, codes = np.unique(labels, return_inverse=True)
+    if labels.dtype.kind in _TYPED and not (labels != labels).any():
+        # Of dates some are dates in Python, and others integers.
+        plain = labels.astype(np.int64) if labels.dtype.kind in "mM" else labels
+        found, codes = np.unique(plain, return_inverse=True)
         return found.tolist(), np.asarray(codes, dtype=np.intp).reshape(-1)
     known: dict[Any, int] = {}
     codes, missing, unhashable = np.empty(labels.size, dtype=np.intp), False, False

@@ -10,7 +10,7 @@ import scipy.sparse as sp
 
 from .base import ResidentRows
 from .in_memory import rows_in_memory
-from .privacy_units import LabelledRows, PrivacyUnits, shares_of
+from .privacy_units import LabelledRows, PrivacyUnits, one_kind, shares_of
 
 
 @final
@@ -25,14 +25,22 @@ class UnitCounts:
     def __init__(self) -> None:
         self._places: dict[Hashable, int] = {}
         self._counts = np.zeros(0, dtype=np.int64)
+        self._kind: Hashable = None
 
     @property
     def n_units(self) -> int:
         """Number of units that have a row in a part. Public, once all parts are counted."""
         return len(self._places)
 
-    def add(self, names: list[Hashable], counts: np.ndarray) -> None:
-        """Count the rows of one more part: who has rows there, each once, and how many."""
+    def add(self, names: list[Hashable], counts: np.ndarray, kind: Hashable) -> None:
+        """Count the rows of one more part: who has rows there, each once, and how many.
+
+        Raises
+        ------
+        ValueError
+            If labels are of another kind than those of earlier parts.
+        """
+        self._kind = one_kind(self._kind, kind)
         places = [self._places.setdefault(name, len(self._places)) for name in names]
         if (missing := self.n_units - self._counts.size) > 0:
             room = max(missing, self._counts.size)
@@ -41,7 +49,7 @@ class UnitCounts:
 
     def reading(self) -> CountingPass:
         """A pass over the parts, in which each row gets what it counts."""
-        return CountingPass(self._places, self._counts[: self.n_units])
+        return CountingPass(self._places, self._counts[: self.n_units], self._kind)
 
 
 @final
@@ -54,10 +62,12 @@ class CountingPass:
         Number of each unit by its name.
     counts : ndarray of shape (n_units,)
         Number of its rows in all parts.
+    kind : hashable
+        Kind of all labels.
     """
 
-    def __init__(self, places: dict[Hashable, int], counts: np.ndarray) -> None:
-        self._places, self._counts = places, counts
+    def __init__(self, places: dict[Hashable, int], counts: np.ndarray, kind: Hashable) -> None:
+        self._places, self._counts, self._kind = places, counts, kind
         self._read = np.zeros_like(counts)
 
     @property
@@ -71,6 +81,8 @@ class CountingPass:
         Their shares are those that rows in one place would have: of all parts together those of a
         unit sum to exactly 1. None if there is a unit that was not counted.
         """
+        if labelled.kind != self._kind:
+            return None
         found = self.numbered(labelled.names, labelled.counts())
         if found is None:
             return None

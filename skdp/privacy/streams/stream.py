@@ -181,7 +181,7 @@ class Stream:
         if not isinstance(rows, CallOfUnits):
             return rows
         assert self._visits is not None
-        return rows.counting(self._visits.admit(rows.labels, self._batch))
+        return self._visits.counted(rows, self._batch)
 
     def _open_part(self, length: int, ledger: Ledger, noise: SecretNoise) -> None:
         problem = replace(self._problem, n_samples=length)

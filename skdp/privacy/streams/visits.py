@@ -13,7 +13,7 @@ from ..accounting.calculus import Calculus
 from ..randomness import SecretNoise
 from ..rows.base import ResidentRows
 from ..rows.in_memory import rows_in_memory
-from ..rows.privacy_units import PrivacyUnits, name_of
+from ..rows.privacy_units import LabelledRows, PrivacyUnits, one_kind
 
 # So much less than its share is spent, for rounding.
 _ROUND_DOWN = 1 - 1e-9
@@ -37,11 +37,22 @@ class Visits:
     def __init__(self, max_visits: int) -> None:
         self._max_visits = max_visits
         self._counts: dict[Hashable, tuple[int, int]] = {}
+        self._kind: Hashable = None
 
     @property
     def max_visits(self) -> int:
         """Most parts in which a person counts. Public."""
         return self._max_visits
+
+    def expect(self, kind: Hashable) -> None:
+        """Refuse a call whose labels are not comparable to those of earlier calls.
+
+        Raises
+        ------
+        ValueError
+            If they are of another kind.
+        """
+        self._kind = one_kind(self._kind, kind)
 
     def admit(self, labels: list[Hashable], parts: int | Iterable[int]) -> np.ndarray:
         """Note visits of persons; True for those that count.
@@ -51,13 +62,16 @@ class Visits:
         """
         out = np.zeros(len(labels), dtype=bool)
         of_visits = repeat(parts) if isinstance(parts, int) else parts
-        for i, (label, part) in enumerate(zip(labels, of_visits, strict=False)):
-            name = name_of(label)
+        for i, (name, part) in enumerate(zip(labels, of_visits, strict=False)):
             count, latest = self._counts.get(name, (0, -1))
             if count < self._max_visits and latest < part:
                 self._counts[name] = (count + 1, part)
                 out[i] = True
         return out
+
+    def counted(self, call: CallOfUnits, part: int) -> ResidentRows:
+        """Rows of a part, of which those of a person weigh one together, or nothing."""
+        return call.counting(self.admit(call.labels, part))
 
 
 @final
@@ -83,6 +97,11 @@ class CallOfUnits:
     labels : array-like of shape (n_rows,)
         Label of the person of each row.
 
+    Attributes
+    ----------
+    kind : hashable
+        Kind of all labels. Public.
+
     Raises
     ------
     ValueError
@@ -90,7 +109,13 @@ class CallOfUnits:
     """
 
     def __init__(self, rows: ResidentRows, labels: Any) -> None:
-        self._labels, codes = _first_seen(labels)
+        found = LabelledRows.of(labels)
+        self.kind = found.kind
+        first = np.unique(found.codes, return_index=True)[1]
+        order = np.argsort(first)
+        self._labels = [found.names[i] for i in order]
+        rank = np.argsort(order)
+        codes = rank[found.codes]
         self._rows, self._sizes = rows, np.bincount(codes)
         # Also if they lie together, which is secret: norms of rows round by how these lie in
         # memory, and a copy may lie in another way.
@@ -165,7 +190,7 @@ class CallOfUnits:
 
     def _with(self, labels: list[Hashable], sizes: np.ndarray, rows: ResidentRows) -> Self:
         other = type(self).__new__(type(self))
-        other._labels, other._sizes, other._rows = labels, sizes, rows
+        other._labels, other._sizes, other._rows, other.kind = labels, sizes, rows, self.kind
         return other
 
     def _taken(self, order: np.ndarray) -> ResidentRows:
@@ -191,30 +216,3 @@ def epsilon_of_share(
             f"delta={delta:g} to be told in the same delta; pass a smaller delta, or fewer visits."
         )
     return share
-
-
-def labels_of_rows(labels: Any) -> list[Hashable]:
-    """Labels of rows, each of which is a visit by itself.
-
-    Raises
-    ------
-    ValueError
-        If labels are missing or cannot be compared; nothing of them is quoted.
-    """
-    PrivacyUnits.of(labels)
-    if not hasattr(labels, "__array__"):
-        return list(labels)
-    found = np.asarray(labels)
-    if found.dtype.kind in "mM":
-        # In one unit: the lists of others hold dates, or numbers of them.
-        found = found.astype(f"{found.dtype.kind}8[us]")
-    return found.tolist()
-
-
-def _first_seen(labels: Any) -> tuple[list[Hashable], np.ndarray]:
-    """Different labels in the order in which they come, and the number of each row's label."""
-    codes, listed = PrivacyUnits.of(labels).codes, labels_of_rows(labels)
-    first = np.unique(codes, return_index=True)[1]
-    rank = np.empty(first.size, dtype=np.intp)
-    rank[np.argsort(first)] = np.arange(first.size)
-    return [listed[i] for i in np.sort(first)], rank[codes]
