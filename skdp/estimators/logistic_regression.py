@@ -12,6 +12,7 @@ from sklearn.linear_model import LogisticRegression
 from sklearn.utils._param_validation import Interval
 
 from ..privacy.rows.dask_rows import is_collection
+from ..privacy.rows.reading import strict_checks
 from ..problem.bounds import RowBounds
 from ..problem.constraints import Constraint, Unconstrained
 from ..problem.losses import Logistic, Softmax
@@ -276,6 +277,7 @@ class DPLogisticRegression(PrivateLinearClassifier):
         self.verbose = verbose
         self.random_state = random_state
 
+    @strict_checks()
     def predict_log_proba(self, X: Any) -> np.ndarray:
         """Logarithms of class probabilities.
 
@@ -297,6 +299,7 @@ class DPLogisticRegression(PrivateLinearClassifier):
             return np.column_stack([log_expit(-scores), log_expit(scores)])
         return log_softmax(scores, axis=1)
 
+    @strict_checks()
     def predict_proba(self, X: Any) -> np.ndarray:
         """Class probabilities.
 
