@@ -11,8 +11,7 @@ from by_night import by_night
 from skdp.privacy import Adjacency, gamma, inflated, of_sum, spread
 from skdp.privacy.accounting import Spend
 from skdp.privacy.mechanisms import GaussianMechanism
-from skdp.privacy.queries import GradientQuery, MomentsQuery, RowMeansQuery
-from skdp.privacy.queries.site_gradients import SiteRequest
+from skdp.privacy.queries import GradientQuery, MomentsQuery, RowMeansQuery, SiteRequest
 from skdp.privacy.rows import (
     MOST_ROWS,
     DenseRows,
