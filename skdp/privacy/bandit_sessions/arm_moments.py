@@ -91,13 +91,14 @@ class MomentSession(ArmSession):
         self._fold()
         p = self._problem.n_rows
         added = self._noise_of_sums.next()
-        noise = np.zeros_like(self._A)
-        upper = np.triu_indices(p, 1)
-        noise[:, upper[0], upper[1]] = added[:, p:-p] / sqrt(2.0)
-        noise += noise.transpose(0, 2, 1)
-        noise[:, np.arange(p), np.arange(p)] = added[:, :p]
+        # What is below the diagonal may be rounded in another way than what is above it. With the
+        # same noise on both, their difference would bear none: one of them is released twice.
+        i, j = np.triu_indices(p, 1)
+        diagonal, matrices = np.arange(p), np.empty_like(self._A)
+        matrices[:, i, j] = matrices[:, j, i] = self._A[:, i, j] + added[:, p:-p] / sqrt(2.0)
+        matrices[:, diagonal, diagonal] = self._A[:, diagonal, diagonal] + added[:, :p]
         scale = float(self._scales[taken])
-        return ArmMoments(self._A + noise, self._b + added[:, -p:], scale, self._seen)
+        return ArmMoments(matrices, self._b + added[:, -p:], scale, self._seen)
 
     def _keep(self, V: np.ndarray, arms: np.ndarray, y: np.ndarray) -> None:
         start, size = 0, len(self._waiting)

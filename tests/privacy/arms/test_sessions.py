@@ -263,3 +263,16 @@ def test_an_interrupted_choice_leaves_no_wiped_noise_for_the_next():
 def test_plans_that_make_no_sense_are_refused(make, complaint):
     with pytest.raises(ValueError, match=complaint):
         make()
+
+
+def test_no_entry_of_a_symmetric_matrix_is_released_with_the_noise_of_another():
+    """Products may round differently on both sides of the diagonal, by the processor."""
+    problem, plan = PLANS["moments"]
+    ledger = Ledger(1.0, 1e-5, calculus=plan.calculus)
+    session = SESSIONS[type(plan)](plan, problem, ledger, Adjacency.REPLACE_ONE, seeded())
+    rows, end = stream(), plan.ends[0]
+    session.add(*(part[:end] for part in rows))
+    session._fold()
+    session._A[:, 0, 1] += 1e-9
+    matrices = session.moments().matrices
+    np.testing.assert_array_equal(matrices, matrices.transpose(0, 2, 1))
