@@ -2,6 +2,7 @@
 
 import copy
 import pickle
+from itertools import pairwise
 
 import numpy as np
 import pytest
@@ -20,6 +21,7 @@ from skdp.privacy.bandit_sessions import (
     StepPlan,
     best_vertices,
 )
+from skdp.privacy.mechanisms import spacing
 from skdp.problem import BanditProblem, CubeBounds
 from skdp.problem.losses import Squared
 
@@ -157,8 +159,28 @@ def test_moments_are_those_of_all_users_so_far():
     for answer, end in zip(released, PLANS["moments"][1].ends, strict=True):
         for k in range(K):
             V, r = X[:end][arms[:end] == k], y[:end][arms[:end] == k]
-            np.testing.assert_allclose(answer[k, :D], np.diag(V.T @ V), atol=1e-12)
-            np.testing.assert_allclose(answer[k, -D:], V.T @ r, atol=1e-12)
+            # The sums of each block are rounded to the grid.
+            np.testing.assert_allclose(answer[k, :D], np.diag(V.T @ V), atol=1e-5)
+            np.testing.assert_allclose(answer[k, -D:], V.T @ r, atol=1e-5)
+
+
+@pytest.mark.parametrize("epsilon", [1e-3, 1.0, 1e6])
+def test_moments_lie_on_a_public_grid_whatever_the_rows(epsilon):
+    for seed in (1, 2):
+        ledger = Ledger(epsilon, 1e-5)
+        session = opened("moments", noise=SystemNoise(), ledger=ledger)
+        (event,) = ledger.receipt()
+        grid = spacing(event.sensitivity, event.noise_scale, K * (D * (D + 1) // 2 + D))
+        X, arms, y = stream(seed)
+        for start, stop in pairwise((0, *session.plan.ends)):
+            session.add(X[start:stop], arms[start:stop], y[start:stop])
+            answer = session.moments()
+            session.close()
+            np.testing.assert_array_equal(answer.vectors % grid, 0)
+            np.testing.assert_array_equal(np.einsum("kii->ki", answer.matrices) % grid, 0)
+            off = np.sqrt(2) * answer.matrices / grid
+            off[:, np.arange(D), np.arange(D)] = 0
+            np.testing.assert_allclose(off, np.rint(off), rtol=1e-14)
 
 
 def test_more_rows_than_wait_at_a_time_are_added_up(monkeypatch):
