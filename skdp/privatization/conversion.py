@@ -24,43 +24,21 @@ from sklearn.preprocessing import (
 )
 
 from .. import estimators, preprocessing
-from ..estimators import (
-    DPLassoRegressor,
-    DPLinearRegression,
-    DPLogisticRegression,
-    DPSVMClassifier,
-)
 from ..estimators.base import PrivateLinearModel
 from ..estimators.fit_plan import TARGETS, plan
 from ..model_selection import DPGridSearchCV, DPRandomizedSearchCV
 from ..model_selection.base import PrivateSearch
 from ..model_selection.candidates import private_steps
-from ..preprocessing import BoundsScaler, DPMinMaxScaler, DPStandardScaler, RowNormClipper
 from ..preprocessing.base import PrivateTransformer
 from ..privacy.adjacency import PrivacyUnit
 from ..privacy.row_scores import ROW_SCORES
-from ..reporting.counterparts import (
-    Counterpart,
-    Given,
-    NoCounterpartError,
-    range_scaler,
-    reason_for,
-    standard_scaler,
-)
+from ..reporting import verdicts
+from ..reporting.counterparts import Counterpart, Given, NoCounterpartError
 from ..reporting.open_budgets import BudgetedEstimator
-from ..reporting.registry import TABLE, Columns
-from ..reporting.verdicts import (
-    columns_after,
-    counterpart_of,
-    does_nothing,
-    rules_broken,
-    spends,
-    verdict_of,
-)
+from ..reporting.registry import SCALERS, TABLE, Columns
 from ..validation import SEARCHES, shown
 from .privatize_plan import PlannedStep, WantedFact, written
 
-SCALERS = {kind for kind, e in TABLE.items() if e.counterpart in (range_scaler, standard_scaler)}
 _TEXT = (CountVectorizer, HashingVectorizer, TfidfVectorizer)
 # Share of the budget for scalers. Between a tenth and three tenths models hardly differ, but with
 # 3,750 rows of 100 columns a tenth does not find the ranges that a lasso needs.
@@ -75,7 +53,11 @@ _INCREASING = (
 # Parameters that tie a model to the columns as they come.
 _GIVEN = ("data_bounds", "data_norm")
 _TIES = ("l1_ratio", "penalty", "positive", "constraint", *_GIVEN)
-_SCALING_MODELS = (DPLinearRegression, DPLogisticRegression, DPSVMClassifier)
+_SCALING_MODELS = (
+    estimators.DPLinearRegression,
+    estimators.DPLogisticRegression,
+    estimators.DPSVMClassifier,
+)
 # Of a data set with rows enough for all that a fit does where there are enough.
 _USUAL_SIZE = 1_000_000, 10
 _METHOD = "calls a method of an estimator, which may have been fitted; put that in its place"
@@ -129,14 +111,14 @@ class Conversion:
 
     def _converted(self, thing: Any, path: str, known: Columns) -> _Made:
         """The counterpart of a part, and public facts about the columns that come out of it."""
-        if does_nothing(thing):
+        if verdicts.does_nothing(thing):
             return thing, known
         if isinstance(thing, BudgetedEstimator):
             return self._ours(thing, path, known)
         if type(thing) in _WALKS:
             return _WALKS[type(thing)](self, thing, path, known)
         try:
-            found = counterpart_of(thing)
+            found = verdicts.counterpart_of(thing)
         except NoCounterpartError as failure:
             return self._refuse(thing, path, str(failure))
         if found is None:
@@ -365,13 +347,17 @@ class Conversion:
             changes |= self._facts_of_rows(type(thing), has, known, path)
         thing.set_params(**changes)
         self._wants_of(thing, path)
-        why = "private already; its budget is its share of the whole" if spends(thing) else ""
+        why = (
+            "private already; its budget is its share of the whole"
+            if verdicts.spends(thing)
+            else ""
+        )
         self._note(path, thing, type(thing).__name__, why=why, changed=changed)
         return thing, _columns_after(thing, known)
 
     def _model(self, found: Counterpart, thing: Any, path: str, known: Columns) -> Any:
         kind, given = getattr(estimators, found.kind), dict(found.parameters)
-        classifies = kind in (DPLogisticRegression, DPSVMClassifier)
+        classifies = kind in (estimators.DPLogisticRegression, estimators.DPSVMClassifier)
         fact = "classes" if classifies else "target_bounds"
         facts = {fact: self._given(fact), **self._facts_of_rows(kind, given, known, path)}
         given |= {name: value for name, value in facts.items() if value is not None}
@@ -389,7 +375,7 @@ class Conversion:
             return {"data_norm": known.norm}
         if known.bounds is None:
             return {}
-        if kind is DPLassoRegressor:
+        if kind is estimators.DPLassoRegressor:
             return {"feature_bound": _largest(self._usable(known, path))}
         if self.tied or _tied(parameters):
             return {}
@@ -414,7 +400,7 @@ class Conversion:
         """Note the facts that a model would be better off with."""
         if not isinstance(model, PrivateLinearModel):
             return
-        has, lasso = model.get_params(deep=False), isinstance(model, DPLassoRegressor)
+        has, lasso = model.get_params(deep=False), isinstance(model, estimators.DPLassoRegressor)
         if has.get("classes", "none") is None:
             why = "a leak, of which fit warns: the set of labels is read off y"
             self._want(path, "classes=[...]", why)
@@ -451,7 +437,7 @@ class Conversion:
         """A scaler by ranges that are known, which is free."""
         bounds = self._usable(known, path)
         self.used.add("bounds")
-        made = BoundsScaler(bounds, feature_range=range_)
+        made = preprocessing.BoundsScaler(bounds, feature_range=range_)
         after = written("BoundsScaler", {"bounds": bounds, "feature_range": range_})
         self._note(path, thing, after, why="free, by ranges that you know")
         return _like(thing, made), _columns_after(made, known)
@@ -468,12 +454,12 @@ class Conversion:
         if type(thing) is FunctionTransformer and _of_an_estimator(thing.func):
             return self._refuse(thing, path, _METHOD)
         changed += self._told_to_forget(thing)
-        verdict = verdict_of(thing, self.unit)
+        verdict = verdicts.verdict_of(thing, self.unit)
         if verdict.kind == "refused":
             return self._refuse(thing, path, _advice(thing, verdict.why))
         why = verdict.why if verdict.kind == "leaks" else ""
         self._note(path, thing, type(thing).__name__, why=why, changed=changed)
-        after = columns_after(thing, known)
+        after = verdicts.columns_after(thing, known)
         if type(thing) is PolynomialFeatures and after.bounds is not None:
             # Of the ranges that were given follow those of products.
             self.used.add("bounds")
@@ -482,7 +468,7 @@ class Conversion:
     def _told_to_forget(self, step: Any) -> _Reasons:
         """Change parameters so that a step learns and tells nothing, and say which and why."""
         now, changes = step.get_params(deep=False), {}
-        for rule in rules_broken(step, self.unit):
+        for rule in verdicts.rules_broken(step, self.unit):
             for name, value in rule.changes.items():
                 if type(now[name]) is not type(value) or now[name] != value:
                     changes[name] = value, f"It {rule.does}."
@@ -548,7 +534,7 @@ def _first_scales(steps: Iterable[tuple[str, Any]]) -> bool | None:
 def _scales(thing: Any) -> bool | None:
     """Tell whether a model brings columns to one scale; None of a step that only does that."""
     kind = type(thing)
-    if does_nothing(thing) or kind in SCALERS:
+    if verdicts.does_nothing(thing) or kind in SCALERS:
         return None
     if kind is Pipeline:
         return _first_scales(thing.steps)
@@ -570,7 +556,7 @@ def _scales(thing: Any) -> bool | None:
 def _possible_counterpart(thing: Any, **others: Any) -> Counterpart | None:
     """The counterpart of a model, and None also where it is refused."""
     try:
-        return counterpart_of(thing, **others)
+        return verdicts.counterpart_of(thing, **others)
     except NoCounterpartError:
         return None
 
@@ -600,13 +586,13 @@ def _tied(parameters: Mapping[str, Any]) -> bool:
 def _columns_after(ours: Any, before: Columns) -> Columns:
     """Public facts about the columns that come out of a step of this package."""
     kind = type(ours)
-    if kind is RowNormClipper:
+    if kind is preprocessing.RowNormClipper:
         return Columns(None, False, float(ours.max_norm))
-    if kind in (BoundsScaler, DPMinMaxScaler):
+    if kind in (preprocessing.BoundsScaler, preprocessing.DPMinMaxScaler):
         low, high = map(float, ours.feature_range)
-        clips = kind is BoundsScaler or ours.clip
+        clips = kind is preprocessing.BoundsScaler or ours.clip
         return before._replace(bounds=(low, high) if clips else None, named=False, norm=None)
-    if kind is DPStandardScaler:
+    if kind is preprocessing.DPStandardScaler:
         return before._replace(bounds=None, named=False, norm=None)
     return Columns(named=False)
 
@@ -678,12 +664,12 @@ def _values(part: Any, name: str, values: Any) -> tuple[dict[str, Any], str]:
         # Steps that stay have the same parameters.
         return {name: values}, ""
     if hasattr(values, "rvs"):
-        probe = counterpart_of(part, **{name: 0.5})
+        probe = verdicts.counterpart_of(part, **{name: 0.5})
         if probe is not None and probe.parameters.get(name) == 0.5:
             return {name: values}, ""
         return {}, "A distribution means the same for few parameters; list values."
     try:
-        made = [counterpart_of(part, **{name: value}) for value in values]
+        made = [verdicts.counterpart_of(part, **{name: value}) for value in values]
     except NoCounterpartError as failure:
         return {}, f"A value {failure}."
     each = [one.parameters for one in made if one is not None]
@@ -691,7 +677,7 @@ def _values(part: Any, name: str, values: Any) -> tuple[dict[str, Any], str]:
         return {}, "Its values stand for different models; make a search for each."
     moved = {p for p in set().union(*each) if any(e.get(p) != each[0].get(p) for e in each)}
     if len(moved) != 1:
-        return {}, reason_for(found.kind, name)
+        return {}, found.reason_for(name)
     (ours,) = moved
     default = signature(getattr(estimators, found.kind)).parameters[ours].default
     listed: list[Any] = []

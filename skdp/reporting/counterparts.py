@@ -63,17 +63,32 @@ class Counterpart:
         Name of its class.
     parameters : dict
         Parameters of the counterpart that say what those of the model said.
-    left_out : tuple of (str, str)
-        Parameters of the model that were set to another value than the default, and have none here,
-        with their values, and the reason for each.
+    left : dict
+        Parameters of the model that were set to another value than the default, and have none here.
     remark : str
         What is different by nature.
     """
 
     kind: str
     parameters: dict[str, Any]
-    left_out: tuple[tuple[str, str], ...]
+    left: dict[str, Any]
     remark: str
+
+    @property
+    def left_out(self) -> list[tuple[str, str]]:
+        """Parameters of the model that have none here, with their values, and the reasons."""
+        return [(f"{name}={shown(v)}", self.reason_for(name)) for name, v in self.left.items()]
+
+    def reason_for(self, name: str) -> str:
+        """Reason for leaving out a parameter of scikit-learn's.
+
+        Parameters
+        ----------
+        name : str
+            The parameter.
+        """
+        reasons, otherwise = _REASONS[self.kind]
+        return reasons.get(name, otherwise)
 
 
 class Given:
@@ -111,20 +126,6 @@ class Given:
 
 
 Translation = Callable[[Given], tuple[str, dict[str, Any]]]
-
-
-def reason_for(kind: str, name: str) -> str:
-    """Reason for leaving out a parameter of scikit-learn's.
-
-    Parameters
-    ----------
-    kind : str
-        Name of the class of the counterpart.
-    name : str
-        The parameter.
-    """
-    reasons, otherwise = _REASONS[kind]
-    return reasons.get(name, otherwise)
 
 
 def changed_parameters(thing: Any) -> dict[str, Any]:

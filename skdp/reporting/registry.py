@@ -555,4 +555,6 @@ TABLE: dict[type, Entry] = {
     linear_model.TheilSenRegressor: _model("takes medians over subsets of rows; use HuberRegressor"),
     **dict.fromkeys((linear_model.MultiTaskElasticNet, linear_model.MultiTaskElasticNetCV, linear_model.MultiTaskLasso, linear_model.MultiTaskLassoCV), _model(_TASKS)),
 }
+# Scalers, each with a private one in its place.
+SCALERS = {kind for kind, entry in TABLE.items() if entry.counterpart in (counterparts.range_scaler, counterparts.standard_scaler)}
 # fmt: on

@@ -7,8 +7,7 @@ from typing import Any
 
 from ..exceptions import PrivacyLeakWarning, warn_user
 from ..privacy.adjacency import PrivacyUnit
-from ..validation import shown
-from .counterparts import Counterpart, Given, NoCounterpartError, reason_for
+from .counterparts import Counterpart, Given, NoCounterpartError
 from .open_budgets import BudgetedEstimator
 from .registry import TABLE, Columns, Rule, Verdict
 
@@ -108,8 +107,7 @@ def counterpart_of(model: Any, **others: Any) -> Counterpart | None:
         raise NoCounterpartError(entry.counterpart)
     given = Given(model, others)
     kind, parameters = entry.counterpart(given)
-    left = tuple((f"{n}={shown(value)}", reason_for(kind, n)) for n, value in given.left.items())
-    return Counterpart(kind, parameters, left, entry.remark)
+    return Counterpart(kind, parameters, given.left, entry.remark)
 
 
 def spends(estimator: Any) -> bool:
