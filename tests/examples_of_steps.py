@@ -140,6 +140,7 @@ FREE_STEPS = {
     TfidfTransformer: OF_TFIDF,
     TfidfVectorizer: OF_WORDS | OF_COUNTS | OF_TFIDF,
 }  # fmt: skip
+VECTORIZERS = (CountVectorizer, HashingVectorizer, TfidfVectorizer)
 # The same of rows of texts.
 OF_TEXT_CODES = {"categories": [["f", "m"]]}
 
@@ -167,9 +168,16 @@ def step_of(kind, parameters):
     return kind(**{name: value for name, value in parameters.items() if name in known})
 
 
-def _rows_for(step):
+def usual_step(kind):
+    """A step of a class with the parameters with which others are tried, and without chance."""
+    return step_of(
+        kind, {name: given[0] for name, given in FREE_STEPS[kind].items()} | {"random_state": 0}
+    )
+
+
+def rows_for(step):
     """Contents and containers of the rows that a step takes."""
-    if isinstance(step, CountVectorizer | HashingVectorizer):
+    if isinstance(step, VECTORIZERS):
         return TEXTS, OF_TEXTS
     if isinstance(step, FeatureHasher):
         return TOKENS, {"list": list}
@@ -252,7 +260,7 @@ def check_rows_around_are_not_seen(step, *, turn=None):
     if not by_rows:
         assert not by_units, "a step is covered for people and not for rows"
         return 0
-    contents, known = _rows_for(step)
+    contents, known = rows_for(step)
     tags = get_tags(step).input_tags
     gaps = tags.allow_nan and np.isnan(getattr(step, "missing_values", NAN))
     taken = [name for name in known if tags.sparse or name not in ("CSR", "CSC")]

@@ -390,25 +390,6 @@ def test_lengths_of_rows_that_follow_from_steps_are_passed_on():
     assert private(make_pipeline(both, Ridge()))[-1].data_norm == pytest.approx(np.sqrt(3))
 
 
-NORMED = [
-    (Normalizer(), X),
-    (Normalizer("l1"), X),
-    (HashingVectorizer(n_features=32), [f"a b{k % 5} c{k % 3}" for k in range(50)]),
-    (make_pipeline(HashingVectorizer(n_features=32), TfidfTransformer()), ["a b a", "c", ""]),
-    (RBFSampler(gamma=0.1, random_state=0), X),
-    (OneHotEncoder(categories=[[0, 1], [0, 1]]), [[0, 1], [5, 1]]),
-    (make_union(Normalizer(), RBFSampler(gamma=1.0, random_state=0)), X),
-]
-
-
-@pytest.mark.parametrize(("step", "rows"), NORMED, ids=lambda s: type(s).__name__)
-def test_rows_are_no_longer_than_the_model_is_told(step, rows):
-    made = private(make_pipeline(step, LogisticRegression()))
-    out = made[:-1].fit_transform(rows)
-    out = out.toarray() if hasattr(out, "toarray") else out
-    assert np.linalg.norm(out, axis=1).max() <= made[-1].data_norm * (1 + 1e-12)
-
-
 # Budgets.
 
 

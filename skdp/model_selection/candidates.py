@@ -24,8 +24,7 @@ from ..privacy.accounting.events import ExponentialEvent, GaussianEvent, PrefixS
 from ..privacy.accounting.ledger import PrivacySpent
 from ..privacy.adjacency import Adjacency, PrivacyUnit
 from ..privacy.rows.reading import strict_checks
-from ..reporting.registry import TABLE
-from ..reporting.verdicts import fitted_parts, nested_estimators, problems_of, spends
+from ..reporting.verdicts import TABLE, fitted_parts, nested_estimators, problems_of, spends
 from ..validation import check_parameters, shown
 from .accounts import SearchAccount
 

@@ -11,7 +11,7 @@ from .privacy_ledger import QUERIES, PrivacyLedger, Releases, releases, words_of
 from .privacy_report import SCHEMA, PrivacyReport, report
 from .receipts import Receipt, SpendBound
 from .recomputation import RULES
-from .registry import TABLE, Entry, Verdict
+from .registry import TABLE, Columns, Entry, Rule, Verdict
 from .split_budget import split_budget
 from .total import TotalSpent, privacy_spent
 from .verdicts import check_composed, verdict_of
@@ -27,6 +27,7 @@ __all__ = [
     "TOKENS",
     "Amount",
     "BudgetedEstimator",
+    "Columns",
     "Entry",
     "GaussianFilter",
     "NumberOfTrials",
@@ -37,6 +38,7 @@ __all__ = [
     "Receipt",
     "Releases",
     "RenyiFilter",
+    "Rule",
     "SpendBound",
     "SumsFilter",
     "TotalSpent",
