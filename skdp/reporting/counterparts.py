@@ -242,7 +242,7 @@ def elastic_net(p: Given) -> tuple[str, dict[str, Any]]:
 
 
 def _weaker(ours: dict[str, Any], share: float) -> dict[str, Any]:
-    """The same with a share of the strength of the penalty."""
+    """Parameters with a share of the strength of the penalty."""
     return ours | {name: share * ours[name] for name in ours if name == "alpha"}
 
 

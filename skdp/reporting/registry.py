@@ -1,4 +1,4 @@
-"""What is known of each class of scikit-learn's: one row, read by all who compose or convert.
+"""Registry of scikit-learn's classes: a row a class, read by all who compose or convert them.
 
 A row says which estimators it holds, whether the receipts of these cover it, with which parameters
 they do not, what its private counterpart is, and what is public of the columns that it returns.

@@ -1,4 +1,4 @@
-"""What the registry says of an estimator: verdicts, parts, columns, and its private counterpart."""
+"""Verdicts on an estimator and its parts, and its private counterpart, by the registry."""
 
 from __future__ import annotations
 
