@@ -42,7 +42,7 @@ from sklearn.linear_model import (
 from sklearn.model_selection import GridSearchCV, RandomizedSearchCV
 from sklearn.multiclass import OneVsOneClassifier, OneVsRestClassifier
 from sklearn.multioutput import MultiOutputRegressor
-from sklearn.pipeline import Pipeline, make_pipeline, make_union
+from sklearn.pipeline import FeatureUnion, Pipeline, make_pipeline, make_union
 from sklearn.preprocessing import (
     FunctionTransformer,
     KBinsDiscretizer,
@@ -388,6 +388,16 @@ def test_lengths_of_rows_that_follow_from_steps_are_passed_on():
     assert private(make_pipeline(words, LinearSVC()))[-1].data_norm == 2.0
     both = make_union(Normalizer(), RBFSampler(gamma=1.0))
     assert private(make_pipeline(both, Ridge()))[-1].data_norm == pytest.approx(np.sqrt(3))
+
+
+def test_weights_of_parts_take_away_what_was_known_of_their_columns():
+    parts, weights = [("n", Normalizer())], {"n": 5.0}
+    for step in (
+        FeatureUnion(parts, transformer_weights=weights),
+        ColumnTransformer([(*parts[0], [0, 1])], transformer_weights=weights),
+    ):
+        made = private(make_pipeline(step, Ridge()))
+        assert (made[-1].data_norm, made[-1].data_bounds) == (None, None)
 
 
 # Budgets.
