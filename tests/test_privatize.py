@@ -1,12 +1,14 @@
 """Scripts of scikit-learn's made private: nothing learned is kept, nothing that learns passes."""
 
 import pickle
+import re
 import warnings
 from functools import partial
 
 import numpy as np
 import pytest
 import sklearn
+from examples_of_steps import instance_of
 from sklearn.base import BaseEstimator, TransformerMixin, clone
 from sklearn.calibration import CalibratedClassifierCV
 from sklearn.compose import (
@@ -15,7 +17,7 @@ from sklearn.compose import (
     make_column_selector,
 )
 from sklearn.decomposition import PCA
-from sklearn.ensemble import RandomForestClassifier, VotingClassifier, VotingRegressor
+from sklearn.ensemble import RandomForestClassifier, VotingRegressor
 from sklearn.feature_extraction.text import HashingVectorizer, TfidfTransformer, TfidfVectorizer
 from sklearn.feature_selection import SelectKBest
 from sklearn.frozen import FrozenEstimator
@@ -24,24 +26,20 @@ from sklearn.kernel_approximation import Nystroem, RBFSampler
 from sklearn.linear_model import (
     ElasticNet,
     HuberRegressor,
-    Lars,
     Lasso,
     LassoCV,
     LinearRegression,
     LogisticRegression,
     LogisticRegressionCV,
     Perceptron,
-    PoissonRegressor,
     Ridge,
     RidgeClassifier,
     RidgeCV,
     SGDClassifier,
     SGDRegressor,
-    TheilSenRegressor,
 )
 from sklearn.model_selection import GridSearchCV, RandomizedSearchCV
-from sklearn.multiclass import OneVsOneClassifier, OneVsRestClassifier
-from sklearn.multioutput import MultiOutputRegressor
+from sklearn.multiclass import OneVsOneClassifier
 from sklearn.pipeline import FeatureUnion, Pipeline, make_pipeline, make_union
 from sklearn.preprocessing import (
     FunctionTransformer,
@@ -72,6 +70,7 @@ from skdp.model_selection import DPGridSearchCV, DPRandomizedSearchCV
 from skdp.preprocessing import BoundsScaler, DPMinMaxScaler, DPStandardScaler
 from skdp.privacy import gdp
 from skdp.privatization import conversion
+from skdp.reporting import TABLE
 
 RNG = np.random.default_rng(0)
 N = 2000
@@ -257,14 +256,8 @@ REFUSED_MODELS = {
     "SVC": (SVC(), r"RBFSampler\(gamma"),
     "SGDClassifier": (SGDClassifier(loss="huber"), "'hinge'"),
     "SGDRegressor": (SGDRegressor(loss="huber", penalty="l1"), "penalty='l2'"),
-    "TheilSenRegressor": (TheilSenRegressor(), "HuberRegressor"),
-    "PoissonRegressor": (PoissonRegressor(), "TransformedTargetRegressor"),
-    "Lars": (Lars(), "Lasso"),
     "CalibratedClassifierCV": (CalibratedClassifierCV(LinearSVC()), "predict_proba"),
-    "OneVsRestClassifier": (OneVsRestClassifier(LogisticRegression()), "several classes"),
     "OneVsOneClassifier": (OneVsOneClassifier(LogisticRegression()), "several classes"),
-    "MultiOutputRegressor": (MultiOutputRegressor(Ridge()), "split_budget"),
-    "VotingClassifier": (VotingClassifier([("a", LogisticRegression())]), "one of its models"),
 }
 
 
@@ -280,6 +273,19 @@ def test_a_step_that_learns_is_refused_by_name_wherever_it_is(name):
     for estimator in inside:
         with pytest.raises(ValueError, match=rf"{name} .*{instead}"):
             private(estimator)
+
+
+@pytest.mark.parametrize(
+    "kind",
+    [k for k, e in TABLE.items() if isinstance(e.counterpart, str)],
+    ids=lambda k: k.__name__,
+)
+def test_a_class_without_a_counterpart_is_refused_and_what_it_recommends_has_one(kind):
+    why = TABLE[kind].counterpart
+    with pytest.raises(ValueError, match=re.escape(f"{kind.__name__} {why}")):
+        private(make_pipeline(StandardScaler(), instance_of(kind, Ridge())))
+    named = {k: e for k, e in TABLE.items() if re.search(rf"\b{k.__name__}\b", why)}
+    assert all(callable(entry.counterpart) or entry.composed for entry in named.values())
 
 
 @pytest.mark.parametrize("name", REFUSED_MODELS)

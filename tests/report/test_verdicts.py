@@ -5,7 +5,6 @@ recorded on one, replayed on the other. All that is public is compared then, in 
 attributes, warnings, exceptions, what is printed, and the spend that is reported.
 """
 
-import inspect
 import re
 import warnings
 from pathlib import Path
@@ -14,7 +13,7 @@ import numpy as np
 import pytest
 import scipy.sparse as sp
 import sklearn
-from examples_of_steps import FREE_STEPS, VECTORIZERS, usual_step
+from examples_of_steps import FREE_STEPS, VECTORIZERS, instance_of, public, usual_step
 from sklearn.base import BaseEstimator, TransformerMixin, clone
 from sklearn.compose import ColumnTransformer, TransformedTargetRegressor
 from sklearn.ensemble import (
@@ -149,29 +148,6 @@ LEAKING = {
     "classes": (lambda: logistic(classes=None), "new label"),
     "classes in a pipeline": (lambda: make_pipeline(logistic(classes=None)), "empty class"),
 }
-
-
-def public(thing, seen=()):
-    """Public attributes of a fitted estimator and of all that it holds, in comparable form."""
-    if isinstance(thing, BaseEstimator):
-        if any(thing is other for other in seen):
-            return "itself"
-        names = sorted(n for n in vars(thing) if n.endswith("_") and not n.startswith("_"))
-        held = {name: public(getattr(thing, name), (*seen, thing)) for name in names}
-        parts = {k: public(v, (*seen, thing)) for k, v in thing.get_params(deep=False).items()}
-        return type(thing).__name__, held, parts
-    if sp.issparse(thing):
-        return "sparse", thing.shape, public(thing.toarray())
-    if isinstance(thing, np.ndarray):
-        held = [public(part, seen) for part in thing] if thing.dtype == object else thing.tobytes()
-        return thing.shape, str(thing.dtype), held
-    if isinstance(thing, dict):
-        return {repr(key): public(value, seen) for key, value in thing.items()}
-    if isinstance(thing, list | tuple):
-        return [public(part, seen) for part in thing]
-    if isinstance(thing, int | float | str | None | type) or not hasattr(thing, "__dict__"):
-        return repr(thing)
-    return type(thing).__name__, public(vars(thing), seen)
 
 
 def outcome(estimator, X, y, oracle, capsys, **options):
@@ -380,20 +356,6 @@ REFUSED |= {
 }
 
 
-HELD = {
-    "estimator": logistic(),
-    "estimators": [("a", logistic())],
-    "param_grid": {},
-    "param_distributions": {},
-}
-
-
-def made(kind):
-    """An estimator of a class, around a private model if it holds one."""
-    names = inspect.signature(kind).parameters
-    return kind(**{name: held for name, held in HELD.items() if name in names})
-
-
 class Untouchable:
     """Rows that nobody may look at."""
 
@@ -403,7 +365,7 @@ class Untouchable:
 
 @pytest.mark.parametrize("name", REFUSED)
 def test_what_reads_rows_is_refused_by_all_who_compose_and_nobody_recommends_a_budget(name):
-    estimator = made(REFUSED[name])
+    estimator = instance_of(REFUSED[name], logistic())
     said = []
     with pytest.raises(ValueError, match="privacy is known") as refusal:
         skdp.privacy_spent(estimator)
