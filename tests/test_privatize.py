@@ -17,7 +17,7 @@ from sklearn.compose import (
     make_column_selector,
 )
 from sklearn.decomposition import PCA
-from sklearn.ensemble import RandomForestClassifier, VotingRegressor
+from sklearn.ensemble import RandomForestClassifier, RandomForestRegressor, VotingRegressor
 from sklearn.feature_extraction.text import HashingVectorizer, TfidfTransformer, TfidfVectorizer
 from sklearn.feature_selection import SelectKBest
 from sklearn.frozen import FrozenEstimator
@@ -253,6 +253,7 @@ REFUSED = {
 }
 REFUSED_MODELS = {
     "RandomForestClassifier": (RandomForestClassifier(), "LogisticRegression"),
+    "RandomForestRegressor": (TransformedTargetRegressor(RandomForestRegressor()), "Ridge"),
     "SVC": (SVC(), r"RBFSampler\(gamma"),
     "SGDClassifier": (SGDClassifier(loss="huber"), "'hinge'"),
     "SGDRegressor": (SGDRegressor(loss="huber", penalty="l1"), "penalty='l2'"),

@@ -239,9 +239,8 @@ class Conversion:
             changed.append(("target_bounds=None", why))
         if changed:
             self._note(path, thing, "kept", changed=changed)
-        regressor, at = thing.regressor or LinearRegression(), _joined(path, "regressor")
-        known = known._replace(scaled_later=False)
-        thing.regressor, known = self._converted(regressor, at, known)
+        at, known = _joined(path, "regressor"), known._replace(scaled_later=False)
+        thing.regressor, known = self._converted(_regressor_of(thing), at, known)
         self.target_bounds = bounds
         return thing, known
 
@@ -539,7 +538,7 @@ def _scales(thing: Any) -> bool | None:
     if kind is Pipeline:
         return _first_scales(thing.steps)
     if kind is TransformedTargetRegressor:
-        return bool(_scales(thing.regressor or LinearRegression()))
+        return bool(_scales(_regressor_of(thing)))
     if kind is VotingRegressor:
         return all(_scales(part) is not False for _, part in thing.estimators)
     if kind in (GridSearchCV, RandomizedSearchCV):
@@ -551,6 +550,10 @@ def _scales(thing: Any) -> bool | None:
     if found is None or getattr(estimators, found.kind) not in _SCALING_MODELS:
         return False
     return not _tied(found.parameters)
+
+
+def _regressor_of(target: TransformedTargetRegressor) -> Any:
+    return LinearRegression() if target.regressor is None else target.regressor
 
 
 def _possible_counterpart(thing: Any, **others: Any) -> Counterpart | None:
