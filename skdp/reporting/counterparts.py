@@ -14,11 +14,10 @@ from typing import Any
 
 from ..validation import CLASSIFIERS, REGRESSORS, SCALERS, shown
 
-_UNSEARCHED = "Nothing is searched."
 _SEARCHED = ("alphas", "Cs", "cv", "eps", "n_alphas", "gcv_mode", "l1_ratios", "refit", "scoring")
 # Reasons for what the tables of advice do not name, or name for those who type it in anew.
 _OF_MODELS = {
-    **dict.fromkeys((*_SEARCHED, "store_cv_results"), _UNSEARCHED),
+    **dict.fromkeys((*_SEARCHED, "store_cv_results"), "Nothing is searched."),
     "alpha": "The strength of the penalty follows from the budget; pass C, about 1 / (alpha n).",
     "dual": "There is one form of the problem.",
     "epsilon": "The width of the loss is in units of half of target_bounds.",
@@ -32,20 +31,14 @@ _OF_MODELS = {
     "verbose": "The private model has a verbose of its own, which speaks of the budget.",
     "warm_start": "Each fit would spend anew.",
 }
-# Of each private class why parameters are left out, and what is said of all others.
-_REASONS: Mapping[str, tuple[Mapping[str, str], str]] = {
-    **dict.fromkeys(
-        ("DPLogisticRegression", "DPSVMClassifier"),
-        ({**CLASSIFIERS, **_OF_MODELS}, "Means nothing to a private fit."),
-    ),
-    **dict.fromkeys(
-        ("DPLinearRegression", "DPLassoRegressor"),
-        ({**REGRESSORS, **_OF_MODELS}, "Means nothing to a private fit."),
-    ),
-    **dict.fromkeys(
-        ("DPStandardScaler", "DPMinMaxScaler"),
-        (SCALERS, "The private scaler has no such choice."),
-    ),
+# Of each private class why parameters are left out.
+_REASONS: Mapping[str, Mapping[str, str]] = {
+    "DPLogisticRegression": {**CLASSIFIERS, **_OF_MODELS},
+    "DPSVMClassifier": {**CLASSIFIERS, **_OF_MODELS},
+    "DPLinearRegression": {**REGRESSORS, **_OF_MODELS},
+    "DPLassoRegressor": {**REGRESSORS, **_OF_MODELS},
+    "DPStandardScaler": SCALERS,
+    "DPMinMaxScaler": SCALERS,
 }
 
 
@@ -87,7 +80,8 @@ class Counterpart:
         name : str
             The parameter.
         """
-        reasons, otherwise = _REASONS[self.kind]
+        reasons, scaler = _REASONS[self.kind], "The private scaler has no such choice."
+        otherwise = "Means nothing to a private fit." if reasons is not SCALERS else scaler
         return reasons.get(name, otherwise)
 
 
