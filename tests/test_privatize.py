@@ -667,6 +667,16 @@ def test_a_search_behind_a_private_step_gets_what_that_leaves():
     assert made[0].epsilon + made[-1].epsilon == pytest.approx(3.0, rel=1e-6)
 
 
+@pytest.mark.parametrize("behind", [False, True], ids=["whole", "step"])
+def test_candidates_that_learn_from_rows_are_refused_when_a_search_is_converted(behind):
+    filled = SimpleImputer(strategy="constant", fill_value=0, keep_empty_features=True)
+    steps = Pipeline([("fill", filled), ("model", LogisticRegression())])
+    search = GridSearchCV(steps, {"fill__strategy": ["constant", "mean"]})
+    whole = make_pipeline(FunctionTransformer(np.tanh), search) if behind else search
+    with pytest.raises(ValueError, match=r"privatize needs steps .* strategy='constant'"):
+        privatize(whole, epsilon=1.0, classes=[0, 1])
+
+
 @pytest.mark.parametrize("kind", [list, np.array])
 def test_a_search_over_texts_is_private_as_any_other(kind):
     texts = kind([f"{'good' if k % 2 else 'bad'} word{k % 7}" for k in range(N)])

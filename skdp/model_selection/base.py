@@ -273,9 +273,6 @@ class PrivateSearch(BudgetedEstimator, MetaEstimatorMixin, BaseEstimator, ABC):
         """All that can be settled, or refused, without spending."""
         who = type(self).__name__
         unit = PrivacyUnit.ROW if units is None else PrivacyUnit.DECLARED
-        leaks = check_steps(who, self.estimator, unit)
-        spaces = self._spaces()
-        check_names(who, self.estimator, [name for space in spaces for name in space])
         classes = self._classes(y)
         n = len(y) if units is None else units.n_units
         kept, held = self._split(n)
@@ -285,24 +282,20 @@ class PrivateSearch(BudgetedEstimator, MetaEstimatorMixin, BaseEstimator, ABC):
             there = np.isin(np.arange(units.n_units), kept)
             kept, held = (np.flatnonzero(units.rows_of(of)) for of in (there, ~there))
         facts = PublicFacts(n, _n_columns(X), sp.issparse(X), weighted, unit)
-        stand_ins = [
-            built(who, self.estimator, params, classes, unit) for params in outlines(spaces)
-        ]
-        warn_of(
-            who, [*leaks, *(leak for made in stand_ins for leak in check_steps(who, made, unit))]
-        )
+        leaks, stand_ins = self._stand_ins(who, classes, unit)
+        spaces = self._spaces()
+        warn_of(who, leaks)
         check_targets(stand_ins[0], y)
-        of_shares = not self._public and self.scoring in ("neg_brier_score", "neg_log_loss")
-        if of_shares and not all(hasattr(made, "predict_proba") for made in stand_ins):
+        asked = self._asked_by_scores
+        if asked and not all(any(hasattr(made, name) for name in asked) for made in stand_ins):
             raise ValueError(
-                f"{who} needs candidates with predict_proba for scoring={self.scoring!r}."
+                f"{who} needs candidates with {' or '.join(asked)} for "
+                f"scoring={shown(self.scoring)}."
             )
         for made in stand_ins if weighted else ():
             check_requests(who, made)
         for made in stand_ins if units is not None else ():
             check_units_reach(who, made)
-        if {adjacency_of(made) for made in stand_ins} - {self.adjacency}:
-            raise ValueError(f"{who} needs candidates of one adjacency, {shown(self.adjacency)}.")
         trials = self._trials()
         expected = [kind for made in stand_ins for kind in calculi(made, y, facts)]
         account = account_for(expected, self.epsilon, delta, trials)
@@ -324,6 +317,35 @@ class PrivateSearch(BudgetedEstimator, MetaEstimatorMixin, BaseEstimator, ABC):
         # Who is held out takes part in scores alone, which may spend the whole of a trial on them.
         scoring = self._judge(X, y, held, account.score_mu(score_share or 1.0), units)
         return SearchPlan(account, scoring, kept, candidates)
+
+    @final
+    def _stand_ins(
+        self, who: str, classes: np.ndarray | None, unit: PrivacyUnit
+    ) -> tuple[list[str], list[Any]]:
+        """What leaks of the candidates, and those that stand for all, by parameters alone.
+
+        Raises
+        ------
+        ValueError
+            If a candidate has parameters that do not suit, or parts that are not covered.
+        """
+        leaks, spaces = check_steps(who, self.estimator, unit), self._spaces()
+        check_names(who, self.estimator, [name for space in spaces for name in space])
+        found = [built(who, self.estimator, params, classes, unit) for params in outlines(spaces)]
+        leaks += [leak for made in found for leak in check_steps(who, made, unit)]
+        if {adjacency_of(made) for made in found} - {self.adjacency}:
+            raise ValueError(f"{who} needs candidates of one adjacency, {shown(self.adjacency)}.")
+        return leaks, found
+
+    @property
+    @final
+    def _asked_by_scores(self) -> tuple[str, ...]:
+        """Methods of a model, of which scores need one; none if they need no more than predict."""
+        if not self._public:
+            of_shares = self.scoring in ("neg_brier_score", "neg_log_loss")
+            return ("predict_proba",) if of_shares else ()
+        methods = getattr(check_scoring(self.estimator, self.scoring), "_response_method", ())
+        return (methods,) if isinstance(methods, str) else tuple(methods)
 
     @final
     def _best(self, plan: SearchPlan, rows: TrainingRows) -> Trial:

@@ -24,7 +24,7 @@ from ..privacy.accounting.events import ExponentialEvent, GaussianEvent, PrefixS
 from ..privacy.accounting.ledger import PrivacySpent
 from ..privacy.adjacency import Adjacency, PrivacyUnit
 from ..privacy.rows.reading import strict_checks
-from ..reporting.verdicts import TABLE, fitted_parts, nested_estimators, problems_of, spends
+from ..reporting.verdicts import TABLE, nested_estimators, problems_of, spends
 from ..validation import check_parameters, shown
 from .accounts import SearchAccount
 
@@ -59,15 +59,8 @@ def private_steps(estimator: Any, *, fitted: bool = False) -> dict[str, Any]:
     dict
         In the order of paths; that of the estimator itself is ``''``.
     """
-    found: dict[str, Any] = {}
-    looked_at = [("", estimator)]
-    for path, part in looked_at:
-        if spends(part):
-            found[path] = part
-        elif type(part) in TABLE:
-            parts = fitted_parts(part) if fitted else TABLE[type(part)].parts(part)
-            looked_at += [(f"{path}__{name}" if path else name, step) for name, step in parts or []]
-    return dict(sorted(found.items()))
+    parts = nested_estimators(estimator, "", fitted=fitted, joint="__")
+    return dict(sorted((path, part) for path, part in parts if spends(part)))
 
 
 def check_steps(who: str, estimator: Any, unit: PrivacyUnit) -> list[str]:

@@ -186,6 +186,9 @@ def privatize(
     _check_use(found)
     inner = made.estimator if isinstance(made, PrivateSearch) else made
     check_composed(_WHO, inner, unit)
+    for step in private_steps(made).values():
+        if isinstance(step, PrivateSearch):
+            step._stand_ins(_WHO, None, unit)
     asked = _request_units(made) if privacy_unit else ()
     sharing, budgets = _share(made, float(epsilon), float(delta), shares)
     # The path of the whole is empty, and the plan calls it by its class.

@@ -135,7 +135,7 @@ def fitted_parts(estimator: Any) -> list[tuple[str, Any]] | None:
 
 
 def nested_estimators(
-    estimator: Any, who: str, *, fitted: bool = False
+    estimator: Any, who: str, *, fitted: bool = False, joint: str = "."
 ) -> Iterator[tuple[str, Any]]:
     """All estimators in a composed one, itself first, each under the path that names it.
 
@@ -144,20 +144,23 @@ def nested_estimators(
     estimator : object
         Fitted or not.
     who : str
-        What to call it.
+        What to call it; if it is empty, paths begin with the names of its parts.
     fitted : bool, default=False
         Whether those are wanted that were fitted: some estimators fit copies of theirs.
+    joint : str, default='.'
+        What is put between names.
 
     Yields
     ------
     tuple of str and object
-        Names are joined by dots.
+        Path and estimator.
     """
     yield who, estimator
     if (entry := TABLE.get(type(estimator))) is not None:
         parts = entry.fitted_parts(estimator) if fitted else entry.parts(estimator)
         for name, part in parts or []:
-            yield from nested_estimators(part, f"{who}.{name}", fitted=fitted)
+            path = f"{who}{joint}{name}" if who else name
+            yield from nested_estimators(part, path, fitted=fitted, joint=joint)
 
 
 def problems_of(estimator: Any, unit: PrivacyUnit) -> tuple[list[str], list[str]]:
