@@ -77,6 +77,10 @@ class SearchAccount(ABC):
         """
 
     @abstractmethod
+    def _mu(self, share: float) -> float:
+        """Level of Gaussian DP of all that may spend this share of a trial."""
+
+    @final
     def score_mu(self, share: float) -> float:
         """Level of Gaussian DP of a score that may spend this share of a trial.
 
@@ -85,11 +89,12 @@ class SearchAccount(ABC):
         share : float
             In (0, 1].
         """
+        return _told_from_zero(self._mu(share))
 
     @property
-    @abstractmethod
     def event(self) -> Event:
         """The search as an event of a ledger."""
+        return self._search(self._mu(1.0))
 
     @final
     def _search(self, level: float, *, trial_delta: float = 0.0) -> SearchEvent:
@@ -125,23 +130,21 @@ class GaussianSearch(SearchAccount):
         del step
         return _gaussian(self.trial * share, self.delta)
 
-    def score_mu(self, share: float) -> float:
-        """The root of the share of mu^2."""
-        return _told_from_zero(sqrt(self.trial * share))
+    def _mu(self, share: float) -> float:
+        return sqrt(self.trial * share)
 
     @property
     def event(self) -> Event:
         """A search, or Gaussian releases."""
-        mu = sqrt(self.trial)
-        if isinstance(self.trials, int):
-            return GaussianEvent(
-                query="search",
-                purpose=_PURPOSE,
-                sensitivity=mu,
-                noise_scale=1.0,
-                count=self.trials,
-            )
-        return self._search(mu)
+        if not isinstance(self.trials, int):
+            return super().event
+        return GaussianEvent(
+            query="search",
+            purpose=_PURPOSE,
+            sensitivity=self._mu(1.0),
+            noise_scale=1.0,
+            count=self.trials,
+        )
 
 
 @final
@@ -163,14 +166,8 @@ class ConcentratedSearch(SearchAccount):
             return _gaussian(2 * rho, self.delta)
         return _traded(partial(zcdp.epsilon, rho), self.delta)
 
-    def score_mu(self, share: float) -> float:
-        """The root of twice the share of rho."""
-        return _told_from_zero(sqrt(2 * self.trial * share))
-
-    @property
-    def event(self) -> Event:
-        """A search."""
-        return self._search(sqrt(2 * self.trial))
+    def _mu(self, share: float) -> float:
+        return sqrt(2 * self.trial * share)
 
 
 @final
@@ -190,9 +187,8 @@ class ApproximateSearch(SearchAccount):
         del step
         return PrivacySpent(self.trial.epsilon * share, self.trial.delta * share)
 
-    def score_mu(self, share: float) -> float:
-        """Level of Gaussian DP that the share of both parameters allows."""
-        return _told_from_zero(gdp.mu(self.trial.epsilon * share, self.trial.delta * share))
+    def _mu(self, share: float) -> float:
+        return gdp.mu(self.trial.epsilon * share, self.trial.delta * share)
 
     @property
     def event(self) -> Event:

@@ -90,16 +90,8 @@ _BLURRED = 0.03
 class SearchPlan:
     """All that a search settles before anything is charged.
 
-    Parameters
-    ----------
-    account : SearchAccount
-        What trials may spend.
-    scoring : NoisyScoring or PublicScoring
-        How models are judged.
-    kept : ndarray or None
-        Positions of rows to train on; None are all.
-    candidates : list of Candidate
-        One for each trial.
+    What trials may spend, how models are judged, the positions of rows to train on (None are all),
+    and a candidate for each trial.
     """
 
     account: SearchAccount
@@ -322,7 +314,7 @@ class PrivateSearch(BudgetedEstimator, MetaEstimatorMixin, BaseEstimator, ABC):
     def _stand_ins(
         self, who: str, classes: np.ndarray | None, unit: PrivacyUnit
     ) -> tuple[list[str], list[Any]]:
-        """What leaks of the candidates, and those that stand for all, by parameters alone.
+        """Leaks of the candidates, and those that stand for all, by parameters alone.
 
         Raises
         ------

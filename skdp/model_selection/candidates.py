@@ -45,19 +45,10 @@ _RELIED_ON: dict[str, tuple[type, ...] | None] = {
 
 
 def private_steps(estimator: Any, *, fitted: bool = False) -> dict[str, Any]:
-    """Steps that have a privacy budget, by the paths of their parameters.
+    """Steps that have a privacy budget, by the paths of their parameters, in the order of paths.
 
-    Parameters
-    ----------
-    estimator : estimator
-        With its parameters set.
-    fitted : bool, default=False
-        Whether the steps are wanted that were fitted: some estimators fit copies of theirs.
-
-    Returns
-    -------
-    dict
-        In the order of paths; that of the estimator itself is ``''``.
+    The path of the estimator itself is ``''``. ``fitted`` asks for the steps that were fitted: some
+    estimators fit copies of theirs.
     """
     parts = nested_estimators(estimator, "", fitted=fitted, joint="__")
     return dict(sorted((path, part) for path, part in parts if spends(part)))
@@ -65,15 +56,6 @@ def private_steps(estimator: Any, *, fitted: bool = False) -> dict[str, Any]:
 
 def check_steps(who: str, estimator: Any, unit: PrivacyUnit) -> list[str]:
     """Refuse an estimator of which not all parts are covered, and name what leaks.
-
-    Parameters
-    ----------
-    who : str
-        The search.
-    estimator : estimator
-        With its parameters set.
-    unit : PrivacyUnit
-        What is protected.
 
     Returns
     -------
@@ -112,13 +94,6 @@ def check_steps(who: str, estimator: Any, unit: PrivacyUnit) -> list[str]:
 def check_units_reach(who: str, estimator: Any) -> None:
     """Refuse an estimator of which a private step would not get the labels of privacy units.
 
-    Parameters
-    ----------
-    who : str
-        The search.
-    estimator : estimator
-        With its parameters set.
-
     Raises
     ------
     ValueError
@@ -146,13 +121,6 @@ def check_units_reach(who: str, estimator: Any) -> None:
 def check_targets(estimator: Any, y: Any) -> None:
     """Refuse targets that every fit would refuse, as the model itself does before it spends.
 
-    Parameters
-    ----------
-    estimator : estimator
-        With parameters and classes set.
-    y : array-like
-        Targets.
-
     Raises
     ------
     ValueError
@@ -166,13 +134,7 @@ def check_targets(estimator: Any, y: Any) -> None:
 
 
 def adjacency_of(estimator: Any) -> Adjacency:
-    """The neighbouring relation of the private steps.
-
-    Parameters
-    ----------
-    estimator : estimator
-        One that :func:`check_steps` accepts.
-    """
+    """Neighbouring relation of the private steps, if :func:`check_steps` accepts them."""
     found = {Adjacency(step.adjacency) for step in private_steps(estimator).values()}
     return Adjacency.ZERO_OUT if Adjacency.ZERO_OUT in found else Adjacency.REPLACE_ONE
 
@@ -181,16 +143,8 @@ def adjacency_of(estimator: Any) -> Adjacency:
 class PublicFacts:
     """Public facts about the rows that a trial is fitted to.
 
-    Parameters
-    ----------
-    n_samples, n_features : int
-        How many rows, and features before the first step.
-    sparse : bool
-        Whether rows are sparse.
-    weighted : bool
-        Whether rows have weights.
-    unit : PrivacyUnit, default=PrivacyUnit.ROW
-        What is protected, and counted by ``n_samples``.
+    ``n_samples`` counts ``unit``, which is what is protected; ``n_features`` are those before the
+    first step.
     """
 
     n_samples: int
@@ -203,14 +157,7 @@ class PublicFacts:
 def calculi(estimator: Any, y: Any, rows: PublicFacts) -> list[Calculus | None]:
     """Calculus of each private step; None if only its (epsilon, delta) is to be relied on.
 
-    Parameters
-    ----------
-    estimator : estimator
-        With parameters and classes set.
-    y : array-like
-        Targets, of which classifiers with known classes read nothing.
-    rows : PublicFacts
-        About those that are trained on.
+    Classifiers with known classes read nothing of ``y``.
 
     Raises
     ------
@@ -308,26 +255,14 @@ def built(
     classes: np.ndarray | None,
     unit: PrivacyUnit,
 ) -> Any:
-    """An unfitted copy of the estimator with these parameters, ready for a budget.
+    """Unfitted copy of the estimator with these parameters, ready for a budget.
 
     It is silent, and nobody listens to it: what steps say, and what scikit-learn's callbacks hear,
     would tell how many trials there are, and of which candidates. So would the cache of a pipeline,
     a folder with the fitted steps of all trials and the rows that they have transformed; it also
     hands the noise of one trial to the next. There is none, whatever ``memory`` says. Its parts are
-    fitted where the trial is, and to copies of rows that others go on to use.
-
-    Parameters
-    ----------
-    who : str
-        The search.
-    estimator : estimator
-        The base.
-    params : mapping
-        Of the candidate.
-    classes : ndarray or None
-        Labels for the private steps that do not know theirs.
-    unit : PrivacyUnit
-        What is protected.
+    fitted where the trial is, and to copies of rows that others go on to use. Private steps that do
+    not know their classes get ``classes``.
     """
     made = clone(estimator).set_params(**clone(dict(params), safe=False))
     check_steps(who, made, unit)
@@ -348,17 +283,7 @@ def built(
 
 
 def check_names(who: str, estimator: Any, names: Iterable[str]) -> None:
-    """Refuse parameters that cannot be searched over.
-
-    Parameters
-    ----------
-    who : str
-        The search.
-    estimator : estimator
-        The base.
-    names : iterable of str
-        Of parameters.
-    """
+    """Refuse names of parameters that cannot be searched over."""
     paths = private_steps(estimator)
     for name in names:
         path, _, last = name.rpartition("__")
@@ -370,16 +295,9 @@ def check_names(who: str, estimator: Any, names: Iterable[str]) -> None:
 
 
 def made_of(kind: Callable[..., Any], *args: Any, **options: Any) -> Any:
-    """A set of candidates of scikit-learn's; None if it cannot be made of these values.
+    """Set of candidates, a ParameterGrid or ParameterSampler; None if these values make none.
 
-    Its errors would quote them.
-
-    Parameters
-    ----------
-    kind : type
-        ParameterGrid or ParameterSampler.
-    *args, **options
-        What it is made of.
+    Errors of scikit-learn's would quote the values.
     """
     try:
         return kind(*args, **options)
@@ -394,12 +312,7 @@ def outlines(spaces: list[dict[str, Any]]) -> list[dict[str, Any]]:
 
     All combinations of listed values, if there are not too many; otherwise all combinations of
     those that are no numbers, and each number once. Where there is a distribution in place of a
-    list, one draw stands for it.
-
-    Parameters
-    ----------
-    spaces : list of dict
-        For each name a list of values, or a distribution with ``rvs``.
+    list, with ``rvs``, one draw stands for it.
 
     Raises
     ------
@@ -427,15 +340,9 @@ def outlines(spaces: list[dict[str, Any]]) -> list[dict[str, Any]]:
 
 
 def without_private(estimator: Any, space: Mapping[str, Any]) -> dict[str, Any]:
-    """A space without what changes nothing in front of private steps: the parameters of these.
+    """Space without what changes nothing in front of private steps: the parameters of these.
 
-    Parameters
-    ----------
-    estimator : estimator
-        The base.
-    space : mapping
-        Lists of values, or distributions, by name. Where it has a private step replaced, nothing
-        of that step is left out.
+    Where the space has a private step replaced, nothing of that step is left out.
     """
     within = tuple(
         path and f"{path}__"

@@ -39,18 +39,9 @@ _LOG_RANGE = (float(np.log(0.01)), 0.0)
 
 @dataclass(frozen=True, eq=False)
 class TrainingRows:
-    """The rows that a search was given.
+    """The rows that a search was given, with their weights and their privacy units.
 
-    Parameters
-    ----------
-    X, y : array-like
-        All of them.
-    sample_weight : array-like or None
-        Their weights.
-    kept : ndarray or None
-        Positions of those to train on; None are all.
-    labels : ndarray or None
-        Privacy units of all rows.
+    ``kept`` holds the positions of those to train on; None are all.
     """
 
     X: Any
@@ -60,13 +51,7 @@ class TrainingRows:
     labels: np.ndarray | None = None
 
     def fit(self, estimator: Any) -> Any:
-        """Fit an estimator to them.
-
-        Parameters
-        ----------
-        estimator : estimator
-            Fitted in place.
-        """
+        """Fit an estimator, in place, to the rows to train on."""
         X, y, weights, labels = self.X, self.y, self.sample_weight, self.labels
         if self.kept is not None:
             X, y = _safe_indexing(X, self.kept), _safe_indexing(y, self.kept)
@@ -86,13 +71,6 @@ class TrainingRows:
 
 def check_requests(who: str, estimator: Any) -> None:
     """Refuse weights that scikit-learn's routing would not take to a step of a pipeline.
-
-    Parameters
-    ----------
-    who : str
-        The search.
-    estimator : estimator
-        With its parameters set.
 
     Raises
     ------
@@ -116,16 +94,8 @@ def check_requests(who: str, estimator: Any) -> None:
 def check_rows(who: str, estimator: Any, X: Any) -> None:
     """Refuse rows that a step refuses which comes before all private ones.
 
-    In a trial such a row would fail the candidate, and so make others win.
-
-    Parameters
-    ----------
-    who : str
-        The search.
-    estimator : estimator
-        A candidate, which stays unfitted.
-    X : array-like
-        All rows.
+    In a trial such a row would fail the candidate, and so make others win. The candidate stays
+    unfitted.
 
     Raises
     ------
@@ -174,15 +144,7 @@ def _taken_by(part: Any, X: Any) -> Any:
 
 @dataclass(frozen=True, eq=False)
 class PublicScoring:
-    """Exactly, on rows that are public.
-
-    Parameters
-    ----------
-    scorer : callable
-        As scikit-learn's: takes a fitted estimator, X and y.
-    X, y : array-like
-        Public rows.
-    """
+    """Exact scores, by a scorer of scikit-learn's, on rows that are public."""
 
     scorer: Callable[[Any, Any, Any], float]
     X: Any
@@ -196,18 +158,9 @@ class PublicScoring:
 
 @dataclass(frozen=True, eq=False)
 class Candidate:
-    """Estimator that a trial is going to fit, with its budget.
+    """Estimator that a trial is going to fit, with its budget and parameters, as drawn or listed.
 
-    Parameters
-    ----------
-    params : dict
-        As drawn or listed.
-    estimator : estimator
-        With these parameters and a budget.
-    allowance : Allowance
-        The budget.
-    seed : int or None
-        Of the noise on the score, in tests; None draws from the operating system.
+    ``seed`` is of the noise on the score, in tests; None draws from the operating system.
     """
 
     params: dict[str, Any]
@@ -235,18 +188,8 @@ def perform(
 
     Whether a trial fails is a part of its outcome: what an error says, and that there was one,
     stays inside, because it would tell of a candidate that may not have won. No row decides it:
-    what steps make of an entry that is not finite counts as zero.
-
-    Parameters
-    ----------
-    candidate : Candidate
-        Ready to be fitted.
-    rows : TrainingRows
-        To train on.
-    scoring : NoisyScoring or PublicScoring
-        How to judge.
-    process : int
-        Number of the process of the search, which keeps its own warnings back.
+    what steps make of an entry that is not finite counts as zero. ``process`` is the number of the
+    process of the search, which keeps its own warnings back.
     """
     elsewhere = os.getpid() != process
     try:
@@ -268,18 +211,7 @@ def row_score(
 ) -> RowScore:
     """The score that a parameter names.
 
-    Parameters
-    ----------
-    who : str
-        The search, for messages.
-    scoring : str, callable or None
-        See the searches.
-    score_range : pair of float or None
-        See the searches.
-    estimator : estimator
-        What is searched over.
-    target_bounds : pair of float or None
-        Of the estimator, if it has some.
+    ``target_bounds`` are those of the estimator, if it has some.
 
     Raises
     ------

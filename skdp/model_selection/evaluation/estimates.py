@@ -87,6 +87,13 @@ class OutcomeTable:
         together = 0.0 if self.total is None else float(a.sum() * b.sum()) / self.counts.size
         return self.scale**2 * (float(np.sum(a * b)) - together)
 
+    def _moments(self, a: np.ndarray, b: np.ndarray) -> tuple[float, ...] | None:
+        """Two sums, and covariances of their noise; None where noise hides the second sum."""
+        bb = self.noise(b, b)
+        if not self.sum(b) > LEAST_EVIDENCE * sqrt(max(bb, 0.0)):
+            return None
+        return self.sum(a), self.sum(b), self.noise(a, a), self.noise(a, b), bb
+
     def proportion(self, part: np.ndarray, whole: np.ndarray, z: float) -> Estimate:
         """Share of rows of the cells ``part`` among those of ``whole``, which holds them.
 
@@ -97,10 +104,9 @@ class OutcomeTable:
         z : float
             Quantile of the normal distribution.
         """
-        above, below = self.sum(part), self.sum(whole)
-        aa, ab, bb = self.noise(part, part), self.noise(part, whole), self.noise(whole, whole)
-        if not below > LEAST_EVIDENCE * sqrt(max(bb, 0.0)):
-            return Estimate(nan, nan, nan, inf)
+        if (moments := self._moments(part, whole)) is None:
+            return _HIDDEN
+        above, below, aa, ab, bb = moments
         value, z2 = min(max(above / below, 0.0), 1.0), z * z
         square = below**2 + z2 * (below - bb)
         middle = above * below + z2 * (below / 2 - ab)
@@ -124,11 +130,9 @@ class OutcomeTable:
         z : float
             Quantile of the normal distribution.
         """
-        part = 2.0 * both
-        above, below = self.sum(part), self.sum(either)
-        aa, ab, bb = self.noise(part, part), self.noise(part, either), self.noise(either, either)
-        if not below > LEAST_EVIDENCE * sqrt(max(bb, 0.0)):
-            return Estimate(nan, nan, nan, inf)
+        if (moments := self._moments(2.0 * both, either)) is None:
+            return _HIDDEN
+        above, below, aa, ab, bb = moments
         q = _GRID
         variance = below * q * (1 - q) * (2 - q) + aa - 2 * q * ab + q * q * bb
         inside = q[(above - q * below) ** 2 <= z * z * variance]
@@ -371,7 +375,7 @@ def r2_of(
     noise = half**2 * scale * sqrt(0.5 + 4 * mean**2)
     mse, error_noise = bound**2 * (1 + error) / 2, bound**2 * scale / 2
     if not variance > LEAST_EVIDENCE * noise:
-        return Estimate(nan, nan, nan, inf)
+        return _HIDDEN
     spread = bound**4 * max(influence[0], influence[1]) / n
     z2, u = z * z, max(mse, 0.0) / variance
     first = variance**2 - z2 * noise**2

@@ -55,13 +55,7 @@ class EvaluationPlan:
 
     @classmethod
     def of(cls, metrics: tuple[str, ...]) -> EvaluationPlan:
-        """Equal parts of what is asked for; what one answer has in it comes together.
-
-        Parameters
-        ----------
-        metrics : tuple of str
-            As :func:`metrics_for` returns them.
-        """
+        """Plan of equal parts of what is asked for; what one answer has in it comes together."""
         asked = set(metrics)
         if asked <= set(_OF_REGRESSIONS):
             last = _R2_SHARE if "r2" in asked else 0.0
@@ -88,24 +82,12 @@ class EvaluationPlan:
         """Number of rows times the mu of the first answer that gets least of the budget.
 
         The last one only corrects what the first ones say, or tells how it varies, and is left out.
-
-        Parameters
-        ----------
-        n : int
-            Number of rows.
-        mu : float
-            Level of Gaussian differential privacy of the budget.
         """
         shares = [share for share in (self.table, self.bins, self.means) if share]
         return float(n * mu * np.sqrt(min(shares)))
 
     def check(self, n: int, mu: float) -> str:
-        """A warning if noise is much of what will be seen; empty if not.
-
-        Parameters
-        ----------
-        n, mu
-            As above.
+        """Warning if noise is much of what will be seen of n rows at the level mu; empty if not.
 
         Raises
         ------
@@ -132,16 +114,7 @@ def metrics_for(
 ) -> tuple[str, ...]:
     """The metrics that are asked for, by default all that suit the model.
 
-    Parameters
-    ----------
-    given : sequence of str or None
-        Names.
-    n_classes : int
-        Number of classes; 0 for a regression.
-    scores : {'predict_proba', 'decision_function'} or None
-        Scores that the model has.
-    grouped : bool
-        Whether groups are compared, for which there are no curves and no R2.
+    A regression has 0 classes, and comparisons of groups have no curves and no R2.
 
     Raises
     ------
