@@ -1,8 +1,7 @@
 """Private choice of hyperparameters."""
 
 from .accounts import ApproximateSearch, ConcentratedSearch, GaussianSearch, account_for
-from .grid import DPGridSearchCV
-from .randomized import DPRandomizedSearchCV
+from .searches import DPGridSearchCV, DPRandomizedSearchCV
 from .trials import silence
 
 __all__ = [

@@ -289,15 +289,15 @@ def evaluate(
     result.adjacency, result.confidence, result.n_samples = terms.adjacency, confidence, n
     result.privacy_unit_ = str(unit)
     result._read_classes = read_classes
-    asked = _Asked(oracle, plan, oracle.budget, n, z)
     among = None if groups is None else known_groups
+    asked = _Asked(oracle, plan, oracle.budget, result, among, n, z)
     try:
         if labels is None:
-            _score_regression(result, asked, reach, among)
+            _score_regression(asked, reach)
         else:
-            _score_counts(result, asked, labels, among)
-            _score_probabilities(result, asked, least_probability, among)
-            doubtful = _score_curves(result, asked, edges, n_classes)
+            _score_counts(asked, labels)
+            _score_probabilities(asked, least_probability)
+            doubtful = _score_curves(asked, edges, n_classes)
     except BaseException as failure:
         spent = ledger.spent()
         failure.add_note(
@@ -325,11 +325,17 @@ def _warn(message: str) -> None:
 
 
 class _Asked(NamedTuple):
-    """Oracle for test rows, the plan, its whole budget, the number of rows, and the quantile."""
+    """Oracle for test rows, the plan of what to ask, its whole budget, and what gets the answers.
+
+    ``groups`` are those to be compared, None if there are none; ``n`` counts rows, or privacy
+    units, and ``z`` is the quantile of intervals.
+    """
 
     oracle: Oracle
     plan: EvaluationPlan
     budget: Budget
+    result: Evaluation
+    groups: np.ndarray | None
     n: int
     z: float
 
@@ -337,12 +343,20 @@ class _Asked(NamedTuple):
         """A share of the whole budget."""
         return self.budget.fraction(share).whole()
 
+    def means(self, metrics: tuple[RowMetric, ...], share: float) -> list[Estimate]:
+        """Means of metrics over all rows, paid with a share of the whole budget."""
+        found = self.oracle.metric_means(metrics, self.n, spend=self.spend(share))
+        moments = zip(metrics, found.means.tolist(), found.squares.tolist(), strict=True)
+        return [mean_of(m, s, found.scale, of.range, self.n, self.z) for of, m, s in moments]
 
-def _score_counts(
-    result: Evaluation, asked: _Asked, labels: np.ndarray, groups: np.ndarray | None
-) -> None:
+    def publish(self, name: str, score: Estimate) -> None:
+        """Add the score of all rows to the result."""
+        self.result.scores[name], self.result.noise[name] = Score(*score[:3]), score.noise
+
+
+def _score_counts(asked: _Asked, labels: np.ndarray) -> None:
     """Ask for labels and predicted classes, and publish what follows from them."""
-    plan, z = asked.plan, asked.z
+    plan, result, groups, z = asked.plan, asked.result, asked.groups, asked.z
     if not plan.table:
         return
     n_groups = 1 if groups is None else len(groups)
@@ -356,7 +370,7 @@ def _score_counts(
     whole = OutcomeTable.of(counts.sum(axis=0), scale * sqrt(n_groups), asked.n)
     names = [name for name in plan.metrics if name in OF_COUNTS]
     for name in names:
-        _publish(result, name, of_counts(name, whole, z))
+        asked.publish(name, of_counts(name, whole, z))
     for k, label in enumerate(() if groups is None else groups.tolist()):
         table = OutcomeTable(counts[k], scale)
         found = {name: of_counts(name, table, z) for name in names}
@@ -370,28 +384,21 @@ def _score_counts(
         result.confusion_matrix = ConfusionMatrix(labels, whole.counts, low, high)
 
 
-def _score_probabilities(
-    result: Evaluation, asked: _Asked, least: float, groups: np.ndarray | None
-) -> None:
+def _score_probabilities(asked: _Asked, least: float) -> None:
     """Ask for means of metrics of single probabilities."""
     known: dict[str, RowMetric] = {"log_loss": LogLoss(least), "brier_score": BrierScore()}
-    names = [name for name in asked.plan.metrics if name in known]
-    if not names:
+    wanted = {name: known[name] for name in asked.plan.metrics if name in known}
+    if not wanted:
         return
-    metrics = tuple(known[name] for name in names)
-    if groups is not None:
-        _score_groups(result, asked, {name: known[name] for name in names}, groups)
+    if asked.groups is not None:
+        _score_groups(asked, wanted, asked.groups)
         return
-    found = asked.oracle.metric_means(metrics, asked.n, spend=asked.spend(asked.plan.means))
-    for k, metric in enumerate(metrics):
-        moments = float(found.means[k]), float(found.squares[k])
-        score = mean_of(*moments, found.scale, metric.range, asked.n, asked.z)
-        _publish(result, names[k], score)
+    scores = asked.means(tuple(wanted.values()), asked.plan.means)
+    for name, score in zip(wanted, scores, strict=True):
+        asked.publish(name, score)
 
 
-def _score_groups(
-    result: Evaluation, asked: _Asked, metrics: dict[str, RowMetric], groups: np.ndarray
-) -> None:
+def _score_groups(asked: _Asked, metrics: dict[str, RowMetric], groups: np.ndarray) -> None:
     """Ask for means of metrics over the rows of each group, and publish these and those of all."""
     kinds, n, z = tuple(metrics.values()), asked.n, asked.z
     spend = asked.spend(asked.plan.means)
@@ -400,17 +407,17 @@ def _score_groups(
     of_all = found.scale * sqrt(len(groups))
     for k, (name, metric) in enumerate(metrics.items()):
         moments = float(sums[k]), float(squares[k])
-        _publish(result, name, mean_of(*moments, of_all, metric.range, n, z))
+        asked.publish(name, mean_of(*moments, of_all, metric.range, n, z))
         for g, label in enumerate(groups.tolist()):
             of_group = float(found.shares[g]), float(found.sums[g, k]), float(found.squares[g, k])
             scales = found.scale, found.share_scale
             score = group_mean_of(*of_group, scales, metric.range, n, z)
-            result.by_group.setdefault(label, {})[name] = Score(*score[:3])
+            asked.result.by_group.setdefault(label, {})[name] = Score(*score[:3])
 
 
-def _score_curves(result: Evaluation, asked: _Asked, edges: np.ndarray, n_classes: int) -> bool:
+def _score_curves(asked: _Asked, edges: np.ndarray, n_classes: int) -> bool:
     """Ask for scores by label, and publish what follows; True if the area is in doubt."""
-    plan, n, z = asked.plan, asked.n, asked.z
+    plan, result, n, z = asked.plan, asked.result, asked.n, asked.z
     if not plan.bins:
         return False
     # Of two classes the second, of several each against the rest.
@@ -434,9 +441,7 @@ def _score_curves(result: Evaluation, asked: _Asked, edges: np.ndarray, n_classe
     if n_classes > 2:
         facts = zip(*((a.zeros, a.ones, a.area, a.share) for a in areas), strict=True)
         term = MeanRocAreaTerm(edges, *map(np.array, facts))
-    found = asked.oracle.metric_means((term,), n, spend=asked.spend(plan.last))
-    moments = float(found.means[0]), float(found.squares[0])
-    value, low, high, noise = mean_of(*moments, found.scale, term.range, n, z)
+    value, low, high, noise = asked.means((term,), plan.last)[0]
     # What the area is given by the plan, whatever the curves get besides.
     mu = asked.budget.mu * sqrt(plan.last / (1 - AREA_BINS))
     evidence = n * mu / sqrt(len(classes)) * min(area.smaller for area in areas)
@@ -445,7 +450,7 @@ def _score_curves(result: Evaluation, asked: _Asked, edges: np.ndarray, n_classe
         low = high = nan
     middle = float(np.mean([area.area for area in areas]))
     value, low, high = np.clip(middle + np.array([value, low, high]), 0.0, 1.0).tolist()
-    _publish(result, "roc_auc", Estimate(value, low, high, noise))
+    asked.publish("roc_auc", Estimate(value, low, high, noise))
     return least <= evidence < _AREA_DOUBTFUL
 
 
@@ -485,12 +490,7 @@ def _calibration_curve(table: OutcomeTable, edges: np.ndarray, z: float) -> Cali
     return CalibrationCurve(np.array(bounds), share, low, high, np.array(sizes))
 
 
-def _score_regression(
-    result: Evaluation,
-    asked: _Asked,
-    reach: tuple[float, float, float],
-    groups: np.ndarray | None,
-) -> None:
+def _score_regression(asked: _Asked, reach: tuple[float, float, float]) -> None:
     """Ask for means of residuals and targets, and publish what follows from them."""
     plan, n, z, (low, high, bound) = asked.plan, asked.n, asked.z, reach
     wanted: dict[str, tuple[type[RowMetric], ...]] = {
@@ -498,9 +498,9 @@ def _score_regression(
         "mean_absolute_error": (AbsoluteError,),
         "r2": (SquaredError, Target),
     }
-    if groups is not None:
+    if asked.groups is not None:
         errors = {name: wanted[name][0](*reach) for name in plan.metrics}  # type: ignore[call-arg]
-        _score_groups(result, asked, errors, groups)
+        _score_groups(asked, errors, asked.groups)
         return
     kinds = list(dict.fromkeys(kind for name in plan.metrics for kind in wanted[name]))
     metrics = [kind(*reach) for kind in kinds]  # type: ignore[call-arg]
@@ -512,7 +512,7 @@ def _score_regression(
             kind = wanted[name][0]
             mean, square = means[kind]
             ends = metrics[kinds.index(kind)].range
-            _publish(result, name, mean_of(mean, square, found.scale, ends, n, z))
+            asked.publish(name, mean_of(mean, square, found.scale, ends, n, z))
             continue
         middle, half = (low + high) / 2, (high - low) / 2
         (mean, square), error = means[Target], means[SquaredError][0]
@@ -525,11 +525,7 @@ def _score_regression(
         score = r2_of((mean, square), error, found.scale, influence, units, n, z)
         # By public numbers, as a variance that looks large enough may be so by noise.
         hidden = found.scale > _R2_HIDDEN
-        _publish(result, name, score._replace(low=nan, high=nan) if hidden else score)
-
-
-def _publish(result: Evaluation, name: str, score: Estimate) -> None:
-    result.scores[name], result.noise[name] = Score(*score[:3]), score.noise
+        asked.publish(name, score._replace(low=nan, high=nan) if hidden else score)
 
 
 # Checks of what is given, before anything is asked.
