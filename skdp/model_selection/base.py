@@ -6,6 +6,7 @@ import os
 from abc import ABC, abstractmethod
 from collections.abc import Callable
 from dataclasses import dataclass
+from functools import partial
 from numbers import Integral, Real
 from secrets import token_hex
 from typing import Any, ClassVar, Self, final
@@ -39,7 +40,7 @@ from ..privacy.accounting.promise import delta_for
 from ..privacy.adjacency import Adjacency, PrivacyUnit
 from ..privacy.lock import run_locked
 from ..privacy.oracle_factory import PrivateSession
-from ..privacy.randomness import public_generator, secret_generator, secret_uniform
+from ..privacy.randomness import SecretNoise, public_generator, secret_generator, secret_uniform
 from ..privacy.row_scores import NoisyScoring
 from ..privacy.rows.chunked import Chunks
 from ..privacy.rows.dask_rows import is_collection
@@ -56,6 +57,7 @@ from ..reporting.verdicts import warn_of
 from ..validation import check_parameters, shown
 from .accounts import SearchAccount, account_for
 from .candidates import (
+    Candidate,
     PublicFacts,
     adjacency_of,
     allow,
@@ -70,13 +72,12 @@ from .candidates import (
     without_private,
 )
 from .trials import (
-    Candidate,
-    PublicScoring,
     TrainingRows,
     Trial,
     check_requests,
     check_rows,
     perform,
+    public_score,
     row_score,
     silence,
 )
@@ -95,7 +96,7 @@ class SearchPlan:
     """
 
     account: SearchAccount
-    scoring: NoisyScoring | PublicScoring
+    scoring: Callable[[Any, SecretNoise], float]
     kept: np.ndarray | None
     candidates: list[Candidate]
 
@@ -298,8 +299,9 @@ class PrivateSearch(BudgetedEstimator, MetaEstimatorMixin, BaseEstimator, ABC):
         def candidate(params: dict[str, Any]) -> Candidate:
             made = built(who, self.estimator, params, classes, unit)
             kinds = calculi(made, y, facts)
-            allowance = allow(who, made, kinds, self.step_shares, account, 1 - score_share)
-            return Candidate(params, made, allowance, self._seeded(made, public_rng))
+            budgets = allow(who, made, kinds, self.step_shares, account, 1 - score_share)
+            seed = self._seeded(made, public_rng)
+            return Candidate(params, made, account.calculus, budgets, seed)
 
         noise = PrivateSession(self.random_state).noise
         public_rng = secret_generator(noise)
@@ -445,7 +447,7 @@ class PrivateSearch(BudgetedEstimator, MetaEstimatorMixin, BaseEstimator, ABC):
         held: np.ndarray | None,
         mu: float,
         units: PrivacyUnits | None,
-    ) -> NoisyScoring | PublicScoring:
+    ) -> Callable[[Any, SecretNoise], float]:
         who = type(self).__name__
         if self._public:
             try:
@@ -453,7 +455,8 @@ class PrivateSearch(BudgetedEstimator, MetaEstimatorMixin, BaseEstimator, ABC):
             except (TypeError, ValueError):
                 raise ValueError(f"{who} needs public validation rows as a pair (X, y).") from None
             redacted(check_consistent_length, X_public, y_public)
-            return PublicScoring(check_scoring(self.estimator, self.scoring), X_public, y_public)
+            scorer = check_scoring(self.estimator, self.scoring)
+            return partial(public_score, scorer, X_public, y_public)
         whole = self.estimator
         last = whole.steps[-1][1] if isinstance(whole, Pipeline) else whole
         bounds = getattr(last, "target_bounds", None)

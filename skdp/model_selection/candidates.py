@@ -170,32 +170,26 @@ def calculi(estimator: Any, y: Any, rows: PublicFacts) -> list[Calculus | None]:
     ]
 
 
-@dataclass(frozen=True)
-class Allowance:
-    """Budgets of the steps of an estimator, and the calculus that they have to keep to.
+@dataclass(frozen=True, eq=False)
+class Candidate:
+    """Estimator that a trial is going to fit, with its parameters, as drawn or listed.
 
-    Parameters
-    ----------
-    calculus : str
-        By which the account of the search counts trials.
-    steps : tuple of PrivacySpent
-        For each private step, in the order of paths.
+    ``budgets`` are those of its private steps, in the order of paths, and ``calculus`` is the one
+    by which the account of the search counts trials. ``seed`` is of the noise on the score, in
+    tests; None draws from the operating system.
     """
 
+    params: dict[str, Any]
+    estimator: Any
     calculus: str
-    steps: tuple[PrivacySpent, ...]
+    budgets: list[PrivacySpent]
+    seed: int | None
 
     def covers(self, model: Any) -> bool:
-        """True if a fitted model has kept to it, by its receipts.
-
-        Parameters
-        ----------
-        model : estimator
-            Fitted.
-        """
+        """True if a fitted model has kept to budgets and calculus, by its receipts."""
         relied_on = _RELIED_ON[self.calculus]
         steps = private_steps(model, fitted=True).values()
-        for step, (epsilon, delta) in zip(steps, self.steps, strict=True):
+        for step, (epsilon, delta) in zip(steps, self.budgets, strict=True):
             spent = step.privacy_spent_
             if spent[0] > epsilon or spent[1] > delta:
                 return False
@@ -211,23 +205,11 @@ def allow(
     step_shares: dict[str, float] | None,
     account: SearchAccount,
     fit_share: float,
-) -> Allowance:
-    """Give an estimator the budget of a trial, and say what it is.
+) -> list[PrivacySpent]:
+    """Give the private steps of an estimator, in place, the budgets of a trial, and return these.
 
-    Parameters
-    ----------
-    who : str
-        The search.
-    estimator : estimator
-        Its private steps are changed in place.
-    kinds : list of Calculus or None
-        How each of them counts.
-    step_shares : dict or None
-        Weights by path; steps that it leaves out have weight 1.
-    account : SearchAccount
-        What trials may spend.
-    fit_share : float
-        The share of a trial that is for fits.
+    ``kinds`` say how each step counts, and ``fit_share`` is the share of a trial that is for fits.
+    Steps that ``step_shares`` leaves out have weight 1.
 
     Raises
     ------
@@ -245,7 +227,7 @@ def allow(
     ]
     for step, (epsilon, delta) in zip(steps.values(), budgets, strict=True):
         step.set_params(epsilon=epsilon, delta=delta)
-    return Allowance(account.calculus, tuple(budgets))
+    return budgets
 
 
 def built(

@@ -23,18 +23,23 @@ from ..estimators.base import ACCEPTED, PrivateLinearModel
 from ..preprocessing.base import PrivateTransformer
 from ..privacy.oracle_factory import PrivateSession
 from ..privacy.randomness import SecretNoise
-from ..privacy.row_scores import ROW_SCORES, NoisyScoring, RowScore
+from ..privacy.row_scores import ROW_SCORES, RowScore
 from ..privacy.rows.reading import zero_unless_finite
 from ..reporting.open_budgets import covered
 from ..reporting.verdicts import TABLE
 from ..validation import numbers_in, shown
-from .candidates import Allowance, private_steps
+from .candidates import Candidate, private_steps
 
 _LOGGER = logging.getLogger("skdp")
 # Private steps that need numbers.
 _LINEAR = (PrivateLinearModel, PrivateTransformer)
-# What a log-likelihood is clipped to by default: a row at which the true label gets 1 %.
-_LOG_RANGE = (float(np.log(0.01)), 0.0)
+# What numbers of rows are clipped to by default. A log-likelihood: a row at which the true label
+# gets 1 %.
+_RANGES = {
+    "accuracy": (0.0, 1.0),
+    "neg_brier_score": (-1.0, 0.0),
+    "neg_log_loss": (float(np.log(0.01)), 0.0),
+}
 
 
 @dataclass(frozen=True, eq=False)
@@ -52,21 +57,21 @@ class TrainingRows:
 
     def fit(self, estimator: Any) -> Any:
         """Fit an estimator, in place, to the rows to train on."""
-        X, y, weights, labels = self.X, self.y, self.sample_weight, self.labels
-        if self.kept is not None:
-            X, y = _safe_indexing(X, self.kept), _safe_indexing(y, self.kept)
-            weights = None if weights is None else _safe_indexing(weights, self.kept)
-            labels = None if labels is None else labels[self.kept]
+        given = self.X, self.y, self.sample_weight, self.labels
+        X, y, weights, labels = (
+            part if part is None or self.kept is None else _safe_indexing(part, self.kept)
+            for part in given
+        )
         by_step = isinstance(estimator, Pipeline) and not get_config()["enable_metadata_routing"]
-        given: dict[str, Any] = {}
+        options: dict[str, Any] = {}
         if weights is not None:
             last = f"{estimator.steps[-1][0]}__" if by_step else ""
-            given[f"{last}sample_weight"] = weights
+            options[f"{last}sample_weight"] = weights
         if labels is not None:
             # Whatever has a budget protects the same.
             steps = [f"{name}__" for name in private_steps(estimator)] if by_step else [""]
-            given |= {f"{step}privacy_unit": labels for step in steps}
-        return estimator.fit(X, y, **given)
+            options |= {f"{step}privacy_unit": labels for step in steps}
+        return estimator.fit(X, y, **options)
 
 
 def check_requests(who: str, estimator: Any) -> None:
@@ -142,31 +147,10 @@ def _taken_by(part: Any, X: Any) -> Any:
     return part.set_params(**{path: clone(numbers) for path in inside}).fit(X).transform(X)
 
 
-@dataclass(frozen=True, eq=False)
-class PublicScoring:
-    """Exact scores, by a scorer of scikit-learn's, on rows that are public."""
-
-    scorer: Callable[[Any, Any, Any], float]
-    X: Any
-    y: Any
-
-    def __call__(self, estimator: Any, noise: SecretNoise) -> float:
-        """The score of a fitted estimator."""
-        del noise
-        return float(self.scorer(estimator, self.X, self.y))
-
-
-@dataclass(frozen=True, eq=False)
-class Candidate:
-    """Estimator that a trial is going to fit, with its budget and parameters, as drawn or listed.
-
-    ``seed`` is of the noise on the score, in tests; None draws from the operating system.
-    """
-
-    params: dict[str, Any]
-    estimator: Any
-    allowance: Allowance
-    seed: int | None
+def public_score(scorer: Any, X: Any, y: Any, estimator: Any, noise: SecretNoise) -> float:
+    """Exact score of a fitted estimator, by a scorer of scikit-learn's, on rows that are public."""
+    del noise
+    return float(scorer(estimator, X, y))
 
 
 @dataclass(frozen=True, eq=False)
@@ -181,7 +165,7 @@ class Trial:
 def perform(
     candidate: Candidate,
     rows: TrainingRows,
-    scoring: NoisyScoring | PublicScoring,
+    scoring: Callable[[Any, SecretNoise], float],
     process: int,
 ) -> Trial:
     """Fit and score, and let nothing out but the outcome.
@@ -196,7 +180,7 @@ def perform(
         with silence() if elsewhere else nullcontext(), covered(), zero_unless_finite():
             noise = PrivateSession(candidate.seed).noise
             model = rows.fit(candidate.estimator)
-            score = scoring(model, noise) if candidate.allowance.covers(model) else nan
+            score = scoring(model, noise) if candidate.covers(model) else nan
     except Exception:
         return Trial()
     return Trial() if isnan(score) else Trial(score, candidate.params, model)
@@ -227,9 +211,13 @@ def row_score(
             "with a public validation=(X, y)."
         )
     of_rows = ROW_SCORES[scoring] if isinstance(scoring, str) else scoring
-    found = score_range
-    if found is None:
-        found = _known_range(scoring, target_bounds)
+    known: dict[str, tuple[float, float]] = dict(_RANGES)
+    if score_range is None and target_bounds is not None:
+        half = (target_bounds[1] - target_bounds[0]) / 2
+        # A prediction in the middle is off by no more than half of the width.
+        known["neg_mean_absolute_error"] = -half, 0.0
+        known["neg_mean_squared_error"] = -half * half, 0.0
+    found = known.get(scoring) if score_range is None and isinstance(scoring, str) else score_range
     if found is None:
         raise ValueError(
             f"{who} needs score_range=(low, high) for this score: a range known without the rows, "
@@ -240,24 +228,6 @@ def row_score(
     if ends is None or ends.shape != (2,) or not -np.inf < ends[0] < ends[1] < np.inf:
         raise ValueError(f"{who} needs a finite score_range with low < high, got {shown(found)}.")
     return RowScore(of_rows, float(ends[0]), float(ends[1]))
-
-
-def _known_range(
-    scoring: str | Callable[..., Any], target_bounds: tuple[float, float] | None
-) -> tuple[float, float] | None:
-    if scoring == "accuracy":
-        return 0.0, 1.0
-    if scoring == "neg_brier_score":
-        return -1.0, 0.0
-    if scoring == "neg_log_loss":
-        return _LOG_RANGE
-    if target_bounds is None:
-        return None
-    half = (target_bounds[1] - target_bounds[0]) / 2
-    # A prediction in the middle is off by no more than half of the width.
-    if scoring == "neg_mean_absolute_error":
-        return -half, 0.0
-    return (-half * half, 0.0) if scoring == "neg_mean_squared_error" else None
 
 
 @contextmanager

@@ -1,10 +1,16 @@
-"""Data and laws that no search can use are refused before anything is spent, and not quoted."""
+"""Data, laws and relations that no search can use are refused before anything is spent."""
 
 import numpy as np
 import pytest
+from private_toys import Toy
+from sklearn.pipeline import make_pipeline
 
 from skdp import DPLogisticRegression
 from skdp.model_selection import DPGridSearchCV, DPRandomizedSearchCV
+from skdp.preprocessing import DPStandardScaler
+
+X = np.random.default_rng(0).normal(size=(3000, 3)) / 3
+Y = (X[:, 0] > 0).astype(int)
 
 
 @pytest.mark.filterwarnings("error")
@@ -62,3 +68,29 @@ def test_missing_and_infinite_entries_are_told_as_such(kind, entry, said):
     with pytest.raises(ValueError, match=said):
         search.fit(X, np.arange(6) % 2)
     assert "privacy_spent_" not in vars(search)
+
+
+def logistic(**options):
+    return DPLogisticRegression(**{"data_norm": 2.0, "classes": [0, 1]} | options)
+
+
+def test_a_refused_search_leaves_the_earlier_one_as_it_was():
+    found = DPGridSearchCV(Toy(), {"label": [0, 1]}).fit(X, Y)
+    spent, best = found.privacy_spent_, found.best_estimator_
+    with pytest.raises(ValueError, match="epsilon"):
+        found.set_params(epsilon=-1).fit(X, Y)
+    assert (found.privacy_spent_, found.best_estimator_) == (spent, best)
+
+
+def test_scores_that_are_mostly_noise_warn():
+    with pytest.warns(UserWarning, match="mostly choose by chance"):
+        DPGridSearchCV(Toy(), {"label": [0, 1]}, epsilon=0.1).fit(X[:200], Y[:200])
+
+
+def test_zero_out_is_the_relation_of_the_estimator():
+    found = DPGridSearchCV(logistic(adjacency="zero_out"), {"C": [1.0]})
+    assert found.adjacency == "zero_out"
+    assert DPGridSearchCV(logistic(), {"C": [1.0]}).adjacency == "replace_one"
+    mixed = make_pipeline(DPStandardScaler(bounds=(-2, 2)), logistic(adjacency="zero_out"))
+    with pytest.raises(ValueError, match="one adjacency"):
+        DPGridSearchCV(mixed, {"dplogisticregression__C": [1.0]}).fit(X, Y)
