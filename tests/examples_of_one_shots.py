@@ -146,7 +146,7 @@ def crafted_slopes():
 
 def equations(bounds, balance):
     k = D if bounds.row_map is None else bounds.row_map.n_features
-    return NormalEquationsQuery(bounds, N, k + bool(bounds.intercept_value), balance)
+    return NormalEquationsQuery(Problem(Squared(), N, k, bounds), balance)
 
 
 def random_equations():

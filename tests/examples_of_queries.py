@@ -216,7 +216,7 @@ def moments_bounds():
 
 def moments(bounds, full):
     k = D if bounds.row_map is None else bounds.row_map.n_features
-    return MomentsQuery(bounds, N, k + bool(bounds.intercept_value), full)
+    return MomentsQuery(Problem(Logistic(), N, k, bounds), full)
 
 
 def random_moments():

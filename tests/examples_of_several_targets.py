@@ -40,7 +40,7 @@ def queries(rng):
         yield GradientAndShareQuery(gradient, 0.5)
         yield GradientDifferenceQuery(gradient, w + 0.1)
         yield GradientSizesQuery(problem, w, edges)
-        yield NormalEquationsQuery(problem.bounds, N, problem.n_rows, 0.4)
+        yield NormalEquationsQuery(problem, 0.4)
         yield HistogramQuery("target", edges, column=1)
         yield HistogramQuery("target_size", edges, column=2)
 
@@ -68,7 +68,7 @@ def crafted_examples():
     # At the angle for which the proof says that the bound is attained.
     balance = 0.4
     other = np.tile([2 * balance, 2 * sqrt(1 - balance**2), 0.0], (N, 1))
-    yield Example(NormalEquationsQuery(bounds(), N, D, balance), X, low, other, high)
+    yield Example(NormalEquationsQuery(problem, balance), X, low, other, high)
     yield Example(HistogramQuery("target", np.array([0.0]), column=1), X, low, X, high)
 
 

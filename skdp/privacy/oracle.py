@@ -26,28 +26,25 @@ from .mechanisms.base import Mechanism, PerturbingMechanism
 from .mechanisms.site_noise import Trust
 from .no_noise import noise_under
 from .queries.base import GaussianQuery, PerturbedQuery, Query
-from .queries.column_counts import ColumnCountsQuery
-from .queries.column_moments import ColumnMomentsQuery
-from .queries.gradient import GradientNormQuery, GradientQuery
+from .queries.columns import ColumnCountsQuery, ColumnMomentsQuery
+from .queries.counts import (
+    Histogrammed,
+    HistogramQuery,
+    Outcome,
+    OutcomeCountsQuery,
+    TotalWeightQuery,
+)
+from .queries.gradient import GradientNormQuery, GradientQuery, InterceptGradientQuery
 from .queries.gradient_difference import GradientDifferenceQuery
 from .queries.gradient_sizes import GradientAndShareQuery, GradientSizesQuery
-from .queries.histogram import Histogrammed, HistogramQuery
-from .queries.intercept_gradient import InterceptGradientQuery
 from .queries.metric_means import GroupMeansQuery, MetricMeansQuery, RowMetric
-from .queries.moments import MomentsQuery
-from .queries.normal_equations import NormalEquationsQuery
-from .queries.outcome_counts import Outcome, OutcomeCountsQuery
+from .queries.moments import MomentsQuery, NormalEquationsQuery, RowMeansQuery
 from .queries.perturbed_minimum import PerturbedMinimumQuery
-from .queries.residual_quantile import ResidualQuantileQuery
-from .queries.row_means import RowMeansQuery
 from .queries.sampled_gradient import SampledGradientQuery
-from .queries.score_and_curvature import ScoreAndCurvatureQuery
-from .queries.score_moments import ScoreMomentsQuery
+from .queries.score_and_curvature import ScoreAndCurvatureQuery, ScoreMomentsQuery
 from .queries.score_scale import ScoreScaleQuery
-from .queries.selection import SelectionQuery
+from .queries.selection import ResidualQuantileQuery, SelectionQuery, VertexQuery
 from .queries.site_gradients import SiteGradientsQuery, SiteRequest
-from .queries.total_weight import TotalWeightQuery
-from .queries.vertex import VertexQuery
 from .randomness import SecretNoise
 from .rounding import inflated
 from .rows.base import RowStore
@@ -359,8 +356,7 @@ class Oracle(ABC):
         """
         problem = self._current()
         n_classes = max(2, problem.loss.n_scores) if by_class else 1
-        query = RowMeansQuery(problem.bounds, problem.n_samples, n_classes, problem.actual_rows)
-        return self._noisy(query, spend)
+        return self._noisy(RowMeansQuery(problem, n_classes), spend)
 
     @final
     def second_moments(self, *, full: bool, spend: Spend) -> Noisy:
@@ -370,9 +366,7 @@ class Oracle(ABC):
         takes no more memory than a few rows. The scale is that of the diagonal; off it the noise
         is smaller by sqrt(2).
         """
-        problem = self._current()
-        sizes = problem.n_samples, problem.n_rows
-        query = MomentsQuery(problem.bounds, *sizes, full, problem.actual_rows)
+        query = MomentsQuery(self._current(), full)
         answer = self._noisy(query, spend)
         return Noisy(query.matrix(answer.value), answer.scale)
 
@@ -448,9 +442,7 @@ class Oracle(ABC):
         The scale is that of the diagonal; off it the noise is smaller by sqrt(2). The larger the
         balance, in (0, 1], the less noise the second has and the more the first.
         """
-        problem = self._current()
-        sizes = problem.n_samples, problem.n_rows
-        query = NormalEquationsQuery(problem.bounds, *sizes, balance, problem.actual_rows)
+        query = NormalEquationsQuery(self._current(), balance)
         matrix, vector = query.parts(self._release(query, spend))
         return Noisy(matrix, self._scale(query, spend)), vector
 
@@ -571,7 +563,7 @@ class Oracle(ABC):
         """
         query = MetricMeansQuery(metrics, n_samples)
         scale = self._scale(query, spend)
-        return ColumnMoments(*query.moments.moments(self._release(query, spend)), scale)
+        return ColumnMoments(*query.moments(self._release(query, spend)), scale)
 
     @final
     def group_means(

@@ -14,12 +14,11 @@ from ..adjacency import Adjacency
 from ..rounding import mapped_products, of_sum, spread
 from ..rows.base import RowStore
 from ..rows.bounded_rows import BoundedBlock
-from .base import GaussianQuery
-from .gradient import GradientQuery
+from .base import LARGEST_SUM, LEAST_BOUND, GaussianQuery
+from .gradient import GradientQuery, point
 
-# Squares of lengths outside of this range are lost or overflow.
-_SHORTEST, _LONGEST = 1e-140, 1e140
-_LARGEST_SUM = 1e300
+# Squares of longer ones overflow.
+_LONGEST = 1e140
 
 # Where the change of a row's derivative lies: a ball whose centre and radius are these multiples
 # of smoothness times the change of the row's scores, and of its length.
@@ -80,7 +79,7 @@ class GradientDifferenceQuery(GaussianQuery):
     w0: np.ndarray
 
     def __post_init__(self) -> None:
-        w0 = GradientQuery(self.gradient.problem, self.w0).w
+        w0 = point(self.gradient.problem, self.w0)
         if np.array_equal(w0, self.gradient.w):
             raise ValueError(
                 "GradientDifferenceQuery needs two points that differ, got the same one twice; "
@@ -110,8 +109,8 @@ class GradientDifferenceQuery(GaussianQuery):
         # At most what a gradient may be, in each of two gradients.
         reach = 2.0 * self.gradient.bound
         longest = self.gradient.problem.smoothness * length
-        squares = length >= _SHORTEST and self.gradient.problem.row_norm * length <= _LONGEST
-        if not (squares and _SHORTEST <= longest <= _LONGEST):
+        squares = length >= LEAST_BOUND and self.gradient.problem.row_norm * length <= _LONGEST
+        if not (squares and LEAST_BOUND <= longest <= _LONGEST):
             return 0.0, reach
         centre, radius = self._kind
         return around_both(centre * longest, radius * longest, reach)
@@ -140,10 +139,10 @@ class GradientDifferenceQuery(GaussianQuery):
     def sensitivity(self, adjacency: Adjacency) -> float:
         """``2 radius / n`` under replace-one; infinite unless double precision keeps the bound."""
         problem, radius = self.gradient.problem, self.radius
-        least = _SHORTEST * max(1.0, problem.row_norm * problem.max_weight)
+        least = LEAST_BOUND * max(1.0, problem.row_norm * problem.max_weight)
         # What is clipped to less than that is not kept by clipping.
         kept = least <= min(radius, self.gradient.bound)
-        if not (kept and radius * problem.n_samples <= _LARGEST_SUM):
+        if not (kept and radius * problem.n_samples <= LARGEST_SUM):
             return inf
         return adjacency.of_sum(radius) / problem.n_samples
 

@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 from dataclasses import dataclass
-from functools import partial
 from math import hypot
 from typing import ClassVar
 
@@ -54,12 +53,10 @@ class GradientSizesQuery(CellsQuery):
 
     def evaluate(self, rows: RowStore) -> np.ndarray:
         """The exact counts, floats of shape (m + 1,)."""
-        bounds = self.problem.bounds
-        if self.whole_units and rows.unit is PrivacyUnit.DECLARED and self.edges.size:
-            gradient = GradientQuery(self.problem, self.w, float(self.edges[-1]), True)
-            pieces = partial(gradient.of_pieces, exactly=True)
-            return rows.by_unit().bounded(bounds).sum_of_units(pieces, self._of_units)
-        return rows.bounded(bounds).sum(self._of_block)
+        last = float(self.edges[-1]) if self.edges.size else None
+        whole = self.whole_units and last is not None
+        gradient = GradientQuery(self.problem, self.w, last, whole)
+        return gradient.summed(rows, self._of_block, self._of_units, exactly=True)
 
     def public(self) -> tuple[object, ...]:
         """w and the edges."""
@@ -124,13 +121,8 @@ class GradientAndShareQuery(GaussianQuery):
 
     def evaluate(self, rows: RowStore) -> np.ndarray:
         """The exact answer, of shape (entries of w + 1,)."""
-        problem = self.gradient.problem
-        if self.gradient.whole_units and rows.unit is PrivacyUnit.DECLARED:
-            bounded = rows.by_unit().bounded(problem.bounds)
-            pieces = partial(self.gradient.of_pieces, exactly=True)
-            answer = bounded.sum_of_units(pieces, self._of_units) / problem.n_samples
-        else:
-            answer = rows.bounded(problem.bounds).sum(self._of_block) / problem.n_samples
+        answer = self.gradient.summed(rows, self._of_block, self._of_units, exactly=True)
+        answer /= self.gradient.problem.n_samples
         if rows.weighted or rows.unit is PrivacyUnit.DECLARED:
             answer[-1] += self.weight * self.usual
         return answer

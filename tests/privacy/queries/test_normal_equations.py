@@ -31,8 +31,8 @@ def test_it_answers_both_moments(constant):
 def test_together_they_cost_less_than_apart(balance):
     bounds = RowBounds(2.0, 0.0, TARGET)
     query, replace_one = equations(bounds, balance), Adjacency.REPLACE_ONE
-    moments = MomentsQuery(bounds, N, D, full=True).sensitivity(replace_one)
     problem = Problem(Squared(), N, D, bounds)
+    moments = MomentsQuery(problem, full=True).sensitivity(replace_one)
     gradient = GradientQuery(problem, np.zeros(D), clip_norm=2.0).sensitivity(replace_one)
     assert query.sensitivity(replace_one) < 0.95 * np.hypot(moments, query.weight * gradient)
 

@@ -8,7 +8,8 @@ import pytest
 from skdp.privacy import Adjacency
 from skdp.privacy.queries import RowMeansQuery
 from skdp.privacy.rows import DenseRows
-from skdp.problem import RowBounds, RowMap
+from skdp.problem import Problem, RowBounds, RowMap
+from skdp.problem.losses import Logistic
 from skdp.testing import check_sensitivity
 
 
@@ -17,7 +18,7 @@ from skdp.testing import check_sensitivity
 )
 def test_targets_without_a_class_count_towards_one_and_raise_nothing(target, column):
     rows = DenseRows(np.ones((1, 1)), np.array([target]))
-    answer = RowMeansQuery(RowBounds(1.0), 1, 3).evaluate(rows)
+    answer = RowMeansQuery(Problem(Logistic(), 1, 1, RowBounds(1.0)), 3).evaluate(rows)
     np.testing.assert_array_equal(answer[0], np.eye(3)[column])
 
 
@@ -35,6 +36,6 @@ def test_a_map_that_turns_signs_is_not_taken_for_one_sided(part):
     other = np.tile([1.0, 0.0, 0.0], (N, 1))
     if part == "scale":
         bounds = replace(bounds, row_map=replace(bounds.row_map, shift=np.zeros(D)))
-    query = RowMeansQuery(bounds, N, 2)
+    query = RowMeansQuery(Problem(Logistic(), N, D, bounds), 2)
     check_sensitivity(query, X, np.zeros(N), other, np.zeros(N), Adjacency.REPLACE_ONE)
     assert query.sensitivity(Adjacency.REPLACE_ONE) == 2e-3 / N

@@ -41,7 +41,7 @@ def test_answers_are_those_of_the_formula():
     V = X * np.minimum(1, 2.0 / np.linalg.norm(X, axis=1))[:, None]
     w = rng.normal(size=(D, T))
     problem = Problem(LOSSES[0], N, D, bounds())
-    query = NormalEquationsQuery(bounds(), N, D, 0.4)
+    query = NormalEquationsQuery(Problem(Squared(), N, D, bounds()), 0.4)
     weights = np.floor(weights * 2.0**26) / 2.0**26
     for name, rows in row_stores(X, y, weights).items():
         if "single" in name:
@@ -66,7 +66,7 @@ def test_queries_about_one_target_refuse_rows_with_several(n):
     for query in (
         SelectionQuery(problem, w, 0.5, np.arange(D), 1),
         ResidualQuantileQuery(problem, w, np.array([0.0, 1.0]), 0.5, True),
-        NormalEquationsQuery(bounds(target=one), n, D, 0.4),
+        NormalEquationsQuery(Problem(Squared(), n, D, bounds(target=one)), 0.4),
         GradientQuery(problem, w, 0.5),
         HistogramQuery("target", np.array([0.0])),
     ):
