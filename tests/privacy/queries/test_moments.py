@@ -1,9 +1,10 @@
-"""Second moments, against outer products of rows that are bounded for real."""
+"""Moments of rows, against sums of rows that are bounded for real."""
 
 import numpy as np
 import pytest
 
-from skdp.privacy.queries import MomentsQuery
+from skdp.privacy.queries import MomentsQuery, RowMeansQuery
+from skdp.privacy.rows import DenseRows
 from skdp.problem import Problem, RowBounds, RowMap
 from skdp.problem.losses import Logistic
 from skdp.testing import row_stores
@@ -49,3 +50,12 @@ def test_the_answer_is_as_long_as_the_matrix():
     answer = moments(RowBounds(1.5), full=True).evaluate(row_stores(X, X[:, 0])["dense"])
     rows = bounded_rows(RowBounds(1.5))
     assert np.linalg.norm(answer) == pytest.approx(np.linalg.norm(rows.T @ rows / N))
+
+
+@pytest.mark.parametrize(
+    ("target", "column"), [(-7.0, 0), (1e300, 2), (np.inf, 2), (-np.inf, 0), (np.nan, 0)]
+)
+def test_targets_without_a_class_count_towards_one_and_raise_nothing(target, column):
+    rows = DenseRows(np.ones((1, 1)), np.array([target]))
+    answer = RowMeansQuery(Problem(Logistic(), 1, 1, RowBounds(1.0)), 3).evaluate(rows)
+    np.testing.assert_array_equal(answer[0], np.eye(3)[column])
