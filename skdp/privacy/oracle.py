@@ -230,12 +230,15 @@ class Oracle(ABC):
         spend: Spend,
         clip_norm: float | None = None,
         whole_units: bool = False,
+        sampled: bool = False,
     ) -> np.ndarray:
         """Noisy mean gradient of the loss at w, rows clipped to ``clip_norm``; shape of w.
 
-        With ``whole_units`` means over the rows of privacy units are clipped instead.
+        With ``whole_units`` means over the rows of privacy units are clipped instead. ``sampled``
+        takes a secret sample of the rows, for a spend that is one of ``reserved``.
         """
-        return self._release(GradientQuery(self._current(), w, clip_norm, whole_units), spend)
+        query = GradientQuery(self._current(), w, clip_norm, whole_units)
+        return self._release(self._of_sample(query) if sampled else query, spend)
 
     @final
     def gradient_norm(
@@ -247,35 +250,27 @@ class Oracle(ABC):
 
     @final
     def gradient_difference(
-        self, w: np.ndarray, w0: np.ndarray, *, spend: Spend, clip_norm: float | None = None
+        self,
+        w: np.ndarray,
+        w0: np.ndarray,
+        *,
+        spend: Spend,
+        clip_norm: float | None = None,
+        sampled: bool = False,
     ) -> np.ndarray:
         """Noisy mean gradient at w less that at w0; its noise is in proportion to their distance.
 
         Where the two are so far apart that it would not pay, it costs what two gradients cost.
+        ``sampled`` is as for gradients.
         """
-        gradient = GradientQuery(self._current(), w, clip_norm)
-        return self._release(GradientDifferenceQuery(gradient, w0), spend)
+        query = GradientDifferenceQuery(GradientQuery(self._current(), w, clip_norm), w0)
+        return self._release(self._of_sample(query) if sampled else query, spend)
 
     @property
     @final
     def reserved(self) -> Reserve:
         """Block of releases over secret samples of the rows, which is paid already."""
         return _reserve(self._block())
-
-    @final
-    def sampled_gradient(
-        self, w: np.ndarray, *, spend: Spend, clip_norm: float | None = None
-    ) -> np.ndarray:
-        """Noisy gradient at w over a secret sample; the spend is one of ``reserved``."""
-        return self._sampled(GradientQuery(self._current(), w, clip_norm), spend)
-
-    @final
-    def sampled_gradient_difference(
-        self, w: np.ndarray, w0: np.ndarray, *, spend: Spend, clip_norm: float | None = None
-    ) -> np.ndarray:
-        """Noisy difference of gradients over a secret sample; the spend is one of ``reserved``."""
-        gradient = GradientQuery(self._current(), w, clip_norm)
-        return self._sampled(GradientDifferenceQuery(gradient, w0), spend)
 
     @final
     def gradient_scale(self, *, spend: Spend, clip_norm: float | None = None) -> float:
@@ -610,7 +605,8 @@ class Oracle(ABC):
         clip_norm: float | None,
     ) -> np.ndarray:
         """Noisy gradients from rows that sites draw in secret; the spend is one of ``reserved``."""
-        return self._sampled(SiteRequest(self._current(), sites, active, W, clip_norm), spend)
+        request = SiteRequest(self._current(), sites, active, W, clip_norm)
+        return self._release(self._of_sample(request), spend)
 
     @final
     def stream(self, plan: StreamPlan, *, spend: Spend) -> StreamAnswers:
@@ -621,10 +617,10 @@ class Oracle(ABC):
         return self._open(StreamOpening(self._current(), plan, self._adjacency, spend))
 
     @final
-    def _sampled(
-        self, full: GradientQuery | GradientDifferenceQuery | SiteRequest, spend: Spend
-    ) -> np.ndarray:
-        return self._release(SampledGradientQuery(full, self._block().sampling_rate), spend)
+    def _of_sample(
+        self, full: GradientQuery | GradientDifferenceQuery | SiteRequest
+    ) -> SampledGradientQuery:
+        return SampledGradientQuery(full, self._block().sampling_rate)
 
     @final
     def _block(self) -> SubsampledGaussianDP:

@@ -223,8 +223,7 @@ ASKED = {
     "perturbed_minimum, pure": (LOGISTIC, (), {}, PureDP()),
 }
 # Asked with a reserve, of sites or of a stream: where these are tested.
-OTHERS = {"site_gradients", "sampled_gradient", "sampled_gradient_difference"}
-OTHERS |= {"sampled_site_gradients", "stream", "gradient_scale"}
+OTHERS = {"site_gradients", "sampled_site_gradients", "stream", "gradient_scale"}
 
 
 @pytest.mark.parametrize("name", ASKED)
