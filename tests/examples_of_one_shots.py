@@ -5,7 +5,7 @@ from math import isfinite, sqrt
 from typing import ClassVar
 
 import numpy as np
-from example_of_a_query import Example
+from example_of_a_query import Example, data_of, rows_of_all_sizes
 
 from skdp.privacy.queries import NormalEquationsQuery, PerturbedMinimumQuery, Query
 from skdp.problem import Problem, RowBounds, RowMap, TargetBounds
@@ -66,19 +66,12 @@ def slopes():
                 yield problem, clip
 
 
-def rows_of_all_sizes(rng):
-    X = rng.normal(size=(N, D)) * 10.0 ** rng.uniform(-3, 3, size=(N, 1))
-    X[rng.random((N, D)) < 0.2] = 0.0
-    X[0] *= rng.choice([0.0, 1e300, 1e-300, 1e160])
-    return np.clip(X, -1e305, 1e305)
-
-
 def random_slopes():
     rng = np.random.default_rng(10)
     for problem, clip in slopes():
         w = rng.normal(size=problem.shape) * 10.0 ** rng.uniform(-2, 3)
-        parts = [part for _ in range(2) for part in (rows_of_all_sizes(rng), labels(rng))]
-        yield SlopeExample(PerturbedMinimumQuery(problem, clip, WEAK, 1.0), *parts, w)
+        query = PerturbedMinimumQuery(problem, clip, WEAK, 1.0)
+        yield SlopeExample(query, *data_of(problem.loss, rng), w)
 
 
 def residual_slopes():
@@ -124,10 +117,6 @@ def random_slopes_of_a_class():
             part for _ in range(2) for part in (rows_of_all_sizes(rng), rng.integers(0, 3, N) * 1.0)
         ]
         yield SlopeExample(query, *parts, w)
-
-
-def labels(rng):
-    return rng.integers(0, 2, N).astype(float)
 
 
 def crafted_slopes():

@@ -1,7 +1,7 @@
 """Examples of the query for means of rows, for the battery in ``test_every_query.py``."""
 
 import numpy as np
-from example_of_a_query import Example
+from example_of_a_query import Example, rows_of_all_sizes
 
 from skdp.privacy.queries import RowMeansQuery
 from skdp.problem import ColumnBounds, ColumnScaling, Problem, RowBounds, RowMap
@@ -30,13 +30,6 @@ def bounds():
 
 def row_means(bounds, k):
     return RowMeansQuery(Problem(Logistic(), N, D, bounds), k)
-
-
-def rows_of_all_sizes(rng):
-    X = rng.normal(size=(N, D)) * 10.0 ** rng.uniform(-3, 3, size=(N, 1))
-    X[rng.random((N, D)) < 0.2] = 0.0
-    X[rng.integers(N)] *= rng.choice([0.0, 1e300, 1e160, -1e160, 1e-300])
-    return np.clip(X, -1e305, 1e305)
 
 
 def random_means():

@@ -3,7 +3,7 @@
 from math import sqrt
 
 import numpy as np
-from example_of_a_query import Example
+from example_of_a_query import Example, rows_of_all_sizes
 
 from skdp.privacy.queries import (
     GradientAndShareQuery,
@@ -45,17 +45,12 @@ def queries(rng):
         yield HistogramQuery("target_size", edges, column=2)
 
 
-def rows_of_all_sizes(rng):
-    X = rng.normal(size=(N, D)) * 10.0 ** rng.uniform(-3, 3, size=(N, 1))
-    X[rng.integers(N)] *= rng.choice([0.0, 1e300, 1e160, 1e-300])
-    targets = 10.0 ** rng.uniform(-2, 3, (N, T)) * rng.choice([-1.0, 1.0], (N, T))
-    return np.clip(X, -1e305, 1e305), targets
-
-
 def random_examples():
     rng = np.random.default_rng(0)
     for query in queries(rng):
-        yield Example(query, *rows_of_all_sizes(rng), *rows_of_all_sizes(rng))
+        targets = 10.0 ** rng.uniform(-2, 3, (2, N, T)) * rng.choice([-1.0, 1.0], (2, N, T))
+        X, other_X = rows_of_all_sizes(rng), rows_of_all_sizes(rng)
+        yield Example(query, X, targets[0], other_X, targets[1])
 
 
 def crafted_examples():

@@ -5,7 +5,8 @@ from math import inf, log1p
 
 import numpy as np
 import pytest
-from examples_of_one_shots import labels, rows_of_all_sizes, slope_problems
+from example_of_a_query import rows_of_all_sizes, targets_of
+from examples_of_one_shots import slope_problems
 from scipy.optimize import minimize as scipy_minimize
 
 from skdp import solvers
@@ -32,7 +33,7 @@ def planned(problem, mu=1.0, clip=None, strength=0.0, adjacency=REPLACE):
 def test_the_slope_at_the_minimiser_is_the_slope_that_was_drawn(problem):
     rng = np.random.default_rng(1)
     query = planned(problem)
-    X, y = rows_of_all_sizes(rng), labels(rng)
+    X, y = rows_of_all_sizes(rng), targets_of(Logistic(), rng)
     slope = query.mechanism(REPLACE, Spend(1.0)).noise_scale * rng.normal(size=problem.shape)
     for layout, rows in row_stores(X, y).items():
         if problem.bounds.row_map is not None and "csr" in layout:
