@@ -239,11 +239,6 @@ def weighted(
 class GradientNormQuery(GaussianQuery):
     """Norm (l2) of the mean of clipped gradients, a number (array of shape ()).
 
-    Parameters
-    ----------
-    gradient : GradientQuery
-        The gradient in question.
-
     Guarantees
     ----------
     - It moves by no more than the gradient itself, by the reverse triangle inequality.
@@ -277,18 +272,9 @@ class GradientNormQuery(GaussianQuery):
 class InterceptGradientQuery(Summed):
     r"""``1/n sum_i v_i c_i/max(c) [l'(y_i, <w, x~_i>)]_clip``: the gradient along the intercept.
 
-    It has K entries, far fewer than a gradient, and its noise does not grow with the rows.
-
-    Parameters
-    ----------
-    problem : Problem
-        Loss, weights of the classes and public bounds.
-    w : ndarray
-        Where, in the shape of the problem; public.
-    clip : float
-        Bound on the l2 norm of the derivative of a row.
-    shrunk : float, default=1.0
-        As for :class:`skdp.privacy.queries.selection.VertexQuery`.
+    The l2 norm of the derivative of a row is bounded by ``clip``. It has K entries, far fewer than
+    a gradient, and its noise does not grow with the rows. ``shrunk`` is as for
+    :class:`skdp.privacy.queries.selection.VertexQuery`.
 
     Guarantees
     ----------

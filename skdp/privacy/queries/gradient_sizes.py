@@ -22,20 +22,12 @@ class GradientSizesQuery(CellsQuery):
     """Number, or total weight, of rows with a gradient whose norm lies between public edges.
 
     The norm is ``c_i ||l'(y_i, <w, x~_i>)|| ||x~_i||`` before any clipping of gradients, and before
-    it is multiplied by the weight of the row, which it counts by.
+    it is multiplied by the weight of the row, which it counts by. The m edges increase: bin k
+    holds norms in ``[edges[k-1], edges[k])``, bin 0 lies below all edges and bin m above, so that
+    every row falls in exactly one of m + 1 bins.
 
-    Parameters
-    ----------
-    problem : Problem
-        Loss and public bounds.
-    w : ndarray
-        Where; public.
-    edges : ndarray of shape (m,)
-        Increasing. Bin k holds norms in ``[edges[k-1], edges[k])``; bin 0 lies below all edges
-        and bin m above, so that every row falls in exactly one of m + 1 bins.
-    whole_units : bool, default=False
-        Whether to count privacy units, by the norm of the mean gradient of their rows, and not
-        rows; gradients of rows are cut to 16 times the last edge first.
+    With ``whole_units`` privacy units are counted, by the norm of the mean gradient of their rows,
+    and not rows; gradients of rows are cut to 16 times the last edge first.
 
     Guarantees
     ----------

@@ -239,24 +239,11 @@ class VertexQuery(Best):
 class ResidualQuantileQuery(Best):
     r"""The edge that has the share q of the residuals, or of their sizes, below it.
 
-    Edge e has the score ``-|sum_i ([v_i < e] - q)|``, in rows, where ``v_i`` is the residual
-    ``y_i - <w, x~_i>`` or its absolute value; if rows have weights, each term is multiplied by that
-    of its row, in [0, 1]. One edge is chosen by the exponential mechanism
-    (Smith, 2011): with m edges the share below the choice is off by a few times ``log(m)`` in units
-    of the noise.
-
-    Parameters
-    ----------
-    problem : Problem
-        Public bounds.
-    w : ndarray
-        Where the residuals are taken, in the shape of the problem; public.
-    edges : ndarray
-        Increasing.
-    share : float
-        q, in (0, 1).
-    sizes : bool
-        Whether absolute values are meant.
+    Of m increasing edges, edge e has the score ``-|sum_i ([v_i < e] - q)|``, in rows, where ``v_i``
+    is the residual ``y_i - <w, x~_i>``, or its absolute value if ``sizes``, and q the ``share``, in
+    (0, 1). If rows have weights, each term is multiplied by that of its row, in [0, 1]. One edge is
+    chosen by the exponential mechanism (Smith, 2011): the share below the choice is off by a few
+    times ``log(m)`` in units of the noise.
 
     Raises
     ------

@@ -99,11 +99,6 @@ class StreamTerm:
 class StreamTermQuery(GaussianQuery):
     r"""Sum over rows of one vector each, clipped in l2, in units of the bound.
 
-    Parameters
-    ----------
-    term : StreamTerm
-        What a row adds, before it is clipped.
-
     Guarantees
     ----------
     - Under replace-one the exact answer moves by at most 2 in l2, under zero-out by at most 1, for
