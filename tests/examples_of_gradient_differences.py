@@ -5,7 +5,7 @@ from dataclasses import dataclass
 from typing import ClassVar
 
 import numpy as np
-from example_of_a_query import Example, data_of
+from example_of_a_query import Example
 
 from skdp.privacy.queries import GradientDifferenceQuery, GradientQuery
 from skdp.problem import Problem, RowBounds, TargetBounds
@@ -57,13 +57,23 @@ def tile(row):
     return np.tile(np.asarray(row, dtype=float), (N, 1))
 
 
+def random_part(problem, rng):
+    """Rows of all sizes, zero, tiny and huge ones among them, and their targets."""
+    X = rng.normal(size=(N, D)) * 10.0 ** rng.uniform(-3, 3, size=(N, 1))
+    X[rng.random(N) < 0.2] *= rng.choice([0.0, 1e300, 1e-300])
+    loss = problem.loss
+    if isinstance(loss, Squared | Huber | Bent):
+        return X, 10.0 ** rng.uniform(-2, 2, N) * rng.choice([-1.0, 1.0], N)
+    return X, rng.integers(0, max(2, loss.n_scores), N).astype(float)
+
+
 def random_differences():
     rng = np.random.default_rng(11)
     for problem in problems():
         for clip in (None, 0.3 * problem.row_norm, 1e-6, math.inf):
             w0, delta = rng.normal(size=(2, *problem.shape)) * 10.0 ** rng.uniform(-2, 2)
             query = difference(problem, w0, rng.choice([1e-6, 1.0, 1e4]) * delta, clip)
-            yield Example(query, *data_of(problem.loss, rng))
+            yield Example(query, *random_part(problem, rng), *random_part(problem, rng))
 
 
 def across(problem):
