@@ -26,7 +26,7 @@ from .mechanisms.base import Mechanism, PerturbingMechanism
 from .mechanisms.site_noise import Trust
 from .no_noise import noise_under
 from .queries.base import GaussianQuery, PerturbedQuery, Query
-from .queries.columns import ColumnCountsQuery, ColumnMomentsQuery
+from .queries.columns import ColumnCountsQuery, ColumnMomentsQuery, UnitMoments
 from .queries.counts import (
     Histogrammed,
     HistogramQuery,
@@ -509,9 +509,7 @@ class Oracle(ABC):
 
         See :class:`ColumnMomentsQuery`; the squares cost nothing beside the means.
         """
-        query = ColumnMomentsQuery(bounds, n_samples)
-        scale = self._scale(query, spend)
-        return ColumnMoments(*query.moments(self._release(query, spend)), scale)
+        return self._moments(ColumnMomentsQuery(bounds, n_samples), spend)
 
     @final
     def column_counts(
@@ -556,9 +554,7 @@ class Oracle(ABC):
 
         See :class:`MetricMeansQuery`; the squares cost nothing beside the means.
         """
-        query = MetricMeansQuery(metrics, n_samples)
-        scale = self._scale(query, spend)
-        return ColumnMoments(*query.moments(self._release(query, spend)), scale)
+        return self._moments(MetricMeansQuery(metrics, n_samples), spend)
 
     @final
     def group_means(
@@ -641,6 +637,11 @@ class Oracle(ABC):
     def _noisy(self, query: GaussianQuery, spend: Spend) -> Noisy:
         scale = self._scale(query, spend)
         return Noisy(self._release(query, spend), scale)
+
+    @final
+    def _moments(self, query: UnitMoments, spend: Spend) -> ColumnMoments:
+        scale = self._scale(query, spend)
+        return ColumnMoments(*query.moments(self._release(query, spend)), scale)
 
     @abstractmethod
     def _release(self, query: Query, spend: Spend) -> np.ndarray: ...

@@ -148,33 +148,27 @@ class GradientDifferenceQuery(GaussianQuery):
 
     def evaluate(self, rows: RowStore) -> np.ndarray:
         """The exact mean of differences, in the shape of w."""
-        return self._about_centre(rows, self.gradient.problem.n_samples)
-
-    def of_drawn(self, rows: RowStore, drawn: np.ndarray, rate: float) -> np.ndarray:
-        """The centre, and differences from it of the rows that are marked over ``rate * n``."""
-        return self._about_centre(rows, rate * self.gradient.problem.n_samples, drawn)
+        return self.of_drawn(rows, None, 1.0)
 
     @property
     def problem(self) -> Problem:
         """Loss and public bounds."""
         return self.gradient.problem
 
-    def _about_centre(
-        self, rows: RowStore, count: float, marked: np.ndarray | None = None
-    ) -> np.ndarray:
-        """``h c + sum_i (difference_i - c) / count`` over all rows, or those that are marked.
+    def of_drawn(self, rows: RowStore, drawn: np.ndarray | None, rate: float) -> np.ndarray:
+        """``h c + sum_i (difference_i - c) / (rate n)`` over the rows that are marked, or all.
 
         h is 1, or if rows are weighted their public number over what stands for it. Of a privacy
         unit, whose rows' differences are together as one's, the centre is taken off once.
         """
         problem, centre = self.gradient.problem, self._ball[0]
         c = self._delta * (centre / self._length) if centre else None
-        total = rows.bounded(problem.bounds).sum(self._of_block, marked)
+        total = rows.bounded(problem.bounds).sum(self._of_block, drawn)
         if c is not None:
             # The centre is the same for all, so it is taken off once, from the sum.
-            there = rows.n_samples if marked is None else int(np.count_nonzero(marked))
+            there = rows.n_samples if drawn is None else int(np.count_nonzero(drawn))
             total -= there * c
-        total /= count
+        total /= rate * problem.n_samples
         return total if c is None else total + c * (problem.n_actual / problem.n_samples)
 
     def public(self) -> tuple[object, ...]:
