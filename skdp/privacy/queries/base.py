@@ -81,7 +81,7 @@ class GaussianQuery(Query):
 
 @dataclass(frozen=True, eq=False)
 class Summed(GaussianQuery):
-    """The mean over the rows of a vector of each, which the bounds on rows keep within a ball.
+    """The sum over the rows of a bounded vector of each, divided by their public number.
 
     Parameters
     ----------
@@ -91,8 +91,9 @@ class Summed(GaussianQuery):
 
     Guarantees
     ----------
-    - Replacing a row moves the mean by at most the diameter of where vectors lie over n, zeroing
-      it out by at most the largest norm over n. Subclasses prove both for a row of any weight.
+    - Replacing a row moves the answer by at most the largest distance of two vectors over n,
+      zeroing it out by at most the largest norm over n. Subclasses prove both extents, for rows of
+      any weight in [0, 1].
     """
 
     problem: Problem
@@ -111,13 +112,13 @@ class Summed(GaussianQuery):
         return of_sum(self.problem.n_actual)
 
     def sensitivity(self, adjacency: Adjacency) -> float:
-        """Most that the mean moves."""
+        """Most that the answer moves: an extent over n."""
         apart, longest = self.extents
         moved = apart if adjacency is Adjacency.REPLACE_ONE else longest
         return moved / self.problem.n_samples
 
     def evaluate(self, rows: RowStore) -> np.ndarray:
-        """The exact mean."""
+        """The exact answer."""
         return self._finished(rows.bounded(self.problem.bounds).sum(self._of_block))
 
     def _of_block(self, block: BoundedBlock) -> np.ndarray:
