@@ -6,7 +6,7 @@ from copy import copy
 from dataclasses import dataclass, replace
 from functools import cache
 from math import isinf
-from typing import Any
+from typing import TYPE_CHECKING, Any
 
 import numpy as np
 import scipy.sparse as sp
@@ -20,6 +20,9 @@ from ..reporting.composition import ParallelComposition, compose
 from ..reporting.receipts import Receipt
 from ..validation import shown
 from .range_finding import seen_targets
+
+if TYPE_CHECKING:
+    from .partial_fit import Session
 
 # Value of ``warm_start`` by which the user declares that further fits are about other rows.
 DISJOINT = "disjoint"
@@ -111,39 +114,18 @@ class Progress:
         return found if found is not None and seen_targets(found.bounds.target) else None
 
     def begun(
-        self,
-        model: Any,
-        *,
-        before: dict[str, Any],
-        secretive: bool,
-        weighted: bool,
-        unit: PrivacyUnit = PrivacyUnit.ROW,
-        visits: int = 1,
+        self, model: Any, before: dict[str, Any], session: Session, *, weighted: bool
     ) -> Progress:
-        """The record of a stream that goes on from here.
-
-        Parameters
-        ----------
-        model : estimator
-            Which has the parameters of the stream.
-        before : dict
-            Its attributes before the stream.
-        secretive, weighted : bool
-            See the attributes.
-        unit : PrivacyUnit, default=PrivacyUnit.ROW
-            What is protected.
-        visits : int, default=1
-            See the attributes.
-        """
+        """The record of a stream that goes on from here, of a model with such attributes before."""
         other = copy(self)
         other._settings = Progress(model)._settings
-        other.secretive, other.weighted = secretive, weighted
+        other.secretive, other.weighted = session.secretive, weighted
         if self.streaming:
             other.parts = copy(self.parts)
             return other
         other.streaming = True
         other.parts, other.carried = ParallelComposition(), None
-        other.unit, other.visits = unit, visits
+        other.unit, other.visits = session.visits.unit, session.parts_of_a_person
         other.parts.skip(self.parts.stop)
         other.follow(model, before)
         return other

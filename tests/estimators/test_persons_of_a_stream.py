@@ -18,7 +18,7 @@ from skdp import (
     save_checkpoint,
 )
 from skdp.privacy import PrivateOracle, gdp, opened_by
-from skdp.privacy.streams import CallOfUnits, StreamSession
+from skdp.privacy.streams import Call, StreamSession
 from skdp.problem.constraints import L1Ball
 from skdp.solvers import FTRL, GD, AdaSSP, Blocks, ObjectivePerturbation, OneStep, Screening
 from skdp.testing import check_parts, record_partial_fit, replay_partial_fit
@@ -79,7 +79,7 @@ def fed(model, given):
 @every_solver
 def test_who_and_how_many_rows_does_not_show_given_the_answers(options, monkeypatch):
     # Recorded and replayed answers take different noise, by which cut calls are put in order.
-    monkeypatch.setattr(CallOfUnits, "shuffled", lambda call, noise: call)
+    monkeypatch.setattr(Call, "shuffled", lambda call, noise: call)
     model, other = classifier(max_visits=2, **options), classifier(max_visits=2, **options)
     one, two = calls(), calls(rows=100, label="somebody else", sign=-1.0)
     if "horizon" not in options and not isinstance(options["solver"], FTRL):

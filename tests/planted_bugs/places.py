@@ -86,7 +86,7 @@ _BY_MODULE = {
     "skdp.privacy.sites.site": "Request Site site",
     "skdp.privacy.streams.stream": "Stream",
     "skdp.privacy.streams.stream_session": "StreamOpening StreamSession",
-    "skdp.privacy.streams.visits": "CallOfUnits Visits visits",
+    "skdp.privacy.streams.visits": "Call Visits visits",
     "skdp.problem.bounds": "RowMap",
     "skdp.problem.column_bounds": "ColumnScaling",
     "skdp.problem.losses": "Loss",

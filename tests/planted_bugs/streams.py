@@ -289,7 +289,7 @@ def emptied(honest, self):
 
 def last_row_kept(self, model, block):
     self._buffer = RowBuffer(D, False)
-    self._buffer.append(block.part(block.n_samples - 1, block.n_samples))
+    self._buffer.append(block.rows.part(block.n_samples - 1, block.n_samples))
 
 
 def left_behind(honest, path):
@@ -329,7 +329,7 @@ BUGS = (
     Bug("a spend of a stream that is the sum of its parts", {"ParallelComposition.spent": lambda _, self: PrivacySpent(sum(r.spent.epsilon for r in self._receipts), 1e-5)}, parts_cover_each_row_once, "is reported where"),
     Bug("parts of a stream that overlap", {"ParallelComposition.open": lambda honest, self, *args: (setattr(self, "_stop", max(0, self._stop - 1)), honest(self, *args))[1]}, parts_cover_each_row_once, "are in two parts"),
     Bug("a row in two blocks", {"BlockSession._close_block": after(last_row_kept)}, blocks_have_no_row_in_common),
-    Bug("a cut that depends on rows", {"BlockSession._close_block": sets("_cut", lambda self, model, block: self._cut + int(np.sum(block.y)) % 7)}, cuts_follow_from_answers),
+    Bug("a cut that depends on rows", {"BlockSession._close_block": sets("_cut", lambda self, model, block: self._cut + int(np.sum(block.rows.y)) % 7)}, cuts_follow_from_answers),
     # What goes along.
     Bug("kept rows in the pickle", {"PrivateLinearModel.__getstate__": lambda _, self: vars(self).copy(), "SecretNoise.__reduce__": gives((object, ()))}, pickles_hold_the_spend_and_no_row, "a row travels"),
     Bug("a checkpoint that can be loaded twice", {"checkpoints.load_checkpoint": left_behind}, a_stream_is_in_one_place, "DID NOT RAISE"),

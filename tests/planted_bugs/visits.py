@@ -11,7 +11,7 @@ from factors_of_prefix_sums import strategy
 from planted_bugs.bug import Bug, after, gives
 
 from skdp import DPContextualBandit, DPLinearRegression, DPLogisticRegression
-from skdp.privacy import PrivacyUnit, PrivateOracle, gdp, opened_by
+from skdp.privacy import PrivateOracle, gdp, opened_by
 from skdp.privacy.accounting import GaussianDP, ZeroConcentratedDP
 from skdp.privacy.mechanisms import BLT, PREFIX_SUMS, Toeplitz, Tree, prefix_sums_by
 from skdp.privacy.streams import epsilon_of_share
@@ -198,12 +198,17 @@ def counts_rows(self, model, rows):
     model._progress.seen += rows.rows.y.size - rows.n_samples
 
 
-def by_a_calculus_of_its_own(honest, model, visits, n, sparse, **facts):
+def whole(model, visits, n, rows, **facts):
+    """The plan of a part that may spend all of the model's budget."""
+    return model._plan(n, rows.sparse, weighted=rows.weighted, unit=visits.unit, **facts)
+
+
+def by_a_calculus_of_its_own(honest, model, visits, n, rows, **facts):
     most = visits.max_visits
     for calculus in (GaussianDP(), ZeroConcentratedDP()):
         part = copy.copy(model)
         part.epsilon = epsilon_of_share(calculus, model.epsilon, model.delta_, most, most)
-        plan = part._plan(n, sparse, unit=PrivacyUnit.DECLARED, **facts)
+        plan = whole(part, visits, n, rows, **facts)
         if plan.calculus == calculus:
             break
     return plan
@@ -218,8 +223,8 @@ BUGS = (
     Bug("a stream that forgets the number of visits", {"PrefixSumMechanism.norm": lambda honest, self, visits: self.column_norm}, a_person_tells_no_more_than_was_charged, TOLD),
     Bug("visits that nobody counts", {"Visits.admit": admits_all}, a_person_tells_no_more_than_was_charged, TOLD),
     Bug("several visits to one batch", {"Visits.admit": admits_calls}, a_person_tells_no_more_than_was_charged, TOLD),
-    Bug("rows of a person that weigh one each", {"CallOfUnits.counting": every_row_whole}, a_person_tells_no_more_than_was_charged, TOLD),
-    *(Bug(f"parts that have the whole budget each ({type(solver).__name__})", {"partial_fit.plan_part": lambda _, model, visits, n, sparse, **facts: model._plan(n, sparse, **facts)}, partial(all_parts_of_a_person_cost_the_budget, solver), TOLD) for solver in (CALLS, Blocks(first=20, ratio=1.01, solver=FEW))),
+    Bug("rows of a person that weigh one each", {"Call.counting": every_row_whole}, a_person_tells_no_more_than_was_charged, TOLD),
+    *(Bug(f"parts that have the whole budget each ({type(solver).__name__})", {"partial_fit.plan_part": lambda _, *part, **facts: whole(*part, **facts)}, partial(all_parts_of_a_person_cost_the_budget, solver), TOLD) for solver in (CALLS, Blocks(first=20, ratio=1.01, solver=FEW))),
     Bug("parts that have a share of the budget each by a calculus of its own", {"partial_fit.plan_part": by_a_calculus_of_its_own}, parts_by_choices_and_by_gaussian_noise_cost_the_budget, TOLD),
     Bug("parts in all of which a person counts", {"Visits.admit": admits_all}, partial(all_parts_of_a_person_cost_the_budget, CALLS), TOLD),
     Bug("a receipt of one visit", {"Session.parts_of_a_person": lambda honest, self: 1}, partial(all_parts_of_a_person_cost_the_budget, CALLS), "without all visits"),
