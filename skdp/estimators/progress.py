@@ -163,23 +163,20 @@ class Progress:
                 "is known. Fit a clone."
             )
         disjoint = declared_disjoint(model)
-        if receipt.nothing and not disjoint:
-            return
-        if not disjoint:
-            receipt = receipt.under(self.adjacency).unlocated()
-            self.carried = replace(receipt, spent=_together([receipt], spent.delta))
-        elif earlier is not None and earlier._continues(ledger, self.adjacency):
+        if disjoint and earlier is not None and earlier._continues(ledger, self.adjacency):
             self.parts = copy(earlier.parts)
-        else:
-            stop = 0 if earlier is None else earlier.parts.stop
+        elif disjoint or not receipt.nothing:
             receipt = receipt.under(self.adjacency).unlocated()
             receipt = replace(receipt, spent=_together([receipt], spent.delta))
-            self.parts = ParallelComposition.after(receipt, stop)
+            if disjoint:
+                stop = 0 if earlier is None else earlier.parts.stop
+                self.parts = ParallelComposition.after(receipt, stop)
+            else:
+                self.carried = receipt
 
     def _continues(self, ledger: tuple[Event, ...], adjacency: Adjacency) -> bool:
         """True if a published ledger is that of the parts alone, so that others may follow."""
-        plain = self.carried is None and self.visits == 1
-        plain = plain and self.adjacency is adjacency
+        plain = self.carried is None and self.visits == 1 and self.adjacency is adjacency
         return plain and ledger == self._of_parts().events
 
     def _of_parts(self) -> Receipt:

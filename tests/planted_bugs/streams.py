@@ -264,8 +264,8 @@ ASK, READ = added_again()
 def once_more():
     seen = []
 
-    def opened(honest, self, length, ledger, noise):
-        honest(self, length, ledger, noise)
+    def opened(honest, self, *part):
+        honest(self, *part)
         for rows in list(seen):
             if rows.n_samples <= self._session.missing:
                 self._session.read(rows)

@@ -61,6 +61,17 @@ class Stream:
         How often each person has counted, in a stream of persons, to which rows come with labels.
         What is said of numbers of rows here is about persons then.
 
+    Attributes
+    ----------
+    solution : Solution
+        The latest released model, one object until the next; at first the public start.
+    learner : Learner
+        The public state of the solver.
+    seen : int
+        Number of rows so far.
+    receipts : list of (int, Ledger)
+        Number of rows and ledger of each part that was opened, in order.
+
     Raises
     ------
     ValueError
@@ -75,6 +86,11 @@ class Stream:
     - Pickling it takes exact sums along, for a checkpoint as secret as the rows. The source of the
       noise stays behind; ``resume`` gives it another.
     """
+
+    solution: Solution
+    learner: Learner
+    _session: StreamSession
+    _end: int
 
     def __init__(
         self,
@@ -95,42 +111,13 @@ class Stream:
         self._problem, self._solver, self._penalty = problem, solver, penalty
         self._adjacency, self._public_rng = adjacency, public_rng
         self._visits, self._batch = visits or Visits(unit=PrivacyUnit.ROW), 0
-        self._horizon, self._seen = horizon, 0
-        self._receipts: list[tuple[int, Ledger]] = []
+        self._horizon, self.seen = horizon, 0
+        self.receipts: list[tuple[int, Ledger]] = []
         length = horizon
         if length is None:
             evidence = sqrt(ledger.remaining) / sqrt(problem.n_parameters)
             length = max(_LEAST_ROWS, ceil(_LEAST_EVIDENCE / evidence))
-        self._learner: Learner | None = None
-        self._session: StreamSession
-        self._end: int
-        self._open_part(length, ledger, noise)
-
-    @property
-    def solution(self) -> Solution:
-        """The latest released model, one object until the next; at first the public start."""
-        return self._solution
-
-    @property
-    def learner(self) -> Learner:
-        """The public state of the solver, from which a new stream may go on."""
-        assert self._learner is not None
-        return self._learner
-
-    @property
-    def seen(self) -> int:
-        """Number of rows so far."""
-        return self._seen
-
-    @property
-    def left(self) -> int | None:
-        """Number of rows until the declared horizon; None if there is none."""
-        return None if self._horizon is None else self._horizon - self._seen
-
-    @property
-    def receipts(self) -> tuple[tuple[int, Ledger], ...]:
-        """Number of rows and ledger of each part that was opened, in order."""
-        return tuple(self._receipts)
+        self._open_part(length, ledger, noise, None)
 
     def feed(self, rows: ResidentRows | Call) -> None:
         """Take the next rows, at least one.
@@ -144,39 +131,42 @@ class Stream:
         """
         call = rows if isinstance(rows, Call) else Call(rows)
         n_samples, taken = call.n_samples, 0
-        if self._horizon is not None and self._seen + n_samples > self._horizon:
+        if self._horizon is not None and self.seen + n_samples > self._horizon:
             raise ValueError(
                 f"Stream needs no more rows than the {self._horizon} of its declared horizon, got "
-                f"{n_samples} more after {self._seen}. Nothing was read; open a new stream for "
+                f"{n_samples} more after {self.seen}. Nothing was read; open a new stream for "
                 "them, or declare a longer horizon."
             )
         if n_samples > self._session.missing:
             call = call.shuffled(self._session.noise)
         while taken < n_samples:
-            if self._seen == self._end:
-                self._open_part(self._seen, self._receipts[-1][1].anew(), self._session.noise)
+            if self.seen == self._end:
+                ledger = self.receipts[-1][1].anew()
+                self._open_part(self.seen, ledger, self._session.noise, self.learner)
             # A session that has failed waits for no row, and refuses all of them.
             more = max(0, min(self._session.missing, n_samples - taken))
             part = call.part(taken, taken + more) if more else call
             # Counted first: one that is interrupted must not have its rows passed in again.
-            self._seen += more
+            self.seen += more
             self._session.read(self._visits.counted(part, self._batch))
             taken += more
             if not self._session.missing:
                 self._batch += 1
                 self.learner.learn(self._session.release())
-                self._solution = self.learner.solution
-                if self._seen < self._end:
+                self.solution = self.learner.solution
+                if self.seen < self._end:
                     self._session.ask(self.learner.request())
 
     def resume(self, noise: SecretNoise) -> None:
         """Go on after loading a checkpoint, with noise from this source."""
         self._session.resume(noise)
 
-    def _open_part(self, length: int, ledger: Ledger, noise: SecretNoise) -> None:
+    def _open_part(
+        self, length: int, ledger: Ledger, noise: SecretNoise, before: Learner | None
+    ) -> None:
         problem = replace(self._problem, n_samples=length)
         if self._penalty is not None:
-            problem = replace(problem, penalty=self._penalty(self._seen + length))
+            problem = replace(problem, penalty=self._penalty(self.seen + length))
         self._solver.check(problem)
         self._solver.check_stream(problem)
         budget = Budget(ledger.remaining)
@@ -185,10 +175,9 @@ class Stream:
         opening = StreamOpening(*facts, self._visits.max_visits)
         ledger.note("coefficients")
         session = StreamSession(opening, ledger, noise)
-        self._receipts.append((length, ledger))
-        self._learner = self._solver.learner(
-            problem, plan, opening.deviation, self._learner, self._public_rng
-        )
-        self._solution = self._learner.solution
-        session.ask(self._learner.request())
-        self._session, self._end = session, self._seen + length
+        self.receipts.append((length, ledger))
+        of_part = problem, plan, opening.deviation
+        self.learner = self._solver.learner(*of_part, before, self._public_rng)
+        self.solution = self.learner.solution
+        session.ask(self.learner.request())
+        self._session, self._end = session, self.seen + length

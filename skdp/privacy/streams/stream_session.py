@@ -82,12 +82,9 @@ class StreamOpening:
         With the margin for rounding (see :mod:`skdp.privacy.rounding`).
         """
         query = self.query(StreamRequest(1, np.zeros(self.problem.shape)))
-        return inflated(query.sensitivity(self.adjacency), query.rounding + self._of_totals)
-
-    @property
-    def _of_totals(self) -> float:
-        """Margin for adding the answer of each batch to a running total."""
-        return 2.0**-52 * self.plan.releases * self.problem.n_samples
+        # For adding the answer of each batch to a running total.
+        of_totals = 2.0**-52 * self.plan.releases * self.problem.n_samples
+        return inflated(query.sensitivity(self.adjacency), query.rounding + of_totals)
 
     @cached_property
     def gumbel(self) -> GumbelMechanism:
@@ -159,6 +156,13 @@ class StreamSession:
     noise : SecretNoise
         Source of the noise.
 
+    Attributes
+    ----------
+    opening : StreamOpening
+        Declared price and mechanism. Public.
+    missing : int
+        Rows that the open batch still waits for; below 0 if reading has failed. Public.
+
     Guarantees
     ----------
     - Running sums and their noise are whole multiples of a public power of two.
@@ -171,7 +175,7 @@ class StreamSession:
     """
 
     def __init__(self, opening: StreamOpening, ledger: Ledger, noise: SecretNoise) -> None:
-        self._opening = opening
+        self.opening = opening
         ledger.charge(opening.event)
         noise = noise_under(ledger, noise)
         self._exact = ledger.exact
@@ -184,24 +188,14 @@ class StreamSession:
         self._total: np.ndarray | None = None
         self._term: np.ndarray | None = None
         self._query: StreamTermQuery | StreamScoresQuery | None = None
-        self._missing = 0
+        self.missing = 0
         self._left = opening.plan.releases
-
-    @property
-    def opening(self) -> StreamOpening:
-        """Declared price and mechanism. Public."""
-        return self._opening
 
     @property
     def noise(self) -> SecretNoise:
         """Source of the noise, for the session of the rows that come after these."""
         assert self._noise is not None
         return self._noise
-
-    @property
-    def missing(self) -> int:
-        """Rows that the open batch still waits for. Public."""
-        return self._missing
 
     def ask(self, request: StreamRequest) -> None:
         """Open the next batch.
@@ -214,14 +208,14 @@ class StreamSession:
         if self._query is not None or not self._left or request.rows < 1:
             raise RuntimeError(
                 "StreamSession.ask needs the batch before released, a release left and at least 1 "
-                f"row, got {self._missing} rows missing, {self._left} releases left and "
+                f"row, got {self.missing} rows missing, {self._left} releases left and "
                 f"{request.rows} rows. What was charged covers no more; open another session for "
                 "new rows."
             )
-        query = self._opening.query(request)
-        if not query.sensitivity(self._opening.adjacency) <= self._opening.sensitivity:
+        query = self.opening.query(request)
+        if not query.sensitivity(self.opening.adjacency) <= self.opening.sensitivity:
             raise RuntimeError("StreamSession.ask needs the sensitivity that was declared.")
-        self._query, self._missing = query, request.rows
+        self._query, self.missing = query, request.rows
 
     def read(self, rows: RowStore) -> None:
         """Add the next rows of the open batch.
@@ -231,23 +225,23 @@ class StreamSession:
         RuntimeError
             If there are more than are missing, or reading was interrupted before; none is read.
         """
-        if self._missing < 0:
+        if self.missing < 0:
             raise RuntimeError(
                 "StreamSession.read was interrupted while it added rows, and nobody could say "
                 "which; a row is part of one batch. Start another stream, with rows that are new."
             )
-        if self._query is None or rows.n_samples > self._missing:
+        if self._query is None or rows.n_samples > self.missing:
             raise RuntimeError(
-                f"StreamSession.read needs at most the {self._missing} rows that the batch waits "
+                f"StreamSession.read needs at most the {self.missing} rows that the batch waits "
                 f"for, got {rows.n_samples}; a row is part of one batch."
             )
-        query, missing = self._query, self._missing - rows.n_samples
+        query, missing = self._query, self.missing - rows.n_samples
         # Until they are added, so that no failure can have them added twice.
-        self._query, self._missing = None, -1
+        self._query, self.missing = None, -1
         with np.errstate(all="ignore"):
             part = query.evaluate(rows)
             self._term = part if self._term is None else self._term + part
-        self._query, self._missing = query, missing
+        self._query, self.missing = query, missing
 
     def release(self) -> np.ndarray:
         """The noisy running sum, in the shape of w, or the chosen vertex, an integer array (1,).
@@ -258,21 +252,21 @@ class StreamSession:
             If the batch is not complete.
         """
         term, prefix, noise = self._term, self._prefix, self._noise
-        if self._query is None or self._missing or term is None or noise is None:
+        if self._query is None or self.missing or term is None or noise is None:
             raise RuntimeError(
                 f"StreamSession.release needs a complete batch, got one that waits for "
-                f"{self._missing} rows."
+                f"{self.missing} rows."
             )
         self._query = self._term = None
         self._left -= 1
         # Rounded as a whole, so that it does not matter in which pieces the rows came.
-        term = self._opening.on_grid(term)
+        term = self.opening.on_grid(term)
         total = self._total = term if self._total is None else self._total + term
         if isinstance(prefix, PrefixNoise):
-            answer = self._opening.on_grid(prefix.next())
+            answer = self.opening.on_grid(prefix.next())
             answer += total
             return answer
-        gumbel = self._opening.gumbel
+        gumbel = self.opening.gumbel
         once = GumbelMechanism(gumbel.sensitivity, gumbel.noise_scale, 1)
         return once.randomize(total, noise)
 
