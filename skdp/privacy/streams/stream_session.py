@@ -22,7 +22,7 @@ from ..mechanisms.gumbel import GumbelMechanism
 from ..mechanisms.noise_grid import spacing
 from ..mechanisms.prefix_sums import PrefixNoise, PrefixState, PrefixSumMechanism
 from ..no_noise import NoNoise, noise_under
-from ..queries.stream_terms import StreamScoresQuery, StreamTerm, StreamTermQuery
+from ..queries.stream_terms import StreamScoresQuery, StreamTermQuery
 from ..randomness import SecretNoise
 from ..rounding import inflated
 from ..rows.base import BlockStore, RowStore
@@ -72,8 +72,8 @@ class StreamOpening:
 
     def query(self, request: StreamRequest) -> StreamTermQuery | StreamScoresQuery:
         """Query about the rows of a batch."""
-        term = StreamTerm(self.problem, request.w, request.before, request.index, self.plan.clip)
-        return StreamScoresQuery(term) if self.plan.chooses_vertices else StreamTermQuery(term)
+        kind = StreamScoresQuery if self.plan.chooses_vertices else StreamTermQuery
+        return kind(self.problem, request.w, request.before, request.index, self.plan.clip)
 
     @cached_property
     def sensitivity(self) -> float:
