@@ -17,7 +17,7 @@ from ..federated import DaskSites
 from ..privacy.accounting.calculus import GaussianDP, ZeroConcentratedDP
 from ..privacy.adjacency import Adjacency, PrivacyUnit
 from ..privacy.lock import ProcessGuard, run_locked
-from ..privacy.oracle_factory import Opened, PrivateSession
+from ..privacy.oracle_factory import PrivateSession
 from ..privacy.randomness import public_generator
 from ..privacy.rows.base import ResidentRows
 from ..privacy.rows.buffer import RowBuffer
@@ -28,7 +28,6 @@ from ..privacy.rows.reading import columns_of, in_order, redacted
 from ..privacy.rows.row_stores import resident_rows
 from ..privacy.streams.stream import Stream
 from ..privacy.streams.visits import Call, Visits, epsilon_of_share
-from ..problem.penalties import Penalty
 from ..problem.problem import Problem
 from ..reporting.budget_warnings import warn_of_promise, warn_of_rows
 from ..reporting.open_budgets import RUN, reservation_for
@@ -320,10 +319,6 @@ def _streamed_problem(
     return problem
 
 
-def _penalty(stated: Callable[[int], Problem], n_samples: int) -> Penalty:
-    return stated(n_samples).penalty
-
-
 class Session(ABC):
     """Goes on from call to call, and holds what pickles must not: noise, and maybe rows.
 
@@ -350,15 +345,16 @@ class Session(ABC):
         self.claim: SpendBound | None = None
 
     @final
-    def open_part(
+    def fit_part(
         self, model: PrivateLinearModel, call: Call, origin: Released | None, *, block: bool = False
-    ) -> tuple[ResidentRows, FitPlan, Opened]:
-        """Rows that are fitted by themselves, with a plan and an oracle of their own.
+    ) -> None:
+        """Fit rows by themselves, with a plan and an oracle of their own.
 
         What a part may spend is set aside before it is asked about, once for all parts. Only then
-        do persons count as having come, of whom the rows of each weigh one.
+        do persons count as having come, of whom the rows of each weigh one. The rows of a block
+        count since they came.
         """
-        released = model._progress.released
+        progress, released = model._progress, model._progress.released
         found = None if released is None else released.bounds
         facts: dict[str, Any] = {"origin": origin, "found": found, "block": block}
         plan = plan_part(model, self.visits, call.n_samples, call.rows, **facts)
@@ -367,7 +363,9 @@ class Session(ABC):
         _charge(model, self.claim, unit)
         self._parts += 1
         rows = self.visits.counted(call, self._parts)
-        return rows, plan, self.private.open(rows, plan.terms)
+        opened = self.private.open(rows, plan.terms)
+        progress.seen += 0 if block else call.n_samples
+        model._fit_part(rows, plan, opened, self.public_rng, rows.X.dtype, origin=origin)
 
     @property
     def parts_of_a_person(self) -> int:
@@ -398,10 +396,7 @@ class BatchSession(Session):
 
     def feed(self, model: PrivateLinearModel, call: Call) -> None:
         """Fit the rows of one call."""
-        origin = model._progress.start
-        rows, plan, opened = self.open_part(model, call, origin)
-        model._progress.seen += call.n_samples
-        model._fit_part(rows, plan, opened, self.public_rng, rows.X.dtype, origin=origin)
+        self.fit_part(model, call, model._progress.start)
 
 
 @final
@@ -474,8 +469,7 @@ class BlockSession(Session):
 
     def _close_block(self, model: PrivateLinearModel, block: Call) -> None:
         origin = model._progress.start if self._warm else None
-        rows, plan, opened = self.open_part(model, block, origin, block=True)
-        model._fit_part(rows, plan, opened, self.public_rng, rows.X.dtype, origin=origin)
+        self.fit_part(model, block, origin, block=True)
 
 
 @final
@@ -511,7 +505,7 @@ class StreamingSession(Session):
         _charge(model, self.claim, visits.unit)
         # Paid for, before the first row.
         paid = ledger, plan.adjacency, self.private.noise
-        of_rows = model.horizon, partial(_penalty, stated), visits
+        of_rows = model.horizon, stated, visits
         self._stream = Stream(problem, solver, *paid, self.public_rng, *of_rows)
         self._plan, self._problem = plan, problem
         self._latest: Solution | None = None

@@ -282,13 +282,13 @@ def test_penalty_of_a_part_is_that_for_all_rows_up_to_its_end():
             seen.append(problem.penalty)
             return super().plan(problem, mu)
 
-    def penalty(n):
+    def stated(n):
         lengths.append(n)
-        return L2(1.0 / n)
+        return replace(problem, penalty=L2(1.0 / n))
 
     parts = (problem, Noting(), Ledger(1.0, DELTA), Adjacency.REPLACE_ONE)
     noise, public_rng = SeededNoise(np.random.default_rng(0)), np.random.default_rng(0)
-    stream = Stream(*parts, noise, public_rng, None, penalty)
+    stream = Stream(*parts, noise, public_rng, None, stated)
     stream.feed(rows(n=1000))
     ends = np.cumsum([length for length, _ in stream.receipts])
     assert lengths == list(ends)

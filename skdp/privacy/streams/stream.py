@@ -9,7 +9,6 @@ from typing import TYPE_CHECKING, final
 
 import numpy as np
 
-from ...problem.penalties import Penalty
 from ...problem.problem import Problem
 from ...validation import shown
 from ..accounting.ledger import Budget, Ledger
@@ -54,9 +53,9 @@ class Stream:
         Public randomness.
     horizon : int or None
         Number of rows that the stream will have at most, if it is known.
-    penalty : callable, optional
-        The penalty for a problem of so many rows in all, if it depends on them. Each part is solved
-        with the one for all rows up to its end. By default it is that of the problem.
+    stated : callable, optional
+        The problem of so many rows in all, if its penalty depends on them. Each part is solved with
+        the penalty for all rows up to its end. By default it is that of the problem.
     visits : Visits, optional
         How often each person has counted, in a stream of persons, to which rows come with labels.
         What is said of numbers of rows here is about persons then.
@@ -101,14 +100,14 @@ class Stream:
         noise: SecretNoise,
         public_rng: np.random.Generator,
         horizon: int | None,
-        penalty: Callable[[int], Penalty] | None = None,
+        stated: Callable[[int], Problem] | None = None,
         visits: Visits | None = None,
     ) -> None:
         if horizon is not None and horizon < 1:
             raise ValueError(
                 f"Stream needs a horizon of at least 1 row or None, got {shown(horizon)}."
             )
-        self._problem, self._solver, self._penalty = problem, solver, penalty
+        self._problem, self._solver, self._stated = problem, solver, stated
         self._adjacency, self._public_rng = adjacency, public_rng
         self._visits, self._batch = visits or Visits(unit=PrivacyUnit.ROW), 0
         self._horizon, self.seen = horizon, 0
@@ -165,8 +164,8 @@ class Stream:
         self, length: int, ledger: Ledger, noise: SecretNoise, before: Learner | None
     ) -> None:
         problem = replace(self._problem, n_samples=length)
-        if self._penalty is not None:
-            problem = replace(problem, penalty=self._penalty(self.seen + length))
+        if self._stated is not None:
+            problem = replace(problem, penalty=self._stated(self.seen + length).penalty)
         self._solver.check(problem)
         self._solver.check_stream(problem)
         budget = Budget(ledger.remaining)
