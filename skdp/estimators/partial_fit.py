@@ -68,7 +68,7 @@ def _advance(model: PrivateLinearModel, given: _Given) -> None:
     unit = session.visits.unit
     _check_units(model, given[-1], named=unit is PrivacyUnit.DECLARED)
     _charge(model, session.claim, unit)
-    call = _open_call(model, *given, weighted=model._progress.weighted, first=False)
+    call = _open_call(model, given, weighted=model._progress.weighted, first=False)
     _feed(model, session, call)
 
 
@@ -100,7 +100,7 @@ def _begin(model: PrivateLinearModel, given: _Given) -> None:
         weighted = sample_weight is not None
         if earlier is not None and earlier.streaming:
             weighted = earlier.weighted
-        call = _open_call(model, *given, weighted=weighted, first=earlier is None)
+        call = _open_call(model, given, weighted=weighted, first=earlier is None)
         if earlier is None:
             model._forget()
         model._progress = progress = Progress(model) if earlier is None else earlier
@@ -138,18 +138,9 @@ def _feed(model: PrivateLinearModel, session: Session, call: Call) -> None:
         model.n_samples_seen_ = progress.seen
 
 
-def _open_call(
-    model: PrivateLinearModel,
-    X: Any,
-    y: Any,
-    classes: Any,
-    sample_weight: Any,
-    units: Any,
-    *,
-    weighted: bool,
-    first: bool,
-) -> Call:
+def _open_call(model: PrivateLinearModel, given: _Given, *, weighted: bool, first: bool) -> Call:
     """Validate the rows of one call, and let the kernel lay them in a row store."""
+    X, y, classes, sample_weight, units = given
     if isinstance(X, Chunks | DaskSites) or any(map(is_collection, (X, y, sample_weight, units))):
         what = type(X).__name__ if isinstance(X, Chunks | DaskSites) else "a dask collection"
         raise ValueError(
@@ -335,6 +326,10 @@ class Session(ABC):
         The process in which ``feed`` may be called.
     claim : SpendBound or None
         The most that any part may spend; None before a part was planned.
+    secretive : bool
+        Whether the stream cannot go on without it.
+    parts_of_a_person : int
+        Most parts, with a budget each, in which a person counts. Public.
     """
 
     def __init__(self, model: PrivateLinearModel, visits: Visits) -> None:
@@ -343,6 +338,9 @@ class Session(ABC):
         self.visits, self._parts = visits, 0
         self.guard = ProcessGuard()
         self.claim: SpendBound | None = None
+        # It says who has come how often; others also keep rows, or sums of them.
+        self.secretive = visits.unit is PrivacyUnit.DECLARED
+        self.parts_of_a_person = visits.max_visits
 
     @final
     def fit_part(
@@ -367,16 +365,6 @@ class Session(ABC):
         progress.seen += 0 if block else call.n_samples
         model._fit_part(rows, plan, opened, self.public_rng, rows.X.dtype, origin=origin)
 
-    @property
-    def parts_of_a_person(self) -> int:
-        """Most parts, with a budget each, in which a person counts. Public."""
-        return self.visits.max_visits
-
-    @property
-    def secretive(self) -> bool:
-        """True if the stream cannot go on without the session."""
-        return True
-
     @abstractmethod
     def feed(self, model: PrivateLinearModel, call: Call) -> None:
         """Take the rows of one call, and publish what they bring about."""
@@ -388,11 +376,6 @@ class Session(ABC):
 @final
 class BatchSession(Session):
     """Each call is a data set of its own, fitted from the model so far with the whole budget."""
-
-    @property
-    def secretive(self) -> bool:
-        """True if it says who has come how often."""
-        return self.visits.unit is PrivacyUnit.DECLARED
 
     def feed(self, model: PrivateLinearModel, call: Call) -> None:
         """Fit the rows of one call."""
@@ -420,7 +403,7 @@ class BlockSession(Session):
     ) -> None:
         super().__init__(model, visits)
         self._cut_after = partial(copy(solver).cut_after, least=least, horizon=model.horizon)
-        self._warm, self._sparse = solver.warm, sparse
+        self._warm, self._sparse, self.secretive = solver.warm, sparse, True
         self._start = self._seen = 0
         self._cut = self._cut_after(0)
         # Rows of the open block, and the labels of their persons if they have any.
@@ -501,6 +484,8 @@ class StreamingSession(Session):
             warn_user(f"{type(model).__name__}: {plan.assumption}", UserWarning)
         ledger = plan.ledger()
         super().__init__(model, visits)
+        # One budget, by which all visits of a person are priced.
+        self.secretive, self.parts_of_a_person = True, 1
         self.claim = SpendBound.of_ledger(ledger, plan.adjacency, visits.unit)
         _charge(model, self.claim, visits.unit)
         # Paid for, before the first row.
@@ -529,11 +514,6 @@ class StreamingSession(Session):
             bounds, dtype = self._problem.bounds, call.rows.X.dtype
             model._release(self._plan, self._problem, bounds, solution, dtype)
             announce_release(model)
-
-    @property
-    def parts_of_a_person(self) -> int:
-        """One budget, by which all visits of a person are priced."""
-        return 1
 
     def resume(self) -> None:
         """Give the stream its noise."""

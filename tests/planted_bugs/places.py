@@ -11,7 +11,7 @@ _BY_MODULE = {
     "skdp.estimators.base": "PrivateLinearModel base",
     "skdp.estimators.checkpoints": "checkpoints",
     "skdp.estimators.classification": "PrivateLinearClassifier",
-    "skdp.estimators.partial_fit": "BatchSession BlockSession Session partial_fit",
+    "skdp.estimators.partial_fit": "BatchSession BlockSession partial_fit",
     "skdp.estimators.progress": "EarlierModel Progress Released progress",
     "skdp.estimators.regression": "PrivateLinearRegressor",
     "skdp.estimators.svm": "svm",

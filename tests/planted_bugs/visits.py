@@ -95,6 +95,11 @@ def whole(model, visits, n, rows, **facts):
     return model._plan(n, rows.sparse, weighted=rows.weighted, unit=visits.unit, **facts)
 
 
+def forgets_visits(progress):
+    progress.visits = 1
+    return progress
+
+
 def by_a_calculus_of_its_own(honest, model, visits, n, rows, **facts):
     most = visits.max_visits
     for calculus in (GaussianDP(), ZeroConcentratedDP()):
@@ -131,7 +136,7 @@ BUGS = (
     *(Bug(f"parts that have the whole budget each ({kind})", {"partial_fit.plan_part": lambda _, *part, **facts: whole(*part, **facts)}, partial(ALL_PARTS, kind, 2)) for kind in ("calls", "blocks")),
     Bug("parts that have a share of the budget each by a calculus of its own", {"partial_fit.plan_part": by_a_calculus_of_its_own}, parts_by_choices_and_by_gaussian_noise_cost_the_budget),
     Bug("parts in all of which a person counts", {"Visits.admit": admits_all}, partial(ALL_PARTS, "calls", 2)),
-    Bug("a receipt of one visit", {"Session.parts_of_a_person": lambda honest, self: 1}, partial(ALL_PARTS, "calls", 2)),
+    Bug("a receipt of one visit", {"Progress.begun": lambda honest, *args, **options: forgets_visits(honest(*args, **options))}, partial(ALL_PARTS, "calls", 2)),
     *(Bug(f"an error for who comes too often ({solver})", {"Visits.admit": refuses}, partial(of_persons, NO_ERROR, solver), "come too often") for solver in ("calls", "sums")),
     *(Bug(f"late visits that count ({solver})", {"Visits.admit": admits_all}, partial(of_persons, NO_ERROR, solver)) for solver in ("calls", "sums")),
     *(Bug(f"a session in the pickle ({solver})", {"PrivateLinearModel.__getstate__": lambda _, self: vars(self).copy(), "SecretNoise.__reduce__": gives((object, ())), "PrefixNoise.__reduce__": gives((object, ()))}, partial(of_persons, SECRETS, solver)) for solver in ("calls", "sums")),
