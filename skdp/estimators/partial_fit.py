@@ -384,18 +384,9 @@ class BatchSession(Session):
 
 @final
 class BlockSession(Session):
-    """Rows are kept until the open block is full, and then fitted as one data set.
+    """Rows are kept, sparsely or not, until the open block is full and fitted as one data set.
 
-    Parameters
-    ----------
-    model, visits
-        As for :class:`Session`.
-    solver : Blocks
-        Where to cut.
-    least : int
-        Least number of rows of the first block.
-    sparse : bool
-        Whether rows are kept sparsely.
+    The first block has ``least`` rows at least.
     """
 
     def __init__(
@@ -459,14 +450,7 @@ class BlockSession(Session):
 class StreamingSession(Session):
     """A streaming solver reads each row once, in the call that brings it.
 
-    Parameters
-    ----------
-    model, visits
-        As for :class:`Session`.
-    solver : StreamingSolver
-        Learns from the rows.
-    rows : ResidentRows
-        Of the first call; only their kind is used.
+    Of the rows of the first call only the kind is used here.
     """
 
     def __init__(

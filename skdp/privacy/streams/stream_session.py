@@ -35,18 +35,8 @@ from .stream_plan import StreamPlan, StreamRequest
 class StreamOpening:
     """Price and mechanism of a stream: public, and known before any row.
 
-    Parameters
-    ----------
-    problem : Problem
-        Loss and public bounds.
-    plan : StreamPlan
-        What the solver declares.
-    adjacency : Adjacency
-        Neighbouring relation.
-    spend : Spend
-        Price of the whole stream.
-    max_visits : int, default=1
-        Most batches in which the rows of one person count.
+    The spend is for the whole stream, in which the rows of one person count in ``max_visits``
+    batches at most.
 
     Raises
     ------
@@ -147,21 +137,14 @@ class StreamSession:
     The ledger is charged for the whole declared length here, before there is a row. Then each batch
     goes ``ask``, ``read`` as often as its rows come in pieces, ``release``.
 
-    Parameters
-    ----------
-    opening : StreamOpening
-        What was declared.
-    ledger : Ledger
-        Charged once.
-    noise : SecretNoise
-        Source of the noise.
-
     Attributes
     ----------
     opening : StreamOpening
         Declared price and mechanism. Public.
     missing : int
         Rows that the open batch still waits for; below 0 if reading has failed. Public.
+    noise : SecretNoise
+        Source of the noise, also for the session of the rows that come after these.
 
     Guarantees
     ----------
@@ -177,25 +160,17 @@ class StreamSession:
     def __init__(self, opening: StreamOpening, ledger: Ledger, noise: SecretNoise) -> None:
         self.opening = opening
         ledger.charge(opening.event)
-        noise = noise_under(ledger, noise)
-        self._exact = ledger.exact
-        self._noise: SecretNoise | None = noise
-        shape: tuple[int, ...] = opening.problem.shape
+        self._exact, self.noise = ledger.exact, noise_under(ledger, noise)
         self._prefix: PrefixNoise | PrefixState | None = None
         if not opening.plan.chooses_vertices:
-            self._prefix = opening.sums.open(shape, opening.noise_scale, noise)
+            shape = opening.problem.shape
+            self._prefix = opening.sums.open(shape, opening.noise_scale, self.noise)
         # Of the batches that are released, and of the open one so far.
         self._total: np.ndarray | None = None
         self._term: np.ndarray | None = None
         self._query: StreamTermQuery | StreamScoresQuery | None = None
         self.missing = 0
         self._left = opening.plan.releases
-
-    @property
-    def noise(self) -> SecretNoise:
-        """Source of the noise, for the session of the rows that come after these."""
-        assert self._noise is not None
-        return self._noise
 
     def ask(self, request: StreamRequest) -> None:
         """Open the next batch.
@@ -251,8 +226,8 @@ class StreamSession:
         RuntimeError
             If the batch is not complete.
         """
-        term, prefix, noise = self._term, self._prefix, self._noise
-        if self._query is None or self.missing or term is None or noise is None:
+        term, prefix = self._term, self._prefix
+        if self._query is None or self.missing or term is None or not hasattr(self, "noise"):
             raise RuntimeError(
                 f"StreamSession.release needs a complete batch, got one that waits for "
                 f"{self.missing} rows."
@@ -268,20 +243,20 @@ class StreamSession:
             return answer
         gumbel = self.opening.gumbel
         once = GumbelMechanism(gumbel.sensitivity, gumbel.noise_scale, 1)
-        return once.randomize(total, noise)
+        return once.randomize(total, self.noise)
 
     def resume(self, noise: SecretNoise) -> None:
         """Go on after loading, with noise from this source."""
-        noise = NoNoise(noise) if self._exact else noise
-        self._noise = noise
+        self.noise = NoNoise(noise) if self._exact else noise
         if isinstance(self._prefix, PrefixState):
-            self._prefix = self._prefix.resume(noise)
+            self._prefix = self._prefix.resume(self.noise)
 
     def __getstate__(self) -> dict[str, Any]:
-        prefix = self._prefix
-        if isinstance(prefix, PrefixNoise):
-            prefix = prefix.secret_state()
-        return self.__dict__ | {"_noise": None, "_prefix": prefix}
+        state = self.__dict__.copy()
+        state.pop("noise", None)
+        if isinstance(self._prefix, PrefixNoise):
+            state["_prefix"] = self._prefix.secret_state()
+        return state
 
 
 class StreamAnswers(ABC):
@@ -299,14 +274,7 @@ class StreamAnswers(ABC):
 
 @final
 class StreamedRows(StreamAnswers):
-    """A session that takes its rows, in their order, from a store.
-
-    Parameters
-    ----------
-    session : StreamSession
-        Just opened.
-    rows : RowStore
-        Where rows come from.
+    """A session, just opened, that takes its rows, in their order, from a store.
 
     Raises
     ------
