@@ -5,13 +5,15 @@ import os
 import pickle
 import tempfile
 import time
+import warnings
 from concurrent.futures import ProcessPoolExecutor
+from contextlib import contextmanager
 from pathlib import Path
 
 import numpy as np
 from sklearn.base import clone
 
-from skdp import BudgetExceededError, DPLogisticRegression, PrivacyBudget
+from skdp import BudgetExceededError, DPLogisticRegression, PrivacyBudget, PrivacyLeakWarning
 from skdp.privacy.accounting import gdp
 
 RNG = np.random.default_rng(0)
@@ -35,6 +37,15 @@ def model(n=10, **parameters):
 def budget(**parameters):
     """A ceiling."""
     return PrivacyBudget(**({"epsilon": EPSILON, "delta": DELTA} | parameters))
+
+
+@contextmanager
+def budget_of_copies():
+    """A budget that closes without a word about fits of copies, where a test makes some."""
+    with warnings.catch_warnings():
+        warnings.simplefilter("ignore", PrivacyLeakWarning)
+        with budget() as opened:
+            yield opened
 
 
 def folders():

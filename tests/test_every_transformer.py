@@ -300,8 +300,9 @@ def test_it_is_a_step_of_a_pipeline(given):
 @every_private
 def test_a_fit_beyond_an_open_budget_is_refused_before_rows_are_read(given):
     X = np.tile(make_rows(), (20, 1))
+    first = clone(given).set_params(epsilon=1.0, adjacency="replace_one")
     with PrivacyBudget(epsilon=1.5, delta=1e-5, adjacency="replace_one") as budget:
-        first = clone(given).set_params(epsilon=1.0, adjacency="replace_one").fit(X)
+        budget.fit(first, X)
         assert budget.spent.epsilon == pytest.approx(1.0, rel=1e-6)
         published_before = published(first)
         with opened_by(no_oracle), pytest.raises(BudgetExceededError):

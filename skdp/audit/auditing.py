@@ -15,6 +15,7 @@ from ..privacy.adjacency import Adjacency
 from ..privacy.queries.base import Query
 from ..privacy.randomness import SystemNoise
 from ..privacy.rows.base import RowStore
+from ..privacy.rows.reading import strict_checks
 from ..validation import shown
 from .audit_validation import (
     BOUNDS,
@@ -54,6 +55,7 @@ _LOST, _LOST_BY_ONE = 0.04, 2.9
 _SECONDS, _FEWEST_FITS, _MOST_FITS = 20.0, 40, 1000
 
 
+@strict_checks()
 def audit(
     estimator: Any,
     X: Any,
@@ -278,6 +280,7 @@ def _affordable(answers: list[Answer], *, gaussian: bool) -> int:
     return max(_FEWEST_ANSWERS, ceil(most))
 
 
+@strict_checks()
 def audit_query(
     query: Query,
     first: RowStore,

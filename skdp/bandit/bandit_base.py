@@ -27,7 +27,7 @@ from ..privacy.lock import ProcessGuard, run_locked
 from ..privacy.oracle_factory import PrivacyTerms, PrivateSession
 from ..privacy.randomness import public_generator
 from ..privacy.rows.privacy_units import LabelledRows
-from ..privacy.rows.reading import redacted
+from ..privacy.rows.reading import redacted, strict_checks
 from ..privacy.streams.visits import Visits, epsilon_of_share
 from ..problem.bandit_problem import BanditProblem
 from ..problem.losses import Logistic, Squared
@@ -180,6 +180,7 @@ class PrivateBandit(BudgetedEstimator, ABC):
         return run_locked(self, "partial_fit", go_on, waits=True)
 
     @final
+    @strict_checks()
     def act(self, X: Any) -> np.ndarray:
         """Choose arms for users who come next, exploring as the policy prescribes.
 
@@ -238,6 +239,7 @@ class PrivateBandit(BudgetedEstimator, ABC):
         return self.arms_[best]
 
     @final
+    @strict_checks()
     def decision_function(self, X: Any) -> np.ndarray:
         """Estimated reward of every arm.
 
@@ -559,6 +561,7 @@ class PrivateBandit(BudgetedEstimator, ABC):
         return 0.5 * low + 0.5 * high, 0.5 * high - 0.5 * low
 
     @final
+    @strict_checks()
     def _scores(self, X: Any) -> np.ndarray:
         check_is_fitted(self)
         rows = self._problem.contexts.rows(self._contexts(X, new=False))

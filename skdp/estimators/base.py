@@ -843,6 +843,7 @@ class PrivateLinearModel(CallbackSupportMixin, BudgetedEstimator, ABC):
         return self
 
     @final
+    @strict_checks()
     def _scores(self, X: Any) -> np.ndarray:
         check_is_fitted(self)
         if isinstance(X, Chunks):
@@ -855,14 +856,12 @@ class PrivateLinearModel(CallbackSupportMixin, BudgetedEstimator, ABC):
         within = getattr(self, "data_bounds_", None)
         if within is not None:
             X = clipped(X, *within)
-        with strict_checks():
-            scores = X @ self.coef_.T
+        scores = X @ self.coef_.T
         if sp.issparse(self.coef_):
             scores = scores.toarray() if sp.issparse(scores) else scores
             # Those of a regressor are one each.
             scores = scores[:, 0] if np.ndim(self.intercept_) == 0 else scores
-        with strict_checks():
-            return scores + self.intercept_
+        return scores + self.intercept_
 
     # Facts that subclasses state.
 

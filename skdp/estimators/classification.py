@@ -16,7 +16,7 @@ from sklearn.utils.multiclass import check_classification_targets
 from ..exceptions import PrivacyLeakWarning, warn_user
 from ..privacy.oracle import Oracle
 from ..privacy.rows.dask_rows import is_collection
-from ..privacy.rows.reading import places_among, redacted
+from ..privacy.rows.reading import places_among, redacted, strict_checks
 from ..problem.bounds import RowBounds
 from ..problem.problem import Problem
 from ..solvers import SOLVERS, Solution
@@ -91,6 +91,7 @@ class PrivateLinearClassifier(ClassifierMixin, PrivateLinearModel, ABC):
         return self.classes_[chosen]
 
     @final
+    @strict_checks()
     def score(self, X: Any, y: Any, sample_weight: Any = None) -> float:
         """Share of rows whose label is predicted correctly.
 

@@ -12,6 +12,7 @@ from sklearn.linear_model import LogisticRegression
 from sklearn.utils._param_validation import Interval
 
 from ..privacy.rows.dask_rows import is_collection
+from ..privacy.rows.reading import strict_checks
 from ..problem.bounds import RowBounds
 from ..problem.constraints import Constraint, Unconstrained
 from ..problem.losses import Logistic, Softmax
@@ -88,7 +89,7 @@ class DPLogisticRegression(PrivateLinearClassifier):
         means nothing.
     adjacency : {'replace_one', 'zero_out'}, default='replace_one'
         What neighbouring data sets are: one row replaced by any other, or one row's contribution
-        removed. Replace-one is the stronger promise.
+        removed; a row of zeros or of weight 0 is still there. Replace-one is the stronger promise.
     solver : str or Solver, default='auto'
         The algorithm: ``'auto'``, or one of ``'accmd'``, ``'adaptive_gd'``, ``'blocks'``,
         ``'dda'``, ``'dual_averaging'``, ``'frank_wolfe'``, ``'ftrl'``, ``'gd'``,
@@ -276,6 +277,7 @@ class DPLogisticRegression(PrivateLinearClassifier):
         self.verbose = verbose
         self.random_state = random_state
 
+    @strict_checks()
     def predict_log_proba(self, X: Any) -> np.ndarray:
         """Logarithms of class probabilities.
 
@@ -297,6 +299,7 @@ class DPLogisticRegression(PrivateLinearClassifier):
             return np.column_stack([log_expit(-scores), log_expit(scores)])
         return log_softmax(scores, axis=1)
 
+    @strict_checks()
     def predict_proba(self, X: Any) -> np.ndarray:
         """Class probabilities.
 

@@ -21,7 +21,7 @@ from sklearn.utils.metaestimators import available_if
 
 from ..privacy.oracle import Oracle
 from ..privacy.rows.dask_rows import is_collection
-from ..privacy.rows.reading import redacted
+from ..privacy.rows.reading import redacted, strict_checks
 from ..problem.bounds import RowBounds, TargetBounds
 from ..problem.column_bounds import ColumnBounds
 from ..problem.problem import Problem
@@ -89,6 +89,7 @@ class PrivateLinearRegressor(RegressorMixin, PrivateLinearModel, ABC):
         return np.clip(scores, *self.target_bounds_) if self.clip_predictions else scores
 
     @final
+    @strict_checks()
     def score(self, X: Any, y: Any, sample_weight: Any = None) -> float:
         """Coefficient of determination of the predictions.
 

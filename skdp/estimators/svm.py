@@ -95,7 +95,7 @@ class DPSVMClassifier(PrivateLinearClassifier):
         means nothing.
     adjacency : {'replace_one', 'zero_out'}, default='replace_one'
         What neighbouring data sets are: one row replaced by any other, or one row's contribution
-        removed. Replace-one is the stronger promise.
+        removed; a row of zeros or of weight 0 is still there. Replace-one is the stronger promise.
     solver : str or Solver, default='auto'
         The algorithm: ``'auto'``, or one of ``'accmd'``, ``'adaptive_gd'``, ``'blocks'``,
         ``'dda'``, ``'dual_averaging'``, ``'frank_wolfe'``, ``'ftrl'``, ``'gd'``,

@@ -44,7 +44,7 @@ from ..privacy.row_scores import NoisyScoring
 from ..privacy.rows.chunked import Chunks
 from ..privacy.rows.dask_rows import is_collection
 from ..privacy.rows.privacy_units import PrivacyUnits
-from ..privacy.rows.reading import redacted
+from ..privacy.rows.reading import redacted, strict_checks
 from ..privacy.rows.weights import in_units_of
 from ..reporting.budget_warnings import warn_of_promise
 from ..reporting.number_of_trials import NumberOfTrials
@@ -61,13 +61,13 @@ from .candidates import (
     allow,
     built,
     calculi,
-    check_made,
     check_names,
     check_steps,
     check_targets,
     check_units_reach,
     outlines,
     private_steps,
+    without_private,
 )
 from .trials import (
     Candidate,
@@ -75,6 +75,7 @@ from .trials import (
     TrainingRows,
     Trial,
     check_requests,
+    check_rows,
     perform,
     row_score,
     silence,
@@ -202,7 +203,12 @@ class PrivateSearch(BudgetedEstimator, MetaEstimatorMixin, BaseEstimator, ABC):
     @final
     def _fit(self, X: Any, y: Any, sample_weight: Any, privacy_unit: Any) -> Self:
         check_parameters(self)
-        check_made(type(self).__name__, self.estimator)
+        who = type(self).__name__
+        if isinstance(self.estimator, type):
+            raise ValueError(
+                f"{who} needs an estimator, got the class {self.estimator.__name__}; make one of "
+                "it."
+            )
         charge = reservation_for(self)
         try:
             delta, units, unit = delta_for(self.delta, None), None, PrivacyUnit.ROW
@@ -216,7 +222,7 @@ class PrivateSearch(BudgetedEstimator, MetaEstimatorMixin, BaseEstimator, ABC):
             n = len(y) if units is None else units.n_units
             delta = delta_for(self.delta, n)
             plan = self._plan(X, y, delta, weighted=sample_weight is not None, units=units)
-            warn_of_promise(type(self).__name__, self.epsilon, delta, n)
+            warn_of_promise(who, self.epsilon, delta, n)
             facts = (plan.account.event,), plan.account.spent, self.adjacency
             receipt = Receipt(*facts, unit=unit)
             charge.reserve(receipt, begins=True)
@@ -234,7 +240,7 @@ class PrivateSearch(BudgetedEstimator, MetaEstimatorMixin, BaseEstimator, ABC):
             charge.settle(receipt)
         if best.model is None:
             raise RuntimeError(
-                f"{type(self).__name__} found no candidate that could be fitted and scored. What "
+                f"{who} found no candidate that could be fitted and scored. What "
                 "went wrong would tell of the rows; to find out, fit the estimator by itself, with "
                 f"a budget of its own. The search has spent epsilon={receipt.spent.epsilon:.6g} at "
                 f"delta={receipt.spent.delta:.6g}."
@@ -286,6 +292,11 @@ class PrivateSearch(BudgetedEstimator, MetaEstimatorMixin, BaseEstimator, ABC):
             who, [*leaks, *(leak for made in stand_ins for leak in check_steps(who, made, unit))]
         )
         check_targets(stand_ins[0], y)
+        of_shares = not self._public and self.scoring in ("neg_brier_score", "neg_log_loss")
+        if of_shares and not all(hasattr(made, "predict_proba") for made in stand_ins):
+            raise ValueError(
+                f"{who} needs candidates with predict_proba for scoring={self.scoring!r}."
+            )
         for made in stand_ins if weighted else ():
             check_requests(who, made)
         for made in stand_ins if units is not None else ():
@@ -295,6 +306,8 @@ class PrivateSearch(BudgetedEstimator, MetaEstimatorMixin, BaseEstimator, ABC):
         trials = self._trials()
         expected = [kind for made in stand_ins for kind in calculi(made, y, facts)]
         account = account_for(expected, self.epsilon, delta, trials)
+        for params in outlines([without_private(self.estimator, space) for space in spaces]):
+            check_rows(who, built(who, self.estimator, params, classes, unit), X)
         score_share = self.score_share if self.validation is None else 0.0
 
         def candidate(params: dict[str, Any]) -> Candidate:
@@ -503,6 +516,7 @@ class PrivateSearch(BudgetedEstimator, MetaEstimatorMixin, BaseEstimator, ABC):
         return self.best_estimator_.decision_function(X)
 
     @final
+    @strict_checks()
     def score(self, X: Any, y: Any, sample_weight: Any = None) -> float:
         """The score of the best model on rows of the caller, without noise.
 

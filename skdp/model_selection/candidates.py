@@ -30,6 +30,8 @@ from .accounts import SearchAccount
 
 # What the search itself decides, or all candidates have to share.
 _TAKEN = ("adjacency", "classes", "delta", "epsilon", "random_state")
+# Parameters of whatever is a part of a candidate.
+_OF_TRIALS = {"copy": True, "n_jobs": 1, "verbose": False}
 # Where scikit-learn's estimators hold their callbacks.
 _CALLBACKS = "_skl_callbacks"
 # Of candidates that are looked at before anything is charged.
@@ -66,27 +68,6 @@ def private_steps(estimator: Any, *, fitted: bool = False) -> dict[str, Any]:
             parts = fitted_parts(part) if fitted else TABLE[type(part)].parts(part)
             looked_at += [(f"{path}__{name}" if path else name, step) for name, step in parts or []]
     return dict(sorted(found.items()))
-
-
-def check_made(who: str, estimator: Any) -> None:
-    """Refuse a class in place of an estimator.
-
-    Parameters
-    ----------
-    who : str
-        The search.
-    estimator : estimator
-        Has ``get_params``.
-
-    Raises
-    ------
-    ValueError
-        If it is a class.
-    """
-    if isinstance(estimator, type):
-        raise ValueError(
-            f"{who} needs an estimator, got the class {estimator.__name__}; make one of it."
-        )
 
 
 def check_steps(who: str, estimator: Any, unit: PrivacyUnit) -> list[str]:
@@ -339,7 +320,8 @@ def built(
     It is silent, and nobody listens to it: what steps say, and what scikit-learn's callbacks hear,
     would tell how many trials there are, and of which candidates. So would the cache of a pipeline,
     a folder with the fitted steps of all trials and the rows that they have transformed; it also
-    hands the noise of one trial to the next. There is none, whatever ``memory`` says.
+    hands the noise of one trial to the next. There is none, whatever ``memory`` says. Its parts are
+    fitted where the trial is, and to copies of rows that others go on to use.
 
     Parameters
     ----------
@@ -368,8 +350,8 @@ def built(
             getattr(part, "__dict__", {}).pop(_CALLBACKS, None)
         if isinstance(part, Pipeline):
             part.memory = None
-    talkative = [name for name in made.get_params() if name.rpartition("__")[2] == "verbose"]
-    return made.set_params(**dict.fromkeys(talkative, False))
+    names = [(name, name.rpartition("__")[2]) for name in made.get_params()]
+    return made.set_params(**{name: _OF_TRIALS[end] for name, end in names if end in _OF_TRIALS})
 
 
 def check_names(who: str, estimator: Any, names: Iterable[str]) -> None:
@@ -425,6 +407,11 @@ def outlines(spaces: list[dict[str, Any]]) -> list[dict[str, Any]]:
     ----------
     spaces : list of dict
         For each name a list of values, or a distribution with ``rvs``.
+
+    Raises
+    ------
+    ValueError
+        If values that are no numbers have too many combinations.
     """
     found: list[dict[str, Any]] = []
     for space in spaces:
@@ -435,10 +422,34 @@ def outlines(spaces: list[dict[str, Any]]) -> list[dict[str, Any]]:
         kinds = {
             name: values if _kinds_differ(values) else values[:1] for name, values in listed.items()
         }
-        found += [*ParameterGrid(kinds)][:_MOST]
+        if (count := len(ParameterGrid(kinds))) > _MOST:
+            raise ValueError(
+                f"A private search needs at most {_MOST:,} combinations of values that are no "
+                f"numbers, because each is looked at before anything is spent, got {count:,}."
+            )
+        found += ParameterGrid(kinds)
         first = {name: values[0] for name, values in listed.items()}
         found += [first | {name: v} for name, values in listed.items() for v in values]
     return found
+
+
+def without_private(estimator: Any, space: Mapping[str, Any]) -> dict[str, Any]:
+    """A space without what changes nothing in front of private steps: the parameters of these.
+
+    Parameters
+    ----------
+    estimator : estimator
+        The base.
+    space : mapping
+        Lists of values, or distributions, by name. Where it has a private step replaced, nothing
+        of that step is left out.
+    """
+    within = tuple(
+        path and f"{path}__"
+        for path in private_steps(estimator)
+        if not any(f"{path}__".startswith(f"{name}__") for name in space)
+    )
+    return {name: values for name, values in space.items() if not name.startswith(within)}
 
 
 def _values(value: Any) -> list[Any]:

@@ -13,19 +13,26 @@ from typing import Any
 
 import numpy as np
 from sklearn import get_config
-from sklearn.base import is_classifier
+from sklearn.base import clone, is_classifier
 from sklearn.pipeline import Pipeline
-from sklearn.utils import _safe_indexing
+from sklearn.preprocessing import FunctionTransformer
+from sklearn.utils import _safe_indexing, check_array
 from sklearn.utils.metadata_routing import process_routing
 
+from ..estimators.base import ACCEPTED, PrivateLinearModel
+from ..preprocessing.base import PrivateTransformer
 from ..privacy.oracle_factory import PrivateSession
 from ..privacy.randomness import SecretNoise
 from ..privacy.row_scores import ROW_SCORES, NoisyScoring, RowScore
+from ..privacy.rows.reading import zero_unless_finite
 from ..reporting.open_budgets import covered
+from ..reporting.verdicts import TABLE
 from ..validation import numbers_in, shown
 from .candidates import Allowance, private_steps
 
 _LOGGER = logging.getLogger("skdp")
+# Private steps that need numbers.
+_LINEAR = (PrivateLinearModel, PrivateTransformer)
 # What a log-likelihood is clipped to by default: a row at which the true label gets 1 %.
 _LOG_RANGE = (float(np.log(0.01)), 0.0)
 
@@ -106,6 +113,65 @@ def check_requests(who: str, estimator: Any) -> None:
         ) from failure
 
 
+def check_rows(who: str, estimator: Any, X: Any) -> None:
+    """Refuse rows that a step refuses which comes before all private ones.
+
+    In a trial such a row would fail the candidate, and so make others win.
+
+    Parameters
+    ----------
+    who : str
+        The search.
+    estimator : estimator
+        A candidate, which stays unfitted.
+    X : array-like
+        All rows.
+
+    Raises
+    ------
+    ValueError
+        If there is such a row. It says nothing else.
+    """
+    try:
+        with silence(), zero_unless_finite():
+            _taken_by(clone(estimator), X)
+    except MemoryError:
+        raise
+    except Exception:
+        pass
+    else:
+        return
+    raise ValueError(
+        f"{who} needs candidates whose steps take all rows, because a trial that fails would tell "
+        "of a row by who wins; steps of a candidate refuse a row. Give them parameters with which "
+        "they take any, such as handle_unknown='ignore', or clean the rows one by one beforehand."
+    )
+
+
+def _taken_by(part: Any, X: Any) -> Any:
+    """Rows as they come out of a part, if private steps leave them as they are."""
+    inside = private_steps(part)
+    if part is None or isinstance(part, str):
+        return X
+    if "" in inside:
+        return check_array(X, **ACCEPTED) if isinstance(part, _LINEAR) else X
+    if isinstance(part, Pipeline):
+        for _, step in part.steps:
+            X = _taken_by(step, X)
+            if private_steps(step):
+                # What comes next is given something else.
+                break
+        return X
+    if hasattr(part, "predict"):
+        for _, inner in TABLE[type(part)].parts(part) or []:
+            # Others are for targets.
+            if hasattr(inner, "predict"):
+                _taken_by(inner, X)
+        return X
+    numbers = FunctionTransformer(check_array, kw_args=ACCEPTED)
+    return part.set_params(**{path: clone(numbers) for path in inside}).fit(X).transform(X)
+
+
 @dataclass(frozen=True, eq=False)
 class PublicScoring:
     """Exactly, on rows that are public.
@@ -168,7 +234,8 @@ def perform(
     """Fit and score, and let nothing out but the outcome.
 
     Whether a trial fails is a part of its outcome: what an error says, and that there was one,
-    stays inside, because it would tell of a candidate that may not have won.
+    stays inside, because it would tell of a candidate that may not have won. No row decides it:
+    what steps make of an entry that is not finite counts as zero.
 
     Parameters
     ----------
@@ -183,7 +250,7 @@ def perform(
     """
     elsewhere = os.getpid() != process
     try:
-        with silence() if elsewhere else nullcontext(), covered():
+        with silence() if elsewhere else nullcontext(), covered(), zero_unless_finite():
             noise = PrivateSession(candidate.seed).noise
             model = rows.fit(candidate.estimator)
             score = scoring(model, noise) if candidate.allowance.covers(model) else nan

@@ -20,7 +20,7 @@ from ..privacy.oracle import Oracle
 from ..privacy.oracle_factory import PrivacyTerms, PrivateSession
 from ..privacy.rows.bounded_rows import Rows
 from ..privacy.rows.privacy_units import PrivacyUnits
-from ..privacy.rows.reading import redacted
+from ..privacy.rows.reading import redacted, strict_checks
 from ..privacy.rows.row_stores import resident_rows
 from ..reporting.budget_warnings import warn_of_promise
 from ..reporting.open_budgets import BudgetedEstimator, reservation_for
@@ -46,6 +46,7 @@ class Transformer(BudgetedEstimator, OneToOneFeatureMixin, TransformerMixin, Bas
     n_features_in_: int
 
     @final
+    @strict_checks()
     def transform(self, X: Any) -> Any:
         """Transform rows, each by itself.
 
@@ -102,6 +103,7 @@ class FreeTransformer(Transformer, ABC):
     """A transformer that learns nothing: parameters alone say what it does."""
 
     @final
+    @strict_checks()
     def fit(self, X: Any, y: Any = None) -> Self:
         """Check parameters and the shape of X, and learn nothing.
 

@@ -9,6 +9,7 @@ from typing import Any, final
 from sklearn.utils.validation import check_is_fitted
 
 from ..privacy.rows.bounded_rows import Rows
+from ..privacy.rows.reading import strict_checks
 from ..problem.column_bounds import ColumnBounds, ColumnScaling
 from ..validation import check_numbers, shown
 from .base import Transformer
@@ -24,6 +25,7 @@ class Scaler(Transformer, ABC):
         return self._map(self.n_features_in_)
 
     @final
+    @strict_checks()
     def inverse_transform(self, X: Any) -> Any:
         """Bring rows back to their units.
 

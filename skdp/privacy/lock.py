@@ -17,6 +17,8 @@ from threading import Lock, get_ident
 from typing import Any, TypeVar, final
 from weakref import WeakKeyDictionary
 
+from .rows.reading import strict_checks
+
 T = TypeVar("T")
 
 
@@ -38,8 +40,9 @@ def run_locked(
 ) -> T:
     """Make a call that changes an object when nobody else is changing it.
 
-    It waits for others if ``waits``, else it refuses; of two calls that begin at the same moment
-    one waits in any case. ``method`` is its name for the message.
+    It runs under :func:`~skdp.privacy.rows.reading.strict_checks`: settings of floating point
+    change nothing in it. It waits for others if ``waits``, else it refuses; of two calls that begin
+    at the same moment one waits in any case. ``method`` is its name for the message.
 
     Raises
     ------
@@ -63,7 +66,8 @@ def run_locked(
 def _marked(held: _ModelLock, call: Callable[..., T], arguments: tuple[Any, ...]) -> T:
     held.thread = get_ident()
     try:
-        return call(*arguments)
+        with strict_checks():
+            return call(*arguments)
     finally:
         held.thread = None
 

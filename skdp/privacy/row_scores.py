@@ -58,21 +58,44 @@ class RowScore:
         rows other units have. The estimator is private with respect to its own rows.
         """
         n = len(y) if units is None else units.n_units
-        if units is None:
-            values = np.asarray(self.of_rows(estimator, X, y), dtype=np.float64)
-        else:
-            values = np.empty(len(y))
-            for rows in units.places():
-                own = _safe_indexing(X, rows), _safe_indexing(y, rows)
-                values[rows] = self.of_rows(estimator, *own)
-        if values.shape != (len(y),):
-            raise ValueError("A score needs a number for each row.")
-        # What is not a number says nothing good.
-        values = np.clip(np.nan_to_num(values, nan=self.low), self.low, self.high)
+        values = np.empty(len(y))
+        for rows in [np.arange(len(y))] if units is None else units.places():
+            values[rows] = self._values(estimator, X, y, rows)
         middle, mechanism = (self.low + self.high) / 2, self.mechanism(n, mu, adjacency)
         shares = np.ones(n) if units is None else units.shares
         mean = np.array([shares @ (values - middle) / n])
         return middle + float(mechanism.randomize(mean, noise)[0])
+
+    def _values(self, estimator: Any, X: Any, y: Any, rows: np.ndarray) -> np.ndarray:
+        """Numbers of some rows; the lowest for a row at which there is none, or an error."""
+        whole = isinstance(X, np.ndarray) and X.flags.c_contiguous
+
+        def numbers(rows: np.ndarray) -> np.ndarray:
+            # A copy would be laid out alike, but take memory.
+            every = whole and len(rows) == len(y) and bool(np.all(np.diff(rows) == 1))
+            own = X if every else _safe_indexing(X, rows)
+            found = self.of_rows(estimator, own, _safe_indexing(y, rows))
+            found = np.asarray(found, dtype=np.float64)
+            if found.shape != rows.shape:
+                raise ValueError("A score needs a number for each row.")
+            # What is not a number says nothing good.
+            return np.clip(np.nan_to_num(found, nan=self.low), self.low, self.high)
+
+        def takes(row: int) -> bool:
+            try:
+                numbers(np.array([row]))
+            except Exception:
+                return False
+            return True
+
+        try:
+            return numbers(rows)
+        except Exception:
+            taken = np.array([takes(row) for row in rows])
+        if not taken.any():
+            return np.full(rows.size, self.low)
+        # With another row in the place of each of these, the numbers of all others stay the same.
+        return np.where(taken, numbers(np.where(taken, rows, rows[taken.argmax()])), self.low)
 
 
 @dataclass(frozen=True, eq=False)

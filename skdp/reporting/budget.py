@@ -7,12 +7,13 @@ from numbers import Real
 from types import TracebackType
 from typing import Any, NoReturn, Self, final
 
+from ..exceptions import PrivacyLeakWarning, warn_user
 from ..privacy.accounting.ledger import PrivacySpent
 from ..privacy.adjacency import Adjacency, PrivacyUnit
 from ..validation import shown
 from .budget_store import BudgetStore, Entry, Summary
 from .filters import FILTERS, SumsFilter
-from .open_budgets import close_budget, open_budget
+from .open_budgets import close_budget, looked_up, open_budget
 from .verdicts import check_composed
 
 # The largest that a fit takes, too; sums of its square have to be finite.
@@ -27,19 +28,28 @@ _LOST = (
 class PrivacyBudget:
     r"""Privacy budget for all fits inside a ``with`` block together.
 
+    Call :meth:`fit` of the open budget in place of that of an estimator. It takes pipelines,
+    ensembles and whatever else holds private estimators, and refuses those that are known to
+    publish more than their private fits, or of which nothing is known.
+
     Every fit of this package that begins while the budget is open is charged to it: ``fit`` and
-    ``partial_fit`` of models and bandits, private transformers and searches, called directly or by
-    whatever wraps them, in any thread of the process and in the worker processes that joblib and
-    multiprocessing start for it. A fit that could exceed the budget is refused with
-    :class:`BudgetExceededError` before it reads a row.
+    ``partial_fit`` of models and bandits, private transformers and searches, whoever calls them, in
+    any thread of the process and in the worker processes that joblib and multiprocessing start for
+    it. A fit that could exceed the budget is refused with :class:`BudgetExceededError` before it
+    reads a row.
 
     *What is promised.* Everything that fits inside have released is together (epsilon, delta)-DP,
     whatever code has chosen the fits and their parameters, also by looking at what earlier ones
-    have released. This is about the rows that the fits have been given. It takes for granted that
-    a person has one row in the data of each fit, or none, at a place that does not depend on what
-    the rows say: a public split, say, and transformers of rows one by one. Fits on disjoint rows
-    are not told apart from fits on the same ones, and add up, with one exception: the calls of
-    ``partial_fit`` of one stream, whose rows are new by its own contract, are charged once.
+    have released. What that code itself reads of the rows is counted nowhere: weights, errors,
+    scores, classes, scalers. :meth:`fit` looks it up; of fits that were called in another way the
+    budget says how many they are when it is printed and reported, and warns when it closes if they
+    were fits of copies.
+
+    The promise takes for granted that a person has one row in the data of each fit, or none, at a
+    place that does not depend on what the rows say: a public split, say, and transformers of rows
+    one by one. Fits on disjoint rows are not told apart from fits on the same ones, and add up,
+    with one exception: the calls of ``partial_fit`` of one stream, whose rows are new by its own
+    contract, are charged once.
 
     Parameters
     ----------
@@ -91,8 +101,8 @@ class PrivacyBudget:
     >>> X = np.random.default_rng(0).uniform(-1, 1, size=(500, 2))
     >>> model = DPLogisticRegression(epsilon=0.5, classes=[0, 1], data_norm=1.5)
     >>> with PrivacyBudget(epsilon=1.0, delta=1e-5) as budget:
-    ...     model = model.fit(X, X[:, 0] > 0)
-    ...     model = model.fit(X, X[:, 1] > 0)
+    ...     model = budget.fit(model, X, X[:, 0] > 0)
+    ...     model = budget.fit(model, X, X[:, 1] > 0)
     >>> budget
     PrivacyBudget(epsilon=1, delta=1e-05): closed, 2 runs, spent epsilon=0.73, left epsilon=0.636
     """
@@ -167,6 +177,13 @@ class PrivacyBudget:
         ------
         RuntimeError
             If the store was removed by somebody else.
+
+        Warns
+        -----
+        PrivacyLeakWarning
+            If there were fits, but for those inside of :meth:`fit`, of clones, copies or pickles
+            that were made while the budget was open. Ensembles, searches and cross-validation make
+            them, which read rows besides; a loop of one's own may, too.
         """
         if self._store is None or self._closed:
             return
@@ -176,6 +193,8 @@ class PrivacyBudget:
             self._final = close_budget(self._store)
         except FileNotFoundError:
             raise RuntimeError(_LOST) from None
+        if self._final is not None:
+            _warn_of_copies(self._final.entries)
 
     def fit(self, estimator: Any, X: Any, y: Any = None, **params: Any) -> Any:
         """Fit an estimator that may be composed of several, if it is known what it reads.
@@ -183,6 +202,8 @@ class PrivacyBudget:
         A private fit cannot see who has called it. So an open budget charges the fits inside of,
         say, ``AdaBoostClassifier``, and does not see the exact errors that it publishes besides.
         This method looks the estimator up first, with all of its parts.
+
+        Fits that another thread begins meanwhile are taken for parts of the estimator.
 
         Parameters
         ----------
@@ -210,7 +231,8 @@ class PrivacyBudget:
             raise RuntimeError("PrivacyBudget.fit needs an open budget; use 'with' or open().")
         unit = PrivacyUnit.DECLARED if self.privacy_unit else PrivacyUnit.ROW
         check_composed("PrivacyBudget.fit", estimator, unit)
-        return estimator.fit(X, y, **params)
+        with looked_up():
+            return estimator.fit(X, y, **params)
 
     def __enter__(self) -> Self:
         return self.open()
@@ -250,10 +272,12 @@ class PrivacyBudget:
         if self._store is None:
             return f"{head}: not open yet"
         state = "closed" if self._closed else "open"
-        runs = len(self.receipts)
+        receipts = self.receipts
+        unknown = sum(not entry.looked_up for entry in receipts)
         return (
-            f"{head}: {state}, {runs} run{'s' * (runs != 1)}, spent epsilon="
-            f"{self.spent.epsilon:.3g}, left epsilon={self.remaining.epsilon:.3g}"
+            f"{head}: {state}, {_runs(len(receipts))}, spent epsilon={self.spent.epsilon:.3g}, "
+            f"left epsilon={self.remaining.epsilon:.3g}"
+            f"{f'; not counted: code around {_runs(unknown)}' * bool(unknown)}"
         )
 
     def __reduce__(self) -> NoReturn:
@@ -271,3 +295,21 @@ class PrivacyBudget:
             return self._store.read()
         except FileNotFoundError:
             raise RuntimeError(_LOST) from None
+
+
+def _runs(count: int) -> str:
+    return f"{count} run{'s' * (count != 1)}"
+
+
+def _warn_of_copies(entries: tuple[Entry, ...]) -> None:
+    copies = [entry.who for entry in entries if entry.copied and not entry.looked_up]
+    if copies:
+        warn_user(
+            f"PrivacyBudget has counted {_runs(len(entries))}, {len(copies)} on copies "
+            f"that were made while it was open ({', '.join(dict.fromkeys(copies))}), as ensembles, "
+            "searches and cross-validation make them. What these read of the rows and publish "
+            "besides their private fits is not in the budget. Fit them by PrivacyBudget.fit("
+            "estimator, X, y), which refuses those that are not covered, and take scores from "
+            "skdp.evaluate.",
+            PrivacyLeakWarning,
+        )

@@ -50,6 +50,11 @@ class Entry:
     adjacency : Adjacency, default=Adjacency.REPLACE_ONE
         Neighbouring relation of ``spent``, which is that of the run; ``amount`` and ``delta`` are
         under that of the budget.
+    copied : bool, default=False
+        Whether the estimator was a copy that was made while the budget was open, as code around
+        fits makes them.
+    looked_up : bool, default=False
+        Whether :meth:`skdp.PrivacyBudget.fit` has looked up the code around the run.
     """
 
     who: str
@@ -59,6 +64,8 @@ class Entry:
     settled: bool
     process: int
     adjacency: Adjacency = Adjacency.REPLACE_ONE
+    copied: bool = False
+    looked_up: bool = False
 
 
 class Summary(NamedTuple):
@@ -145,7 +152,7 @@ class BudgetStore:
             db.execute(
                 "CREATE TABLE runs (key TEXT PRIMARY KEY, who TEXT, epsilon REAL, own_delta REAL, "
                 "amount REAL, delta REAL, stage INTEGER, process INTEGER, "
-                "adjacency TEXT)"
+                "adjacency TEXT, copied INTEGER, looked_up INTEGER)"
             )
 
     @property
@@ -158,7 +165,15 @@ class BudgetStore:
         """True if the budget is closed and this is the process that opened it."""
         return self.owner == os.getpid() and not self.is_open
 
-    def reserve(self, key: str, who: str, most: SpendBound | Receipt, *, begins: bool) -> None:
+    def reserve(
+        self,
+        key: str,
+        who: str,
+        most: SpendBound | Receipt,
+        *,
+        begins: bool,
+        copied: bool = False,
+    ) -> None:
         """Set aside what a run may spend, or raise what is set aside for it already.
 
         Parameters
@@ -171,6 +186,8 @@ class BudgetStore:
             What it may spend at most.
         begins : bool
             Whether something may be released from now on.
+        copied : bool, default=False
+            Whether the estimator is a copy that was made while the budget was open.
 
         Raises
         ------
@@ -207,8 +224,11 @@ class BudgetStore:
             found = db.execute("SELECT stage FROM runs WHERE key = ?", (key,)).fetchone()
             stage = min(_BEGUN, found[0]) if found else _RESERVED
             db.execute(
-                "INSERT OR REPLACE INTO runs VALUES (?, ?, ?, ?, ?, ?, ?, ?, ?)",
-                (key, who, *stated, *amount, max(stage, int(begins)), os.getpid(), relation),
+                "INSERT OR REPLACE INTO runs VALUES (?, ?, ?, ?, ?, ?, ?, ?, ?, ?, 0)",
+                (
+                    *(key, who, *stated, *amount, max(stage, int(begins)), os.getpid(), relation),
+                    int(copied),
+                ),
             )
 
     def settle(self, key: str, receipt: Receipt) -> None:
@@ -246,6 +266,23 @@ class BudgetStore:
         with self._open() as db:
             db.execute("DELETE FROM runs WHERE key = ? AND stage = ?", (key, _RESERVED))
 
+    def latest(self) -> int:
+        """Number of the latest reservation; later ones have larger numbers."""
+        with self._open() as db:
+            (number,) = db.execute("SELECT coalesce(max(rowid), 0) FROM runs").fetchone()
+            return int(number)
+
+    def note_looked_up(self, after: int) -> None:
+        """Note that the code around runs was looked up.
+
+        Parameters
+        ----------
+        after : int
+            Number of the latest reservation before them.
+        """
+        with self._open() as db:
+            db.execute("UPDATE runs SET looked_up = 1 WHERE rowid > ?", (after,))
+
     def read(self) -> Summary:
         """Current state of the store."""
         with self._open() as db:
@@ -259,12 +296,17 @@ class BudgetStore:
 
     def _summary(self, db: sqlite3.Connection) -> Summary:
         lines = db.execute(
-            "SELECT who, epsilon, own_delta, amount, delta, stage, process, adjacency FROM runs "
-            "ORDER BY rowid"
+            "SELECT who, epsilon, own_delta, amount, delta, stage, process, adjacency, copied, "
+            "looked_up FROM runs ORDER BY rowid"
         ).fetchall()
         entries = tuple(
-            Entry(who, PrivacySpent(e, own), amount, delta, stage == _ENDED, process, Adjacency(of))
-            for who, e, own, amount, delta, stage, process, of in lines
+            Entry(
+                *(who, PrivacySpent(e, own), amount, delta, stage == _ENDED, process),
+                Adjacency(of),
+                bool(copied),
+                bool(looked_up),
+            )
+            for who, e, own, amount, delta, stage, process, of, copied, looked_up in lines
         )
         return Summary(entries, self._rule(db) or self._possible[0], _total(db))
 

@@ -26,7 +26,7 @@ import platform
 import shutil
 import tempfile
 from collections.abc import Iterator
-from contextlib import contextmanager
+from contextlib import contextmanager, suppress
 from contextvars import ContextVar
 from pathlib import Path
 from secrets import token_hex
@@ -152,16 +152,25 @@ class Reservation:
         What is fitted.
     budgets : list of BudgetStore
         All open.
+    carried : tuple of BudgetStore, default=()
+        Those whose tokens the estimator carries, because it is a copy that was made under them.
 
     Guarantees
     ----------
     - If one budget refuses a run that has not begun, none is charged for it.
     """
 
-    def __init__(self, key: str, who: str, budgets: list[BudgetStore]) -> None:
+    def __init__(
+        self,
+        key: str,
+        who: str,
+        budgets: list[BudgetStore],
+        carried: tuple[BudgetStore, ...] = (),
+    ) -> None:
         self.key = key
         self._who = who
         self._budgets = budgets
+        self._carried = carried
 
     def remember(self, model: Any) -> None:
         """Let the model know the run, so that it can go on; of no budget there is nothing to know.
@@ -204,7 +213,8 @@ class Reservation:
         if _reserved.get(line) == most:
             return
         try:
-            budget.reserve(self.key, self._who, most, begins=begins)
+            copied = budget in self._carried
+            budget.reserve(self.key, self._who, most, begins=begins, copied=copied)
         except FileNotFoundError:
             raise _closed(self._who, budget) from None
         if begins:
@@ -263,7 +273,7 @@ def reservation_for(model: Any, *, goes_on: bool = False) -> Reservation:
         found[budget.path] = budget
     for budget in _opened_by_parents():
         found[budget.path] = budget
-    return Reservation(key, who, [*found.values()])
+    return Reservation(key, who, [*found.values()], tuple(_carried_by(model)))
 
 
 @contextmanager
@@ -277,6 +287,26 @@ def covered() -> Iterator[None]:
         yield
     finally:
         _is_covered.reset(token)
+
+
+@contextmanager
+def looked_up() -> Iterator[None]:
+    """Fits that begin in the block are inside of code that was looked up in the table.
+
+    Workers do not know what they are part of. So the budgets that are open note it, of all runs
+    that have begun meanwhile, wherever they run; fits that another thread begins by itself in this
+    time are taken for parts of the block.
+    """
+    latest: dict[BudgetStore, int] = {}
+    for budget in (*_opened_in_process(), *_opened_by_parents()):
+        with suppress(FileNotFoundError):
+            latest[budget] = budget.latest()
+    try:
+        yield
+    finally:
+        for budget, number in latest.items():
+            with suppress(FileNotFoundError):
+                budget.note_looked_up(number)
 
 
 class BudgetedEstimator(DiagramMixin, BaseEstimator):
@@ -342,8 +372,12 @@ def _opened_in_process() -> list[BudgetStore]:
 
 def _known_to(model: Any) -> list[BudgetStore]:
     """Budgets that are open in this process, and those whose tokens the model carries."""
-    carried = [BudgetStore.of_token(token) for token in vars(model).get(TOKENS, ())]
-    return [*_opened_in_process(), *(budget for budget in carried if not budget.is_void)]
+    carried = (budget for budget in _carried_by(model) if not budget.is_void)
+    return [*_opened_in_process(), *carried]
+
+
+def _carried_by(model: Any) -> list[BudgetStore]:
+    return [BudgetStore.of_token(token) for token in vars(model).get(TOKENS, ())]
 
 
 def _tell_child_processes() -> None:

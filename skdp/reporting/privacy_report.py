@@ -380,6 +380,21 @@ def _of_budget(budget: PrivacyBudget) -> dict[str, Any]:
     if not follows(filed, receipts, budget.spent):
         filed = "stated"
     limit = f"the budget is epsilon = {budget.epsilon:g} at delta = {budget.delta:g}"
+    unknown = sum(not entry.looked_up for entry in entries)
+    copies = sum(entry.copied and not entry.looked_up for entry in entries)
+    around, copied = [], []
+    if unknown:
+        around = [
+            f"code around {unknown} of the {len(entries)} runs, which may have read rows: "
+            "ensembles, searches, scores, steps in front of a model; PrivacyBudget.fit looks that "
+            "up before it fits"
+        ]
+    if copies:
+        copied = [
+            f"{copies} of the runs are of copies that were made while the budget was open, as "
+            "ensembles, searches and cross-validation make them; what these publish besides is not "
+            "counted"
+        ]
     unit = _ALL_ROWS if budget.privacy_unit else "one row of each fit"
     return {
         "schema": SCHEMA,
@@ -397,8 +412,8 @@ def _of_budget(budget: PrivacyBudget) -> dict[str, Any]:
         "trust": _CENTRAL,
         "fits": fits,
         "public": [limit],
-        "cautions": _cautions(budget.spent, None, []),
-        "not_covered": _not_covered(unit),
+        "cautions": [*copied, *_cautions(budget.spent, None, [])],
+        "not_covered": [*around, *_not_covered(unit)],
         "versions": versions(),
         "recompute": _RECOMPUTE if filed != "stated" else RULES["stated"],
     }

@@ -126,7 +126,7 @@ def test_clocks_that_run_backwards_change_nothing(monkeypatch):
         monkeypatch.setattr(time, clock, lambda: next(ticks))
     np.testing.assert_array_equal(used(model, columns), expected)
     with PrivacyBudget(5.0, 1e-5) as ceiling:
-        clone(model).fit(*columns)
+        ceiling.fit(clone(model), *columns)
         assert ceiling.spent.epsilon == pytest.approx(1.0)
 
 

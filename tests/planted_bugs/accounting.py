@@ -23,6 +23,7 @@ from budget_tasks import (
     X,
     Y,
     budget,
+    budget_of_copies,
     charged,
     fit_a_clone,
     model,
@@ -31,7 +32,7 @@ from budget_tasks import (
 from planted_bugs.bug import REPLACE_ONE, ZERO_OUT, Bug, gives, sets
 from planted_bugs.noise import seeded
 from recomputed_spend import recomputed
-from sklearn.base import BaseEstimator
+from sklearn.base import BaseEstimator, clone
 from sklearn.pipeline import make_pipeline
 from tasks_for_solvers import TASKS
 
@@ -214,6 +215,30 @@ def children_begin_runs_of_their_own():
 # Budgets over several fits.
 
 
+def code_around_fits_is_told_of():
+    """Of a clone that somebody made and fitted, and not of what the budget has fitted itself."""
+    with warnings.catch_warnings(record=True) as said:
+        warnings.simplefilter("always")
+        with budget() as opened:
+            opened.fit(clone(model()), X, Y)
+        assert not said, "a fit that was looked up is taken for another"
+        with budget() as opened:
+            clone(model()).fit(X, Y)
+            opened.fit(model(), X, Y)
+    text = " ".join(str(one.message) for one in said)
+    assert "2 runs, 1 on copies" in text, "no word of code around fits"
+
+
+def reservations_do_not_shrink():
+    """What is set aside for a run stays, though later parts of it may spend less."""
+    with budget() as opened:
+        run = open_budgets.reservation_for(model())
+        for epsilon in (1.0, 0.1):
+            most = SpendBound.of_ledger(Ledger(epsilon, DELTA), Adjacency.REPLACE_ONE)
+            run.reserve(most, begins=True)
+        assert isclose(opened.spent.epsilon, 1.0, rel_tol=1e-9), "a reservation has shrunk"
+
+
 def _fit_as_far_away(content, answers):
     """As a worker does that has started anew: it knows nothing but what it is handed."""
     open_budgets._open.clear()
@@ -223,7 +248,7 @@ def _fit_as_far_away(content, answers):
 
 def clones_in_workers_are_charged():
     context = multiprocessing.get_context("fork")
-    with budget() as opened:
+    with budget_of_copies() as opened:
         answers = context.Queue()
         job = context.Process(target=_fit_as_far_away, args=(pickle.dumps(model(2)), answers))
         job.start()
@@ -318,7 +343,7 @@ def sums_settle_by_what_was_reserved():
 
 
 def copies_of_streams_are_runs_of_their_own():
-    with budget() as opened:
+    with budget_of_copies() as opened:
         stream = model(3).partial_fit(X, Y)
         copy.copy(stream).partial_fit(X, Y)
         assert len(opened.receipts) == 2, "a copy shares a run"
@@ -545,6 +570,11 @@ BUGS = (
     Bug("a rule that changes on the way", {"BudgetStore._rule": gives(None)}, a_rule_stays_as_the_first_fit_has_settled_it, "on the way"),
     Bug("sums settled by what was released", {"SumsFilter.settled": lambda _, self, reserved, r: self.price(r)}, sums_settle_by_what_was_reserved),
     Bug("streams that share a run with their copies", {"BudgetedEstimator.__getstate__": lambda _, self: dict(BaseEstimator.__getstate__(self))}, copies_of_streams_are_runs_of_their_own, "shares a run"),
+    Bug("a reservation that may shrink", {"BudgetStore._reserved_for": gives(Amount(0.0))}, reservations_do_not_shrink, "has shrunk"),
+    Bug("code around fits that a budget is silent about", {"budget._warn_of_copies": gives(None)}, code_around_fits_is_told_of, "no word"),
+    Bug("copies that a budget takes for originals", {"BudgetStore.reserve": lambda honest, self, *run, copied, **options: honest(self, *run, **options)}, code_around_fits_is_told_of, "no word"),
+    Bug("fits before that are taken for looked up", {"BudgetStore.latest": gives(0)}, code_around_fits_is_told_of, "no word"),
+    Bug("fits by the budget that are not noted", {"BudgetStore.note_looked_up": gives(None)}, code_around_fits_is_told_of, "taken for another"),
     # Infinite epsilon.
     Bug("answers without noise whatever the budget", {"oracle.noise_under": lambda honest, ledger, noise: honest(Ledger(inf, 0.1), noise)}, only_an_infinite_budget_goes_without_noise, "none with a finite one"),
     Bug("an exact answer that is listed with noise", {"ledger._as_exact": lambda _, events: tuple(events)}, only_an_infinite_budget_goes_without_noise, "a receipt of noise"),

@@ -1,7 +1,8 @@
 """Bugs in private searches, by exact arithmetic and by what searches release about neighbours."""
 
 import logging
-from contextlib import nullcontext
+import warnings
+from contextlib import nullcontext, suppress
 from dataclasses import dataclass
 from functools import partial
 
@@ -9,8 +10,10 @@ import numpy as np
 from planted_bugs.bug import Bug, gives
 from private_toys import Toy
 from selections_at_their_worst import exact_delta, smaller_is_better, telling_tail, worst_delta
+from sklearn.pipeline import Pipeline
+from sklearn.preprocessing import FunctionTransformer, OneHotEncoder
 
-from skdp import DPLogisticRegression
+from skdp import DPLogisticRegression, PrivacyLeakWarning
 from skdp.model_selection import DPGridSearchCV, DPRandomizedSearchCV, GaussianSearch, account_for
 from skdp.privacy import Adjacency, gdp
 from skdp.reporting import NumberOfTrials
@@ -199,6 +202,51 @@ def searches_log_nothing_of_their_trials():
     assert not heard, "trials were logged"
 
 
+def search_of_steps(*steps, **options):
+    """A search over one step of a pipeline, whose winner is the first of these by any noise."""
+
+    def first_is_best(found, X, y):
+        if np.max(np.asarray(X, dtype=float)) > 50:
+            raise ZeroDivisionError
+        return np.full(len(y), float(found.steps[0][1] not in ("passthrough", *steps[1:])))
+
+    given = {"classes": [0, 1], "data_norm": 2.0, "solver": GD(steps=2), "precondition": None}
+    pipeline = Pipeline([("step", steps[0]), ("model", DPLogisticRegression(**given))])
+    given = {"scoring": first_is_best, "score_range": (0, 1), "epsilon": 50.0, "exhaustive": True}
+    return DPGridSearchCV(pipeline, {"step": list(steps)}, **given | options)
+
+
+def one_row_does_not_choose_the_winner():
+    X = np.random.default_rng(0).uniform(0, 1, size=(60, 2))
+    y = (X[:, 0] > 0.5).astype(int)
+    for entry in (0.5, -1.0, np.nan, 60.0):
+        X[3, 1] = entry
+        found = search_of_steps(FunctionTransformer(np.log1p), "passthrough")
+        try:
+            found.fit(X, y)
+        except (RuntimeError, ValueError) as error:
+            raise AssertionError("a row failed all candidates") from error
+        assert found.best_params_["step"] != "passthrough", "a row chose the winner"
+
+
+def a_row_that_a_candidate_refuses_is_refused_by_the_search():
+    X = np.resize([0.0, 1.0], (60, 1))
+    y = X[:, 0].astype(int)
+    options = {"categories": [[0.0, 1.0]], "sparse_output": False}
+    steps = [OneHotEncoder(**options), OneHotEncoder(**options, handle_unknown="ignore")]
+    X[3] = 7.0
+    search = search_of_steps(*steps)
+    with warnings.catch_warnings(), suppress(ValueError):
+        # Of what the first step tells.
+        warnings.simplefilter("ignore", PrivacyLeakWarning)
+        search.fit(X, y)
+    assert not hasattr(search, "privacy_spent_"), "a row chose the winner"
+
+
+def as_they_are(honest, self, estimator, X, y, rows):
+    return self.of_rows(estimator, X[rows], y[rows])
+
+
 WORST = "beyond the promise"
 PROMISE = searches_keep_their_promise_in_the_worst_case
 CLOSE = scores_of_neighbours_are_as_close_as_they_may
@@ -217,4 +265,7 @@ BUGS = (
     Bug("scores of which ten times the rows are counted", counted(10), partial(CLOSE, 0.9), "more than", nightly=True),
     Bug("scores for the wrong relation", counted(adjacency=Adjacency.ZERO_OUT), partial(CLOSE, 0.9), "more than", nightly=True),
     Bug("scores that leave their range", {"row_scores.np.clip": lambda _, values, low, high: values}, partial(CLOSE, 0.5, wild), "more than", nightly=True),
+    Bug("rows of which a candidate makes what is not finite fail it", {"search_trials.zero_unless_finite": lambda _: nullcontext()}, one_row_does_not_choose_the_winner, "chose the winner|failed all"),
+    Bug("rows at which a score raises fail a candidate", {"RowScore._values": as_they_are}, one_row_does_not_choose_the_winner, "failed all"),
+    Bug("rows that a step refuses fail a candidate", {"search_base.check_rows": gives(None)}, a_row_that_a_candidate_refuses_is_refused_by_the_search, "chose the winner"),
 )  # fmt: skip

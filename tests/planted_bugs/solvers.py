@@ -1,5 +1,6 @@
 """Bugs in solvers, one-shot releases and preconditioning."""
 
+from contextlib import nullcontext
 from dataclasses import replace
 from functools import partial
 from math import exp, log1p
@@ -330,7 +331,23 @@ def no_accident_of_a_row_is_told():
         raise AssertionError("an accident of a row was told") from error
 
 
+def no_setting_of_numpy_fails_a_fit():
+    """Not of people at a large budget, where the noise of this solver is smallest."""
+    X = np.random.default_rng(0).uniform(-1, 1, size=(60, 3))
+    given = {"classes": [0, 1], "data_norm": 2.0, "solver": "objective_perturbation"}
+    try:
+        with np.errstate(all="raise"):
+            model = DPLogisticRegression(epsilon=200.0, **given)
+            model.fit(X, X[:, 0] > 0, privacy_unit=np.arange(60) // 2)
+    except (FloatingPointError, ValueError) as error:
+        raise AssertionError("a setting of numpy failed a fit") from error
+
+
 # Bugs.
+
+
+def unguarded(honest):
+    return nullcontext()
 
 
 def printed(honest, self, problem, oracle, rng):
@@ -444,5 +461,6 @@ BUGS = (
     Bug("a penalty that is not divided by the bound on weights", {"PrivateLinearModel._stated": lambda _, self, n, bounds, *, sparse, weighted: replace(self._problem(n, bounds), sparse=sparse)}, weighted_ridge_is_that_of_scikit_learn),
     Bug("weights that a query forgets", {"GradientQuery.weighted": lambda _, self, block, r: r}, weighted_ridge_is_that_of_scikit_learn),
     Bug("class weights that are undone by the clip", {"GradientQuery.of_block": weakened}, clipping_does_not_undo_class_weights),
-    Bug("numerical accidents of rows that are told", {"PrivateOracle._release": told_accidents}, no_accident_of_a_row_is_told, "was told"),
+    Bug("numerical accidents of rows that are told", {"PrivateOracle._release": told_accidents, "lock.strict_checks": unguarded}, no_accident_of_a_row_is_told, "was told"),
+    Bug("settings of floating point that reach fits", {"lock.strict_checks": unguarded}, no_setting_of_numpy_fails_a_fit, "failed a fit"),
 )  # fmt: skip

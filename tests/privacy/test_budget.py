@@ -30,6 +30,7 @@ from skdp import (
     DPContextualBandit,
     DPLassoRegressor,
     DPLogisticRegression,
+    PrivacyLeakWarning,
 )
 from skdp.model_selection import DPRandomizedSearchCV
 from skdp.preprocessing import DPStandardScaler
@@ -104,7 +105,8 @@ def test_outside_of_a_budget_nothing_is_counted_or_carried():
 )
 def test_copies_are_charged_wherever_they_were_made(duplicate):
     outside = duplicate(model(2))
-    with budget() as ceiling:
+    said = pytest.warns(PrivacyLeakWarning, match="counted 2 runs, 2 on copies")
+    with said, budget() as ceiling:
         inside = duplicate(outside)
         inside.fit(X, Y)
         duplicate(inside).fit(X, Y)
@@ -200,7 +202,7 @@ def test_bandits_transformers_and_searches_are_charged():
         )
         for _ in range(2):
             bandit.partial_fit(X, arms, rewards)
-        clone(bandit).fit(X, arms, rewards)
+        ceiling.fit(clone(bandit), X, arms, r=rewards)
         assert [e.spent.epsilon for e in ceiling.receipts] == [1.0, pytest.approx(1.0)]
         DPStandardScaler(epsilon=0.5, bounds=(-1, 1)).fit(X)
         DPRandomizedSearchCV(model(), {"C": [0.5, 1.0]}, epsilon=1.0).fit(X, Y)

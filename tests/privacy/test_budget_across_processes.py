@@ -15,6 +15,7 @@ from budget_tasks import (
     Y,
     begin_and_wait,
     budget,
+    budget_of_copies,
     charged,
     fit_a_clone,
     fit_a_new_one,
@@ -29,16 +30,14 @@ from sklearn.ensemble import BaggingClassifier
 from sklearn.model_selection import GridSearchCV, KFold, cross_val_score
 from sklearn.pipeline import make_pipeline
 
-from skdp import (
-    BudgetExceededError,
-)
+from skdp import BudgetExceededError, PrivacyLeakWarning
 
 FORK = "fork" in multiprocessing.get_all_start_methods()
 
 
 @pytest.mark.nightly
 def test_workers_of_joblib_charge_the_ceiling_of_their_parent():
-    with budget() as ceiling:
+    with budget_of_copies() as ceiling:
         results = Parallel(n_jobs=2)(delayed(fit_a_clone)(model(3)) for _ in range(4))
         assert os.getpid() not in {process for process, _ in results}
         assert sum(what == "fitted" for _, what in results) == 3
@@ -56,7 +55,8 @@ def test_workers_of_joblib_charge_the_ceiling_of_their_parent():
 
 @pytest.mark.nightly
 def test_what_scikit_learn_fits_in_workers_is_counted_fit_by_fit():
-    with budget(epsilon=50.0) as ceiling:
+    said = pytest.warns(PrivacyLeakWarning, match="counted 12 runs, 12 on copies")
+    with said, budget(epsilon=50.0) as ceiling:
         cross_val_score(model(), X, Y, cv=KFold(3), n_jobs=2)
         assert len(ceiling.receipts) == 3
         GridSearchCV(model(), {"C": [0.5, 1.0]}, cv=KFold(2), n_jobs=2).fit(X, Y)
@@ -74,7 +74,7 @@ def test_what_scikit_learn_fits_in_workers_is_counted_fit_by_fit():
 @pytest.mark.nightly
 @pytest.mark.filterwarnings("ignore::skdp.SeededNoiseWarning")
 def test_a_bagging_ensemble_that_clones_in_workers_is_stopped_at_the_ceiling():
-    with budget() as ceiling:
+    with budget_of_copies() as ceiling:
         with pytest.raises(BudgetExceededError):
             BaggingClassifier(model(3), n_estimators=6, n_jobs=2).fit(X, Y)
         assert charged(ceiling) == pytest.approx(1.0)
@@ -158,7 +158,7 @@ def test_a_model_made_in_a_worker_of_a_worker_is_charged():
 @pytest.mark.nightly
 def test_the_reservation_of_a_killed_worker_stands(tmp_path):
     begun = tmp_path / "begun"
-    with budget() as ceiling:
+    with budget_of_copies() as ceiling:
         worker = multiprocessing.get_context("spawn").Process(
             target=begin_and_wait, args=(model(2), str(begun))
         )

@@ -12,6 +12,7 @@ from budget_tasks import (
     X,
     Y,
     budget,
+    budget_of_copies,
     charged,
     model,
     share,
@@ -115,7 +116,7 @@ def test_a_forked_child_that_goes_on_is_another_run():
 
 
 def test_a_copy_that_goes_on_with_a_stream_is_another_run():
-    with budget() as ceiling:
+    with budget_of_copies() as ceiling:
         stream = model(3).partial_fit(X, Y)
         for other in (copy.copy(stream), pickle.loads(pickle.dumps(stream))):
             other.partial_fit(X, Y)

@@ -63,6 +63,7 @@ from skdp import DPLinearRegression, DPLogisticRegression, PrivacyBudget, Privac
 from skdp.model_selection import DPGridSearchCV, DPRandomizedSearchCV
 from skdp.preprocessing import BoundsScaler, DPMinMaxScaler, DPStandardScaler
 from skdp.privacy import opened_by
+from skdp.privacy.rows import reading
 from skdp.reporting import TABLE, verdict_of
 from skdp.testing import RecordingOracle, ReplayOracle, Transcript
 
@@ -367,6 +368,22 @@ def test_free_steps_handle_each_row_by_itself_and_learn_nothing(step, rows):
             moved = second.transform(other)
             assert sp.issparse(moved) == sp.issparse(whole)
             np.testing.assert_array_equal(dense(moved)[1:], dense(whole)[1:])
+
+
+@pytest.mark.parametrize("step", [step for step, rows in STEPS if rows is not WORDS], ids=str)
+def test_free_steps_pass_on_what_is_not_finite_where_searches_ask_them_to(step):
+    """So that no row fails a trial by what the steps before have made of it."""
+    if isinstance(step, FeatureHasher):
+        rows = [[(f"word{k}", value) for k, value in enumerate(row)] for row in X]
+        step = clone(step).set_params(input_type="pair")
+    else:
+        rows = X.copy()
+    whole = dense(clone(step).fit(rows).transform(rows))
+    for bad in (np.nan, np.inf, -np.inf, 1e300):
+        rows[0] = [("word0", bad), ("word1", 0.5)] if isinstance(rows, list) else [bad, 0.5, bad]
+        with reading.zero_unless_finite():
+            moved = dense(clone(step).fit(rows).transform(rows))
+        np.testing.assert_array_equal(moved[1:], whole[1:])
 
 
 def dense(rows):

@@ -38,7 +38,7 @@ from ...privacy.rows.chunked import Chunks
 from ...privacy.rows.dask_rows import is_collection
 from ...privacy.rows.predicted_rows import Predictor, predicted_rows
 from ...privacy.rows.privacy_units import PrivacyUnits
-from ...privacy.rows.reading import columns_of, places_among, redacted
+from ...privacy.rows.reading import columns_of, places_among, redacted, strict_checks
 from ...reporting.open_budgets import reservation_for
 from ...reporting.privacy_ledger import PrivacyLedger
 from ...reporting.receipts import Receipt, SpendBound
@@ -95,6 +95,7 @@ _R2_HIDDEN = 0.02
 _MOST_UNEXPLAINED = 4.0
 
 
+@strict_checks()
 def evaluate(
     model: Any,
     X_test: Any,

@@ -5,14 +5,20 @@ from __future__ import annotations
 import re
 from collections.abc import Callable, Iterator, Sequence
 from contextlib import contextmanager
+from contextvars import ContextVar
 from typing import Any
 
 import numpy as np
+import scipy.sparse as sp
+import scipy.special
 import sklearn
 from sklearn.base import BaseEstimator
 from sklearn.exceptions import NotFittedError
 
 from ...validation import sized, sizes_told
+
+# Whether entries that are not finite count as zero, in place of being refused.
+_zeroing: ContextVar[bool] = ContextVar("zeroing", default=False)
 
 _SHAPE = r"\([\d, ]*\)"
 _BY = r"(?: by \w+)?"
@@ -70,14 +76,33 @@ def places_among(known: np.ndarray, given: Any) -> np.ndarray | None:
 
 @contextmanager
 def strict_checks() -> Iterator[None]:
-    """Context in which data are checked the same way whatever the settings of the process.
+    """Context in which data are read the same way whatever the settings of the process.
 
-    Checks for finite entries cannot be switched off, because bounds on rows rest on them. Numpy
-    neither warns nor raises about arithmetic on entries that are valid though extreme, because
-    that would tell of single rows.
+    Every public method that reads rows runs in it. Checks for finite entries cannot be switched
+    off, because bounds on rows rest on them. Neither numpy nor scipy warns or raises about
+    arithmetic on entries that are valid though extreme, because that would tell of single rows.
     """
-    with sklearn.config_context(assume_finite=False), np.errstate(all="ignore"):
+    with (
+        sklearn.config_context(assume_finite=_zeroing.get()),
+        np.errstate(all="ignore"),
+        scipy.special.errstate(all="ignore"),
+    ):
         yield
+
+
+@contextmanager
+def zero_unless_finite() -> Iterator[None]:
+    """Context in which entries that are not finite count as zero where they would be refused.
+
+    Steps of scikit-learn pass them on, each in its own row. So no row can make a fit fail by what
+    the steps before a private one make of it.
+    """
+    before = _zeroing.set(True)
+    try:
+        with strict_checks():
+            yield
+    finally:
+        _zeroing.reset(before)
 
 
 def redacted(check: Callable[..., Any], *args: Any, **options: Any) -> Any:
@@ -102,7 +127,8 @@ def redacted(check: Callable[..., Any], *args: Any, **options: Any) -> Any:
     kind: type[Exception] = ValueError
     try:
         with strict_checks():
-            return check(*args, **options)
+            checked = check(*args, **options)
+        return _finite(checked) if _zeroing.get() else checked
     except (MemoryError, NotFittedError):
         # These are about no entry.
         raise
@@ -141,6 +167,25 @@ def in_order(X: Any, y: Any, n_features: int, dtypes: Sequence[Any]) -> bool:
         and bool(np.isfinite(X).all())
         and bool(np.isfinite(y).all())
     )
+
+
+def _finite(checked: Any) -> Any:
+    """Result of a check with zeros for entries that are not finite; a copy if there are.
+
+    Zero is a function of the entry alone, so neighbours stay neighbours.
+    """
+    if isinstance(checked, tuple):
+        return tuple(map(_finite, checked))
+    if sp.issparse(checked):
+        data = _finite(checked.data)
+        if data is not checked.data:
+            checked = checked.copy()
+            checked.data = data
+    elif getattr(getattr(checked, "dtype", None), "kind", "") == "f":
+        finite = np.isfinite(checked)
+        if not np.all(finite):
+            return np.where(finite, checked, checked.dtype.type(0))
+    return checked
 
 
 def _holds_dates(given: Any) -> bool:
