@@ -66,15 +66,12 @@ class Released:
 class Progress:
     """Record of the rows that a model has been given; nothing in it that is not public.
 
-    Parameters
-    ----------
-    model : estimator
-        Whose parameters are noted, so that a change is noticed.
-    unit : PrivacyUnit, default=PrivacyUnit.ROW
-        What is protected, and counted as a row in what follows.
+    Parameters of the model are noted, so that a change is noticed.
 
     Attributes
     ----------
+    unit : PrivacyUnit
+        What is protected, and counted as a row in what follows.
     parts : ParallelComposition
         The receipts of parts of the rows, which have no row in common.
     carried : Receipt or None
@@ -92,9 +89,6 @@ class Progress:
     weighted : bool
         Whether the rows of the stream have weights.
     """
-
-    # Of records that were made before there was a choice.
-    unit: PrivacyUnit = PrivacyUnit.ROW
 
     def __init__(self, model: Any, unit: PrivacyUnit = PrivacyUnit.ROW) -> None:
         kind: Any = type(model)
@@ -138,15 +132,8 @@ class Progress:
     def follow(self, model: Any, before: dict[str, Any]) -> None:
         """Take along what was spent on the model that this fit, or stream, starts from.
 
-        Rows of both may be the same. Only if the user says that they are not do they count as
-        further parts.
-
-        Parameters
-        ----------
-        model : estimator
-            Whose ``warm_start`` says which it is.
-        before : dict
-            Its attributes before this fit.
+        Rows of both may be the same. Only if the user says that they are not, by ``warm_start``, do
+        they count as further parts. The model had the attributes ``before`` ahead of this fit.
         """
         if "privacy_spent_" not in before or "privacy_ledger_" not in before:
             return
@@ -256,14 +243,8 @@ class EarlierModel:
     def of(cls, model: Any, before: dict[str, Any]) -> EarlierModel | None:
         """The model that a fit with ``warm_start`` starts from, if there is one.
 
-        As in scikit-learn, it is what the attributes say, wherever they come from.
-
-        Parameters
-        ----------
-        model : estimator
-            Knows the features and classes of the fit to come.
-        before : dict
-            Its attributes before that.
+        As in scikit-learn, it is what the attributes before the fit say, wherever they come from.
+        The model knows the features and classes of the fit to come.
 
         Raises
         ------
@@ -332,13 +313,7 @@ def _noted(kind: Any) -> tuple[str, ...]:
 
 
 def same_setting(value: Any, noted: Any) -> bool:
-    """True if a parameter has the value that was noted.
-
-    Parameters
-    ----------
-    value, noted : object
-        As it is, and as it was.
-    """
+    """True if a parameter has the value that was noted."""
     if value is noted:
         return True
     if isinstance(value, np.ndarray) or isinstance(noted, np.ndarray):
