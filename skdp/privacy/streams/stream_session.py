@@ -6,6 +6,7 @@ All that is here is as secret as the rows, except what ``release`` returns.
 from __future__ import annotations
 
 from abc import ABC, abstractmethod
+from collections.abc import Iterator
 from dataclasses import dataclass
 from functools import cached_property
 from math import prod
@@ -26,7 +27,6 @@ from ..queries.stream_terms import StreamScoresQuery, StreamTermQuery
 from ..randomness import SecretNoise
 from ..rounding import inflated
 from ..rows.base import BlockStore, RowStore
-from ..rows.bounded_rows import RawBlock
 from ..rows.in_memory import rows_in_memory
 from .stream_plan import StreamPlan, StreamRequest
 
@@ -282,9 +282,7 @@ class StreamedRows(StreamAnswers):
                 "A stream needs rows that this process can read one after another, got a "
                 f"{type(rows).__name__}; choose a solver for whole data sets."
             )
-        self._session = session
-        self._blocks = iter(rows.blocks())
-        self._block, self._used = RawBlock(np.empty((0, 0)), np.empty(0)), 0
+        self._session, self._pieces = session, self._cut(rows)
 
     @property
     def deviation(self) -> float:
@@ -293,14 +291,17 @@ class StreamedRows(StreamAnswers):
 
     def answer(self, request: StreamRequest) -> np.ndarray:
         """The release after the next ``query.rows`` rows."""
-        session = self._session
-        session.ask(request)
-        while session.missing:
-            if self._used == len(self._block.y):
-                self._block, self._used = next(self._blocks), 0
-            stop = min(self._used + session.missing, len(self._block.y))
-            these, weights = slice(self._used, stop), self._block.weights
-            own = None if weights is None else weights[these]
-            session.read(rows_in_memory(self._block.X[these], self._block.y[these], own))
-            self._used = stop
-        return session.release()
+        self._session.ask(request)
+        while self._session.missing:
+            self._session.read(next(self._pieces))
+        return self._session.release()
+
+    def _cut(self, rows: BlockStore) -> Iterator[RowStore]:
+        """Rows up to the end of the open batch or of a block, whichever comes first."""
+        for block in rows.blocks():
+            used = 0
+            while used < len(block.y):
+                these = slice(used, min(used + self._session.missing, len(block.y)))
+                own = None if block.weights is None else block.weights[these]
+                yield rows_in_memory(block.X[these], block.y[these], own)
+                used = these.stop
