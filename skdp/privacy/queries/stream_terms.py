@@ -101,7 +101,7 @@ class StreamTerm(Query):
         """Sum over the rows of a block."""
 
     @property
-    def _kept(self) -> bool:
+    def kept(self) -> bool:
         """True if double precision keeps the bounds."""
         norm, clip = self.problem.row_norm, self.clip
         scale = max(1.0, norm * self.problem.max_weight)
@@ -132,7 +132,7 @@ class StreamTermQuery(StreamTerm, GaussianQuery):
 
     def sensitivity(self, adjacency: Adjacency) -> float:
         """2 under replace-one; infinite unless double precision keeps the bound."""
-        return adjacency.of_sum(1.0) if self._kept else inf
+        return adjacency.of_sum(1.0) if self.kept else inf
 
     def _of_block(self, block: BoundedBlock) -> np.ndarray:
         # In units of the bound: a derivative of 1 at a row of full norm is ``1 / clip`` of it.
@@ -190,7 +190,7 @@ class StreamScoresQuery(StreamTerm, GumbelQuery):
     def sensitivity(self, adjacency: Adjacency) -> float:
         """Sensitivity, at most 4 under replace-one; inf unless double precision keeps the bound."""
         problem = self.problem
-        if not self._kept or self.entry < _LEAST_BOUND:
+        if not self.kept or self.entry < _LEAST_BOUND:
             return inf
         pair = 1.0
         if isinstance(problem.constraint, Simplex) and problem.loss.n_scores == 1:
