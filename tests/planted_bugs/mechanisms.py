@@ -4,7 +4,7 @@ import os
 from dataclasses import replace
 from fractions import Fraction
 from functools import partial
-from math import inf, sqrt
+from math import inf, prod, sqrt
 from types import MethodType
 
 import numpy as np
@@ -456,7 +456,8 @@ def shared_draws():
 
 
 def without_the_past(honest, self):
-    return replace(honest(self), correlator=self._mechanism.correlator(self._size))
+    state = honest(self)
+    return replace(state, correlator=state.mechanism.correlator(prod(state.shape)))
 
 
 GRADIENTS = partial(answers_have_the_noise_of_their_sensitivity, "gradient")
