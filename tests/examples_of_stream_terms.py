@@ -3,7 +3,7 @@
 import numpy as np
 from example_of_a_query import Example, data_of
 
-from skdp.privacy.queries import StreamScoresQuery, StreamTerm, StreamTermQuery
+from skdp.privacy.queries import StreamScoresQuery, StreamTermQuery
 from skdp.problem import Problem, RowBounds, TargetBounds
 from skdp.problem.constraints import L1Ball, Simplex
 from skdp.problem.losses import Huber, Logistic, OneVsRest, Softmax, Squared
@@ -32,9 +32,9 @@ def problems(constraint=None):
 def terms(problem, rng):
     """Gradients, and recursive terms between near and far points."""
     w = rng.normal(size=problem.shape) * 10.0 ** rng.uniform(-2, 2)
-    yield StreamTerm(problem, w, None, 0, 0.2)
-    yield StreamTerm(problem, w, w + 0.01 * rng.normal(size=w.shape), 50, 0.3)
-    yield StreamTerm(problem, w, -w, 1e6, 1e-3)
+    yield problem, w, None, 0, 0.2
+    yield problem, w, w + 0.01 * rng.normal(size=w.shape), 50, 0.3
+    yield problem, w, -w, 1e6, 1e-3
 
 
 def random_terms(query, constraints, seed):
@@ -42,23 +42,23 @@ def random_terms(query, constraints, seed):
     for constraint in constraints:
         for problem in problems(constraint):
             for term in list(terms(problem, rng))[1 - problem.loss.n_scores % 2 :]:
-                yield Example(query(term), *data_of(problem.loss, rng))
+                yield Example(query(*term), *data_of(problem.loss, rng))
 
 
 def opposite(term, row, query):
     """All rows alike, and all of them reversed, for the heaviest class or the farthest target."""
-    weights = term.problem.class_weight
+    weights = term[0].class_weight
     y = np.full(N, 6.0 if weights is None else float(np.argmax(weights)))
     X = 9.0 * np.tile(row, (N, 1))
-    return Example(query(term), X, y, -X, y)
+    return Example(query(*term), X, y, -X, y)
 
 
 def crafted_terms():
     # The intercept entry stays when a row is reversed.
     for problem in (p for p in problems() if not p.bounds.intercept_value):
         zero = np.zeros(problem.shape)
-        yield opposite(StreamTerm(problem, zero, None, 0, 0.2), [1.0, 0.0, 0.0], StreamTermQuery)
-        yield opposite(StreamTerm(problem, zero, zero, 9, 0.2), [1.0, 2.0, 0.0], StreamTermQuery)
+        yield opposite((problem, zero, None, 0, 0.2), [1.0, 0.0, 0.0], StreamTermQuery)
+        yield opposite((problem, zero, zero, 9, 0.2), [1.0, 2.0, 0.0], StreamTermQuery)
 
 
 def crafted_scores():
@@ -67,7 +67,7 @@ def crafted_scores():
             pair = isinstance(constraint, Simplex) and problem.loss.n_scores == 1
             row = [1.0, -1.0, 0.0] if pair else [1.0, 0.0, 0.0]
             zero = np.zeros(problem.shape)
-            yield opposite(StreamTerm(problem, zero, None, 0, 0.2), row, StreamScoresQuery)
+            yield opposite((problem, zero, None, 0, 0.2), row, StreamScoresQuery)
 
 
 EXAMPLES = {

@@ -484,9 +484,9 @@ def settles_when_done(honest, self, ledger):
 def looks_for_earlier_calls(honest, model, session, rows):
     """What a stream did that was to notice passes over the same rows."""
     calls = vars(session).setdefault("calls", set())
-    if rows.X.tobytes() in calls:
+    if rows.rows.X.tobytes() in calls:
         warnings.warn("was given all rows of an earlier call again", stacklevel=2)
-    calls.add(rows.X.tobytes())
+    calls.add(rows.rows.X.tobytes())
     honest(model, session, rows)
 
 

@@ -36,7 +36,6 @@ from skdp.privacy.queries import (
     ScoreScaleQuery,
     SelectionQuery,
     StreamScoresQuery,
-    StreamTerm,
     StreamTermQuery,
     VertexQuery,
 )
@@ -307,8 +306,8 @@ def stream_terms(query=StreamTermQuery, weights=None, before=True):
     bounds = RowBounds(1.0)
     problem = Problem(Logistic(), 1, D, bounds, constraint=L1Ball(1.0), class_weight=weights)
     w = np.array([1e4, 0.0, 0.0])
-    term = StreamTerm(problem, w, *((-w, 5) if before else (None, 0)), 0.1)
-    return query(term), ALONG[:1], ZEROS[:1], NOTHING[:1], ZEROS[:1]
+    asked = query(problem, w, *((-w, 5) if before else (None, 0)), 0.1)
+    return asked, ALONG[:1], ZEROS[:1], NOTHING[:1], ZEROS[:1]
 
 
 def stream_scores():
@@ -478,13 +477,13 @@ def answers_to_rows_that_overflow_are_zero(query):
         bounds = RowBounds(1.0, target=TargetBounds(-1.0, 1.0))
         problem = Problem(Squared(), 2, 2, bounds, constraint=L1Ball(1.0))
         far, rows = np.full(2, 1e300), DenseRows(np.array([[1.0, 0.0], [0.0, 0.0]]), np.zeros(2))
-        term = StreamTerm(problem, far, far, 1e10, 0.5)
+        term = problem, far, far, 1e10, 0.5
     else:
         problem = Problem(Softmax(3), 1, 4, RowBounds(1.0))
         rows = DenseRows(np.full((1, 4), 0.5), np.zeros(1, dtype=np.intp))
-        term = StreamTerm(problem, np.full(problem.shape, 1.7e308), None, 0, 0.5)
+        term = problem, np.full(problem.shape, 1.7e308), None, 0, 0.5
     with np.errstate(all="ignore"):
-        assert not query(term).evaluate(rows).any()
+        assert not query(*term).evaluate(rows).any()
 
 
 # Bugs.

@@ -26,7 +26,7 @@ from skdp.privacy.rows import (
     SparseRows,
     cut,
 )
-from skdp.privacy.streams import CallOfUnits
+from skdp.privacy.streams import Call
 from skdp.problem import InfluenceBounds, Problem, RowBounds, RowMap, TargetBounds
 from skdp.problem.losses import Huber, Logistic, Softmax
 
@@ -320,7 +320,7 @@ def test_whether_rows_of_people_lie_together_tells_nothing_of_them(where):
     def computed(X, labels, of_a_stream):
         rows = DenseRows(X, np.zeros(len(X)), None, PrivacyUnits.of(labels))
         if of_a_stream:
-            call = CallOfUnits(DenseRows(X, np.zeros(len(X))), labels)
+            call = Call(DenseRows(X, np.zeros(len(X))), labels)
             others = np.array([label < 39 for label in call.row_labels()])
             rows = call.counting(np.ones(call.n_samples, dtype=bool))
         else:
