@@ -461,14 +461,13 @@ def costs(factor):
     }
 
 
-def largest_of_book(honest, book, where="", values=()):
-    lines = book.execute(f"SELECT amount, delta FROM runs {where}", values).fetchall()
-    return Amount(max((line[0] for line in lines), default=0.0))
+def largest_of_runs(honest, runs):
+    return Amount(max((run.amount for run in runs), default=0.0))
 
 
 def forgets_the_run(honest, self, key, receipt):
-    with self._open() as book:
-        book.execute("DELETE FROM runs WHERE key = ?", (key,))
+    with self._runs() as runs:
+        del runs[key]
 
 
 def largest_receipt(honest, receipts, delta):
@@ -564,13 +563,13 @@ BUGS = (
     Bug("a settlement below what was spent", {"GaussianFilter.price": lambda honest, self, receipt: Amount(0.9 * honest(self, receipt).main)}, a_budget_says_what_its_fits_add_up_to, "another sum"),
     Bug("a failed fit that is never settled", {"BudgetStore.settle": gives(None)}, a_failed_fit_is_settled_at_what_it_spent, "on the book"),
     Bug("a failed fit that is forgotten", {"BudgetStore.settle": forgets_the_run}, a_failed_fit_is_settled_at_what_it_spent, "on the book"),
-    Bug("parallel composition of fits on the same rows", {"budget_store._total": largest_of_book, "GaussianFilter.holds": gives(True)}, two_halves_are_a_whole, "10 halves"),
+    Bug("parallel composition of fits on the same rows", {"budget_store._total": largest_of_runs, "GaussianFilter.holds": gives(True)}, two_halves_are_a_whole, "10 halves"),
     Bug("a budget that looks at each fit alone", {"GaussianFilter.holds": lambda honest, self, total: honest(self, Amount(min(total.main, MU**2 / 2), total.delta))}, two_halves_are_a_whole, "halves"),
     Bug("parallel composition of receipts", {"composition._gaussian": largest_receipt}, receipts_compose_in_sequence),
     Bug("a rule that changes on the way", {"BudgetStore._rule": gives(None)}, a_rule_stays_as_the_first_fit_has_settled_it, "on the way"),
     Bug("sums settled by what was released", {"SumsFilter.settled": lambda _, self, reserved, r: self.price(r)}, sums_settle_by_what_was_reserved),
     Bug("streams that share a run with their copies", {"BudgetedEstimator.__getstate__": lambda _, self: dict(BaseEstimator.__getstate__(self))}, copies_of_streams_are_runs_of_their_own, "shares a run"),
-    Bug("a reservation that may shrink", {"BudgetStore._reserved_for": gives(Amount(0.0))}, reservations_do_not_shrink, "has shrunk"),
+    Bug("a reservation that may shrink", {"budget_store._reserved": gives(Amount(0.0))}, reservations_do_not_shrink, "has shrunk"),
     Bug("code around fits that a budget is silent about", {"budget._warn_of_copies": gives(None)}, code_around_fits_is_told_of, "no word"),
     Bug("copies that a budget takes for originals", {"BudgetStore.reserve": lambda honest, self, *run, copied, **options: honest(self, *run, **options)}, code_around_fits_is_told_of, "no word"),
     Bug("fits before that are taken for looked up", {"BudgetStore.latest": gives(0)}, code_around_fits_is_told_of, "no word"),
