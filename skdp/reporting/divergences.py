@@ -46,7 +46,6 @@ from math import cosh, exp, inf, isinf, log1p, sinh, sqrt, tanh
 
 from scipy.special import erfinv, expit, logsumexp, ndtri
 
-from ..privacy.accounting.calculus import GaussianDP
 from ..privacy.accounting.events import (
     Event,
     ExponentialEvent,
@@ -64,7 +63,6 @@ from .number_of_trials import NumberOfTrials
 
 # Most that a choice costs as a Gaussian release, in units of its price under zCDP: pi / 2.
 CHOICE_AS_GAUSSIAN = 1.5707963267948968
-_EXACT = GaussianDP()
 # Of the exponents of the four vertices.
 _VERTICES = (1.0, 0.25, 0.25, 0.0)
 
@@ -91,8 +89,8 @@ def renyi(event: Event, order: float) -> float:
 
 @renyi.register(GaussianEvent)
 @renyi.register(PrefixSumEvent)
-def _of_gaussian(event: Event, order: float) -> float:
-    return order * event.count * _EXACT.cost(event) / 2
+def _of_gaussian(event: GaussianEvent | PrefixSumEvent, order: float) -> float:
+    return order * event.count * event.mu_squared / 2
 
 
 @renyi.register
@@ -178,8 +176,8 @@ def gaussian_price(event: Event) -> float:
 
 @gaussian_price.register(GaussianEvent)
 @gaussian_price.register(PrefixSumEvent)
-def _price_of_gaussian(event: Event) -> float:
-    return event.count * _EXACT.cost(event)
+def _price_of_gaussian(event: GaussianEvent | PrefixSumEvent) -> float:
+    return event.count * event.mu_squared
 
 
 @gaussian_price.register

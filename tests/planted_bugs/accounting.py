@@ -434,7 +434,7 @@ def refused_on_record(honest, self, event):
     try:
         honest(self, event)
     except Exception:
-        self._events.append(event)
+        self._whole.events.append(event)
         raise
 
 
@@ -448,9 +448,9 @@ def looks_before(honest, self, event):
         self._limit = limit
 
 
-def total_of_last_site(accounts, *args):
-    *_, last = accounts._accounts.values()
-    return last.total(True, last.price, 0)
+def total_of_last_site(ledger, *args):
+    *_, last = ledger._sites.values()
+    return sum(last.prices)
 
 
 def costs(factor):
@@ -539,7 +539,7 @@ BUGS = (
     Bug("a release that costs less than what was allowed", costs(0.9), GRADIENT, "the spend"),
     Bug("a total of weights at half its price", {"Oracle.total_weight": lambda honest, self, *, spend: honest(self, spend=Spend(spend.amount / 2))}, partial(PAYS, "total_weight"), "times the spend"),
     Bug("a filter that looks at the total before the charge", {"Ledger._record": looks_before}, a_ledger_stays_within_its_limit, "more than the limit"),
-    Bug("only the last site on the account", {"SiteAccounts.charge": sets("total", total_of_last_site)}, the_fullest_site_counts),
+    Bug("only the last site on the account", {"Ledger._record_at_sites": sets("_site_total", total_of_last_site)}, the_fullest_site_counts),
     Bug("an adaptive solver that stops, with the sum so far as its price", {"Spider._gradient": stops_early}, spider_spends_all, "the sum so far"),
     # Several fits of one model.
     Bug("a ledger that is left behind", {"Progress.follow": gives(None)}, fits_add_up),
