@@ -43,7 +43,7 @@ from __future__ import annotations
 from collections.abc import Callable, Iterable, Sequence
 from dataclasses import dataclass, replace
 from itertools import chain
-from math import ceil, inf, isinf, log, log1p, sqrt
+from math import ceil, inf, isinf, log, sqrt
 from typing import Any, Self, TypeGuard
 
 import numpy as np
@@ -68,10 +68,8 @@ from ..validation import check_numbers, shown
 from . import number_of_trials as trials
 from .divergences import gaussian_price
 from .number_of_trials import NumberOfTrials
-from .receipts import Receipt
+from .receipts import ORDERS, Receipt, epsilon_by_renyi
 
-# Orders at which Renyi divergences are taken.
-ORDERS = tuple(1 + 10 ** (k / 12) for k in range(-24, 43))
 # More ways to take one vertex each are not summed over.
 _MOST_VERTICES = 4096
 _VERTICES = ((1.0, 1), (0.25, 2), (0.0, 1))
@@ -506,11 +504,7 @@ def _of_gaussian_trials(event: Event) -> TypeGuard[SearchEvent]:
 def _renyi(receipts: Sequence[Receipt], delta: float | None) -> float:
     if delta is None:
         return min(sum(r.renyi(order) for r in receipts) for order in (ORDERS[24], ORDERS[40]))
-    bounds = []
-    for order in ORDERS:
-        total = sum(r.renyi(order) for r in receipts)
-        bounds.append(total + log1p(-1 / order) - log(delta * order) / (order - 1))
-    return max(0.0, min(bounds))
+    return epsilon_by_renyi(receipts, delta)
 
 
 def _distributions(receipts: Sequence[Receipt], delta: float, about: float) -> float:

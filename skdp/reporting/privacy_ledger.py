@@ -108,10 +108,8 @@ class Releases:
     @property
     def cells(self) -> tuple[str, ...]:
         """One row of a table, with the columns of ``what for`` to ``noise``."""
-        within = f" in {self.parts} parts" if self.parts > 1 else ""
-        times = f"{self.count:,}{within}"
         ends = _range(self.sensitivity), _range(self.noise_scale)
-        return (self.purpose, self.query, times, self.mechanism, *ends)
+        return (self.purpose, self.query, times(self.count, self.parts), self.mechanism, *ends)
 
 
 @final
@@ -135,6 +133,11 @@ class PrivacyLedger(tuple[Event, ...]):
         head = f"PrivacyLedger: {count:,} release{'s' * (count != 1)}"
         lines = [head, *table([_HEAD, *(kind.cells for kind in releases(self))])]
         return "\n".join([*lines, f"  holds if {NEW_ROWS}"] if of_stream(self) else lines)
+
+
+def times(count: int, parts: int) -> str:
+    """Number of releases in words, about so many parts of the rows."""
+    return f"{count:,}" + f" in {parts} parts" * (parts > 1)
 
 
 def words_of(event: Event) -> tuple[str, str, str]:

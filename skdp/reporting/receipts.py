@@ -2,10 +2,11 @@
 
 from __future__ import annotations
 
+from collections.abc import Sequence
 from dataclasses import dataclass, replace
 from functools import cached_property
 from itertools import pairwise
-from math import expm1, inf, isinf, nextafter
+from math import expm1, inf, isinf, log, log1p, nextafter
 from typing import Any, Self
 
 from ..privacy.accounting.calculus import Calculus
@@ -32,6 +33,8 @@ _OF_EARLIER_FITS, _PURPOSE = "earlier_fits", "all that earlier fits released"
 _LEAST_EPSILON = 1e-300
 # Exponents beyond overflow.
 _LARGEST_EXPONENT = 700.0
+# Orders at which Renyi divergences are taken.
+ORDERS = tuple(1 + 10 ** (k / 12) for k in range(-24, 43))
 
 
 @dataclass(frozen=True)
@@ -338,6 +341,15 @@ class SpendBound:
         """
         limit = limit_of(epsilon, delta, calculus)
         return cls(epsilon, delta, calculus, limit, adjacency, unit=unit)
+
+
+def epsilon_by_renyi(receipts: Sequence[Receipt], delta: float) -> float:
+    """Least epsilon that divergences of one order give to several fits (Canonne et al., 2020)."""
+    bounds = []
+    for order in ORDERS:
+        total = sum(receipt.renyi(order) for receipt in receipts)
+        bounds.append(total + log1p(-1 / order) - log(delta * order) / (order - 1))
+    return max(0.0, min(bounds))
 
 
 def _rows_of(event: Event) -> Part | None:

@@ -528,7 +528,7 @@ BUGS = (
     # Reports.
     Bug("a report that leaves an event out", {"privacy_report._events": lambda honest, events: honest(events)[1:]}, reports_can_be_recomputed, "as stated"),
     Bug("a report that counts each release once", {"privacy_report._events": lambda honest, events: [e | {"count": 1} for e in honest(events)]}, reports_can_be_recomputed, "as stated"),
-    Bug("a report that forgets about two steps of zero-out", {"privacy_report._fit": lambda honest, *args: honest(*args) | {"steps": 1}}, partial(reports_can_be_recomputed, "zero_out"), "as stated"),
+    Bug("a report that forgets about two steps of zero-out", {"privacy_report._of_fit": lambda honest, *args: honest(*args) | {"steps": 1}}, partial(reports_can_be_recomputed, "zero_out"), "as stated"),
     # One fit.
     *(Bug(f"an answer that is not charged ({name})", {"PrivateOracle._release": for_free(name.removesuffix("_by_class"))}, partial(PAYS, query), BEFORE) for query, name in (("gradient", "gradient"), ("histogram", "histogram"), ("gradient_and_share", "gradient_and_share"), ("gradient_sizes", "gradient_sizes"), ("moments", "second_moments"), ("row_means", "row_means"), ("row_means_by_class", "row_means_by_class"), ("column_moments", "column_moments"), ("column_counts", "column_counts"), ("total_weight", "total_weight"), ("score_and_curvature", "score_and_curvature"), ("score_moments", "score_moments"), ("vertex", "vertex"), ("select", "selection"))),
     Bug("a vertex that is not charged under zero-out", {"PrivateOracle._release": for_free("vertex")}, partial(PAYS, "vertex", ZERO_OUT), BEFORE),
