@@ -154,13 +154,7 @@ def words_of(event: Event) -> tuple[str, str, str]:
 
 
 def of_stream(events: Iterable[Event]) -> bool:
-    """True if events are about parts of a stream, or running sums over one.
-
-    Parameters
-    ----------
-    events : iterable of Event
-        Of one ledger.
-    """
+    """True if events of one ledger are about parts of a stream, or running sums over one."""
     return any(isinstance(e.part, Part) or isinstance(e, PrefixSumEvent) for e in events)
 
 
@@ -189,13 +183,7 @@ def releases(events: Iterable[Event]) -> list[Releases]:
 
 
 def table(rows: list[tuple[str, ...]]) -> list[str]:
-    """Lines of a table of text, its first row the head.
-
-    Parameters
-    ----------
-    rows : list of tuple of str
-        Of the same length.
-    """
+    """Lines of a table of text, its first row the head."""
     widths = [max(map(len, column)) for column in zip(*rows, strict=True)]
     return [
         "  " + "  ".join(f"{cell:<{w}}" for cell, w in zip(row, widths, strict=True)).rstrip()

@@ -16,6 +16,7 @@ from ..privacy.accounting.ledger import PrivacySpent
 from ..privacy.adjacency import Adjacency, PrivacyUnit
 from ..validation import shown
 from .budget import PrivacyBudget
+from .budget_warnings import LARGEST_EPSILON
 from .composition import common_adjacency, compose
 from .privacy_ledger import NEW_ROWS, of_stream, releases, times
 from .receipts import Receipt
@@ -27,8 +28,6 @@ from .versions import versions
 SCHEMA = "skdp.report/1"
 # Share of false alarms at which the power of a test is told.
 _ALARMS = 0.05
-# Budgets beyond it promise next to nothing.
-_LARGE = 10.0
 _NEIGHBOURS = {
     "replace_one": "data sets that differ in one row, replaced by any other; n is public",
     "zero_out": "data sets of which one leaves a row out of all sums; n is public",
@@ -465,7 +464,7 @@ def _percent(share: float) -> str:
 def _bound(epsilon: Any, delta: Any) -> str:
     if epsilon is None or isinstance(epsilon, str):
         return "none"
-    times = f"e^{epsilon:.4g}" + (f" = {exp(epsilon):.3g}" if epsilon < _LARGE else "")
+    times = f"e^{epsilon:.4g}" + (f" = {exp(epsilon):.3g}" if epsilon < LARGEST_EPSILON else "")
     slack = f", but for a slack of delta = {delta:.2g} in probability" if delta else ""
     return (
         f"whatever is published is at most {times} times as likely for one data set as for a "
@@ -503,8 +502,10 @@ def _cautions(spent: PrivacySpent, n_samples: int | None, fits: list[dict[str, A
         )
     if isinf(spent.epsilon):
         lines.append("not private: epsilon = inf, and what is published may tell any row")
-    elif spent.epsilon > _LARGE:
-        lines.append(f"epsilon = {spent.epsilon:.4g} is above {_LARGE:g}, and promises little")
+    elif spent.epsilon > LARGEST_EPSILON:
+        lines.append(
+            f"epsilon = {spent.epsilon:.4g} is above {LARGEST_EPSILON:g}, and promises little"
+        )
     lines += [f"{fit['who']} published no model" for fit in fits if not fit["published"]]
     lines += [
         f"{fit['who']} has not come to its end, and counts with its whole budget"
