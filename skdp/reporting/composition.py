@@ -415,8 +415,8 @@ def _perturbed(receipts: Sequence[Receipt], delta: float | None) -> float:
             continue
         plain += sum(gaussian_price(e) for e in events if e not in perturbed)
         for event in perturbed:
-            moves = _squared(event.sensitivity, event.noise_scale)
-            plain += event.count * _squared(event.output_sensitivity, event.output_noise_scale)
+            moves = event.ratio * event.ratio
+            plain += event.count * (event.output_ratio * event.output_ratio)
             jacobians += event.count * event.jacobian
             of_units |= event.of_units
             for _ in range(event.count):
@@ -432,11 +432,6 @@ def _of_all_rows(receipt: Receipt) -> tuple[Event, ...]:
     """The events, if all rows took part in the same ones."""
     slices = receipt.slices
     return slices[0] if len(slices) == 1 and receipt.complete else ()
-
-
-def _squared(moves: float, noise: float) -> float:
-    ratio = moves / noise if noise else (inf if moves else 0.0)
-    return ratio * ratio
 
 
 def _with_vertices(ways: dict[float, int], moves: float) -> dict[float, int]:
@@ -483,7 +478,6 @@ def _searched(receipts: Sequence[Receipt], delta: float | None) -> float:
         # To be read beside one.
         return sum(r.gaussian_price() for r in receipts) if delta is None else inf
     search = searches[0]
-    level = search.sensitivity / search.noise_scale
     more = 0.0
     for receipt in receipts:
         events = _of_all_rows(receipt)
@@ -492,7 +486,7 @@ def _searched(receipts: Sequence[Receipt], delta: float | None) -> float:
         more += sum(map(gaussian_price, others)) if mine else receipt.gaussian_price()
     if delta is None or isinf(more):
         return more
-    return trials.epsilon(level, delta, NumberOfTrials(search.mean_trials), more)
+    return trials.epsilon(search.ratio, delta, NumberOfTrials(search.mean_trials), more)
 
 
 def _of_gaussian_trials(event: Event) -> TypeGuard[SearchEvent]:

@@ -6,6 +6,7 @@ from collections.abc import Iterable
 from dataclasses import dataclass
 from typing import final
 
+from ..privacy.accounting.calculus import ZeroConcentratedDP
 from ..privacy.accounting.events import (
     Event,
     ExponentialEvent,
@@ -13,8 +14,9 @@ from ..privacy.accounting.events import (
     Part,
     PrefixSumEvent,
 )
-from .divergences import gaussian_price
 
+# What shares of a budget are told of, and in which calculus.
+_PRICED, _CALCULUS = (GaussianEvent, PrefixSumEvent, ExponentialEvent), ZeroConcentratedDP()
 # The condition under which the receipt of a stream holds.
 NEW_ROWS = (
     "rows of each call are new records, or named by privacy_unit: what parts with the same rows "
@@ -176,7 +178,9 @@ def releases(events: Iterable[Event]) -> list[Releases]:
             parts=len({event.part for event in alike}),
             sensitivity=_ends([event.sensitivity for event in alike]),
             noise_scale=_ends([event.noise_scale for event in alike]),
-            price=sum(map(_price, alike)) if all(map(_has_price, alike)) else None,
+            price=sum(e.count * _CALCULUS.cost(e) for e in alike)
+            if all(isinstance(e, _PRICED) for e in alike)
+            else None,
         )
         for words, alike in kinds.items()
     ]
@@ -189,17 +193,6 @@ def table(rows: list[tuple[str, ...]]) -> list[str]:
         "  " + "  ".join(f"{cell:<{w}}" for cell, w in zip(row, widths, strict=True)).rstrip()
         for row in rows
     ]
-
-
-def _has_price(event: Event) -> bool:
-    return isinstance(event, GaussianEvent | PrefixSumEvent | ExponentialEvent)
-
-
-def _price(event: Event) -> float:
-    if isinstance(event, ExponentialEvent):
-        eta = event.sensitivity / event.noise_scale
-        return event.count * eta * eta / 4
-    return gaussian_price(event)
 
 
 def _ends(values: list[float]) -> tuple[float, float]:

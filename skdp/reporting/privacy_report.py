@@ -281,11 +281,12 @@ def _filed(
         "unit": unit,
         "neighbours": (_OF_UNITS if unit == _ALL_ROWS else _NEIGHBOURS)[relation.value],
         "meaning": _meaning(total, price, relation, unit),
+        **facts,
         # In the words of the unit.
         "not_covered": [_IN_SEVERAL if unit == _ALL_ROWS else _NOT_COVERED[0], *_NOT_COVERED[1:]],
         "versions": versions(),
         "recompute": _RECOMPUTE if facts["rule"] != "stated" else RULES["stated"],
-    } | facts
+    }
 
 
 def _not_fitted(name: str, subject: Any, found: Found) -> dict[str, Any]:
@@ -318,7 +319,7 @@ def _of_fit(receipt: Receipt, model: Any, relation: Adjacency) -> dict[str, Any]
     n_samples = getattr(model, "n_samples_seen_", getattr(model, "n_seen_", None))
     return _fit(receipt, receipt.spent, type(model).__name__) | {
         "solver": None if plan is None else type(plan.solver).__name__,
-        "steps": 1 if receipt.under(relation).adjacency is receipt.adjacency else 2,
+        "steps": 1 if receipt.adjacency is relation else 2,
         "n_samples": None if n_samples is None else int(n_samples),
         "published": sorted(published) if finished else [],
     }
