@@ -187,7 +187,7 @@ class Ledger:
         self._epsilon = float(epsilon)
         self._delta = float(delta)
         self._calculus = GaussianDP() if calculus is None else calculus
-        self._limit = self._affordable()
+        self._limit = self._whole_budget()
         self._whole = _Account()
         self._sites: dict[Site, _Account] = {}
         # Of the sites that have spent, and used of reserves, most.
@@ -292,24 +292,22 @@ class Ledger:
         if isinstance(event, tuple):
             self._record_at_sites(event)
             return
-        account, reserve = self._whole, self._check_reserved(event)
-        entry = account.after(event, self._calculus)
-        total = fsum([*entry.settled, entry.price, self._site_total])
-        if not total <= self.limit:
-            added = entry.price - (account.price if entry.repeats else 0.0)
-            raise BudgetExceededError(
-                f"{event.query} would cost mu^2={added:.3g} but {self.remaining:.3g} "
-                f"of {self._limit:.3g} is left. Nothing was read."
-            )
+        account, reserve = self._whole, self._calculus.reserved(event)
+        if reserve is not None:
+            # What sites were asked counts against each reserve.
+            name, count = reserve
+            _check_reserved(event, account.reserved_used[name] + self._site_used, count)
+        entry = self._affordable(event, account, [self._site_total])
         # Looking through all events at each charge would take time in proportion to its square.
         demanding = self._demanding or event.least_share > 0
         if demanding:
             kept = account.events[: len(account.events) - entry.repeats]
+            total = fsum([*entry.settled, entry.price, self._site_total])
             self._check_shares([*kept, entry.event], total)
         account.record(entry)
         self._demanding = demanding
         if reserve is not None:
-            account.reserved_used[reserve] += event.count
+            account.reserved_used[reserve[0]] += event.count
 
     def _record_at_sites(self, events: tuple[Event, ...]) -> None:
         """Record one event for each of several sites, or none of them."""
@@ -321,7 +319,7 @@ class Ledger:
         # Out of whichever reserve a site is paid, it counts against all of them.
         reserved = min((count for _, count in self._calculus.reserves), default=0)
         reserved -= self._whole.reserved_used.total()
-        whole, planned = self._whole.prices, dict[Site, tuple[_Account, _Entry, float]]()
+        whole, planned = self._whole.prices, dict[Site, tuple[_Account, _Entry]]()
         for event in events:
             site = event.part
             if not isinstance(site, Site) or site in planned or event.least_share:
@@ -330,29 +328,15 @@ class Ledger:
                     f"{event.part!r} for {event.query}."
                 )
             account = self._sites.get(site) or _Account()
-            entry = account.after(event, self._calculus)
-            total = fsum([*entry.settled, entry.price])
-            if not fsum([*whole, *entry.settled, entry.price]) <= self.limit:
-                added = entry.price - (account.price if entry.repeats else 0.0)
-                raise BudgetExceededError(
-                    f"{event.query} would cost mu^2={added:.3g} at the site {site.label!r}, which "
-                    f"would then have spent {total:.3g} of {self.limit - fsum(whole):.3g}. Nothing "
-                    "was read."
-                )
             if self._calculus.reserved(event) is not None:
-                used = account.reserved_used.total() + event.count
-                if used > reserved:
-                    raise BudgetExceededError(
-                        f"{event.query} was reserved {reserved} times and would be asked {used} "
-                        f"times at the site {site.label!r}. Nothing was read."
-                    )
-            planned[site] = account, entry, total
-        for event, (site, (account, entry, total)) in zip(events, planned.items(), strict=True):
+                _check_reserved(event, account.reserved_used.total(), reserved)
+            planned[site] = account, self._affordable(event, account, whole)
+        for event, (site, (account, entry)) in zip(events, planned.items(), strict=True):
             account.record(entry)
             if (reserve := self._calculus.reserved(event)) is not None:
                 account.reserved_used[reserve[0]] += event.count
             self._sites[site] = account
-            self._site_total = max(self._site_total, total)
+            self._site_total = max(self._site_total, fsum(account.prices))
             self._site_used = max(self._site_used, account.reserved_used.total())
 
     def spent(self) -> PrivacySpent:
@@ -391,22 +375,23 @@ class Ledger:
         listed = (*events, *(e for account in self._sites.values() for e in account.events))
         return _as_exact(listed) if self.exact else listed
 
-    def _check_reserved(self, event: Event) -> float | None:
-        """The reserve out of which this event is paid, if it is; refuses it if too little is left.
+    def _affordable(self, event: Event, account: _Account, beside: list[float]) -> _Entry:
+        """The entry of an event in an account, with what was spent beside it.
 
-        What sites were asked counts against each of them.
+        Raises
+        ------
+        BudgetExceededError
+            If the total would exceed the limit.
         """
-        reserve = self._calculus.reserved(event)
-        if reserve is None:
-            return None
-        name, count = reserve
-        used = self._whole.reserved_used[name] + self._site_used + event.count
-        if used > count:
+        entry = account.after(event, self._calculus)
+        if not fsum([*beside, *entry.settled, entry.price]) <= self.limit:
+            added = entry.price - (account.price if entry.repeats else 0.0)
+            left = max(0.0, self._limit - fsum([*beside, *account.prices]))
             raise BudgetExceededError(
-                f"{event.query} was reserved {count} times and would be asked {used} times. "
-                "Nothing was read."
+                f"{event.query} would cost mu^2={added:.3g}{_where(event)} but {left:.3g} of "
+                f"{self._limit:.3g} is left. Nothing was read."
             )
-        return name
+        return entry
 
     def _check_shares(self, events: Sequence[Event], total: float) -> None:
         for event in [event for event in events if event.least_share and not isinf(total)]:
@@ -418,7 +403,7 @@ class Ledger:
                     "larger share, and ask it once. Nothing was read."
                 )
 
-    def _affordable(self) -> float:
+    def _whole_budget(self) -> float:
         try:
             limit = self._calculus.limit(nominal(self._epsilon), self._delta)
         except ArithmeticError:
@@ -441,6 +426,18 @@ def limit_of(epsilon: float, delta: float, calculus: Calculus | None = None) -> 
         If no ledger can be opened with this budget.
     """
     return Ledger(epsilon, delta, calculus=calculus).limit
+
+
+def _check_reserved(event: Event, used: int, count: int) -> None:
+    if used + event.count > count:
+        raise BudgetExceededError(
+            f"{event.query} was reserved {count} times and would be asked {used + event.count} "
+            f"times{_where(event)}. Nothing was read."
+        )
+
+
+def _where(event: Event) -> str:
+    return f" at the site {event.part.label!r}" if isinstance(event.part, Site) else ""
 
 
 def _as_exact(events: Sequence[Event]) -> tuple[Event, ...]:
