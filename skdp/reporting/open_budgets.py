@@ -93,17 +93,6 @@ def tokens_of(model: Any) -> tuple[BudgetStore, ...]:
     return tuple(dict.fromkeys(_known_to(model)))
 
 
-def valid_tokens(tokens: tuple[BudgetStore, ...]) -> tuple[BudgetStore, ...]:
-    """Tokens, of those just unpickled, that still mean something here.
-
-    What is loaded from a file long after, on the same machine and not in a worker, is a new piece
-    of work, and tokens of budgets that are closed are dropped.
-    """
-    if multiprocessing.parent_process() is not None:
-        return tokens
-    return tuple(b for b in tokens if b.is_open or b.host != platform.node())
-
-
 @final
 class Reservation:
     """Reservation of one run under all budgets that it counts against. Without any it does nothing.
@@ -267,7 +256,11 @@ class BudgetedEstimator(DiagramMixin, BaseEstimator):
         return state | {TOKENS: tokens} if tokens else state
 
     def __setstate__(self, state: dict[str, Any]) -> None:
-        tokens = valid_tokens(state.get(TOKENS, ()))
+        tokens: tuple[BudgetStore, ...] = state.get(TOKENS, ())
+        # What is loaded from a file long after, on the same machine and not in a worker, is a new
+        # piece of work, which budgets that are closed say nothing about.
+        if multiprocessing.parent_process() is None:
+            tokens = tuple(b for b in tokens if b.is_open or b.host != platform.node())
         rest = {name: value for name, value in state.items() if name != TOKENS}
         super().__setstate__(rest | {TOKENS: tokens} if tokens else rest)
 
