@@ -677,7 +677,7 @@ def _reserve_planned(model: Any, delta: float) -> None:
     """
     reservation = reservation_for(model)
     promise = Adjacency(model.adjacency), PrivacyUnit(model.privacy_unit_)
-    reservation.reserve(SpendBound.planned(model.epsilon, delta, None, *promise), begins=False)
+    reservation.reserve(SpendBound(model.epsilon, delta, None, *promise), begins=False)
     reservation.remember(model)
 
 
@@ -697,7 +697,7 @@ def _reserve_begun(model: Any, calculus: Calculus) -> SpendBound:
         What was set aside.
     """
     promise = Adjacency(model.adjacency), PrivacyUnit(model.privacy_unit_)
-    claim = SpendBound.planned(model.epsilon, model.delta_, calculus, *promise)
+    claim = SpendBound(model.epsilon, model.delta_, calculus, *promise)
     reservation_for(model, goes_on=True).reserve(claim, begins=True)
     return claim
 

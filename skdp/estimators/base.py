@@ -543,7 +543,7 @@ class PrivateLinearModel(CallbackSupportMixin, BudgetedEstimator, ABC):
         if calculus is not None and unit is PrivacyUnit.DECLARED:
             calculus = calculus.for_units()
         delta = getattr(self, "delta_", delta_for(self.delta, None))
-        return SpendBound.planned(self.epsilon, delta, calculus, Adjacency(self.adjacency), unit)
+        return SpendBound(self.epsilon, delta, calculus, Adjacency(self.adjacency), unit)
 
     @final
     def _plan(

@@ -214,7 +214,7 @@ class PrivateSearch(BudgetedEstimator, MetaEstimatorMixin, BaseEstimator, ABC):
             delta, units, unit = delta_for(self.delta, None), None, PrivacyUnit.ROW
             if privacy_unit is not None:
                 units, unit = PrivacyUnits.of(privacy_unit), PrivacyUnit.DECLARED
-            claim = SpendBound.planned(self.epsilon, delta, None, self.adjacency, unit)
+            claim = SpendBound(self.epsilon, delta, None, self.adjacency, unit)
             charge.reserve(claim, begins=False)
             if units is not None:
                 units.check(X, y, sample_weight)

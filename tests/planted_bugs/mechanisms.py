@@ -520,7 +520,7 @@ BUGS = (
     *each(ALL, "half the noise on sums", {"PrefixNoise._draw": times(0.5)}, sums_cost_no_more_than_their_price, TOO_CHEAP),
     *each(ALL, "noise on sums without the column norm", {"PrefixSumMechanism.noise_scale": lambda _, self, s, spend: s / sqrt(spend.amount)}, sums_cost_no_more_than_their_price, "more than the spend"),
     *each(ALL, "an event that hides the column norm", {"PrefixSumMechanism.event": lambda honest, *args: replace(honest(*args), column_norm=1.0)}, sums_cost_no_more_than_their_price, TOO_CHEAP),
-    *each(ALL, "running sums priced without their column norm", {"calculus._cost_of_prefix_sums": lambda _, event: (event.sensitivity / event.noise_scale) ** 2}, sums_cost_no_more_than_their_price, TOO_CHEAP),
+    *each(ALL, "running sums priced without their column norm", {"PrefixSumEvent.mu_squared": lambda _, event: event.ratio**2}, sums_cost_no_more_than_their_price, TOO_CHEAP),
     *each(ALL, "one normal for all steps", {"PrefixNoise._draw": one_normal}, sums_cost_no_more_than_their_price, TOO_CHEAP),
     Bug("buffers that look at the present normal", {"blt._Buffers.step": present_normal}, partial(prefix_sums.test_the_factors_multiply_to_the_matrix_of_running_sums, n=33, kind=BLT)),
     Bug("squares of a convolution that are left out", {"toeplitz._Convolution._convolved": lambda honest, self, past: honest(self, past) * (len(past) != 8)}, partial(prefix_sums.test_the_factors_multiply_to_the_matrix_of_running_sums, n=33, kind=Toeplitz)),

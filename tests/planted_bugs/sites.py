@@ -416,7 +416,7 @@ BUGS = (
     Bug("a charge missing for one site", {"SiteNoise.event": lambda honest, self, query: honest(self, query)[:-1]}, ROUND, "without being charged"),
     Bug("a charge missing for one active site", {"SiteNoise.event": lambda honest, self, query: honest(self, query)[:-1]}, partial(ROUND, activation=0.3), "without being charged", nightly=True),
     Bug("a charge missing for one masked site", {"SiteNoise.event": lambda honest, self, query: honest(self, query)[:-1]}, partial(ROUND, noise="pairwise", dropout=0.2), "without being charged", nightly=True),
-    Bug("a total that forgets sites", {"Ledger.total": lambda honest, self: honest(self) - self._sites.total}, ROUND, "does not count"),
+    Bug("a total that forgets sites", {"Ledger.total": lambda honest, self: honest(self) - self._site_total}, ROUND, "does not count"),
     Bug("amplification claimed for activation that everyone sees", {"Run.__init__": sets("_counts", lambda self, *args: np.maximum(1, np.round(self._counts * self._participation)).astype(int))}, partial(ROUND, activation=0.3), "does not fit"),
     # Workers.
     Bug("noise that is added where messages arrive", {"RemoteRows.messages": noise_on_arrival, "site.SystemNoise": Value(Silence)}, what_leaves_a_site_is_noisy, needs="cloudpickle"),

@@ -262,9 +262,7 @@ OPENED, FEED = once_more()
 
 
 def emptied(honest, self):
-    self._events.clear()
-    self._prices.clear()
-    self._settled = []
+    self._whole = type(self._whole)()
     return self
 
 
