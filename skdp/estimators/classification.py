@@ -14,7 +14,6 @@ from sklearn.metrics import accuracy_score
 from sklearn.utils.multiclass import check_classification_targets
 
 from ..exceptions import PrivacyLeakWarning, warn_user
-from ..privacy.oracle import Oracle
 from ..privacy.rows.dask_rows import is_collection
 from ..privacy.rows.reading import places_among, redacted, strict_checks
 from ..problem.bounds import RowBounds
@@ -23,8 +22,8 @@ from ..solvers import SOLVERS, Solution
 from ..solvers.preconditioning import balancing_offset
 from ..validation import one_of, shown
 from .base import PrivateLinearModel
+from .choices import planned_mu
 from .dask_predictions import check_unweighted, lazily, summed
-from .fit_plan import FitPlan, planned_mu
 from .partial_fit import advance
 
 # C by default: n mu a unit of it, its largest value, and that for the many features of text, among
@@ -384,10 +383,6 @@ class PrivateLinearClassifier(ClassifierMixin, PrivateLinearModel, ABC):
     @final
     def _bounds_to_find(self) -> tuple[str, ...]:
         return ("data_norm",) if self.data_norm is None else ()
-
-    @final
-    def _row_bounds(self, oracle: Oracle, plan: FitPlan, n_samples: int) -> RowBounds:
-        return self._found_row_bounds(oracle, plan, n_samples)
 
     @final
     def _publish(self, problem: Problem, solution: Solution, dtype: np.dtype) -> None:

@@ -19,7 +19,6 @@ from sklearn.linear_model import LinearRegression
 from sklearn.metrics import r2_score
 from sklearn.utils.metaestimators import available_if
 
-from ..privacy.oracle import Oracle
 from ..privacy.rows.dask_rows import is_collection
 from ..privacy.rows.reading import redacted, strict_checks
 from ..problem.bounds import RowBounds, TargetBounds
@@ -30,10 +29,8 @@ from ..solvers.preconditioning.iterative_whitening import IterativeWhitening
 from ..validation import PAIR, one_of, shown
 from .base import PrivateLinearModel
 from .dask_predictions import check_unweighted, lazily, summed
-from .fit_plan import RANGE_SHARE, TARGETS, FitPlan
 from .partial_fit import advance
 from .plain_models import clipped_regressor
-from .range_finding import private_target_bounds, warn_of_target_bounds
 
 
 def _takes_streams(model: PrivateLinearRegressor) -> bool:
@@ -263,48 +260,6 @@ class PrivateLinearRegressor(RegressorMixin, PrivateLinearModel, ABC):
             "numbers (low, high) with low < high, also as floats, and between 1e-100 and 1e100 "
             f"in half their distance. Got {shown(self.target_bounds)} instead."
         )
-
-    @final
-    def _row_bounds(self, oracle: Oracle, plan: FitPlan, n_samples: int) -> RowBounds:
-        shares, t = dict(plan.bounds), self._target_columns or 1
-        check = oracle.budget.fraction(shares.get(TARGETS, RANGE_SHARE) / t).whole()
-        known = self._known_norm is not None
-        features = self._given_row_bounds(plan.sparse) if known else None
-        if features is None:
-            features = self._found_row_bounds(oracle, plan, n_samples)
-        target = self._given_target_bounds()
-        if target is None:
-            target = self._found_target_bounds(oracle, plan, n_samples)
-        elif TARGETS in shares:
-            for column, low, high in zip(self._columns, *map(np.ravel, target.ends), strict=True):
-                one = TargetBounds(low, high, self.fit_intercept)
-                warn_of_target_bounds(oracle, check, n_samples, one, column=column)
-        return self._within_feature_bound(features, target)
-
-    @final
-    def _bounds_of_part(self, oracle: Oracle, plan: FitPlan, n_samples: int) -> RowBounds:
-        """Bounds of a part, of targets too where parts before it did not show any."""
-        bounds = super()._bounds_of_part(oracle, plan, n_samples)
-        if self._progress.released is None or "target_bounds" not in dict(plan.bounds):
-            return bounds
-        return replace(bounds, target=self._found_target_bounds(oracle, plan, n_samples))
-
-    @final
-    def _found_target_bounds(self, oracle: Oracle, plan: FitPlan, n_samples: int) -> TargetBounds:
-        share = dict(plan.bounds)["target_bounds"] / len(self._columns)
-        reserve, facts = oracle.budget.fraction(share), {"centred": self.fit_intercept}
-        found = [
-            private_target_bounds(oracle, reserve, n_samples, column=column, **facts)
-            for column in self._columns
-        ]
-        return TargetBounds.joined(found)
-
-    @property
-    @final
-    def _columns(self) -> list[int | None]:
-        """Targets to look at one after another; None for the only one."""
-        t = self._target_columns or 1
-        return [None] if t == 1 else list(range(t))
 
     @final
     def _plain(self, coef: np.ndarray) -> Any:

@@ -12,7 +12,7 @@ from examples_of_estimators import MODELS as MADE
 
 import skdp
 from skdp import DPLassoRegressor, DPLinearRegression, DPLogisticRegression
-from skdp.estimators import PrivateLinearModel, base
+from skdp.estimators import PrivateLinearModel, Solve, TotalWeight, base
 from skdp.privacy import PrivacyUnit, PrivateSession
 from skdp.privacy.accounting import GaussianDP, Ledger, ZeroConcentratedDP, gdp
 from skdp.problem.constraints import L1Ball
@@ -74,7 +74,9 @@ def check_the_plan_is_followed(model, X, y, weights, seen):
     (calculus,) = {calculus for what, calculus in seen if what == "charged"}
     assert calculus == plan.calculus, "another calculus"
     asked = {event.query.split("(")[0] for event in model.privacy_ledger_}
-    assert ("total_weight" in asked) == (plan.total_weight > 0), f"total weight: {asked}"
+    assert ("total_weight" in asked) == (plan.stage(TotalWeight) is not None), (
+        f"total weight: {asked}"
+    )
     assert any("norm" in query for query in asked) or "data_norm" not in dict(plan.bounds)
     return plan
 
@@ -129,21 +131,30 @@ def test_preconditioners_say_beforehand_where_noise_would_hide_what_there_is(pre
 
 
 def second_choice_after_the_total(monkeypatch):
-    honest = PrivateLinearModel._total_weight
+    honest = TotalWeight.run
 
-    def bug(self, oracle, n_samples, share):
-        total = honest(self, oracle, n_samples, share)
-        self._plan(total, False, weighted=True)
-        return total
+    def bug(self, fit, oracle):
+        honest(self, fit, oracle)
+        fit.model._plan(fit.n_samples, False, weighted=True)
 
-    monkeypatch.setattr(PrivateLinearModel, "_total_weight", bug)
+    monkeypatch.setattr(TotalWeight, "run", bug)
+
+
+def with_stages(plan, change):
+    """A plan with each stage replaced, or left out where the change is None."""
+    changed = (change(stage) for stage in plan.stages)
+    return replace(plan, stages=tuple(stage for stage in changed if stage is not None))
+
+
+def by_another_solver(stage):
+    return replace(stage, solver=GD(steps=3)) if isinstance(stage, Solve) else stage
 
 
 def another_solver_than_planned(monkeypatch):
     honest = PrivateLinearModel._fit_part
 
     def bug(self, rows, plan, *rest, **options):
-        honest(self, rows, replace(plan, solver=GD(steps=3)), *rest, **options)
+        honest(self, rows, with_stages(plan, by_another_solver), *rest, **options)
         self.plan_ = plan
 
     monkeypatch.setattr(PrivateLinearModel, "_fit_part", bug)
@@ -153,7 +164,7 @@ def another_plan_than_beforehand(monkeypatch):
     honest = PrivateLinearModel._fit_part
 
     def bug(self, rows, plan, *rest, **options):
-        honest(self, rows, replace(plan, solver=GD(steps=3)), *rest, **options)
+        honest(self, rows, with_stages(plan, by_another_solver), *rest, **options)
 
     monkeypatch.setattr(PrivateLinearModel, "_fit_part", bug)
 
@@ -171,7 +182,8 @@ def total_weight_left_out(monkeypatch):
     honest = PrivateLinearModel._fit_part
 
     def bug(self, rows, plan, *rest, **options):
-        honest(self, rows, replace(plan, total_weight=0.0), *rest, **options)
+        unweighted = with_stages(plan, lambda s: None if isinstance(s, TotalWeight) else s)
+        honest(self, rows, unweighted, *rest, **options)
         self.plan_ = plan
 
     monkeypatch.setattr(PrivateLinearModel, "_fit_part", bug)
@@ -308,8 +320,8 @@ def test_a_plan_prints_what_a_practitioner_asks_first():
     for words in (
         "20,000 rows, weighted; 30 features; regression",
         "epsilon = 1, delta = 1.0e-05, replace_one",
-        "data_norm, up to 4%; target_bounds, up to 4%; total weight, 1%; "
-        "coordinates by IterativeWhitening",
+        "total weight, 1%; sizes of columns, up to 15%; data_norm, up to 4%; "
+        "target_bounds, up to 4%; coordinates by IterativeWhitening",
         "TrackedGD(), by 'auto': regression in private coordinates",
         "all of it Gaussian",
         "expected: like non-private",

@@ -202,14 +202,16 @@ def test_bounds_taken_from_the_rows_are_caught(monkeypatch, parameter, complaint
         self._rows, dtype = opened(self, *data)
         return self._rows, dtype
 
-    def exact(self, oracle, plan, n_samples):
+    def exact(self, sparse):
+        if not hasattr(self, "_rows"):
+            return RowBounds(3.0, 3.0, TargetBounds(-5.0, 15.0))
         raw = next(iter(self._rows.blocks()))
         norm = raw.norms.max() if parameter == "data_norm" else 3.0
         low, high = (raw.y.min(), raw.y.max()) if parameter == "target_bounds" else (-5.0, 15.0)
         return RowBounds(norm, norm, TargetBounds(low, high))
 
     monkeypatch.setattr(Planted, "_open", open_and_keep, raising=False)
-    monkeypatch.setattr(Planted, "_row_bounds", exact, raising=False)
+    monkeypatch.setattr(Planted, "_given_bounds", exact, raising=False)
     assert_caught(Planted(**REGRESSOR), real_data, complaint)
 
 
