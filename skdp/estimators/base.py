@@ -4,7 +4,6 @@ from __future__ import annotations
 
 from abc import ABC, abstractmethod
 from collections.abc import Callable, Mapping
-from copy import copy
 from dataclasses import replace
 from math import sqrt
 from numbers import Integral, Real
@@ -95,6 +94,8 @@ class PrivateLinearModel(DataOpener, PublishedModel, CallbackSupportMixin, Budge
     fit_intercept: bool
     intercept_scaling: float
     solver: str | Solver
+    # Not a parameter where coefficients are known to be few.
+    constraint: Constraint | None = None
     precondition: str | Preconditioner | None
     horizon: int | None
     buffer: bool
@@ -244,13 +245,14 @@ class PrivateLinearModel(DataOpener, PublishedModel, CallbackSupportMixin, Budge
             state = FitState(
                 model=self,
                 plan=plan,
-                rows=rows,
                 # Later parts of a stream keep the bounds that earlier ones have found.
                 bounds=self._given_bounds(rows.sparse) if released is None else released.bounds,
                 budget=oracle.budget,
                 rng=public_rng,
                 origin=origin,
                 sites=sites,
+                whole_units=rows.whole_units,
+                n_samples=n,
             )
             for stage in plan.stages:
                 oracle.note(stage.purpose)
@@ -273,8 +275,6 @@ class PrivateLinearModel(DataOpener, PublishedModel, CallbackSupportMixin, Budge
             # Last, because callbacks may raise.
             announced.end()
 
-    # Validation.
-
     # The plan, and the problem that it is about.
 
     @final
@@ -294,10 +294,9 @@ class PrivateLinearModel(DataOpener, PublishedModel, CallbackSupportMixin, Budge
     @final
     def _claim(self, unit: PrivacyUnit = PrivacyUnit.ROW) -> SpendBound:
         """The most that a fit may spend, as far as parameters tell, before there are data."""
-        constraint = getattr(self, "constraint", None)
         calculus: Calculus | None = PureDP()
         if self.delta != 0:
-            calculus = settled_calculus(self.solver, constraint, selects=self._may_select)
+            calculus = settled_calculus(self.solver, self.constraint, selects=self._may_select)
         if calculus is not None and unit is PrivacyUnit.DECLARED:
             calculus = calculus.for_units()
         delta = getattr(self, "delta_", delta_for(self.delta, None))
@@ -332,35 +331,6 @@ class PrivateLinearModel(DataOpener, PublishedModel, CallbackSupportMixin, Budge
         if isinstance(self.data_bounds, Mapping) and len(self.data_bounds) == n_features:
             # The columns are those that have bounds; their order does not matter to a plan.
             self.feature_names_in_ = np.array(list(self.data_bounds), dtype=object)
-
-    @final
-    def _plan_beforehand(
-        self,
-        n_samples: int,
-        n_features: int,
-        *,
-        sparse: bool,
-        weighted: bool,
-        classes: Any,
-        n_targets: int | None,
-        groups: Any,
-        unit: PrivacyUnit,
-    ) -> FitPlan:
-        """Plan of a call of ``fit`` with rows of such public facts, by a copy of this model."""
-        check_parameters(self)
-        probe = copy(self)
-        probe._tell_columns(n_features)
-        probe._tell_classes(classes)
-        if n_targets is not None and not self._several_targets:
-            raise ValueError(
-                f"plan needs n_targets=None for {type(self).__name__}, which takes one target a "
-                f"row, got {n_targets}."
-            )
-        probe._target_columns = n_targets
-        probe._declare(n_samples)
-        sites = self._sites_of(groups, n_samples)
-        origin = EarlierModel.of(probe, dict(vars(self)))
-        return probe._plan(n_samples, sparse, sites, weighted=weighted, unit=unit, origin=origin)
 
     @final
     def _outline(

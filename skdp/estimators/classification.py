@@ -17,6 +17,9 @@ from ..exceptions import PrivacyLeakWarning, warn_user
 from ..privacy.rows.dask_rows import is_collection
 from ..privacy.rows.reading import places_among, redacted, strict_checks
 from ..problem.bounds import RowBounds
+from ..problem.constraints import Unconstrained
+from ..problem.losses import Loss
+from ..problem.penalties import ElasticNet
 from ..problem.problem import Problem
 from ..solvers import SOLVERS, Solution
 from ..solvers.preconditioning import balancing_offset
@@ -349,6 +352,22 @@ class PrivateLinearClassifier(ClassifierMixin, PrivateLinearModel, ABC):
         plain.classes_, plain.coef_, plain.intercept_ = self.classes_, coef, self.intercept_.copy()
         plain.n_iter_ = self.n_iter_.copy()
         return plain
+
+    @abstractmethod
+    def _loss_of(self, n_classes: int) -> Loss:
+        """Loss of so many classes; refuses one that is not for classes."""
+
+    @final
+    def _problem(self, n_samples: int, bounds: RowBounds) -> Problem:
+        return Problem(
+            loss=self._loss_of(self.classes_.size),
+            n_samples=n_samples,
+            n_features=self.n_features_in_,
+            bounds=bounds,
+            class_weight=self._weights(),
+            penalty=ElasticNet(self._strength(n_samples), self._l1_share),
+            constraint=Unconstrained() if self.constraint is None else self.constraint,
+        )
 
     @property
     @abstractmethod

@@ -18,15 +18,15 @@ from ..privacy.oracle_factory import PrivacyTerms
 from ..problem.problem import Problem
 from ..solvers import ObjectivePerturbation, Solver
 from ..solvers.streaming import StreamingSolver
-from ..validation import shown
+from ..validation import check_parameters, shown
 from .choices import choose_with_reason, in_few_steps, named
 from .forecast import Plan, forecast, require
+from .progress import EarlierModel
 from .refusals import of_named_solver, of_one_answer, of_pure_epsilon, of_solver, refuse
 from .stages import (
     TOTAL_SHARE,
     Case,
     ClassCounts,
-    ColumnScales,
     Coordinates,
     DataNorm,
     ScoreScale,
@@ -35,6 +35,7 @@ from .stages import (
     TargetCheck,
     TargetRange,
     TotalWeight,
+    scales_wanted,
 )
 
 Kind = TypeVar("Kind", bound=Stage)
@@ -191,14 +192,19 @@ class FitPlan:
     def _forecast(self, n_informative: int | None = None) -> Plan:
         """The forecast of accuracy for rows at one place."""
         unknown = [name for name, _ in self.bounds if name in ("data_norm", "target_bounds")]
-        facts: dict[str, Any] = {"epsilon": self.epsilon, "delta": self.delta}
-        facts |= {"n_classes": self.n_classes, "adjacency": self.adjacency.value}
-        facts |= {"n_informative": n_informative, "unknown_bounds": len(unknown)}
         assert self.n_samples is not None
-        # Joint clips are longer by the root of the number of targets, and noise with them.
-        alike = max(2, round(self.n_samples / sqrt(self.n_targets or 1)))
-        made = forecast(alike, self.n_features, **facts)
-        return replace(made, unknown_targets="target_bounds" in unknown)
+        return Plan(
+            # Joint clips are longer by the root of the number of targets, and noise with them.
+            n_samples=max(2, round(self.n_samples / sqrt(self.n_targets or 1))),
+            n_features=self.n_features,
+            epsilon=self.epsilon,
+            delta=self.delta,
+            n_classes=self.n_classes,
+            n_informative=n_informative,
+            adjacency=self.adjacency.value,
+            unknown_bounds=len(unknown),
+            unknown_targets="target_bounds" in unknown,
+        )
 
     def _outlook(self) -> str:
         """The forecast of accuracy in a sentence, if there is one for such a fit."""
@@ -246,7 +252,7 @@ def plan_fit(case: Case) -> FitPlan:
     model, problem, started = case.model, case.problem, case.origin is not None
     if model.delta_ == 0:
         return _plan_pure(case)
-    scales = ColumnScales.wanted(case)
+    scales = scales_wanted(case)
     norm, targets = DataNorm.wanted(case, scales), TargetRange.wanted(case)
     bounds = [b for b in (scales, norm, targets, TargetCheck.wanted(case)) if b is not None]
     left = 1 - case.weighted * TOTAL_SHARE - sum(stage.share for stage in bounds)
@@ -273,18 +279,13 @@ def plan_fit(case: Case) -> FitPlan:
     solver.check_budget(problem, case.mu * sqrt(left))
     scale = ScoreScale.wanted(case, solver, calculus, left)
     refuse(model, of_one_answer(solver, calculus, left))
-    # Its owner may change the hyperparameters of the solver that was passed in.
-    solve = Solve(1.0, copy(solver))
-    stages = (total, *bounds, coordinates, counts, solve, scale)
-    return FitPlan(
-        **_facts(model, problem, weighted=case.weighted),
-        n_samples=problem.n_samples,
-        unit=case.unit,
-        stages=tuple(stage for stage in stages if stage is not None),
+    stages = (total, *bounds, coordinates, counts, Solve(1.0, copy(solver)), scale)
+    return _made(
+        case,
+        tuple(stage for stage in stages if stage is not None),
+        calculus,
         reason=reason,
-        calculus=calculus,
-        from_model=started,
-        scaled=problem.bounds.scaling is not None or scales is not None,
+        scaled=scales is not None,
         assumption=solver.assumption(problem),
     )
 
@@ -296,17 +297,9 @@ def _plan_pure(case: Case) -> FitPlan:
     auto = case.asked == "auto"
     solver = ObjectivePerturbation() if auto else named(case.asked)
     solver.check_pure(case.problem)
-    return FitPlan(
-        **_facts(model, case.problem, weighted=case.weighted),
-        n_samples=case.problem.n_samples,
-        unit=case.unit,
-        stages=(Solve(1.0, copy(solver)),),
-        reason="the one solver of pure epsilon, delta = 0" if auto else None,
-        calculus=PureDP(of_units=case.unit is PrivacyUnit.DECLARED),
-        from_model=case.origin is not None,
-        scaled=case.problem.bounds.scaling is not None,
-        assumption=None,
-    )
+    why = "the one solver of pure epsilon, delta = 0" if auto else None
+    calculus = PureDP(of_units=case.unit is PrivacyUnit.DECLARED)
+    return _made(case, (Solve(1.0, copy(solver)),), calculus, reason=why)
 
 
 def plan_stream(
@@ -327,17 +320,44 @@ def plan_stream(
     unit : PrivacyUnit
         What is protected.
     """
-    auto, budget = model.solver == "auto", (nominal(model.epsilon), model.delta_)
+    case, budget = Case(model, problem, weighted, unit), (nominal(model.epsilon), model.delta_)
+    calculus = solver.calculus_for_stream(problem, *budget, case.adjacency)
+    why = "rows are read as they come, and none is kept" if model.solver == "auto" else None
+    said = solver.assumption(problem)
+    made = _made(case, (Solve(1.0, copy(solver)),), calculus, reason=why, assumption=said)
+    return replace(made, n_samples=model.horizon, from_model=problem.initial is not None)
+
+
+def _made(
+    case: Case,
+    stages: tuple[Stage, ...],
+    calculus: Calculus,
+    *,
+    reason: str | None,
+    scaled: bool = False,
+    assumption: str | None = None,
+) -> FitPlan:
+    """The plan of stages, with the public facts of the problem and the budget."""
+    model, problem = case.model, case.problem
     return FitPlan(
-        **_facts(model, problem, weighted=weighted),
-        n_samples=model.horizon,
-        unit=unit,
-        stages=(Solve(1.0, copy(solver)),),
-        reason="rows are read as they come, and none is kept" if auto else None,
-        calculus=solver.calculus_for_stream(problem, *budget, Adjacency(model.adjacency)),
-        from_model=problem.initial is not None,
-        scaled=problem.bounds.scaling is not None,
-        assumption=solver.assumption(problem),
+        estimator=type(model).__name__,
+        n_samples=problem.n_samples,
+        n_features=problem.n_features,
+        n_classes=max(2, problem.loss.n_scores) if case.classifies else None,
+        n_targets=None if case.classifies else problem.loss.n_scores,
+        sparse=problem.sparse,
+        weighted=case.weighted,
+        n_sites=None if problem.sites is None else problem.sites.n_sites,
+        epsilon=float(model.epsilon),
+        delta=float(model.delta_),
+        adjacency=case.adjacency,
+        unit=case.unit,
+        stages=stages,
+        reason=reason,
+        calculus=calculus,
+        from_model=case.origin is not None,
+        scaled=scaled or problem.bounds.scaling is not None,
+        assumption=assumption,
     )
 
 
@@ -469,40 +489,33 @@ def _plan_of_fit(
     groups: Any = None,
     privacy_unit: bool = False,
 ) -> FitPlan:
-    """Plan of ``model.fit``; see :func:`plan`."""
-    if not hasattr(model, "_plan_beforehand"):
+    """Plan of ``model.fit`` with rows of such public facts, by a copy of the model."""
+    name = type(model).__name__
+    if not hasattr(model, "_tell_columns"):
         raise ValueError(
             "plan needs a private linear model, or n_samples and n_features alone, got a "
-            f"{type(model).__name__}. Pass the model inside of it."
+            f"{name}. Pass the model inside of it."
         )
     require("n_samples", n_samples, Integral, 1, inf)
     require("n_features", n_features, Integral, 1, inf)
     if n_targets is not None:
         require("n_targets", n_targets, Integral, 1, inf)
-    kind: dict[str, Any] = {"sparse": bool(sparse), "weighted": bool(weighted)}
-    kind |= {"n_targets": n_targets}
-    kind["unit"] = PrivacyUnit.DECLARED if privacy_unit else PrivacyUnit.ROW
-    found: FitPlan = model._plan_beforehand(
-        int(n_samples), int(n_features), **kind, classes=classes, groups=groups
-    )
+    check_parameters(model)
+    probe, n = copy(model), int(n_samples)
+    probe._tell_columns(int(n_features))
+    probe._tell_classes(classes)
+    if n_targets is not None and not model._several_targets:
+        raise ValueError(
+            f"plan needs n_targets=None for {name}, which takes one target a row, got {n_targets}."
+        )
+    probe._target_columns = n_targets
+    probe._declare(n)
+    sites = probe._sites_of(groups, n)
+    origin = EarlierModel.of(probe, dict(vars(model)))
+    unit = PrivacyUnit.DECLARED if privacy_unit else PrivacyUnit.ROW
+    kind = {"weighted": bool(weighted), "unit": unit, "origin": origin}
+    found: FitPlan = probe._plan(n, bool(sparse), sites, **kind)
     return found
-
-
-def _facts(model: Any, problem: Problem, *, weighted: bool) -> dict[str, Any]:
-    """Public facts of a plan: the problem and the budget."""
-    classifies = problem.bounds.target is None
-    return {
-        "estimator": type(model).__name__,
-        "n_features": problem.n_features,
-        "n_classes": max(2, problem.loss.n_scores) if classifies else None,
-        "n_targets": None if classifies else problem.loss.n_scores,
-        "sparse": problem.sparse,
-        "weighted": weighted,
-        "n_sites": None if problem.sites is None else problem.sites.n_sites,
-        "epsilon": float(model.epsilon),
-        "delta": float(model.delta_),
-        "adjacency": Adjacency(model.adjacency),
-    }
 
 
 def _brief(part: Any) -> str:

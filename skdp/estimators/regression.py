@@ -306,7 +306,7 @@ class PrivateLinearRegressor(RegressorMixin, PrivateLinearModel, ABC):
         """True unless solver or constraint are for one target at a time, whatever the rows are."""
         kind = SOLVERS.get(self.solver) if isinstance(self.solver, str) else type(self.solver)
         one = any(getattr(kind, trait, False) for trait in ("federated", "infers", "selects"))
-        constraint = getattr(self, "constraint", None)
+        constraint = self.constraint
         apart = all(getattr(constraint, trait, False) for trait in ("cone", "separable"))
         return self._several_targets and not one and (constraint is None or apart)
 

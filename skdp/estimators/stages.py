@@ -9,6 +9,7 @@ from __future__ import annotations
 
 from abc import ABC, abstractmethod
 from dataclasses import dataclass, field, replace
+from functools import cached_property
 from math import ceil, isinf, sqrt
 from typing import TYPE_CHECKING, ClassVar, Self, final
 
@@ -51,7 +52,6 @@ from .range_finding import (
 
 if TYPE_CHECKING:
     from ..privacy.oracle import Oracle
-    from ..privacy.rows.base import RowStore
     from .base import PrivateLinearModel
     from .fit_plan import FitPlan
 
@@ -110,10 +110,11 @@ class Case:
     origin: Origin = None
     found: RowBounds | None = None
     block: bool = False
-    mu: float = field(init=False)
 
-    def __post_init__(self) -> None:
-        object.__setattr__(self, "mu", planned_mu(self.model) if self.model.delta_ else 0.0)
+    @cached_property
+    def mu(self) -> float:
+        """Gaussian-DP parameter of the whole budget."""
+        return planned_mu(self.model)
 
     @property
     def asked(self) -> str | Solver:
@@ -144,6 +145,7 @@ class Case:
 
 
 @final
+@dataclass
 class FitState:
     """State of a fit whose stages run: parameters, public facts, and paid answers.
 
@@ -153,57 +155,43 @@ class FitState:
         Only its parameters are read.
     plan : FitPlan
         Whose stages run.
-    rows : RowStore
-        Only its public facts are read.
     bounds : RowBounds
         Given, found by earlier parts of a stream, or stand-ins for those to be found.
     budget : Budget
-        The whole.
+        The whole, or what the total weight has left of it.
     rng : Generator
         Public randomness.
     origin : EarlierModel or Released, optional
         The model to start from.
     sites : Sites, optional
         Where rows lie, if not all together.
-
-    Attributes
-    ----------
+    whole_units : bool
+        Whether rows of a privacy unit lie together.
     n_samples : int
-        Number of rows, or the total weight of weighted ones as a number of rows of the largest
-        weight.
-    problem : Problem
-        As the stages so far have left it.
-    solution : Solution
-        The latest.
+        Number of rows or units, or the total weight of weighted ones as a number of rows of the
+        largest weight.
     """
 
-    def __init__(
-        self,
-        model: PrivateLinearModel,
-        plan: FitPlan,
-        rows: RowStore,
-        bounds: RowBounds,
-        budget: Budget,
-        rng: np.random.Generator,
-        origin: Origin,
-        sites: Sites | None,
-    ) -> None:
-        self.model, self.plan, self.bounds, self.budget = model, plan, bounds, budget
-        self.n_rows = self.n_samples = rows.n_samples
-        self.sparse, self.weighted = rows.sparse, rows.weighted
-        self.whole_units, self.sites = rows.whole_units, sites
-        self.rng, self.origin = rng, origin
-        self.solution: Solution
-        self._problem: Problem | None = None
+    model: PrivateLinearModel
+    plan: FitPlan
+    bounds: RowBounds
+    budget: Budget
+    rng: np.random.Generator
+    origin: Origin
+    sites: Sites | None
+    whole_units: bool
+    n_samples: int
+    solution: Solution = field(init=False)
+    _problem: Problem | None = field(init=False, default=None)
 
     @property
     def problem(self) -> Problem:
         """The problem; it is stated once all bounds are there."""
         if self._problem is None:
-            stated = self.model._stated(
-                self.n_samples, self.bounds, sparse=self.sparse, weighted=self.weighted
-            )
-            actual = None if self.n_samples == self.n_rows else self.n_rows
+            plan, n, rows = self.plan, self.n_samples, self.plan.n_samples
+            kind = {"sparse": plan.sparse, "weighted": plan.weighted}
+            stated = self.model._stated(n, self.bounds, **kind)
+            actual = None if n == rows else rows
             self._problem = replace(
                 stated, sites=self.sites, actual_rows=actual, whole_units=self.whole_units
             )
@@ -265,106 +253,84 @@ class TotalWeight(Stage):
         """Ask for the total, as a number of rows of the largest weight."""
         spend = oracle.budget.fraction(self.share).whole()
         total, noise = oracle.total_weight(spend=spend)
-        least = ceil(max(noise, _LEAST_TOTAL * fit.n_rows))
-        fit.n_samples = min(fit.n_rows, max(least, round(float(total))))
+        n = fit.n_samples
+        fit.n_samples = min(n, max(ceil(max(noise, _LEAST_TOTAL * n)), round(float(total))))
         fit.budget = oracle.budget
 
     def __str__(self) -> str:
         return f"total weight, {self.share:.0%}"
 
 
-@dataclass(frozen=True)
-class ColumnScales(Stage, ABC):
-    """Ranges or sizes of single columns, and moments within, by which they come to one scale."""
-
-    @classmethod
-    @final
-    def wanted(cls, case: Case) -> ColumnScales | None:
-        """None where the penalty is about the user's units, or noise would hide the sizes."""
-        problem = case.problem
-        if "data_norm" not in case.model._bounds_to_find:
-            return None
-        known = problem.bounds.scaling is not None or problem.bounds.feature_bound is not None
-        if known or problem.tied_to_coordinates or problem.wide or problem.sites is not None:
-            return None
-        if not case.central:
-            return None
-        budget = Budget(case.mu**2 * _COLUMNS_SHARE * RANGES_OF_SCALE)
-        sizes = problem.n_actual, problem.n_features
-        search = Search.planned(case.adjacency, budget, *sizes, tail=_TAIL, within=False)
-        most = min(_MOST_LEFT_OUT, _MOST_OF_A_ROW / problem.n_features)
-        if search is not None and search.tail <= most:
-            return ColumnRanges(_COLUMNS_SHARE)
-        # Later parts of a stream look for what the first were too small to see.
-        seen = tail_of_sizes(case.adjacency, budget, *sizes) <= _MOST_BEYOND
-        return ColumnSizes(_COLUMNS_SHARE) if seen and case.found is None else None
-
-    @final
-    def run(self, fit: FitState, oracle: Oracle) -> None:
-        """Find intervals and, of rows that all count alike, means and variances within them."""
-        whole = fit.budget.fraction(self.share)
-        found = self._intervals(fit, oracle, whole, whole.fraction(RANGES_OF_SCALE))
-        if found is None:
-            return
-        bounds, moments = found
-        if fit.weighted:
-            # Moments would count all rows alike.
-            scaling = ColumnScaling.of_bounds(bounds, sparse=fit.sparse)
-        else:
-            rest = moments or whole.fraction(1 - RANGES_OF_SCALE)
-            mean, var = private_column_moments(oracle, bounds, fit.n_samples, rest.whole())
-            scaling = ColumnScaling.standard(bounds, mean, np.sqrt(var), sparse=fit.sparse)
-        fit.bounds = replace(fit.bounds, scaling=scaling)
-
-    @abstractmethod
-    def _intervals(
-        self, fit: FitState, oracle: Oracle, whole: Budget, ranges: Budget
-    ) -> tuple[ColumnBounds, Budget | None] | None:
-        """Intervals, and what is left for moments, if that is not the rest of the whole.
-
-        None if weighted rows have turned out to weigh too little together.
-        """
-
-
 @final
 @dataclass(frozen=True)
-class ColumnRanges(ColumnScales):
-    """Two quantiles of each column, and moments between them."""
+class ColumnRanges(Stage):
+    """Two quantiles of each column, and moments between them, which give columns one scale."""
 
     purpose = bound = "ranges of columns"
 
-    def _intervals(
-        self, fit: FitState, oracle: Oracle, whole: Budget, ranges: Budget
-    ) -> tuple[ColumnBounds, Budget | None] | None:
-        sizes = fit.n_samples, fit.model.n_features_in_
-        if Search.planned(oracle.adjacency, ranges, *sizes, tail=_TAIL, within=False) is None:
-            return None
-        found = private_column_bounds(oracle, ranges, *sizes, tail=_TAIL, stretch=_STRETCH)
-        return found, None
+    def run(self, fit: FitState, oracle: Oracle) -> None:
+        """Find quantiles, unless weighted rows have turned out to weigh too little together."""
+        whole, sizes = fit.budget.fraction(self.share), (fit.n_samples, fit.model.n_features_in_)
+        ranges = whole.fraction(RANGES_OF_SCALE)
+        if Search.planned(oracle.adjacency, ranges, *sizes, tail=_TAIL, within=False) is not None:
+            found = private_column_bounds(oracle, ranges, *sizes, tail=_TAIL, stretch=_STRETCH)
+            _bring_to_scale(fit, oracle, found, whole.fraction(1 - RANGES_OF_SCALE))
 
 
 @final
 @dataclass(frozen=True)
-class ColumnSizes(ColumnScales):
+class ColumnSizes(Stage):
     """Sizes of columns to a factor of 4, ranges of the large ones, and moments within."""
 
     purpose = bound = "sizes of columns"
 
-    def _intervals(
-        self, fit: FitState, oracle: Oracle, whole: Budget, ranges: Budget
-    ) -> tuple[ColumnBounds, Budget | None] | None:
-        sizes = fit.n_samples, fit.model.n_features_in_
-        hidden = tail_of_sizes(oracle.adjacency, ranges, *sizes)
+    def run(self, fit: FitState, oracle: Oracle) -> None:
+        """Find sizes, unless weighted rows have turned out to weigh too little together."""
+        whole, sizes = fit.budget.fraction(self.share), (fit.n_samples, fit.model.n_features_in_)
+        ranges, third = whole.fraction(RANGES_OF_SCALE), whole.fraction(1 / 3)
+        hidden, rougher = (tail_of_sizes(oracle.adjacency, b, *sizes) for b in (ranges, third))
         if hidden > _MOST_BEYOND:
-            return None
+            return
         # Rougher sizes hide more of the columns that are seldom not zero. Where nothing but the
         # commonest of them is seen anyway, ranges of large columns are worth that.
-        third = whole.fraction(1 / 3)
-        rougher = tail_of_sizes(oracle.adjacency, third, *sizes)
-        if hidden <= HIDES_THE_SELDOM or rougher > _MOST_BEYOND / 2:
-            return private_column_sizes(oracle, ranges, *sizes), None
-        found = private_column_sizes(oracle, third, *sizes)
-        return private_large_columns(oracle, found, fit.n_samples, third), third
+        if hidden > HIDES_THE_SELDOM and rougher <= _MOST_BEYOND / 2:
+            found = private_column_sizes(oracle, third, *sizes)
+            found = private_large_columns(oracle, found, fit.n_samples, third)
+            _bring_to_scale(fit, oracle, found, third)
+        else:
+            found = private_column_sizes(oracle, ranges, *sizes)
+            _bring_to_scale(fit, oracle, found, whole.fraction(1 - RANGES_OF_SCALE))
+
+
+def scales_wanted(case: Case) -> ColumnRanges | ColumnSizes | None:
+    """The stage that brings columns to one scale.
+
+    None where the penalty is about the user's units, or noise would hide the sizes.
+    """
+    problem = case.problem
+    known = problem.bounds.scaling is not None or problem.bounds.feature_bound is not None
+    if known or "data_norm" not in case.model._bounds_to_find or not case.central:
+        return None
+    if problem.tied_to_coordinates or problem.wide or problem.sites is not None:
+        return None
+    budget = Budget(case.mu**2 * _COLUMNS_SHARE * RANGES_OF_SCALE)
+    sizes = problem.n_actual, problem.n_features
+    search = Search.planned(case.adjacency, budget, *sizes, tail=_TAIL, within=False)
+    if search is not None and search.tail <= min(_MOST_LEFT_OUT, _MOST_OF_A_ROW / sizes[1]):
+        return ColumnRanges(_COLUMNS_SHARE)
+    # Later parts of a stream look for what the first were too small to see.
+    seen = tail_of_sizes(case.adjacency, budget, *sizes) <= _MOST_BEYOND
+    return ColumnSizes(_COLUMNS_SHARE) if seen and case.found is None else None
+
+
+def _bring_to_scale(fit: FitState, oracle: Oracle, bounds: ColumnBounds, moments: Budget) -> None:
+    """Scale columns by means and variances within bounds, where rows all count alike."""
+    if fit.plan.weighted:
+        scaling = ColumnScaling.of_bounds(bounds, sparse=fit.plan.sparse)
+    else:
+        mean, var = private_column_moments(oracle, bounds, fit.n_samples, moments.whole())
+        scaling = ColumnScaling.standard(bounds, mean, np.sqrt(var), sparse=fit.plan.sparse)
+    fit.bounds = replace(fit.bounds, scaling=scaling)
 
 
 @final
@@ -375,15 +341,16 @@ class DataNorm(Stage):
     purpose, bound = "length of the rows", "data_norm"
 
     @classmethod
-    def wanted(cls, case: Case, scales: ColumnScales | None) -> Self | None:
+    def wanted(cls, case: Case, scales: Stage | None) -> Self | None:
         """None if it is given, or known from an earlier part with columns on the same scale."""
         missing = "data_norm" in case.model._bounds_to_find
-        return cls(_BOUND_SHARE) if missing and (case.found is None or scales) else None
+        anew = case.found is None or scales is not None
+        return cls(_BOUND_SHARE) if missing and anew else None
 
     def run(self, fit: FitState, oracle: Oracle) -> None:
         """Find the norm, of rows on the scale that columns have been brought to."""
-        budget, d, scaling = fit.budget.fraction(self.share), fit.model.n_features_in_, fit.bounds
-        norm = private_data_norm(oracle, budget, fit.n_samples, d, scaling.scaling)
+        budget, sizes = fit.budget.fraction(self.share), (fit.n_samples, fit.model.n_features_in_)
+        norm = private_data_norm(oracle, budget, *sizes, fit.bounds.scaling)
         constant = fit.model._intercept_value(norm)
         fit.bounds = replace(fit.bounds, data_norm=norm, intercept_value=constant)
 
