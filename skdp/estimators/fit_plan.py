@@ -171,9 +171,9 @@ class FitPlan:
 
     def hopeless(self) -> str | None:
         """A sentence if next to nothing can be learned from so few rows, else None."""
-        if self.n_samples is None or self.n_sites is not None:
+        if self.n_samples is None or self.n_sites is not None or isinf(self.epsilon):
             return None
-        if isinf(self.epsilon) or not self.delta:
+        if not self.delta:
             return None
         rows = f"{self.n_samples:,} {self.unit.plural if self.n_samples > 1 else self.unit.one}"
         of = f"{rows} of {self.n_features:,} features at epsilon={self.epsilon:g}"
@@ -222,14 +222,8 @@ class FitPlan:
                 "n_features, n_informative=...)"
             )
         outlook = self._forecast()
-        units = (
-            ""
-            if self.scaled or self.sparse
-            else (
-                "; for columns of similar size, as without data_bounds one of large numbers drowns "
-                "the others"
-            )
-        )
+        units = "; for columns of similar size, as without data_bounds one of large numbers drowns"
+        units = "" if self.scaled or self.sparse else f"{units} the others"
         return f"{outlook.sentence}{units}\n  {outlook.unseen}"
 
 

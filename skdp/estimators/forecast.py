@@ -203,23 +203,25 @@ class Plan:
     @property
     def sentence(self) -> str:
         """Expected accuracy in one sentence."""
-        cause = self.dominated_by
-        because = "" if cause == "nothing" else f", because of {cause}"
         return (
-            f"expected: {self.regime}{because}; about {self.expected_loss:.0%} of what there is to "
+            f"{self._expected}; about {self.expected_loss:.0%} of what there is to "
             "learn is lost to noise"
         )
+
+    @property
+    def _expected(self) -> str:
+        cause = self.dominated_by
+        because = "" if cause == "nothing" else f", because of {cause}"
+        return f"expected: {self.regime}{because}"
 
     def __str__(self) -> str:
         kind = "regression" if self.n_classes is None else f"{self.n_classes} classes"
         if self.n_informative is not None:
             kind += f" on {self.n_informative} of them"
-        cause = self.dominated_by
-        because = "" if cause == "nothing" else f", because of {cause}"
         lines = [
             f"{self.n_samples:,} rows, {self.n_features:,} features, {kind}; "
             f"epsilon = {self.epsilon:g}, delta = {self.delta:.1e}, {self.adjacency}",
-            f"  expected: {self.regime}{because}",
+            f"  {self._expected}",
             f"  about {self.expected_loss:.0%} of what there is to learn is lost to noise",
             f"  {self.unseen}",
             *(f"  - {sentence}" for sentence in self.advice),

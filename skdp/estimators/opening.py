@@ -70,19 +70,15 @@ class DataOpener(ABC):
             return self._named(remote), remote.dtype
         if isinstance(X, Chunks):
             refuse(self, of_chunks(y, sample_weight, privacy_unit))
-            encode = self._prepare_targets(None)
-            facts: dict[str, Any] = {"tables": self._several_targets, "privacy_unit": privacy_unit}
-            rows = row_store(X, None, encode, None, self.max_weight, **facts)
-            self._target_names = None
-            return self._named(rows), np.dtype(np.float64)
-        if any(map(is_collection, (X, y, sample_weight, privacy_unit))):
-            # Where classes are to be read off y, its workers do.
-            found = labels_of(y) if getattr(self, "classes", ()) is None else None
-            encode = self._prepare_targets(found)
-            facts = {"tables": self._several_targets, "privacy_unit": privacy_unit}
-            collected: Any = row_store(X, y, encode, sample_weight, self.max_weight, **facts)
+        collected = any(map(is_collection, (X, y, sample_weight, privacy_unit)))
+        if collected or isinstance(X, Chunks):
+            # Where classes are to be read off y of a collection, its workers do.
+            read = collected and getattr(self, "classes", ()) is None
+            encode = self._prepare_targets(labels_of(y) if read else None)
+            of = {"tables": self._several_targets, "privacy_unit": privacy_unit}
+            rows = row_store(X, y, encode, sample_weight, self.max_weight, **of)
             self._target_names = getattr(y, "columns", None)
-            return self._named(collected), collected.dtype
+            return self._named(rows), getattr(rows, "dtype", np.dtype(np.float64))
         units = None
         if privacy_unit is not None:
             units = PrivacyUnits.of(privacy_unit)
