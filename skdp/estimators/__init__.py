@@ -17,6 +17,7 @@ from .range_finding import (
 from .stages import (
     ClassCounts,
     Coordinates,
+    DataNorm,
     ScoreScale,
     Solve,
     Stage,
@@ -33,6 +34,7 @@ __all__ = [
     "DPLinearRegression",
     "DPLogisticRegression",
     "DPSVMClassifier",
+    "DataNorm",
     "EarlierModel",
     "PrivateLinearModel",
     "ScoreScale",

@@ -12,9 +12,9 @@ from examples_of_estimators import MODELS as MADE
 
 import skdp
 from skdp import DPLassoRegressor, DPLinearRegression, DPLogisticRegression
-from skdp.estimators import PrivateLinearModel, Solve, TotalWeight, base
+from skdp.estimators import ClassCounts, DataNorm, PrivateLinearModel, Solve, TotalWeight, base
 from skdp.privacy import PrivacyUnit, PrivateSession
-from skdp.privacy.accounting import GaussianDP, Ledger, ZeroConcentratedDP, gdp
+from skdp.privacy.accounting import Budget, GaussianDP, Ledger, ZeroConcentratedDP, gdp
 from skdp.problem.constraints import L1Ball
 from skdp.solvers import FTRL, GD, SOLVERS, Blocks
 from skdp.solvers.preconditioning import IterativeWhitening, Whitening
@@ -206,6 +206,67 @@ def test_a_fit_that_does_not_follow_its_plan_is_caught(plant, complaint, seen, m
     plant(monkeypatch)
     with pytest.raises(AssertionError, match=complaint):
         check_the_plan_is_followed(MODELS["linear"](), *data)
+
+
+RAW = X * (1.0, 30.0, 0.2, 5.0)
+FITS = {
+    "columns and norm": (DPLogisticRegression(classes=[False, True], epsilon=4.0), BINARY, None),
+    "weights": (DPLogisticRegression(classes=[False, True], epsilon=4.0), BINARY, np.ones(len(X))),
+    "targets": (DPLinearRegression(epsilon=4.0), target_of(MADE["linear"]), None),
+    "check": (
+        DPLinearRegression(epsilon=4.0, target_bounds=(-100, 100)),
+        target_of(MADE["linear"]),
+        None,
+    ),
+}
+# Releases that stages of columns make besides the one that they are named after.
+OF_COLUMNS = {"means and variances of columns", "ranges of large columns"}
+
+
+def check_stages_keep_to_their_shares(kind):
+    """Releases are in the order of the stages, and none costs more than its share."""
+    model, y, weights = FITS[kind]
+    model.fit(RAW, y, sample_weight=weights)
+    whole, left = gdp.mu(model.epsilon, model.delta_) ** 2, gdp.mu(model.epsilon, model.delta_) ** 2
+    order, paid = [stage.purpose for stage in model.plan_.stages], {}
+    for event in model.privacy_ledger_:
+        columns = next((p for p in order if p.endswith("of columns")), None)
+        purpose = columns if event.purpose in OF_COLUMNS else event.purpose
+        price = event.count * (event.sensitivity / event.noise_scale) ** 2
+        paid[purpose] = paid.get(purpose, 0.0) + price
+    assert list(paid) == [purpose for purpose in order if purpose in paid]
+    for stage in model.plan_.stages:
+        of = whole if stage.bound or isinstance(stage, TotalWeight) else left
+        assert paid.get(stage.purpose, 0.0) <= stage.share * of * (1 + 1e-6), stage.purpose
+        left -= paid.get(stage.purpose, 0.0)
+    assert left >= -1e-6 * whole
+    return paid
+
+
+@pytest.mark.filterwarnings("ignore:.*(set aside|drown|Nearly all targets)")
+@pytest.mark.parametrize("kind", FITS)
+def test_stages_keep_to_their_order_and_shares(kind):
+    assert len(check_stages_keep_to_their_shares(kind)) > 2
+
+
+@pytest.mark.filterwarnings("ignore:.*(set aside|drown)")
+@pytest.mark.parametrize("stage", [DataNorm, ClassCounts])
+def test_a_stage_that_takes_more_than_its_share_is_caught(stage, monkeypatch):
+    honest = Budget.fraction
+
+    def twice(self, share):
+        return honest(self, 2 * share if share in (0.04, 0.02) else share)
+
+    run = stage.run
+
+    def bug(self, fit, oracle):
+        with pytest.MonkeyPatch.context() as patch:
+            patch.setattr(Budget, "fraction", twice)
+            run(self, fit, oracle)
+
+    monkeypatch.setattr(stage, "run", bug)
+    with pytest.raises(AssertionError, match=stage.purpose):
+        check_stages_keep_to_their_shares("columns and norm")
 
 
 def refused(call):
