@@ -224,6 +224,7 @@ class DPLogisticRegression(PrivateLinearClassifier):
         "solver": solvers_but("adassp", "screening", "tracked_gd"),
     }
 
+    _counterpart = LogisticRegression
     inference_ = NoInference()
 
     l1_ratio: float
@@ -297,9 +298,6 @@ class DPLogisticRegression(PrivateLinearClassifier):
 
     def _loss_of(self, n_classes: int) -> Loss:
         return Logistic() if n_classes == 2 else Softmax(n_classes)
-
-    def _plain(self, coef: np.ndarray) -> LogisticRegression:
-        return self._with_scores(LogisticRegression(), coef)
 
     @property
     def _l1_share(self) -> float:

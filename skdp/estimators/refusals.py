@@ -8,7 +8,10 @@ from __future__ import annotations
 
 from collections.abc import Iterable, Iterator
 from math import isinf
+from numbers import Real
 from typing import TYPE_CHECKING, Any
+
+import numpy as np
 
 from ..privacy.accounting.calculus import Calculus, PerturbedGaussianDP
 from ..privacy.adjacency import PrivacyUnit
@@ -98,6 +101,31 @@ def of_groups(groups: Any, rows: RowStore) -> Iterator[str]:
             "needs groups=None when X is a dask collection. Pass DaskSites, which keep the rows of "
             "each site where they lie, or arrays along with groups."
         )
+
+
+def of_classes(model: Any, classes: np.ndarray) -> Iterator[str]:
+    """Classes that are too few, or too many for the solver."""
+    if classes.size < 2:
+        count = "1 class" if classes.size else "none"
+        yield f"needs at least 2 classes, got {count}. Pass classes=[...]."
+    if classes.size > 2 and model._two_classes and model.delta != 0:
+        yield (
+            f"with {model._kind.__name__} needs 2 classes, got {classes.size}. Only binary "
+            "classification is supported. Use the solver 'gd', or one model for each class "
+            "(OneVsRestClassifier) within a share of the budget."
+        )
+
+
+def of_class_weight(model: Any, classes: np.ndarray) -> Iterator[str]:
+    """Weights of classes that are not there, or no weights."""
+    weights = model.class_weight if isinstance(model.class_weight, dict) else {}
+    if unknown := tuple(label for label in weights if not np.any(classes == label)):
+        yield f"needs class_weight for labels in classes, got {shown(unknown)}."
+    numeric = all(isinstance(w, Real) for w in weights.values())
+    if not numeric or any(not (w == 0 or 1e-50 <= w <= 1e50) for w in weights.values()):
+        yield f"needs class weights that are 0 or between 1e-50 and 1e50, got {shown(weights)}."
+    if len(weights) == classes.size and not any(weights.values()):
+        yield f"needs a positive weight for at least one class, got {shown(weights)}."
 
 
 def of_bounds(model: Any) -> Iterator[str]:

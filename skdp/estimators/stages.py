@@ -11,7 +11,7 @@ from abc import ABC, abstractmethod
 from dataclasses import dataclass, field, replace
 from functools import cached_property
 from math import ceil, isinf, sqrt
-from typing import TYPE_CHECKING, ClassVar, Self, final
+from typing import TYPE_CHECKING, ClassVar, Self
 
 import numpy as np
 
@@ -80,7 +80,6 @@ TOTAL_SHARE, _VISIBLE, _LEAST_TOTAL = 0.01, 0.1, 1e-6
 _MORE_THAN_HALF = 0.52
 
 
-@final
 @dataclass(frozen=True)
 class Case:
     """Parameters and public facts of a fit, by which its stages are planned.
@@ -144,7 +143,6 @@ class Case:
         return self.problem.n_samples * self.mu / each
 
 
-@final
 @dataclass
 class FitState:
     """State of a fit whose stages run: parameters, public facts, and paid answers.
@@ -231,7 +229,6 @@ class Stage(ABC):
         return f"{self.bound or self.purpose}, up to {self.share:.0%}"
 
 
-@final
 @dataclass(frozen=True)
 class TotalWeight(Stage):
     """Noisy total weight of weighted rows: how much evidence there is, how long gradients are."""
@@ -261,7 +258,6 @@ class TotalWeight(Stage):
         return f"total weight, {self.share:.0%}"
 
 
-@final
 @dataclass(frozen=True)
 class ColumnRanges(Stage):
     """Two quantiles of each column, and moments between them, which give columns one scale."""
@@ -277,7 +273,6 @@ class ColumnRanges(Stage):
             _bring_to_scale(fit, oracle, found, whole.fraction(1 - RANGES_OF_SCALE))
 
 
-@final
 @dataclass(frozen=True)
 class ColumnSizes(Stage):
     """Sizes of columns to a factor of 4, ranges of the large ones, and moments within."""
@@ -333,7 +328,6 @@ def _bring_to_scale(fit: FitState, oracle: Oracle, bounds: ColumnBounds, moments
     fit.bounds = replace(fit.bounds, scaling=scaling)
 
 
-@final
 @dataclass(frozen=True)
 class DataNorm(Stage):
     """A norm that about 95 % of the rows do not exceed."""
@@ -355,7 +349,6 @@ class DataNorm(Stage):
         fit.bounds = replace(fit.bounds, data_norm=norm, intercept_value=constant)
 
 
-@final
 @dataclass(frozen=True)
 class TargetRange(Stage):
     """An interval for each target that holds about 99 % of it."""
@@ -383,7 +376,6 @@ class TargetRange(Stage):
         fit.bounds = replace(fit.bounds, target=TargetBounds.joined(found))
 
 
-@final
 @dataclass(frozen=True)
 class TargetCheck(Stage):
     """A look at whether given target bounds hold the targets, which may end in a warning."""
@@ -408,7 +400,6 @@ class TargetCheck(Stage):
             warn_of_target_bounds(oracle, each, fit.n_samples, one, column=column)
 
 
-@final
 @dataclass(frozen=True)
 class Coordinates(Stage):
     """Coordinates of the rows in which noise hurts less.
@@ -457,7 +448,6 @@ class Coordinates(Stage):
         return f"coordinates by {type(self.preconditioner).__name__}{cost}"
 
 
-@final
 @dataclass(frozen=True)
 class ClassCounts(Stage):
     """Frequencies of the classes, where noise does not hide them."""
@@ -481,7 +471,6 @@ class ClassCounts(Stage):
         return f"class counts, up to {self.share:.0%} of the rest"
 
 
-@final
 @dataclass(frozen=True)
 class Solve(Stage):
     """The coefficients, by a solver that has all that is left but for what follows it.
@@ -510,7 +499,6 @@ class Solve(Stage):
         fit.solution = self.solver.solve(fit.problem, asked, fit.rng)
 
 
-@final
 @dataclass(frozen=True)
 class ScoreScale(Stage):
     """The scale at which probabilities agree with the labels.

@@ -224,6 +224,7 @@ class DPSVMClassifier(PrivateLinearClassifier):
         "solver": solvers_but("adassp", "one_step", "preconditioned_gd", "screening", "tracked_gd"),
     }
 
+    _counterpart = LinearSVC
     penalty: str
     loss: str | Loss
 
@@ -255,9 +256,6 @@ class DPSVMClassifier(PrivateLinearClassifier):
         random_state: Any = None,
     ) -> None:
         keep_parameters(self, locals())
-
-    def _plain(self, coef: np.ndarray) -> LinearSVC:
-        return self._with_scores(LinearSVC(), coef)
 
     @property
     def _l1_share(self) -> float:

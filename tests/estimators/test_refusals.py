@@ -63,6 +63,13 @@ EXAMPLES = {
         refusals.of_groups, [1], SimpleNamespace(unit=PrivacyUnit.DECLARED)
     ),
     "groups=None when X is a dask collection": said(refusals.of_groups, [1], rows(DaskRows)),
+    "at least 2 classes, got 1 class": planned(classifier(classes=[0])),
+    "with ObjectivePerturbation needs 2 classes, got 3": planned(
+        classifier(classes=range(3), solver="objective_perturbation")
+    ),
+    r"class_weight for labels in classes, got \(2,\)": planned(classifier(class_weight={2: 1.0})),
+    "class weights that are 0 or between 1e-50 and 1e50": planned(classifier(class_weight={0: -1})),
+    "a positive weight for at least one class": planned(classifier(class_weight={0: 0, 1: 0})),
     "data_norm=None with data_bounds": planned(classifier(data_bounds=(-1, 1))),
     "an l2 penalty or none.*units that are not yours, got": planned(
         classifier(data_norm=None, data_bounds=(-1, 1), constraint=L1Ball(1.0))
