@@ -179,3 +179,10 @@ def test_a_given_initial_point_is_where_solvers_start_once_it_is_feasible():
     np.testing.assert_allclose(inside, [0.6, 0.8, 7.0])
     with pytest.raises(ValueError, match=r"initial point of shape \(3,\), got \(2,\)"):
         Problem(**shared, initial=given[:2])
+
+
+@pytest.mark.parametrize("norm", [0.0, -1.0, float("nan")])
+def test_rows_are_brought_to_no_norm_that_is_not_positive(norm):
+    """Lengths of vectors with such an entry are positive, and rows would not be within them."""
+    with pytest.raises(ValueError, match="RowBounds needs a positive data_norm"):
+        RowBounds(norm)

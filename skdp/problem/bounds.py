@@ -97,6 +97,12 @@ class RowBounds:
     scaling : ColumnScaling, optional
         Public scale that single features are brought to, and clipped on, before all else. The norm
         and all that follows are about rows on that scale.
+
+    Raises
+    ------
+    ValueError
+        If the norm is not positive, a scaling is given beside columns, or a map takes rows further
+        than double precision can follow.
     """
 
     data_norm: float
@@ -109,6 +115,11 @@ class RowBounds:
     scaling: ColumnScaling | None = None
 
     def __post_init__(self) -> None:
+        if not self.data_norm > 0:
+            raise ValueError(
+                f"RowBounds needs a positive data_norm, got {self.data_norm}; pass a bound on the "
+                "norm of rows that is known without looking at them."
+            )
         if self.scaling is not None and self.columns is not None:
             raise ValueError(
                 "RowBounds needs columns=None with a scaling, which is about all features, got "

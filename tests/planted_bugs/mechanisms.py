@@ -27,20 +27,22 @@ from skdp.privacy import (
     secret_noise,
 )
 from skdp.privacy.accounting import ExponentialEvent, GaussianDP, Ledger, Spend, ZeroConcentratedDP
-from skdp.privacy.bandit_sessions import StepSession
+from skdp.privacy.bandit_sessions import SESSIONS, MomentPlan, StepSession
 from skdp.privacy.mechanisms import (
     BLT,
     GaussianMechanism,
     GumbelMechanism,
+    SiteNoise,
     Toeplitz,
     Tree,
+    Trust,
     blt,
     noise_grid,
     tree,
 )
 from skdp.privacy.rows import DenseRows
 from skdp.privacy.streams import StreamOpening, StreamPlan, StreamRequest, StreamSession
-from skdp.problem import Problem, RowBounds, TargetBounds
+from skdp.problem import BanditProblem, NormBounds, Problem, RowBounds, TargetBounds
 from skdp.problem.constraints import L1Ball
 from skdp.problem.losses import Logistic, Squared
 from skdp.testing import check_fork, check_noise
@@ -80,6 +82,27 @@ def answers_lie_on_the_grid():
     mechanism, value = GaussianMechanism(1.0, 2.0), np.random.default_rng(1).normal(size=100)
     g = noise_grid.spacing(1.0, 2.0, 100)
     found = mechanism.randomize(value, SystemNoise())
+    assert np.array_equal(np.rint(found / g) * g, found)
+
+
+def moments_of_bandits_lie_on_the_grid():
+    problem = BanditProblem(2, D, 8, Squared(), NormBounds(1.0, 0.0), 1.0, 1e-5)
+    ledger = Ledger(1.0, 1e-5)
+    session = SESSIONS[MomentPlan](MomentPlan((8,)), problem, ledger, REPLACE_ONE, SystemNoise())
+    (event,) = ledger.receipt()
+    g = noise_grid.spacing(event.sensitivity, event.noise_scale, 2 * (D * (D + 1) // 2 + D))
+    rng = np.random.default_rng(1)
+    session.add(rng.normal(size=(8, D)), rng.integers(2, size=8), rng.random(8))
+    found = session.moments().vectors
+    assert np.array_equal(np.rint(found / g) * g, found)
+
+
+def messages_of_sites_lie_on_the_grid():
+    mechanism = SiteNoise.calibrated(
+        (1, 2, 3), None, Trust("pairwise"), 1.0, Spend(0.1), np.ones(3)
+    )
+    g = noise_grid.spacing(1.0, mechanism.own_noise_scales[0], 100)
+    found = mechanism.randomize(np.random.default_rng(1).normal(size=(3, 100)), SystemNoise())
     assert np.array_equal(np.rint(found / g) * g, found)
 
 
@@ -502,6 +525,8 @@ BUGS = (
     Bug("twice the scale named to solvers", {"Oracle.gradient_scale": times(2.0)}, NORMS, "another scale"),
     Bug("noise that is added in floating point", {"gaussian.noisy_on_grid": in_floating_point}, answers_lie_on_the_grid),
     Bug("an answer that is left off the grid", {"gaussian.noisy_on_grid": off_the_grid}, answers_lie_on_the_grid),
+    Bug("moments that are left off the grid", {"arm_moments.on_grid": lambda _, values, g: 1.0 * values}, moments_of_bandits_lie_on_the_grid),
+    Bug("masked messages that are left off the grid", {"site_noise.on_grid": lambda _, values, g: 1.0 * values}, messages_of_sites_lie_on_the_grid),
     # Sources of noise.
     Bug("noise that is shared after a fork", {"SystemNoise._start_afresh": not_afresh}, forked_children_have_noise_of_their_own, "alike", needs=FORKS),
     Bug("normals handed out twice", {"SystemNoise._drawn_ahead": drawn_twice}, no_draw_is_handed_out_twice, "twice"),

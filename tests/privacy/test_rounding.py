@@ -11,7 +11,7 @@ from by_night import by_night
 from skdp.privacy import Adjacency, gamma, inflated, of_sum, spread
 from skdp.privacy.accounting import Spend
 from skdp.privacy.mechanisms import GaussianMechanism
-from skdp.privacy.queries import GradientQuery, MomentsQuery, RowMeansQuery
+from skdp.privacy.queries import GradientQuery, MomentsQuery, RowMeansQuery, SiteRequest
 from skdp.privacy.rows import (
     MOST_ROWS,
     DenseRows,
@@ -65,6 +65,20 @@ def test_sums_over_the_rows_of_a_site_are_cut_like_all_others():
     found = sums.sums(np.arange(4), np.ones((4, 1)), ones)
     np.testing.assert_array_equal(found[:, 0], sizes)
     assert max(asked) <= MOST_ROWS
+
+
+@pytest.mark.parametrize("longest", [0, 1])
+def test_messages_of_sites_have_the_margin_of_the_longest_weights(longest):
+    """Derivatives grow with them, and so does what is added up for a row next to the shift."""
+    n, d = 10**6, 5
+    row_map = RowMap(np.ones(d), RNG.normal(size=(d, d)), RNG.normal(size=d), norm=3.0)
+    bounds = RowBounds(1.0, target=TargetBounds(-1.0, 1.0), row_map=row_map)
+    problem = Problem(Squared(), n, d, bounds)
+    W = np.ones((2, d))
+    W[longest] *= 1e3
+    sites = Sites(("a", "b"), np.array([n // 2, n // 2]))
+    asked = SiteRequest(problem, sites, np.arange(2), W, 1.0)
+    assert asked.rounding == max(GradientQuery(problem, w, 1.0).rounding for w in W)
 
 
 def test_chunks_of_a_site_are_added_in_pairs():

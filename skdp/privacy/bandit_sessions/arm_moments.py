@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from dataclasses import dataclass
-from math import sqrt
+from math import prod, sqrt
 from typing import Any
 
 import numpy as np
@@ -11,6 +11,7 @@ import numpy as np
 from ..accounting.events import Event
 from ..accounting.ledger import Spend
 from ..adjacency import Adjacency
+from ..mechanisms.noise_grid import on_grid, spacing
 from ..mechanisms.prefix_sums import PrefixNoise, PrefixState
 from ..mechanisms.toeplitz import Toeplitz
 from .bandit_plans import MomentPlan
@@ -58,6 +59,9 @@ class MomentSession(ArmSession):
       Under zero-out it is at most ``sqrt(2)``. Proof: theorem B1 of ``docs/proofs/bandits.md``.
     - A user is in one block, so that the factorisation of the prefix sums prices the whole stream
       (:class:`~skdp.privacy.mechanisms.prefix_sums.PrefixSumMechanism`).
+    - Sums and their noise are whole multiples of a public power of two, to which the sums of each
+      block are rounded, so that last bits rule no neighbour out: *Sums on a grid* in
+      ``docs/proofs/streams.md``.
     """
 
     _plan: MomentPlan
@@ -72,7 +76,10 @@ class MomentSession(ArmSession):
         self._b = np.zeros((K, p))
         self._waiting = np.empty((min(_WAITING, self._plan.ends[-1]), p + 2))
         self._filled = 0
-        self._noise_of_sums = mechanism.open((K, p * (p + 1) // 2 + p), scale, self._noise)
+        shape = K, p * (p + 1) // 2 + p
+        self._noise_of_sums = mechanism.open(shape, scale, self._noise)
+        # Of the blocks that were released, on the grid; A and b are those of the open one.
+        self._total, self._grid = np.zeros(shape), spacing(sensitivity, scale, prod(shape))
         steps = np.arange(1, mechanism.length + 1)
         self._scales = scale * np.sqrt(mechanism.variances(steps))
         return mechanism.event("arm_moments", sensitivity, scale)
@@ -90,14 +97,19 @@ class MomentSession(ArmSession):
             raise RuntimeError("MomentSession answers once at each end of its plan.")
         self._fold()
         p = self._problem.n_rows
-        added = self._noise_of_sums.next()
-        noise = np.zeros_like(self._A)
-        upper = np.triu_indices(p, 1)
-        noise[:, upper[0], upper[1]] = added[:, p:-p] / sqrt(2.0)
-        noise += noise.transpose(0, 2, 1)
-        noise[:, np.arange(p), np.arange(p)] = added[:, :p]
+        # Of a symmetric matrix one half is released, and written twice: the halves may be rounded
+        # in two ways, and with the same noise on both their difference would bear none.
+        diagonal, upper = np.arange(p), np.triu_indices(p, 1)
+        parts = self._A[:, diagonal, diagonal], sqrt(2.0) * self._A[:, upper[0], upper[1]], self._b
+        self._total += on_grid(np.concatenate(parts, axis=1), self._grid)
+        self._A[:] = self._b[:] = 0.0
+        answer = self._total + on_grid(self._noise_of_sums.next(), self._grid)
+        matrices = np.zeros_like(self._A)
+        matrices[:, upper[0], upper[1]] = answer[:, p:-p] / sqrt(2.0)
+        matrices += matrices.transpose(0, 2, 1)
+        matrices[:, diagonal, diagonal] = answer[:, :p]
         scale = float(self._scales[taken])
-        return ArmMoments(self._A + noise, self._b + added[:, -p:], scale, self._seen)
+        return ArmMoments(matrices, answer[:, -p:].copy(), scale, self._seen)
 
     def _keep(self, V: np.ndarray, arms: np.ndarray, y: np.ndarray) -> None:
         start, size = 0, len(self._waiting)
@@ -125,7 +137,7 @@ class MomentSession(ArmSession):
 
     def _forget_block(self) -> None:
         if self._plan.next_end(self._seen) is None:
-            self._waiting[:] = self._A[:] = self._b[:] = 0.0
+            self._waiting[:] = self._A[:] = self._b[:] = self._total[:] = 0.0
 
     def _packed(self, value: Any) -> Any:
         return value.secret_state() if isinstance(value, PrefixNoise) else super()._packed(value)

@@ -35,6 +35,18 @@ def spacing(sensitivity: float, noise_scale: float, entries: int) -> float:
     return ldexp(0.5, frexp(min(max(longest, _LEAST), _LARGEST))[1])
 
 
+def on_grid(values: np.ndarray, g: float) -> np.ndarray:
+    """Values rounded to whole multiples of g, a power of two; a fresh array.
+
+    For running sums and their noise: terms on the grid have sums on it, which lose nothing.
+    """
+    # The reciprocal of a power of two is exact, too.
+    out = np.asarray(values * (1.0 / g))
+    np.rint(out, out=out)
+    out *= g
+    return out
+
+
 def noisy_on_grid(
     value: np.ndarray,
     sensitivity: float,
@@ -49,7 +61,6 @@ def noisy_on_grid(
     random and secret: the grid does not depend on it.
     """
     g = spacing(sensitivity, noise_scale, value.size)
-    # The reciprocal of a power of two is exact, too.
     out = np.asarray(value * (1.0 / g))
     np.rint(out, out=out)
     added = noise.rounded(value.shape, stretch * noise_scale / g)

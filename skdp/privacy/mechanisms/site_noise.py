@@ -14,7 +14,7 @@ from ..accounting.ledger import Spend
 from ..randomness import SecretNoise
 from .base import Mechanism, check_sensitivity
 from .gaussian import GaussianMechanism
-from .noise_grid import noisy_on_grid
+from .noise_grid import noisy_on_grid, on_grid, spacing
 from .site_masks import exposure, exposure_of_all_pairs
 
 _SOURCES = ("local", "pairwise", "secure_sum", "final_model", "central")
@@ -96,6 +96,8 @@ class SiteNoise(Mechanism):
       :mod:`skdp.privacy.mechanisms.site_masks`; sums, because the noises of the honest sites, of
       variance ``own**2 (n_active - colluders)``, are unknown to it.
     - Each site draws noise of its own, and fresh masks in each round.
+    - What is published lies on a public grid, also masked messages and sums, so that last bits rule
+      no neighbour out.
     """
 
     labels: tuple[Hashable, ...]
@@ -165,11 +167,14 @@ class SiteNoise(Mechanism):
                 these = self.own_noise_scales == scale
                 messages[these] = noisy_on_grid(value[these], self.sensitivity, scale, noise)
             return messages
-        own = self.own_noise_scales.reshape(-1, *[1] * (value.ndim - 1))
-        out = value + own * noise.normal(value.shape)
+        own = float(self.own_noise_scales[0])
+        added = own * noise.normal(value.shape)
         if self.trust.source == "pairwise":
-            out += self.trust.ratio * own * self.masks(value.shape, noise)
-        return out.sum(axis=0) if self.trust.summed else out
+            added += self.trust.ratio * own * self.masks(value.shape, noise)
+        g = spacing(self.sensitivity, own, value[0].size)
+        if self.trust.summed:
+            value, added = value.sum(axis=0), added.sum(axis=0)
+        return on_grid(value, g) + on_grid(added, g)
 
     def masks(self, shape: tuple[int, ...], noise: SecretNoise) -> np.ndarray:
         """Standard masks, which sum to zero over sites and have the Laplacian as covariance."""

@@ -88,8 +88,12 @@ class SiteRequest:
 
     @property
     def gradient(self) -> GradientQuery:
-        """The query about all rows that has the same clip."""
-        return GradientQuery(self.problem, self.problem.start(), self.clip_norm)
+        """The query about all rows that has the same clip, at the longest of the weights.
+
+        Where margins for rounding depend on the length of the weights, it has the largest.
+        """
+        lengths = np.linalg.norm(self.W.reshape(len(self.W), -1), axis=1)
+        return GradientQuery(self.problem, self.W[lengths.argmax()], self.clip_norm)
 
     @property
     def rounding(self) -> float:

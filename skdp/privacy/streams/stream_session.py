@@ -19,7 +19,7 @@ from ..accounting.ledger import Ledger, Spend
 from ..adjacency import Adjacency
 from ..mechanisms import prefix_sums_by
 from ..mechanisms.gumbel import GumbelMechanism
-from ..mechanisms.noise_grid import spacing
+from ..mechanisms.noise_grid import on_grid, spacing
 from ..mechanisms.prefix_sums import PrefixNoise, PrefixState, PrefixSumMechanism
 from ..no_noise import NoNoise, noise_under
 from ..queries.stream_terms import StreamScoresQuery, StreamTerm, StreamTermQuery
@@ -118,13 +118,7 @@ class StreamOpening:
         the exact sum plus noise. What rounding moves is within the margin of the sensitivity:
         *Sums on a grid* in ``docs/proofs/streams.md``.
         """
-        if self.plan.chooses_vertices:
-            return values
-        # Reciprocals of powers of two are exact.
-        out = np.asarray(values * (1.0 / self._grid))
-        np.rint(out, out=out)
-        out *= self._grid
-        return out
+        return values if self.plan.chooses_vertices else on_grid(values, self._grid)
 
     @cached_property
     def deviation(self) -> float:

@@ -153,3 +153,27 @@ def test_sampled_rows_are_fresh_and_sites_have_noise_of_their_own():
     assert np.abs(off).max() < 5 / sqrt(20_000)
     assert [event.part.label for event in found.event("q")] == list(SITES)
     assert {event.noise_multiplier for event in found.event("q")} == {3.0}
+
+
+@pytest.mark.parametrize("edges", [None, PAIRS, RING], ids=["all", "pairs", "ring"])
+def test_masked_messages_lie_on_a_public_grid_whatever_they_say(edges):
+    found = mechanism("pairwise", 1, edges)
+    grid = spacing(found.sensitivity, found.own_noise_scales[0], 30)
+    for seed in range(3):
+        value = np.random.default_rng(seed).normal(size=(5, 10, 3))
+        np.testing.assert_array_equal(found.randomize(value, SystemNoise()) % grid, 0)
+
+
+@pytest.mark.parametrize(
+    ("kind", "colluders", "labels"),
+    [("secure_sum", 1, SITES), ("secure_sum", 0, ("a",)), ("final_model", 0, SITES)],
+)
+def test_sums_of_messages_lie_on_a_public_grid_whatever_they_say(kind, colluders, labels):
+    found, n = mechanism(kind, colluders, labels=labels), len(labels)
+    scale = found.own_noise_scales[0] * sqrt(n)
+    grid = spacing(found.sensitivity, found.own_noise_scales[0], 30)
+    for seed in range(3):
+        value = np.random.default_rng(seed).normal(size=(n, 10, 3))
+        np.testing.assert_array_equal(found.randomize(value, SystemNoise()) % grid, 0)
+    still = np.zeros((n, 2000))
+    check_noise(lambda: found.randomize(still, source()), scale)
