@@ -11,7 +11,7 @@ import numpy as np
 import pytest
 import scipy.sparse as sp
 
-from skdp import DPLinearRegression, DPLogisticRegression, DPSVMClassifier
+from skdp import DPLassoRegressor, DPLinearRegression, DPLogisticRegression, DPSVMClassifier
 from skdp.privacy.rows import Chunks
 from skdp.problem.constraints import L2Ball
 from skdp.solvers import GD
@@ -87,6 +87,10 @@ def check_replay(model, X, y, other=None, **public):
         (DPLinearRegression(epsilon=20.0), real_data),
         (DPLinearRegression(epsilon=20.0, fit_intercept=False, loss="huber"), real_data),
         (DPLinearRegression(epsilon=20.0, alpha=3.0, solver=GD(steps=9)), real_data),
+        (DPLinearRegression(data_norm=3.0, target_bounds=(-5, 15), delta=0), real_data),
+        (DPLogisticRegression(classes=[0, 1], data_norm=3.0, delta=0), binary_data),
+        (DPLassoRegressor(feature_bound=1.0, target_bounds=(-5, 15)), real_data),
+        (DPSVMClassifier(classes=[0, 1, 2], data_norm=3.0, delta=0), several_data),
         (DPSVMClassifier(classes=[0, 1], data_norm=3.0), binary_data),
         (DPSVMClassifier(classes=[0, 1], epsilon=20.0, loss="hinge", penalty="l1"), binary_data),
         (
