@@ -42,8 +42,8 @@ def choose(
     *,
     conditioned: bool | None = None,
     started: bool | None = None,
-) -> Solver:
-    """The solver for a problem.
+) -> tuple[Solver, str | None]:
+    """The solver for a problem, and the ground on which ``'auto'`` chose it, else None.
 
     Parameters
     ----------
@@ -61,7 +61,30 @@ def choose(
     started : bool, optional
         Whether the fit will start at an earlier model. By default whether the problem names one.
     """
-    return choose_with_reason(solver, problem, conditioned=conditioned, started=started)[0]
+    if solver != "auto":
+        return named(solver), None
+    if conditioned is None:
+        conditioned = problem.bounds.row_map is not None
+    if started is None:
+        started = problem.initial is not None
+    few = problem.n_samples < _FEW_ROWS and problem.n_features <= _FEW_FEATURES
+    if problem.sites is not None:
+        found, reason = "dda", "rows lie at several sites"
+    elif problem.penalty.selects and problem.loss.squared and not few:
+        found, reason = "screening", "an l1 penalty expects few features to matter"
+    elif not conditioned and _many_vertices(problem):
+        found, reason = "frank_wolfe", "vertices suit many features"
+    elif conditioned and problem.wide and not problem.loss.of_residuals:
+        found, reason = "dual_averaging", "sparse rows of many features, in private coordinates"
+    elif conditioned and problem.loss.of_residuals:
+        reason = "regression in private coordinates"
+        # A start that is nearly right need not be waited for.
+        if started:
+            return TrackedGD(average=_AVERAGE_FROM_A_MODEL), f"{reason}, from an earlier model"
+        found = "tracked_gd"
+    else:
+        found, reason = "gd", "no other suits these rows and parameters better"
+    return kind_of(found)(), reason
 
 
 def choose_for_stream(solver: str | Solver, problem: Problem, *, buffer: bool) -> Solver:
@@ -166,40 +189,6 @@ def settled_calculus(
         return None
     given = named(solver)
     return given.calculus if given.settled else None
-
-
-def choose_with_reason(
-    solver: str | Solver,
-    problem: Problem,
-    *,
-    conditioned: bool | None = None,
-    started: bool | None = None,
-) -> tuple[Solver, str | None]:
-    """The solver for a problem, and the ground on which ``'auto'`` found it; see :func:`choose`."""
-    if solver != "auto":
-        return named(solver), None
-    if conditioned is None:
-        conditioned = problem.bounds.row_map is not None
-    if started is None:
-        started = problem.initial is not None
-    few = problem.n_samples < _FEW_ROWS and problem.n_features <= _FEW_FEATURES
-    if problem.sites is not None:
-        found, reason = "dda", "rows lie at several sites"
-    elif problem.penalty.selects and problem.loss.squared and not few:
-        found, reason = "screening", "an l1 penalty expects few features to matter"
-    elif not conditioned and _many_vertices(problem):
-        found, reason = "frank_wolfe", "vertices suit many features"
-    elif conditioned and problem.wide and not problem.loss.of_residuals:
-        found, reason = "dual_averaging", "sparse rows of many features, in private coordinates"
-    elif conditioned and problem.loss.of_residuals:
-        reason = "regression in private coordinates"
-        # A start that is nearly right need not be waited for.
-        if started:
-            return TrackedGD(average=_AVERAGE_FROM_A_MODEL), f"{reason}, from an earlier model"
-        found = "tracked_gd"
-    else:
-        found, reason = "gd", "no other suits these rows and parameters better"
-    return kind_of(found)(), reason
 
 
 def named(solver: str | Solver) -> Solver:

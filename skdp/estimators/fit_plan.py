@@ -19,7 +19,7 @@ from ..problem.problem import Problem
 from ..solvers import ObjectivePerturbation, Solver
 from ..solvers.streaming import StreamingSolver
 from ..validation import check_parameters, shown
-from .choices import choose_with_reason, in_few_steps, named
+from .choices import choose, in_few_steps, named
 from .forecast import Plan, forecast, require
 from .progress import EarlierModel
 from .refusals import of_named_solver, of_one_answer, of_pure_epsilon, of_solver, refuse
@@ -254,7 +254,7 @@ def plan_fit(case: Case) -> FitPlan:
         refuse(model, of_named_solver(case, named(case.asked)))
     coordinates = Coordinates.wanted(case, left, settled=norm is None and targets is None)
     acts = coordinates is not None and coordinates.acts
-    solver, reason = choose_with_reason(case.asked, problem, conditioned=acts, started=started)
+    solver, reason = choose(case.asked, problem, conditioned=acts, started=started)
     # With weights of classes few steps lose .01 of balanced accuracy where one class is rare.
     if coordinates is not None and acts and reason is not None and not model._weighs_classes:
         few = in_few_steps(coordinates.preconditioner, problem, case.mu * sqrt(left))
