@@ -1,4 +1,4 @@
-"""``fit`` on one page: validate, plan, open, precondition, solve, publish."""
+"""``fit`` on one page: validate, plan, open, run the stages of the plan, publish."""
 
 from __future__ import annotations
 
