@@ -374,12 +374,14 @@ class PrivateLinearModel(DataOpener, PublishedModel, CallbackSupportMixin, Budge
     def _given_row_bounds(self, sparse: bool) -> RowBounds:
         """Bounds of features that are given, with stand-ins for those that are not."""
         scaling = self._given_scaling(sparse)
-        if scaling is not None:
-            # All rows on that scale are within.
-            norm = sqrt(self.n_features_in_)
-        else:
-            norm = 1.0 if self.data_norm is None else float(self.data_norm)
+        # All rows on that scale are within.
+        norm = self._known_norm or 1.0 if scaling is None else sqrt(self.n_features_in_)
         return RowBounds(norm, self._intercept_value(norm), scaling=scaling)
+
+    @property
+    def _known_norm(self) -> float | None:
+        """Bound on the norms of rows that parameters give."""
+        return None if self.data_norm is None else float(self.data_norm)
 
     @final
     def _intercept_value(self, data_norm: float) -> float:

@@ -118,7 +118,7 @@ def choose_preconditioner(
     mu: float = inf,
     block: bool = False,
 ) -> Preconditioner | None:
-    """The stage before the solver, by parameters and public facts.
+    """The preconditioner that brings rows to other coordinates, by parameters and public facts.
 
     Parameters
     ----------
@@ -222,7 +222,7 @@ def in_few_steps(preconditioner: Preconditioner, problem: Problem, mu: float) ->
 
 
 def _many_vertices(problem: Problem) -> bool:
-    """True if moving towards one of many vertices at a time suits; alike for all total weights."""
+    """True if there are so many vertices that moving towards one of them beats gradients."""
     if not (problem.constraint.axis_vertices and problem.penalty.separable):
         return False
     many = max(_MANY_FEATURES, _FEATURES_A_ROW * problem.n_actual)

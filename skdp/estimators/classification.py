@@ -259,7 +259,7 @@ class PrivateLinearClassifier(ClassifierMixin, PrivateLinearModel, ABC):
     @property
     @final
     def _kind(self) -> Any:
-        """Class of the solver, if it is known by now."""
+        """Class of the solver; None while ``'auto'`` has to choose it."""
         solver = self._batch_solver
         return SOLVERS.get(solver) if isinstance(solver, str) else type(solver)
 
@@ -325,7 +325,7 @@ class PrivateLinearClassifier(ClassifierMixin, PrivateLinearModel, ABC):
 
     @abstractmethod
     def _loss_of(self, n_classes: int) -> Loss:
-        """Loss of so many classes; refuses one that is not for classes."""
+        """Loss for this number of classes."""
 
     @final
     def _problem(self, n_samples: int, bounds: RowBounds) -> Problem:
@@ -352,7 +352,7 @@ class PrivateLinearClassifier(ClassifierMixin, PrivateLinearModel, ABC):
 
     @final
     def _strength(self, n_samples: int) -> float:
-        """Strength of the penalty by C, or one that leaves noise in charge of how far w goes."""
+        """Strength of the penalty: 1 / (n C), by default no stronger than noise asks for."""
         if self.C is not None:
             return 1.0 / (n_samples * self.C)
         if self._l1_share:

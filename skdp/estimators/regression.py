@@ -208,7 +208,8 @@ class PrivateLinearRegressor(RegressorMixin, PrivateLinearModel, ABC):
         target = self._given_target_bounds() or TargetBounds.joined(
             [TargetBounds(-1.0, 1.0, self.fit_intercept)] * (self._target_columns or 1)
         )
-        return self._within_feature_bound(self._given_row_bounds(sparse), target)
+        bounds = self._given_row_bounds(sparse)
+        return replace(bounds, target=target, feature_bound=self.feature_bound)
 
     @property
     @final
@@ -221,7 +222,7 @@ class PrivateLinearRegressor(RegressorMixin, PrivateLinearModel, ABC):
     def _known_norm(self) -> float | None:
         if self.data_norm is None and self.feature_bound is not None:
             return self.feature_bound * sqrt(self.n_features_in_)
-        return None if self.data_norm is None else float(self.data_norm)
+        return super()._known_norm
 
     @final
     def _prepare_targets(self, y: np.ndarray | None) -> Callable[[np.ndarray], np.ndarray]:
@@ -268,13 +269,6 @@ class PrivateLinearRegressor(RegressorMixin, PrivateLinearModel, ABC):
             coef = np.ravel(coef)
         plain.coef_, plain.intercept_ = coef, np.asarray(self.intercept_, dtype=np.float64)[()]
         return clipped_regressor(plain, *self.target_bounds_) if self.clip_predictions else plain
-
-    def _within_feature_bound(self, features: RowBounds, target: TargetBounds) -> RowBounds:
-        norm = self._known_norm
-        if norm is not None:
-            constant = self._intercept_value(norm)
-            features = replace(features, data_norm=norm, intercept_value=constant)
-        return replace(features, target=target, feature_bound=self.feature_bound)
 
     @final
     def _tell_classes(self, classes: Any) -> None:
