@@ -370,9 +370,8 @@ class PrivateLinearModel(DataOpener, PublishedModel, CallbackSupportMixin, Budge
         )
         return ColumnScaling.of_bounds(bounds, sparse=sparse)
 
-    @final
-    def _given_row_bounds(self, sparse: bool) -> RowBounds:
-        """Bounds of features that are given, with stand-ins for those that are not."""
+    def _given_bounds(self, sparse: bool) -> RowBounds:
+        """The bounds that parameters give, 1 and (-1, 1) standing in for those they do not."""
         scaling = self._given_scaling(sparse)
         # All rows on that scale are within.
         norm = self._known_norm or 1.0 if scaling is None else sqrt(self.n_features_in_)
@@ -382,6 +381,14 @@ class PrivateLinearModel(DataOpener, PublishedModel, CallbackSupportMixin, Budge
     def _known_norm(self) -> float | None:
         """Bound on the norms of rows that parameters give."""
         return None if self.data_norm is None else float(self.data_norm)
+
+    @property
+    @final
+    def _bounds_to_find(self) -> tuple[str, ...]:
+        """Names of bounds that parameters do not give."""
+        targets = getattr(self, "target_bounds", ())
+        known = {"data_norm": self._known_norm, "target_bounds": targets}
+        return tuple(name for name, bound in known.items() if bound is None)
 
     @final
     def _intercept_value(self, data_norm: float) -> float:
@@ -440,15 +447,6 @@ class PrivateLinearModel(DataOpener, PublishedModel, CallbackSupportMixin, Budge
         """True if noisy counts say what classes weigh."""
         # A dictionary of weights is not equal to a string.
         return bool(getattr(self, "class_weight", None) == "balanced")
-
-    @abstractmethod
-    def _given_bounds(self, sparse: bool) -> RowBounds:
-        """The bounds that parameters give, 1 and (-1, 1) standing in for those they do not."""
-
-    @property
-    @abstractmethod
-    def _bounds_to_find(self) -> tuple[str, ...]:
-        """Names of bounds that parameters do not give."""
 
     @abstractmethod
     def _encoder_of_stream(

@@ -365,15 +365,6 @@ class PrivateLinearClassifier(ClassifierMixin, PrivateLinearModel, ABC):
         return 1.0 / (n_samples * min(weakest, max(1.0, evidence / _EVIDENCE_A_UNIT)))
 
     @final
-    def _given_bounds(self, sparse: bool) -> RowBounds:
-        return self._given_row_bounds(sparse)
-
-    @property
-    @final
-    def _bounds_to_find(self) -> tuple[str, ...]:
-        return ("data_norm",) if self.data_norm is None else ()
-
-    @final
     def _publish(self, problem: Problem, solution: Solution, dtype: np.dtype) -> None:
         k = problem.loss.n_scores
         coef, intercept = problem.in_user_coordinates(solution.w.reshape(problem.n_rows, k))

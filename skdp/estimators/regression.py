@@ -208,14 +208,8 @@ class PrivateLinearRegressor(RegressorMixin, PrivateLinearModel, ABC):
         target = self._given_target_bounds() or TargetBounds.joined(
             [TargetBounds(-1.0, 1.0, self.fit_intercept)] * (self._target_columns or 1)
         )
-        bounds = self._given_row_bounds(sparse)
+        bounds = super()._given_bounds(sparse)
         return replace(bounds, target=target, feature_bound=self.feature_bound)
-
-    @property
-    @final
-    def _bounds_to_find(self) -> tuple[str, ...]:
-        known = {"data_norm": self._known_norm, "target_bounds": self.target_bounds}
-        return tuple(name for name, bound in known.items() if bound is None)
 
     @property
     @final

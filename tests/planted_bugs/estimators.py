@@ -236,7 +236,7 @@ BUGS = (
     Bug("a seed in the pickle of a model", {"PrivateLinearModel.__getstate__": lambda _, self: BaseEstimator.__getstate__(self)}, seeds_stay_behind, "keeps its seed"),
     Bug("a seed in the pickle of a model under another name", {"PrivateLinearModel.__getstate__": lambda honest, self: honest(self) | {"_seed": self.random_state}}, seeds_stay_behind, "somewhere in the pickle"),
     Bug("class weights from the labels themselves", SEES | {"stages.with_class_prior": prior_of_labels}, models_follow_from_answers, "another content"),
-    Bug("a bound on rows from the rows themselves", {"PrivateLinearModel._open": remembers, "PrivateLinearModel._given_row_bounds": as_long_as_rows}, models_follow_from_answers, "another content"),
+    Bug("a bound on rows from the rows themselves", {"PrivateLinearModel._open": remembers, "PrivateLinearModel._given_bounds": as_long_as_rows}, models_follow_from_answers, "another content"),
     Bug("a number of steps from the labels themselves", {"PrivateLinearModel._open": steps_by_labels}, models_follow_from_answers, "another price"),
     Bug("a number of iterations from the labels themselves", SEES | {"PrivateLinearClassifier._publish": sets("n_iter_", lambda self, *args: self.n_iter_ + int(SEEN[-1].sum()))}, models_follow_from_answers, "n_iter_"),
     Bug("an attribute that is computed from the rows", {"PrivateLinearModel._open": publishes_the_scale, "PrivateLinearModel._forget": gives(None)}, models_follow_from_answers, "scale_"),
