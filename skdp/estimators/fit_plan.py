@@ -267,13 +267,13 @@ def plan_fit(case: Case) -> FitPlan:
     if case.unit is PrivacyUnit.DECLARED:
         calculus = calculus.for_units()
     total = TotalWeight.wanted(case, solver, calculus)
-    counts = ClassCounts.wanted(case, solver)
-    for stage in (coordinates, counts):
-        left *= 1 - (0.0 if stage is None else stage.share)
+    before = [s for s in (coordinates, ClassCounts.wanted(case, solver)) if s is not None]
+    for stage in before:
+        left *= 1 - stage.share
     solver.check_budget(problem, case.mu * sqrt(left))
     scale = ScoreScale.wanted(case, solver, calculus, left)
     refuse(model, of_one_answer(solver, calculus, left))
-    stages = (total, *bounds, coordinates, counts, Solve(1.0, copy(solver)), scale)
+    stages = (total, *bounds, *before, Solve(1.0, copy(solver)), scale)
     return _made(
         case,
         tuple(stage for stage in stages if stage is not None),
