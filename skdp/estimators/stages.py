@@ -226,7 +226,8 @@ class Stage(ABC):
 
     def __str__(self) -> str:
         """Words of the plan; empty if there is nothing to be paid."""
-        return f"{self.bound or self.purpose}, up to {self.share:.0%}"
+        rest = "" if self.bound else " of the rest"
+        return f"{self.bound or self.purpose}, up to {self.share:.0%}{rest}"
 
 
 @dataclass(frozen=True)
