@@ -6,7 +6,7 @@ import numpy as np
 import pytest
 
 from skdp import DPSVMClassifier
-from skdp.problem.constraints import Box, L1Ball, L2Ball, Simplex
+from skdp.problem.constraints import L1Ball
 from skdp.problem.losses import Hinge, HuberisedHinge, Logistic, Sigmoid, SquaredHinge
 from skdp.solvers import GD, SOLVERS
 from skdp.testing import exact_fit
@@ -15,7 +15,6 @@ pytestmark = pytest.mark.filterwarnings("ignore::skdp.SeededNoiseWarning")
 
 N, D = 300, 4
 LOSSES = ("hinge", "huberised_hinge", "squared_hinge")
-CONSTRAINTS = [Box(-0.1, 0.2), L1Ball(0.3), L2Ball(0.2), Simplex(0.5)]
 
 
 def make_data():
