@@ -103,6 +103,7 @@ _BY_MODULE = {
     "skdp.reporting.privacy_ledger": "privacy_ledger",
     "skdp.reporting.privacy_report": "privacy_report",
     "skdp.reporting.receipts": "Receipt",
+    "skdp.reporting.registry": "registry",
     "skdp.reporting.total": "total",
     "skdp.reporting.verdicts": "verdicts",
     "skdp.solvers": "FTRL AccMD OneStep Solver Spider solvers",
