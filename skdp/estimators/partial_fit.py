@@ -36,8 +36,10 @@ from ..solvers import Blocks, Solution
 from ..solvers.streaming import StreamingSolver
 from ..validation import check_parameters, shown, telling_sizes
 from .announcements import announce_release
-from .base import ACCEPTED, PrivateLinearModel
-from .fit_plan import FitPlan, choose_for_stream, plan_stream, planned_mu, settled_calculus
+from .base import PrivateLinearModel
+from .choices import choose_for_stream, planned_mu, settled_calculus
+from .fit_plan import FitPlan, plan_stream
+from .opening import ACCEPTED
 from .progress import Progress, Released, declared_disjoint
 
 Model = TypeVar("Model", bound=PrivateLinearModel)

@@ -31,7 +31,8 @@ from sklearn.utils.multiclass import check_classification_targets
 from sklearn.utils.parallel import Parallel, delayed
 from sklearn.utils.validation import _num_features, _num_samples, check_is_fitted
 
-from ..estimators.base import ACCEPTED, PrivateLinearModel
+from ..estimators.base import PrivateLinearModel
+from ..estimators.opening import ACCEPTED
 from ..exceptions import PrivacyLeakWarning, warn_user
 from ..federated import DaskSites
 from ..privacy.accounting.ledger import PrivacySpent

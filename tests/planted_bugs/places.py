@@ -14,6 +14,7 @@ _BY_MODULE = {
     "skdp.estimators.partial_fit": "BatchSession BlockSession partial_fit",
     "skdp.estimators.progress": "EarlierModel Progress Released progress",
     "skdp.estimators.regression": "PrivateLinearRegressor",
+    "skdp.estimators.stages": "TotalWeight stages",
     "skdp.estimators.svm": "svm",
     "skdp.model_selection.evaluation.evaluate": "evaluate",
     "skdp.model_selection.evaluation.pointwise_models": "pointwise_models",
