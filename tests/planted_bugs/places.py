@@ -6,7 +6,7 @@ Names with a capital are classes and are found in the module; the others are the
 _BY_MODULE = {
     "numpy": "numpy",
     "skdp": "DPLogisticRegression",
-    "skdp.bandit.bandit_base": "PrivateBandit",
+    "skdp.bandit.contextual_bandit": "DPContextualBandit",
     "skdp.estimators.announcements": "Announcements",
     "skdp.estimators.base": "PrivateLinearModel base",
     "skdp.estimators.checkpoints": "checkpoints",

@@ -228,5 +228,5 @@ BUGS = (
     *(Bug(f"a session in the pickle ({type(solver).__name__})", {"PrivateLinearModel.__getstate__": lambda _, self: vars(self).copy(), "SecretNoise.__reduce__": gives((object, ())), "PrefixNoise.__reduce__": gives((object, ()))}, partial(pickles_hold_nobody, solver), "a label travels") for solver in (CALLS, SUMS)),
     Bug("a table of visits among public attributes", {"PrivateLinearModel._publish_receipt": public_table}, partial(pickles_hold_nobody, CALLS), "a label travels"),
     Bug("a stream that counts rows in place of persons", {"BatchSession.feed": after(counts_rows)}, partial(the_number_of_rows_shows_nowhere, CALLS), "number of rows shows"),
-    Bug("a bandit that forgets the number of visits", {"PrivateBandit._of_a_visit": lambda honest, self, calculus: self.epsilon}, noise_of_a_bandit_covers_all_visits, TOLD),
+    Bug("a bandit that forgets the number of visits", {"DPContextualBandit._of_a_visit": lambda honest, self, calculus: self.epsilon}, noise_of_a_bandit_covers_all_visits, TOLD),
 )  # fmt: skip

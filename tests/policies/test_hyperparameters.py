@@ -22,7 +22,6 @@ WRONG = [
     (HDBPolicy, {"solver": "ftrl"}),
     (HDBPolicy, {"solver": FTRL}),
     (HDBPolicy, {"solver": GD()}),
-    (SparsePolicy, {"clip": True}),
     (SparsePolicy, {"growth": np.nan}),
     (HDBPolicy, {"stream_clip": 1e-300}),
     *((kind, {"clip": 1e-300}) for kind in (GDPolicy, SparsePolicy)),
@@ -33,7 +32,7 @@ WRONG = [
 def test_what_makes_no_sense_is_refused_by_name(kind, given):
     bandit = DPContextualBandit([0, 1], policy=kind(**given), horizon=40, feature_bound=1.0)
     X = np.eye(3)
-    with pytest.raises(ValueError, match=rf"{kind.__name__} needs .*{next(iter(given))}"):
+    with pytest.raises(ValueError, match=f"'{next(iter(given))}' parameter of {kind.__name__}"):
         bandit.partial_fit(X, [0, 1, 0], [1.0, 0.0, 1.0])
     assert not hasattr(bandit, "privacy_spent_")
 

@@ -7,7 +7,7 @@ from sessions_of_bandits import D, K, Silence, T, replaced, stream
 from skdp.bandit.policies import HDBPolicy
 from skdp.privacy import Adjacency
 from skdp.privacy.accounting import Ledger
-from skdp.privacy.bandit_sessions import ArmStreams, StreamsPlan
+from skdp.privacy.bandit_sessions import ArmStreams
 from skdp.privacy.streams import Stream
 from skdp.problem import BanditProblem, CubeBounds
 from skdp.problem.losses import Logistic, Squared
@@ -19,7 +19,6 @@ SOLVERS = [FTRL(), FrankWolfe(batch=1, noise="gumbel"), FrankWolfe(batch=2)]
 def opened(solver, loss=None, adjacency=Adjacency.REPLACE_ONE):
     problem = BanditProblem(K, D, T, loss or Squared(), CubeBounds(1.0, 0.0), 1.0, 1e-5, adjacency)
     plan = HDBPolicy(solver=solver, forced=2).plan(problem)
-    assert isinstance(plan, StreamsPlan)
     ledger = Ledger(1.0, 1e-5, calculus=plan.calculus)
     return ArmStreams(plan, problem, ledger, adjacency, Silence()), ledger
 
@@ -72,7 +71,7 @@ def test_streams_are_fed_once_a_block_however_users_come(monkeypatch):
     X, arms, y = stream()
     session, _ = opened(SOLVERS[0])
     session.add(X[:2], arms[:2], y[:2])
-    assert session.due
+    assert session.room == 0
     sizes, honest = [], Stream.feed
     monkeypatch.setattr(
         Stream, "feed", lambda self, rows: sizes.append(rows.n_samples) or honest(self, rows)
@@ -96,7 +95,7 @@ def test_synthetic_rows_add_nothing(loss, solver):
         session.add(X[start:stop], np.zeros(stop - start, dtype=int), y[start:stop])
         session.close()
         start = stop
-    first = session.weights()[0]
+    first = session._sums()[0]
     assert np.any(first)
     np.testing.assert_array_equal([s._session._total for s in session._streams[1:]], 0.0)
 

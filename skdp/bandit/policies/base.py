@@ -3,23 +3,28 @@
 from __future__ import annotations
 
 from abc import ABC, abstractmethod
-from dataclasses import dataclass, fields
+from collections.abc import Callable
+from dataclasses import dataclass, fields, replace
 from math import ceil, floor, log
 from numbers import Integral, Real
-from typing import TYPE_CHECKING, Any, ClassVar, Literal, Self, final
+from typing import Any, ClassVar, Literal, Self, final
 
 import numpy as np
+from sklearn.utils._param_validation import Interval
 
 from ...privacy.accounting.calculus import Calculus, GaussianDP
 from ...privacy.bandit_sessions.bandit_plans import Plan
 from ...problem.bandit_problem import BanditProblem
-from .choices import Rule
+from ...validation import check_hyperparameters
+from .choices import Greedy, RoundRobin, Rule
 
-if TYPE_CHECKING:
-    from ...privacy.bandit_sessions.base import ArmSession
+Ask = Callable[..., Any]
 
-# Ends of blocks are listed, and there would be no end of them if blocks hardly grew.
-LEAST_GROWTH = 1.001
+# What hyperparameters of several policies may be. Ends of blocks are listed, and there would be no
+# end of them if blocks hardly grew.
+POSITIVE = Interval(Real, 1e-50, 1e6, closed="both")
+GROWTH = Interval(Real, 1.001, 1e6, closed="both")
+_LEAST_FIRST_BLOCK = 16
 
 
 @dataclass(frozen=True)
@@ -32,18 +37,18 @@ class Policy(ABC):
 
     ``calculus`` says how the ledger adds up what the plan costs; ``contexts`` whether contexts are
     bounded by their l2 norm or entry by entry; ``anytime`` whether it can go on from one epoch to
-    the next, as a stream without a horizon needs it.
+    the next, as a stream without a horizon needs it; ``hyperparameters`` what each of them may be.
     """
 
     calculus: ClassVar[Calculus] = GaussianDP()
     contexts: ClassVar[Literal["norm", "entries"]] = "norm"
     anytime: ClassVar[bool] = True
+    hyperparameters: ClassVar[dict[str, list[Any]]] = {}
 
     @final
     def __post_init__(self) -> None:
         self.set_params(**self.get_params())
 
-    @abstractmethod
     def check(self, problem: BanditProblem) -> None:
         """Refuse hyperparameters that make no sense, before anything is paid.
 
@@ -57,25 +62,19 @@ class Policy(ABC):
         ValueError
             Naming the hyperparameter and what it needs.
         """
+        del problem
+        check_hyperparameters(self.hyperparameters, self.get_params(), type(self).__name__)
 
     @abstractmethod
-    def plan(self, problem: BanditProblem) -> Plan:
-        """All that will be asked, for users who come one after the other.
+    def plan(self, problem: BanditProblem, *, at_once: bool = False) -> Plan:
+        """All that will be asked.
 
         Parameters
         ----------
         problem : BanditProblem
             Public facts.
-        """
-
-    @abstractmethod
-    def plan_at_once(self, problem: BanditProblem) -> Plan:
-        """All that will be asked of users who are all there already.
-
-        Parameters
-        ----------
-        problem : BanditProblem
-            Public facts.
+        at_once : bool, default=False
+            Whether users are all there already, and do not come one after the other.
         """
 
     @abstractmethod
@@ -108,15 +107,17 @@ class Policy(ABC):
         """
 
     @abstractmethod
-    def learn(self, problem: BanditProblem, session: ArmSession, memory: Any) -> tuple[Rule, Any]:
+    def learn(self, problem: BanditProblem, ask: Ask, seen: int, memory: Any) -> tuple[Rule, Any]:
         """Ask what is due, and return the rule from now on and the memory.
 
         Parameters
         ----------
         problem : BanditProblem
             Public facts.
-        session : ArmSession
-            Answers what its plan says.
+        ask : callable
+            Answers what the plan says, see :meth:`skdp.privacy.bandit_sessions.ArmSession.ask`.
+        seen : int
+            Number of users of the epoch so far.
         memory : object
             As it was returned before.
         """
@@ -162,7 +163,9 @@ def _in_double(value: Any) -> Any:
         return value  # A fraction, which is refused as too large.
 
 
-def growing_blocks(horizon: int, first: int, growth: float) -> tuple[int, ...]:
+def growing_blocks(
+    problem: BanditProblem, growth: float, *, at_once: bool, first: int = 0
+) -> tuple[int, ...]:
     """Ends of blocks that grow by a factor, counted backwards from the horizon.
 
     The last block but one ends at ``horizon / growth``, so that every release but the last serves
@@ -171,19 +174,23 @@ def growing_blocks(horizon: int, first: int, growth: float) -> tuple[int, ...]:
 
     Parameters
     ----------
-    horizon : int
-        Number of users.
-    first : int
-        No block ends before this many users, unless the horizon does.
+    problem : BanditProblem
+        Public facts.
     growth : float
-        The factor, at least ``LEAST_GROWTH``.
+        The factor, at least 1.001.
+    at_once : bool
+        Whether users are all there already; they are one block then.
+    first : int, default=0
+        No block ends before this many users, unless the horizon does, nor before two users an arm
+        and 16 in all.
 
     Returns
     -------
     tuple of int
         Increasing; the last is the horizon.
     """
-    count = max(0, floor(log(horizon / first) / log(growth)))
+    horizon, first = problem.horizon, max(2 * problem.n_arms, _LEAST_FIRST_BLOCK, first)
+    count = 0 if at_once else max(0, floor(log(horizon / first) / log(growth)))
     ends = {ceil(horizon * growth**-j) for j in range(1, count + 1)}
     return (*sorted(e for e in ends if e < horizon), horizon)
 
@@ -194,8 +201,8 @@ def zero_weights(problem: BanditProblem) -> np.ndarray:
 
 
 @dataclass(frozen=True, eq=False)
-class Average:
-    """Released weights so far.
+class _Average:
+    """Average of the models of blocks, by the squares of their sizes.
 
     The noise of a block's model falls with its size, so weights that are inverse to variances go
     with the square.
@@ -214,19 +221,35 @@ class Average:
     weight: float = 0.0
     seen: int = 0
 
-    def with_block(self, w: np.ndarray, seen: int) -> Average:
-        """The average with one more block, which ends after this many users.
 
-        Parameters
-        ----------
-        w : ndarray
-            Weights of the block.
-        seen : int
-            Number of users up to its end.
-        """
-        added = float(seen - self.seen) ** 2
-        total = self.weight + added
-        return Average(self.w + (w - self.w) * (added / total), total, seen)
+@dataclass(frozen=True)
+class AveragingPolicy(Policy, ABC):
+    """A base of policies that fit each growing block anew and act greedily on the average."""
+
+    @final
+    def start(self, problem: BanditProblem) -> tuple[Rule, Any]:
+        """Every arm in turn."""
+        w = zero_weights(problem)
+        return RoundRobin(w), _Average(w)
+
+    @final
+    def go_on(self, problem: BanditProblem, rule: Rule, memory: Any, seen: int) -> tuple[Rule, Any]:
+        """Go on with the average, to which the users before count as one block."""
+        del problem
+        average = _Average(rule.w, float(seen) ** 2) if memory is None else replace(memory, seen=0)
+        return Greedy(average.w), average
+
+    @final
+    def learn(self, problem: BanditProblem, ask: Ask, seen: int, memory: Any) -> tuple[Rule, Any]:
+        """Fit the block, average, act greedily."""
+        size = seen - memory.seen
+        w, total = self._fitted(problem, ask, size), memory.weight + float(size) ** 2
+        w = memory.w + (w - memory.w) * (float(size) ** 2 / total)
+        return Greedy(w), _Average(w, total, seen)
+
+    @abstractmethod
+    def _fitted(self, problem: BanditProblem, ask: Ask, size: int) -> np.ndarray:
+        """Weights of all arms from the users of one block, from zero."""
 
 
 def toward(w: np.ndarray, vertices: np.ndarray, radius: float, steps: np.ndarray) -> np.ndarray:

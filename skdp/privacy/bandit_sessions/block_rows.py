@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from abc import ABC, abstractmethod
+from abc import ABC
 from typing import final
 
 import numpy as np
@@ -12,65 +12,35 @@ from ..accounting.ledger import Spend
 from ..adjacency import Adjacency
 from ..mechanisms.gaussian import GaussianMechanism
 from ..mechanisms.gumbel import GumbelMechanism
-from .bandit_plans import GradientPlan, SelectionPlan
 from .base import ArmSession
 from .noisy_vertices import best_vertices
 
 
 class _BlockSession(ArmSession, ABC):
-    """Keeps the rows of the present block, and forgets them when it is closed.
+    """Sums of ``l' v`` over the users of each arm in the present block, at any weights.
 
     Blocks have no user in common. Who is in one is asked nothing by the others, so that the run
     costs what its costliest block costs (parallel composition, for neighbours that replace a user).
     """
 
-    _plan: GradientPlan | SelectionPlan
+    _rows: list[tuple[np.ndarray, np.ndarray, np.ndarray]]
 
-    def _begin(self) -> None:
-        self._rows: list[tuple[np.ndarray, np.ndarray, np.ndarray]] = []
-        self._asked = 0
-
-    @abstractmethod
-    def _allowed(self, block: int) -> int:
-        """Number of answers in this block."""
+    def _keep(self, V: np.ndarray, arms: np.ndarray, y: np.ndarray) -> None:
+        self._rows.append((V, arms.copy(), y))
 
     @final
-    def _next_answer(self) -> int:
-        """Number of the block, whose rows are together now; counts the answer."""
-        ends = self._plan.ends
-        block = ends.index(self._seen) if self._seen in ends else -1
-        if block < 0 or not self._rows or self._asked >= self._allowed(block):
-            raise RuntimeError(
-                f"{type(self).__name__} answers as often as its plan says, at the end of a block."
-            )
-        self._asked += 1
+    def _sums(self, *at: np.ndarray) -> np.ndarray:
         if len(self._rows) > 1:
-            V, arms, y = (np.concatenate(parts) for parts in zip(*self._rows, strict=True))
-            self._rows = [(V, arms, y)]
-        return block
-
-    @final
-    def _pulled(self, w: np.ndarray) -> tuple[np.ndarray, np.ndarray]:
-        """Bounded rows, spread to the arms that were pulled: (n, p) and one-hot (n, K) slopes."""
-        V, arms, y = self._rows[0]
+            self._rows = [tuple(np.concatenate(p) for p in zip(*self._rows, strict=True))]  # type: ignore[list-item]
+        (w,), (V, arms, y) = at, self._rows[0]
         n, here = len(V), np.arange(len(V))
         z = (V @ w.T)[here, arms]
         slopes = np.zeros((n, self._problem.n_arms))
         slopes[here, arms] = self._problem.derivative(y, z, self._plan.clip)
-        return V, slopes
-
-    @final
-    def _sums(self, w: np.ndarray) -> np.ndarray:
-        with np.errstate(all="ignore"):
-            V, slopes = self._pulled(w)
-            return slopes.T @ V
-
-    def _keep(self, V: np.ndarray, arms: np.ndarray, y: np.ndarray) -> None:
-        if len(V):
-            self._rows.append((V, arms.copy(), y))
+        return slopes.T @ V
 
     def _forget_block(self) -> None:
-        self._begin()
+        self._rows = []
 
     @final
     def _part(self) -> Part:
@@ -87,11 +57,8 @@ class GradientSession(_BlockSession):
       ``sqrt(2) clip`` if it changes; zeroing out moves it by at most ``clip``.
     """
 
-    _plan: GradientPlan
-
     def _opening(self, adjacency: Adjacency, spend: Spend) -> Event:
-        self._begin()
-        count = self._plan.answers
+        self._rows, count = [], max(self._plan.answers)
         moved = self._computed(adjacency.of_sum(self._plan.clip), self._plan.ends[-1])
         self._mechanism = GaussianMechanism.calibrated(moved, Spend(spend.amount / count))
         return GaussianEvent(
@@ -102,20 +69,8 @@ class GradientSession(_BlockSession):
             part=self._part(),
         )
 
-    def gradient(self, w: np.ndarray) -> np.ndarray:
-        """Noisy mean over the block of the clipped derivative times the row; (K, p) as w.
-
-        Raises
-        ------
-        RuntimeError
-            If this is no end of a block, or all of its answers were given.
-        """
-        self._next_answer()
-        answer = self._mechanism.randomize(self._sums(w), self._noise)
-        return answer / len(self._rows[0][0])
-
-    def _allowed(self, block: int) -> int:
-        return self._plan.answers
+    def _release(self, sums: np.ndarray) -> np.ndarray:
+        return self._mechanism.randomize(sums, self._noise) / len(self._rows[0][0])
 
 
 class SelectionSession(_BlockSession):
@@ -132,35 +87,25 @@ class SelectionSession(_BlockSession):
       ``docs/proofs/bandits.md``.
     """
 
-    _plan: SelectionPlan
-
     def _opening(self, adjacency: Adjacency, spend: Spend) -> Event:
-        self._begin()
+        self._rows, answers = [], self._plan.answers
         reach = self._computed(adjacency.of_sum(2 * self._plan.clip), self._plan.ends[-1])
-        self._mechanisms = [GumbelMechanism.calibrated(reach, k, spend) for k in self._plan.answers]
+        self._scales = [GumbelMechanism.calibrated(reach, k, spend).noise_scale for k in answers]
         # All blocks cost the same but for rounding.
-        price = [
-            k / m.noise_scale**2 for k, m in zip(self._plan.answers, self._mechanisms, strict=True)
-        ]
+        price = [k / scale**2 for k, scale in zip(answers, self._scales, strict=True)]
         j = int(np.argmax(price))
         return ExponentialEvent(
             query="arm_selections",
             sensitivity=reach,
-            noise_scale=self._mechanisms[j].noise_scale,
-            count=self._plan.answers[j],
+            noise_scale=self._scales[j],
+            count=answers[j],
             part=self._part(),
         )
 
-    def select(self, w: np.ndarray) -> np.ndarray:
-        """Chosen vertex of each arm, j < p for coordinate j or p + j for minus it; ints, (K,).
+    @property
+    def scale(self) -> float:
+        """Scale of the Gumbel noise of the present block. Public."""
+        return self._scales[self._block]
 
-        Raises
-        ------
-        RuntimeError
-            If this is no end of a block, or all of its answers were given.
-        """
-        scale = self._mechanisms[self._next_answer()].noise_scale
-        return best_vertices(self._sums(w), scale, self._noise.gumbel)
-
-    def _allowed(self, block: int) -> int:
-        return self._plan.answers[block]
+    def _release(self, sums: np.ndarray) -> np.ndarray:
+        return best_vertices(sums, self.scale, self._noise.gumbel)

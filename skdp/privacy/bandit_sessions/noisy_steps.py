@@ -10,7 +10,6 @@ from ..accounting.events import Event, ExponentialEvent
 from ..accounting.ledger import Spend
 from ..adjacency import Adjacency
 from ..mechanisms.gumbel import GumbelMechanism
-from .bandit_plans import StepPlan
 from .base import ArmSession
 from .noisy_vertices import chosen, score, scores_of
 
@@ -38,56 +37,42 @@ class StepSession(ArmSession):
       Choices under zero-out have a range of 2 c. Proof: theorem B3 of ``docs/proofs/bandits.md``.
     """
 
-    _plan: StepPlan
-
     def _opening(self, adjacency: Adjacency, spend: Spend) -> Event:
         K, p = self._problem.n_arms, self._problem.n_rows
-        n = self._plan.updates
+        n = self._plan.updates(K)
         reach = self._computed(adjacency.of_sum(2 * self._plan.clip), n)
-        mechanism = GumbelMechanism.calibrated(reach, n, spend)
-        self._scale = mechanism.noise_scale
-        self._sums = np.zeros((K, p))
-        self._cells, self._totals = scores_of(self._sums, self._scale)
+        self.scale = GumbelMechanism.calibrated(reach, n, spend).noise_scale
+        self._running = np.zeros((K, p))
+        self._cells, self._totals = scores_of(self._running, self.scale)
         self._steps = np.zeros(K, dtype=np.intp)
-        self._row: tuple[np.ndarray, int, float] | None = None
         self._ahead = np.empty(0)
         return ExponentialEvent(
-            query="arm_steps", sensitivity=reach, noise_scale=self._scale, count=n
+            query="arm_steps", sensitivity=reach, noise_scale=self.scale, count=n
         )
 
-    def step(self, w: np.ndarray, before: np.ndarray) -> np.ndarray:
-        """Vertices after the last user; of arms that take no step it is -1.
+    def _keep(self, V: np.ndarray, arms: np.ndarray, y: np.ndarray) -> None:
+        self._row = V[0], int(arms[0]), float(y[0])
 
-        Parameters
-        ----------
-        w, before : ndarray of shape (K, p)
-            Weights now and before the last step of each arm.
+    @property
+    def _turn(self) -> int | None:
+        return self._plan.turn(self._seen - 1, self._problem.n_arms)
 
-        Returns
-        -------
-        ndarray of int of shape (K,)
-            j < p for coordinate j, or p + j for minus it.
+    def _sums(self, *at: np.ndarray) -> np.ndarray:
+        v, arm, y = self._row
+        if self._turn in (None, arm):
+            w, before = at
+            self._running[arm] += self._term(v, arm, y, w, before)
+            # The scores of all other arms are those of the step before.
+            mine = slice(arm, arm + 1)
+            score(self._running[mine], self.scale, self._cells[mine], self._totals[mine])
+        return self._running
 
-        Raises
-        ------
-        RuntimeError
-            If there was no user since the last step.
-        """
-        if self._row is None:
-            raise RuntimeError("StepSession answers once after every user.")
-        (v, arm, y), self._row = self._row, None
-        turn = self._plan.turn(self._seen - 1)
-        with np.errstate(all="ignore"):
-            if turn is None or turn == arm:
-                self._sums[arm] += self._term(v, arm, y, w, before)
-                # The scores of all other arms are those of the step before.
-                mine = slice(arm, arm + 1)
-                score(self._sums[mine], self._scale, self._cells[mine], self._totals[mine])
-            stepping = slice(None) if turn is None else slice(turn, turn + 1)
-            self._steps[stepping] += 1
-            out = np.full(len(w), -1)
-            cells, totals = self._cells[stepping], self._totals[stepping]
-            out[stepping] = chosen(cells, totals, self._gumbel)
+    def _release(self, sums: np.ndarray) -> np.ndarray:
+        turn = self._turn
+        stepping = slice(None) if turn is None else slice(turn, turn + 1)
+        self._steps[stepping] += 1
+        out = np.full(len(sums), -1)
+        out[stepping] = chosen(self._cells[stepping], self._totals[stepping], self._gumbel)
         return out
 
     def _term(
@@ -110,9 +95,5 @@ class StepSession(ArmSession):
         taken[:] = 0.0
         return out.reshape(shape)
 
-    def _keep(self, V: np.ndarray, arms: np.ndarray, y: np.ndarray) -> None:
-        if len(V):
-            self._row = (V[0], int(arms[0]), float(y[0]))
-
     def _forget_block(self) -> None:
-        self._row = None
+        del self._row
