@@ -19,9 +19,12 @@ import numpy as np
 
 from ..privacy.accounting.ledger import Ledger, Spend
 from ..privacy.adjacency import Adjacency
+from ..privacy.bandit_sessions.arm_gradients import (
+    GradientSession,
+    SelectionSession,
+    StepSession,
+)
 from ..privacy.bandit_sessions.bandit_plans import ArmMoments, Plan
-from ..privacy.bandit_sessions.block_rows import GradientSession, SelectionSession
-from ..privacy.bandit_sessions.noisy_steps import StepSession
 from ..privacy.bandit_sessions.session_factory import SESSIONS, private_session
 from ..privacy.mechanisms.gumbel import GumbelMechanism
 from ..privacy.mechanisms.prefix_sums import PrefixSumMechanism

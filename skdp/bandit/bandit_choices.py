@@ -38,45 +38,43 @@ _MOST_MOMENTS = 4_000_000
 
 
 def choose_policy(
-    policy: str | Policy,
+    bandit: Any,
     horizon: int,
     n_arms: int,
     n_features: int,
+    epsilon: float,
+    delta: float,
     *,
-    learnable: float,
     at_once: bool,
-    only_entries: bool,
-    solver: str | StreamingSolver,
 ) -> Policy:
-    """The policy that a parameter stands for.
+    """The policy that the parameters of a bandit stand for.
 
     Parameters
     ----------
-    policy : str or Policy
-        As given.
+    bandit : estimator
+        Its parameters are valid.
     horizon, n_arms, n_features : int
         Numbers of users, arms and features.
-    learnable : float
-        Index of how much can be learned, see :func:`learnability`.
+    epsilon, delta : float
+        The whole budget.
     at_once : bool
         Whether all users are there already, in a log.
-    only_entries : bool
-        Whether contexts are bounded entry by entry and not by their norm.
-    solver : str or StreamingSolver
-        What the policy ``'hdb'`` learns by.
     """
+    policy, solver = bandit.policy, bandit.solver
     if isinstance(policy, Policy):
         return policy
     if policy == HDBPolicy.option():
-        own = solver == "frank_wolfe"
-        return HDBPolicy(solver=None if own else _streaming(solver))
+        if solver == "frank_wolfe":
+            return HDBPolicy()
+        return HDBPolicy(solver=SOLVERS[solver]() if isinstance(solver, str) else solver)
     if policy != "auto":
         return POLICIES[policy]()
-    if only_entries:
+    if bandit.data_norm is None:
         return SparsePolicy()
     fits = n_arms * (n_features + 1) ** 2 <= _MOST_MOMENTS
     if at_once or horizon < n_arms:
         return BlocksPolicy() if fits else GDPolicy()
+    learnable = learnability(horizon, n_arms, n_features, epsilon, delta)
     few = n_arms > 2 and n_features <= _FEW_FEATURES * n_arms and learnable > _ENOUGH
     return BlocksPolicy() if few and fits else FTRLPolicy()
 
@@ -109,35 +107,24 @@ def first_epoch(n_arms: int, n_features: int, epsilon: float, delta: float) -> i
     return max(n_arms, int(min(max(told, _SHORTEST * n_arms), _LONGEST)))
 
 
-def _streaming(solver: str | StreamingSolver) -> Any:
-    return SOLVERS[solver]() if isinstance(solver, str) else solver
-
-
-def choose_bounds(
-    policy: Policy,
-    n_features: int,
-    data_norm: float | None,
-    feature_bound: float | None,
-    intercept: float,
-) -> ContextBounds:
-    """Bounds on contexts in the geometry of the policy.
+def choose_bounds(bandit: Any, policy: Policy, n_features: int) -> ContextBounds:
+    """Bounds on contexts in the geometry of the policy: a bound of either kind implies the other.
 
     Parameters
     ----------
+    bandit : estimator
+        Its parameters are valid.
     policy : Policy
         Bounds norms or entries.
     n_features : int
         Number of features.
-    data_norm, feature_bound : float or None
-        At least one of them is given; either implies a bound of the other kind.
-    intercept : float
-        Scale of the constant entry; 0 for none. Where entries are bounded it is as large as they.
     """
+    norm, entry = bandit.data_norm, bandit.feature_bound
     if policy.contexts == "entries":
-        bound = data_norm if feature_bound is None else feature_bound
-        return CubeBounds(float(bound or inf), float(bool(intercept)))
-    bound = (feature_bound or inf) * sqrt(n_features) if data_norm is None else data_norm
-    return NormBounds(float(bound), intercept)
+        # The constant entry is as large as the others.
+        return CubeBounds(float(entry or norm), float(bandit.fit_intercept))
+    norm = norm or entry * sqrt(n_features)
+    return NormBounds(float(norm), bandit.intercept_scaling * bandit.fit_intercept)
 
 
 def given_bounds(reward_bounds: Any) -> tuple[float, float]:

@@ -4,7 +4,6 @@ from __future__ import annotations
 
 from copy import copy
 from dataclasses import dataclass, field
-from functools import partial
 from itertools import count
 from math import isinf
 from numbers import Integral, Real
@@ -43,7 +42,6 @@ from .bandit_choices import (
     choose_policy,
     first_epoch,
     given_bounds,
-    learnability,
     refuse_changes,
     refuse_unplanned,
     settings_of,
@@ -300,7 +298,7 @@ class DPContextualBandit(BudgetedEstimator):
         RuntimeError
             If another thread is fitting the same object. This call has read and spent nothing.
         """
-        return run_locked(self, "fit", lambda: self._fit(X, a, r, privacy_unit))
+        return run_locked(self, "fit", self._fit, X, a, r, privacy_unit)
 
     def partial_fit(self, X: Any, a: Any, r: Any, privacy_unit: Any = None) -> Self:
         """Learn from some more users; one, or many at once.
@@ -332,8 +330,8 @@ class DPContextualBandit(BudgetedEstimator):
             If parameters or data are malformed, or there are more users than the horizon allows.
             Nothing has been learned from this call then.
         """
-        go_on = partial(self._go_on, X, a, r, privacy_unit)
-        return run_locked(self, "partial_fit", go_on, waits=True)
+        rows = X, a, r, privacy_unit
+        return run_locked(self, "partial_fit", self._go_on, *rows, waits=True)
 
     @strict_checks()
     def act(self, X: Any) -> np.ndarray:
@@ -358,7 +356,7 @@ class DPContextualBandit(BudgetedEstimator):
         if hasattr(self, "_rule"):
             V = self._contexts(X, new=False)
         else:
-            V = run_locked(self, "act", lambda: self._first_contexts(X), waits=True)
+            V = run_locked(self, "act", self._first_contexts, X, waits=True)
         if not hasattr(self, "_public_rng"):
             self._public_rng = public_generator(None)
         chosen = self._rule.actions(self._problem.contexts.rows(V), self._turn, self._public_rng)
@@ -438,8 +436,8 @@ class DPContextualBandit(BudgetedEstimator):
             )
         return True
 
-    def _begin_stream(self) -> None:
-        horizon = None if self.horizon is None else int(self.horizon)
+    def _begin(self, horizon: int | None, *, at_once: bool = False) -> None:
+        """Open and pay for a run, or its first epoch, of so many users."""
         self.delta_ = delta_for(self.delta, horizon)
         if horizon is None:
             if self.max_visits > 1:
@@ -448,19 +446,19 @@ class DPContextualBandit(BudgetedEstimator):
                     f"have, with max_visits={self.max_visits}, because somebody's visits in epochs "
                     "of different noise have no price that is known, got None. Pass it."
                 )
-            sizes = len(self._labels), self.n_features_in_
-            horizon = first_epoch(*sizes, nominal(self.epsilon), self.delta_)
-        self._begin(horizon, at_once=False)
-
-    def _begin(self, horizon: int, *, at_once: bool) -> None:
-        """Open and pay for a run, or its first epoch, of so many users."""
+            horizon = first_epoch(*self._sizes, nominal(self.epsilon), self.delta_)
         warn_of_promise(type(self).__name__, self.epsilon, self.delta_, horizon)
         self._settings = settings_of(self)
         self._epochs = ParallelComposition()
         self._public_rng = public_generator(self.random_state)
         self._turn = self.n_seen_ = self.n_released_ = 0
         self.arms_ = self._labels.labels
-        self._open_epoch(horizon, at_once=at_once)
+        self._open_epoch(int(horizon), at_once=at_once)
+
+    @property
+    def _sizes(self) -> tuple[int, int]:
+        """Numbers of arms and of features."""
+        return len(self._labels), self.n_features_in_
 
     def _open_epoch(
         self, horizon: int, *, at_once: bool = False, before: BanditStream | None = None
@@ -511,28 +509,18 @@ class DPContextualBandit(BudgetedEstimator):
         With max_visits = k what one visit may move is priced so that k of them cost the budget: a
         share of 1 / k^2 in mu^2.
         """
-        sizes = len(self._labels), self.n_features_in_
-        constant = self.intercept_scaling * self.fit_intercept
         shares: dict[Calculus | None, float] = {None: float(self.epsilon)}
         if self.max_visits > 1 and not isinf(self.epsilon):
             kinds = GaussianDP(), ZeroConcentratedDP()
             shares = {kind: self._of_a_visit(kind) for kind in kinds}
         for calculus, epsilon in shares.items():
             planned = nominal(epsilon), self.delta_
-            policy = choose_policy(
-                self.policy,
-                horizon,
-                *sizes,
-                learnable=learnability(horizon, *sizes, *planned),
-                at_once=at_once,
-                only_entries=self.data_norm is None,
-                solver=self.solver,
-            )
+            policy = choose_policy(self, horizon, *self._sizes, *planned, at_once=at_once)
             problem = BanditProblem(
-                *sizes,
+                *self._sizes,
                 horizon,
                 _LOSSES[self.loss](),
-                choose_bounds(policy, sizes[1], self.data_norm, self.feature_bound, constant),
+                choose_bounds(self, policy, self.n_features_in_),
                 *planned,
                 Adjacency(self.adjacency),
                 initial=self._rule.w if goes_on else None,
@@ -596,7 +584,6 @@ class DPContextualBandit(BudgetedEstimator):
         with Rollback(self):
             rows = self._rows(X, a, r, new=True, named=units is not None)
             persons = self._persons(units, len(rows[0]))
-            self.delta_ = delta_for(self.delta, len(rows[0]))
             self._begin(len(rows[0]), at_once=True)
             self._protect(persons)
         self._feed(rows, persons)
@@ -610,7 +597,7 @@ class DPContextualBandit(BudgetedEstimator):
         with Rollback(self):
             V = self._contexts(X, new=(new := self._needs_new_run("act")))
             if new:
-                self._begin_stream()
+                self._begin(self.horizon)
         return V
 
     def _go_on(self, X: Any, a: Any, r: Any, units: Any) -> Self:
@@ -625,7 +612,7 @@ class DPContextualBandit(BudgetedEstimator):
             rows = self._rows(X, a, r, new=new, named=units is not None)
             persons = self._persons(units, len(rows[0]))
             if new:
-                self._begin_stream()
+                self._begin(self.horizon)
             if self.horizon is not None:
                 refuse_unplanned(self, len(rows[0]), self._problem.horizon)
             else:

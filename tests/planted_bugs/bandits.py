@@ -165,6 +165,6 @@ BUGS = (
     Bug("half the noise on moments", {"PrefixNoise.next": lambda honest, self: honest(self) / 2}, partial(answers_have_the_noise_of_their_mechanism, moments_have_the_noise_that_is_named), HALF),
     Bug("half the noise on gradients of arms", {"GradientSession._release": lambda honest, self, sums: honest(self, sums) / 2}, partial(answers_have_the_noise_of_their_mechanism, gradients_have_the_noise_that_is_named), HALF),
     *(Bug(f"a user who is counted twice ({name})", {f"{session}._keep": twice}, partial(COSTS, name), "costs more") for session, name in (("MomentSession", "moments"), ("GradientSession", "gradients"), ("SelectionSession", "vertices"))),
-    Bug("users who stay for the next block", {"block_rows._BlockSession._forget_block": kept}, partial(COSTS, "gradients"), "costs more"),
+    Bug("users who stay for the next block", {"arm_gradients._BlockSession._forget_block": kept}, partial(COSTS, "gradients"), "costs more"),
     Bug("rewards that are not clipped", {"numpy.clip": lambda _, values, low, high, out=None: values}, wild_rewards_cost_no_more_than_was_paid, "costs more"),
 )  # fmt: skip

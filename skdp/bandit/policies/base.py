@@ -4,10 +4,10 @@ from __future__ import annotations
 
 from abc import ABC, abstractmethod
 from collections.abc import Callable
-from dataclasses import dataclass, fields, replace
+from dataclasses import dataclass, replace
 from math import ceil, floor, log
 from numbers import Integral, Real
-from typing import Any, ClassVar, Literal, Self, final
+from typing import Any, ClassVar, Literal, final
 
 import numpy as np
 from sklearn.utils._param_validation import Interval
@@ -15,6 +15,7 @@ from sklearn.utils._param_validation import Interval
 from ...privacy.accounting.calculus import Calculus, GaussianDP
 from ...privacy.bandit_sessions.bandit_plans import Plan
 from ...problem.bandit_problem import BanditProblem
+from ...solvers.base import Hyperparameters
 from ...validation import check_hyperparameters
 from .choices import Greedy, RoundRobin, Rule
 
@@ -28,7 +29,7 @@ _LEAST_FIRST_BLOCK = 16
 
 
 @dataclass(frozen=True)
-class Policy(ABC):
+class Policy(Hyperparameters, ABC):
     """A deterministic function of public facts and of released answers.
 
     Fields are hyperparameters. A policy says what it will ask, when, and how often; the session
@@ -87,12 +88,11 @@ class Policy(ABC):
             Public facts.
         """
 
-    @abstractmethod
     def go_on(self, problem: BanditProblem, rule: Rule, memory: Any, seen: int) -> tuple[Rule, Any]:
         """The rule and the memory at the start of an epoch, from those at the end of the last.
 
-        An epoch is learned from users of its own, who are in no other one, so that what is taken
-        over is all that it knows of those before.
+        By default it begins anew. An epoch is learned from users of its own, who are in no other
+        one, so that what is taken over is all that it knows of those before.
 
         Parameters
         ----------
@@ -105,6 +105,8 @@ class Policy(ABC):
         seen : int
             Number of users before the epoch.
         """
+        del rule, memory, seen
+        return self.start(problem)
 
     @abstractmethod
     def learn(self, problem: BanditProblem, ask: Ask, seen: int, memory: Any) -> tuple[Rule, Any]:
@@ -127,40 +129,14 @@ class Policy(ABC):
         """The whole budget in mu^2."""
         return self.calculus.limit(problem.epsilon, problem.delta)
 
-    @classmethod
-    @final
-    def option(cls) -> str:
-        """The string that selects this policy: its module's name."""
-        return cls.__module__.rpartition(".")[2]
-
-    @final
-    def get_params(self, deep: bool = True) -> dict[str, Any]:
-        """Hyperparameters by name, so that a search can reach ``policy__name``."""
-        del deep  # A policy has no nested estimators.
-        return {f.name: getattr(self, f.name) for f in fields(self)}
-
-    @final
-    def set_params(self, **params: Any) -> Self:
-        """Change hyperparameters in place, as scikit-learn's searches do on their own clones."""
-        known = {f.name for f in fields(self)}
-        for name, value in params.items():
-            if name not in known:
-                raise ValueError(
-                    f"{type(self).__name__} needs one of its hyperparameters {sorted(known)}, got "
-                    f"{name!r}; set another one."
-                )
-            object.__setattr__(self, name, _in_double(value))
-        return self
-
-
-def _in_double(value: Any) -> Any:
-    """A number that is not whole as a float, or single precision would go on through all sums."""
-    if not isinstance(value, Real) or isinstance(value, Integral | float):
-        return value
-    try:
-        return float(value)
-    except OverflowError:
-        return value  # A fraction, which is refused as too large.
+    def _kept(self, value: Any) -> Any:
+        # Not in single precision, which would go on through all sums.
+        if not isinstance(value, Real) or isinstance(value, Integral | float):
+            return value
+        try:
+            return float(value)
+        except OverflowError:
+            return value  # A fraction, which is refused as too large.
 
 
 def growing_blocks(

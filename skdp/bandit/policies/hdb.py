@@ -107,11 +107,6 @@ class HDBPolicy(Policy):
         steps = np.zeros(problem.n_arms, dtype=np.intp)
         return RoundRobin(w, self._forced(problem)), _Memory(w, w, w, steps)
 
-    def go_on(self, problem: BanditProblem, rule: Rule, memory: Any, seen: int) -> tuple[Rule, Any]:
-        """Begin anew."""
-        del rule, memory, seen
-        return self.start(problem)
-
     def learn(self, problem: BanditProblem, ask: Ask, seen: int, memory: Any) -> tuple[Rule, Any]:
         """One step of every arm whose turn it is, or the weights that the solver has released."""
         last, forced = memory, self._forced(problem) * problem.n_arms

@@ -11,12 +11,11 @@ from ..accounting.ledger import Ledger
 from ..adjacency import Adjacency
 from ..oracle_factory import PrivateSession
 from ..randomness import SecretNoise
+from .arm_gradients import GradientSession, SelectionSession, StepSession
 from .arm_moments import MomentSession
 from .arm_streams import ArmStreams
 from .bandit_plans import Plan
 from .base import ArmSession
-from .block_rows import GradientSession, SelectionSession
-from .noisy_steps import StepSession
 
 SESSIONS: dict[str, type[ArmSession]] = {
     "gradients": GradientSession,
