@@ -10,7 +10,6 @@ from example_of_a_query import Example
 from skdp.privacy.queries import NormalEquationsQuery, PerturbedMinimumQuery, Query
 from skdp.problem import Problem, RowBounds, RowMap, TargetBounds
 from skdp.problem.losses import Huber, HuberisedHinge, Logistic, Squared, SquaredHinge
-from skdp.testing import check_sensitivity
 
 N, D = 4, 3
 # Too weak for the rounding of its part in a slope to be seen.
@@ -45,9 +44,9 @@ class SlopeExample(Example):
 
     w: np.ndarray
 
-    def check(self, adjacency, *weights):
-        data = self.X, self.y, self.other_X, self.other_y
-        return check_sensitivity(SlopeAt(self.query, self.w), *data, adjacency, *weights)
+    @property
+    def asked(self):
+        return SlopeAt(self.query, self.w)
 
 
 def slope_problems():

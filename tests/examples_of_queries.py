@@ -11,6 +11,7 @@ from dataclasses import replace
 import numpy as np
 from example_of_a_query import Example
 from examples_of_columns import EXAMPLES as COLUMNS
+from examples_of_coordinates import EXAMPLES as COORDINATES
 from examples_of_gradient_differences import EXAMPLES as DIFFERENCES
 from examples_of_one_shots import EXAMPLES as ONE_SHOTS
 from examples_of_predictions import EXAMPLES as PREDICTIONS
@@ -18,6 +19,7 @@ from examples_of_row_means import EXAMPLES as ROW_MEANS
 from examples_of_sampled_gradients import examples_from as samples_from
 from examples_of_scores import EXAMPLES as SCORES
 from examples_of_selections import EXAMPLES as SELECTIONS
+from examples_of_several_targets import EXAMPLES as SEVERAL_TARGETS
 from examples_of_sites import examples_from as sites_from
 from examples_of_stream_terms import EXAMPLES as STREAM_TERMS
 from examples_of_vertices import EXAMPLES as VERTICES
@@ -308,3 +310,6 @@ EXAMPLES = {
     **VERTICES,
     **WEIGHTS,
 }
+# Of queries that are above, behind what is there.
+for kind, (random, crafted) in (*COORDINATES.items(), *SEVERAL_TARGETS.items()):
+    EXAMPLES[kind] = [*EXAMPLES[kind][0], *random], [*EXAMPLES[kind][1], *crafted]

@@ -1,41 +1,25 @@
 """Examples of queries to several sites, with neighbouring data sets."""
 
 from dataclasses import dataclass
+from typing import ClassVar
 
 import numpy as np
 from example_of_a_query import Example
 
-from skdp.privacy import Adjacency
 from skdp.privacy.mechanisms import Trust
 from skdp.privacy.queries import SiteGradientsQuery, SiteRequest
 from skdp.problem import Sites
-from skdp.testing import check_sensitivity, row_stores
 
 
 @dataclass(frozen=True)
 class SiteExample(Example):
     """Sites keep their sizes, so a row whose contribution is removed becomes a row of zeros."""
 
-    @property
-    def asked(self):
-        return self.query
+    at_sites: ClassVar[bool] = True
 
-    def check(self, adjacency, *weights):
-        asked = self.asked
-        if adjacency is Adjacency.REPLACE_ONE:
-            data = self.X, self.y, self.other_X, self.other_y
-            return check_sensitivity(asked, *data, adjacency, *weights)
-        declared, largest = asked.sensitivity(adjacency), 0.0
-        own = self.y, *weights[:1]
-        before = {k: asked.evaluate(rows) for k, rows in row_stores(self.X, *own).items()}
-        for i in range(len(self.X)):
-            X = self.X.copy()
-            X[i] = 0.0
-            for layout, rows in row_stores(X, *own).items():
-                move = np.linalg.norm(asked.evaluate(rows) - before[layout]) / declared
-                assert move <= 1 + 1e-11, f"{asked.name} moved by {move} ({layout}, row {i})"
-                largest = max(largest, move)
-        return largest
+    def without(self, units, i):
+        X, *others = units[i]
+        return [*units[:i], (np.zeros_like(X), *others), *units[i + 1 :]]
 
 
 def queries(gradients, seed):

@@ -3,13 +3,14 @@
 import numpy as np
 from factors_of_prefix_sums import strategy
 
-from skdp.privacy import Adjacency, SecretNoise, public_generator
+from skdp import DPLogisticRegression
+from skdp.privacy import Adjacency, PrivateOracle, SecretNoise, opened_by, public_generator
 from skdp.privacy.accounting import Ledger
 from skdp.privacy.rows import DenseRows
 from skdp.privacy.streams import CallOfUnits, Stream, StreamPlan, StreamRequest, Visits
 from skdp.problem import Problem, RowBounds
 from skdp.problem.losses import Logistic
-from skdp.solvers import Solution, StreamingSolver
+from skdp.solvers import GD, Blocks, Solution, StreamingSolver
 
 D, BATCH, RELEASES, CLIP = 2, 3, 6, 0.25
 # The row that moves most, and the one that moves most the other way.
@@ -118,3 +119,22 @@ def mu_of_move(found, moved, event, mechanism):
     seen = strategy(mechanism) @ terms.reshape(len(terms), -1)
     charged = event.sensitivity * event.column_norm / event.noise_scale
     return np.linalg.norm(seen) / event.noise_scale, charged
+
+
+def who_comes_before_a_cut_is_drawn():
+    """A block ends among thirty people who come in one call, each with two rows."""
+    X, found = np.repeat(np.linspace(-0.5, 0.5, 30), 2)[:, None], []
+
+    def noting(rows, ledger, adjacency, noise):
+        found.append({x for block in rows.blocks() for x in block.X[:, 0].tolist()})
+        return PrivateOracle(rows, ledger, adjacency, noise)
+
+    facts = {"data_norm": 2.0, "classes": [0, 1], "precondition": None, "max_visits": 1}
+    for seed in (0, 1):
+        solver = Blocks(first=20, solver=GD(steps=1))
+        model = DPLogisticRegression(solver=solver, random_state=seed, **facts)
+        with opened_by(noting):
+            model.partial_fit(X, (X[:, 0] > 0) * 1, privacy_unit=np.arange(60) // 2)
+    one, other = found
+    assert len(one) == len(other) == 20
+    assert one != other, "whoever came first is in the first block, whatever the noise"

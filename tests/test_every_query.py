@@ -1,6 +1,7 @@
-"""What every query to the oracle has to keep: its declared sensitivity, in every layout of rows.
+"""What every query to the oracle has to keep: its declared sensitivity, over every kind of rows.
 
-Add a query to ``EXAMPLES`` in ``examples_of_queries.py`` and it is tested.
+Add a query to ``EXAMPLES`` in ``examples_of_queries.py``, or a store or a layout to ``STORES`` in
+``kinds_of_rows.py``, and it is tested with all others.
 """
 
 import importlib
@@ -9,6 +10,8 @@ import math
 import pkgutil
 import re
 from dataclasses import replace
+from functools import partial
+from inspect import isabstract
 from pathlib import Path
 
 import numpy as np
@@ -17,15 +20,19 @@ from by_night import by_night
 from examples_of_queries import (
     EXAMPLES,
     LOSSES,
-    encoded_targets,
+    crafted_gradients,
     gradient_problems,
     problem_for,
     random_gradients,
-    random_rows,
 )
-from examples_of_weights import weighted
-from hypothesis import given, settings
-from hypothesis import strategies as st
+from kinds_of_rows import STORES, largest_move, plain, units_of
+from queries_over_rows import (
+    DASK,
+    QUERIES,
+    all_cases,
+    rows_without_numbers_move_as_declared,
+    sample,
+)
 
 from skdp.privacy import Adjacency, queries
 from skdp.privacy.accounting import Spend
@@ -36,9 +43,12 @@ from skdp.privacy.queries import (
     HistogramQuery,
     PerturbedMinimumQuery,
     Query,
+    TotalWeightQuery,
 )
+from skdp.privacy.rows import DaskRows, RowStore
+from skdp.privacy.sites import RemoteRows
 from skdp.problem.losses import Huber, Logistic, Softmax, Squared
-from skdp.testing import check_sensitivity, row_stores
+from skdp.testing import row_stores
 
 every_query = pytest.mark.parametrize("kind", EXAMPLES, ids=lambda kind: kind.name)
 both_adjacencies = pytest.mark.parametrize("adjacency", Adjacency)
@@ -51,7 +61,7 @@ def queries_in_folder():
         for _, thing in inspect.getmembers(module, inspect.isclass):
             if issubclass(thing, Query) and thing.__module__ == module.__name__:
                 found.add(thing)
-    return {thing for thing in found if not inspect.isabstract(thing)}
+    return {thing for thing in found if not isabstract(thing)}
 
 
 def test_every_query_has_examples():
@@ -60,7 +70,7 @@ def test_every_query_has_examples():
 
 
 def test_every_loss_and_every_weighting_is_among_the_crafted_gradients():
-    problems = [example.query.problem for example in EXAMPLES[GradientQuery][1]]
+    problems = [example.query.problem for example in crafted_gradients()]
     assert {type(p.loss) for p in problems} == {type(loss) for loss in LOSSES}
     # One class without weight, and the other side of the ball is out of reach of the intercept.
     two_sided = [p for p in gradient_problems() if 0.0 not in (p.class_weight or ())]
@@ -69,38 +79,64 @@ def test_every_loss_and_every_weighting_is_among_the_crafted_gradients():
     assert set(map(repr, problems)) == set(map(repr, two_sided))
 
 
-def some(examples, adjacency, step=3):
-    """A share of the examples, others for each adjacency; the nightly run takes them all."""
-    start = list(Adjacency).index(adjacency)
-    return examples[start::step] or examples[:2]
+def one_of(case):
+    return lambda n: [case.seed % n]
+
+
+@pytest.mark.parametrize("name", QUERIES)
+def test_rows_of_every_kind_are_answered_as_plain_ones_and_move_as_declared(name):
+    """A sample of the product of queries, stores, layouts, units, weights and zeros."""
+    for case in sample(name):
+        case.check(one_of(case))
+
+
+@pytest.mark.nightly
+@pytest.mark.parametrize("name", QUERIES)
+def test_the_whole_product_of_queries_and_kinds_of_rows(name):
+    for case in all_cases(name):
+        case.check(one_of(case) if "partitions" in case.store else range)
+
+
+def test_the_sample_has_every_store_and_every_query_has_all_that_can_answer_it():
+    cases = {name: list(sample(name)) for name in QUERIES}
+    about_features = set(STORES) - {"predicted"}
+    for name, of_query in cases.items():
+        found = {case.store for case in of_query}
+        assert found >= {s for s in about_features if "partitions" not in s}, name
+        if name != "site_gradients":
+            assert any("partitions" in store for store in found) or not DASK, name
+        assert len({case.kind.weights for case in of_query}) == 3, name
+        assert len({case.kind.of_people for case in of_query}) == 1 + QUERIES[name].takes_units
+    stores = [STORES[case.store](case.table()) for case in cases["outcome_counts"]]
+    elsewhere = {RemoteRows} if DASK else {RemoteRows, DaskRows}
+    assert set(map(type, stores)) == concrete(RowStore) - elsewhere
+
+
+def concrete(kind):
+    """Classes of rows that there are, but for those of tests."""
+    own = [one for one in kind.__subclasses__() if "skdp.privacy" in one.__module__]
+    return (set() if isabstract(kind) else {kind}).union(*map(concrete, own))
 
 
 @every_query
 @both_adjacencies
-def test_random_neighbours_stay_within_the_declared_sensitivity(kind, adjacency):
-    # The clip leaves random rows little room, so that they come close as well.
-    assert max(example.check(adjacency) for example in some(EXAMPLES[kind][0], adjacency, 12)) > 0.5
-
-
-def check_with_weights(examples, adjacency):
-    """The row that comes in has another weight; those beyond the bounds count as at them."""
-    for example, *weights in weighted(examples, seed=1):
-        example.check(adjacency, *weights)
-
-
-@every_query
-@both_adjacencies
-@pytest.mark.by_day(8)
-def test_weighted_neighbours_stay_within_the_declared_sensitivity(kind, adjacency):
-    random, crafted = EXAMPLES[kind]
-    check_with_weights([*random[::15], *crafted[::15]], adjacency)
+@pytest.mark.by_day(10)
+def test_people_whose_rows_are_alike_attain_the_declared_sensitivity(kind, adjacency):
+    for example in EXAMPLES[kind][1][::7]:
+        if kind.takes_units and not example.at_sites:
+            people = units_of(example, most=50, alike=True)
+            move = largest_move(example, people, adjacency, partial(plain, of_people=True))
+            # Of weights there are none to differ by.
+            assert move >= 0.99 or kind is TotalWeightQuery, example.query
 
 
 @pytest.mark.every_combination
 @every_query
 @both_adjacencies
 def test_crafted_neighbours_attain_the_declared_sensitivity(kind, adjacency):
-    for example in some(EXAMPLES[kind][1], adjacency, 3 if kind is GradientQuery else 12):
+    start, step = list(Adjacency).index(adjacency), 3 if kind is GradientQuery else 12
+    crafted = EXAMPLES[kind][1]
+    for example in crafted[start::step] or crafted[:2]:
         assert example.check(adjacency) >= 0.999, example.query
 
 
@@ -112,14 +148,11 @@ def test_all_neighbours_stay_within_the_declared_sensitivity(kind, adjacency):
     assert max(example.check(adjacency) for example in random) > 0.5
     for example in crafted:
         assert example.check(adjacency) >= 0.999, example.query
-    check_with_weights([*random, *crafted], adjacency)
 
 
-def test_every_problem_is_among_some_of_the_gradients():
-    for examples in EXAMPLES[GradientQuery]:
-        tried = [e for adjacency in Adjacency for e in some(examples, adjacency)]
-        assert len(tried) < len(examples)
-        assert {repr(e.query.problem) for e in tried} == {repr(e.query.problem) for e in examples}
+@every_query
+def test_scores_that_are_not_finite_do_not_loosen_the_bound(kind):
+    rows_without_numbers_move_as_declared(kind.name)
 
 
 @pytest.mark.parametrize(
@@ -145,10 +178,16 @@ def moves_of_weights_to_zero(examples):
     found = []
     for example in examples:
         rows = len(example.X)
-        same = replace(example, other_X=example.X, other_y=example.y)
+        same = replace(
+            example,
+            other_X=example.X,
+            other_y=example.y,
+            weights=np.ones(rows),
+            other_weights=np.zeros(rows),
+        )
         one, two = (example.query.sensitivity(relation) for relation in reversed(Adjacency))
         # In no query further than by a replacement.
-        share = same.check(Adjacency.REPLACE_ONE, np.ones(rows), np.zeros(rows))
+        share = same.check(Adjacency.REPLACE_ONE)
         found.append(share * two / one)
     return max(found)
 
@@ -166,33 +205,6 @@ def test_a_row_of_weight_zero_is_one_that_is_left_out_but_where_the_page_says_it
 
 def test_names_are_distinct():
     assert len({kind.name for kind in EXAMPLES}) == len(EXAMPLES)
-
-
-@both_adjacencies
-@settings(max_examples=10)
-@given(seed=st.integers(0, 2**32 - 1), scale=st.floats(1e-3, 1e3), clip=st.floats(1e-3, 10.0))
-@pytest.mark.by_day(1)
-def test_gradients_at_any_point_stay_within_the_declared_sensitivity(adjacency, seed, scale, clip):
-    rng = np.random.default_rng(seed)
-    problem = problem_for(LOSSES[seed % len(LOSSES)], intercept=rng.choice([0.0, 1.0]))
-    query = GradientQuery(problem, scale * rng.normal(size=problem.shape), clip)
-    X, other_X = random_rows(rng), random_rows(rng)
-    y, other_y = encoded_targets(problem, rng), encoded_targets(problem, rng)
-    check_sensitivity(query, X, y, other_X, other_y, adjacency)
-
-
-@pytest.mark.parametrize("value", [math.nan, math.inf, -math.inf, 1e200])
-@pytest.mark.parametrize("loss", LOSSES, ids=str)
-def test_points_without_finite_scores_do_not_loosen_the_bound(loss, value):
-    rng = np.random.default_rng(3)
-    problem = problem_for(loss, intercept=1.0)
-    w = rng.normal(size=problem.shape)
-    w[0] = value
-    rows = [part for _ in range(2) for part in (random_rows(rng), encoded_targets(problem, rng))]
-    query = GradientQuery(problem, w, 0.5)
-    # An untrusted solver may ask at such points; numpy warns, the bound holds.
-    with np.errstate(all="ignore"):
-        check_sensitivity(query, *rows, Adjacency.REPLACE_ONE)
 
 
 def derivative(loss, y, z):
@@ -240,27 +252,8 @@ def test_the_gradient_equals_a_sum_over_clipped_rows(seed):
         query.w[...] /= max(1.0, np.abs(query.w).max())
         X = np.where(np.abs(example.X) < 1e-150, 0.0, example.X)
         expected = slow_gradient(query, X, y)
-        for layout, rows in row_stores(X, y).items():
-            if "single" not in layout:
-                np.testing.assert_allclose(
-                    query.evaluate(rows), expected, rtol=0, atol=1e-12 * query.bound, err_msg=layout
-                )
-
-
-@pytest.mark.parametrize("seed", range(3))
-@pytest.mark.by_day(1)
-def test_single_precision_rows_are_computed_with_in_double_precision(seed):
-    for example in random_gradients(seed + 20):
-        query, y = example.query, example.y
-        query.w[...] /= max(1.0, np.abs(query.w).max())
-        X = np.clip(example.X, -1e38, 1e38).astype(np.float32).astype(float)
-        X[np.abs(X) < 1e-30] = 0.0
-        stores = row_stores(X, y)
-        expected = slow_gradient(query, X, y)
-        for layout in ("dense, single", "csr, single"):
-            np.testing.assert_allclose(
-                query.evaluate(stores[layout]), expected, rtol=0, atol=1e-12 * query.bound
-            )
+        found = query.evaluate(row_stores(X, y)["dense"])
+        np.testing.assert_allclose(found, expected, rtol=0, atol=1e-12 * query.bound)
 
 
 def test_the_norm_query_is_the_norm_of_the_gradient():

@@ -25,6 +25,8 @@ SOURCES = PACKAGE + [
 # Circles of trust, from the inside out. Each layer: what it may import, the longest match deciding.
 ROOT = ("skdp.exceptions", "skdp.validation")
 PROBLEM = (*ROOT, "skdp.problem")
+# Files that say in ``__all__`` what they show, as folders do.
+CONCEPTS = tuple(f"skdp.problem.{m}" for m in ("constraints", "losses", "mirror_maps", "penalties"))
 # What the kernel declares to those who see public facts alone.
 DECLARED = (
     *("skdp.privacy.adjacency", "skdp.privacy.accounting.calculus"),
@@ -308,7 +310,7 @@ def deep_imports(path, source):
         return []
     complaints = []
     for module, names in IMPORTS.findall(source):
-        shown = module in ROOT or (REPOSITORY / module.replace(".", "/")).is_dir()
+        shown = module in (*ROOT, *CONCEPTS) or (REPOSITORY / module.replace(".", "/")).is_dir()
         if not shown or re.search(r"\b_\w", names):
             complaints.append(f"{path}: {' '.join(names.split())} of {module}")
     return complaints

@@ -12,14 +12,13 @@ from sklearn.base import BaseEstimator
 import skdp
 
 REFERENCE = Path(__file__).resolve().parents[1] / "docs" / "reference"
-PACKAGES = [
-    skdp,
-    *(
-        importlib.import_module(found.name)
-        for found in pkgutil.walk_packages(skdp.__path__, "skdp.")
-        if found.ispkg
-    ),
+MODULES = [
+    importlib.import_module(found.name)
+    for found in pkgutil.walk_packages(skdp.__path__, "skdp.")
+    if "onnx" not in found.name
 ]
+# Folders, and files of several small classes, say what they show.
+PACKAGES = [skdp, *(module for module in MODULES if hasattr(module, "__all__"))]
 
 
 def listed_in(text):

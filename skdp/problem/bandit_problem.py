@@ -9,7 +9,7 @@ import numpy as np
 
 from ..privacy.adjacency import Adjacency
 from .contexts import ContextBounds
-from .losses.base import Loss
+from .losses import Loss
 
 
 @dataclass(frozen=True)

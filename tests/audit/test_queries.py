@@ -9,7 +9,6 @@ from dataclasses import replace
 import numpy as np
 import pytest
 from examples_of_queries import EXAMPLES
-from examples_of_weights import WeightExample
 from scipy.special import ndtri
 
 from skdp.audit import audit_query
@@ -53,13 +52,15 @@ def planned(query):
 def worst_pair(example):
     """Of the neighbours that replace one row, those whose answers are farthest apart."""
     n = len(example.X)
-    weighted = isinstance(example, WeightExample)
-    rows = DenseRows(example.X, example.y, np.ones(n) if weighted else None)
+    weights = example.weights
+    rows = DenseRows(example.X, example.y, weights)
     pairs = []
     for i in range(n):
         X, y = example.X.copy(), example.y.copy()
         X[i], y[i] = example.other_X[i], example.other_y[i]
-        pairs.append(DenseRows(X, y, 1.0 - np.eye(n)[i] if weighted else None))
+        # Rows that come in weigh nothing.
+        own = None if weights is None else np.where(np.arange(n) == i, 0.0, weights)
+        pairs.append(DenseRows(X, y, own))
     if isinstance(example.query, PerturbedMinimumQuery):
         return rows, pairs[0]
     measure = np.ptp if isinstance(example.query, GumbelQuery) else np.linalg.norm

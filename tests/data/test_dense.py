@@ -64,26 +64,6 @@ def test_fit_takes_a_fraction_of_the_memory_of_the_data(peak_bytes, dtype):
     assert peak_bytes(lambda: model.fit(X, y)) <= 0.1 * 8 * X.size + 8 * y.nbytes
 
 
-@pytest.mark.parametrize(("dtype", "order"), ORDERS)
-@pytest.mark.parametrize("n_classes", [2, 4])
-def test_gradient_is_the_same_in_every_layout(gradient, dtype, order, n_classes):
-    X, y = data(dtype=np.float32, n_classes=n_classes)
-    reference = gradient(DenseRows(X.astype(np.float64), y), n_classes=n_classes)
-    other = gradient(DenseRows(X.astype(dtype, order=order), y), n_classes=n_classes)
-    np.testing.assert_allclose(other, reference, rtol=1e-12, atol=1e-15)
-
-
-def test_gradient_does_not_depend_on_the_order_of_rows(gradient):
-    X, y = data()
-    shuffled = np.random.default_rng(1).permutation(len(X))
-    np.testing.assert_allclose(
-        gradient(DenseRows(X[shuffled], y[shuffled])),
-        gradient(DenseRows(X, y)),
-        rtol=1e-12,
-        atol=1e-14,
-    )
-
-
 def test_gradient_of_the_same_array_is_identical_each_time(gradient):
     X, y = data(n=200_000)
     rows = DenseRows(X, y)

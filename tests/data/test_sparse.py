@@ -78,13 +78,6 @@ def test_gradient_is_that_of_the_dense_rows(gradient, kind, dtype, index):
     same(gradient(SparseRows(stored, y)), gradient(DenseRows(X.astype(np.float64), y)))
 
 
-def test_gradient_does_not_depend_on_the_order_of_rows(gradient):
-    X, y = data()
-    i = np.random.default_rng(1).permutation(len(X))
-    reference = gradient(SparseRows(sp.csr_array(X), y))
-    same(gradient(SparseRows(sp.csr_array(X[i]), y[i])), reference)
-
-
 def test_gradient_of_the_same_matrix_is_identical_each_time(gradient):
     X, y = data()
     stored = sp.csr_array(X)
@@ -113,30 +106,6 @@ def test_parts_that_are_longer_than_the_bound_but_cancel_are_not_scaled(gradient
         gradient(SparseRows(stored, y)),
         gradient(SparseRows(sp.csr_array(X * (0.25 * 400 - 0.75 * 396 / 3)), y)),
     )
-
-
-def test_unsorted_columns_do_not_matter(gradient):
-    X, y = data()
-    stored = sp.csr_array(X)
-    for start, stop in zip(stored.indptr[:-1], stored.indptr[1:], strict=True):
-        stored.indices[start:stop] = stored.indices[start:stop][::-1]
-        stored.data[start:stop] = stored.data[start:stop][::-1]
-    same(gradient(SparseRows(stored, y)), gradient(DenseRows(X, y)))
-
-
-def test_zeros_that_are_stored_do_not_matter(gradient):
-    X, y = data()
-    stored = sp.csr_array(np.where(X == 0, 1.0, X))
-    stored.data[(X == 0).ravel()] = 0.0
-    assert stored.nnz == X.size
-    same(gradient(SparseRows(stored, y)), gradient(DenseRows(X, y)))
-
-
-def test_rows_without_entries_count_for_the_intercept_alone(gradient):
-    _, y = data()
-    answer = gradient(SparseRows(sp.csr_array((500, 40)), y))
-    np.testing.assert_array_equal(answer[:-1], 0.0)
-    same(answer, gradient(DenseRows(np.zeros((500, 40)), y)))
 
 
 @pytest.mark.parametrize(("n", "d"), [(1, 1), (1, 50), (50, 1), (3, 20_000)])

@@ -11,7 +11,7 @@ from examples_of_units import ALIKE, UNLIKE
 from skdp.privacy import Adjacency, PrivateOracle, SystemNoise
 from skdp.privacy.accounting import Ledger, PerturbedGaussianDP, PureDP, Spend
 from skdp.privacy.queries import GradientQuery, PerturbedMinimumQuery
-from skdp.privacy.rows import ChunkedRows, Chunks, DaskRows, DenseRows, PrivacyUnits, SparseRows
+from skdp.privacy.rows import ChunkedRows, Chunks, DaskRows, DenseRows, PrivacyUnits
 from skdp.problem import Problem, RowBounds
 from skdp.problem.losses import Logistic
 
@@ -44,19 +44,6 @@ def gradient(n_units=PEOPLE):
 @pytest.fixture(params=[1, 3, 50, 10_000])
 def size(request):
     return request.param
-
-
-@pytest.mark.parametrize("kind", [np.asarray, np.asfortranarray, sp.csr_array])
-def test_chunks_have_the_gradient_of_the_whole_table(size, kind):
-    X, y, labels = people()
-    store = SparseRows if kind is sp.csr_array else DenseRows
-    whole = store(kind(X), y, None, PrivacyUnits.of(labels))
-    rows = chunked(pieces(X, y, labels, size, kind))
-    assert rows.n_samples == PEOPLE
-    query = gradient()
-    np.testing.assert_allclose(query.evaluate(rows), query.evaluate(whole), atol=1e-13)
-    # And at another pass.
-    np.testing.assert_array_equal(query.evaluate(rows), query.evaluate(rows))
 
 
 def of_each(rows):
@@ -210,22 +197,6 @@ def on_workers(X, y, labels, cuts):
     da = pytest.importorskip("dask.array")
     X, y = cut(X, y, cuts)
     return DaskRows(X, y, np.asarray, privacy_unit=da.from_array(labels, chunks=(cuts,)))
-
-
-def parts_of(n):
-    return {
-        "whole": (n,), "empty ones": (0, n - 20, 0, 20), "single ones": (1, n - 2, 1),
-        "many": (7,) * (n // 7) + (n % 7,),
-    }  # fmt: skip
-
-
-@pytest.mark.parametrize("cuts", ["whole", "empty ones", "single ones", "many"])
-def test_partitions_have_the_gradient_of_the_whole_table(cuts):
-    X, y, labels = people()
-    rows = on_workers(X, y, labels.astype(str), parts_of(len(y))[cuts])
-    assert rows.n_samples == PEOPLE
-    query, whole = gradient(), DenseRows(X, y, None, PrivacyUnits.of(labels))
-    np.testing.assert_allclose(query.evaluate(rows), query.evaluate(whole), atol=1e-13)
 
 
 def test_malformed_partitions_are_refused_without_saying_how_long_they_are():

@@ -4,6 +4,7 @@ import re
 
 import numpy as np
 import pytest
+from planted_bugs.kinds import groups_of_another_length_tell_no_number_of_rows
 
 import skdp
 from skdp import DPLogisticRegression
@@ -138,3 +139,7 @@ def test_gaps_between_groups_that_share_people_are_within_wider_intervals():
     # Of intervals at 95 %, which the wider ones are; 30 or fewer come once in 10^5 runs.
     assert within > 30
     assert inside < within
+
+
+def test_groups_of_another_length_are_refused_without_a_number_of_rows():
+    groups_of_another_length_tell_no_number_of_rows()

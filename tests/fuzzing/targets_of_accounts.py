@@ -4,7 +4,6 @@ from contextlib import closing
 
 import numpy as np
 from examples_of_queries import EXAMPLES
-from examples_of_weights import WeightExample
 from fuzzing.inputs import (
     DELTA,
     EPSILON,
@@ -308,7 +307,6 @@ def query_cases(draw):
     kind = draw(st.sampled_from([kind for kind in EXAMPLES if "sampled" not in kind.name]))
     made = EXAMPLES[kind][draw(st.integers(0, 1))]
     example = made[draw(st.integers(0, len(made) - 1))]
-    ones = np.ones(len(example.X)) if isinstance(example, WeightExample) else None
     X, y = example.X.copy(), example.y.copy()
     X[0], y[0] = example.other_X[0], example.other_y[0]
     options = draw(
@@ -323,7 +321,7 @@ def query_cases(draw):
         )
     )
     options = {"runs": 20} | options
-    first, second = DenseRows(example.X, example.y, ones), DenseRows(X, y, ones)
+    first, second = (DenseRows(*rows, example.weights) for rows in ((example.X, example.y), (X, y)))
     strange = st.sampled_from([None, "rows", np.eye(3), DenseRows(np.eye(2), np.ones(2))])
     if not draw(st.integers(0, 9)):
         second = draw(strange)

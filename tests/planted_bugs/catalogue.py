@@ -6,6 +6,7 @@ from planted_bugs import (
     bandits,
     estimators,
     evaluations,
+    kinds,
     mechanisms,
     minibatches,
     preprocessing,
@@ -22,6 +23,7 @@ from planted_bugs import (
 
 SUBJECTS = (
     queries,
+    kinds,
     weights,
     units,
     mechanisms,

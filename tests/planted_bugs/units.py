@@ -6,7 +6,8 @@ from functools import partial
 import numpy as np
 from example_of_a_query import Example
 from examples_of_queries import EXAMPLES
-from examples_of_units import ALIKE, UNLIKE, largest_move, stores_of, units_of
+from examples_of_units import ALIKE, UNLIKE
+from kinds_of_rows import largest_move, plain, units_of
 from planted_bugs.bug import TOO_FAR, Bug, Value, gives
 
 import skdp
@@ -52,8 +53,8 @@ PEOPLE = 200
 
 def a_person_with_fifty_rows_moves_within_the_sensitivity(name):
     for example in EXAMPLES[BY_NAME[name]][1][:2]:
-        here, there = units_of(example, alike=True, seed=3)
-        largest_move(example.query, here, there, Adjacency.REPLACE_ONE)
+        people = units_of(example, most=50, alike=True, seed=3)
+        largest_move(example, people, Adjacency.REPLACE_ONE, partial(plain, of_people=True))
 
 
 def people(seed=0):
@@ -411,11 +412,10 @@ def totals_of_minimisers_of_people_are_above_those_of_rows():
 def rows_alike_count_together():
     """A difference of gradients, whose public centre is taken off once a person."""
     example: Example = EXAMPLES[TAKEN["gradient_difference"]][1][0]
-    here, _ = units_of(example, alike=True, seed=3)
-    single = [(X[:1], y[:1]) for X, y in here]
-    for layout, rows in stores_of(here).items():
-        expected = example.query.evaluate(stores_of(single)[layout])
-        np.testing.assert_allclose(example.query.evaluate(rows), expected, rtol=1e-6, atol=1e-12)
+    here, _ = units_of(example, most=50, alike=True, seed=3)
+    expected = example.query.evaluate(plain([(X[:1], y[:1], None) for X, y, _ in here]))
+    found = example.query.evaluate(plain(here, of_people=True))
+    np.testing.assert_allclose(found, expected, rtol=1e-6, atol=1e-12)
 
 
 def every_row_whole(honest, self):

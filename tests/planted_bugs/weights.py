@@ -1,10 +1,10 @@
 """Bugs in the weights of rows."""
 
+from dataclasses import replace
 from functools import partial
 
 import numpy as np
 from examples_of_queries import EXAMPLES
-from examples_of_weights import weighted
 from planted_bugs.bug import TOO_FAR, Bug
 
 from skdp import DPLinearRegression
@@ -44,15 +44,11 @@ def difference():
 def heavy_rows_move_within_the_sensitivity(query):
     """Whatever weights rows come with."""
     query = BY_NAME[query]
-    if query is TotalWeightQuery:
-        # Weights within [0, 1] are 1 and 0, so that its rows differ by one of 7.
-        (example,) = EXAMPLES[query][0]
-        n = len(example.X)
-        example.check(Adjacency.REPLACE_ONE, np.full(n, 7.0), np.zeros(n))
-        return
-    for example, *_ in weighted(EXAMPLES[query][1][:2], seed=0):
+    for example in EXAMPLES[query][1][:2]:
         heavy = np.full(len(example.X), 7.0)
-        example.check(Adjacency.REPLACE_ONE, heavy, heavy)
+        # Of weights alone a total tells.
+        others = 0 * heavy if query is TotalWeightQuery else heavy
+        replace(example, weights=heavy, other_weights=others).check(Adjacency.REPLACE_ONE)
 
 
 def a_difference_is_that_of_gradients():

@@ -6,9 +6,7 @@ import numpy as np
 import pytest
 import scipy.sparse as sp
 from examples_of_queries import EXAMPLES
-from examples_of_sampled_gradients import AllDrawn, SampledExample, SampledSiteExample
-from examples_of_units import largest_move, stores_of, units_of
-from examples_of_weights import random_weights
+from kinds_of_rows import STORES, plain, table_of
 
 from skdp.privacy import Adjacency, PrivateOracle, SystemNoise
 from skdp.privacy.accounting import Ledger, Spend
@@ -17,7 +15,6 @@ from skdp.privacy.queries import (
     GradientDifferenceQuery,
     GradientQuery,
     GradientSizesQuery,
-    Query,
     ScoreMomentsQuery,
 )
 from skdp.privacy.rows import (
@@ -32,52 +29,6 @@ from skdp.privacy.rows import (
 from skdp.privacy.streams import CallOfUnits
 from skdp.problem import InfluenceBounds, Problem, RowBounds, RowMap, TargetBounds
 from skdp.problem.losses import Huber, Logistic, Softmax
-
-TAKEN = [kind for kind in EXAMPLES if kind.takes_units]
-# Sites are refused; of samples, those in question are drawn.
-RANDOM, CRAFTED = (
-    {
-        kind: [e for e in EXAMPLES[kind][k] if not isinstance(e, SampledSiteExample)]
-        for kind in TAKEN
-    }
-    for k in (0, 1)
-)
-every_query = pytest.mark.parametrize("kind", TAKEN, ids=lambda kind: kind.name)
-both_adjacencies = pytest.mark.parametrize("adjacency", Adjacency)
-
-
-def asked(example):
-    return AllDrawn(example.query) if isinstance(example, SampledExample) else example.query
-
-
-@every_query
-@both_adjacencies
-@pytest.mark.by_day(7)
-def test_people_stay_within_the_sensitivity_of_a_row(kind, adjacency):
-    for k, example in enumerate(RANDOM[kind][::9]):
-        here, there = units_of(example, alike=False, seed=k)
-        largest_move(asked(example), here, there, adjacency, order=k)
-
-
-@every_query
-@both_adjacencies
-@pytest.mark.by_day(7)
-def test_people_whose_rows_are_alike_attain_the_sensitivity_of_a_row(kind, adjacency):
-    examples = CRAFTED[kind][:: 3 if len(CRAFTED[kind]) < 12 else 15]
-    for k, example in enumerate(examples):
-        # Of weights there are none to differ by.
-        if kind.name != "total_weight":
-            here, there = units_of(example, alike=True, seed=k)
-            assert largest_move(asked(example), here, there, adjacency) >= 0.99, example.query
-
-
-@every_query
-@both_adjacencies
-@pytest.mark.by_day(4)
-def test_people_whose_rows_have_weights_stay_within_the_sensitivity_of_a_row(kind, adjacency):
-    for k, example in enumerate([*RANDOM[kind][::20], *CRAFTED[kind][::20]]):
-        here, there = units_of(example, alike=False, seed=k, weights=random_weights)
-        largest_move(asked(example), here, there, adjacency)
 
 
 @pytest.mark.parametrize("people", [1, 2, 7])
@@ -193,23 +144,23 @@ def test_lengths_of_rows_do_not_tell_how_many_rows_others_have():
 
 def test_a_sample_is_one_of_people():
     rng = np.random.default_rng(0)
-    people = [(rng.normal(size=(m, 2)), rng.integers(2, size=m) * 1.0) for m in (1, 5, 2, 9)]
+    people = [(rng.normal(size=(m, 2)), rng.integers(2, size=m) * 1.0, None) for m in (1, 5, 2, 9)]
     problem = Problem(Logistic(), 4, 2, RowBounds(2.0, 1.0))
     gradient = GradientQuery(problem, np.array([1.0, -1.0, 0.5]), 0.3)
     drawn = np.array([True, False, False, True])
     chosen = [person for person, here in zip(people, drawn, strict=True) if here]
     for query in (gradient, GradientDifferenceQuery(gradient, np.array([0.5, -1.0, 1.0]))):
-        for layout, rows in stores_of(people, order=1).items():
-            alone = stores_of(chosen)[layout]
-            everybody = np.ones(len(chosen), dtype=bool)
-            np.testing.assert_allclose(
-                query.of_drawn(rows, drawn, 0.5), query.of_drawn(alone, everybody, 0.5), atol=1e-12
-            )
+        alone = query.of_drawn(plain(chosen, of_people=True), np.ones(2, dtype=bool), 0.5)
+        for layout in ("dense", "columns first", "csr", "calls"):
+            # Those of calls are numbered in the order in which they come.
+            rows = STORES[layout](table_of(people, True, None if layout == "calls" else 1))
+            np.testing.assert_allclose(query.of_drawn(rows, drawn, 0.5), alone, atol=1e-12)
 
 
 def test_queries_that_are_proved_for_single_rows_are_refused_before_they_are_charged():
     problem = Problem(Logistic(), 2, 2, RowBounds(2.0))
-    rows = stores_of([(np.ones((3, 2)), np.zeros(3)), (np.ones((1, 2)), np.ones(1))])["dense"]
+    one, other = (np.ones((3, 2)), np.zeros(3), None), (np.ones((1, 2)), np.ones(1), None)
+    rows = plain([one, other], of_people=True)
     ledger = Ledger(1.0, 1e-5)
     oracle = PrivateOracle(rows, ledger, Adjacency.REPLACE_ONE, SystemNoise()).for_problem(problem)
     with pytest.raises(ValueError, match="no proof for all rows of a privacy unit"):
@@ -335,17 +286,6 @@ def test_a_store_of_units_cannot_be_taken_apart():
     assert rows.n_samples == 2
     with pytest.raises(TypeError, match="cannot be taken apart"):
         rows.part(0, 2)
-
-
-def test_softmax_rows_are_counted_by_their_shares():
-    rng = np.random.default_rng(0)
-    problem = Problem(Softmax(3), 2, 4, RowBounds(3.0, 1.0))
-    X, y = rng.normal(size=(5, 4)), np.array([0.0, 1.0, 2.0, 1.0, 0.0])
-    query: Query = GradientQuery(problem, rng.normal(size=problem.shape), 0.5)
-    rows = DenseRows(X, y, None, PrivacyUnits.of([0, 0, 0, 0, 1]))
-    single = [query.evaluate(DenseRows(X[i : i + 1], y[i : i + 1])) for i in range(5)]
-    expected = np.mean(single[:4], axis=0) + single[4]
-    np.testing.assert_allclose(query.evaluate(rows), expected, atol=1e-7)
 
 
 def people_in_two_places(where):

@@ -72,13 +72,6 @@ def test_rows_on_a_scale_are_those_that_were_scaled_by_hand(kind, row_map):
         np.testing.assert_allclose(ours, theirs, rtol=1e-9, atol=1e-12)
 
 
-def test_sparse_rows_on_a_scale_that_moves_zeros_are_handled_as_dense_ones():
-    X = table()
-    bounds = RowBounds(1.1, 0.5, scaling=SCALING)
-    for ours, theirs in zip(view(sp.csr_array(X), bounds), view(X, bounds), strict=True):
-        np.testing.assert_allclose(ours, theirs, rtol=1e-12)
-
-
 def test_rows_themselves_are_not_changed():
     X = table()
     before = X.copy()
@@ -126,16 +119,6 @@ def test_scales_of_the_same_bounds_are_equal():
 def test_a_selection_of_columns_is_refused():
     with pytest.raises(ValueError, match="columns=None"):
         RowBounds(1.0, scaling=SCALING, columns=(0,))
-
-
-@pytest.mark.parametrize("row_map", [None, MAP], ids=["plain", "mapped"])
-def test_rows_that_are_scaled_at_each_pass_are_those_that_are_written_out(row_map, tmp_path):
-    bounds = RowBounds(1.1, 0.5, row_map=row_map, scaling=SCALING)
-    written = view(table(), bounds)
-    np.save(tmp_path / "X.npy", table())
-    in_a_file = np.load(tmp_path / "X.npy", mmap_mode="r")
-    for ours, theirs in zip(view(in_a_file, bounds), written, strict=True):
-        np.testing.assert_array_equal(ours, theirs)
 
 
 def test_rows_in_a_file_are_not_written_out(tmp_path):

@@ -14,6 +14,7 @@ from examples_of_visits import (
     calls_with,
     mu_of_move,
     sums,
+    who_comes_before_a_cut_is_drawn,
 )
 
 from skdp.privacy import Adjacency, SystemNoise
@@ -114,6 +115,11 @@ def test_calls_that_are_cut_are_put_in_an_order_that_is_as_likely_as_any_other()
     assert len(orders) == 6
     # Each is binomial with mean 100 and standard deviation 9.1.
     assert all(abs(count - 100) < 50 for count in orders.values())
+
+
+@pytest.mark.filterwarnings("ignore::skdp.SeededNoiseWarning")
+def test_who_is_in_the_first_block_of_a_call_that_is_cut_is_drawn():
+    who_comes_before_a_cut_is_drawn()
 
 
 def test_a_call_is_put_in_order_only_where_it_is_cut(monkeypatch):

@@ -86,9 +86,8 @@ class ResidualQuantileQuery(GumbelQuery):
 
     def _of_block(self, block: BoundedBlock) -> np.ndarray:
         check_targets_a_row(type(self).__name__, block)
+        # What is no number sorts last: above all edges.
         v = block.y - block.scores(self.w)
-        # Not a number would sort last.
-        v[np.isnan(v)] = 0.0
         v = np.abs(v) if self.sizes else v
         if block.weights is None:
             below = np.searchsorted(np.sort(v), self.edges, side="left").astype(np.float64)

@@ -95,18 +95,6 @@ def test_norm_bounds_below_the_root_of_the_smallest_float_have_no_price():
     assert query.sensitivity(Adjacency.REPLACE_ONE) == inf
 
 
-@pytest.mark.parametrize("value", [inf, -inf, np.nan, 1e300])
-def test_points_without_finite_scores_give_finite_answers(value):
-    problem, (X, y) = Problem(Squared(), N, D, BOUNDS["feature bound"]), data()
-    w = np.full(D, value)
-    selection = SelectionQuery(problem, w, 0.3, np.arange(D), 1)
-    quantile = ResidualQuantileQuery(problem, w, np.linspace(-1, 1, 5), 0.5, sizes=False)
-    with np.errstate(all="ignore"):
-        for store in row_stores(X, y).values():
-            assert np.isfinite(selection.evaluate(store)).all()
-            assert np.isfinite(quantile.evaluate(store)).all()
-
-
 @every_bounds
 @pytest.mark.parametrize("share", [0.25, 0.5])
 @pytest.mark.parametrize("sizes", [False, True])

@@ -1,0 +1,785 @@
+"""Pointwise losses: of a target and its score, never of the features behind the score."""
+
+from __future__ import annotations
+
+from abc import ABC, abstractmethod
+from collections.abc import Callable
+from dataclasses import dataclass
+from math import inf, isnan, sqrt
+from typing import ClassVar, final
+
+import numpy as np
+from scipy.special import expit
+
+from ..validation import check_integers, settle_numbers
+
+__all__ = [
+    "Hinge",
+    "Huber",
+    "HuberisedHinge",
+    "Logistic",
+    "Loss",
+    "MultiTarget",
+    "OneVsRest",
+    "Sigmoid",
+    "Softmax",
+    "Squared",
+    "SquaredHinge",
+    "Tukey",
+]
+
+_EPS = float(np.finfo(np.float64).eps)
+# Widths that are neither lost nor overflow when they are squared.
+_LEAST, _LARGEST = 1e-50, 1e50
+
+
+class Loss(ABC):
+    """A function of a target y and of the score z that a linear model gives its row.
+
+    A loss is pointwise: what it says of a row depends on the target and the score of that row
+    alone. It holds no data, but it is handed targets and scores of rows, and privacy rests on its
+    being pointwise. This cannot be enforced, so losses belong to the code that has to be trusted.
+    ``lipschitz`` and ``smoothness`` must hold for every valid target and every score; solvers plan
+    with them.
+
+    Solvers and estimators ask what a loss declares, and never for its class: ``of_residuals``, that
+    it is a function of the difference of target and score, as for regression; ``squared``, that it
+    is half the square of that difference; ``log_odds``, that the scores that minimise it are
+    log-odds of the classes; ``family``, which default hyperparameters suit it, one of
+    ``'logistic'``, ``'hinge'``, ``'squared_hinge'`` and ``'residuals'``, which takes any loss.
+
+    Arrays are in double precision: targets have shape (m,), or (m, n_scores) for a loss of
+    ``vector_targets``; scores have shape (m,) if ``n_scores`` is 1 and (m, n_scores) otherwise.
+    """
+
+    of_residuals: ClassVar[bool] = False
+    squared: ClassVar[bool] = False
+    log_odds: ClassVar[bool] = False
+    vector_targets: ClassVar[bool] = False
+
+    @property
+    def family(self) -> str:
+        """Name of the default hyperparameters of solvers that suit it."""
+        return "residuals"
+
+    @property
+    @abstractmethod
+    def n_scores(self) -> int:
+        """Number of scores a row."""
+
+    @property
+    @abstractmethod
+    def lipschitz(self) -> float:
+        """Supremum of the l2 norm of the derivative over valid targets and all scores."""
+
+    @property
+    @abstractmethod
+    def smoothness(self) -> float:
+        """Supremum of the second derivative (spectral norm of the Hessian); inf if not smooth."""
+
+    @property
+    @abstractmethod
+    def convex(self) -> bool:
+        """True if the loss is convex in z."""
+
+    @property
+    @abstractmethod
+    def targets(self) -> str:
+        """The valid targets in words, for error messages."""
+
+    @abstractmethod
+    def value(self, y: np.ndarray, z: np.ndarray) -> np.ndarray:
+        """Loss of each row, shape (m,)."""
+
+    @abstractmethod
+    def derivative(self, y: np.ndarray, z: np.ndarray) -> np.ndarray:
+        """Derivative in z, in the shape of z; a fresh array that the caller may overwrite.
+
+        It must be pointwise: row i of the answer is a function of ``y[i]`` and ``z[i]`` alone, not
+        of other rows, of their number, or of earlier calls, and y and z stay as they are. The
+        sensitivity of gradients rests on this, which makes it part of the trusted base: a loss
+        that mixes rows voids the guarantee.
+        """
+
+    @abstractmethod
+    def _valid(self, y: np.ndarray) -> np.ndarray:
+        """Mask of the valid numeric targets, in the shape of y."""
+
+    def check_targets(self, y: np.ndarray) -> None:
+        """Refuse targets outside the range for which the constants are declared.
+
+        Parameters
+        ----------
+        y : ndarray of shape (m,), or (m, n_scores) for a loss of vectors of targets
+            Targets.
+
+        Raises
+        ------
+        ValueError
+            If y has another number of dimensions, is not of a numeric type or holds an invalid
+            target. The message never quotes a target.
+        """
+        name = type(self).__name__
+        row = (self.n_scores,) if self.vector_targets else ()
+        if y.ndim != 1 + len(row) or y.shape[1:] != row:
+            of = f"{self.n_scores} targets" if row else "one target"
+            wanted = ", ".join(["n_samples", *map(str, row)]) + ("" if row else ",")
+            raise ValueError(
+                f"{name} needs {of} a row, got an array of {y.ndim} dimensions; pass y of shape "
+                f"({wanted})."
+            )
+        if y.dtype.kind not in "biuf":
+            raise ValueError(
+                f"{name} needs numeric targets, got an array of type {y.dtype}; encode them first."
+            )
+        if not np.all(self._valid(y)):
+            raise ValueError(
+                f"{name} needs targets that are {self.targets}; some of those given are not. "
+                "Encode or clean the targets first."
+            )
+
+    @final
+    def clipped_derivative(
+        self, y: np.ndarray, z: np.ndarray, bound: float | np.ndarray
+    ) -> np.ndarray:
+        """Derivative, shrunk row by row until its l2 norm is at most ``bound``.
+
+        With one score a row, l' becomes ``min(max(l', -bound), bound)``. If l is convex this is
+        the derivative of a convex function again: l' is non-decreasing, clipping is
+        non-decreasing, so their composition is, and its integral is convex. That integral equals
+        l (up to a constant) where ``|l'| <= bound`` and goes on linearly outside, as Huber's loss
+        does with the squared loss; it is no less smooth than l. With several scores a row the
+        derivative is multiplied by ``min(1, bound / ||l'||)``, which need not be the gradient of
+        any function.
+
+        Parameters
+        ----------
+        y : ndarray of shape (m,)
+            Valid targets.
+        z : ndarray of shape (m,) or (m, n_scores)
+            Scores.
+        bound : float or ndarray of shape (m,)
+            Largest norm, of all rows or of each; zero, or at least 1e-140, or infinite. (Squares
+            of anything smaller are lost, and with them the norm of several scores.)
+
+        Returns
+        -------
+        clipped : ndarray
+            In the shape of z; a fresh array.
+
+        Raises
+        ------
+        ValueError
+            If the derivative is not an array of real floats in the shape of z.
+
+        Guarantees
+        ----------
+        - The norm of each row is at most its bound, also after rounding. With several scores
+          this takes a relative margin of a few units in the last place off the bound.
+        - Rows below the bound (and its margin) are left as they are, to the last bit.
+        - A derivative that is not a number, which only scores that are not finite can bring
+          about, becomes zero; so does one of several entries whose norm is not finite.
+        """
+        with np.errstate(over="ignore", invalid="ignore"):
+            d = self._checked(np.asarray(self.derivative(y, z)), z)
+        return Loss.shrunk(d, bound)
+
+    @final
+    @staticmethod
+    def shrunk(d: np.ndarray, bound: float | np.ndarray) -> np.ndarray:
+        """Derivatives, shrunk row by row; see :meth:`clipped_derivative`. Overwrites them.
+
+        Parameters
+        ----------
+        d : ndarray of shape (m,) or (m, n_scores)
+            Derivatives.
+        bound : float or ndarray of shape (m,)
+            Largest norm, of all rows or of each.
+        """
+        with np.errstate(over="ignore", invalid="ignore"):
+            if d.ndim == 1:
+                if bound is not np.inf:
+                    # Twice as fast as numpy's clip, and like it for what is not a number.
+                    np.minimum(d, bound, out=d)
+                    np.maximum(d, np.negative(bound), out=d)
+                if isnan(d @ d):
+                    np.copyto(d, 0.0, where=np.isnan(d))
+                return d
+            # The sum of K squares, its root, the quotient and the product err by K / 2 + 4 half
+            # units in the last place.
+            norms = np.sqrt(np.einsum("ij,ij->i", d, d))
+            largest = np.multiply(bound, 1.0 - (d.shape[1] + 8) * _EPS)
+            d *= np.divide(largest, norms, out=np.ones_like(norms), where=norms > largest)[:, None]
+        d[~np.isfinite(norms)] = 0.0
+        return d
+
+    def _checked(self, d: np.ndarray, z: np.ndarray) -> np.ndarray:
+        if d.shape != z.shape or d.dtype.kind != "f":
+            raise ValueError(
+                f"{type(self).__name__} needs a derivative of real floats in the shape {z.shape} "
+                f"of the scores, got {d.dtype} of shape {d.shape}; make its derivative pointwise."
+            )
+        return np.asarray(d, dtype=np.float64)
+
+
+class _OfResiduals(Loss, ABC):
+    """A loss of the residual ``z - y``, for regression on one target."""
+
+    of_residuals: ClassVar[bool] = True
+    n_scores: ClassVar[int] = 1
+    targets: ClassVar[str] = "finite numbers"
+
+    def _valid(self, y: np.ndarray) -> np.ndarray:
+        return np.isfinite(y)
+
+
+class _OfTwoClasses(Loss, ABC):
+    """A loss of one score for two classes, 0 and 1."""
+
+    n_scores: ClassVar[int] = 1
+    targets: ClassVar[str] = "0 or 1"
+
+    def _valid(self, y: np.ndarray) -> np.ndarray:
+        return (y == 0) | (y == 1)
+
+
+def _check_width(loss: Loss, name: str, without: str) -> None:
+    """Refuse a width that is out of range; ``without`` names the loss that has none."""
+    settle_numbers(loss)
+    width = getattr(loss, name)
+    if not _LEAST <= width <= _LARGEST:
+        raise ValueError(
+            f"{type(loss).__name__} needs a {name} between {_LEAST} and {_LARGEST}, got {width}; "
+            f"use {without}."
+        )
+
+
+@dataclass(frozen=True)
+class Squared(_OfResiduals):
+    """``(z - y)^2 / 2`` with any finite y.
+
+    The derivative ``z - y`` is unbounded, so ``lipschitz`` is infinite: a private gradient has to
+    clip it, which makes this Huber's loss. The second derivative is 1.
+    """
+
+    squared: ClassVar[bool] = True
+    lipschitz: ClassVar[float] = inf
+    smoothness: ClassVar[float] = 1.0
+    convex: ClassVar[bool] = True
+
+    def value(self, y: np.ndarray, z: np.ndarray) -> np.ndarray:
+        """Half the squared residual; inf where it exceeds the largest float."""
+        with np.errstate(over="ignore"):
+            return 0.5 * np.square(z - y)
+
+    def derivative(self, y: np.ndarray, z: np.ndarray) -> np.ndarray:
+        """Residual ``z - y``."""
+        return z - y
+
+
+@dataclass(frozen=True)
+class Huber(_OfResiduals):
+    """``r^2 / 2`` if ``|r| <= delta``, else ``delta (|r| - delta / 2)``, with ``r = z - y``.
+
+    The derivative is r clipped to [-delta, delta] (Huber 1964), so ``lipschitz`` is delta and
+    ``smoothness`` is 1.
+
+    Parameters
+    ----------
+    delta : float, default=1.0
+        Residual beyond which the loss is linear, in units of y; in [1e-50, 1e50].
+    """
+
+    delta: float = 1.0
+
+    smoothness: ClassVar[float] = 1.0
+    convex: ClassVar[bool] = True
+
+    def __post_init__(self) -> None:
+        _check_width(self, "delta", "Squared for a loss that is nowhere linear")
+
+    @property
+    def lipschitz(self) -> float:
+        """Slope of the linear parts, delta."""
+        return self.delta
+
+    def value(self, y: np.ndarray, z: np.ndarray) -> np.ndarray:
+        """Loss of each row."""
+        r = z - y
+        c = np.clip(r, -self.delta, self.delta)
+        return c * (r - 0.5 * c)
+
+    def derivative(self, y: np.ndarray, z: np.ndarray) -> np.ndarray:
+        """Residual, clipped to [-delta, delta]."""
+        r = z - y
+        return np.clip(r, -self.delta, self.delta, out=r)
+
+
+@dataclass(frozen=True)
+class Tukey(_OfResiduals):
+    """``c^2 / 6 (1 - (1 - (r / c)^2)^3)`` if ``|r| <= c``, else ``c^2 / 6``; ``r = z - y``.
+
+    Residuals beyond c do not count at all (Beaton and Tukey 1974), which makes the loss robust
+    against any number of wild targets below one half, and not convex: where the start gives most
+    rows a residual beyond c, nothing is learned from them.
+
+    With ``u = r / c`` the derivative is ``r (1 - u^2)^2``, and its derivative in r is
+    ``(1 - u^2) (1 - 5 u^2)``.
+
+    - ``lipschitz`` is ``16 c / (25 sqrt(5))``, about 0.286 c, attained where that vanishes inside:
+      at ``u = 1 / sqrt(5)``.
+    - ``smoothness`` is 1, attained at r = 0: as a function of ``u^2`` in [0, 1] the second
+      derivative is a parabola that starts at 1, ends at 0 and is lowest at 3/5, with -4/5.
+
+    Parameters
+    ----------
+    width : float, default=1.0
+        Residual c from which the loss is constant, in units of y; in [1e-50, 1e50]. Estimators
+        bring targets to [-1, 1] first, so with them the unit is half the width of the bounds.
+    """
+
+    width: float = 1.0
+
+    smoothness: ClassVar[float] = 1.0
+    convex: ClassVar[bool] = False
+
+    def __post_init__(self) -> None:
+        _check_width(self, "width", "Squared for a loss that is nowhere constant")
+
+    @property
+    def lipschitz(self) -> float:
+        """Largest slope, that of a residual of width / sqrt(5)."""
+        return 16.0 * self.width / (25.0 * sqrt(5.0))
+
+    def value(self, y: np.ndarray, z: np.ndarray) -> np.ndarray:
+        """Loss of each row."""
+        r = np.clip(z - y, -self.width, self.width)
+        square = np.square(r / self.width)
+        # c^2 (1 - (1 - u^2)^3), multiplied out because 1 - (1 - u^2) would cancel.
+        return np.square(r) * (3.0 + square * (square - 3.0)) / 6.0
+
+    def derivative(self, y: np.ndarray, z: np.ndarray) -> np.ndarray:
+        """Residual, weighed down to 0 at the width and beyond."""
+        r = z - y
+        np.clip(r, -self.width, self.width, out=r)
+        weight = np.square(r / self.width)
+        np.subtract(1.0, weight, out=weight)
+        np.square(weight, out=weight)
+        r *= weight
+        return r
+
+
+@dataclass(frozen=True)
+class Logistic(_OfTwoClasses):
+    """``log(1 + e^z) - y z`` with y in {0, 1}: minus the log-likelihood of a logit model.
+
+    The derivative ``s(z) - y``, s being the logistic function, lies in (-1, 1) and comes
+    arbitrarily close to both ends, so ``lipschitz`` is 1. The second derivative ``s (1 - s)`` is
+    largest at z = 0, so ``smoothness`` is 1/4.
+    """
+
+    family: ClassVar[str] = "logistic"
+    log_odds: ClassVar[bool] = True
+    lipschitz: ClassVar[float] = 1.0
+    smoothness: ClassVar[float] = 0.25
+    convex: ClassVar[bool] = True
+
+    def value(self, y: np.ndarray, z: np.ndarray) -> np.ndarray:
+        """Loss of each row, to full relative precision for confident scores too."""
+        # max(z, 0) - y z has no cancellation for y in {0, 1}, unlike log(1 + e^z) - y z.
+        return np.maximum(z, 0.0) - y * z + np.log1p(np.exp(-np.abs(z)))
+
+    def derivative(self, y: np.ndarray, z: np.ndarray) -> np.ndarray:
+        """Probability of class 1 minus the target."""
+        d = expit(z)
+        d -= y
+        return d
+
+
+@dataclass(frozen=True)
+class Hinge(_OfTwoClasses):
+    """``max(0, 1 - s z)`` with y in {0, 1} and the sign ``s = 2 y - 1``.
+
+    Rows on the right side of the margin, ``s z >= 1``, count for nothing; all others have the
+    derivative ``-s``, so ``lipschitz`` is 1 and attained. At ``s z = 1`` there is no derivative,
+    and 0 is returned, which is a subgradient. The derivative jumps there, so ``smoothness`` is
+    infinite.
+
+    As the derivative has one size only, clipping it to less than 1 scales the loss and changes
+    nothing else.
+    """
+
+    family: ClassVar[str] = "hinge"
+    lipschitz: ClassVar[float] = 1.0
+    smoothness: ClassVar[float] = inf
+    convex: ClassVar[bool] = True
+
+    def value(self, y: np.ndarray, z: np.ndarray) -> np.ndarray:
+        """Distance of the score below the margin, 0 beyond it."""
+        return np.maximum(0.0, 1.0 + (1.0 - 2.0 * y) * z)
+
+    def derivative(self, y: np.ndarray, z: np.ndarray) -> np.ndarray:
+        """Minus the sign within the margin, else 0."""
+        d = 1.0 - 2.0 * y
+        d *= d * z > -1.0
+        return d
+
+
+@dataclass(frozen=True)
+class HuberisedHinge(_OfTwoClasses):
+    """The hinge loss, quadratic where the margin ``s z`` is within ``width`` of 1.
+
+    With y in {0, 1}, the sign ``s = 2 y - 1`` and h the width, the loss is 0 for ``s z > 1 + h``,
+    ``1 - s z`` for ``s z < 1 - h``, and ``(1 + h - s z)^2 / (4 h)`` in between (Chapelle 2007;
+    Chaudhuri, Monteleoni and Sarwate 2011).
+
+    Its derivative, ``-s [(1 + h - s z) / (2 h)]`` with the bracket clipped to [0, 1], is
+    continuous. It attains -1 and 1, so ``lipschitz`` is 1; in between its slope is 1 / (2 h),
+    which is ``smoothness``. The loss exceeds the hinge loss by at most h / 4, at ``s z = 1``.
+
+    Parameters
+    ----------
+    width : float, default=0.5
+        Half the length h of the quadratic part, in units of the margin; in [1e-50, 1e50].
+    """
+
+    width: float = 0.5
+
+    family: ClassVar[str] = "hinge"
+    lipschitz: ClassVar[float] = 1.0
+    convex: ClassVar[bool] = True
+
+    def __post_init__(self) -> None:
+        _check_width(self, "width", "Hinge for a loss without a quadratic part")
+
+    @property
+    def smoothness(self) -> float:
+        """Slope of the derivative in the quadratic part, 1 / (2 width)."""
+        return 0.5 / self.width
+
+    def value(self, y: np.ndarray, z: np.ndarray) -> np.ndarray:
+        """Loss of each row."""
+        away = 1.0 + self.width + (1.0 - 2.0 * y) * z
+        curved = np.clip(away, 0.0, 2.0 * self.width)
+        return curved / (2.0 * self.width) * (away - 0.5 * curved)
+
+    def derivative(self, y: np.ndarray, z: np.ndarray) -> np.ndarray:
+        """Minus the sign within the margin, and less and less around its edge."""
+        d = 1.0 - 2.0 * y
+        away = d * z
+        away += 1.0 + self.width
+        np.clip(away, 0.0, 2.0 * self.width, out=away)
+        away /= 2.0 * self.width
+        d *= away
+        return d
+
+
+# Twice this is the largest float.
+_FARTHEST = float(np.finfo(np.float64).max) / 2
+
+
+@dataclass(frozen=True)
+class SquaredHinge(_OfTwoClasses):
+    """``max(0, 1 - s z)^2`` with y in {0, 1} and the sign ``s = 2 y - 1``.
+
+    The derivative ``-2 s max(0, 1 - s z)`` is continuous and unbounded, so ``lipschitz`` is
+    infinite: a private gradient has to clip it. Clipped to c it is that of a loss that is squared
+    for ``1 - c / 2 <= s z <= 1`` and linear beyond (Rosset and Zhu 2007): for small c about the
+    hinge loss times c. The second derivative is 2 within the margin and 0 elsewhere, so
+    ``smoothness`` is 2.
+    """
+
+    family: ClassVar[str] = "squared_hinge"
+    lipschitz: ClassVar[float] = inf
+    smoothness: ClassVar[float] = 2.0
+    convex: ClassVar[bool] = True
+
+    def value(self, y: np.ndarray, z: np.ndarray) -> np.ndarray:
+        """Squared distance from the margin; inf where it exceeds the largest float."""
+        with np.errstate(over="ignore"):
+            return np.square(np.maximum(0.0, 1.0 + (1.0 - 2.0 * y) * z))
+
+    def derivative(self, y: np.ndarray, z: np.ndarray) -> np.ndarray:
+        """Twice the distance from the margin, with the sign that leads away from it."""
+        d = 1.0 - 2.0 * y
+        away = d * z
+        away += 1.0
+        np.clip(away, 0.0, _FARTHEST, out=away)
+        d *= away
+        d *= 2.0
+        return d
+
+
+@dataclass(frozen=True)
+class Sigmoid(_OfTwoClasses):
+    """``1 / (1 + e^(s z))`` with y in {0, 1} and the sign ``s = 2 y - 1``.
+
+    The probability that a logit model gives to the wrong class: a smooth stand-in for the share of
+    errors, in (0, 1). Rows that are far on the wrong side count as lost and no longer pull, which
+    makes wrong labels harmless; it also means that a minimum found need not be the lowest.
+
+    With ``q = 1 / (1 + e^(s z))`` the derivative is ``-s q (1 - q)``, largest for z = 0, so
+    ``lipschitz`` is 1/4. The second derivative is ``q (1 - q) (1 - 2 q)``. Its derivative in q,
+    ``1 - 6 q + 6 q^2``, vanishes at ``q = (1 ± 1 / sqrt(3)) / 2``, where ``q (1 - q) = 1/6``, so
+    ``smoothness`` is ``1 / (6 sqrt(3))``.
+    """
+
+    family: ClassVar[str] = "logistic"
+    lipschitz: ClassVar[float] = 0.25
+    smoothness: ClassVar[float] = 1.0 / (6.0 * sqrt(3.0))
+    convex: ClassVar[bool] = False
+
+    def value(self, y: np.ndarray, z: np.ndarray) -> np.ndarray:
+        """Probability of the wrong class."""
+        return expit((1.0 - 2.0 * y) * z)
+
+    def derivative(self, y: np.ndarray, z: np.ndarray) -> np.ndarray:
+        """Product of both probabilities, with the sign of the wrong class."""
+        d = 1.0 - 2.0 * y
+        d *= expit(z)
+        d *= expit(-z)
+        return d
+
+
+@dataclass(frozen=True)
+class Softmax(Loss):
+    """``log(sum_k e^(z_k)) - z_y`` with y in {0, ..., K - 1}, also known as cross-entropy.
+
+    With ``p = softmax(z)`` the derivative is ``p - e_y``, where e_y is the y-th unit vector, and
+    the Hessian is ``H = diag(p) - p p^T``.
+
+    - ``lipschitz`` is sqrt(2): ``||p - e_y||^2 = (1 - p_y)^2 + sum_{k != y} p_k^2`` is at most
+      ``2 (1 - p_y)^2 < 2``, because the other probabilities sum to ``1 - p_y``. It is approached
+      when all mass goes to one wrong class.
+    - ``smoothness`` is 1/2: ``v^T H v`` is the variance of v_k when k is drawn from p, which is
+      at most ``(max v - min v)^2 / 4`` (Popoviciu 1935) and so at most ``||v||^2 / 2``. It is
+      attained by v = (1, -1, 0, ...) when two classes share all mass equally.
+
+    Parameters
+    ----------
+    n_classes : int
+        Number of classes K, at least 2.
+    """
+
+    n_classes: int
+
+    family: ClassVar[str] = "logistic"
+    log_odds: ClassVar[bool] = True
+    lipschitz: ClassVar[float] = sqrt(2.0)
+    smoothness: ClassVar[float] = 0.5
+    convex: ClassVar[bool] = True
+
+    def __post_init__(self) -> None:
+        check_integers("Softmax", n_classes=self.n_classes)
+        if not self.n_classes >= 2:
+            raise ValueError(
+                f"Softmax needs n_classes of at least 2, got {self.n_classes}; name every class "
+                "that could occur."
+            )
+
+    @property
+    def n_scores(self) -> int:
+        """One score a class."""
+        return self.n_classes
+
+    @property
+    def targets(self) -> str:
+        """The valid targets in words."""
+        return f"integers from 0 to {self.n_classes - 1}"
+
+    def value(self, y: np.ndarray, z: np.ndarray) -> np.ndarray:
+        """Minus the log-probability of the target class."""
+        s = _scores_below_the_largest(z)
+        with np.errstate(over="ignore"):
+            return np.log(np.exp(s).sum(axis=0)) - s[self._classes(y), np.arange(len(z))]
+
+    def derivative(self, y: np.ndarray, z: np.ndarray) -> np.ndarray:
+        """Class probabilities, minus 1 at the target class."""
+        p = _scores_below_the_largest(z)
+        np.exp(p, out=p)
+        p *= 1.0 / p.sum(axis=0)
+        p[self._classes(y), np.arange(len(z))] -= 1.0
+        return p.T
+
+    def _classes(self, y: np.ndarray) -> np.ndarray:
+        """Targets as indices of classes; others count as a class, and stop nobody with an error."""
+        with np.errstate(invalid="ignore"):
+            return np.clip(y.astype(np.intp), 0, self.n_classes - 1)
+
+    def _valid(self, y: np.ndarray) -> np.ndarray:
+        return (y >= 0) & (y < self.n_classes) & (np.floor(y) == y)
+
+
+def _scores_below_the_largest(z: np.ndarray) -> np.ndarray:
+    """``z - max_k z_k`` as (K, m): along its short axis an array is slow to reduce."""
+    s = np.array(z.T, order="C")
+    # Two finite scores may be further apart than the largest float; -inf serves as well.
+    with np.errstate(over="ignore"):
+        s -= s.max(axis=0)
+    return s
+
+
+class _SumOfLosses(Loss, ABC):
+    """Sum of an inner loss over the scores of a row, several of them.
+
+    The derivative in a score is that of the inner loss, and the Hessian is diagonal. All
+    derivatives can be at the bound of the inner loss at once: each depends on a score of its own.
+
+    Attributes
+    ----------
+    loss : Loss
+        Inner loss, with one score a row.
+    """
+
+    loss: Loss
+
+    @property
+    @final
+    def lipschitz(self) -> float:
+        """Lipschitz constant of the inner loss times the root of the number of scores."""
+        return sqrt(self.n_scores) * self.loss.lipschitz
+
+    @property
+    @final
+    def smoothness(self) -> float:
+        """Smoothness of the inner loss."""
+        return self.loss.smoothness
+
+    @property
+    @final
+    def convex(self) -> bool:
+        """True if the inner loss is convex."""
+        return self.loss.convex
+
+
+@dataclass(frozen=True)
+class MultiTarget(_SumOfLosses):
+    """``sum_k loss(y_k, z_k)`` with a vector of targets a row: t regressions on the same rows.
+
+    The t models share nothing but their rows, so one row moves all of them, and the gradients of a
+    row, the outer product of its t derivatives and its features, are clipped together.
+
+    Parameters
+    ----------
+    loss : Loss
+        Inner loss, of residuals, with one score a row.
+    n_targets : int
+        Number of targets t, at least 2.
+    """
+
+    loss: Loss
+    n_targets: int
+
+    of_residuals: ClassVar[bool] = True
+    vector_targets: ClassVar[bool] = True
+    targets: ClassVar[str] = "finite numbers"
+
+    def __post_init__(self) -> None:
+        check_integers("MultiTarget", n_targets=self.n_targets)
+        if not self.n_targets >= 2:
+            raise ValueError(
+                f"MultiTarget needs n_targets of at least 2, got {self.n_targets}; one target "
+                "needs its loss alone."
+            )
+        if not (getattr(self.loss, "n_scores", None) == 1 and self.loss.of_residuals):
+            raise ValueError(
+                "MultiTarget needs a loss of residuals with one score a row, got "
+                f"{type(self.loss).__name__}; pass one such as Squared() or Huber()."
+            )
+
+    @property
+    def n_scores(self) -> int:
+        """One score a target."""
+        return self.n_targets
+
+    @property
+    def squared(self) -> bool:  # type: ignore[override]
+        """True if the inner loss is half the square of the residual."""
+        return self.loss.squared
+
+    def value(self, y: np.ndarray, z: np.ndarray) -> np.ndarray:
+        """Sum of the losses of all targets."""
+        with np.errstate(over="ignore"):
+            return self._of_all(self.loss.value, y, z).sum(axis=1)
+
+    def derivative(self, y: np.ndarray, z: np.ndarray) -> np.ndarray:
+        """Derivative of the loss of each target."""
+        return self._of_all(self.loss.derivative, y, z)
+
+    @staticmethod
+    def _of_all(
+        function: Callable[[np.ndarray, np.ndarray], np.ndarray], y: np.ndarray, z: np.ndarray
+    ) -> np.ndarray:
+        return np.asarray(function(y.ravel(), z.ravel())).reshape(z.shape)
+
+    def _valid(self, y: np.ndarray) -> np.ndarray:
+        return np.isfinite(y)
+
+
+@dataclass(frozen=True)
+class OneVsRest(_SumOfLosses):
+    """``sum_k loss(1[y = k], z_k)`` with y in {0, ..., K - 1}: K losses of a row.
+
+    Each class has a score of its own and a loss for two classes that asks for this class or
+    another. The K models share nothing but their rows, so one row moves all of them, and the
+    gradients of a row are clipped together.
+
+    ``lipschitz`` is attained for an inner loss that treats its two classes alike, as all margin
+    losses do; it is an upper bound for any other.
+
+    Parameters
+    ----------
+    loss : Loss
+        Inner loss, with one score a row and targets 0 and 1.
+    n_classes : int
+        Number of classes K, at least 2.
+    """
+
+    loss: Loss
+    n_classes: int
+
+    def __post_init__(self) -> None:
+        check_integers("OneVsRest", n_classes=self.n_classes)
+        if not self.n_classes >= 2:
+            raise ValueError(
+                f"OneVsRest needs n_classes of at least 2, got {self.n_classes}; name every class "
+                "that could occur."
+            )
+        if getattr(self.loss, "n_scores", None) != 1:
+            raise ValueError(
+                "OneVsRest needs a loss with one score a row, got "
+                f"{type(self.loss).__name__}; pass one such as Hinge() or Logistic()."
+            )
+        self.loss.check_targets(np.array([0.0, 1.0]))
+
+    @property
+    def n_scores(self) -> int:
+        """One score a class."""
+        return self.n_classes
+
+    @property
+    def family(self) -> str:
+        """Family of the inner loss."""
+        return self.loss.family
+
+    @property
+    def targets(self) -> str:
+        """The valid targets in words."""
+        return f"integers from 0 to {self.n_classes - 1}"
+
+    def value(self, y: np.ndarray, z: np.ndarray) -> np.ndarray:
+        """Sum of the losses of all classes."""
+        values = self.loss.value(self._membership(y), z.ravel()).reshape(z.shape)
+        with np.errstate(over="ignore"):
+            return values.sum(axis=1)
+
+    def derivative(self, y: np.ndarray, z: np.ndarray) -> np.ndarray:
+        """Derivatives of the losses of all classes."""
+        return self.loss.derivative(self._membership(y), z.ravel()).reshape(z.shape)
+
+    def _membership(self, y: np.ndarray) -> np.ndarray:
+        """Membership of row i in class k, as 0 or 1, for all pairs (i, k) in row order."""
+        return (y[:, None] == np.arange(self.n_classes)).ravel().astype(np.float64)
+
+    def _valid(self, y: np.ndarray) -> np.ndarray:
+        return (y >= 0) & (y < self.n_classes) & (np.floor(y) == y)
