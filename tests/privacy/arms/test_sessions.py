@@ -6,7 +6,6 @@ from itertools import pairwise
 
 import numpy as np
 import pytest
-from interruptions import Lines
 from scipy import stats
 from sessions_of_bandits import (
     CHOICES,
@@ -254,19 +253,6 @@ def test_steps_choose_by_the_present_sums_of_all_arms(forced):
         np.testing.assert_array_equal(given[stepped], expected[stepped])
         session.close()
     assert np.abs(session._running).max() > 0.1
-
-
-def test_an_interrupted_choice_leaves_no_wiped_noise_for_the_next():
-    session = opened("steps", noise=SystemNoise())
-    drawn = [session._gumbel((3, 2))]
-    with Lines() as lines:
-        drawn.append(session._gumbel((3, 2)))
-    for at in range(1, lines.count + 1):
-        with pytest.raises(KeyboardInterrupt), Lines(at):
-            session._gumbel((3, 2))
-        drawn.append(session._gumbel((3, 2)))
-    assert lines.count > 3
-    assert np.unique(drawn).size == np.count_nonzero(drawn) == 6 * len(drawn)
 
 
 @pytest.mark.parametrize(
