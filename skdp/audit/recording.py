@@ -322,7 +322,7 @@ class TapedSession:
         """The answer of the private session."""
         inner = self._inner
         # Its noise goes on from block to block, and so do the sums of its twin.
-        fresh, exact = inner.ask(*at), self._twin._sums(*at)
+        fresh, exact = inner.ask(*at), self._twin._sums(*at).copy()
         given = self._tape.exchange(self._plan.releases, tuple(w.copy() for w in at), lambda: fresh)
         if isinstance(given, ArmMoments):
             if not self._given:

@@ -219,7 +219,7 @@ def test_each_epoch_takes_the_policy_that_suits_its_length():
     rng = np.random.default_rng(0)
     n, arms = 12_000, 10
     X, a, r = rng.normal(size=(n, 5)) / 5, rng.integers(0, arms, n), rng.uniform(size=n)
-    model = DPContextualBandit(range(arms), data_norm=1.0, random_state=0, epsilon=0.4)
+    model = DPContextualBandit(range(arms), data_norm=1.0, random_state=0, epsilon=1.4)
     model.partial_fit(X[:100], a[:100], r[:100])
     assert isinstance(model.policy_, FTRLPolicy)
     model.partial_fit(X[100:], a[100:], r[100:])
