@@ -13,6 +13,7 @@ import numpy as np
 from sklearn.utils._param_validation import Interval
 from sklearn.utils.validation import check_array, check_is_fitted, validate_data
 
+from ..exceptions import warn_user
 from ..privacy.accounting.calculus import Calculus, GaussianDP, ZeroConcentratedDP
 from ..privacy.accounting.ledger import PrivacySpent
 from ..privacy.accounting.promise import delta_for, nominal
@@ -43,10 +44,8 @@ from .bandit_choices import (
     first_epoch,
     given_bounds,
     refuse_changes,
-    refuse_unplanned,
     settings_of,
     warn_if_hopeless,
-    warn_of_rewards,
 )
 from .policies import POLICIES, Policy
 from .policies.choices import Rule
@@ -446,7 +445,7 @@ class DPContextualBandit(BudgetedEstimator):
                     f"have, with max_visits={self.max_visits}, because somebody's visits in epochs "
                     "of different noise have no price that is known, got None. Pass it."
                 )
-            horizon = first_epoch(*self._sizes, nominal(self.epsilon), self.delta_)
+            horizon = first_epoch(self)
         warn_of_promise(type(self).__name__, self.epsilon, self.delta_, horizon)
         self._settings = settings_of(self)
         self._epochs = ParallelComposition()
@@ -515,12 +514,12 @@ class DPContextualBandit(BudgetedEstimator):
             shares = {kind: self._of_a_visit(kind) for kind in kinds}
         for calculus, epsilon in shares.items():
             planned = nominal(epsilon), self.delta_
-            policy = choose_policy(self, horizon, *self._sizes, *planned, at_once=at_once)
+            policy = choose_policy(self, horizon, planned[0], at_once=at_once)
             problem = BanditProblem(
                 *self._sizes,
                 horizon,
                 _LOSSES[self.loss](),
-                choose_bounds(self, policy, self.n_features_in_),
+                choose_bounds(self, policy),
                 *planned,
                 Adjacency(self.adjacency),
                 initial=self._rule.w if goes_on else None,
@@ -613,11 +612,15 @@ class DPContextualBandit(BudgetedEstimator):
             persons = self._persons(units, len(rows[0]))
             if new:
                 self._begin(self.horizon)
-            if self.horizon is not None:
-                refuse_unplanned(self, len(rows[0]), self._problem.horizon)
-            else:
-                now = self.n_seen_ + len(rows[0])
-                warn_of_rows(type(self).__name__, self.delta_, self.n_seen_, now)
+            n, horizon = len(rows[0]), self._problem.horizon
+            if self.horizon is None:
+                warn_of_rows(type(self).__name__, self.delta_, self.n_seen_, self.n_seen_ + n)
+            elif n > (left := horizon - self.n_seen_):
+                raise ValueError(
+                    f"{type(self).__name__}.partial_fit needs no more users than its horizon of "
+                    f"{horizon}, of which {left} are left, got {n}; noise was planned for them. "
+                    "Start another stream with a clone."
+                )
             self._protect(persons)
         self._feed(rows, persons)
         return self
@@ -664,8 +667,14 @@ class DPContextualBandit(BudgetedEstimator):
                 f"of shape {r.shape}."
             )
         low, high = given_bounds(self.reward_bounds)
-        if not (low <= r.min() and r.max() <= high):
-            warn_of_rewards(self)
+        if not (hasattr(self, "_warned") or (low <= r.min() and r.max() <= high)):
+            self._warned = True
+            warn_user(
+                f"{type(self).__name__} was given rewards outside reward_bounds="
+                f"{tuple(self.reward_bounds)}; they are clipped, here and from now on. This "
+                "warning tells of the rewards, so keep it from whoever must not know them.",
+                UserWarning,
+            )
         centre, half = self._reward_units()
         return X, arms, (np.minimum(np.maximum(r, low), high) - centre) / half
 
