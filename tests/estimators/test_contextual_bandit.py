@@ -269,16 +269,6 @@ def test_users_beyond_the_horizon_are_refused_before_they_are_read():
         ({"epsilon": 0.0}, "epsilon"),
         ({"loss": "hinge"}, "loss"),
         ({"policy": "ucb"}, "policy"),
-        (
-            {"policy": BlocksPolicy(growth=1.0)},
-            "'growth' parameter of BlocksPolicy .* range .1.001",
-        ),
-        (
-            {"policy": BlocksPolicy(growth=1 + 1e-9)},
-            "'growth' parameter of BlocksPolicy .* range .1.001",
-        ),
-        ({"policy": GDPolicy(steps=0)}, "'steps' parameter of GDPolicy .* range .1, inf"),
-        ({"policy": SparsePolicy(radius=0)}, "'radius' parameter of SparsePolicy"),
         ({"policy": HDBPolicy(forced=1000)}, "forced=1000"),
         ({"policy": "ftrl", "horizon": 1}, "a user for each of its 2 arms, got 1 users"),
     ],

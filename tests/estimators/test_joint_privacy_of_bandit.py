@@ -17,8 +17,8 @@ pytestmark = [
 
 N, D, K = 200, 3, 3
 STREAMED = {
-    "ftrl": HDBPolicy(solver=FTRL()),
-    "frank_wolfe": HDBPolicy(solver=FrankWolfe(batch=5, noise="gumbel")),
+    "hdb by ftrl": HDBPolicy(solver=FTRL()),
+    "hdb by frank_wolfe": HDBPolicy(solver=FrankWolfe(batch=5, noise="gumbel")),
 }
 every_policy = pytest.mark.parametrize("policy", [*sorted(POLICIES), *STREAMED])
 

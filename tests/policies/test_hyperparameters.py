@@ -9,9 +9,9 @@ from skdp.bandit.policies import BlocksPolicy, FTRLPolicy, GDPolicy, HDBPolicy, 
 from skdp.solvers import FTRL, GD
 
 WRONG = [
-    (BlocksPolicy, {"growth": "2"}),
+    *((BlocksPolicy, {"growth": growth}) for growth in ("2", 1.0, 1 + 1e-9)),
     (BlocksPolicy, {"exploration": None}),
-    (GDPolicy, {"steps": 2.5}),
+    *((GDPolicy, {"steps": steps}) for steps in (2.5, 0)),
     (GDPolicy, {"clip": 1j}),
     (FTRLPolicy, {"clip": "0.1"}),
     (FTRLPolicy, {"clip": 1e-300}),
@@ -23,6 +23,7 @@ WRONG = [
     (HDBPolicy, {"solver": FTRL}),
     (HDBPolicy, {"solver": GD()}),
     (SparsePolicy, {"growth": np.nan}),
+    (SparsePolicy, {"radius": 0}),
     (HDBPolicy, {"stream_clip": 1e-300}),
     *((kind, {"clip": 1e-300}) for kind in (GDPolicy, SparsePolicy)),
 ]

@@ -142,28 +142,12 @@ class Policy(Hyperparameters, ABC):
 def growing_blocks(
     problem: BanditProblem, growth: float, *, at_once: bool, first: int = 0
 ) -> tuple[int, ...]:
-    """Ends of blocks that grow by a factor, counted backwards from the horizon.
+    """Increasing ends of blocks that grow by a factor, counted backwards from the horizon.
 
     The last block but one ends at ``horizon / growth``, so that every release but the last serves
     about as many users, relative to those it is made of. The last one, at the horizon, serves
-    whoever publishes the final model.
-
-    Parameters
-    ----------
-    problem : BanditProblem
-        Public facts.
-    growth : float
-        The factor, at least 1.001.
-    at_once : bool
-        Whether users are all there already; they are one block then.
-    first : int, default=0
-        No block ends before this many users, unless the horizon does, nor before two users an arm
-        and 16 in all.
-
-    Returns
-    -------
-    tuple of int
-        Increasing; the last is the horizon.
+    whoever publishes the final model. None ends before ``first`` users, two users an arm and 16 in
+    all, unless the horizon does. Users who are all there at once are one block.
     """
     horizon, first = problem.horizon, max(2 * problem.n_arms, _LEAST_FIRST_BLOCK, first)
     count = 0 if at_once else max(0, floor(log(horizon / first) / log(growth)))
@@ -178,19 +162,10 @@ def zero_weights(problem: BanditProblem) -> np.ndarray:
 
 @dataclass(frozen=True, eq=False)
 class _Average:
-    """Average of the models of blocks, by the squares of their sizes.
+    """Average of the models of blocks, by the squares of their sizes, and the sum of these.
 
     The noise of a block's model falls with its size, so weights that are inverse to variances go
-    with the square.
-
-    Parameters
-    ----------
-    w : ndarray
-        Average of the weights of blocks.
-    weight : float, default=0.0
-        Sum of the squared sizes of blocks.
-    seen : int, default=0
-        Number of users in them.
+    with the square. ``seen`` is the number of users in them.
     """
 
     w: np.ndarray
@@ -229,23 +204,9 @@ class AveragingPolicy(Policy, ABC):
 
 
 def toward(w: np.ndarray, vertices: np.ndarray, radius: float, steps: np.ndarray) -> np.ndarray:
-    """Weights moved towards signed coordinates.
+    """Weights (K, p) moved by steps (K,), from 0 to 1, towards vertices of the l1 ball.
 
-    Parameters
-    ----------
-    w : ndarray of shape (K, p)
-        Weights.
-    vertices : ndarray of int of shape (K,)
-        j < p for coordinate j, p + j for minus it, -1 to stay.
-    radius : float
-        Radius of the l1 ball.
-    steps : ndarray of shape (K,)
-        How far, from 0 to 1.
-
-    Returns
-    -------
-    ndarray of shape (K, p)
-        A fresh array.
+    Of vertices (K,), j < p is coordinate j, p + j is minus it, and -1 is to stay.
     """
     K, p = w.shape
     steps = np.where(vertices < 0, 0.0, steps)

@@ -93,13 +93,7 @@ class FTRLPolicy(Policy):
 
 
 def few_at_first(problem: BanditProblem) -> int:
-    """Users given to each arm before any is chosen: ``max(1, sqrt(T) / (2 K))``, or 1 later on.
-
-    Parameters
-    ----------
-    problem : BanditProblem
-        Public facts.
-    """
+    """Users given to each arm before any is chosen: ``max(1, sqrt(T) / (2 K))``, or 1 later on."""
     if problem.initial is not None:
         return 1
     return max(1, int(sqrt(problem.horizon) / (2 * problem.n_arms)))
@@ -112,20 +106,9 @@ def streams_plan(
     bounds: RowBounds,
     constraint: Constraint,
 ) -> Plan:
-    """Plan of a stream for each arm, that a streaming solver learns from.
+    """Plan of a stream for each arm, from which a streaming solver learns the arm's weights.
 
-    Parameters
-    ----------
-    problem : BanditProblem
-        Public facts.
-    solver : StreamingSolver
-        Learns the weights of one arm.
-    forced : int
-        Users given to each arm at first.
-    bounds : RowBounds
-        Of bounded rows, so that none is scaled.
-    constraint : Constraint
-        On the weights of an arm.
+    The constraint is on the weights of an arm; bounds are such that no bounded row is scaled.
     """
     horizon, n_arms = problem.horizon, problem.n_arms
     alone = Problem(
