@@ -36,7 +36,7 @@ class Plan:
     clip : float, default=1.0
         Bound on the derivative of the loss of a user, or on the recursive one of ``'steps'``.
     answers : tuple of int, optional
-        Number of answers at each end; by default one.
+        Number of answers at each end, one unless they are gradients or vertices; by default one.
     forced : int, default=0
         The first ``n_arms * forced`` users belong to the arms in turn, ``forced`` to each, and only
         the arm whose turn it is takes steps. From then on every arm takes a step at every user.
@@ -47,7 +47,8 @@ class Plan:
     Raises
     ------
     ValueError
-        If ends do not increase, the clip is not positive and finite, or an end has no answer.
+        If ends do not increase, the clip is not positive and finite, or an end has no answer, or
+        several where they are not gradients or vertices.
     """
 
     releases: Literal["moments", "gradients", "vertices", "steps", "streams"]
@@ -66,6 +67,12 @@ class Plan:
             raise ValueError(
                 "Plan of a bandit needs increasing ends and at least 1 answer at each of them, got "
                 f"{self.answers} for {ends}."
+            )
+        # All else is charged once an end, and a step adds its user once.
+        if max(answers) > 1 and self.releases not in ("gradients", "vertices"):
+            raise ValueError(
+                "Plan of a bandit needs 1 answer at each end but of gradients and vertices, got "
+                f"{self.answers} of {self.releases}."
             )
         if not 0 < self.clip < inf:
             raise ValueError(

@@ -263,6 +263,8 @@ def test_steps_choose_by_the_present_sums_of_all_arms(forced):
         (lambda: Plan("gradients", (3,), GAUSSIAN, 0.0, (2,)), "positive finite clip"),
         (lambda: Plan("gradients", (3,), GAUSSIAN, 1.0, (0,)), "at least 1 answer"),
         (lambda: Plan("vertices", (3, 4), CHOICES, 1.0, (1,)), "at each of them"),
+        (lambda: Plan("steps", (1, 2), CHOICES, 1.0, (1, 2)), "1 answer at each end but of"),
+        (lambda: Plan("moments", (3,), GAUSSIAN, answers=(2,)), "1 answer at each end but of"),
     ],
 )
 def test_plans_that_make_no_sense_are_refused(make, complaint):
