@@ -37,7 +37,8 @@ class _BlockSession(ArmSession, ABC):
     @final
     def _sums(self, *at: np.ndarray) -> np.ndarray:
         if len(self._rows) > 1:
-            self._rows = [tuple(np.concatenate(p) for p in zip(*self._rows, strict=True))]  # type: ignore[list-item]
+            V, arms, y = (np.concatenate(parts) for parts in zip(*self._rows, strict=True))
+            self._rows = [(V, arms, y)]
         (w,), (V, arms, y) = at, self._rows[0]
         n, here = len(V), np.arange(len(V))
         z = (V @ w.T)[here, arms]
