@@ -447,7 +447,7 @@ class DPContextualBandit(BudgetedEstimator):
                 )
             horizon = first_epoch(self)
         warn_of_promise(type(self).__name__, self.epsilon, self.delta_, horizon)
-        self._settings = settings_of(self)
+        self._settings, self._adjacency = settings_of(self), Adjacency(self.adjacency)
         self._epochs = ParallelComposition()
         self._public_rng = public_generator(self.random_state)
         self._turn = self.n_seen_ = self.n_released_ = 0
