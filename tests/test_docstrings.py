@@ -17,12 +17,7 @@ import skdp
 ROOT = Path(skdp.__file__).parent
 MODULES = [
     skdp,
-    *(
-        importlib.import_module(m.name)
-        for m in pkgutil.walk_packages(skdp.__path__, "skdp.")
-        # Its import is what registers converters with an extra.
-        if m.name != "skdp.estimators.onnx_converters" or importlib.util.find_spec("skl2onnx")
-    ),
+    *(importlib.import_module(m.name) for m in pkgutil.walk_packages(skdp.__path__, "skdp.")),
 ]
 
 

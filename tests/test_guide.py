@@ -13,8 +13,8 @@ from skdp.solvers import SOLVERS
 DOCS = Path(__file__).resolve().parents[1] / "docs"
 RECEIPTS = (DOCS / "explanation" / "receipts.md").read_text()
 BLOCK = re.compile(r"^```python\n(.*?)^```$", flags=re.MULTILINE | re.DOTALL)
-# Their audits take longer than all other pages together.
-SLOW = ("auditors/auditing.md", "auditors/auditing_more.md")
+# Its audits take longer than all other pages together.
+SLOW = ("auditors/auditing.md",)
 PAGES = {
     page.relative_to(DOCS).as_posix(): blocks
     for page in sorted(DOCS.rglob("*.md"))

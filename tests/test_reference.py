@@ -13,9 +13,7 @@ import skdp
 
 REFERENCE = Path(__file__).resolve().parents[1] / "docs" / "reference"
 MODULES = [
-    importlib.import_module(found.name)
-    for found in pkgutil.walk_packages(skdp.__path__, "skdp.")
-    if "onnx" not in found.name
+    importlib.import_module(found.name) for found in pkgutil.walk_packages(skdp.__path__, "skdp.")
 ]
 # Folders, and files of several small classes, say what they show.
 PACKAGES = [skdp, *(module for module in MODULES if hasattr(module, "__all__"))]

@@ -1,4 +1,4 @@
-"""Tables of the benchmark in markdown, and the pages that hold them."""
+"""Tables of the benchmark in markdown, and the page that holds them."""
 
 from __future__ import annotations
 
@@ -95,16 +95,6 @@ def document(fits):
     return "\n\n".join(table(own) for own in by_set(fits).values())
 
 
-def folded(fits):
-    """The same, each folded behind the line that names its data set."""
-    tables = [table(own) for own in by_set(fits).values()]
-    names = [text.split("|")[1].strip() for text in tables]
-    return "\n\n".join(
-        f"<details>\n<summary>{name}</summary>\n\n{text}\n\n</details>"
-        for name, text in zip(names, tables, strict=True)
-    )
-
-
 def shortfalls(fits):
     """``(data, metric, epsilon, cell, published)`` of our cells below their target.
 
@@ -195,8 +185,8 @@ def fill(page, blocks):
     return page
 
 
-def fill_pages(path, fits):
-    """Write tables into a page, and all of them into ``..._tables.md`` beside it.
+def fill_page(path, fits):
+    """Write tables into the page.
 
     Raw columns have a block of their own, which stays as it is if they were not measured.
     """
@@ -206,10 +196,8 @@ def fill_pages(path, fits):
     blocks = {
         "scores by epsilon": summary(others),
         "probabilities and times": probabilities_and_times(others, 1.0),
+        "methods at epsilon 1": comparison(others, 1.0),
     }
     if raw:
         blocks["raw columns"] = summary(raw, ("skdp", "scaled"))
     path.write_text(fill(path.read_text(), blocks))
-    tables = path.with_stem(f"{path.stem}_tables")
-    blocks = {"methods at epsilon 1": comparison(others, 1.0), "all tables": folded(fits)}
-    tables.write_text(fill(tables.read_text(), blocks))

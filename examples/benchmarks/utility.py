@@ -90,7 +90,7 @@ def parse(arguments):
     parser.add_argument("--jobs", type=int, default=1, help="splits at a time")
     parser.add_argument("--out", help="JSON file that the fits are added to")
     parser.add_argument("--report", nargs="+", metavar="JSON", help="run nothing, print tables")
-    parser.add_argument("--fill", metavar="PAGE", help="with --report: write tables into the pages")
+    parser.add_argument("--fill", metavar="PAGE", help="with --report: write tables into the page")
     args = parser.parse_args(arguments)
     if args.fill and not args.report:
         parser.error("--fill needs --report with the files to take results from")
@@ -114,7 +114,7 @@ def main(arguments=None):
         if left_out:
             print(f"left out, no split in common: {', '.join(sorted(left_out))}", file=sys.stderr)
         if args.fill:
-            report.fill_pages(args.fill, fits)
+            report.fill_page(args.fill, fits)
         else:
             show(fits)
         return

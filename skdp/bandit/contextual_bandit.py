@@ -185,7 +185,7 @@ class DPContextualBandit(BudgetedEstimator):
     Decisions are made between releases from released numbers, the user's own context and public
     randomness that know nothing. That is all it takes: the *billboard lemma* (Hsu, Huang, Roth,
     Roughgarden and Wu, 2014) says that what is computed from a differentially private signal and
-    one's own data is jointly private. See docs/auditors/bandit.md for the proofs.
+    one's own data is jointly private. See docs/proofs/bandits.md for the proofs.
 
     A pickle holds what was released, so it can be published; it predicts and acts but learns no
     more. To go on learning from where a stream stopped takes a secret checkpoint.

@@ -1,4 +1,8 @@
-"""Published models as scikit-learn's own, for places where skdp is not installed."""
+"""Published models as scikit-learn's own, for places where skdp is not installed.
+
+They are made of scikit-learn's classes alone, with no function inside but ``numpy.clip``, so that
+converters and safe loaders know all parts of them.
+"""
 
 from __future__ import annotations
 
@@ -9,6 +13,8 @@ from sklearn.compose import TransformedTargetRegressor
 from sklearn.linear_model import LinearRegression
 from sklearn.pipeline import Pipeline
 from sklearn.preprocessing import FunctionTransformer
+
+from ..preprocessing.scaler import plain_clipper
 
 
 def plain_model(
@@ -22,7 +28,7 @@ def plain_model(
     Parameters
     ----------
     estimator : estimator
-        With coefficients.
+        With coefficients, for columns in the user's units. They are changed.
     n_features : int
         Number of features d.
     names : ndarray of shape (d,), optional
@@ -30,19 +36,22 @@ def plain_model(
     data_bounds : tuple of ndarray, optional
         Low and high ends of the range of each column.
     """
-    parts = [estimator]
+    model, out = getattr(estimator, "regressor_", estimator), estimator
+    first, model.n_features_in_ = model, n_features
     if data_bounds is not None:
-        low, high = (end.copy() for end in data_bounds)
-        bounds = {"a_min": low, "a_max": high}
-        parts = [FunctionTransformer(np.clip, kw_args=bounds, validate=True), estimator]
-    # It is the regressor within that looks at rows.
-    readers = [getattr(part, "regressor_", part) for part in parts]
-    for part in readers:
-        part.n_features_in_ = n_features
+        first = plain_clipper(*data_bounds)
+        # Columns leave the first step between 0 and 1.
+        model.intercept_ = model.intercept_ + model.coef_ @ first.data_min_
+        model.coef_ = model.coef_ / first.scale_
+        steps = Pipeline([("clip", first), ("model", model)])
+        if out is model:
+            out = steps
+        else:
+            out.regressor = out.regressor_ = steps
     if names is not None:
         # Behind the first step rows have no names any more.
-        readers[0].feature_names_in_ = names.copy()
-    return estimator if len(parts) == 1 else Pipeline([("clip", parts[0]), ("model", estimator)])
+        first.feature_names_in_ = names.copy()
+    return out
 
 
 def clipped_regressor(

@@ -6,6 +6,9 @@ from abc import ABC, abstractmethod
 from math import inf
 from typing import Any, final
 
+import numpy as np
+from sklearn.pipeline import Pipeline
+from sklearn.preprocessing import MinMaxScaler, StandardScaler
 from sklearn.utils.validation import check_is_fitted
 
 from ..privacy.rows.bounded_rows import Rows
@@ -42,6 +45,32 @@ class Scaler(Transformer, ABC):
         check_is_fitted(self)
         X = self._checked(X, reset=False, copy=True)
         return self._map(X.shape[1]).undo(X)
+
+    @final
+    def to_sklearn(self) -> Any:
+        """The fitted scaler as scikit-learn's own, to be served where skdp is not installed.
+
+        Returns
+        -------
+        estimator
+            A fitted ``StandardScaler`` of dense rows, in a ``Pipeline`` behind a ``MinMaxScaler``
+            where columns are held to ranges. It transforms as this one does, but for rounding.
+        """
+        scaling, d = self.scaling_, self.n_features_in_
+        plain = StandardScaler(with_mean=scaling.shift is not None)
+        plain.mean_ = np.zeros(d) if scaling.shift is None else scaling.shift.copy()
+        plain.scale_, plain.n_features_in_ = 1.0 / scaling.factor, d
+        first, out = plain, plain
+        if scaling.clipped_to is not None:
+            first = plain_clipper(*scaling.clipped_to)
+            # Columns leave the first step between 0 and 1.
+            plain.mean_ = (plain.mean_ - first.data_min_) * first.scale_
+            plain.scale_, plain.with_mean = plain.scale_ * first.scale_, True
+            out = Pipeline([("clip", first), ("scale", plain)])
+        plain.var_ = np.square(plain.scale_)
+        if hasattr(self, "feature_names_in_"):
+            first.feature_names_in_ = self.feature_names_in_.copy()
+        return out
 
     @abstractmethod
     def _map(self, n_features: int) -> ColumnScaling:
@@ -82,3 +111,18 @@ def checked_range(who: str, given: Any) -> tuple[float, float]:
         f"{who} needs feature_range=(low, high), finite with low < high, got {shown(given)}; "
         "(0, 1) and (-1, 1) are usual."
     )
+
+
+def plain_clipper(low: np.ndarray, high: np.ndarray) -> MinMaxScaler:
+    """The fitted scaler of scikit-learn that holds columns to ranges and maps these to [0, 1].
+
+    Parameters
+    ----------
+    low, high : ndarray of shape (d,)
+        Ends of the ranges.
+    """
+    out = MinMaxScaler(clip=True)
+    out.data_min_, out.data_max_, out.data_range_ = low.copy(), high.copy(), high - low
+    out.scale_ = 1.0 / out.data_range_
+    out.min_, out.n_features_in_ = -low * out.scale_, low.size
+    return out

@@ -9,6 +9,7 @@ import pandas as pd
 import pytest
 
 from skdp import DPLassoRegressor, DPLinearRegression, DPLogisticRegression, DPSVMClassifier
+from skdp.preprocessing import BoundsScaler, DPMinMaxScaler, DPStandardScaler
 
 pytestmark = pytest.mark.filterwarnings("ignore::skdp.SeededNoiseWarning")
 
@@ -89,3 +90,20 @@ def test_sparse_coefficients_become_dense():
     model = fitted("lasso")
     expected = model.predict(FAR)
     np.testing.assert_allclose(model.sparsify().to_sklearn().predict(FAR), expected, rtol=1e-12)
+
+
+@pytest.mark.parametrize(
+    "scaler",
+    [
+        BoundsScaler(bounds=(-1, 2)),
+        DPMinMaxScaler(),
+        DPStandardScaler(),
+        DPStandardScaler(bounds=(-1, 2), with_mean=False),
+    ],
+    ids=lambda scaler: type(scaler).__name__,
+)
+def test_plain_scalers_transform_as_these_do(scaler):
+    plain = scaler.fit(pd.DataFrame(X, columns=list("abc"))).to_sklearn()
+    assert b"skdp" not in pickle.dumps(plain)
+    far = pd.DataFrame(FAR, columns=list("abc"))
+    np.testing.assert_allclose(plain.transform(far), scaler.transform(far), rtol=1e-9, atol=1e-12)
