@@ -11,8 +11,7 @@ from ..estimators.progress import same_setting
 from ..exceptions import warn_user
 from ..privacy.accounting import gdp
 from ..privacy.accounting.promise import nominal
-from ..problem.bandit_problem import BanditProblem
-from ..problem.contexts import ContextBounds, CubeBounds, NormBounds
+from ..problem.bandit_problem import BanditProblem, ContextBounds, CubeBounds, NormBounds
 from ..solvers import SOLVERS
 from ..solvers.streaming import StreamingSolver
 from ..validation import shown
