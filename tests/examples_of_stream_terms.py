@@ -1,7 +1,7 @@
 """Examples of what rows add to running sums, for the battery in ``test_every_query.py``."""
 
 import numpy as np
-from example_of_a_query import Example
+from example_of_a_query import Example, data_of
 
 from skdp.privacy.queries import StreamScoresQuery, StreamTerm, StreamTermQuery
 from skdp.problem import Problem, RowBounds, TargetBounds
@@ -29,16 +29,6 @@ def problems(constraint=None):
                 yield Problem(loss, N, D, bounds, class_weight=weights, constraint=constraint)
 
 
-def rows_of_all_sizes(problem, rng):
-    X = rng.normal(size=(N, D)) * 10.0 ** rng.uniform(-3, 3, size=(N, 1))
-    X[rng.integers(N)] *= rng.choice([0.0, 1e300, 1e160, 1e-300])
-    if isinstance(problem.loss, REGRESSION):
-        y = 10.0 ** rng.uniform(-2, 3, N) * rng.choice([-1.0, 1.0], N)
-    else:
-        y = rng.integers(0, max(2, problem.loss.n_scores), N).astype(float)
-    return np.clip(X, -1e305, 1e305), y
-
-
 def terms(problem, rng):
     """Gradients, and recursive terms between near and far points."""
     w = rng.normal(size=problem.shape) * 10.0 ** rng.uniform(-2, 2)
@@ -52,8 +42,7 @@ def random_terms(query, constraints, seed):
     for constraint in constraints:
         for problem in problems(constraint):
             for term in list(terms(problem, rng))[1 - problem.loss.n_scores % 2 :]:
-                rows = [part for _ in range(2) for part in rows_of_all_sizes(problem, rng)]
-                yield Example(query(term), *rows)
+                yield Example(query(term), *data_of(problem.loss, rng))
 
 
 def opposite(term, row, query):

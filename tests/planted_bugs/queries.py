@@ -234,7 +234,7 @@ def sketched():
 
 
 def means(bounds, X, y, other, other_y):
-    return RowMeansQuery(bounds, N, 2), X, y, other, other_y
+    return RowMeansQuery(replace(LOGISTIC, bounds=bounds), 2), X, y, other, other_y
 
 
 def one_sided_means():
@@ -579,7 +579,7 @@ def targets_along():
 
 
 def equations_of_targets():
-    return opposite_targets(NormalEquationsQuery(THREE_TARGETS, N, D, 1.0))
+    return opposite_targets(NormalEquationsQuery(replace(SQUARED, bounds=THREE_TARGETS), 1.0))
 
 
 def counts_of_a_target():
@@ -662,20 +662,20 @@ BUGS = (
     Bug("moments priced as if a row could only vanish", {"MomentsQuery.sensitivity": times(sqrt(0.5))}, crafted(MomentsQuery), TOO_FAR),
     Bug("sizes of gradients without the root of two", {"CellsQuery.sensitivity": gives(1.0)}, crafted(GradientSizesQuery), TOO_FAR),
     Bug("a share that is not counted beside its gradient", {"GradientAndShareQuery.sensitivity": lambda _, self, a: self.gradient.sensitivity(a)}, within(shares), TOO_FAR),
-    Bug("sums by class without the root of two", {"RowMeansQuery.sensitivity": lambda _, self, a: self.bounds.row_norm / N}, within(classes), TOO_FAR),
+    Bug("sums by class without the root of two", {"RowMeansQuery.sensitivity": lambda _, self, a: self.problem.bounds.row_norm / N}, within(classes), TOO_FAR),
     Bug("column moments without the factor of two", {"ColumnMomentsQuery.sensitivity": times(0.5)}, crafted(ColumnMomentsQuery), TOO_FAR),
     Bug("features that share one sensitivity", {"ColumnMomentsQuery.sensitivity": times(sqrt(1 / 3))}, crafted(ColumnMomentsQuery), TOO_FAR),
-    Bug("squares of columns of too much weight", {"column_moments._WEIGHT": Value(2.0)}, within(columns), TOO_FAR),
+    Bug("squares of columns of too much weight", {"columns._WEIGHT": Value(2.0)}, within(columns), TOO_FAR),
     Bug("columns that are asked about alone, counted twice", {"ColumnCountsQuery._of_block": counted_twice}, crafted(ColumnCountsQuery), TOO_FAR),
     Bug("a second edge of a column that is not counted", {"ColumnCountsQuery.sensitivity": times(sqrt(0.5))}, crafted(ColumnCountsQuery), TOO_FAR),
-    Bug("normal equations without their targets", {"NormalEquationsQuery.sensitivity": lambda _, self, a: sqrt(2.0) * self.bounds.row_norm**2 / self.n_samples}, crafted(NormalEquationsQuery), TOO_FAR),
-    Bug("a mean of two parts in the normal equations", {"NormalEquationsQuery.sensitivity": lambda _, self, a: self.bounds.row_norm**2 * sqrt(2 + 4 * self.balance) / self.n_samples}, crafted(NormalEquationsQuery), TOO_FAR),
+    Bug("normal equations without their targets", {"NormalEquationsQuery.sensitivity": lambda _, self, a: sqrt(2.0) * self.problem.bounds.row_norm**2 / self.problem.n_samples}, crafted(NormalEquationsQuery), TOO_FAR),
+    Bug("a mean of two parts in the normal equations", {"NormalEquationsQuery.sensitivity": lambda _, self, a: self.problem.bounds.row_norm**2 * sqrt(2 + 4 * self.balance) / self.problem.n_samples}, crafted(NormalEquationsQuery), TOO_FAR),
     Bug("a curvature whose score is not counted", {"ScoreAndCurvatureQuery.sensitivity": lambda _, self, a: sqrt(2.0) * self.influence.curvature / N}, crafted(ScoreAndCurvatureQuery), TOO_FAR),
     Bug("labels priced as if their scores followed from curvatures", {"ScoreAndCurvatureQuery.sensitivity": lambda _, self, a: sqrt(2.0) * (1 + self.balance) * self.influence.curvature / N}, crafted(ScoreAndCurvatureQuery), TOO_FAR),
     Bug("several classes priced as two", {"ScoreAndCurvatureQuery.sensitivity": lambda _, self, a: sqrt(max(2 * (1 + self.balance) ** 2, 1 + 8 * self.balance)) * self.influence.curvature / N}, crafted(ScoreAndCurvatureQuery), TOO_FAR),
     Bug("rows of several classes of any influence", {"score_and_curvature.weighed_classes": unweighed_classes}, crafted(ScoreAndCurvatureQuery), TOO_FAR),
     Bug("rows of several classes weighed for their scores alone", {"score_and_curvature.weighed_classes": lambda honest, problem, influence, block: honest(problem, replace(influence, curvature=1e300), block)}, lambda: torn(5.0, 3.0).check(Adjacency.REPLACE_ONE), TOO_FAR),
-    Bug("moments of several classes that keep no bound", {"score_moments._shorten": lambda _, q, bound: np.zeros(len(q), dtype=bool)}, crafted(ScoreMomentsQuery), TOO_FAR),
+    Bug("moments of several classes that keep no bound", {"score_and_curvature._shorten": lambda _, q, bound: np.zeros(len(q), dtype=bool)}, crafted(ScoreMomentsQuery), TOO_FAR),
     Bug("rows of any influence on a score", {"score_and_curvature.weighed_block": unweighed}, crafted(ScoreAndCurvatureQuery), TOO_FAR),
     Bug("rows weighed for their curvature alone", {"score_and_curvature.weighed_block": lambda honest, problem, influence, block: honest(problem, influence if problem.loss.squared else replace(influence, score=1e300), block)}, crafted(ScoreAndCurvatureQuery), TOO_FAR),
     Bug("residuals of a score that are not clipped", {"score_and_curvature.np.clip": lambda _, r, *args, **options: r}, crafted(ScoreAndCurvatureQuery), TOO_FAR),
@@ -721,7 +721,7 @@ BUGS = (
     Bug("scores that depend on the size of other rows", {"Block.scores_along": centred_scores}, margins_do_not_depend_on_other_rows),
     Bug("columns that were clipped to an earlier bound", {"ScoreCache.combine_within": lambda honest, self, r, bound: honest(self, r, bound if self._clipped is None else self._clipped[0])}, kept_columns_are_those_of_the_bounded_rows),
     Bug("kept columns of rows that are not bounded", {"ScoreCache.scores": lambda honest, self, X, factor, w, shrunk: honest(self, X, None, w, shrunk)}, kept_columns_are_those_of_the_bounded_rows),
-    Bug("column values that are not clipped", {"column_moments.np.clip": lambda _, values, *args, **options: values}, crafted(ColumnMomentsQuery), TOO_FAR),
+    Bug("column values that are not clipped", {"columns.np.clip": lambda _, values, *args, **options: values}, crafted(ColumnMomentsQuery), TOO_FAR),
     Bug("entries that are not clipped for vertices", {"Block.combine_within": lambda honest, self, r, bound: honest(self, r, np.inf)}, within(clipped_vertices), TOO_FAR),
     Bug("entries that are not clipped for selections", {"Block.combine_within": lambda honest, self, r, bound: honest(self, r, np.inf)}, crafted(SelectionQuery), TOO_FAR),
     # Clips of derivatives.

@@ -511,7 +511,7 @@ def pieces_as_people(honest, runs):
 
 BUGS = (
     *(Bug(f"a person with fifty rows counts as fifty ({name})", {"RawBlock.bounded_weights": every_row_whole}, partial(a_person_with_fifty_rows_moves_within_the_sensitivity, name), TOO_FAR, nightly=name not in IN_THE_DEFAULT_RUN) for name in BY_NAME if name not in ("column_moments", "metric_means", "score_moments")),
-    *(Bug(f"moments that count all rows alike ({name})", {"ColumnMomentsQuery.of_scaled": lambda honest, self, u, shares=None: honest(self, u)}, partial(a_person_with_fifty_rows_moves_within_the_sensitivity, name), TOO_FAR, nightly=name == "metric_means") for name in ("column_moments", "metric_means")),
+    *(Bug(f"moments that count all rows alike ({name})", {"UnitMoments.of_scaled": lambda honest, self, u, shares=None: honest(self, u)}, partial(a_person_with_fifty_rows_moves_within_the_sensitivity, name), TOO_FAR, nightly=name == "metric_means") for name in ("column_moments", "metric_means")),
     Bug("a number of rows in place of that of people", {"ResidentRows.__init__": counts_rows}, the_number_of_rows_is_told_by_nothing),
     Bug("a block that shares a person's weight among its own rows", {"ResidentRows._block": shared_within_a_block}, a_person_in_several_blocks_moves_within_the_sensitivity, TOO_FAR),
     Bug("samples of rows in place of people", {"ResidentRows._block": rows_one_by_one}, a_person_is_drawn_with_all_rows_or_with_none),

@@ -15,11 +15,8 @@ from ..adjacency import Adjacency
 from ..rounding import mapped_products, of_sum, spread
 from ..rows.base import RowStore
 from ..rows.bounded_rows import BoundedBlock
-from .base import GaussianQuery, GumbelQuery
-from .gradient import GradientQuery, weighted
-
-_LEAST_BOUND = 1e-140
-_LARGEST_SUM = 1e300
+from .base import LARGEST_SUM, LEAST_BOUND, GaussianQuery, GumbelQuery
+from .gradient import point, weighted
 
 
 @dataclass(frozen=True, eq=False)
@@ -65,9 +62,11 @@ class StreamTerm:
                 "StreamTerm needs an index of 0, or a positive finite one and a point before, got "
                 f"index={self.index}."
             )
-        object.__setattr__(self, "w", GradientQuery(self.problem, self.w).w)
-        before = None if not self.index else GradientQuery(self.problem, self.before).w  # type: ignore[arg-type]
-        object.__setattr__(self, "before", before)
+        before = (
+            point(self.problem, self.before) if self.index and self.before is not None else None
+        )
+        for name, value in {"w": point(self.problem, self.w), "before": before}.items():
+            object.__setattr__(self, name, value)
         object.__setattr__(self, "clip", float(self.clip))
 
     def derivatives(self, block: BoundedBlock) -> np.ndarray:
@@ -83,6 +82,13 @@ class StreamTerm:
         """Derivatives times the weights of rows, and of their classes in units of the heaviest."""
         return weighted(self.problem, block, r, relatively=True)
 
+    @property
+    def kept(self) -> bool:
+        """True if double precision keeps the bounds."""
+        problem, scale = self.problem, max(1.0, self.problem.row_norm * self.problem.max_weight)
+        least = LEAST_BOUND * scale <= self.clip * min(1.0, problem.row_norm)
+        return least and self.clip * problem.n_samples * scale <= LARGEST_SUM
+
     def public(self) -> tuple[object, ...]:
         """The points, the index and the bound."""
         before = self.w if self.before is None else self.before
@@ -92,11 +98,6 @@ class StreamTerm:
 @dataclass(frozen=True, eq=False)
 class StreamTermQuery(GaussianQuery):
     r"""Sum over rows of one vector each, clipped in l2, in units of the bound.
-
-    Parameters
-    ----------
-    term : StreamTerm
-        What a row adds, before it is clipped.
 
     Guarantees
     ----------
@@ -122,7 +123,7 @@ class StreamTermQuery(GaussianQuery):
 
     def sensitivity(self, adjacency: Adjacency) -> float:
         """2 under replace-one; infinite unless double precision keeps the bound."""
-        return adjacency.of_sum(1.0) if _kept(self.term.problem, self.term.clip) else inf
+        return adjacency.of_sum(1.0) if self.term.kept else inf
 
     def evaluate(self, rows: RowStore) -> np.ndarray:
         """The exact sum, in the shape of w."""
@@ -197,7 +198,7 @@ class StreamScoresQuery(GumbelQuery):
     def sensitivity(self, adjacency: Adjacency) -> float:
         """Sensitivity, at most 4 under replace-one; inf unless double precision keeps the bound."""
         problem = self.term.problem
-        if not _kept(problem, self.term.clip) or self.entry < _LEAST_BOUND:
+        if not self.term.kept or self.entry < LEAST_BOUND:
             return inf
         pair = 1.0
         if isinstance(problem.constraint, Simplex) and problem.loss.n_scores == 1:
@@ -225,11 +226,3 @@ class StreamScoresQuery(GumbelQuery):
         if r.ndim == 1:
             return block.combine_within(r, entry)
         return np.stack([block.combine_within(column, entry) for column in r.T], axis=1)
-
-
-def _kept(problem: Problem, clip: float) -> bool:
-    """True if double precision keeps the bounds."""
-    scale = max(1.0, problem.row_norm * problem.max_weight)
-    return _LEAST_BOUND * scale <= clip * min(1.0, problem.row_norm) and (
-        clip * problem.n_samples * scale <= _LARGEST_SUM
-    )
