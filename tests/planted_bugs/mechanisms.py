@@ -27,7 +27,7 @@ from skdp.privacy import (
     secret_noise,
 )
 from skdp.privacy.accounting import ExponentialEvent, GaussianDP, Ledger, Spend, ZeroConcentratedDP
-from skdp.privacy.bandit_sessions import SESSIONS, MomentPlan, StepSession
+from skdp.privacy.bandit_sessions import SESSIONS, Plan, StepSession
 from skdp.privacy.mechanisms import (
     BLT,
     GaussianMechanism,
@@ -88,12 +88,13 @@ def answers_lie_on_the_grid():
 def moments_of_bandits_lie_on_the_grid():
     problem = BanditProblem(2, D, 8, Squared(), NormBounds(1.0, 0.0), 1.0, 1e-5)
     ledger = Ledger(1.0, 1e-5)
-    session = SESSIONS[MomentPlan](MomentPlan((8,)), problem, ledger, REPLACE_ONE, SystemNoise())
+    plan = Plan("moments", (8,), GaussianDP())
+    session = SESSIONS["moments"](plan, problem, ledger, REPLACE_ONE, SystemNoise())
     (event,) = ledger.receipt()
     g = noise_grid.spacing(event.sensitivity, event.noise_scale, 2 * (D * (D + 1) // 2 + D))
     rng = np.random.default_rng(1)
     session.add(rng.normal(size=(8, D)), rng.integers(2, size=8), rng.random(8))
-    found = session.moments().vectors
+    found = session.ask().vectors
     assert np.array_equal(np.rint(found / g) * g, found)
 
 

@@ -142,5 +142,5 @@ BUGS = (
     *(Bug(f"a session in the pickle ({solver})", {"PrivateLinearModel.__getstate__": lambda _, self: vars(self).copy(), "SecretNoise.__reduce__": gives((object, ())), "PrefixNoise.__reduce__": gives((object, ()))}, partial(of_persons, SECRETS, solver)) for solver in ("calls", "sums")),
     Bug("a table of visits among public attributes", {"PrivateLinearModel._publish_receipt": public_table}, partial(of_persons, SECRETS, "calls")),
     Bug("a stream that counts rows in place of persons", {"BatchSession.feed": after(counts_rows)}, partial(of_persons, persons.test_copies_of_a_row_count_as_one, "calls")),
-    Bug("a bandit that forgets the number of visits", {"PrivateBandit._of_a_visit": lambda honest, self, calculus: self.epsilon}, noise_of_a_bandit_covers_all_visits, "budget of all"),
+    Bug("a bandit that forgets the number of visits", {"DPContextualBandit._of_a_visit": lambda honest, self, calculus: self.epsilon}, noise_of_a_bandit_covers_all_visits, "budget of all"),
 )  # fmt: skip
