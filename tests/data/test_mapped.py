@@ -7,7 +7,7 @@ from skdp import DPLinearRegression, DPLogisticRegression
 from skdp.exceptions import SeededNoiseWarning
 from skdp.privacy import Adjacency
 from skdp.privacy.queries import GradientQuery
-from skdp.privacy.rows import Block, MappedBlock, RawBlock
+from skdp.privacy.rows import BoundedBlock, MappedBlock, RawBlock
 from skdp.problem import Problem, RowBounds, RowMap, TargetBounds
 from skdp.problem.losses import Logistic, Softmax, Squared
 from skdp.testing import check_sensitivity, row_stores
@@ -197,7 +197,7 @@ def test_the_gram_matrix_is_that_of_the_rows(mapped, data_norm, intercept):
     bounds = RowBounds(data_norm, intercept, row_map=row_map() if mapped else None)
     for rows_ in row_stores(X, np.zeros(n)).values():
         for raw in rows_.blocks():
-            block = (MappedBlock if mapped else Block)(raw, bounds).loaded()
+            block = (MappedBlock if mapped else BoundedBlock)(raw, bounds).loaded()
             V = block.rows()
             np.testing.assert_allclose(block.gram(), V.T @ V, rtol=1e-12, atol=1e-12)
 

@@ -78,7 +78,7 @@ _BY_MODULE = {
     "skdp.privacy.rows.predicted_rows": "PredictedRows predicted_rows",
     "skdp.privacy.rows.privacy_units": "PrivacyUnits privacy_units",
     "skdp.privacy.rows.reading": "reading",
-    "skdp.privacy.rows.bounded_rows": "Block RawBlock bounded_rows",
+    "skdp.privacy.rows.bounded_rows": "BoundedBlock RawBlock bounded_rows",
     "skdp.privacy.rows.score_cache": "ScoreCache",
     "skdp.privacy.rows.site_rows": "SiteBlock site_rows",
     "skdp.privacy.rows.in_memory": "SparseRows",

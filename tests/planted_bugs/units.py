@@ -26,7 +26,7 @@ from skdp.privacy.queries import (
     SiteRequest,
 )
 from skdp.privacy.rows import (
-    Block,
+    BoundedBlock,
     ChunkedRows,
     Chunks,
     DaskRows,
@@ -292,7 +292,7 @@ def places_of_rows_tell_nothing(mapped):
     found = []
     for first in range(40):
         raw = RawBlock(X[first:], np.zeros(83 - first), None, np.full(83 - first, 1 / 128))
-        block = (MappedBlock if mapped else Block)(raw, bounds).loaded()
+        block = (MappedBlock if mapped else BoundedBlock)(raw, bounds).loaded()
         found.append(np.append(block.scores(w)[-40:], block.norms[-40:]))
     assert all(np.array_equal(one, found[0]) for one in found)
 

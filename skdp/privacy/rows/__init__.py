@@ -1,7 +1,7 @@
 """Row stores. Public here: :class:`Chunks`, for data that do not fit in memory."""
 
 from .base import BlockStore, BoundedRows, ResidentRows, RowStore, total
-from .bounded_rows import MOST_ROWS, Block, DerivativeBounds, RawBlock, cut
+from .bounded_rows import MOST_ROWS, BoundedBlock, DerivativeBounds, RawBlock, cut
 from .buffer import RowBuffer
 from .chunked import ChunkedRows, Chunks
 from .dask_rows import DaskRows, Tasks, is_collection
@@ -16,8 +16,8 @@ from .site_rows import SiteChunks, SiteRows, site_sums
 
 __all__ = [
     "MOST_ROWS",
-    "Block",
     "BlockStore",
+    "BoundedBlock",
     "BoundedRows",
     "ChunkedRows",
     "Chunks",

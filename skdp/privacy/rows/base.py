@@ -21,7 +21,6 @@ from ..adjacency import PrivacyUnit
 from .bounded_rows import (
     LONGEST_CUT,
     LONGEST_PIECE,
-    Block,
     BoundedBlock,
     Pieces,
     RawBlock,
@@ -376,7 +375,7 @@ def bounded_block(raw: RawBlock, bounds: RowBounds) -> BoundedBlock:
     """A block brought to public bounds."""
     if bounds.columns is not None:
         raw = raw.cut_to(bounds.columns)
-    return (Block if bounds.row_map is None else MappedBlock)(raw, bounds)
+    return (BoundedBlock if bounds.row_map is None else MappedBlock)(raw, bounds)
 
 
 def over_all(
