@@ -16,7 +16,7 @@ from skdp.privacy.queries import (
     SampledGradientQuery,
     SiteRequest,
 )
-from skdp.privacy.rows import ChunkedRows, Chunks, DaskRows, DenseRows, SparseRows, base
+from skdp.privacy.rows import ChunkedRows, Chunks, DaskRows, DenseRows, SparseRows
 from skdp.privacy.rows import site_rows as sites
 from skdp.problem import Problem, RowBounds, RowMap, Sites
 from skdp.problem.losses import Logistic
@@ -177,24 +177,6 @@ def test_coins_of_different_blocks_and_rounds_are_independent(source):
         for other in parts[:i]:
             # Seven standard deviations: by chance in one case of 1e11.
             assert abs(np.sum(one & other) - size / 16) < 7 * deviation
-
-
-def with_the_first_public_rng(kernel, marked):
-    """The bug that all blocks take the public randomness of the first."""
-
-    def of_part(block):
-        return kernel(block.taken(np.flatnonzero(marked[: block.y.size])))
-
-    return of_part
-
-
-@pytest.mark.parametrize("layout", ["dense", "single", "sparse", "chunks"])
-def test_coins_of_the_first_block_for_all_blocks_are_caught(layout, monkeypatch):
-    monkeypatch.setattr(base, "over_marked", with_the_first_public_rng)
-    with pytest.raises(AssertionError):
-        check_marked_rows(layout, "")
-    with pytest.raises(AssertionError):
-        check_sampled(layout)
 
 
 def test_coins_of_the_first_rows_for_all_sites_are_caught(monkeypatch):

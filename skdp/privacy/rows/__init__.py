@@ -7,7 +7,7 @@ from .chunked import ChunkedRows, Chunks
 from .dask_rows import DaskRows, Tasks, is_collection
 from .in_memory import DenseRows, SparseRows
 from .mapped import MappedBlock, sparse_lengths
-from .partition import Facts, Refusal, added, opened
+from .partition import Facts, Refusal, Refused, added, opened
 from .partitions import packed
 from .predicted_rows import PredictedBlock, PredictedRows, Predictor, predicted_rows
 from .privacy_units import PrivacyUnits
@@ -32,6 +32,7 @@ __all__ = [
     "PrivacyUnits",
     "RawBlock",
     "Refusal",
+    "Refused",
     "ResidentRows",
     "RowBuffer",
     "RowStore",

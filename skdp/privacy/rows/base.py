@@ -11,6 +11,8 @@ from __future__ import annotations
 from abc import ABC, abstractmethod
 from collections.abc import Callable, Iterable, Iterator
 from dataclasses import replace
+from functools import partial
+from itertools import starmap
 from typing import Any, ClassVar, Self, final
 
 import numpy as np
@@ -297,14 +299,10 @@ class _BoundedBlocks(BoundedRows):
     def sum(
         self, kernel: Callable[[BoundedBlock], np.ndarray], marked: np.ndarray | None = None
     ) -> np.ndarray:
-        of_block = over_all(kernel)
-        if marked is not None:
-            of_block = over_marked(kernel, marked)
-        if self._kept is not None:
-            return total(map(of_block, self._kept))
-        # One block at a time: nothing here holds on to it while the next one is read.
-        blocks = self._store.blocks()
-        return total(of_block(bounded_block(raw, self.bounds)) for raw in blocks)
+        blocks: Iterable[BoundedBlock] | None = self._kept
+        if blocks is None:
+            blocks = map(partial(bounded_block, bounds=self.bounds), self._store.blocks())
+        return summed(kernel, blocks, marked)
 
     def sum_of_units(
         self,
@@ -378,31 +376,40 @@ def bounded_block(raw: RawBlock, bounds: RowBounds) -> BoundedBlock:
     return (BoundedBlock if bounds.row_map is None else MappedBlock)(raw, bounds)
 
 
-def over_all(
+def summed(
     kernel: Callable[[BoundedBlock], np.ndarray],
-) -> Callable[[BoundedBlock], np.ndarray]:
-    """The kernel of blocks that are yet to be loaded."""
-    return lambda block: kernel(block.loaded())
+    blocks: Iterable[BoundedBlock],
+    marked: np.ndarray | None = None,
+) -> np.ndarray:
+    """Sum of ``kernel`` over blocks that are yet to be loaded, in their order.
 
-
-def over_marked(
-    kernel: Callable[[BoundedBlock], np.ndarray], marked: np.ndarray
-) -> Callable[[BoundedBlock], np.ndarray]:
-    """The kernel of what is marked of each block, for one pass over the blocks in order.
-
-    Only that is loaded. There is a mark for each row, or for each privacy unit where blocks say
-    whose their rows are.
+    With ``marked`` over what is marked of each block, and only that is loaded. There is a mark for
+    each row, or for each privacy unit where blocks say whose their rows are.
     """
-    start = 0
 
-    def of_part(block: BoundedBlock) -> np.ndarray:
-        nonlocal start
-        rows = slice(start, start + len(block.y))
-        chosen = np.flatnonzero(marked[rows if block.units is None else block.units])
-        start = rows.stop
+    def of_all(block: BoundedBlock) -> np.ndarray:
+        return kernel(block.loaded())
+
+    def of_some(block: BoundedBlock, chosen: np.ndarray) -> np.ndarray:
         return kernel(block.taken(chosen).loaded())
 
-    return of_part
+    # One block at a time: nothing here holds on to it while the next one is read.
+    if marked is None:
+        return total(map(of_all, blocks))
+    return total(starmap(of_some, with_marks(blocks, marked)))
+
+
+def with_marks(
+    blocks: Iterable[BoundedBlock], marked: np.ndarray
+) -> Iterator[tuple[BoundedBlock, np.ndarray]]:
+    """Blocks in their order, each with the positions in it of what is marked."""
+    start = 0
+    for block in blocks:
+        stop = start + len(block.y)
+        own = marked[start:stop] if block.units is None else marked[block.units]
+        yield block, np.flatnonzero(own)
+        start = stop
+        del block
 
 
 def total(parts: Iterable[np.ndarray]) -> np.ndarray:

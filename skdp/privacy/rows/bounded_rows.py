@@ -346,7 +346,7 @@ class BoundedBlock:
         return squares if self._factor is None else squares * self._factor**2
 
     def _brought(self) -> dict[str, Any]:
-        """What differs in a block whose rows can be used; nothing if these can."""
+        """Attributes of a copy whose rows can be used where they lie; none if these can."""
         X = self._X if self._scaling is None else on_scale(self._scaling, self._X)
         X = _in_double(X)
         if self._scattered and X is self._X:

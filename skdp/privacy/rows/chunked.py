@@ -167,7 +167,8 @@ class ChunkedRows(BlockStore):
         for X, y, weights, _, labelled in self._checked():
             seen, units = seen + X.shape[0], None
             if reading is not None and labelled is not None:
-                units = reading.units_of(labelled)
+                numbered = reading.numbered(labelled.names, labelled.counts(), labelled.kind)
+                units = None if numbered is None else numbered.of_rows(labelled)
                 if units is None:
                     raise ValueError(_CHANGED.format("labels of privacy units have"))
             yield from rows_of_part(X, y, weights, units).blocks()

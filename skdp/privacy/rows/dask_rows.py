@@ -158,7 +158,7 @@ class _BoundedPartitions(BoundedRows):
     def sum(
         self, kernel: Callable[[BoundedBlock], np.ndarray], marked: np.ndarray | None = None
     ) -> np.ndarray:
-        return self._tasks.answer(kernel, self._view, self.bounds.columns, marked)
+        return self._tasks.answer(kernel, self._view, marked)
 
 
 @final
@@ -195,11 +195,8 @@ class Tasks:
         found = _accepted(self._opened.map(partition.named).gathered())
         for of_part in found:
             table.add(*of_part)
-        reading, numbered = table.reading(), []
-        for names, counts, _ in found:
-            numbers = reading.numbered(names, counts)
-            assert numbers is not None
-            numbered.append(partition.NumberedUnits(names, counts, *numbers, table.n_units))
+        reading = table.reading()
+        numbered = [reading.numbered(*of_part) for of_part in found]
         with _large_graphs():
             self._opened = self._opened.map(partition.shared, numbered).kept()
         self._ends = None
@@ -214,7 +211,6 @@ class Tasks:
         self,
         kernel: Callable[[Any], np.ndarray],
         view: Partitions | None = None,
-        columns: tuple[int, ...] | None = None,
         marked: np.ndarray | None = None,
     ) -> np.ndarray:
         """Sum of the kernel over rows as they came, or over a view of them."""
@@ -230,7 +226,7 @@ class Tasks:
             self._opened,
             nothing if view is None else view,
             parts,
-            shared=self._delivered((kernel, columns, units)),
+            shared=self._delivered((kernel, units)),
         )
         (out,) = _accepted(answers.folded(partition.added).gathered())
         # A scheduler in this process may hand out what it keeps, or what cannot be written to.

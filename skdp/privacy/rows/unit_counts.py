@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Hashable
+from dataclasses import dataclass
 from typing import Any, final
 
 import numpy as np
@@ -52,6 +53,41 @@ class UnitCounts:
         return CountingPass(self._places, self._counts[: self.n_units], self._kind)
 
 
+@dataclass(frozen=True, eq=False)
+class NumberedUnits:
+    """Privacy units that have rows in a part, by their numbers in the table of all. Secret.
+
+    Parameters
+    ----------
+    names : list of hashable
+        Whose rows are there, each once.
+    counts : ndarray of shape (len(names),)
+        Number of their rows there.
+    places, totals, before : ndarray of shape (len(names),)
+        Numbers of the units, and of their rows in all parts and in those before.
+    n_units : int
+        Number of units of the table.
+    """
+
+    names: list[Hashable]
+    counts: np.ndarray
+    places: np.ndarray
+    totals: np.ndarray
+    before: np.ndarray
+    n_units: int
+
+    def of_rows(self, labelled: LabelledRows) -> PrivacyUnits | None:
+        """Units of the rows of the part; None if these are others than were numbered.
+
+        Their shares are those that rows in one place would have: of all parts together those of a
+        unit sum to exactly 1.
+        """
+        if labelled.names != self.names or not np.array_equal(labelled.counts(), self.counts):
+            return None
+        shares = shares_of(labelled.codes, self.totals, self.before)
+        return PrivacyUnits(self.places[labelled.codes], shares, self.n_units)
+
+
 @final
 class CountingPass:
     """One pass over parts that have been counted, in their order. Secret.
@@ -75,35 +111,21 @@ class CountingPass:
         """True if each unit has had as many rows in this pass as were counted."""
         return bool(np.array_equal(self._read, self._counts))
 
-    def units_of(self, labelled: LabelledRows) -> PrivacyUnits | None:
-        """Units of the rows of the next part, among those of the table.
-
-        Their shares are those that rows in one place would have: of all parts together those of a
-        unit sum to exactly 1. None if there is a unit that was not counted.
-        """
-        if labelled.kind != self._kind:
-            return None
-        found = self.numbered(labelled.names, labelled.counts())
-        if found is None:
-            return None
-        places, counts, before = found
-        shares = shares_of(labelled.codes, counts, before)
-        return PrivacyUnits(places[labelled.codes], shares, self._counts.size)
-
     def numbered(
-        self, names: list[Hashable], counts: np.ndarray
-    ) -> tuple[np.ndarray, np.ndarray, np.ndarray] | None:
-        """Numbers of units of the next part, and of their rows in all parts and in those before.
+        self, names: list[Hashable], counts: np.ndarray, kind: Hashable
+    ) -> NumberedUnits | None:
+        """The units of the next part; None if there is one that was not counted.
 
         Names are those who have rows in the part, each once, with the number of them.
         """
         listed = [self._places.get(name, -1) for name in names]
-        if -1 in listed:
+        if -1 in listed or kind not in (self._kind, None):
             return None
         places = np.array(listed, dtype=np.intp)
         before = self._read[places]
         self._read[places] += counts
-        return places, self._counts[places], before
+        totals, n_units = self._counts[places], self._counts.size
+        return NumberedUnits(names, counts, places, totals, before, n_units)
 
 
 def rows_of_part(
