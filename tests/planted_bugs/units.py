@@ -495,7 +495,7 @@ KINDS_CONFUSED = {
 }
 PARTS = {
     "list": ("privacy_units.one_kind", in_one_list),
-    "chunks": ("unit_counts.one_kind", in_two_chunks),
+    "chunks": ("privacy_units.one_kind", in_two_chunks),
     "calls": ("visits.one_kind", in_two_calls),
     "calls of a bandit": ("visits.one_kind", in_two_calls_of_a_bandit),
 }

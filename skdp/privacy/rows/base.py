@@ -259,8 +259,7 @@ class ResidentRows(BlockStore):
 
     @final
     def _block(self, start: int, stop: int, pieces: Pieces | None = None) -> RawBlock:
-        weights = None if self.weights is None else self.weights[start:stop]
-        rows = self._features(start, stop), self.y[start:stop], weights
+        rows = self._rows(start, stop)
         if self.units is None:
             return RawBlock(*rows)
         shares, units = self.units.shares[start:stop], self.units.codes[start:stop]
@@ -271,8 +270,12 @@ class ResidentRows(BlockStore):
         """The rows ``start <= i < stop``, not copied, as a store of their own; at least one."""
         if self.units is not None:
             raise TypeError(f"{type(self).__name__} of privacy units cannot be taken apart.")
+        return type(self)(*self._rows(start, stop))
+
+    @final
+    def _rows(self, start: int, stop: int) -> tuple[Rows, np.ndarray, np.ndarray | None]:
         weights = None if self.weights is None else self.weights[start:stop]
-        return type(self)(self._features(start, stop), self.y[start:stop], weights)
+        return self._features(start, stop), self.y[start:stop], weights
 
     def _usable(self, X: Rows) -> Rows:
         """Features that blocks can be views of; a copy only where it must be."""
@@ -436,18 +439,14 @@ class PairwiseSum:
         """Take one more array, fresh and of the shape of the others; it is overwritten."""
         size, out = 1, part
         while self._sums and self._sums[-1][0] == size:
-            out = _onto(self._sums.pop()[1], out)
-            size *= 2
+            before = self._sums.pop()[1]
+            out, size = np.add(before, out, out=before), 2 * size
         self._sums.append((size, out))
 
     def result(self) -> np.ndarray:
         """The sum of at least one array; nothing is left to go on with."""
         _, out = self._sums.pop()
         while self._sums:
-            out = _onto(self._sums.pop()[1], out)
+            before = self._sums.pop()[1]
+            out = np.add(before, out, out=before)
         return out
-
-
-def _onto(out: np.ndarray, part: np.ndarray) -> np.ndarray:
-    out += part
-    return out

@@ -14,10 +14,9 @@ from ...validation import telling_sizes
 from ..adjacency import PrivacyUnit
 from .base import BlockStore
 from .bounded_rows import RawBlock
-from .privacy_units import LabelledRows
-from .reading import columns_of, redacted, strict_checks
-from .unit_counts import UnitCounts, rows_of_part
-from .weights import in_units_of
+from .in_memory import rows_of_part
+from .privacy_units import LabelledRows, UnitCounts
+from .reading import columns_of, in_units_of, redacted, strict_checks
 
 _CHANGED = "Chunks needs a source that delivers the same rows at each pass; {} changed."
 

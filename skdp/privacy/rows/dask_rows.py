@@ -33,7 +33,7 @@ from . import partition
 from .base import BoundedRows, RowStore
 from .bounded_rows import BoundedBlock, RawBlock
 from .partitions import Partitions, packed
-from .unit_counts import UnitCounts
+from .privacy_units import UnitCounts
 
 
 def is_collection(data: Any) -> bool:
@@ -172,14 +172,12 @@ class Tasks:
         self._source = X, y, sample_weight, privacy_unit
         self._sent: dict[str, Partitions] = {}
         self._X = Partitions.of(X)
-        nothing: list[Any] = [None] * len(self._X)
-        weights, units = (
-            nothing if part is None else Partitions.of(part)
-            for part in (sample_weight, privacy_unit)
+        beside = (
+            None if part is None else Partitions.of(part)
+            for part in (y, sample_weight, privacy_unit)
         )
         shared = self._delivered(facts)
-        opened = self._X.map(partition.opened, Partitions.of(y), weights, units, shared=shared)
-        self._opened = opened.kept()
+        self._opened = self._X.map(partition.opened, *beside, shared=shared).kept()
         # Of rows, if each is a privacy unit.
         self._ends: np.ndarray | None = np.zeros(1, dtype=np.intp)
 
@@ -214,8 +212,8 @@ class Tasks:
         marked: np.ndarray | None = None,
     ) -> np.ndarray:
         """Sum of the kernel over rows as they came, or over a view of them."""
-        nothing: list[Any] = [None] * len(self._X)
-        parts, units = nothing, None
+        parts: list[np.ndarray] | None = None
+        units = None
         if marked is not None:
             if self._ends is None:
                 units = np.packbits(marked)
@@ -224,7 +222,7 @@ class Tasks:
         answers = self._X.map(
             partition.answered,
             self._opened,
-            nothing if view is None else view,
+            view,
             parts,
             shared=self._delivered((kernel, units)),
         )

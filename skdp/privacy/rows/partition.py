@@ -22,11 +22,10 @@ from ...problem.bounds import RowBounds
 from ...validation import telling_sizes
 from .base import bounded_block, summed, total
 from .bounded_rows import BoundedBlock, RawBlock
+from .in_memory import rows_of_part
 from .partitions import unpacked
-from .privacy_units import LabelledRows, PrivacyUnits
-from .reading import columns_of, redacted, strict_checks
-from .unit_counts import NumberedUnits, rows_of_part
-from .weights import in_units_of
+from .privacy_units import LabelledRows, NumberedUnits, PrivacyUnits
+from .reading import columns_of, in_units_of, redacted, strict_checks
 
 P = ParamSpec("P")
 T = TypeVar("T")
