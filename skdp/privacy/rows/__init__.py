@@ -1,6 +1,14 @@
 """Row stores. Public here: :class:`Chunks`, for data that do not fit in memory."""
 
-from .base import BlockStore, BoundedRows, ResidentRows, RowStore, total
+from .base import (
+    BlockStore,
+    BoundedRows,
+    PairwiseSum,
+    ResidentRows,
+    RowStore,
+    total,
+    with_marks,
+)
 from .bounded_rows import MOST_ROWS, BoundedBlock, DerivativeBounds, RawBlock, cut
 from .buffer import RowBuffer
 from .chunked import ChunkedRows, Chunks
@@ -26,6 +34,7 @@ __all__ = [
     "DerivativeBounds",
     "Facts",
     "MappedBlock",
+    "PairwiseSum",
     "PredictedBlock",
     "PredictedRows",
     "Predictor",
@@ -50,4 +59,5 @@ __all__ = [
     "site_sums",
     "sparse_lengths",
     "total",
+    "with_marks",
 ]
