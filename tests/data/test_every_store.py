@@ -6,15 +6,16 @@ import numpy as np
 import pytest
 import scipy.sparse as sp
 
-from skdp.privacy.queries import GradientQuery
+from skdp.privacy.queries import GradientDifferenceQuery, GradientQuery
 from skdp.privacy.rows import (
+    BoundedBlock,
     ChunkedRows,
     Chunks,
     DaskRows,
     DenseRows,
-    PairwiseSum,
     PrivacyUnits,
     SparseRows,
+    total,
     with_marks,
 )
 from skdp.problem import Problem, RowBounds, RowMap
@@ -139,13 +140,36 @@ def test_huge_rows_are_bounded_and_the_data_left_alone(gradient, store):
     np.testing.assert_array_equal(y, before[1])
 
 
+MAP = RowMap(np.ones(2), np.array([[1.0, 0.5], [0.0, 2.0]]), np.full(2, 0.1), 1.5)
+BOUNDS = {"plain": RowBounds(1.0, 1.0), "mapped": RowBounds(1.0, row_map=MAP)}
+# Rows of several blocks each.
+SEVERAL = {name: (store, 300) for name, store in STORES.items() if "chunks" in name}
+SEVERAL["partitions"] = in_partitions, 300
+SEVERAL |= {name: (STORES[name], 110_000) for name in ("C", "C, single", "csr_array")}
+
+
+@pytest.mark.parametrize("mapped", [False, True])
+@pytest.mark.parametrize(("store", "n"), SEVERAL.values(), ids=SEVERAL)
+@pytest.mark.by_day(12)
+def test_a_sample_is_one_of_the_rows_that_are_marked(store, n, mapped):
+    X, y = data(n, 2)
+    rows, drawn = store(X, y), np.random.default_rng(1).random(n) < 0.3
+    chosen = DenseRows(X[drawn], y[drawn]), np.ones(drawn.sum(), dtype=bool)
+    problem = Problem(Logistic(), n, 2, BOUNDS["mapped" if mapped else "plain"])
+    gradient = GradientQuery(problem, np.linspace(-1, 1, problem.n_rows), 0.3)
+    assert rows.bounded(problem.bounds).sum(lambda block: np.ones(1)) >= 2
+    for query in (gradient, GradientDifferenceQuery(gradient, 0 * gradient.w)):
+        same(query.of_drawn(rows, drawn, 0.5), query.of_drawn(*chosen, 0.5))
+        # Another pass begins with the first row again.
+        others = DenseRows(X[~drawn], y[~drawn]), np.ones((~drawn).sum(), dtype=bool)
+        same(query.of_drawn(rows, ~drawn, 0.5), query.of_drawn(*others, 0.5))
+
+
 def of_people(kind, X, y):
     """Rows of people in several blocks."""
     return kind(X, y, None, PrivacyUnits.of(np.arange(len(y)) % 999))
 
 
-MAP = RowMap(np.ones(2), np.array([[1.0, 0.5], [0.0, 2.0]]), np.full(2, 0.1), 1.5)
-BOUNDS = {"plain": RowBounds(1.0, 1.0), "mapped": RowBounds(1.0, row_map=MAP)}
 RESIDENT = {
     "dense": DenseRows,
     "single": lambda X, y: DenseRows(single(X), y),
@@ -155,10 +179,7 @@ RESIDENT = {
 }
 
 
-@pytest.mark.parametrize("bounds", BOUNDS.values(), ids=BOUNDS)
-@pytest.mark.parametrize("store", RESIDENT.values(), ids=RESIDENT)
-def test_blocks_can_be_worked_on_in_any_order_and_have_the_same_sum_to_the_last_bit(store, bounds):
-    """So that threads may share them, as long as their sums are added in the order of blocks."""
+def check_any_order(store, bounds):
     n = 110_000
     X, y = data(n, 2)
     rows = store(X, y)
@@ -168,22 +189,34 @@ def test_blocks_can_be_worked_on_in_any_order_and_have_the_same_sum_to_the_last_
     blocks = []
     rows.bounded(bounds).sum(lambda block: blocks.append(block) or np.zeros(1))
     assert len(blocks) >= 3
-    for marks in (None, drawn):
-        parts = [(block, slice(None)) for block in blocks]
-        if marks is not None:
-            parts = list(with_marks(blocks, marks))
-        sums = {}
-        for k in reversed(range(len(parts))):
-            block, chosen = parts[k]
-            part = block if marks is None else block.taken(chosen).loaded()
-            sums[k] = query.of_block(part, part.scores(query.w))
-        in_order = PairwiseSum()
-        for k in range(len(parts)):
-            in_order.add(sums[k])
-        expected = query.evaluate(rows) if marks is None else query.of_drawn(rows, drawn, 1.0)
-        found = in_order.result()
+    some = [block.taken(chosen).loaded() for block, chosen in with_marks(blocks, drawn)]
+    for parts, expected in (
+        (blocks, query.evaluate(rows)),
+        (some, query.of_drawn(rows, drawn, 1.0)),
+    ):
+        sums = [query.of_block(part, part.scores(query.w)) for part in reversed(parts)]
+        found = total(reversed(sums))
         found /= problem.n_samples
         np.testing.assert_array_equal(found, expected)
+
+
+@pytest.mark.parametrize("bounds", BOUNDS.values(), ids=BOUNDS)
+@pytest.mark.parametrize("store", RESIDENT.values(), ids=RESIDENT)
+def test_blocks_can_be_worked_on_in_any_order_and_have_the_same_sum_to_the_last_bit(store, bounds):
+    """So that threads may share them, as long as their sums are added in the order of blocks."""
+    check_any_order(store, bounds)
+
+
+def test_scores_that_remember_the_block_before_are_caught(monkeypatch):
+    honest, before = BoundedBlock.along, [0]
+
+    def along(self, v):
+        before.append(len(self.y))
+        return honest(self, v) + 1e-9 * before[-2]
+
+    monkeypatch.setattr(BoundedBlock, "along", along)
+    with pytest.raises(AssertionError):
+        check_any_order(DenseRows, BOUNDS["plain"])
 
 
 def test_the_view_at_the_latest_bounds_is_kept():

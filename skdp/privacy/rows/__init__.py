@@ -3,7 +3,6 @@
 from .base import (
     BlockStore,
     BoundedRows,
-    PairwiseSum,
     ResidentRows,
     RowStore,
     total,
@@ -34,7 +33,6 @@ __all__ = [
     "DerivativeBounds",
     "Facts",
     "MappedBlock",
-    "PairwiseSum",
     "PredictedBlock",
     "PredictedRows",
     "Predictor",

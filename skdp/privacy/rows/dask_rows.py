@@ -35,6 +35,13 @@ from .bounded_rows import BoundedBlock, RawBlock
 from .partitions import Partitions, packed
 from .privacy_units import UnitCounts
 
+# Facts that all partitions have in common.
+_SHARED = {
+    "n_features": "number of features",
+    "names": "column names in the same order",
+    "target_columns": "number of targets",
+}
+
 
 def is_collection(data: Any) -> bool:
     """True if data are a dask collection of any kind. Does not import dask."""
@@ -114,16 +121,11 @@ class DaskRows(RowStore):
         self._tasks = Tasks(X, y, sample_weight, privacy_unit, (encode, max_weight))
         found = self._tasks.facts()
         self.n_samples = sum(part.n_samples for part in found)
-        self.n_features = found[0].n_features
-        if any(part.n_features != self.n_features for part in found):
-            raise ValueError("DaskRows needs the same number of features in every partition.")
-        if any(part.names != found[0].names for part in found):
-            raise ValueError(
-                "DaskRows needs the same column names in the same order in every partition."
-            )
-        self.target_columns = found[0].target_columns
-        if any(part.target_columns != self.target_columns for part in found):
-            raise ValueError("DaskRows needs the same number of targets in every partition.")
+        first = found[0]
+        for fact, needed in _SHARED.items():
+            if any(getattr(part, fact) != getattr(first, fact) for part in found):
+                raise ValueError(f"DaskRows needs the same {needed} in every partition.")
+        self.n_features, self.target_columns = first.n_features, first.target_columns
         if not self.n_samples:
             raise ValueError("DaskRows needs at least one row, got partitions without any.")
         self.sparse = any(part.sparse for part in found)
@@ -135,7 +137,7 @@ class DaskRows(RowStore):
                 )
             self.n_samples = self._tasks.number_units()
         self.dtype = np.dtype(np.float32 if all(part.single for part in found) else np.float64)
-        self.feature_names = None if found[0].names is None else list(found[0].names)
+        self.feature_names = None if first.names is None else list(first.names)
 
     def sum(self, kernel: Callable[[RawBlock], np.ndarray]) -> np.ndarray:
         """Sum of ``kernel`` over all blocks, in a fixed order."""
