@@ -4,6 +4,10 @@ A store never copies X, but for tables of moderate size whose features are broug
 scale: these are written out once, and not at each pass. Every query is one pass over the rows, in
 blocks small enough to stay in cache between the product that makes scores and the product that
 combines rows. Rows that this process can reach are in a :class:`BlockStore`.
+
+Blocks are independent: what is computed for one depends on no other, and nothing but the order in
+which they are delivered and in which their sums are added is common to them. So threads could work
+on them at the same time, and the sum would be the same to the last bit.
 """
 
 from __future__ import annotations
