@@ -444,7 +444,8 @@ class PairwiseSum:
         size, out = 1, part
         while self._sums and self._sums[-1][0] == size:
             before = self._sums.pop()[1]
-            out, size = np.add(before, out, out=before), 2 * size
+            before += out
+            out, size = before, 2 * size
         self._sums.append((size, out))
 
     def result(self) -> np.ndarray:
@@ -452,5 +453,6 @@ class PairwiseSum:
         _, out = self._sums.pop()
         while self._sums:
             before = self._sums.pop()[1]
-            out = np.add(before, out, out=before)
+            before += out
+            out = before
         return out
