@@ -7,7 +7,7 @@ exceptions of its tasks into its log, and their text or arguments may hold data.
 from __future__ import annotations
 
 import sys
-from collections.abc import Callable, Hashable, Iterable
+from collections.abc import Callable, Hashable
 from dataclasses import dataclass, replace
 from functools import wraps
 from typing import Any, ParamSpec, TypeVar
@@ -19,9 +19,10 @@ from sklearn.utils import check_array
 from sklearn.utils.validation import _get_feature_names
 
 from ...problem.bounds import RowBounds
+from ...problem.column_bounds import ColumnScaling
 from ...validation import telling_sizes
 from .base import bounded_block, summed, total
-from .bounded_rows import BoundedBlock, RawBlock
+from .bounded_rows import BoundedBlock, RawBlock, on_scale
 from .in_memory import rows_of_part
 from .partitions import unpacked
 from .privacy_units import LabelledRows, NumberedUnits, PrivacyUnits
@@ -104,13 +105,25 @@ class OpenedPartition:
 
 @dataclass(frozen=True, eq=False)
 class BoundedPartition:
-    """Bounded blocks without their rows, and what they are bounded to."""
+    """Bounded blocks without their rows; on another scale also norms and shadows there.
+
+    A row of large entries may change unseen in a small one, which is large on that scale.
+    """
 
     bounds: RowBounds
     blocks: list[BoundedBlock]
+    there: tuple[np.ndarray, np.ndarray] | None = None
 
     def __sizeof__(self) -> int:
-        return sum(4 * sys.getsizeof(block.norms) for block in self.blocks)
+        marks = sum(map(sys.getsizeof, self.there or ()))
+        return marks + sum(4 * sys.getsizeof(block.norms) for block in self.blocks)
+
+    def same(self, blocks: list[RawBlock]) -> bool:
+        """True if rows are those that were bounded, as far as their scale goes."""
+        scaling = self.bounds.scaling
+        if scaling is None or self.there is None:
+            return True
+        return _are_same(_on_scale(scaling, blocks), *self.there)
 
 
 class Refused(Exception):
@@ -193,8 +206,12 @@ def labels(y: Any) -> np.ndarray:
 def bounded(X: Any, partition: OpenedPartition, pieces: list[bytes]) -> BoundedPartition:
     """The blocks of a partition, brought to the bounds."""
     bounds: RowBounds = unpacked(pieces)
-    blocks = [bounded_block(raw, bounds).over(None) for raw in partition.blocks(X)]
-    return BoundedPartition(bounds, blocks)
+    raw, there = partition.blocks(X), None
+    blocks = [bounded_block(block, bounds).over(None) for block in raw]
+    if bounds.scaling is not None and raw:
+        scaled = _on_scale(bounds.scaling, raw)
+        there = _norms(scaled), _shadows(scaled)
+    return BoundedPartition(bounds, blocks, there)
 
 
 @_on_worker
@@ -212,15 +229,11 @@ def answered(
         return None
     if view is None:
         return total(map(kernel, raw))
-    blocks: Iterable[BoundedBlock]
-    bounds = view.bounds
-    if bounds.scaling is not None and X is not partition.source():
-        # A change that is too small to be seen may be large on the scale.
-        blocks = (bounded_block(block, bounds) for block in raw)
-    else:
-        columns = bounds.columns
-        features = (block.X if columns is None else block.cut_to(columns).X for block in raw)
-        blocks = (block.over(X) for block, X in zip(view.blocks, features, strict=True))
+    if X is not partition.source() and not view.same(raw):
+        raise _changed()
+    columns = view.bounds.columns
+    features = (block.X if columns is None else block.cut_to(columns).X for block in raw)
+    blocks = (block.over(own) for block, own in zip(view.blocks, features, strict=True))
     marked = marked if units is None else units
     if marked is not None:
         count = partition.facts.n_samples
@@ -281,6 +294,10 @@ def _opened(
         blocks = list(rows_of_part(rows, targets, None, units).blocks())
         norms, shadows = _norms(blocks), _shadows(blocks)
         return OpenedPartition(known, targets, norms, shadows, ref(X), weights, labelled)
+
+
+def _on_scale(scaling: ColumnScaling, blocks: list[RawBlock]) -> list[RawBlock]:
+    return [RawBlock(on_scale(scaling, block.X), block.y) for block in blocks]
 
 
 def _are_same(blocks: list[RawBlock], norms: np.ndarray, shadows: np.ndarray) -> bool:
