@@ -45,8 +45,7 @@ from ..privacy.row_scores import NoisyScoring
 from ..privacy.rows.chunked import Chunks
 from ..privacy.rows.dask_rows import is_collection
 from ..privacy.rows.privacy_units import PrivacyUnits
-from ..privacy.rows.reading import redacted, strict_checks
-from ..privacy.rows.weights import in_units_of
+from ..privacy.rows.reading import in_units_of, redacted, strict_checks
 from ..reporting.budget_warnings import warn_of_promise
 from ..reporting.number_of_trials import NumberOfTrials
 from ..reporting.open_budgets import BudgetedEstimator, reservation_for

@@ -40,7 +40,7 @@ from skdp.privacy.queries import (
     VertexQuery,
 )
 from skdp.privacy.queries import score_and_curvature as scores
-from skdp.privacy.rows import Block, DenseRows, DerivativeBounds, RawBlock, SparseRows
+from skdp.privacy.rows import BoundedBlock, DenseRows, DerivativeBounds, RawBlock, SparseRows
 from skdp.problem import ColumnBounds, ColumnScaling, Problem, RowBounds, RowMap, TargetBounds
 from skdp.problem.constraints import L1Ball
 from skdp.problem.losses import (
@@ -444,13 +444,13 @@ def rows_keep_their_bound_in_exact_arithmetic():
     V = (3 * rng.normal(size=(300, D))).astype(np.float32)
     for i in range(300):
         with np.errstate(over="ignore"):
-            rows = Block(RawBlock(V[i : i + 1], np.zeros(1)), RowBounds(1.0)).loaded().rows()
+            rows = BoundedBlock(RawBlock(V[i : i + 1], np.zeros(1)), RowBounds(1.0)).loaded().rows()
         assert sum(Fraction(float(v)) ** 2 for v in rows.ravel()) <= 1 + Fraction(1, 10**14)
 
 
 def targets_keep_their_bounds():
     block = RawBlock(np.zeros((3, 1)), np.array([-7.0, 0.5, 1e9]))
-    bounded = Block(block, RowBounds(1.0, target=TargetBounds(-1.0, 1.0)))
+    bounded = BoundedBlock(block, RowBounds(1.0, target=TargetBounds(-1.0, 1.0)))
     assert np.abs(bounded.y).max() <= 1, "a target beyond its bounds"
 
 
@@ -697,10 +697,10 @@ BUGS = (
     Bug("a difference of gradients without its projection", {"gradient_difference._project": gives(None)}, within(partial(differences, Flattered())), TOO_FAR),
     Bug("projections in units of the centre", {"gradient_difference._project": lossy}, within(far_points), TOO_FAR),
     # Bounds on rows.
-    Bug("dense rows that are not clipped", {"Block._scaled": skipped_for(False)}, within(opposite), TOO_FAR),
-    Bug("sparse rows that are not clipped", {"Block._scaled": skipped_for(True)}, within(opposite), TOO_FAR),
-    Bug("rows that are clipped in their scores alone", {"Block.combine": lambda _, self, r: self._X.T @ r}, within(opposite), TOO_FAR),
-    Bug("an intercept outside the bound on rows", {"Block.__init__": after(intercept_outside)}, within(WITH_INTERCEPT), TOO_FAR),
+    Bug("dense rows that are not clipped", {"BoundedBlock._scaled": skipped_for(False)}, within(opposite), TOO_FAR),
+    Bug("sparse rows that are not clipped", {"BoundedBlock._scaled": skipped_for(True)}, within(opposite), TOO_FAR),
+    Bug("rows that are clipped in their scores alone", {"BoundedBlock.combine": lambda _, self, r: self._X.T @ r}, within(opposite), TOO_FAR),
+    Bug("an intercept outside the bound on rows", {"BoundedBlock.__init__": after(intercept_outside)}, within(WITH_INTERCEPT), TOO_FAR),
     Bug("norms of dense float32 rows in single precision", {"RawBlock.norms": single_precision(False)}, norms_are_in_double_precision, f"({TOO_FAR}).*dense, single"),
     Bug("norms of sparse float32 rows in single precision", {"RawBlock.norms": single_precision(True)}, norms_are_in_double_precision, f"({TOO_FAR}).*csr, single"),
     Bug("duplicate entries of sparse rows that are not added up", {"SparseRows._usable": lambda _, self, X: X}, within(opposite), "entries in parts"),
@@ -710,19 +710,19 @@ BUGS = (
     Bug("a scale that changes with the array that it was made of", {"ColumnScaling.__post_init__": lambda _, self: None}, scales_stay_as_they_were, TOO_FAR),
     Bug("norms that overflow", {"bounded_rows._tamed": lambda _, X, huge, limit: X}, within(huge), TOO_FAR),
     Bug("products of rows in single precision", {"bounded_rows._in_double": lambda _, X: X}, rows_keep_their_bound_in_exact_arithmetic),
-    Bug("targets that are not brought to their bounds", {"Block.__init__": sets("y", lambda self, raw, bounds: raw.y)}, targets_keep_their_bounds),
+    Bug("targets that are not brought to their bounds", {"BoundedBlock.__init__": sets("y", lambda self, raw, bounds: raw.y)}, targets_keep_their_bounds),
     Bug("a clip that is forgotten after a change of coordinates", {"MappedBlock._lengths_of": times(1e-3)}, crafted(MomentsQuery), TOO_FAR),
-    Bug("a clip that is skipped for mapped sparse rows", {"MappedBlock.__init__": sets("_factor", lambda self, raw, bounds: None if sp.issparse(raw.X) else self._factor)}, within(shifted, ZERO_OUT), TOO_FAR),
+    Bug("a clip that is skipped for mapped sparse rows", {"MappedBlock.__init__": sets("_shrink", lambda self, raw, bounds: None if sp.issparse(raw.X) else self._shrink)}, within(shifted, ZERO_OUT), TOO_FAR),
     Bug("a shift that is forgotten in norms", {"mapped.sparse_lengths": lambda honest, block, m: honest(block, replace(m, shift=np.zeros(D)))}, within(shifted, ZERO_OUT), TOO_FAR),
     Bug("a sketch that is forgotten in norms of sparse rows", {"RowMap.mixes": Value(False)}, within(sketched, ZERO_OUT), TOO_FAR),
     Bug("a scale that is forgotten in norms", {"mapped.sparse_lengths": lambda honest, block, m: honest(block, replace(m, scale=np.full(D, 1e-3)))}, within(stretched), TOO_FAR),
     Bug("negative features that stay in one-sided rows", {"bounded_rows._without_negatives": lambda _, X: X}, within(one_sided_means), TOO_FAR),
-    Bug("scores that depend on the size of other rows", {"Block.scores_along": centred_scores}, margins_do_not_depend_on_other_rows),
+    Bug("scores that depend on the size of other rows", {"BoundedBlock.scores_along": centred_scores}, margins_do_not_depend_on_other_rows),
     Bug("columns that were clipped to an earlier bound", {"ScoreCache.combine_within": lambda honest, self, r, bound: honest(self, r, bound if self._clipped is None else self._clipped[0])}, kept_columns_are_those_of_the_bounded_rows),
     Bug("kept columns of rows that are not bounded", {"ScoreCache.scores": lambda honest, self, X, factor, w, shrunk: honest(self, X, None, w, shrunk)}, kept_columns_are_those_of_the_bounded_rows),
     Bug("column values that are not clipped", {"columns.np.clip": lambda _, values, *args, **options: values}, crafted(ColumnMomentsQuery), TOO_FAR),
-    Bug("entries that are not clipped for vertices", {"Block.combine_within": lambda honest, self, r, bound: honest(self, r, np.inf)}, within(clipped_vertices), TOO_FAR),
-    Bug("entries that are not clipped for selections", {"Block.combine_within": lambda honest, self, r, bound: honest(self, r, np.inf)}, crafted(SelectionQuery), TOO_FAR),
+    Bug("entries that are not clipped for vertices", {"BoundedBlock.combine_within": lambda honest, self, r, bound: honest(self, r, np.inf)}, within(clipped_vertices), TOO_FAR),
+    Bug("entries that are not clipped for selections", {"BoundedBlock.combine_within": lambda honest, self, r, bound: honest(self, r, np.inf)}, crafted(SelectionQuery), TOO_FAR),
     # Clips of derivatives.
     *(
         Bug(f"derivatives of {type(loss).__name__} without their clip", UNCLIPPED, within(of_loss(loss)), TOO_FAR)

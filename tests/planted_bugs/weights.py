@@ -114,7 +114,7 @@ BUGS = (
     *(Bug(f"weights that count for more than the largest ({name})", {"RawBlock.bounded_weights": lambda _, self: self.weights}, partial(heavy_rows_move_within_the_sensitivity, name), TOO_FAR, nightly=name not in ("gradient", "total_weight", "second_moments")) for name in BY_NAME),
     Bug("weights that are applied twice in a difference", {"GradientDifferenceQuery._of_block": squared}, a_difference_is_that_of_gradients),
     Bug("a public centre that is not counted by rows", {"Problem.n_actual": lambda _, self: self.n_samples}, a_difference_is_that_of_gradients),
-    Bug("rows that are taken out of a block without their weights", {"Block.taken": taken_without}, parts_of_rows_add_up),
+    Bug("rows that are taken out of a block without their weights", {"BoundedBlock.taken": taken_without}, parts_of_rows_add_up),
     Bug("a share that counts rows whatever they weigh", {"GradientAndShareQuery._of_block": unweighted}, rows_of_no_weight_say_nothing_about_shares),
     Bug("a total of weights that is read off the rows", {"PrivateLinearModel._open": peeks, "TotalWeight.run": as_seen}, weighted_fits_follow_from_answers),
 )  # fmt: skip

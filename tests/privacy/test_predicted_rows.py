@@ -30,7 +30,6 @@ from skdp.privacy.queries import (
     squared_r2_term,
 )
 from skdp.privacy.rows import DenseRows, Predictor, predicted_rows
-from skdp.problem import RowBounds
 
 N = 300
 CLASSES = np.array([0, 1])
@@ -164,12 +163,6 @@ def test_an_interrupted_model_has_been_paid_for_and_can_be_asked_again():
         with pytest.raises(KeyboardInterrupt):
             oracle.outcome_counts("prediction", 2, spend=oracle.budget.split(4)[0])
     assert ledger.receipt()[0].count + len(ledger.receipt()) >= 2
-
-
-def test_a_query_about_features_has_no_answer():
-    X, y = make_rows()
-    with pytest.raises(TypeError, match="about predictions"):
-        store(Fixed(), X, y).bounded(RowBounds(1.0))
 
 
 @pytest.mark.parametrize(

@@ -18,7 +18,7 @@ from skdp.privacy.queries import (
     ScoreMomentsQuery,
 )
 from skdp.privacy.rows import (
-    Block,
+    BoundedBlock,
     DenseRows,
     MappedBlock,
     PrivacyUnits,
@@ -101,7 +101,7 @@ def test_what_is_computed_of_a_row_does_not_tell_how_many_rows_others_have(mappe
         part = np.asarray(X[first:], order=order)
         shares = np.full(len(part), 1 / 64)
         raw = RawBlock(part, np.zeros(len(part)), None, shares)
-        block = (MappedBlock if mapped else Block)(raw, bounds).loaded()
+        block = (MappedBlock if mapped else BoundedBlock)(raw, bounds).loaded()
         return block.scores(w)[-40:], block.norms[-40:]
 
     for order in "CF":
