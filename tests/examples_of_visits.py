@@ -7,7 +7,7 @@ from skdp import DPLogisticRegression
 from skdp.privacy import Adjacency, PrivateOracle, SecretNoise, opened_by, public_generator
 from skdp.privacy.accounting import Ledger
 from skdp.privacy.rows import DenseRows
-from skdp.privacy.streams import CallOfUnits, Stream, StreamPlan, StreamRequest, Visits
+from skdp.privacy.streams import Call, Stream, StreamPlan, StreamRequest, Visits
 from skdp.problem import Problem, RowBounds
 from skdp.problem.losses import Logistic
 from skdp.solvers import GD, Blocks, Solution, StreamingSolver
@@ -80,7 +80,7 @@ def sums(max_visits, calls, **facts):
     """All exact running sums, and what the stream was charged for."""
     stream = opened(max_visits, **facts)
     for X, y, labels in calls:
-        stream.feed(CallOfUnits(DenseRows(np.array(X), np.array(y)), labels))
+        stream.feed(Call(DenseRows(np.array(X), np.array(y)), labels))
     ((_, ledger),) = stream.receipts
     return np.array(stream.learner.answers), ledger.receipt()[0]
 

@@ -25,7 +25,8 @@ from sklearn.preprocessing import (
 
 from .. import estimators, preprocessing
 from ..estimators.base import PrivateLinearModel
-from ..estimators.fit_plan import TARGETS, plan
+from ..estimators.fit_plan import plan
+from ..estimators.stages import TargetCheck
 from ..model_selection import DPGridSearchCV, DPRandomizedSearchCV
 from ..model_selection.base import PrivateSearch
 from ..model_selection.candidates import private_steps
@@ -404,7 +405,7 @@ class Conversion:
             why = "a leak, of which fit warns: the set of labels is read off y"
             self._want(path, "classes=[...]", why)
         shares = dict(_usual_plan(model))
-        shares.pop(TARGETS, None)
+        shares.pop(TargetCheck.bound, None)
         targets, columns = shares.pop("target_bounds", None), sum(shares.values())
         known = any(has.get(name) is not None for name in (*_GIVEN, "feature_bound"))
         if columns and not known and (lasso or not (self.tied or _tied(has))):
