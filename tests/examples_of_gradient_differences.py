@@ -36,6 +36,13 @@ class Bent(Loss):
         return np.isfinite(y)
 
 
+@dataclass(frozen=True)
+class Flattered(Softmax):
+    """Claims to be smoother than it is: rows are brought to what it declares."""
+
+    smoothness: ClassVar[float] = 1e-3
+
+
 def problem_for(loss, intercept=0.0, weights=None, norm=2.0):
     target = TargetBounds(-2.0, 6.0) if isinstance(loss, Squared | Huber) else None
     return Problem(loss, N, D, RowBounds(norm, intercept, target), class_weight=weights)
@@ -46,6 +53,7 @@ def problems():
         for intercept in (0.0, 1.5):
             yield problem_for(loss, intercept)
     yield problem_for(Logistic(), weights=(0.2, 7.0))
+    yield problem_for(Flattered(3))
     yield problem_for(Softmax(3), intercept=0.1, weights=(5.0, 1e-200, 3.0), norm=1e-3)
 
 
@@ -84,7 +92,7 @@ def across(problem):
 
 def within_reach():
     """Short steps where the loss has its full curvature, without a clip and with a loose one."""
-    for loss in (Logistic(), Softmax(2), Softmax(3), Squared(), Huber(0.25)):
+    for loss in (Logistic(), Softmax(2), Softmax(3), Flattered(3), Squared(), Huber(0.25)):
         weights = (7.0, 7.0) if isinstance(loss, Logistic) else None
         problem = problem_for(loss, weights=weights)
         w0 = np.zeros(problem.shape)

@@ -6,14 +6,29 @@ from functools import partial
 from itertools import combinations
 
 import numpy as np
-from examples_of_visits import BACK, FAR, RELEASES, calls_with, mu_of_move, sums
+from examples_of_visits import (
+    BACK,
+    FAR,
+    RELEASES,
+    calls_with,
+    choices_pay_for_all_visits,
+    mu_of_move,
+    sums,
+)
 from factors_of_prefix_sums import strategy
 from planted_bugs.bug import Bug, after, gives
 
 from skdp import DPContextualBandit, DPLinearRegression, DPLogisticRegression
 from skdp.privacy import PrivacyUnit, PrivateOracle, gdp, opened_by
 from skdp.privacy.accounting import GaussianDP, ZeroConcentratedDP
-from skdp.privacy.mechanisms import BLT, PREFIX_SUMS, Toeplitz, Tree, prefix_sums_by
+from skdp.privacy.mechanisms import (
+    BLT,
+    PREFIX_SUMS,
+    GumbelMechanism,
+    Toeplitz,
+    Tree,
+    prefix_sums_by,
+)
 from skdp.privacy.streams import epsilon_of_share
 from skdp.problem.constraints import L1Ball
 from skdp.solvers import FTRL, GD, Blocks
@@ -210,12 +225,19 @@ def by_a_calculus_of_its_own(honest, model, visits, n, sparse, **facts):
 
 
 KINDS = {"blt": BLT, "toeplitz": Toeplitz, "tree": Tree}
+
+
+def choices_of_one_visit(honest, self):
+    return GumbelMechanism.calibrated(self.sensitivity, self.plan.releases, self.spend)
+
+
 CALLS, SUMS = FEW, FTRL(batches=4)
 BUGS = (
     *(Bug(f"visits that are priced as if noise were not correlated ({name})", {f"{kind.__name__}._squared_norms": as_if_independent}, partial(the_price_is_that_of_the_worst_places, name), TOO_CHEAP) for name, kind in KINDS.items()),
     *(Bug(f"visits that are priced at places far apart ({name})", {f"{kind.__name__}._squared_norms": far_apart}, partial(the_price_is_that_of_the_worst_places, name), TOO_CHEAP) for name, kind in KINDS.items()),
     *(Bug(f"visits that are priced at the last places ({name})", {f"{kind.__name__}._squared_norms": the_last}, partial(the_price_is_that_of_the_worst_places, name), TOO_CHEAP) for name, kind in KINDS.items()),
     Bug("a stream that forgets the number of visits", {"PrefixSumMechanism.norm": lambda honest, self, visits: self.column_norm}, a_person_tells_no_more_than_was_charged, TOLD),
+    Bug("choices of a stream that forget the number of visits", {"StreamOpening.gumbel": choices_of_one_visit}, choices_pay_for_all_visits, TOLD),
     Bug("visits that nobody counts", {"Visits.admit": admits_all}, a_person_tells_no_more_than_was_charged, TOLD),
     Bug("several visits to one batch", {"Visits.admit": admits_calls}, a_person_tells_no_more_than_was_charged, TOLD),
     Bug("rows of a person that weigh one each", {"CallOfUnits.counting": every_row_whole}, a_person_tells_no_more_than_was_charged, TOLD),

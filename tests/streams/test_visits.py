@@ -118,8 +118,9 @@ def test_calls_that_are_cut_are_put_in_an_order_that_is_as_likely_as_any_other()
 
 
 @pytest.mark.filterwarnings("ignore::skdp.SeededNoiseWarning")
-def test_who_is_in_the_first_block_of_a_call_that_is_cut_is_drawn():
-    who_comes_before_a_cut_is_drawn()
+@pytest.mark.parametrize("before", [0, 12])
+def test_who_is_in_the_first_block_of_a_call_that_is_cut_is_drawn(before):
+    who_comes_before_a_cut_is_drawn(before)
 
 
 def test_a_call_is_put_in_order_only_where_it_is_cut(monkeypatch):
