@@ -8,7 +8,6 @@ import numpy as np
 import pytest
 from budget_tasks import (
     DELTA,
-    MU,
     Untouchable,
     X,
     Y,
